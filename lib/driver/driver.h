@@ -1,0 +1,51 @@
+/* The driver: readiness (libevent) and timers of one runtime.
+ *
+ * One word decides who is inside: FREE, POLLING (a busy worker, timeout 0) or LEADER (a
+ * worker that sleeps there). Only the holder of the turn calls into libevent. Registrations
+ * of other threads go through a queue that the holder drains.
+ *
+ * Used by lib/sched (worker loop, parking); implemented over libevent in driver.c, over a
+ * table of stubs in the models. */
+#ifndef VOLT_DRIVER_DRIVER_H
+#define VOLT_DRIVER_DRIVER_H
+
+#include "task/task.h"
+
+struct driver;
+
+/* Allocates a driver for a runtime of `workers` workers: one timer wheel each. 0, -ENOMEM,
+ * or the errno of libevent's or eventfd's failure. */
+int driver_new(unsigned workers, struct driver **ret);
+void driver_free(struct driver *d); /* after shutdown; NULL allowed */
+
+/* Takes the turn if it is FREE. True: the caller must end it with driver_leave(). */
+bool driver_try_enter(struct driver *d, bool as_leader);
+/* Holder only. Ends the turn. */
+void driver_leave(struct driver *d);
+
+/* Holder only, leader: sleeps until an event, driver_kick(), or the earliest timer of any
+ * wheel; then collects. Busy (as_leader false): only collects. Tokens of everything that
+ * became runnable are appended to chain; nothing is submitted, no callback runs under a
+ * lock. Also fires the overdue timers of all wheels. */
+void driver_turn(struct driver *d, struct task_chain *chain);
+
+/* Any thread: makes a sleeping leader return (eventfd). */
+void driver_kick(struct driver *d);
+
+/* Owner thread of wheel `index` only: fires its overdue timers. One compare when none is. */
+void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
+                     struct task_chain *chain);
+/* Any thread: earliest deadline of any wheel in usec, UINT64_MAX for none. */
+uint64_t driver_next_deadline(const struct driver *d);
+/* True when something is registered or armed: polling is worth a system call. */
+bool driver_has_interest(const struct driver *d);
+
+/* Marks everything shut down: each waiting task is woken and its leaf answers -ESHUTDOWN
+ * (io) or READY (sleep). */
+void driver_shutdown(struct driver *d, struct task_chain *chain);
+
+/* For statistics. */
+uint64_t driver_timers(const struct driver *d);
+uint64_t driver_io_handles(const struct driver *d);
+
+#endif

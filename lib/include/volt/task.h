@@ -1,0 +1,143 @@
+/* Tasks: a poll function over the caller's struct, in one allocation with its header.
+ *
+ * Life of a task
+ *   1. volt_task_new(rt, type) returns the zeroed state (type->size bytes, 16-aligned).
+ *      The caller fills it in. volt_task_discard() gives an unspawned state back.
+ *   2. volt_task_spawn(state, join) hands it to the runtime. From here on only the poll
+ *      function touches the state.
+ *   3. A worker calls type->poll(cx, state). VOLT_PENDING means "not yet": some leaf
+ *      future that was polled has stored this task and will wake it. VOLT_READY means
+ *      finished; the state then holds the task's output, if it has one.
+ *   4. type->drop(state) runs exactly once, on a worker, after READY or when the task is
+ *      cancelled, never during a poll. It must call the _fini of every leaf future that
+ *      may still wait.
+ *   5. With a join handle the memory stays until volt_join_fini(); the joiner may read the
+ *      output through volt_join_state(). type->drop_output(state) runs exactly once after a
+ *      READY task's output is no longer needed (never for a cancelled task).
+ *
+ * Leaf futures (semaphore permits, timers, readiness, joins, ...) are structs embedded in
+ * the state: waiting allocates nothing. A leaf that waits must not move and must stay in
+ * one task until its _fini.
+ *
+ * Thread rule: a poll runs on one worker at a time, on any worker. Memory rule: what one
+ * poll wrote, the next sees; what a waker wrote before waking, the woken poll sees. */
+#ifndef VOLT_TASK_H
+#define VOLT_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+struct volt_runtime;
+struct volt_task; /* header; opaque */
+struct volt_cx;   /* what a poll function is given: the current task, worker, budget */
+
+enum volt_poll {
+    VOLT_PENDING = 0,
+    VOLT_READY = 1,
+};
+
+struct volt_task_type {
+    const char *name; /* static; shown in statistics and reports of long polls */
+    size_t size;      /* bytes of state */
+    enum volt_poll (*poll)(struct volt_cx *cx, void *state);
+    void (*drop)(void *state);        /* may be NULL */
+    void (*drop_output)(void *state); /* may be NULL */
+};
+
+/* A handle on a spawned task, embedded where it is awaited (also a leaf future).
+ * Exactly one volt_join_fini() per successful spawn with a handle. */
+struct volt_join {
+    struct volt_task *task; /* private; NULL: empty */
+};
+
+/* Returns new zeroed state for a task of this type, owned by the caller until spawned;
+ * NULL when out of memory. type and rt are borrowed and must outlive the task. Any thread. */
+VOLT_API void *volt_task_new(struct volt_runtime *rt, const struct volt_task_type *type);
+
+/* Frees a state that was never spawned. No callback runs. NULL is allowed. */
+VOLT_API void volt_task_discard(void *state);
+
+/* Takes state and queues the task. ret_join may be NULL (detached). Returns 0; -ESHUTDOWN
+ * when the runtime is closing: the task then still ends as cancelled (drop runs, the join
+ * resolves), so the caller never gets the state back. Any thread. */
+VOLT_API int volt_task_spawn(void *state, struct volt_join *ret_join);
+
+/* The same on the pool for blocking calls: poll runs once, on a pool thread, may block, is
+ * given a cx with no budget and must return VOLT_READY. */
+VOLT_API int volt_task_spawn_blocking(void *state, struct volt_join *ret_join);
+
+/* READY when the task has ended; then volt_join_status() is 0 or -ECANCELED. */
+VOLT_API enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join);
+/* Blocks the calling thread (not a worker) until the task has ended; returns its status. */
+VOLT_API int volt_join_wait(struct volt_join *join);
+/* 0, -ECANCELED, or -EINPROGRESS while it runs. */
+VOLT_API int volt_join_status(const struct volt_join *join);
+/* The ended task's state, borrowed until volt_join_fini(); for reading its output. */
+VOLT_API void *volt_join_state(const struct volt_join *join);
+/* Asks the task to end: its next start drops it instead of polling. Any thread; idempotent;
+ * no effect on an ended task. */
+VOLT_API void volt_join_cancel(struct volt_join *join);
+/* Gives the handle up; the task goes on detached. Empty handles are allowed. */
+VOLT_API void volt_join_fini(struct volt_join *join);
+
+/* A counted reference that wakes the task from outside the runtime's own leaf futures
+ * (other threads, callbacks of foreign libraries). */
+struct volt_waker {
+    struct volt_task *task; /* private; NULL: empty */
+};
+VOLT_API struct volt_waker volt_waker_new(struct volt_cx *cx);         /* returns new */
+VOLT_API struct volt_waker volt_waker_ref(const struct volt_waker *w); /* returns new */
+VOLT_API void volt_waker_wake(const struct volt_waker *w);             /* any thread */
+VOLT_API void volt_waker_fini(struct volt_waker *w);                   /* empty allowed */
+
+/* The runtime of the running task. */
+VOLT_API struct volt_runtime *volt_cx_runtime(const struct volt_cx *cx);
+/* Wakes the running task once more after this poll, behind the tasks already queued. */
+VOLT_API void volt_cx_wake(struct volt_cx *cx);
+/* Takes one unit of the poll's budget of 128 (every leaf future does). 0 left: arranges a
+ * wake and returns VOLT_PENDING, which the caller returns. A leaf that ends up pending
+ * gives its unit back with volt_coop_restore(). */
+VOLT_API enum volt_poll volt_coop_take(struct volt_cx *cx);
+VOLT_API void volt_coop_restore(struct volt_cx *cx);
+
+/* Cancellation is deferred while the shield depth is > 0 (saturating at 255). Only inside
+ * the task's own poll. */
+VOLT_API void volt_shield_begin(struct volt_cx *cx);
+VOLT_API void volt_shield_end(struct volt_cx *cx);
+
+/* Gives the other tasks a turn: pending once, then ready. */
+struct volt_yield {
+    int yielded; /* private; zero-initialised */
+};
+VOLT_API enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y);
+
+/* Straight-line code in a poll function. `at` is an int in the state, zero at first.
+ *
+ *     VOLT_BEGIN(s->at);
+ *     VOLT_AWAIT(s->at, volt_mutex_lock_poll(cx, &s->lock));
+ *     ...
+ *     VOLT_END(s->at);
+ *
+ * It is a switch over line numbers: a debugger steps through it as through plain code.
+ * Locals do not survive an await (keep them in the state); no await inside another switch;
+ * one await per line. */
+#define VOLT_BEGIN(at)                                                                   \
+    switch (at) {                                                                        \
+    case 0:
+#define VOLT_AWAIT(at, poll_expr)                                                        \
+    do {                                                                                 \
+        (at) = __LINE__;                                                                 \
+        __attribute__((fallthrough));                                                    \
+    case __LINE__:                                                                       \
+        if ((poll_expr) == VOLT_PENDING)                                                 \
+            return VOLT_PENDING;                                                         \
+    } while (0)
+#define VOLT_END(at)                                                                     \
+    (at) = -1;                                                                           \
+    __attribute__((fallthrough));                                                        \
+    default:;                                                                            \
+        }                                                                                \
+        return VOLT_READY
+
+#endif

@@ -1,0 +1,12 @@
+/* libvolt: a work-stealing task runtime. This header includes all public ones. */
+#ifndef VOLT_VOLT_H
+#define VOLT_VOLT_H
+
+#include <volt/error.h>
+#include <volt/io.h>
+#include <volt/runtime.h>
+#include <volt/sync.h>
+#include <volt/task.h>
+#include <volt/time.h>
+
+#endif
