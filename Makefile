@@ -33,7 +33,7 @@ CLIENT_SRC  := $(wildcard client/*.c client/voltctl/*.c)
 MAINS       := daemon/main.c daemon/keeper/main.c client/volt-submit.c client/voltctl.c
 
 obj = $(patsubst %.c,$(B)/%.o,$(filter-out $(MAINS),$(1)))
-all: $(B)/libvolt.a
+all:
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
