@@ -1,18 +1,29 @@
-# voltd and libvolt. Targets: all (default), deps, demo, check, bench, install, clean.
-# Variants: SAN=address,undefined or SAN=thread; CC=gcc or clang. Objects go to
-# build/<variant>/, programs of the plain variant to build/bin/.
+# voltd and libvolt. `make help` lists the targets.
+#
+# Variants: SAN=address,undefined or SAN=thread; CC=gcc (default) or CC=clang. Objects, libraries
+# and test programs of a variant go to build/<variant>/, its programs to build/<variant>/bin, those
+# of the plain variant to build/bin. Sources are found by wildcard, a directory per layer; everything
+# but the mains is in a library, so that tests link it. A program is built when its main is there.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += -r
+# Two jobs unless somebody said otherwise (-j of the caller, or a parent's job server).
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j2
+endif
 
 VERSION := 0.1.0
+SOVERSION := 0
 prefix  ?= /usr/local
 CC      := gcc
 AR      := ar
 SAN     ?=
+PYTHON  := /usr/bin/python3
 comma   := ,
-VARIANT := $(if $(SAN),san-$(subst $(comma),-,$(SAN)),plain)
+VARIANT := $(if $(findstring clang,$(CC)),clang-)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),plain)
 B       := build/$(VARIANT)
+BIN     := $(if $(filter plain,$(VARIANT)),build/bin,$(B)/bin)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
           -Wcast-qual -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Werror
@@ -22,28 +33,117 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
 INC    := -Ilib/include -Ilib -I. -I$(B)/gen
 ALLC   := $(CSTD) $(CFLAGS) $(WARN) $(SANFLAGS) $(INC) -fvisibility=hidden -fPIC -pthread -MMD -MP
-LDLIBS := -levent_core -ljansson -lsystemd -linih -pthread
+LINK    = $(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) -o $@
 
-# One library per layer; everything but the mains is in one, so that tests link it.
-LIBVOLT_SRC := $(wildcard lib/base/*.c lib/task/*.c lib/sync/*.c lib/driver/*.c lib/sched/*.c lib/runtime/*.c lib/io/*.c)
-WIRE_SRC    := $(wildcard lib/wire/*.c)
-DAEMON_SRC  := $(wildcard daemon/*.c daemon/job/*.c daemon/store/*.c daemon/exec/*.c daemon/server/*.c daemon/method/*.c daemon/observe/*.c daemon/sysd/*.c)
-KEEPER_SRC  := $(wildcard daemon/keeper/*.c)
-CLIENT_SRC  := $(wildcard client/*.c client/voltctl/*.c)
+# Sources: one library per layer.
 MAINS       := daemon/main.c daemon/keeper/main.c client/volt-submit.c client/voltctl.c
+LIBVOLT_SRC := $(wildcard $(addprefix lib/,base/*.c task/*.c sync/*.c driver/*.c sched/*.c runtime/*.c io/*.c))
+WIRE_SRC    := $(wildcard lib/wire/*.c)
+KEEPER_SRC  := $(filter-out $(MAINS),$(wildcard daemon/keeper/*.c))
+DAEMON_SRC  := $(filter-out $(MAINS) $(KEEPER_SRC),$(wildcard daemon/*.c daemon/*/*.c))
+CLIENT_SRC  := $(filter-out client/volt-%.c $(MAINS),$(wildcard client/*.c client/*/*.c))
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+obj = $(patsubst %.c,$(B)/%.o,$(1))
 
-obj = $(patsubst %.c,$(B)/%.o,$(filter-out $(MAINS),$(1)))
-all:
+LIBVOLT   := $(B)/libvolt.a
+LIBWIRE   := $(B)/libvoltwire.a
+LIBKEEPER := $(B)/libvoltkeeper.a
+LIBD      := $(B)/libvoltd.a
+LIBCLIENT := $(B)/libvoltclient.a
+SONAME    := libvolt.so.$(SOVERSION)
+SHARED    := $(B)/libvolt.so $(B)/$(SONAME)
+
+VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih
+CLIENT_LIBS := -ljansson
+VOLT_LIBS   := -levent_core
+
+# Programs, each only where its main exists. voltd-keeper runs with privileges and is linked
+# without libevent, jansson and libsystemd: reaching for one of them is a link error.
+have     = $(if $(wildcard $(1)),$(BIN)/$(2))
+CLIENTS  := $(patsubst client/%.c,$(BIN)/%,$(wildcard client/volt-*.c))
+PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,voltd-keeper) \
+            $(CLIENTS) $(call have,client/voltctl.c,voltctl)
+
+all: $(LIBVOLT) $(SHARED) $(LIBWIRE) $(LIBKEEPER) $(LIBD) $(LIBCLIENT) $(PROGRAMS)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALLC) -c -o $@ $<
 
-$(B)/libvolt.a: $(call obj,$(LIBVOLT_SRC))
-	$(AR) rcs $@ $^
+# The interface descriptions, as C string literals: `#include "org.voltd.jobs.varlink.inc"` in an
+# initialiser of a char array.
+IDL := $(wildcard daemon/method/*.varlink)
+GEN := $(patsubst daemon/method/%,$(B)/gen/%.inc,$(IDL))
+$(B)/gen/%.varlink.inc: daemon/method/%.varlink Makefile
+	@mkdir -p $(@D)
+	sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< >$@
+$(call obj,$(DAEMON_SRC)): | $(GEN)
+
+define archive
+@mkdir -p $(@D); rm -f $@
+$(AR) rcs $@ $(filter %.o,$^)
+endef
+$(LIBVOLT): $(call obj,$(LIBVOLT_SRC)) ; $(archive)
+$(LIBWIRE): $(call obj,$(WIRE_SRC)) ; $(archive)
+$(LIBKEEPER): $(call obj,$(KEEPER_SRC)) ; $(archive)
+$(LIBD): $(call obj,$(DAEMON_SRC)) ; $(archive)
+$(LIBCLIENT): $(call obj,$(CLIENT_SRC)) ; $(archive)
+
+$(B)/$(SONAME): $(call obj,$(LIBVOLT_SRC))
+	@mkdir -p $(@D)
+	$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl,-z,defs) $(filter %.o,$^) $(VOLT_LIBS)
+$(B)/libvolt.so: $(B)/$(SONAME)
+	ln -sf $(SONAME) $@
+
+$(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
+$(BIN)/voltd-keeper: $(B)/daemon/keeper/main.o $(LIBKEEPER) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< $(filter %.a,$^)
+$(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
+
+# ---- tests ----------------------------------------------------------------------------------
+# Test programs link every library; tests/support/*.c, if any, is linked into all of them.
+TEST_LIBS := $(LIBCLIENT) $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+define link-test
+@mkdir -p $(@D)
+$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka -lm
+endef
+UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
+EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
+
+$(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
+$(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
+
+# What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime gives
+# up on kernels with more than 28 random bits.
+RUN := env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) PYTHONDONTWRITEBYTECODE=1 \
+       ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
+       UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1 \
+       $(if $(findstring thread,$(SAN)),setarch -R)
+EACH := $(RUN) tests/tools/run-each
+
+check-unit: all $(UNIT)
+	@$(EACH) unit $(UNIT)
+check-stress: all $(STRESS)
+	@$(EACH) stress $(STRESS)
+check-examples: all $(EXAMPLES)
+	@$(EACH) examples $(EXAMPLES)
+ifneq ($(wildcard tests/integration/test_*.py),)
+check-integration: all
+	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/integration
+endif
+-include tests/model/model.mk
+.PHONY: all check-unit check-stress check-examples check-integration check-model
 
 clean:
 	rm -rf build
+.PHONY: clean
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all clean
