@@ -37,12 +37,18 @@ void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
                      struct task_chain *chain);
 /* Any thread: earliest deadline of any wheel in usec, UINT64_MAX for none. */
 uint64_t driver_next_deadline(const struct driver *d);
-/* True when something is registered or armed: polling is worth a system call. */
+/* True when a descriptor is registered or waits to be: polling is worth a system call.
+ * (Timers need none: driver_fire_own() and driver_next_deadline() are plain loads.) */
 bool driver_has_interest(const struct driver *d);
 
 /* Marks everything shut down: each waiting task is woken and its leaf answers -ESHUTDOWN
  * (io) or READY (sleep). */
 void driver_shutdown(struct driver *d, struct task_chain *chain);
+
+/* What the leaf futures of lib/io ask of lib/runtime, which defines both. */
+struct driver *runtime_driver(const struct volt_runtime *rt);
+/* The wheel of this worker; any valid one for NULL (a thread that is no worker). */
+unsigned worker_wheel(const struct worker *w);
 
 /* For statistics. */
 uint64_t driver_timers(const struct driver *d);

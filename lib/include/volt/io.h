@@ -15,9 +15,13 @@ struct volt_io {
     void *registration; /* private */
 };
 
-/* 0; -ENOMEM; -EPERM (not pollable); -ESHUTDOWN. fd must be O_NONBLOCK. Any thread. */
+/* 0; -ENOMEM; -EPERM (not pollable); -EBADF; -ESHUTDOWN. fd must be O_NONBLOCK. Any
+ * thread. The event loop learns of it with its next turn; if that fails (limit of watches),
+ * the helpers below answer that errno. */
 VOLT_API int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd);
-/* Any thread; no task may be waiting on it any more. Does not close the descriptor. */
+/* Ends the registration; tasks that wait on it are forgotten, not woken. Once, and before
+ * volt_runtime_free(); a zeroed volt_io is allowed. Any thread. Does not close the
+ * descriptor; it may be closed, and its number reused, right afterwards. */
 VOLT_API void volt_io_fini(struct volt_io *io);
 
 /* READY: the operation is likely not to block. After EAGAIN call the clear function of
@@ -26,6 +30,10 @@ VOLT_API enum volt_poll volt_io_readable_poll(struct volt_cx *cx, struct volt_io
 VOLT_API enum volt_poll volt_io_writable_poll(struct volt_cx *cx, struct volt_io *io);
 VOLT_API void volt_io_clear_readable(struct volt_io *io);
 VOLT_API void volt_io_clear_writable(struct volt_io *io);
+/* Forget the waiting task of one direction: in the drop of a task that shares the volt_io
+ * with others. (volt_io_fini does it for a volt_io of the task's own.) */
+VOLT_API void volt_io_forget_reader(struct volt_io *io);
+VOLT_API void volt_io_forget_writer(struct volt_io *io);
 
 /* As read(2), write(2), recvmsg(2), sendmsg(2), accept4(2), but pending instead of EAGAIN;
  * EINTR is retried. READY: *ret is the result, or a negative errno. */
