@@ -1,0 +1,182 @@
+/* The manager: the live jobs of this daemon, their queue, their events.
+ *
+ * One lock (short critical sections, never held across I/O, a wake or a poll) guards the
+ * table of jobs, the queue and the event ring. Each job that is not done has one libvolt
+ * task (executor.c); of an array only the elements that have started. Whoever wants to
+ * know what happens reads the event ring by sequence number and waits on its notify: no
+ * list of subscribers, nothing per watcher for the writer. */
+#ifndef VOLTD_EXEC_MANAGER_H
+#define VOLTD_EXEC_MANAGER_H
+
+#include "daemon/job/job.h"
+#include "daemon/job/key.h"
+#include "daemon/job/spec.h"
+#include <sys/types.h>
+#include <volt/volt.h>
+
+struct manager;
+struct config;
+
+/* A peer, from SO_PEERCRED at accept. */
+struct job_owner {
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+};
+
+/* A snapshot of one job, one array (index -1, counts filled) or one element. */
+struct job_view {
+    struct job_key key; /* with the current attempt */
+    struct job_owner owner;
+    struct job_spec *spec; /* a reference of the view's own; NULL: orphan */
+    struct job_status status;
+    enum job_wait wait;
+    uint64_t wait_position; /* jobs in front of it in its queue */
+    bool durable;
+    bool orphan; /* only a record is known */
+    bool has_counts;
+    uint64_t total, queued, running, done, failed; /* arrays as a whole */
+    int exit_code;                                 /* when done; arrays: the largest */
+};
+void job_view_fini(struct job_view *v);
+
+/* An entry of the event ring. */
+struct manager_event {
+    uint64_t seq; /* gap-free from 1 */
+    uint64_t at_usec;
+    struct job_key key;
+    uint8_t type;   /* enum job_event_type */
+    uint8_t state;  /* after it */
+    uint8_t result; /* after it */
+    int32_t code;
+    uid_t owner;
+};
+
+/* --- submit: leaf future; READY after the store has committed ------------------------ */
+struct manager_submit_item {
+    struct job_spec *spec; /* borrowed; the manager takes its own reference */
+    uint64_t ret_id;       /* 0: rejected */
+    int ret_error;         /* 0 or negative errno; text in ret_text */
+    struct volt_error ret_text;
+};
+struct manager_submit {
+    struct manager *manager;
+    struct job_owner owner;
+    struct manager_submit_item *items; /* borrowed until _fini */
+    size_t count;
+    bool atomic; /* all or none */
+    bool ret_durable;
+    void *pending; /* private */
+    int at;        /* private */
+};
+void manager_submit_init(struct manager_submit *s, struct manager *m,
+                         const struct job_owner *owner, struct manager_submit_item *items,
+                         size_t count, bool atomic);
+enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s);
+void manager_submit_fini(struct manager_submit *s);
+
+/* --- queries: never block ------------------------------------------------------------- */
+/* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
+int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id, int64_t index,
+                struct job_view *ret);
+
+struct manager_filter {
+    uint32_t states;  /* bit per enum job_state; 0: all */
+    uint32_t results; /* bit per enum job_result; 0: all */
+    const char *name; /* exact; NULL: any */
+    const char *queue;
+    const struct job_label *labels; /* all must match */
+    size_t nlabels;
+    const struct job_key *keys; /* any of these; NULL: any */
+    size_t nkeys;
+    bool orphans; /* only records without a job */
+    bool newest_first;
+};
+/* Calls fn for up to limit jobs after `cursor` (a job id; 0: from the start) in id order
+ * (or newest first). Sets *ret_cursor to the id to continue from, 0 at the end. Stops when
+ * fn returns non-zero and returns that. fn runs without the lock. */
+int manager_list(struct manager *m, const struct job_owner *asker,
+                 const struct manager_filter *f, uint64_t cursor, size_t limit,
+                 int (*fn)(void *arg, const struct job_view *v), void *arg,
+                 uint64_t *ret_cursor);
+
+/* --- steering ------------------------------------------------------------------------- */
+/* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
+int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
+                   int64_t index);
+/* Cancels every job of the asker that matches; returns their number. */
+int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
+                           const struct manager_filter *f);
+/* Sends a signal to a running job, through the keeper: leaf future. ret: 0, -ENOENT,
+ * -ESRCH (not running), -EOPNOTSUPP (not a process), or the keeper's errno. */
+struct manager_signal {
+    struct manager *manager; /* filled in by the caller, with the next five */
+    struct job_owner asker;
+    uint64_t id;
+    int64_t index;
+    int signal;
+    bool tree;
+    int ret;
+    void *pending; /* private */
+    int at;        /* private */
+};
+enum volt_poll manager_signal_poll(struct volt_cx *cx, struct manager_signal *s);
+void manager_signal_fini(struct manager_signal *s);
+
+/* --- events ---------------------------------------------------------------------------- */
+/* Sequence number of the newest event. */
+uint64_t manager_event_seq(const struct manager *m);
+/* Copies the asker's events with seq > after, up to max. Returns their number; *ret_next:
+ * the seq read up to; *ret_lost: how many were overwritten before they could be read. */
+size_t manager_events_read(struct manager *m, const struct job_owner *asker, uint64_t after,
+                           struct manager_event *buf, size_t max, uint64_t *ret_next,
+                           uint64_t *ret_lost);
+/* To wait for news: volt_notified_init on this, then read, then poll. */
+struct volt_notify *manager_events_notify(struct manager *m);
+
+/* --- counters --------------------------------------------------------------------------- */
+struct manager_counts {
+    uint64_t submitted, ended;            /* jobs; elements of arrays counted */
+    uint64_t by_state[JOB_STATE_COUNT];   /* now */
+    uint64_t by_result[JOB_RESULT_COUNT]; /* ever */
+    uint64_t orphans;
+    uint32_t slots, slots_used; /* of the default queue */
+};
+void manager_counts(struct manager *m, struct manager_counts *ret);
+
+/* --- output ------------------------------------------------------------------------------ */
+enum manager_stream {
+    MANAGER_STDOUT = 0, /* both together unless the spec split them */
+    MANAGER_STDERR,
+};
+/* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
+ * job; -ENODATA the job has no output file (not started, null, path). */
+int manager_open_output(struct manager *m, const struct job_owner *asker, uint64_t id,
+                        int64_t index, enum manager_stream stream);
+
+/* --- life ---------------------------------------------------------------------------------- */
+struct manager_options {
+    struct volt_runtime *rt;
+    const struct config *config; /* borrowed until the next reload */
+    const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
+    const char *keeper_path;                          /* program; borrowed */
+    const char *address; /* VOLT_ADDRESS for jobs, "unix:/..."; borrowed */
+};
+/* Scans records, connects or starts the keeper, starts the queue. */
+int manager_new(const struct manager_options *o, struct manager **ret,
+                struct volt_error *err);
+int manager_reload(struct manager *m, const struct config *config);
+/* No new submissions (they answer -ESHUTDOWN) and no new starts. */
+void manager_close(struct manager *m);
+/* Leaf: READY when no job is starting or, if cancel is set, when all have ended. */
+struct manager_drain {
+    struct manager *manager;
+    bool cancel;
+    struct volt_notified news; /* private */
+    int at;                    /* private */
+};
+enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d);
+void manager_drain_fini(struct manager_drain *d);
+void manager_free(struct manager *m); /* after the runtime has shut down */
+
+#endif

@@ -1,0 +1,102 @@
+/* The job machine: states, events, results. Pure: state = fold(events).
+ *
+ * state     entered by                     left by
+ * queued    SUBMIT                         STARTING; CANCEL (-> done, cancelled)
+ * starting  STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping)
+ * running   STARTED                        EXITED; CANCEL, TIMEOUT (-> stopping)
+ * stopping  CANCEL, TIMEOUT                EXITED (STARTED is noted, the state stays)
+ * done      EXITED, CANCEL while queued    nothing
+ *
+ * job_update() is the only place that changes a job's state. No status is ever invented:
+ * what is not known is LOST. */
+#ifndef VOLTD_JOB_JOB_H
+#define VOLTD_JOB_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+enum job_state {
+    JOB_QUEUED = 0,
+    JOB_STARTING,
+    JOB_RUNNING,
+    JOB_STOPPING,
+    JOB_DONE,
+    JOB_STATE_COUNT,
+};
+
+/* Why a queued job waits. */
+enum job_wait {
+    JOB_WAIT_NONE = 0,
+    JOB_WAIT_TURN, /* behind others in its queue */
+    JOB_WAIT_SLOT, /* first in its queue, every slot taken */
+};
+
+enum job_result {
+    JOB_RESULT_NONE = 0, /* not done */
+    JOB_RESULT_SUCCESS,
+    JOB_RESULT_EXIT,        /* code: exit status, not 0 */
+    JOB_RESULT_SIGNAL,      /* code: signal number */
+    JOB_RESULT_TIMEOUT,     /* ended by timeout_usec; code: signal or exit status seen */
+    JOB_RESULT_EXEC_FAILED, /* code: errno; step says where */
+    JOB_RESULT_CANCELLED,
+    JOB_RESULT_LOST, /* the exit status cannot be known */
+    JOB_RESULT_COUNT,
+};
+
+enum job_event_type {
+    JOB_EV_SUBMIT = 0,
+    JOB_EV_STARTING,
+    JOB_EV_STARTED,
+    JOB_EV_TIMEOUT, /* the time is up; the stop signal goes out */
+    JOB_EV_CANCEL,  /* somebody asked */
+    JOB_EV_EXITED,
+    JOB_EV_COUNT,
+};
+
+struct job_usage {
+    uint64_t user_usec, system_usec; /* of the job and the children it waited for */
+    uint64_t max_rss_bytes;
+};
+
+struct job_event {
+    enum job_event_type type;
+    uint64_t at_usec; /* CLOCK_REALTIME microseconds */
+    uint32_t attempt;
+    int32_t pid;            /* STARTED */
+    enum job_result result; /* EXITED: what the process did, before policy */
+    int32_t code;           /* EXITED */
+    const char *step;       /* EXITED with EXEC_FAILED; static string */
+    struct job_usage usage; /* EXITED */
+    uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
+};
+
+/* The dynamic part of a job or array element; about 100 bytes. */
+struct job_status {
+    uint8_t state;  /* enum job_state */
+    uint8_t result; /* enum job_result */
+    bool cancel_asked, timed_out;
+    uint32_t attempt; /* 1 at the first start */
+    int32_t code, pid;
+    uint32_t survivors;
+    const char *step;
+    uint64_t submitted_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0: not yet */
+    struct job_usage usage;
+};
+
+/* Applies an event. 0; -EPROTO when the event is not allowed in this state (status
+ * unchanged; the table is in job.c and tested row by row). */
+int job_update(struct job_status *st, const struct job_event *ev);
+
+const char *job_state_name(enum job_state s);       /* "queued" ... */
+const char *job_result_name(enum job_result r);     /* "success", "exec_failed" ... */
+const char *job_wait_name(enum job_wait w);         /* "turn", "slot"; NULL for none */
+const char *job_event_name(enum job_event_type t);  /* "submit" ... */
+int job_state_from_name(const char *name);          /* -EINVAL: unknown */
+int job_result_from_name(const char *name);         /* -EINVAL: unknown */
+
+/* Exit code that a waiting client ends with: the job's own code, 128+N for a signal, 124
+ * timeout, 125 cancelled or lost, 126/127 found but not executable / not found. */
+int job_exit_code(const struct job_status *st);
+
+#endif

@@ -1,0 +1,89 @@
+/* What a submitter asks for: one job, or an array of jobs that share one spec.
+ *
+ * A spec is immutable after submission and reference-counted: the elements of an array
+ * share it. Strings are UTF-8 without NUL. Pure data: no fd, no clock, no JSON
+ * (daemon/method/spec_json.c fills it in). */
+#ifndef VOLTD_JOB_SPEC_H
+#define VOLTD_JOB_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+enum job_kind {
+    JOB_KIND_EXEC = 0,
+    JOB_KIND_SLEEP,
+    JOB_KIND_NOOP,
+};
+
+enum job_kill_mode {
+    JOB_KILL_TREE = 0,
+    JOB_KILL_MAIN,
+};
+
+enum job_output {
+    JOB_OUTPUT_FILE = 0, /* below the state directory, readable through org.voltd.logs */
+    JOB_OUTPUT_NULL,
+    JOB_OUTPUT_PATH, /* output_path; stdout and stderr together */
+};
+
+struct job_label {
+    char *name, *value;
+};
+
+#define JOB_NO_UMASK                UINT32_MAX
+#define JOB_PRIORITY_MIN            (-1000)
+#define JOB_PRIORITY_MAX            1000
+#define JOB_ARRAY_MAX               1000000
+#define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
+
+struct job_spec {
+    unsigned refs; /* spec.c only */
+
+    enum job_kind kind;
+    char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
+    bool shell;  /* argv is {"/bin/sh", "-c", text}, given as one string */
+    char *name;  /* NULL: derived from argv[0] or the kind when shown */
+    struct job_label *labels;
+    size_t nlabels;
+
+    char *cwd;        /* absolute; NULL: "/" */
+    char **env;       /* "NAME=value", NULL-terminated; NULL: empty */
+    uint32_t umask;   /* 0..0777, or JOB_NO_UMASK: 022 */
+    char *stdin_path; /* absolute; NULL: /dev/null */
+
+    char *queue;      /* NULL: "default" */
+    int32_t priority; /* higher first */
+
+    uint64_t timeout_usec;    /* of one attempt's running time; 0: none */
+    uint64_t kill_after_usec; /* between the stop signal and KILL */
+    int stop_signal;          /* SIGTERM */
+    enum job_kill_mode kill_mode;
+
+    enum job_output output;
+    char *output_path; /* absolute */
+    bool output_split; /* FILE: stderr in a file of its own (default: together, in order) */
+
+    bool is_array;
+    uint64_t array_first, array_last; /* inclusive, first <= last */
+
+    uint64_t duration_usec; /* sleep */
+};
+
+struct job_spec *job_spec_new(void); /* defaults, one reference; NULL: out of memory */
+struct job_spec *job_spec_ref(struct job_spec *s);
+void job_spec_unref(struct job_spec *s); /* NULL allowed */
+
+/* Cross-field checks (an exec job has argv, a sleep a duration, ...). 0, or -EINVAL with
+ * *ret_field naming the offending field ("duration_usec") and a text. */
+int job_spec_validate(const struct job_spec *s, const char **ret_field,
+                      struct volt_error *err);
+/* Number of jobs it stands for: 1, or the size of the array. */
+uint64_t job_spec_count(const struct job_spec *s);
+/* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */
+const char *job_spec_display_name(const struct job_spec *s);
+/* Bytes of heap held by a spec, for limits per user. */
+size_t job_spec_bytes(const struct job_spec *s);
+
+#endif
