@@ -1,0 +1,280 @@
+/* The configuration: defaults, units, drop-ins, and errors that name file, line and key.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "daemon/config.h"
+
+static char dir[64], main_path[128];
+
+static void put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_dropin(const char *name, const char *text)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s.d", main_path);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof(path), "%s.d/%s", main_path, name);
+    put(path, text);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof(dir), "/tmp/test_config.XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    (void)snprintf(main_path, sizeof(main_path), "%s/voltd.conf", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"voltd.conf.d/10-a.conf",
+                                        "voltd.conf.d/20-b.conf", "voltd.conf.d/30-c.txt",
+                                        "voltd.conf"};
+    char path[256];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        (void)unlink(path);
+    }
+    (void)snprintf(path, sizeof(path), "%s.d", main_path);
+    (void)rmdir(path);
+    return rmdir(dir);
+}
+
+/* Loads text as the main file and expects success. */
+static struct config load(const char *text)
+{
+    struct config cfg;
+    struct volt_error err = {.text = ""};
+    put(main_path, text);
+    if (config_load(main_path, true, &cfg, &err) != 0)
+        fail_msg("%s", err.text);
+    return cfg;
+}
+
+/* Loads text as the main file and expects an error that contains each of the words. */
+static void refuse(const char *text, const char *word1, const char *word2)
+{
+    struct config cfg, before;
+    struct volt_error err = {.text = ""};
+    memset(&cfg, 0x5a, sizeof(cfg));
+    before = cfg;
+    put(main_path, text);
+    assert_int_equal(config_load(main_path, true, &cfg, &err), -EINVAL);
+    if (!strstr(err.text, word1) || !strstr(err.text, word2))
+        fail_msg("'%s' lacks '%s' or '%s'", err.text, word1, word2);
+    assert_memory_equal(&cfg, &before, sizeof(cfg));
+    assert_int_equal(config_load(main_path, true, &cfg, NULL), -EINVAL);
+}
+
+static void test_defaults_are_those_of_the_protocol(void **state)
+{
+    (void)state;
+    struct config cfg;
+    config_defaults(&cfg);
+    assert_int_equal(cfg.max_message, 256 * 1024);
+    assert_int_equal(cfg.max_batch, 16 * 1024 * 1024);
+    assert_int_equal(cfg.max_depth, 32);
+    assert_int_equal(cfg.heartbeat_usec, 15000000);
+    assert_int_equal(cfg.backend, CONFIG_BACKEND_MEMORY);
+}
+
+static void test_missing_files(void **state)
+{
+    (void)state;
+    struct config cfg, defaults;
+    struct volt_error err;
+    config_defaults(&defaults);
+    assert_int_equal(config_load(main_path, false, &cfg, NULL), 0);
+    assert_memory_equal(&cfg, &defaults, sizeof(cfg));
+    assert_int_equal(config_load(main_path, true, &cfg, &err), -ENOENT);
+    assert_non_null(strstr(err.text, main_path));
+    assert_int_equal(config_load(dir, true, &cfg, &err), -EISDIR);
+}
+
+static void test_values_and_units(void **state)
+{
+    (void)state;
+    struct config cfg = load("; a comment\n[Daemon]\nWorkers=3\n# another\n"
+                             "[Limits]\nMaxMessage = 64K\nMaxBatch=2097152\n"
+                             "FrameTimeoutSec=1min 30s\nIdleTimeoutSec=infinity\n"
+                             "DrainTimeoutSec=2\n[Jobs]\nKillAfterSec=500ms\n");
+    assert_int_equal(cfg.workers, 3);
+    assert_int_equal(cfg.max_message, 65536);
+    assert_int_equal(cfg.max_batch, 2097152);
+    assert_int_equal(cfg.frame_timeout_usec, 90000000);
+    assert_true(cfg.idle_timeout_usec == CONFIG_INFINITY);
+    assert_int_equal(cfg.drain_timeout_usec, 2000000);
+    assert_int_equal(cfg.kill_after_usec, 500000);
+    cfg = load("[Limits]\nFrameTimeoutSec=10min\nIdleTimeoutSec=1h30min\n"
+               "MaxBytesPerUser=2G\n");
+    assert_int_equal(cfg.frame_timeout_usec, 600000000);
+    assert_int_equal(cfg.idle_timeout_usec, 5400000000);
+    assert_int_equal(cfg.max_bytes_per_user, 2147483648);
+}
+
+static void test_empty_assignment_restores_the_default(void **state)
+{
+    (void)state;
+    assert_int_equal(load("[Limits]\nMaxDepth=8\nMaxDepth=\n").max_depth, 32);
+}
+
+static void test_dropins_win_in_byte_order(void **state)
+{
+    (void)state;
+    put_dropin("20-b.conf", "[Daemon]\nWorkers=2\n");
+    put_dropin("10-a.conf", "[Daemon]\nWorkers=1\n[Limits]\nMaxDepth=9\n");
+    put_dropin("30-c.txt", "this is not read");
+    struct config cfg = load("[Daemon]\nWorkers=7\n[Queue]\nSlots=5\n");
+    assert_int_equal(cfg.workers, 2);
+    assert_int_equal(cfg.max_depth, 9);
+    assert_int_equal(cfg.slots, 5);
+    put_dropin("10-a.conf", "\n[Daemon]\nWorkers=none\n");
+    struct volt_error err;
+    assert_int_equal(config_load(main_path, true, &cfg, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "voltd.conf.d/10-a.conf:3: Workers=none"));
+}
+
+static void test_errors_name_line_key_and_what_is_allowed(void **state)
+{
+    (void)state;
+    refuse("[Daemon]\n\nWorkers=many\n", "voltd.conf:3: Workers=many", "from 0");
+    refuse("[Daemon]\nWorkers=257\n", "voltd.conf:2: Workers=257", "to 256");
+    refuse("[Daemon]\nWorkers=-1\n", "Workers=-1", "a number");
+    refuse("[Daemon]\nWorkers=99999999999999999999999\n", ":2: Workers=9999", "a number");
+    refuse("[Limits]\nMaxMessage=16X\n", ":2: MaxMessage=16X", "a size from 1K to 16M");
+    refuse("[Limits]\nMaxMessage=17M\n", "MaxMessage=17M", "16M");
+    refuse("[Limits]\nMaxMessage=1K 1K\n", "MaxMessage=1K 1K", "a size");
+    refuse("[Limits]\nFrameTimeoutSec=5parsec\n", ":2: FrameTimeoutSec=5parsec",
+           "a time");
+    refuse("[Limits]\nFrameTimeoutSec=soon\n", "FrameTimeoutSec=soon", "infinity");
+    refuse("[Daemon]\nHeartbeatSec=infinity\n", "HeartbeatSec=infinity", "40s");
+    refuse("[Store]\nBackend=tape\n", ":2: Backend=tape", "memory");
+}
+
+static void test_unknown_names_are_errors(void **state)
+{
+    (void)state;
+    refuse("[Daemon]\nWorker=3\n", "voltd.conf:2: unknown key Worker=", "[Daemon]");
+    refuse("[Demon]\nColour=red\n", ":2: unknown section [Demon]", "[Daemon]");
+    refuse("[Daemon]\nMaxDepth=3\n", ":2: MaxDepth= does not belong in [Daemon]",
+           "[Limits]");
+    refuse("Workers=3\n", ":1: Workers= does not belong in []", "[Daemon]");
+}
+
+static void test_syntax_errors(void **state)
+{
+    (void)state;
+    refuse("[Daemon]\nWorkers=1\nnonsense\n", "voltd.conf:3:", "Key=Value");
+    refuse("[Daemon\n", "voltd.conf:1:", "[Section]");
+    refuse("[Daemon]\nWorkers=1\n  Slots=3\n", ":3: Workers=Slots=3", "a number");
+    char line[400] = "[Daemon]\n#";
+    memset(line + 10, 'x', sizeof(line) - 12);
+    line[sizeof(line) - 2] = '\n';
+    line[sizeof(line) - 1] = '\0';
+    refuse(line, "voltd.conf:2:", "longer than");
+}
+
+/* conf/voltd.conf is the manual: it must name every key in its section with the true
+ * default. */
+static void test_shipped_file_equals_the_defaults(void **state)
+{
+    (void)state;
+    char line[256], key[64], section[32] = "", plain[16384] = "";
+    struct config cfg, defaults;
+    struct config_item item;
+    size_t seen = 0, len = 0, n = 0;
+    FILE *f = fopen("conf/voltd.conf", "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        assert_true(line[0] == '#' || line[0] == '[' || line[0] == '\n');
+        char *assignment =
+            line[0] == '#' && line[1] >= 'A' && line[1] <= 'Z' ? line + 1 : line;
+        len += (size_t)snprintf(plain + len, sizeof(plain) - len, "%s", assignment);
+        assert_true(len < sizeof(plain));
+        (void)sscanf(line, "[%31[^]]", section);
+        if (assignment == line)
+            continue;
+        config_defaults(&defaults);
+        for (n = 0; config_item(&defaults, n, &item) == 0; n++) {
+            (void)snprintf(key, sizeof(key), "%s=%s\n", item.name, item.text);
+            seen += strcmp(item.section, section) == 0 && strcmp(key, assignment) == 0;
+        }
+    }
+    (void)fclose(f);
+    assert_int_equal(seen, n);
+    cfg = load(plain);
+    assert_memory_equal(&cfg, &defaults, sizeof(cfg));
+}
+
+static void test_items_read_back(void **state)
+{
+    (void)state;
+    struct config cfg = load("[Limits]\nMaxMessage=1025\nIdleTimeoutSec=90s\n"
+                             "FrameTimeoutSec=1500ms\nDrainTimeoutSec=infinity\n"),
+                  again;
+    struct config_item item;
+    char text[8192] = "", *end = text;
+    for (size_t i = 0; config_item(&cfg, i, &item) == 0; i++)
+        end += sprintf(end, "[%s]\n%s=%s\n", item.section, item.name, item.text);
+    assert_non_null(strstr(text, "MaxMessage=1025\n"));
+    assert_non_null(strstr(text, "FrameTimeoutSec=1500ms\n"));
+    again = load(text);
+    assert_memory_equal(&cfg, &again, sizeof(cfg));
+}
+
+static void test_default_paths(void **state)
+{
+    (void)state;
+    char buf[64];
+    assert_int_equal(config_default_path(false, buf, sizeof(buf)), 0);
+    assert_string_equal(buf, "/etc/voltd/voltd.conf");
+    assert_int_equal(setenv("XDG_CONFIG_HOME", "/x", 1), 0);
+    assert_int_equal(config_default_path(true, buf, sizeof(buf)), 0);
+    assert_string_equal(buf, "/x/voltd/voltd.conf");
+    assert_int_equal(setenv("XDG_CONFIG_HOME", "relative", 1), 0);
+    assert_int_equal(setenv("HOME", "/h", 1), 0);
+    assert_int_equal(config_default_path(true, buf, sizeof(buf)), 0);
+    assert_string_equal(buf, "/h/.config/voltd/voltd.conf");
+    assert_int_equal(config_default_path(true, buf, 8), -ENAMETOOLONG);
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_int_equal(config_default_path(true, buf, sizeof(buf)), -ENOENT);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_defaults_are_those_of_the_protocol),
+        TEST(test_missing_files),
+        TEST(test_values_and_units),
+        TEST(test_empty_assignment_restores_the_default),
+        TEST(test_dropins_win_in_byte_order),
+        TEST(test_errors_name_line_key_and_what_is_allowed),
+        TEST(test_unknown_names_are_errors),
+        TEST(test_syntax_errors),
+        TEST(test_shipped_file_equals_the_defaults),
+        TEST(test_items_read_back),
+        TEST(test_default_paths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
