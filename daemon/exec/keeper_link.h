@@ -1,0 +1,94 @@
+/* voltd's end of the link to voltd-keeper: one connection, driven by one libvolt task,
+ * and requests as leaf futures.
+ *
+ * keeper_link_open() connects to the keeper that listens on the socket, or binds the
+ * socket and starts one, and returns when HELLO has been answered: from then on nothing
+ * that an earlier voltd asked for can still be started, and records may be judged. It
+ * blocks and is meant for voltd's start, before the runtime.
+ *
+ * When the connection breaks, calls that had been sent answer -ECONNRESET: whether the
+ * keeper did it is written in the record, nowhere else (record_probe). Calls not yet sent
+ * wait and go to the next keeper, which the link finds or starts by itself. */
+#ifndef DAEMON_EXEC_KEEPER_LINK_H
+#define DAEMON_EXEC_KEEPER_LINK_H
+
+#include <stdint.h>
+#include <volt/error.h>
+#include <volt/task.h>
+#include "daemon/job/key.h"
+#include "daemon/keeper/protocol.h"
+
+struct keeper_link;
+
+struct keeper_link_options {
+    const char *socket_path; /* <runtime dir>/keeper.sock */
+    const char *record_dir;  /* absolute; exists */
+    const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
+};
+
+/* Copies opt. 0 and *ret_link (free with keeper_link_free); -errno with a text in *err.
+ */
+int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
+                     struct keeper_link **ret_link);
+/* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
+int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
+/* Closes the connection; the keeper and its jobs go on. After the runtime was shut down
+ * and before it is freed; no call may be left. NULL is allowed. */
+void keeper_link_free(struct keeper_link *link);
+
+struct keeper_link_info {
+    uint8_t boot_id[RECORD_ID_SIZE];
+    uint8_t generation[RECORD_ID_SIZE]; /* of the record dir, as the keeper found it */
+    uint32_t keeper_pid;
+    uint32_t live;     /* shims of that keeper at HELLO */
+    uint32_t started;  /* keepers this link has started */
+    uint32_t connects; /* HELLOs answered */
+};
+/* As of the latest HELLO. Any thread. */
+void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret);
+
+/* How START dresses the job; key, argv and the rest of struct launch come beside it. */
+struct keeper_start_args {
+    int launch_fd; /* from launch_memfd() */
+    uint64_t launch_size;
+    int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
+    uint32_t umask;
+    enum keeper_kill_mode kill_mode;
+};
+
+/* One request: a leaf future. Must not move between _init and _fini. */
+struct keeper_call {
+    struct keeper_link *link; /* the rest is private */
+    struct keeper_call *prev, *next;
+    struct volt_waker waker;
+    int state;
+    int fds[KEEPER_FDS_MAX], fds_n;
+    size_t size;
+    union {
+        struct keeper_head head;
+        struct keeper_start start;
+        struct keeper_signal signal;
+        struct keeper_remove remove;
+    } request;
+    struct keeper_reply reply;
+};
+
+/* The descriptors stay the caller's and must stay open until READY or _fini. */
+void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
+                            const struct job_key *key,
+                            const struct keeper_start_args *args);
+void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key, int sig, enum keeper_scope scope);
+void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key);
+/* READY: answered; the first poll sends it. */
+enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
+/* After READY: the status of struct keeper_reply, or -ECONNRESET. */
+int keeper_call_status(const struct keeper_call *c);
+/* After READY: pid of the shim, counts and names of survivors; zero unless status is 0.
+ */
+const struct keeper_reply *keeper_call_reply(const struct keeper_call *c);
+/* Any state, zero-initialised included; a call that was sent is not undone. */
+void keeper_call_fini(struct keeper_call *c);
+
+#endif

@@ -1,0 +1,50 @@
+/* Waiting for the end of attempts: one inotify watch on the record dir, driven by one
+ * libvolt task, and a leaf future per attempt.
+ *
+ * The last close of a record is the moment its lock drops, whoever held it and whatever
+ * ended him, so IN_CLOSE_WRITE is the exit event of a job: it needs neither the keeper
+ * nor being the parent. The kernel reports the close just before it drops the lock, so a
+ * record found locked is looked at again 1, 2, 4, ... ms later. After IN_Q_OVERFLOW every
+ * attempt that is waited for is looked at. */
+#ifndef DAEMON_EXEC_RECORD_WATCH_H
+#define DAEMON_EXEC_RECORD_WATCH_H
+
+#include <volt/error.h>
+#include <volt/task.h>
+#include "daemon/keeper/record.h"
+
+struct record_watch;
+
+/* dir_fd is borrowed for the life of the watch. 0 and *ret (free with record_watch_free);
+ * -errno with a text in *err. */
+int record_watch_open(int dir_fd, const uint8_t boot_id[RECORD_ID_SIZE],
+                      struct volt_error *err, struct record_watch **ret);
+/* Spawns the task. 0; -ENOMEM; -ESHUTDOWN. */
+int record_watch_start(struct record_watch *w, struct volt_runtime *rt);
+/* After the runtime was shut down and before it is freed; no wait may be left. NULL is
+ * allowed. */
+void record_watch_free(struct record_watch *w);
+
+/* The end of one attempt: a leaf future. Must not move between _init and _fini. Zero-
+ * initialised is "no wait" and may be finished. */
+struct record_wait {
+    struct record_watch *watch; /* the rest is private */
+    struct job_key key;
+    struct record_wait *prev, *next;
+    struct volt_waker waker;
+    int state;
+    int status;
+    struct record record;
+};
+
+void record_wait_init(struct record_wait *w, struct record_watch *watch,
+                      const struct job_key *key);
+/* READY: the record's verdict is not RUNNING. An end before the first poll is seen: the
+ * first poll registers, then looks. ABSENT too is READY, so wait after START was
+ * answered. */
+enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *w);
+/* After READY: 0 and *ret, or -errno of the file system. */
+int record_wait_result(const struct record_wait *w, struct record *ret);
+void record_wait_fini(struct record_wait *w);
+
+#endif

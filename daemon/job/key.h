@@ -1,0 +1,87 @@
+/* The name of one attempt of one job, and its text.
+ *
+ * Text of the job: "17", or "17_3" for element 3 of array 17; what VOLT_JOB_ID says and
+ * what volt-submit prints. Text of the attempt: the same with ".<attempt>", the name of
+ * its exit record. The forms are canonical (no sign, no leading zero): one key has one
+ * text. */
+#ifndef DAEMON_JOB_KEY_H
+#define DAEMON_JOB_KEY_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JOB_NO_INDEX     INT64_C(-1)
+#define JOB_KEY_TEXT_MAX 56 /* bytes of the longest attempt text, its NUL included */
+
+struct job_key {
+    uint64_t id;
+    int64_t index;    /* JOB_NO_INDEX: not an array element */
+    uint32_t attempt; /* from 1; 0: the job as such */
+};
+
+static inline bool job_key_equal(const struct job_key *a, const struct job_key *b)
+{
+    return a->id == b->id && a->index == b->index && a->attempt == b->attempt;
+}
+
+/* Writes "17" or "17_3"; returns its length. */
+static inline int job_key_format_job(const struct job_key *key,
+                                     char buf[JOB_KEY_TEXT_MAX])
+{
+    unsigned long long id = key->id;
+    return key->index < 0
+               ? snprintf(buf, JOB_KEY_TEXT_MAX, "%llu", id)
+               : snprintf(buf, JOB_KEY_TEXT_MAX, "%llu_%lld", id, (long long)key->index);
+}
+
+/* Writes "17.1" or "17_3.1"; returns its length. */
+static inline int job_key_format(const struct job_key *key, char buf[JOB_KEY_TEXT_MAX])
+{
+    int n = job_key_format_job(key, buf);
+    return n + snprintf(buf + n, (size_t)(JOB_KEY_TEXT_MAX - n), ".%u", key->attempt);
+}
+
+/* One canonical decimal number of at most `max` at *at; advances *at. */
+static inline int job_key_digits(const char **at, uint64_t max, uint64_t *ret)
+{
+    const char *p = *at;
+    uint64_t n = 0;
+    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+        return -EINVAL;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        uint64_t digit = (uint64_t)(*p - '0');
+        if (n > (max - digit) / 10)
+            return -ERANGE;
+        n = n * 10 + digit;
+    }
+    *at = p;
+    *ret = n;
+    return 0;
+}
+
+/* Parses "17", "17_3" (attempt 0) and "17.1", "17_3.1". 0; -EINVAL; -ERANGE. */
+static inline int job_key_parse(const char *text, struct job_key *ret)
+{
+    struct job_key key = {.index = JOB_NO_INDEX};
+    uint64_t n = 0;
+    int r = job_key_digits(&text, UINT64_MAX, &key.id);
+    if (r == 0 && *text == '_') {
+        text++;
+        r = job_key_digits(&text, INT64_MAX, &n);
+        key.index = (int64_t)n;
+    }
+    if (r == 0 && *text == '.') {
+        text++;
+        r = job_key_digits(&text, UINT32_MAX, &n);
+        key.attempt = (uint32_t)n;
+    }
+    if (r < 0 || *text != '\0')
+        return r < 0 ? r : -EINVAL;
+    *ret = key;
+    return 0;
+}
+
+#endif

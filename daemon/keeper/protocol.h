@@ -1,0 +1,183 @@
+/* The link between voltd and voltd-keeper: fixed structs over SOCK_SEQPACKET, host byte
+ * order (both ends are one build on one machine), descriptors beside them as SCM_RIGHTS.
+ *
+ * One message is one struct, whose size and number of descriptors follow from it;
+ * anything else closes the connection. The first request of a connection is HELLO. Its
+ * reply tells voltd that every older connection is closed, that their unprocessed
+ * requests are gone and that nothing of theirs will be started any more: only now may
+ * voltd judge the records. Every request has one reply, with its serial, in the order in
+ * which they are finished; EXITED comes without a request, is a hint, and may be missing.
+ *
+ * START carries [launch, stdin?, stdout?, stderr?] as descriptors: `launch` is a memfd
+ * sealed against write, grow and shrink with argv, environment and paths (below), which
+ * only the job's own process maps. The reply to START comes when the shim exists and its
+ * record has a name; what becomes of it is in the record.
+ *
+ * Identity, groups and cgroup have their fields here; this keeper runs jobs as itself and
+ * refuses anything but KEEPER_SAME_ID with -EOPNOTSUPP. */
+#ifndef DAEMON_KEEPER_PROTOCOL_H
+#define DAEMON_KEEPER_PROTOCOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/job/key.h"
+#include "daemon/keeper/record.h"
+
+#define KEEPER_MAGIC      UINT32_C(0x504b4c56) /* "VLKP" */
+#define KEEPER_VERSION    UINT32_C(1)
+#define KEEPER_SAME_ID    UINT32_MAX
+#define KEEPER_GROUPS_MAX 32
+#define KEEPER_FDS_MAX    4
+#define KEEPER_NAMED_MAX  8
+#define KEEPER_LAUNCH_MAX                                                                \
+    (4u << 20) /* bytes of a launch block; exec's own limit is lower */
+#define KEEPER_MESSAGE_MAX 4096
+
+enum keeper_op {
+    KEEPER_HELLO = 1,
+    KEEPER_START,
+    KEEPER_SIGNAL,
+    KEEPER_REMOVE,
+    KEEPER_REPLY, /* from the keeper: the rest */
+    KEEPER_WELCOME,
+    KEEPER_EXITED,
+};
+
+struct keeper_head {
+    uint32_t magic;
+    uint32_t op;
+    uint64_t serial; /* the requester's; 0 in EXITED */
+};
+
+struct keeper_key {
+    uint64_t id;
+    int64_t index;
+    uint32_t attempt, zero;
+};
+
+struct keeper_hello {
+    struct keeper_head head;
+    uint32_t version, pid;
+};
+
+/* The reply to HELLO. */
+struct keeper_welcome {
+    struct keeper_head head;
+    int32_t status; /* 0; -EPROTO: another version, the connection is closed */
+    uint32_t version, pid;
+    uint32_t live; /* shims of this keeper that have not ended */
+    uint8_t generation[RECORD_ID_SIZE], boot_id[RECORD_ID_SIZE];
+};
+
+enum keeper_kill_mode {
+    KEEPER_KILL_TREE, /* what main leaves behind gets 500 ms to go, then SIGKILL */
+    KEEPER_KILL_MAIN, /* what main leaves behind is left alone */
+};
+
+/* Which descriptors follow the launch block, in this order. */
+#define KEEPER_FD_STDIN  1u
+#define KEEPER_FD_STDOUT 2u
+#define KEEPER_FD_STDERR 4u /* absent: where stdout goes */
+
+struct keeper_start {
+    struct keeper_head head;
+    struct keeper_key key;
+    uint32_t fds;       /* KEEPER_FD_* */
+    uint32_t umask;     /* <= 0777 */
+    uint32_t kill_mode; /* enum keeper_kill_mode */
+    uint32_t flags;     /* none yet: 0 */
+    uint64_t launch_size;
+    uint32_t uid, gid; /* KEEPER_SAME_ID */
+    uint32_t groups_n, cgroup_flags;
+    uint32_t groups[KEEPER_GROUPS_MAX];
+    uint64_t cgroup_limits[8];
+};
+
+enum keeper_scope {
+    KEEPER_SCOPE_TREE, /* SIGKILL: rounds of STOP and KILL for at most 1 s, then a count
+                        */
+    KEEPER_SCOPE_MAIN,
+};
+
+struct keeper_signal {
+    struct keeper_head head;
+    struct keeper_key key;
+    uint32_t signal; /* 1..64 */
+    uint32_t scope;  /* enum keeper_scope */
+};
+
+struct keeper_remove {
+    struct keeper_head head;
+    struct keeper_key key;
+};
+
+/* The reply to START, SIGNAL and REMOVE.
+ * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
+ *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
+ * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
+ * also when there was none; -EBUSY: its shim lives. */
+struct keeper_reply {
+    struct keeper_head head;
+    int32_t status;
+    uint32_t pid;       /* START: the shim */
+    uint32_t reached;   /* SIGNAL: processes signalled */
+    uint32_t survivors; /* SIGNAL, tree, KILL: alive after 1 s; the first of them: */
+    uint32_t survivor[KEEPER_NAMED_MAX];
+};
+
+struct keeper_exited {
+    struct keeper_head head;
+    struct keeper_key key;
+};
+
+union keeper_message {
+    struct keeper_head head;
+    struct keeper_hello hello;
+    struct keeper_welcome welcome;
+    struct keeper_start start;
+    struct keeper_signal signal;
+    struct keeper_remove remove;
+    struct keeper_reply reply;
+    struct keeper_exited exited;
+    uint8_t bytes[KEEPER_MESSAGE_MAX];
+};
+
+/* Checks a request of len bytes that came with nfds descriptors: every field in range,
+ * what must be zero zero. Pure. 0; -EBADMSG; -EOPNOTSUPP: well-formed, asks for what this
+ * keeper does not do. */
+int keeper_request_check(const union keeper_message *m, size_t len, int nfds);
+/* The same for what comes from the keeper. */
+int keeper_answer_check(const union keeper_message *m, size_t len, int nfds);
+
+struct keeper_key keeper_key_pack(const struct job_key *key);
+struct job_key keeper_key_unpack(const struct keeper_key *key);
+
+/* What a job is started with. All strings are borrowed. */
+struct launch {
+    const char *cwd; /* NULL: "/" */
+    /* Files opened in the job's own process, after chdir; NULL: the descriptor of START,
+     * or /dev/null. Outputs are appended to, made with 0666 less the umask, never
+     * followed through a symlink, and must be regular files or /dev/null. */
+    const char *stdin_path, *stdout_path, *stderr_path;
+    char **argv; /* argc >= 1 entries, then NULL */
+    size_t argc;
+    char **env; /* envc entries "NAME=value", then NULL */
+    size_t envc;
+};
+
+/* The launch block: a header, room for the two pointer tables, then the strings (cwd,
+ * stdin, stdout, stderr, argv, environment), each with its NUL, and nothing after the
+ * last. The room lets the decoder work in a private mapping without allocating.
+ *
+ * Encodes l into buf[size], when it fits. Returns the bytes it takes either way, or
+ * -E2BIG (more than KEEPER_LAUNCH_MAX), or -EINVAL (no argv[0], an entry without
+ * "NAME="). Pure. */
+long launch_encode(const struct launch *l, void *buf, size_t size);
+/* Decodes in place: *ret points into buf, whose pointer tables it fills. buf is 8-aligned
+ * and writable. 0 or -EBADMSG. Pure but for buf. */
+int launch_decode(void *buf, size_t len, struct launch *ret);
+/* A sealed memfd with l encoded. Returns the descriptor (CLOEXEC, owned by the caller)
+ * and its size in *ret_size; -E2BIG; -EINVAL; -errno. */
+int launch_memfd(const struct launch *l, uint64_t *ret_size);
+
+#endif

@@ -1,0 +1,157 @@
+/* The exit record of one attempt: how a job's end survives every process of the service.
+ *
+ * File `<record dir>/<job>.<attempt>`, 4 KiB, in host byte order (it never leaves its
+ * boot):
+ *
+ *     0     header   written by the keeper before the file has its name
+ *     512   slot 1   STARTED, written by the shim before the job may run
+ *     1024  slot 2   EXITED, written by the shim when all is known
+ *
+ * Each part is one pwrite inside one page and valid iff its CRC-32C is; a slot's CRC is
+ * seeded with the header's CRC and the slot's number, so a slot never speaks for another
+ * job or place. A part that is all zero was never written; a part that is neither zero
+ * nor valid makes the record damaged. "Never ran" follows only from a slot 1 that is
+ * zero.
+ *
+ * The shim holds LOCK_EX (flock) on the record from before it has its name until its own
+ * end: the lock is the liveness test. The kernel drops it whatever the shim dies of, and
+ * a recycled PID cannot fool it. Probe with LOCK_SH|LOCK_NB on a read-only descriptor,
+ * and probe before reading: what is read after a free lock is final.
+ *
+ * Naming: the file is made as `.new.<pid>`, locked, and renamed with RENAME_NOREPLACE.
+ * O_TMPFILE + linkat would do but for inotify: the open file keeps the name "#<inode>" of
+ * its birth, and IN_CLOSE_WRITE would report that instead of the job's.
+ *
+ * One verdict differs from a plain "other boot: lost": a record of an earlier boot whose
+ * slot 2 is valid holds the exact status, so it is DONE. */
+#ifndef DAEMON_KEEPER_RECORD_H
+#define DAEMON_KEEPER_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/job/key.h"
+
+#define RECORD_SIZE       4096
+#define RECORD_STARTED_AT 512
+#define RECORD_EXITED_AT  1024
+#define RECORD_MAGIC      UINT32_C(0x44524356) /* "VCRD" */
+#define RECORD_VERSION    UINT32_C(1)
+#define RECORD_ID_SIZE    16 /* boot id, generation */
+
+struct record_header {
+    uint32_t magic, version;
+    uint64_t job;
+    int64_t index;
+    uint32_t attempt, kill_mode; /* enum keeper_kill_mode */
+    uint8_t boot_id[RECORD_ID_SIZE];
+    uint64_t created_real_usec;
+    uint32_t zero, crc;
+};
+
+struct record_started {
+    uint32_t pid, shim_pid;
+    uint64_t pid_start, shim_start; /* field 22 of /proc/<pid>/stat: ticks since boot */
+    uint64_t mono_usec, real_usec;
+    uint32_t zero, crc;
+};
+
+enum record_end {
+    RECORD_END_EXIT = 1,    /* status: the exit code */
+    RECORD_END_SIGNAL,      /* status: the signal */
+    RECORD_END_EXEC_FAILED, /* status: errno; step: enum child_step */
+};
+
+struct record_exited {
+    uint32_t end; /* enum record_end */
+    int32_t status;
+    uint32_t step;
+    uint32_t core_dumped;
+    uint32_t survivors; /* processes of the tree that could not be ended; 0: none known */
+    uint32_t reserved;
+    uint64_t user_usec, system_usec; /* of the job and all its descendants that ended */
+    uint64_t max_rss_kib;
+    uint64_t minor_faults, major_faults, blocks_in, blocks_out;
+    uint64_t switches_voluntary, switches_forced;
+    uint64_t mono_usec, real_usec;
+    uint64_t cgroup[6]; /* figures of the job's cgroup, once it has one; now zero */
+    uint32_t zero, crc;
+};
+
+/* Where the way from the shim to the job's first instruction failed. */
+enum child_step {
+    CHILD_STEP_NONE,
+    CHILD_STEP_FORK,
+    CHILD_STEP_SESSION,
+    CHILD_STEP_OOM_SCORE,
+    CHILD_STEP_SIGNALS,
+    CHILD_STEP_LAUNCH, /* the description of argv, environment and paths */
+    CHILD_STEP_CWD,
+    CHILD_STEP_STDIN,
+    CHILD_STEP_STDOUT,
+    CHILD_STEP_STDERR,
+    CHILD_STEP_CLOSE,
+    CHILD_STEP_EXEC, /* ENOENT: not found; EACCES, ENOEXEC: found but not executable */
+};
+/* A word for people, static; "?" for unknown values. */
+const char *child_step_name(uint32_t step);
+
+/* What a record says about an attempt that the store calls starting or running. */
+enum record_verdict {
+    RECORD_ABSENT,      /* never forked: start, same attempt */
+    RECORD_RUNNING,     /* lock held: wait */
+    RECORD_NEVER_RAN,   /* free, no slot 1: remove and start again */
+    RECORD_DONE,        /* free, slot 2 valid: the exact end is in `exited` */
+    RECORD_SHIM_KILLED, /* free, slot 1 only: kill the tree, then lost */
+    RECORD_OTHER_BOOT,  /* reboot or power cut: lost */
+    RECORD_DAMAGED,     /* bytes that nobody wrote: lost */
+};
+
+struct record {
+    enum record_verdict verdict;
+    bool has_started;              /* `started` is valid */
+    struct record_started started; /* zero unless has_started */
+    struct record_exited exited;   /* zero unless DONE */
+    struct record_header header;   /* zero when ABSENT or DAMAGED */
+};
+
+/* Judges the content of a record. Pure. key: whose record it must be; boot_id: this boot;
+ * locked: what the lock probe said. Never fails: what cannot be trusted is DAMAGED. */
+void record_parse(const void *buf, size_t len, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE], bool locked, struct record *ret);
+
+/* Opens, probes the lock, reads and judges. 0 (an absent file is a verdict) or -errno of
+ * the file system, then *ret is untouched. Never blocks on the lock. */
+int record_probe(int dir_fd, const struct job_key *key,
+                 const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
+
+/* Calls fn for the key of each file of the directory that has a record's name, in no
+ * particular order, until it returns non-zero, which is returned. 0 or -errno. Allocates.
+ */
+int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), void *arg);
+
+/* The random identity of a record dir, in its file `generation`. A store that remembers
+ * another one knows that records are missing. 0; -ENOENT; -EBADMSG; -errno. */
+int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE]);
+/* The same, but makes it first if there is none. Keeper only. */
+int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE]);
+
+int record_boot_id(uint8_t ret[RECORD_ID_SIZE]);
+
+/* Keeper: makes a record with its header, locked, under its name. Returns the descriptor
+ * (CLOEXEC, owned by the caller) whose last close drops the lock, and in *ret_seed what
+ * the slots are sealed with; -EEXIST; -errno. */
+int record_create(int dir_fd, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
+                  uint32_t *ret_seed);
+/* Keeper at start: removes what a killed keeper left half-made. */
+void record_sweep(int dir_fd);
+
+/* Shim: fills in the CRC and writes the slot. 0 or -errno. */
+int record_write_started(int fd, uint32_t seed, struct record_started *s);
+int record_write_exited(int fd, uint32_t seed, struct record_exited *s);
+
+/* CRC-32C of len bytes, going on from crc (0 at first). */
+uint32_t record_crc(uint32_t crc, const void *buf, size_t len);
+
+#endif
