@@ -88,12 +88,12 @@ struct job_status {
  * unchanged; the table is in job.c and tested row by row). */
 int job_update(struct job_status *st, const struct job_event *ev);
 
-const char *job_state_name(enum job_state s);       /* "queued" ... */
-const char *job_result_name(enum job_result r);     /* "success", "exec_failed" ... */
-const char *job_wait_name(enum job_wait w);         /* "turn", "slot"; NULL for none */
-const char *job_event_name(enum job_event_type t);  /* "submit" ... */
-int job_state_from_name(const char *name);          /* -EINVAL: unknown */
-int job_result_from_name(const char *name);         /* -EINVAL: unknown */
+const char *job_state_name(enum job_state s);      /* "queued" ... */
+const char *job_result_name(enum job_result r);    /* "success", "exec_failed" ... */
+const char *job_wait_name(enum job_wait w);        /* "turn", "slot"; NULL for none */
+const char *job_event_name(enum job_event_type t); /* "submit" ... */
+int job_state_from_name(const char *name);         /* -EINVAL: unknown */
+int job_result_from_name(const char *name);        /* -EINVAL: unknown */
 
 /* Exit code that a waiting client ends with: the job's own code, 128+N for a signal, 124
  * timeout, 125 cancelled or lost, 126/127 found but not executable / not found. */

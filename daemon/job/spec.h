@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <volt/error.h>
+#include "base/atomic.h"
 
 enum job_kind {
     JOB_KIND_EXEC = 0,
@@ -39,7 +40,7 @@ struct job_label {
 #define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
 
 struct job_spec {
-    unsigned refs; /* spec.c only */
+    vat_u32 refs; /* spec.c only: held by jobs, views and calls on any thread */
 
     enum job_kind kind;
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
@@ -63,7 +64,8 @@ struct job_spec {
 
     enum job_output output;
     char *output_path; /* absolute */
-    bool output_split; /* FILE: stderr in a file of its own (default: together, in order) */
+    bool output_split; /* FILE: stderr in a file of its own (default: together, in order)
+                        */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */

@@ -1,0 +1,220 @@
+/* The job machine: every state x event, the verdicts, exit codes and names. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/job/job.h"
+
+#define NO (-1)
+
+/* The table of job.h, written down a second time. */
+static const struct {
+    enum job_state from;
+    enum job_event_type event;
+    int to;
+} rows[] = {
+    {JOB_QUEUED, JOB_EV_SUBMIT, NO}, /* already submitted */
+    {JOB_QUEUED, JOB_EV_STARTING, JOB_STARTING},
+    {JOB_QUEUED, JOB_EV_STARTED, NO},
+    {JOB_QUEUED, JOB_EV_TIMEOUT, NO},
+    {JOB_QUEUED, JOB_EV_CANCEL, JOB_DONE},
+    {JOB_QUEUED, JOB_EV_EXITED, NO},
+    {JOB_STARTING, JOB_EV_SUBMIT, NO},
+    {JOB_STARTING, JOB_EV_STARTING, NO},
+    {JOB_STARTING, JOB_EV_STARTED, JOB_RUNNING},
+    {JOB_STARTING, JOB_EV_TIMEOUT, NO},
+    {JOB_STARTING, JOB_EV_CANCEL, JOB_STOPPING},
+    {JOB_STARTING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_RUNNING, JOB_EV_SUBMIT, NO},
+    {JOB_RUNNING, JOB_EV_STARTING, NO},
+    {JOB_RUNNING, JOB_EV_STARTED, NO},
+    {JOB_RUNNING, JOB_EV_TIMEOUT, JOB_STOPPING},
+    {JOB_RUNNING, JOB_EV_CANCEL, JOB_STOPPING},
+    {JOB_RUNNING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_STOPPING, JOB_EV_SUBMIT, NO},
+    {JOB_STOPPING, JOB_EV_STARTING, NO},
+    {JOB_STOPPING, JOB_EV_STARTED, JOB_STOPPING},
+    {JOB_STOPPING, JOB_EV_TIMEOUT, NO},
+    {JOB_STOPPING, JOB_EV_CANCEL, JOB_STOPPING},
+    {JOB_STOPPING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_DONE, JOB_EV_SUBMIT, NO},
+    {JOB_DONE, JOB_EV_STARTING, NO},
+    {JOB_DONE, JOB_EV_STARTED, NO},
+    {JOB_DONE, JOB_EV_TIMEOUT, NO},
+    {JOB_DONE, JOB_EV_CANCEL, NO},
+    {JOB_DONE, JOB_EV_EXITED, NO},
+};
+
+static void table_row_by_row(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(rows) / sizeof(rows[0]), JOB_STATE_COUNT * JOB_EV_COUNT);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job_status st = {.state = (uint8_t)rows[i].from, .submitted_usec = 1};
+        struct job_event ev = {.type = rows[i].event,
+                               .at_usec = 9,
+                               .attempt = 1,
+                               .pid = 42,
+                               .result = JOB_RESULT_SUCCESS};
+        struct job_status before = st;
+        int r = job_update(&st, &ev);
+
+        if (rows[i].to == NO) {
+            assert_int_equal(r, -EPROTO);
+            assert_memory_equal(&st, &before, sizeof(st));
+        } else {
+            assert_int_equal(r, 0);
+            assert_int_equal(st.state, rows[i].to);
+        }
+    }
+}
+
+/* Folds the events over a fresh, submitted status; every one must be allowed. */
+static struct job_status fold(const struct job_event *ev, size_t n)
+{
+    struct job_status st = {0};
+    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = 1};
+
+    assert_int_equal(job_update(&st, &submit), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(job_update(&st, &ev[i]), 0);
+    return st;
+}
+
+#define STARTING                                                                         \
+    {                                                                                    \
+        .type = JOB_EV_STARTING, .attempt = 1, .at_usec = 2                              \
+    }
+#define STARTED                                                                          \
+    {                                                                                    \
+        .type = JOB_EV_STARTED, .attempt = 1, .at_usec = 3, .pid = 42                    \
+    }
+#define TIMEOUT                                                                          \
+    {                                                                                    \
+        .type = JOB_EV_TIMEOUT, .at_usec = 4                                             \
+    }
+#define CANCEL                                                                           \
+    {                                                                                    \
+        .type = JOB_EV_CANCEL, .at_usec = 5                                              \
+    }
+#define EXITED(res, c, s)                                                                \
+    {                                                                                    \
+        .type = JOB_EV_EXITED, .at_usec = 6, .result = (res), .code = (c), .step = (s)   \
+    }
+#define FOLD(...)                                                                        \
+    fold((struct job_event[]){__VA_ARGS__},                                              \
+         sizeof((struct job_event[]){__VA_ARGS__}) / sizeof(struct job_event))
+
+static void verdicts(void **state)
+{
+    (void)state;
+    struct job_status st;
+
+    st = FOLD(STARTING, STARTED, EXITED(JOB_RESULT_EXIT, 7, NULL));
+    assert_int_equal(st.result, JOB_RESULT_EXIT);
+    assert_int_equal(st.code, 7);
+    assert_int_equal(st.pid, 42);
+    assert_int_equal(st.started_usec, 3);
+    assert_int_equal(st.ended_usec, 6);
+
+    st = FOLD(STARTING, STARTED, TIMEOUT, EXITED(JOB_RESULT_SIGNAL, SIGTERM, NULL));
+    assert_int_equal(st.result, JOB_RESULT_TIMEOUT);
+    assert_int_equal(st.code, SIGTERM);
+
+    /* TERM was handled and the job left with 0: it timed out all the same. */
+    st = FOLD(STARTING, STARTED, TIMEOUT, CANCEL, EXITED(JOB_RESULT_SUCCESS, 0, NULL));
+    assert_int_equal(st.result, JOB_RESULT_TIMEOUT);
+    assert_true(st.cancel_asked);
+
+    st = FOLD(STARTING, CANCEL, STARTED, EXITED(JOB_RESULT_SIGNAL, SIGKILL, NULL));
+    assert_int_equal(st.result, JOB_RESULT_CANCELLED);
+    assert_int_equal(st.pid, 42);
+
+    st = FOLD(STARTING, STARTED, CANCEL, EXITED(JOB_RESULT_LOST, 0, NULL));
+    assert_int_equal(st.result, JOB_RESULT_LOST); /* cancelled or not: unknown */
+
+    st = FOLD(STARTING, EXITED(JOB_RESULT_EXEC_FAILED, ENOENT, "exec"));
+    assert_int_equal(st.result, JOB_RESULT_EXEC_FAILED);
+    assert_string_equal(st.step, "exec");
+
+    st = FOLD(CANCEL);
+    assert_int_equal(st.result, JOB_RESULT_CANCELLED);
+    assert_int_equal(st.attempt, 0);
+    assert_int_equal(st.ended_usec, 5);
+}
+
+/* Events that carry nonsense change nothing. */
+static void refused_contents(void **state)
+{
+    (void)state;
+    struct job_status st = FOLD(STARTING, STARTED);
+    struct job_status before = st;
+    struct job_event ev = EXITED(JOB_RESULT_CANCELLED, 0, NULL);
+
+    assert_int_equal(job_update(&st, &ev), -EPROTO); /* policy's word, not a process's */
+    ev.result = JOB_RESULT_NONE;
+    assert_int_equal(job_update(&st, &ev), -EPROTO);
+    ev.type = JOB_EV_COUNT;
+    assert_int_equal(job_update(&st, &ev), -EPROTO);
+    assert_memory_equal(&st, &before, sizeof(st));
+
+    st = fold(NULL, 0);
+    ev = (struct job_event){.type = JOB_EV_STARTING, .attempt = 2};
+    assert_int_equal(job_update(&st, &ev), -EPROTO); /* attempts count from 1 */
+    ev.attempt = 0;
+    assert_int_equal(job_update(&st, &ev), -EPROTO);
+}
+
+static void exit_codes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct job_status st;
+        int code;
+    } cases[] = {
+        {{.result = JOB_RESULT_SUCCESS}, 0},
+        {{.result = JOB_RESULT_EXIT, .code = 7}, 7},
+        {{.result = JOB_RESULT_SIGNAL, .code = SIGKILL}, 137},
+        {{.result = JOB_RESULT_TIMEOUT, .code = SIGTERM}, 124},
+        {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT, .step = "exec"}, 127},
+        {{.result = JOB_RESULT_EXEC_FAILED, .code = EACCES, .step = "exec"}, 126},
+        {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT, .step = "chdir"}, 125},
+        {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT}, 125},
+        {{.result = JOB_RESULT_CANCELLED}, 125},
+        {{.result = JOB_RESULT_LOST}, 125},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_int_equal(job_exit_code(&cases[i].st), cases[i].code);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    for (int s = 0; s < JOB_STATE_COUNT; s++)
+        assert_int_equal(job_state_from_name(job_state_name((enum job_state)s)), s);
+    for (int r = JOB_RESULT_SUCCESS; r < JOB_RESULT_COUNT; r++)
+        assert_int_equal(job_result_from_name(job_result_name((enum job_result)r)), r);
+    assert_int_equal(job_state_from_name("nonsense"), -EINVAL);
+    assert_int_equal(job_result_from_name("none"), -EINVAL);
+    assert_string_equal(job_event_name(JOB_EV_EXITED), "exited");
+    assert_string_equal(job_wait_name(JOB_WAIT_SLOT), "slot");
+    assert_null(job_wait_name(JOB_WAIT_NONE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_row_by_row),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(refused_contents),
+        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* Specs: defaults, references, each cross-field check by the field it names. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/job/spec.h"
+
+static char **list(const char *const *items, size_t n)
+{
+    char **v = calloc(n + 1, sizeof(*v));
+
+    assert_non_null(v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = strdup(items[i]);
+    return v;
+}
+
+static struct job_spec *exec_spec(const char *program)
+{
+    struct job_spec *s = job_spec_new();
+
+    assert_non_null(s);
+    s->argv = list((const char *const[]){program, "{i}"}, 2);
+    return s;
+}
+
+/* Takes s. field NULL: it must be valid. */
+static void check(struct job_spec *s, const char *field)
+{
+    const char *named = NULL;
+    struct volt_error err = {{0}};
+    int r = job_spec_validate(s, &named, &err);
+
+    if (field) {
+        assert_int_equal(r, -EINVAL);
+        assert_string_equal(named, field);
+        assert_true(err.text[0] != '\0');
+        assert_int_equal(job_spec_validate(s, NULL, NULL), -EINVAL);
+    } else {
+        assert_int_equal(r, 0);
+    }
+    job_spec_unref(s);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    struct job_spec *s = job_spec_new();
+
+    assert_int_equal(s->kind, JOB_KIND_EXEC);
+    assert_int_equal(s->umask, JOB_NO_UMASK);
+    assert_int_equal(s->stop_signal, SIGTERM);
+    assert_int_equal(s->kill_after_usec, JOB_KILL_AFTER_USEC_DEFAULT);
+    assert_int_equal(job_spec_count(s), 1);
+    assert_ptr_equal(job_spec_ref(s), s);
+    job_spec_unref(s);
+    job_spec_unref(s);
+    job_spec_unref(NULL);
+}
+
+#define EXEC_WITH(field_name, ...)                                                       \
+    do {                                                                                 \
+        struct job_spec *s = exec_spec("/bin/true");                                     \
+        __VA_ARGS__;                                                                     \
+        check(s, field_name);                                                            \
+    } while (0)
+
+static void checks_of_exec(void **state)
+{
+    (void)state;
+    EXEC_WITH(NULL, (void)s);
+    check(job_spec_new(), "argv");
+    check(exec_spec(""), "argv");
+    EXEC_WITH("duration_usec", s->duration_usec = 1);
+    EXEC_WITH("cwd", s->cwd = strdup("tmp"));
+    EXEC_WITH(NULL, s->cwd = strdup("/tmp"));
+    EXEC_WITH("stdin", s->stdin_path = strdup("x"));
+    EXEC_WITH("output_path", s->output = JOB_OUTPUT_PATH);
+    EXEC_WITH("output_path", s->output_path = strdup("/x"));
+    EXEC_WITH("output_path", s->output = JOB_OUTPUT_PATH; s->output_path = strdup("x"));
+    EXEC_WITH(NULL, s->output = JOB_OUTPUT_PATH; s->output_path = strdup("/x"));
+    EXEC_WITH("output_split", s->output = JOB_OUTPUT_NULL; s->output_split = true);
+    EXEC_WITH("env", s->env = list((const char *const[]){"A=1", "=x"}, 2));
+    EXEC_WITH("env", s->env = list((const char *const[]){"A"}, 1));
+    EXEC_WITH(NULL, s->env = list((const char *const[]){"A="}, 1));
+    EXEC_WITH("umask", s->umask = 01000);
+    EXEC_WITH(NULL, s->umask = 0777);
+    EXEC_WITH("priority", s->priority = JOB_PRIORITY_MAX + 1);
+    EXEC_WITH("priority", s->priority = JOB_PRIORITY_MIN - 1);
+    EXEC_WITH("stop_signal", s->stop_signal = 0);
+    EXEC_WITH("stop_signal", s->stop_signal = 65);
+    EXEC_WITH("queue", s->queue = strdup("gpu"));
+    EXEC_WITH(NULL, s->queue = strdup("default"));
+}
+
+static void checks_of_arrays(void **state)
+{
+    (void)state;
+    EXEC_WITH("array", s->is_array = true; s->array_first = 2; s->array_last = 1);
+    EXEC_WITH("array", s->is_array = true; s->array_last = JOB_ARRAY_MAX);
+    EXEC_WITH("array", s->is_array = true; s->array_first = s->array_last = UINT64_MAX);
+    EXEC_WITH(NULL, s->is_array = true; s->array_last = JOB_ARRAY_MAX - 1;
+              assert_int_equal(job_spec_count(s), JOB_ARRAY_MAX));
+}
+
+static void checks_of_other_kinds(void **state)
+{
+    (void)state;
+    struct job_spec *s = job_spec_new();
+    s->kind = JOB_KIND_SLEEP;
+    check(s, "duration_usec");
+    s = job_spec_new();
+    s->kind = JOB_KIND_SLEEP;
+    s->duration_usec = 1;
+    check(s, NULL);
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    s->duration_usec = 1;
+    check(s, "duration_usec");
+    s = exec_spec("/bin/true");
+    s->kind = JOB_KIND_NOOP;
+    check(s, "argv");
+    s = exec_spec("/bin/sh");
+    s->shell = true;
+    s->kind = JOB_KIND_SLEEP;
+    check(s, "shell");
+    s = job_spec_new();
+    s->kind = (enum job_kind)99;
+    check(s, "kind");
+}
+
+static void display_name_and_bytes(void **state)
+{
+    (void)state;
+    struct job_spec *s = exec_spec("/usr/bin/make");
+    size_t before;
+
+    assert_string_equal(job_spec_display_name(s), "make");
+    s->shell = true;
+    assert_string_equal(job_spec_display_name(s), "sh");
+    before = job_spec_bytes(s);
+    assert_true(before > sizeof(*s));
+    s->name = strdup("nightly");
+    assert_string_equal(job_spec_display_name(s), "nightly");
+    assert_true(job_spec_bytes(s) >= before + sizeof("nightly"));
+    s->labels = calloc(1, sizeof(*s->labels));
+    s->labels[0].name = strdup("a");
+    s->labels[0].value = strdup("b");
+    s->nlabels = 1;
+    before = job_spec_bytes(s);
+    s->env = list((const char *const[]){"A=1"}, 1);
+    assert_true(job_spec_bytes(s) > before);
+    job_spec_unref(s);
+
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    assert_string_equal(job_spec_display_name(s), "noop");
+    s->kind = JOB_KIND_SLEEP;
+    assert_string_equal(job_spec_display_name(s), "sleep");
+    job_spec_unref(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(checks_of_exec),
+        cmocka_unit_test(checks_of_arrays),
+        cmocka_unit_test(checks_of_other_kinds),
+        cmocka_unit_test(display_name_and_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
