@@ -16,5 +16,8 @@ int control_reload(struct control *c, char ***ret_needs_restart, struct volt_err
  * exits. Idempotent; returns at once. */
 void control_shutdown(struct control *c, bool cancel);
 uint64_t control_started_usec(const struct control *c); /* volt_now_usec() clock */
+/* The configuration files in force, main file first: a NULL-terminated array that the
+ * caller frees with free() (one allocation); NULL when out of memory. */
+char **control_config_files(struct control *c);
 
 #endif

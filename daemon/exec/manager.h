@@ -56,7 +56,9 @@ struct manager_event {
 struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
-    int ret_error;         /* 0 or negative errno; text in ret_text */
+    /* 0; -ENOSPC: max_jobs reached; -EDQUOT: a limit per user reached; -ESHUTDOWN:
+     * closing; -ENOMEM; others: refused for the reason in ret_text. */
+    int ret_error;
     struct volt_error ret_text;
 };
 struct manager_submit {
@@ -143,6 +145,8 @@ struct manager_counts {
     uint32_t slots, slots_used; /* of the default queue */
 };
 void manager_counts(struct manager *m, struct manager_counts *ret);
+/* Whether what is acknowledged survives a crash of the daemon: the store's word. */
+bool manager_durable(const struct manager *m);
 
 /* --- output ------------------------------------------------------------------------------ */
 enum manager_stream {

@@ -1,10 +1,10 @@
 /* A Varlink method: a poll function over the call's own state.
  *
  * The connection's task reads one call at a time, looks the method up, checks the flags,
- * allocates state_size zeroed bytes and polls until READY. Replies go into the connection's
- * output buffer in order; call_drained_poll() waits while a slow reader keeps it full.
- * A method that waits is made of libvolt leaves like any other task; drop runs also when
- * the client goes away in the middle. */
+ * allocates state_size zeroed bytes and polls until READY. Replies go into the
+ * connection's output buffer in order; call_drained_poll() waits while a slow reader
+ * keeps it full. A method that waits is made of libvolt leaves like any other task; drop
+ * runs also when the client goes away in the middle. */
 #ifndef VOLTD_SERVER_METHOD_H
 #define VOLTD_SERVER_METHOD_H
 
@@ -18,6 +18,8 @@ struct control;
 enum method_flags {
     METHOD_MORE_REQUIRED = 1 << 0, /* without `more`: ExpectedMore */
     METHOD_MORE = 1 << 1,          /* supports `more` */
+    METHOD_OUTLIVES =
+        1 << 2, /* its stream ends by itself when the daemon does: not cut */
 };
 
 struct method {
@@ -38,24 +40,26 @@ struct interface {
 struct service {
     struct manager *manager;
     struct volt_runtime *rt;
-    const struct config *config; /* in force; replaced by reload */
-    struct control *control;     /* stop and reload: daemon/control.h */
+    struct control *control; /* stop and reload: daemon/control.h */
 };
 
 const struct service *call_service(const struct call *call);
+/* The configuration as it was when the call began; the call's own copy. */
+const struct config *call_config(const struct call *call);
 const struct job_owner *call_peer(const struct call *call);
 json_t *call_parameters(const struct call *call); /* borrowed object, never NULL */
 bool call_more(const struct call *call);          /* the client asked for a stream */
 
-/* Queue the final reply; take parameters (NULL: {}). They return READY, to be returned from
- * poll. Exactly one final reply per call. */
+/* Queue the final reply; take parameters (NULL: {}). They return READY, to be returned
+ * from poll. Exactly one final reply per call. */
 enum volt_poll call_reply(struct call *call, json_t *parameters);
 enum volt_poll call_error(struct call *call, const char *error, json_t *parameters);
 /* org.varlink.service.InvalidParameter naming the parameter; the text goes into the
  * additional parameter "reason". */
 enum volt_poll call_invalid_parameter(struct call *call, const char *parameter,
                                       const char *reason);
-/* A reply with continues: true; takes parameters. Then call_drained_poll before the next. */
+/* A reply with continues: true; takes parameters. Then call_drained_poll before the next.
+ */
 int call_continue(struct call *call, json_t *parameters);
 /* READY when the output buffer is below its high-water mark. */
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call);

@@ -1,0 +1,68 @@
+/* See buffer.h. */
+#include "wire/buffer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void wire_buf_fini(struct wire_buf *b)
+{
+    free(b->data);
+    *b = (struct wire_buf){0};
+}
+
+int wire_buf_reserve(struct wire_buf *b, size_t more)
+{
+    size_t len = wire_buf_len(b);
+
+    if (b->cap - b->end >= more)
+        return 0;
+    if (more > SIZE_MAX / 4 - len)
+        return -ENOMEM;
+    /* Moving is only worth it when it frees at least half: otherwise a buffer that is
+     * nearly full would be moved once per message. */
+    if (b->cap >= 2 * (len + more)) {
+        memmove(b->data, b->data + b->start, len);
+    } else {
+        size_t cap = b->cap ? b->cap : 4096;
+        char *data;
+
+        while (cap < len + more)
+            cap *= 2;
+        data = malloc(cap);
+        if (!data)
+            return -ENOMEM;
+        if (len > 0)
+            memcpy(data, b->data + b->start, len);
+        free(b->data);
+        b->data = data;
+        b->cap = cap;
+    }
+    b->start = 0;
+    b->end = len;
+    return 0;
+}
+
+int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len)
+{
+    int r = wire_buf_reserve(b, len);
+
+    if (r < 0)
+        return r;
+    memcpy(b->data + b->end, bytes, len);
+    b->end += len;
+    return 0;
+}
+
+void wire_buf_consume(struct wire_buf *b, size_t len)
+{
+    assert(len <= wire_buf_len(b));
+    b->start += len;
+    if (b->start < b->end)
+        return;
+    b->start = b->end = 0;
+    if (b->cap > WIRE_BUF_KEEP)
+        wire_buf_fini(b);
+}

@@ -1,0 +1,34 @@
+/* A growable run of bytes, filled at its end and emptied at its start.
+ *
+ * The bytes are data[start..end). Emptying moves nothing; growing moves what is left to
+ * the front first. An emptied buffer gives memory beyond WIRE_BUF_KEEP back, so that one
+ * large message does not stay with an idle peer. */
+#ifndef VOLT_WIRE_BUFFER_H
+#define VOLT_WIRE_BUFFER_H
+
+#include <stddef.h>
+
+#define WIRE_BUF_KEEP 16384
+
+struct wire_buf { /* zero-initialised is empty */
+    char *data;
+    size_t start, end, cap;
+};
+
+void wire_buf_fini(struct wire_buf *b);
+static inline size_t wire_buf_len(const struct wire_buf *b)
+{
+    return b->end - b->start;
+}
+static inline char *wire_buf_at(const struct wire_buf *b)
+{
+    return b->data + b->start;
+}
+/* Makes room for `more` bytes behind the end. 0 or -ENOMEM; moves the bytes. */
+int wire_buf_reserve(struct wire_buf *b, size_t more);
+/* 0 or -ENOMEM, then unchanged. */
+int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len);
+/* Drops len bytes from the start; len <= wire_buf_len(). */
+void wire_buf_consume(struct wire_buf *b, size_t len);
+
+#endif

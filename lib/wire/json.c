@@ -1,0 +1,148 @@
+/* See json.h. */
+#include "wire/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What malloc keeps for itself around each piece, roughly. */
+#define MALLOC_OVERHEAD 16
+
+static _Thread_local struct {
+    bool armed, exceeded, failed;
+    size_t left;
+} budget;
+
+static void *budget_malloc(size_t size)
+{
+    if (budget.armed) {
+        if (size > SIZE_MAX - MALLOC_OVERHEAD || size + MALLOC_OVERHEAD > budget.left) {
+            budget.exceeded = true;
+            return NULL;
+        }
+        budget.left -= size + MALLOC_OVERHEAD;
+    }
+    void *p = malloc(size);
+    budget.failed |= !p;
+    return p;
+}
+
+static void install(void)
+{
+    json_set_alloc_funcs(budget_malloc, free);
+}
+
+static json_t *load(const char *text, size_t len, size_t bytes, size_t flags,
+                    json_error_t *error)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    json_t *value;
+
+    (void)pthread_once(&once, install);
+    budget.armed = true;
+    budget.exceeded = budget.failed = false;
+    budget.left = bytes;
+    value = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+    budget.armed = false;
+    return value;
+}
+
+/* Reals that stand for integers become integers again; those beyond 2^53, where a real is
+ * no longer exact, stay and fail as "not an integer" where an integer is wanted. */
+static json_t *restore_integer(json_t *value)
+{
+    double d = json_real_value(value);
+
+    if (!json_is_real(value) || fabs(d) > 9007199254740992.0 || floor(d) != d)
+        return NULL;
+    return json_integer((json_int_t)d);
+}
+
+static int restore_integers(json_t *value)
+{
+    const char *key;
+    json_t *item, *replaced;
+    size_t i;
+    int r = 0;
+
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, item)
+        {
+            if ((replaced = restore_integer(item)))
+                r |= json_array_set_new(value, i, replaced);
+            else
+                r |= restore_integers(item);
+        }
+    } else if (json_is_object(value)) {
+        json_object_foreach(value, key, item)
+        {
+            /* Setting an existing key keeps the place of the iteration. */
+            if ((replaced = restore_integer(item)))
+                r |= json_object_set_new_nocheck(value, key, replaced);
+            else
+                r |= restore_integers(item);
+        }
+    }
+    return r;
+}
+
+int wire_parse(const char *text, size_t len, size_t bytes, json_t **ret,
+               struct volt_error *err)
+{
+    json_error_t error;
+    json_t *value = load(text, len, bytes, 0, &error);
+
+    if (!value && json_error_code(&error) == json_error_numeric_overflow) {
+        value = load(text, len, bytes, JSON_DECODE_INT_AS_REAL, &error);
+        if (value && restore_integers(value) < 0) {
+            json_decref(value);
+            return -ENOMEM;
+        }
+    }
+    if (value && json_is_object(value)) {
+        *ret = value;
+        return 0;
+    }
+    if (err && value)
+        (void)snprintf(err->text, sizeof(err->text), "not a JSON object");
+    else if (err && budget.exceeded)
+        (void)snprintf(err->text, sizeof(err->text),
+                       "the values need more than %zu bytes of memory", bytes);
+    else if (err)
+        (void)snprintf(err->text, sizeof(err->text), "%.180s (line %d, column %d)",
+                       error.text, error.line, error.column);
+    json_decref(value);
+    if (value)
+        return -EINVAL;
+    if (budget.exceeded)
+        return -E2BIG;
+    return budget.failed ? -ENOMEM : -EINVAL;
+}
+
+int wire_encode(struct wire_buf *out, const json_t *value)
+{
+    size_t room, need;
+    int r = wire_buf_reserve(out, 512);
+
+    if (r < 0)
+        return r;
+    room = out->cap - out->end;
+    need = json_dumpb(value, out->data + out->end, room - 1, JSON_COMPACT);
+    if (need == 0)
+        return -EINVAL;
+    if (need > room - 1) {
+        r = wire_buf_reserve(out, need + 1);
+        if (r < 0)
+            return r;
+        if (json_dumpb(value, out->data + out->end, need, JSON_COMPACT) != need)
+            return -EINVAL;
+    }
+    out->data[out->end + need] = '\0';
+    out->end += need + 1;
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* JSON text to values and back, with a bound on memory.
+ *
+ * Values cost far more than their text (a byte of "{}" becomes 80 bytes of heap), so a
+ * parse has a budget of heap: the allocation that would exceed it fails, and the parse
+ * with it. The budget is counted per thread and only during a parse, by allocation
+ * functions that are given to jansson once. */
+#ifndef VOLT_WIRE_JSON_H
+#define VOLT_WIRE_JSON_H
+
+#include "wire/buffer.h"
+#include <jansson.h>
+#include <volt/error.h>
+
+/* Parses one JSON object. 0 and a new reference; -EINVAL: not an object, not JSON, not
+ * UTF-8, a duplicate key, nested deeper than jansson bears; -E2BIG: over the budget;
+ * -ENOMEM. The text says what and where.
+ *
+ * Two things that jansson takes for syntax errors come through, so that whoever checks
+ * the fields can name the culprit: strings with a NUL inside, and integers beyond 64
+ * bits, which become reals. */
+int wire_parse(const char *text, size_t len, size_t budget, json_t **ret,
+               struct volt_error *err);
+
+/* Appends the value as a message: compact text and a NUL. Borrows value. 0; -ENOMEM;
+ * -EINVAL (not UTF-8). The buffer is unchanged on failure. */
+int wire_encode(struct wire_buf *out, const json_t *value);
+
+#endif

@@ -1,0 +1,61 @@
+/* The pre-scan: bounds on a message before anything is allocated for it.
+ *
+ * One pass over the bytes as they arrive, in pieces of any size: each byte is looked at
+ * once, so a peer that writes byte by byte costs no more than one that does not. It
+ * counts nesting and tokens, finds the NUL that ends the message, and picks up the two
+ * facts of the header that are needed early: the method (one method may be larger than
+ * the others) and oneway (then nothing may be answered, not even a refusal).
+ *
+ * It does not check syntax: jansson does. Up to the first syntax error both see the same
+ * nesting; behind it jansson has stopped. A method name spelt with escapes is not
+ * recognised, and the small limits hold for it. */
+#ifndef VOLT_WIRE_SCAN_H
+#define VOLT_WIRE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct scan_bounds {
+    size_t bytes; /* without the NUL */
+    uint64_t tokens;
+};
+
+struct scan_limits {
+    struct scan_bounds usual;
+    uint32_t depth;
+    const char *large_method; /* borrowed; NULL: no method has more room */
+    struct scan_bounds large; /* for that one */
+};
+
+enum scan_result {
+    SCAN_MORE = 0, /* no end yet */
+    SCAN_END,      /* the NUL was found */
+    SCAN_TOO_LARGE,
+    SCAN_TOO_DEEP,
+    SCAN_TOO_MANY_TOKENS,
+};
+
+#define SCAN_METHOD_MAX 128
+
+struct scan {     /* zero-initialised: at the start of a message */
+    size_t bytes; /* scanned; at the end: the length of the message */
+    uint64_t tokens;
+    uint32_t depth;
+    bool oneway; /* "oneway": true was seen */
+    bool large;  /* the method is limits.large_method */
+
+    /* private */
+    bool in_string, escaped, in_scalar;
+    bool value;     /* behind the colon of a header field */
+    uint8_t key;    /* enum in scan.c */
+    uint8_t length; /* of text */
+    char text[SCAN_METHOD_MAX];
+};
+
+/* Looks at up to len bytes. END: *ret_used bytes of them up to and with the NUL. MORE:
+ * all of them. Anything else is final for this message. */
+enum scan_result scan_feed(struct scan *s, const struct scan_limits *limits,
+                           const char *bytes, size_t len, size_t *ret_used);
+
+#endif
