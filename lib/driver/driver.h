@@ -1,8 +1,8 @@
 /* The driver: readiness (libevent) and timers of one runtime.
  *
  * One word decides who is inside: FREE, POLLING (a busy worker, timeout 0) or LEADER (a
- * worker that sleeps there). Only the holder of the turn calls into libevent. Registrations
- * of other threads go through a queue that the holder drains.
+ * worker that sleeps there). Only the holder of the turn calls into libevent.
+ * Registrations of other threads go through a queue that the holder drains.
  *
  * Used by lib/sched (worker loop, parking); implemented over libevent in driver.c, over a
  * table of stubs in the models. */
@@ -12,9 +12,11 @@
 #include "task/task.h"
 
 struct driver;
+struct registration;
+struct volt_sleep;
 
-/* Allocates a driver for a runtime of `workers` workers: one timer wheel each. 0, -ENOMEM,
- * or the errno of libevent's or eventfd's failure. */
+/* Allocates a driver for a runtime of `workers` workers: one timer wheel each. 0,
+ * -ENOMEM, or the errno of libevent's or eventfd's failure. */
 int driver_new(unsigned workers, struct driver **ret);
 void driver_free(struct driver *d); /* after shutdown; NULL allowed */
 
@@ -32,7 +34,8 @@ void driver_turn(struct driver *d, struct task_chain *chain);
 /* Any thread: makes a sleeping leader return (eventfd). */
 void driver_kick(struct driver *d);
 
-/* Owner thread of wheel `index` only: fires its overdue timers. One compare when none is. */
+/* Owner thread of wheel `index` only: fires its overdue timers. One compare when none is.
+ */
 void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
                      struct task_chain *chain);
 /* Any thread: earliest deadline of any wheel in usec, UINT64_MAX for none. */
@@ -41,8 +44,20 @@ uint64_t driver_next_deadline(const struct driver *d);
  * (Timers need none: driver_fire_own() and driver_next_deadline() are plain loads.) */
 bool driver_has_interest(const struct driver *d);
 
-/* Marks everything shut down: each waiting task is woken and its leaf answers -ESHUTDOWN
- * (io) or READY (sleep). */
+/* Any thread. Arms s in wheel `wheel` for its deadline on behalf of `who`, and sees to it
+ * that a sleeping leader learns of an earlier deadline. 0, or -ESHUTDOWN. Afterwards
+ * wheel_fired() and wheel_cancel(). */
+int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
+               struct volt_task *who, uint64_t now_usec);
+
+/* Any thread. Registers fd, which must stay open until driver_unregister(). 0; -ENOMEM,
+ * -ESHUTDOWN. */
+int driver_register(struct driver *d, int fd, struct registration **ret);
+/* Any thread. Takes r; forgets its waiters. */
+void driver_unregister(struct registration *r);
+
+/* Any thread, once. Marks everything shut down: each waiting task is woken and its leaf
+ * answers -ESHUTDOWN (io) or READY (sleep). */
 void driver_shutdown(struct driver *d, struct task_chain *chain);
 
 /* What the leaf futures of lib/io ask of lib/runtime, which defines both. */

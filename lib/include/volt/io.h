@@ -46,7 +46,9 @@ VOLT_API enum volt_poll volt_io_recvmsg_poll(struct volt_cx *cx, struct volt_io 
 VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io *io,
                                              const struct msghdr *msg, int flags,
                                              ssize_t *ret);
-/* *ret: a CLOEXEC, non-blocking descriptor owned by the caller. */
+/* *ret: a CLOEXEC, non-blocking descriptor owned by the caller; or a negative errno. After
+ * -EMFILE and its like the connection stays queued and the next poll waits 100 ms, so a
+ * loop that only logs the error does not spin. */
 VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *ret);
 
 #endif

@@ -1,0 +1,341 @@
+/* The driver of one runtime: who is inside, what reaches it from outside, and its timers.
+ * No system calls here (loop.c has them).
+ *
+ * The turn is a lock that nobody waits for: FREE, POLLING, LEADER. It orders all uses of
+ * the loop and of what only its holder touches.
+ *
+ * A leader that sleeps must hear of four things. They are told apart by what the teller
+ * publishes before the kick, and by nothing else, so a kick may come late or twice:
+ *   a task for its worker, shutdown    leave := 1     (driver_kick)
+ *   an earlier deadline                wheel.next
+ *   a registration                     changes
+ *   an event                           the kernel's
+ * Only the first, and tasks to run, make driver_turn() return: the others it deals with
+ * and sleeps on.
+ *
+ * asleep_until: 0 while nobody sleeps here, else no later than the sleeper will look.
+ *
+ *   teller (driver_arm, driver_register)      leader (driver_turn)
+ *   1 publish next, or push the change (rel)  1 asleep_until := NEVER
+ *   2 full barrier                            2 full barrier
+ *   3 asleep_until later than mine? kick      3 take the changes, read every next
+ *                                             4 asleep_until := the earliest; sleep
+ * Whichever barrier comes first in their total order: either 3 of the leader sees 1 of
+ * the teller, or 3 of the teller sees 1 of the leader. Without a sleeper nobody need be
+ * told: whoever is going to sleep will look first. (driver_kick needs no such care: its
+ * teller has seen the worker's park word say that it is in here.)
+ *
+ * Removing a registration kicks nobody: its birth did, so what lies in the queue is
+ * bounded by what lived at once, and the next addition drains it before it adds. */
+#include "driver/driver.h"
+#include "driver/loop.h"
+#include "driver/registration.h"
+#include "driver/wheel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <volt/runtime.h>
+
+enum turn {
+    TURN_FREE,
+    TURN_POLLING,
+    TURN_LEADER,
+};
+
+struct driver {
+    _Alignas(VOLT_CACHE_LINE) vat_u32 turn; /* enter: acq, leave: rel */
+    vat_u64 asleep_until; /* usec; holder stores, tellers read after a barrier */
+    vat_u32 leave;        /* driver_kick rel; holder acq */
+    struct loop *loop;    /* holder, but for loop_kick() */
+
+    _Alignas(
+        VOLT_CACHE_LINE) vat_ptr changes; /* stack of struct registration, newest first */
+
+    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects regs and closed */
+    bool closed;
+    struct registration *regs;
+    vat_u64 handles; /* length of regs */
+
+    unsigned workers;
+    struct wheel wheel[];
+};
+
+int driver_new(unsigned workers, struct driver **ret)
+{
+    size_t size = sizeof(struct driver) + workers * sizeof(struct wheel);
+    struct driver *d = aligned_alloc(VOLT_CACHE_LINE, size);
+    uint64_t now = volt_now_usec();
+    int r;
+
+    if (!d)
+        return -ENOMEM;
+    *d = (struct driver){.workers = workers};
+    vat_u32_init(&d->turn, TURN_FREE);
+    vat_u64_init(&d->asleep_until, 0);
+    vat_u32_init(&d->leave, 0);
+    vat_ptr_init(&d->changes, NULL);
+    vat_u64_init(&d->handles, 0);
+    for (unsigned i = 0; i < workers; i++)
+        wheel_init(&d->wheel[i], now);
+    r = loop_new(&d->loop);
+    if (r < 0) {
+        free(d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+bool driver_try_enter(struct driver *d, bool as_leader)
+{
+    uint32_t expected = TURN_FREE;
+
+    if (vat_u32_load(&d->turn, VAT_RLX) != TURN_FREE)
+        return false;
+    return vat_u32_cas(&d->turn, &expected, as_leader ? TURN_LEADER : TURN_POLLING,
+                       VAT_ACQ, VAT_RLX);
+}
+
+void driver_leave(struct driver *d)
+{
+    vat_u32_store(&d->turn, TURN_FREE, VAT_REL);
+}
+
+void driver_kick(struct driver *d)
+{
+    vat_u32_store(&d->leave, 1, VAT_REL);
+    loop_kick(d->loop);
+}
+
+/* After publishing something that is to be looked at by `usec`. */
+static void tell_leader(struct driver *d, uint64_t usec)
+{
+    vat_u64_fence(&d->asleep_until);
+    if (usec < vat_u64_load(&d->asleep_until, VAT_RLX))
+        loop_kick(d->loop);
+}
+
+/* --- changes of registrations
+ * ----------------------------------------------------------- */
+
+static void push_change(struct driver *d, struct registration *r)
+{
+    void *first = vat_ptr_load(&d->changes, VAT_RLX);
+
+    do {
+        VAT_WR(&r->next_change);
+        r->next_change = first;
+    } while (!vat_ptr_cas(&d->changes, &first, r, VAT_REL, VAT_RLX));
+}
+
+/* Holder only. r is out of the queue. */
+static void apply_change(struct driver *d, struct registration *r,
+                         struct task_chain *chain)
+{
+    int error = 0;
+    bool gone;
+
+    vlock_lock(&r->lock); /* keeps the descriptor its owner's: registration.h */
+    gone = vat_u32_load(&r->state, VAT_RLX) == REG_GONE;
+    if (!gone) {
+        error = loop_add(d->loop, r);
+        r->in_loop = error == 0;
+        vat_u32_store(&r->state, error ? REG_FAILED : REG_ADDED, VAT_REL);
+    }
+    vlock_unlock(&r->lock);
+    if (gone) {
+        if (r->in_loop)
+            loop_del(d->loop, r);
+        free(r);
+    } else if (error) {
+        registration_fail(r, -error, chain);
+    }
+}
+
+/* Holder only. In the order of their pushes: a number's removal before its next addition.
+ */
+static void apply_changes(struct driver *d, struct task_chain *chain)
+{
+    struct registration *r, *fifo = NULL;
+
+    if (!vat_ptr_load(&d->changes, VAT_RLX))
+        return;
+    r = vat_ptr_xchg(&d->changes, NULL, VAT_ACQ);
+    while (r) {
+        struct registration *next = r->next_change;
+
+        VAT_WR(&r->next_change);
+        r->next_change = fifo;
+        fifo = r;
+        r = next;
+    }
+    while (fifo) {
+        r = fifo;
+        fifo = r->next_change;
+        apply_change(d, r, chain);
+    }
+}
+
+int driver_register(struct driver *d, int fd, struct registration **ret)
+{
+    struct registration *r = calloc(1, sizeof(*r) + loop_event_size());
+
+    if (!r)
+        return -ENOMEM;
+    registration_init(r, d, fd);
+    vlock_lock(&d->lock);
+    if (d->closed) {
+        vlock_unlock(&d->lock);
+        free(r);
+        return -ESHUTDOWN;
+    }
+    r->next = d->regs;
+    if (r->next)
+        r->next->prev = r;
+    d->regs = r;
+    vat_u64_add(&d->handles, 1, VAT_RLX);
+    vlock_unlock(&d->lock);
+
+    *ret = r;
+    push_change(d, r);
+    tell_leader(d, 0);
+    return 0;
+}
+
+void driver_unregister(struct registration *r)
+{
+    struct driver *d = r->driver;
+
+    wheel_cancel(&r->backoff);
+    vlock_lock(&d->lock);
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        d->regs = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    vat_u64_sub(&d->handles, 1, VAT_RLX);
+    vlock_unlock(&d->lock);
+    if (registration_retire(r))
+        push_change(d, r);
+}
+
+/* --- the turn
+ * --------------------------------------------------------------------------- */
+
+uint64_t driver_next_deadline(const struct driver *d)
+{
+    uint64_t next = WHEEL_NEVER;
+
+    for (unsigned i = 0; i < d->workers; i++) {
+        uint64_t n = wheel_next(&d->wheel[i]);
+
+        if (n < next)
+            next = n;
+    }
+    return next;
+}
+
+static void fire_all(struct driver *d, struct task_chain *chain)
+{
+    uint64_t next = driver_next_deadline(d), now;
+
+    if (next == WHEEL_NEVER)
+        return;
+    now = volt_now_usec();
+    for (unsigned i = 0; next <= now && i < d->workers; i++)
+        wheel_fire(&d->wheel[i], now, chain);
+}
+
+/* Leader. Sleeps at most once. */
+static void sleep_once(struct driver *d, struct task_chain *chain)
+{
+    uint64_t until;
+
+    vat_u64_store(&d->asleep_until, WHEEL_NEVER, VAT_RLX);
+    vat_u64_fence(&d->asleep_until);
+    apply_changes(d, chain);
+    until = driver_next_deadline(d);
+    vat_u64_store(&d->asleep_until, until, VAT_RLX);
+    if (!chain->head)
+        loop_sleep(d->loop, until, chain);
+    vat_u64_store(&d->asleep_until, 0, VAT_RLX);
+}
+
+void driver_turn(struct driver *d, struct task_chain *chain)
+{
+    if (vat_u32_load(&d->turn, VAT_RLX) == TURN_POLLING) {
+        apply_changes(d, chain);
+        loop_poll(d->loop, chain);
+        fire_all(d, chain);
+        return;
+    }
+    while (!vat_u32_load(&d->leave, VAT_ACQ)) {
+        sleep_once(d, chain);
+        fire_all(d, chain);
+        if (chain->head)
+            return;
+    }
+    (void)vat_u32_xchg(&d->leave, 0, VAT_AR);
+}
+
+void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
+                     struct task_chain *chain)
+{
+    wheel_fire(&d->wheel[index], now_usec, chain);
+}
+
+int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
+               struct volt_task *who, uint64_t now_usec)
+{
+    struct wheel *w = &d->wheel[wheel % d->workers];
+    int r = wheel_insert(w, s, who, now_usec);
+
+    if (r > 0)
+        tell_leader(d, wheel_next(w));
+    return r < 0 ? r : 0;
+}
+
+/* --- queries, shutdown, end
+ * ------------------------------------------------------------- */
+
+bool driver_has_interest(const struct driver *d)
+{
+    return vat_u64_load(&d->handles, VAT_RLX) != 0 || vat_ptr_load(&d->changes, VAT_RLX);
+}
+
+uint64_t driver_timers(const struct driver *d)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < d->workers; i++)
+        sum += vat_u64_load(&d->wheel[i].armed, VAT_RLX);
+    return sum;
+}
+
+uint64_t driver_io_handles(const struct driver *d)
+{
+    return vat_u64_load(&d->handles, VAT_RLX);
+}
+
+void driver_shutdown(struct driver *d, struct task_chain *chain)
+{
+    vlock_lock(&d->lock);
+    d->closed = true;
+    for (struct registration *r = d->regs; r; r = r->next)
+        registration_fail(r, ESHUTDOWN, chain);
+    vlock_unlock(&d->lock);
+    for (unsigned i = 0; i < d->workers; i++)
+        wheel_close(&d->wheel[i], chain);
+}
+
+void driver_free(struct driver *d)
+{
+    struct task_chain none = {0};
+
+    if (!d)
+        return;
+    apply_changes(d, &none);
+    loop_free(d->loop);
+    free(d);
+}

@@ -1,0 +1,86 @@
+/* A registered descriptor: its readiness, who waits for it, and its life.
+ *
+ * Readiness, one word per direction (edge-triggered, so the word remembers the edge):
+ *   bit 0 READY     an event said so         set: loop's holder    cleared:
+ * readiness_clear bit 1 TRY       nobody has tried yet     set: at birth         cleared:
+ * readiness_clear bit 2 FAILED    error is valid           set: loop's holder, shutdown
+ * cleared: never bits 8..63      tick: number of events A poll that answers "ready"
+ * remembers the word; clearing compares with what it remembered, so an event between the
+ * EAGAIN and the clear is never wiped out. The helpers that do the operation themselves
+ * go by READY or TRY (the first read needs no turn of the loop); the bare polls only by
+ * READY: a connecting socket is not writable because nobody has looked.
+ *
+ * Waiters: one task per direction, set and taken under the lock. "Not ready" is decided
+ * only under it. A task that dies waiting forgets itself first, so the pointer is always
+ * to a live task, and none ever lies in libevent or the kernel.
+ *
+ * Life: NEW (queued for the loop) -> ADDED or FAILED -> GONE (queued again) -> freed; or
+ * NEW -> GONE. Only the holder of the driver's turn adds, removes and frees. It adds
+ * under the lock, and _retire takes the lock: so the descriptor is still its owner's
+ * while it is added. After retiring the owner may close it; its number may come back in a
+ * new registration, whose addition is queued behind this one's removal. A file that has
+ * other descriptors stays known to the kernel after the number is closed: its events find
+ * no registration, or are a spurious readiness for the number's next user. */
+#ifndef VOLT_DRIVER_REGISTRATION_H
+#define VOLT_DRIVER_REGISTRATION_H
+
+#include "base/lock.h"
+#include "task/task.h"
+#include <volt/time.h>
+
+enum direction {
+    DIR_READ = 0,
+    DIR_WRITE = 1,
+};
+
+struct readiness {
+    vat_u64 word;             /* acq to read, ar to change */
+    uint64_t seen;            /* word at the last "ready"; the waiting task's */
+    struct volt_task *waiter; /* under the registration's lock */
+};
+
+enum registration_state {
+    REG_NEW,
+    REG_ADDED,
+    REG_FAILED,
+    REG_GONE,
+};
+
+struct registration {
+    vlock lock; /* protects state and the waiters */
+    int fd;
+    vat_u32 state; /* enum registration_state; written under the lock */
+    vat_u32 error; /* positive errno; written before FAILED is set */
+    bool in_loop;  /* holder of the turn */
+    struct driver *driver;
+    struct registration *next_change; /* the driver's queue of changes */
+    struct registration *prev, *next; /* the driver's list, under its lock */
+    struct readiness dir[2];
+    struct volt_sleep backoff;          /* of an accepting task out of descriptors */
+    _Alignas(16) unsigned char event[]; /* the loop's */
+};
+
+void registration_init(struct registration *r, struct driver *d, int fd);
+
+/* A task's poll. True: ready (or failed). False: `who` is woken by the next event.
+ * tried: the caller tries the operation itself. */
+bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *who,
+                    bool tries);
+/* The waiting task, after EAGAIN. */
+void readiness_clear(struct registration *r, enum direction dir);
+/* The waiting task or its drop: no wake from now on. */
+void readiness_forget(struct registration *r, enum direction dir);
+/* 0 or a negative errno: the registration will never report anything. */
+int readiness_error(const struct registration *r);
+
+/* The loop, inside a turn: an event. */
+void registration_event(struct registration *r, bool readable, bool writable,
+                        struct task_chain *chain);
+/* Any thread, r is alive: both directions are ready for ever and answer -error. */
+void registration_fail(struct registration *r, int error, struct task_chain *chain);
+
+/* The owner: forgets waiters. True: must be queued for removal; false: it still is in the
+ * queue of changes from its birth, whose drain will free it. */
+bool registration_retire(struct registration *r);
+
+#endif

@@ -1,0 +1,269 @@
+/* The timer wheel; wheel.h has the design. No system calls here. */
+#include "driver/wheel.h"
+
+#include <errno.h>
+
+#define SLOT_BITS 6
+#define TOP       (WHEEL_LEVELS - 1)
+/* The farthest a top-level slot can be without being mistaken for the current one. */
+#define SPAN ((uint64_t)(WHEEL_SLOTS - 1) << (SLOT_BITS * TOP))
+
+_Static_assert(sizeof(vat_u32) == sizeof(uint32_t), "struct volt_sleep.fired is a cell");
+
+static vat_u32 *fired_cell(struct volt_sleep *s)
+{
+    return (vat_u32 *)&s->fired;
+}
+
+/* Deadlines round up: a timer must not fire early. */
+static uint64_t due_ms(const struct volt_sleep *s)
+{
+    return s->deadline_usec / 1000 + (s->deadline_usec % 1000 != 0);
+}
+
+static unsigned digit(uint64_t ms, unsigned level)
+{
+    return (ms >> (SLOT_BITS * level)) & (WHEEL_SLOTS - 1);
+}
+
+static unsigned level_for(uint64_t elapsed, uint64_t when)
+{
+    uint64_t differ = elapsed ^ when;
+    unsigned level;
+
+    if (differ == 0)
+        return 0;
+    level = (63 - (unsigned)__builtin_clzll(differ)) / SLOT_BITS;
+    return level < TOP ? level : TOP;
+}
+
+/* The first occupied slot at or after the current one; entries never lie behind it. */
+static unsigned first_slot(const struct wheel *w, unsigned level)
+{
+    unsigned at = digit(w->elapsed, level);
+    uint64_t bits = w->level[level].occupied;
+    uint64_t turned = at ? bits >> at | bits << (WHEEL_SLOTS - at) : bits;
+
+    return (at + (unsigned)__builtin_ctzll(turned)) & (WHEEL_SLOTS - 1);
+}
+
+static void append(struct wheel_slot *slot, struct volt_sleep *s)
+{
+    s->next = NULL;
+    s->prev = slot->tail;
+    if (slot->tail)
+        slot->tail->next = s;
+    else
+        slot->head = s;
+    slot->tail = s;
+}
+
+/* Lock held. Returns when the entry is due (ms). */
+static uint64_t place(struct wheel *w, struct volt_sleep *s)
+{
+    uint64_t when = due_ms(s);
+    struct wheel_slot *slot;
+    unsigned level, index;
+
+    if (when < w->elapsed)
+        when = w->elapsed;
+    else if (when - w->elapsed > SPAN)
+        when = w->elapsed + SPAN; /* placed again when that time has come */
+    level = level_for(w->elapsed, when);
+    index = digit(when, level);
+    slot = &w->level[level].slot[index];
+    VAT_WR(&s->slot);
+    s->slot = level * WHEEL_SLOTS + index;
+    append(slot, s);
+    if (!(w->level[level].occupied >> index & 1) || when < slot->earliest)
+        slot->earliest = when;
+    w->level[level].occupied |= UINT64_C(1) << index;
+    return when;
+}
+
+/* Lock held. */
+static void publish_next(struct wheel *w)
+{
+    uint64_t next = WHEEL_NEVER;
+
+    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
+        if (w->level[l].occupied) {
+            uint64_t earliest = w->level[l].slot[first_slot(w, l)].earliest;
+
+            if (earliest < next)
+                next = earliest;
+        }
+    }
+    vat_u64_store(&w->next, next == WHEEL_NEVER ? next : next * 1000, VAT_REL);
+}
+
+void wheel_init(struct wheel *w, uint64_t now_usec)
+{
+    *w = (struct wheel){.elapsed = now_usec / 1000};
+    vat_u64_init(&w->armed, 0);
+    vat_u64_init(&w->next, WHEEL_NEVER);
+}
+
+int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
+                 uint64_t now_usec)
+{
+    uint64_t next;
+    int earlier;
+
+    vlock_lock(&w->lock);
+    if (w->closed) {
+        vlock_unlock(&w->lock);
+        return -ESHUTDOWN;
+    }
+    next = vat_u64_load(&w->next, VAT_RLX);
+    if (next > now_usec && now_usec / 1000 > w->elapsed)
+        w->elapsed = now_usec / 1000; /* nothing is due: a finer level will do */
+    VAT_WR(&s->slot);
+    s->wheel = w;
+    s->who = who;
+    vat_u32_store(fired_cell(s), 0, VAT_RLX);
+    earlier = place(w, s) < next / 1000;
+    vat_u64_add(&w->armed, 1, VAT_RLX);
+    if (earlier)
+        publish_next(w);
+    vlock_unlock(&w->lock);
+    return earlier;
+}
+
+bool wheel_fired(struct volt_sleep *s)
+{
+    struct wheel *w = s->wheel;
+    bool fired;
+
+    if (vat_u32_load(fired_cell(s), VAT_ACQ))
+        return true;
+    vlock_lock(&w->lock);
+    fired = vat_u32_load(fired_cell(s), VAT_ACQ) != 0;
+    vlock_unlock(&w->lock);
+    return fired;
+}
+
+/* Lock held. */
+static void unlink_entry(struct wheel *w, struct volt_sleep *s)
+{
+    struct wheel_level *level = &w->level[s->slot / WHEEL_SLOTS];
+    struct wheel_slot *slot = &level->slot[s->slot % WHEEL_SLOTS];
+
+    VAT_WR(&s->slot);
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        slot->head = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    else
+        slot->tail = s->prev;
+    vat_u64_sub(&w->armed, 1, VAT_RLX);
+    if (!slot->head) {
+        level->occupied &= ~(UINT64_C(1) << s->slot % WHEEL_SLOTS);
+        if (slot->earliest * 1000 <= vat_u64_load(&w->next, VAT_RLX))
+            publish_next(w); /* or the leader would wake for nothing */
+    }
+}
+
+void wheel_cancel(struct volt_sleep *s)
+{
+    struct wheel *w = s->wheel;
+
+    if (!w)
+        return;
+    if (!vat_u32_load(fired_cell(s), VAT_ACQ)) {
+        vlock_lock(&w->lock);
+        if (!vat_u32_load(fired_cell(s), VAT_ACQ))
+            unlink_entry(w, s);
+        vlock_unlock(&w->lock);
+    }
+    VAT_WR(&s->slot); /* it is the owner's again */
+    s->wheel = NULL;
+}
+
+/* Lock held; s is in no list. */
+static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain)
+{
+    struct volt_task *who = s->who;
+
+    vat_u64_sub(&w->armed, 1, VAT_RLX);
+    if (task_notify(who))
+        task_chain_push(chain, who);
+    vat_u32_store(fired_cell(s), 1, VAT_REL); /* last touch */
+}
+
+/* Lock held. Moves the entries of every slot that may hold one due at `now` to `due`. */
+static void take_due(struct wheel *w, uint64_t now, struct wheel_slot *due)
+{
+    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
+        struct wheel_level *level = &w->level[l];
+
+        while (level->occupied) {
+            unsigned i = first_slot(w, l);
+            struct wheel_slot *slot = &level->slot[i];
+
+            if (slot->earliest > now)
+                break; /* the slots of a level are in order */
+            if (due->tail)
+                due->tail->next = slot->head;
+            else
+                due->head = slot->head;
+            due->tail = slot->tail;
+            slot->head = slot->tail = NULL;
+            level->occupied &= ~(UINT64_C(1) << i);
+        }
+    }
+}
+
+/* Lock held. */
+static void advance(struct wheel *w, uint64_t now, struct task_chain *chain)
+{
+    struct wheel_slot due = {.head = NULL};
+
+    take_due(w, now, &due);
+    if (now > w->elapsed)
+        w->elapsed = now;
+    for (struct volt_sleep *s = due.head, *next; s; s = next) {
+        VAT_WR(&s->slot);
+        next = s->next;
+        if (due_ms(s) <= now)
+            fire(w, s, chain);
+        else
+            (void)place(w, s);
+    }
+    publish_next(w);
+}
+
+void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain)
+{
+    if (wheel_next(w) > now_usec)
+        return;
+    vlock_lock(&w->lock);
+    if (vat_u64_load(&w->next, VAT_RLX) <= now_usec)
+        advance(w, now_usec / 1000, chain);
+    vlock_unlock(&w->lock);
+}
+
+void wheel_close(struct wheel *w, struct task_chain *chain)
+{
+    vlock_lock(&w->lock);
+    w->closed = true;
+    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
+        struct wheel_level *level = &w->level[l];
+
+        while (level->occupied) {
+            unsigned i = (unsigned)__builtin_ctzll(level->occupied);
+
+            for (struct volt_sleep *s = level->slot[i].head, *next; s; s = next) {
+                VAT_WR(&s->slot);
+                next = s->next;
+                fire(w, s, chain);
+            }
+            level->slot[i].head = level->slot[i].tail = NULL;
+            level->occupied &= level->occupied - 1;
+        }
+    }
+    vat_u64_store(&w->next, WHEEL_NEVER, VAT_REL);
+    vlock_unlock(&w->lock);
+}
