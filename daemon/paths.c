@@ -1,0 +1,213 @@
+/* Directories and their locks: see paths.h. */
+#include "daemon/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_RUNTIME_DIR "/run/voltd"
+#define SYSTEM_STATE_DIR   "/var/lib/voltd"
+#define SYSTEM_RECORD_DIR  "/run/voltd-rec"
+
+__attribute__((format(printf, 3, 4))) static int
+refuse(struct volt_error *err, int status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(err->text, sizeof(err->text), format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+__attribute__((format(printf, 3, 4))) static int
+put(char buf[PATH_MAX], struct volt_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(buf, PATH_MAX, format, args);
+    va_end(args);
+    if (n < 0 || n >= PATH_MAX)
+        return refuse(err, -ENAMETOOLONG, "%.100s...: %s", buf, strerror(ENAMETOOLONG));
+    return 0;
+}
+
+/* dir as an absolute path: jobs and restarts must not depend on where voltd was started.
+ */
+static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
+{
+    char cwd[PATH_MAX];
+    if (dir[0] == '/')
+        return put(buf, err, "%s", dir);
+    if (!getcwd(cwd, sizeof(cwd)))
+        return refuse(err, -errno, "the working directory: %s", strerror(errno));
+    return put(buf, err, "%s/%s", cwd, dir);
+}
+
+static int user_state_dir(char buf[PATH_MAX], struct volt_error *err)
+{
+    const char *xdg = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    if (xdg && xdg[0] == '/')
+        return put(buf, err, "%s/voltd", xdg);
+    if (!home || home[0] != '/') {
+        const struct passwd *pw = getpwuid(getuid());
+        home = pw ? pw->pw_dir : NULL;
+    }
+    if (!home || home[0] != '/')
+        return refuse(err, -ENOENT,
+                      "neither XDG_STATE_HOME nor HOME is set; use --state-dir");
+    return put(buf, err, "%s/.local/state/voltd", home);
+}
+
+/* A path that bind() would cut is refused here, with the reason. */
+static int socket_path(const char *dir, const char *name, struct address *ret,
+                       struct volt_error *err)
+{
+    size_t len = strlen(dir) + 1 + strlen(name);
+    if (len > ADDRESS_PATH_MAX)
+        return refuse(err, -ENAMETOOLONG,
+                      "the socket %.80s.../%s would have %zu bytes; the kernel takes %d",
+                      dir, name, len, ADDRESS_PATH_MAX);
+    strcpy(stpcpy(stpcpy(ret->path, dir), "/"), name);
+    return 0;
+}
+
+int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *state_dir,
+               struct volt_error *err)
+{
+    char dir[PATH_MAX];
+    int r;
+
+    *p = (struct paths){.runtime_lock = -1, .state_lock = -1};
+    if (runtime_dir)
+        r = absolute(runtime_dir, dir, err);
+    else if (user)
+        r = address_user_dir(dir, sizeof(dir));
+    else
+        r = put(dir, err, SYSTEM_RUNTIME_DIR);
+    if (r == 0)
+        r = socket_path(dir, "voltd.sock", &p->socket, err);
+    if (r == 0)
+        r = socket_path(dir, "control.sock", &p->control_socket, err);
+    if (r == 0)
+        memcpy(p->runtime_dir, dir, strlen(dir) + 1);
+    if (r == 0 && state_dir)
+        r = absolute(state_dir, p->state_dir, err);
+    else if (r == 0 && user)
+        r = user_state_dir(p->state_dir, err);
+    else if (r == 0)
+        r = put(p->state_dir, err, SYSTEM_STATE_DIR);
+    if (r == 0 && !user && !state_dir)
+        r = put(p->record_dir, err, SYSTEM_RECORD_DIR);
+    else if (r == 0)
+        r = put(p->record_dir, err, "%s/rec", p->state_dir);
+    if (r == 0)
+        r = put(p->output_dir, err, "%s/output", p->state_dir);
+    return r;
+}
+
+/* mkdir -p; the last component and the missing ones before it get mode 0700. */
+static int make_dir(const char *path, struct volt_error *err)
+{
+    char buf[PATH_MAX];
+    int r = put(buf, err, "%s", path);
+    if (r < 0)
+        return r;
+    for (char *slash = strchr(buf + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        if (mkdir(buf, 0700) < 0 && errno != EEXIST && (!slash || access(buf, F_OK) < 0))
+            return refuse(err, -errno, "%s: %s", buf, strerror(errno));
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+}
+
+/* A directory of ours, in which nobody else may write: what is in it can then be trusted.
+ * In system mode others may search it to reach the sockets. */
+static int check_dir(const char *path, struct volt_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return refuse(err, -errno, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return refuse(err, -ENOTDIR, "%s: %s", path, strerror(ENOTDIR));
+    if (st.st_uid != geteuid())
+        return refuse(err, -EPERM, "%s belongs to user %u, voltd runs as %u", path,
+                      (unsigned)st.st_uid, (unsigned)geteuid());
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return refuse(err, -EPERM, "%s can be written by others (mode %04o)", path,
+                      (unsigned)(st.st_mode & 07777));
+    return 0;
+}
+
+/* Returns the locked fd. */
+static int lock_dir(const char *dir, struct volt_error *err)
+{
+    char path[PATH_MAX], pid[32] = "";
+    int r = put(path, err, "%s/lock", dir);
+    if (r < 0)
+        return r;
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return refuse(err, -errno, "%s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
+        pid[n > 0 ? n : 0] = '\0';
+        (void)close(fd);
+        if (r == -EBUSY)
+            return refuse(err, r, "another voltd (pid %d) already uses %s", atoi(pid),
+                          dir);
+        return refuse(err, r, "%s: %s", path, strerror(-r));
+    }
+    int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
+        r = errno ? -errno : -EIO;
+        (void)close(fd);
+        return refuse(err, r, "%s: %s", path, strerror(-r));
+    }
+    return fd;
+}
+
+int paths_claim(struct paths *p, struct volt_error *err)
+{
+    const char *const dirs[] = {p->runtime_dir, p->state_dir, p->record_dir,
+                                p->output_dir};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+        r = make_dir(dirs[i], err);
+        if (r == 0)
+            r = check_dir(dirs[i], err);
+    }
+    if (r == 0 && strncmp(p->runtime_dir, "/tmp/voltd-", 11) == 0)
+        r = address_check_dir(p->runtime_dir, err);
+    if (r == 0)
+        r = p->state_lock = lock_dir(p->state_dir, err);
+    if (r >= 0)
+        r = p->runtime_lock = lock_dir(p->runtime_dir, err);
+    if (r < 0) {
+        paths_fini(p);
+        return r;
+    }
+    return 0;
+}
+
+void paths_fini(struct paths *p)
+{
+    if (p->runtime_lock >= 0)
+        (void)close(p->runtime_lock);
+    if (p->state_lock >= 0)
+        (void)close(p->state_lock);
+    p->runtime_lock = p->state_lock = -1;
+}

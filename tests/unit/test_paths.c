@@ -1,0 +1,187 @@
+/* Directories of a daemon: defaults, what is refused, and the lock against a second
+ * voltd. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "daemon/paths.h"
+
+static char base[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    (void)snprintf(base, sizeof(base), "/tmp/test_paths.XXXXXX");
+    return mkdtemp(base) && chdir(base) == 0 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[128];
+    (void)snprintf(command, sizeof(command), "rm -rf %s", base);
+    return chdir("/") == 0 ? system(command) : -1;
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct paths p;
+    assert_int_equal(paths_init(&p, false, NULL, NULL, NULL), 0);
+    assert_string_equal(p.socket.path, "/run/voltd/voltd.sock");
+    assert_string_equal(p.control_socket.path, "/run/voltd/control.sock");
+    assert_string_equal(p.state_dir, "/var/lib/voltd");
+    assert_string_equal(p.record_dir, "/run/voltd-rec");
+
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/r", 1), 0);
+    assert_int_equal(setenv("XDG_STATE_HOME", "/s", 1), 0);
+    assert_int_equal(paths_init(&p, true, NULL, NULL, NULL), 0);
+    assert_string_equal(p.socket.path, "/r/voltd/voltd.sock");
+    assert_string_equal(p.state_dir, "/s/voltd");
+    assert_string_equal(p.record_dir, "/s/voltd/rec");
+    assert_string_equal(p.output_dir, "/s/voltd/output");
+
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+    assert_int_equal(setenv("XDG_STATE_HOME", "relative", 1), 0);
+    assert_int_equal(setenv("HOME", "/h", 1), 0);
+    assert_int_equal(paths_init(&p, true, NULL, NULL, NULL), 0);
+    char expected[64];
+    (void)snprintf(expected, sizeof(expected), "/tmp/voltd-%u", (unsigned)getuid());
+    assert_string_equal(p.runtime_dir, expected);
+    assert_string_equal(p.state_dir, "/h/.local/state/voltd");
+}
+
+static void test_given_directories_become_absolute(void **state)
+{
+    (void)state;
+    struct paths p;
+    char expected[128];
+    assert_int_equal(paths_init(&p, false, "run", "state", NULL), 0);
+    (void)snprintf(expected, sizeof(expected), "%s/run/control.sock", base);
+    assert_string_equal(p.control_socket.path, expected);
+    (void)snprintf(expected, sizeof(expected), "%s/state/rec", base);
+    assert_string_equal(p.record_dir, expected);
+}
+
+static void test_too_long_for_a_socket(void **state)
+{
+    (void)state;
+    struct paths p;
+    struct volt_error err;
+    char dir[128] = "/";
+    memset(dir + 1, 'x', 94);
+    assert_int_equal(paths_init(&p, true, dir, "state", &err), -ENAMETOOLONG);
+    assert_non_null(strstr(err.text, "the kernel takes 107"));
+    dir[107 - strlen("/control.sock")] = '\0'; /* just fits */
+    assert_int_equal(paths_init(&p, true, dir, "state", &err), 0);
+    assert_int_equal(strlen(p.control_socket.path), 107);
+}
+
+static void test_claim_creates_private_directories(void **state)
+{
+    (void)state;
+    struct paths p;
+    struct stat st;
+    assert_int_equal(paths_init(&p, true, "a/b/run", "a/state", NULL), 0);
+    assert_int_equal(paths_claim(&p, NULL), 0);
+    const char *const dirs[] = {p.runtime_dir, p.state_dir, p.record_dir, p.output_dir};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(stat(dirs[i], &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+    }
+    paths_fini(&p);
+    assert_int_equal(paths_claim(&p, NULL), 0); /* again, everything there */
+    paths_fini(&p);
+}
+
+/* The second one is another process, as in life. Returns its exit code: the negated
+ * status. */
+static int claim_elsewhere(const char *run, const char *state_dir, struct volt_error *err)
+{
+    int pipefd[2], status;
+    assert_int_equal(pipe(pipefd), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct paths p;
+        struct volt_error e = {.text = ""};
+        int r = paths_init(&p, true, run, state_dir, &e);
+        r = r < 0 ? r : paths_claim(&p, &e);
+        if (write(pipefd[1], &e, sizeof(e)) != sizeof(e))
+            _exit(255);
+        _exit(-r);
+    }
+    assert_int_equal(read(pipefd[0], err, sizeof(*err)), sizeof(*err));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    (void)close(pipefd[0]);
+    (void)close(pipefd[1]);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_second_daemon_is_refused(void **state)
+{
+    (void)state;
+    struct paths p;
+    struct volt_error err;
+    char pid[32];
+    assert_int_equal(paths_init(&p, true, "run", "state", NULL), 0);
+    assert_int_equal(paths_claim(&p, NULL), 0);
+    (void)snprintf(pid, sizeof(pid), "(pid %d)", (int)getpid());
+
+    assert_int_equal(claim_elsewhere("run", "state", &err), EBUSY);
+    assert_non_null(strstr(err.text, pid));
+    assert_int_equal(claim_elsewhere("run", "other", &err), EBUSY);
+    assert_non_null(strstr(err.text, "/run"));
+    assert_int_equal(claim_elsewhere("other-run", "state", &err), EBUSY);
+    assert_non_null(strstr(err.text, "/state"));
+    assert_int_equal(claim_elsewhere("other-run", "other", &err), 0);
+    paths_fini(&p);
+    assert_int_equal(claim_elsewhere("run", "state", &err), 0);
+}
+
+static void test_unsafe_directories_are_refused(void **state)
+{
+    (void)state;
+    struct paths p;
+    struct volt_error err;
+    assert_int_equal(mkdir("open", 0700), 0);
+    assert_int_equal(chmod("open", 0777), 0);
+    assert_int_equal(paths_init(&p, true, "run", "open", NULL), 0);
+    assert_int_equal(paths_claim(&p, &err), -EPERM);
+    assert_non_null(strstr(err.text, "written by others (mode 0777)"));
+    assert_int_equal(paths_init(&p, true, "/dev/null/x", "state", NULL), 0);
+    assert_int_equal(paths_claim(&p, &err), -ENOTDIR);
+    if (getuid() == 0) {
+        assert_int_equal(mkdir("theirs", 0700), 0);
+        assert_int_equal(chown("theirs", 1, 1), 0);
+        assert_int_equal(paths_init(&p, true, "theirs", "state", NULL), 0);
+        assert_int_equal(paths_claim(&p, &err), -EPERM);
+        assert_non_null(strstr(err.text, "belongs to user 1"));
+    }
+    assert_int_equal(p.state_lock, -1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_defaults),
+        TEST(test_given_directories_become_absolute),
+        TEST(test_too_long_for_a_socket),
+        TEST(test_claim_creates_private_directories),
+        TEST(test_second_daemon_is_refused),
+        TEST(test_unsafe_directories_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
