@@ -1,0 +1,92 @@
+/* The model explorer: runs small programs over the real sources of libvolt, compiled with
+ * -DVOLT_MCX, through all interleavings and all outcomes of C11 memory within bounds.
+ *
+ * Threads are fibers. Every atomic operation, fence, lock, futex call and annotated plain
+ * access (VAT_RD, VAT_WR) is a switch point. Memory is operational and view based (RC11
+ * without load buffering): a cell keeps the history of its values, a load may return any
+ * value not older than what its thread has seen, release and acquire carry views, an RMW
+ * reads the newest value, sequentially consistent fences join one global view. So the
+ * store buffers of x86 and the stale reads of arm64 are both visible.
+ *
+ * Found: failed assertions, crashes, deadlock (a lost wakeup is one: timeouts happen only
+ * where a scenario allows them), endless loops, races on annotated fields, use after
+ * free, free that is not ordered after every access, double free, objects used by a
+ * thread that their allocation does not happen before.
+ *
+ * A model is a C file that defines `mcx_model`; README.md lists them. */
+#ifndef VOLT_TESTS_MODEL_MCX_H
+#define VOLT_TESTS_MODEL_MCX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MCX_THREADS 6
+
+struct mcx_thread {
+    const char *name;
+    void (*run)(void);
+};
+
+/* One little program. setup and finish run alone, before and after the threads; finish
+ * runs when every thread has ended or is a blocked daemon. */
+struct mcx_scenario {
+    const char *name;
+    const char *promise; /* what holds in every execution, one line */
+    void (*setup)(void);
+    void (*finish)(void);
+    struct mcx_thread threads[MCX_THREADS]; /* ends at run == NULL */
+    int preempt;                            /* quick bounds of the depth-first search */
+    int stale;
+    int timeouts; /* futex timeouts allowed in an execution */
+    long dfs;     /* quick limits, executions; 0: the default, -1: none */
+    long random;
+    bool must_fail; /* for the explorer's own test: a failure is what must be found */
+};
+
+struct mcx_model {
+    const char *name;
+    const char *about;
+    const struct mcx_scenario *scenarios; /* ends at name == NULL */
+};
+
+/* Defined by the model. */
+extern const struct mcx_model mcx_model;
+
+/* ---- for models ---- */
+
+/* Ends this execution as a failure. */
+void mcx_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+#define MCX_CHECK(c)                                                                     \
+    do {                                                                                 \
+        if (!(c))                                                                        \
+            mcx_fail("%s:%d: check failed: %s", __FILE__, __LINE__, #c);                 \
+    } while (0)
+
+/* Index of the running thread in the scenario. */
+int mcx_self(void);
+/* The running thread may be blocked at the end without that being a deadlock. */
+void mcx_daemon(void);
+/* An arbitrary choice of 0..n-1; all are explored. */
+int mcx_choose(int n);
+/* Nothing to do until another thread moves (vat_pause). */
+void mcx_yield(void);
+/* Blocks until f(arg); f reads only the model's own plain state. The model's harness
+ * synchronises here, so use it for what is outside the protocol only. */
+void mcx_block_until(bool (*f)(void *arg), void *arg);
+
+/* Zeroed memory of this execution; freed memory is never reused within it. The sources
+ * under test get malloc, calloc, free and the like from mcx_alloc.h. */
+void *mcx_malloc(size_t size);
+void mcx_free(void *p); /* NULL allowed */
+/* Number of objects not freed. */
+int mcx_live_objects(void);
+
+/* Names [p, p + size) in replays; name is borrowed until the end of the execution. */
+void mcx_name(const void *p, size_t size, const char *name);
+/* Cells in [p, p + size) are plain memory from now on: for statistics. */
+void mcx_quiet(const void *p, size_t size);
+/* Prints a line in replays only. */
+void mcx_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,268 @@
+/* The command line of a model: which scenarios, how far, or one replay. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "mcx_internal.h"
+
+#define UNSET (-1000)
+
+struct options {
+    const char *program, *scenario, *replay;
+    bool deep;
+    int preempt, stale, timeouts;
+    long dfs, random, pct;
+    uint64_t seed;
+};
+
+/* Quick limits keep all models together within a minute. */
+#define QUICK_DFS    30000
+#define QUICK_RANDOM 3000
+#define QUICK_PCT    2000
+#define DEEP_DFS     3000000
+#define DEEP_RANDOM  200000
+#define DEEP_PCT     100000
+
+static const char usage[] =
+    "usage: %s [options]\n"
+    "  --list           the scenarios and what they promise\n"
+    "  --scenario NAME  only this one\n"
+    "  --deep           one preemption and one stale read more, many more executions\n"
+    "  --preempt N      bound of preemptions of the depth-first search (-1: none)\n"
+    "  --stale N        bound of stale reads per execution (-1: none)\n"
+    "  --timeouts N     futex timeouts per execution\n"
+    "  --dfs N          at most N executions depth first (0: none)\n"
+    "  --random N       N random executions\n"
+    "  --pct N          N executions with random priorities (PCT, depth 3)\n"
+    "  --seed N         of the random ones\n"
+    "  --replay CHOICES one execution, each step printed; with --scenario and the\n"
+    "                   bounds that were printed with the failure\n"
+    "Exit status: 0 all promises hold, 1 one is broken, 2 usage.\n";
+
+static double now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void list(void)
+{
+    printf("%s: %s\n", mcx_model.name, mcx_model.about);
+    for (const struct mcx_scenario *s = mcx_model.scenarios; s->name; s++)
+        printf("  %-24s %s\n", s->name, s->promise);
+}
+
+static int replay(const struct mcx_scenario *s, const struct options *o)
+{
+    struct mcx_bounds b = {.mode = MODE_REPLAY,
+                           .preempt = o->preempt == UNSET ? -1 : o->preempt,
+                           .stale = o->stale == UNSET ? -1 : o->stale,
+                           .timeouts = o->timeouts == UNSET ? s->timeouts : o->timeouts};
+    struct mcx_result r;
+
+    if (!mcx_choice_load(o->replay)) {
+        fprintf(stderr, "%s: not a choice string: %s\n", o->program, o->replay);
+        return 2;
+    }
+    printf("%s/%s: %s\n", mcx_model.name, s->name, s->promise);
+    mcx_log_on = true;
+    mcx_explore(s, &b, &r);
+    printf("%s\n", r.failed ? r.why : "holds in this execution");
+    return r.failed ? 1 : 0;
+}
+
+static void report_failure(const struct mcx_scenario *s, const struct options *o,
+                           const struct mcx_bounds *b, const struct mcx_result *r)
+{
+    static const char *const modes[] = {"depth first", "random", "PCT", "replay"};
+    static char choices[1 << 16];
+
+    printf("FAIL  %ld executions, %s\n  %s\n", r->executions, modes[b->mode], r->why);
+    printf(
+        "  replay: %s --scenario %s --preempt %d --stale %d --timeouts %d --replay '%s'\n",
+        o->program, s->name, b->preempt, b->stale, b->timeouts,
+        mcx_choice_text(choices, sizeof(choices)));
+}
+
+static bool try_mode(const struct mcx_scenario *s, const struct options *o,
+                     struct mcx_bounds b, char *summary, size_t size)
+{
+    struct mcx_result r;
+    size_t at = strlen(summary);
+
+    if (b.executions <= 0)
+        return true;
+    b.timeouts = o->timeouts == UNSET ? s->timeouts : o->timeouts;
+    b.seed = o->seed;
+    mcx_explore(s, &b, &r);
+    if (r.failed && s->must_fail) {
+        snprintf(summary + at, size - at, "%ld until found", r.executions);
+        return true;
+    }
+    if (r.failed || s->must_fail) {
+        report_failure(s, o, &b, &r);
+        return false;
+    }
+    if (b.mode == MODE_DFS)
+        snprintf(summary + at, size - at, "%ld dfs p=%d s=%d %s", r.executions, b.preempt,
+                 b.stale, r.exhausted ? "exhaustive" : "cut off");
+    else
+        snprintf(summary + at, size - at, "%ld %s + ", r.executions,
+                 b.mode == MODE_PCT ? "pct" : "random");
+    return true;
+}
+
+static long limit(long option, long scenario, long quick, long deep, bool is_deep)
+{
+    if (option != UNSET)
+        return option;
+    if (scenario < 0)
+        return 0;
+    return is_deep ? deep : scenario > 0 ? scenario : quick;
+}
+
+/* True: the promise holds in everything explored. */
+static bool explore(const struct mcx_scenario *s, const struct options *o)
+{
+    char summary[256] = "", name[64];
+    double start = now();
+    struct mcx_bounds dfs = {.mode = MODE_DFS,
+                             .preempt = s->preempt + o->deep,
+                             .stale = s->stale + o->deep,
+                             .executions =
+                                 limit(o->dfs, s->dfs, QUICK_DFS, DEEP_DFS, o->deep)};
+    struct mcx_bounds random = {
+        .mode = MODE_RANDOM,
+        .preempt = -1,
+        .stale = -1,
+        .executions = limit(o->random, s->random, QUICK_RANDOM, DEEP_RANDOM, o->deep)};
+    struct mcx_bounds pct = {.mode = MODE_PCT,
+                             .preempt = -1,
+                             .stale = -1,
+                             .executions =
+                                 limit(o->pct, 0, QUICK_PCT, DEEP_PCT, o->deep)};
+
+    if (o->preempt != UNSET)
+        dfs.preempt = o->preempt;
+    if (o->stale != UNSET)
+        dfs.stale = random.stale = pct.stale = o->stale;
+    snprintf(name, sizeof(name), "%s/%s", mcx_model.name, s->name);
+    printf("%-30s ", name);
+    fflush(stdout);
+    if (s->must_fail)
+        random.executions = pct.executions = 0;
+    /* The random modes first: they are short and find most. */
+    if (!try_mode(s, o, random, summary, sizeof(summary)) ||
+        !try_mode(s, o, pct, summary, sizeof(summary)))
+        return false;
+    if (!try_mode(s, o, dfs, summary, sizeof(summary)))
+        return false;
+    printf("ok  %-60s %4.1f s\n", summary, now() - start);
+    return true;
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+    enum {
+        LIST = 1,
+        SCENARIO,
+        DEEP,
+        PREEMPT,
+        STALE,
+        TIMEOUTS,
+        DFS,
+        RANDOM,
+        PCT,
+        SEED,
+        REPLAY
+    };
+    static const struct option longs[] = {
+        {"list", no_argument, NULL, LIST},
+        {"scenario", required_argument, NULL, SCENARIO},
+        {"deep", no_argument, NULL, DEEP},
+        {"preempt", required_argument, NULL, PREEMPT},
+        {"stale", required_argument, NULL, STALE},
+        {"timeouts", required_argument, NULL, TIMEOUTS},
+        {"dfs", required_argument, NULL, DFS},
+        {"random", required_argument, NULL, RANDOM},
+        {"pct", required_argument, NULL, PCT},
+        {"seed", required_argument, NULL, SEED},
+        {"replay", required_argument, NULL, REPLAY},
+        {0},
+    };
+
+    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        switch (c) {
+        case LIST:
+            list();
+            exit(0);
+        case SCENARIO:
+            o->scenario = optarg;
+            break;
+        case DEEP:
+            o->deep = true;
+            break;
+        case PREEMPT:
+            o->preempt = atoi(optarg);
+            break;
+        case STALE:
+            o->stale = atoi(optarg);
+            break;
+        case TIMEOUTS:
+            o->timeouts = atoi(optarg);
+            break;
+        case DFS:
+            o->dfs = atol(optarg);
+            break;
+        case RANDOM:
+            o->random = atol(optarg);
+            break;
+        case PCT:
+            o->pct = atol(optarg);
+            break;
+        case SEED:
+            o->seed = strtoull(optarg, NULL, 0);
+            break;
+        case REPLAY:
+            o->replay = optarg;
+            break;
+        default:
+            return false;
+        }
+    }
+    return optind == argc && (!o->replay || o->scenario);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.program = argv[0],
+                        .preempt = UNSET,
+                        .stale = UNSET,
+                        .timeouts = UNSET,
+                        .dfs = UNSET,
+                        .random = UNSET,
+                        .pct = UNSET};
+    int explored = 0, failed = 0;
+
+    if (!parse(argc, argv, &o)) {
+        fprintf(stderr, usage, argv[0]);
+        return 2;
+    }
+    mcx_fiber_setup();
+    for (const struct mcx_scenario *s = mcx_model.scenarios; s->name; s++) {
+        if (o.scenario && strcmp(o.scenario, s->name) != 0)
+            continue;
+        if (o.replay)
+            return replay(s, &o);
+        explored++;
+        failed += !explore(s, &o);
+    }
+    if (explored == 0) {
+        fprintf(stderr, "%s: no such scenario; --list shows them\n", argv[0]);
+        return 2;
+    }
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,580 @@
+/* Memory: cells with histories, views, locks, futexes, and races on annotated fields.
+ *
+ * A value in a cell's history carries the view that reading it with acquire brings. A
+ * load may read any value from the newest one its thread's view knows to the newest of
+ * all; choice 0 is the newest. Modification order is execution order; an RMW reads the
+ * newest value and continues its release sequence; a failing CAS reads the newest value.
+ * A value found in place that no operation wrote (the memory was cleared for a new use)
+ * starts the history over. */
+#include <string.h>
+#include "mcx_internal.h"
+
+#define SLOTS 4096 /* power of two */
+#define LOCKS 64
+
+struct message {
+    uint64_t v;
+    struct view view;
+};
+
+/* Plain accesses (initialisation, VAT_RD, VAT_WR): who last, when. */
+struct shadow {
+    const char *addr;
+    int writer;
+    uint16_t write_clock;
+    uint16_t access_clock[MCX_THREADS + 1];
+};
+
+struct cell {
+    struct shadow shadow;
+    unsigned size;
+    int n, first; /* messages; the oldest that may be read */
+    struct message m[MCX_HISTORY];
+};
+
+struct lock {
+    const uint32_t *word;
+    struct view view;
+};
+
+enum slot_kind { SLOT_NEW, SLOT_CELL, SLOT_QUIET };
+
+struct slot {
+    const void *addr;
+    uint64_t generation;
+    enum slot_kind kind;
+    int index;
+};
+
+static struct cell cells[MCX_CELLS];
+static struct slot cell_slots[SLOTS], plain_slots[SLOTS];
+static struct shadow plains[SLOTS / 2];
+static struct lock locks[LOCKS];
+static int ncells, nplains, nlocks;
+static uint64_t generation;
+static struct view sc_view;
+
+struct thread mcx_threads[MCX_THREADS + 1];
+int mcx_current = MCX_MAIN;
+bool mcx_running;
+
+static struct thread *self(void)
+{
+    return &mcx_threads[mcx_current];
+}
+
+void mcx_memory_forget(void)
+{
+    generation++;
+    ncells = nplains = nlocks = 0;
+    memset(&sc_view, 0, sizeof(sc_view));
+    memset(&mcx_threads[MCX_MAIN], 0, sizeof(mcx_threads[MCX_MAIN]));
+}
+
+void mcx_view_join(struct view *a, const struct view *b)
+{
+    for (int i = 0; i < VIEW_LEN; i++)
+        a->t[i] = a->t[i] > b->t[i] ? a->t[i] : b->t[i];
+}
+
+/* ---- finding cells ---- */
+
+static struct slot *slot_of(struct slot *table, const void *addr)
+{
+    size_t h = ((uintptr_t)addr >> 2) * 0x9E3779B97F4A7C15u >> 40;
+
+    for (;; h++) {
+        struct slot *s = &table[h & (SLOTS - 1)];
+
+        if (s->generation != generation) {
+            *s = (struct slot){.addr = addr, .generation = generation};
+            if (mcx_is_quiet(addr))
+                s->kind = SLOT_QUIET;
+            return s;
+        }
+        if (s->addr == addr)
+            return s;
+    }
+}
+
+static uint64_t in_place(const void *addr, unsigned size)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, addr, size);
+    return v;
+}
+
+static int cell_index(const struct cell *c)
+{
+    return VIEW_CLOCKS + (int)(c - cells);
+}
+
+static void race(const struct shadow *s, bool write, const char *what)
+{
+    const struct thread *t = self();
+    char name[64];
+
+    if (s->write_clock && s->writer != mcx_current &&
+        t->cur.t[s->writer] < s->write_clock)
+        mcx_fail("data race on %s: %s by %s, plain write by thread %d",
+                 mcx_name_of(s->addr, name, sizeof(name)), what,
+                 mcx_running ? mcx_scenario->threads[mcx_current].name : "main",
+                 s->writer);
+    if (!write)
+        return;
+    for (int i = 0; i <= MCX_THREADS; i++)
+        if (i != mcx_current && s->access_clock[i] && t->cur.t[i] < s->access_clock[i])
+            mcx_fail("data race on %s: %s by %s, access by thread %d",
+                     mcx_name_of(s->addr, name, sizeof(name)), what,
+                     mcx_running ? mcx_scenario->threads[mcx_current].name : "main", i);
+}
+
+static void append(struct cell *c, uint64_t v, const struct view *view)
+{
+    int x = cell_index(c);
+
+    if (c->n == MCX_HISTORY)
+        mcx_fail("history of %s is full: endless loop?",
+                 mcx_name_of(c->shadow.addr, (char[64]){0}, 64));
+    struct message *m = &c->m[c->n];
+    struct thread *t = self();
+
+    m->v = v;
+    m->view = *view;
+    m->view.t[x] = (uint16_t)c->n;
+    t->cur.t[x] = t->acq.t[x] = (uint16_t)c->n;
+    c->n++;
+}
+
+/* A plain write of v by the running thread. */
+static void initialise(struct cell *c, uint64_t v)
+{
+    race(&c->shadow, true, "initialisation");
+    if (mcx_running) {
+        c->shadow.writer = mcx_current;
+        c->shadow.write_clock = self()->clock;
+    }
+    append(c, v, &self()->cur);
+}
+
+static struct cell *cell_at(const void *addr, unsigned size, const char *what)
+{
+    struct slot *s = slot_of(cell_slots, addr);
+    struct cell *c;
+
+    mcx_heap_check(addr);
+    if (s->kind == SLOT_NEW) {
+        if (ncells == MCX_CELLS)
+            mcx_fail("too many cells");
+        s->kind = SLOT_CELL;
+        s->index = ncells++;
+        c = &cells[s->index];
+        memset(&c->shadow, 0, sizeof(c->shadow));
+        c->shadow.addr = addr;
+        c->size = size;
+        c->n = 1;
+        c->first = 0;
+        c->m[0].v = in_place(addr, size);
+        memset(&c->m[0].view, 0, sizeof(c->m[0].view));
+        return c;
+    }
+    c = &cells[s->index];
+    if (c->size != size)
+        mcx_fail("cell used with two sizes");
+    if (c->m[c->n - 1].v != in_place(addr, size)) {
+        static const struct view nothing;
+
+        append(c, in_place(addr, size), &nothing);
+        c->first = c->n - 1;
+    }
+    race(&c->shadow, false, what);
+    return c;
+}
+
+static bool quiet(const void *addr)
+{
+    return slot_of(cell_slots, addr)->kind == SLOT_QUIET;
+}
+
+/* The cell, after a switch point. */
+static struct cell *enter(const void *addr, unsigned size, const char *what)
+{
+    mcx_point();
+    struct cell *c = cell_at(addr, size, what);
+
+    c->shadow.access_clock[mcx_current] = self()->clock;
+    return c;
+}
+
+/* ---- reading and writing ---- */
+
+static bool acquires(enum mcx_order o)
+{
+    return o == VAT_ACQ || o == VAT_AR || o == VAT_SC;
+}
+
+static bool releases(enum mcx_order o)
+{
+    return o == VAT_REL || o == VAT_AR || o == VAT_SC;
+}
+
+static uint64_t read_message(struct cell *c, int i, enum mcx_order o)
+{
+    struct thread *t = self();
+    const struct message *m = &c->m[i];
+    int x = cell_index(c);
+
+    if (t->cur.t[x] < i)
+        t->cur.t[x] = (uint16_t)i;
+    if (t->acq.t[x] < i)
+        t->acq.t[x] = (uint16_t)i;
+    mcx_view_join(&t->acq, &m->view);
+    if (acquires(o))
+        mcx_view_join(&t->cur, &m->view);
+    return m->v;
+}
+
+static void write_message(struct cell *c, uint64_t v, enum mcx_order o,
+                          const struct view *release_sequence)
+{
+    struct thread *t = self();
+    void *addr = (void *)(uintptr_t)c->shadow.addr;
+    int i = c->n;
+
+    append(c, v, releases(o) ? &t->cur : &t->rel);
+    if (release_sequence)
+        mcx_view_join(&c->m[i].view, release_sequence);
+    if (o == VAT_SC)
+        sc_view.t[cell_index(c)] = (uint16_t)i;
+    memcpy(addr, &v, c->size);
+}
+
+static const char *order_name(enum mcx_order o)
+{
+    static const char *const names[] = {"rlx", "acq", "rel", "ar", "sc"};
+
+    return names[o];
+}
+
+static void log_op(const void *addr, const char *op, enum mcx_order o, uint64_t old,
+                   const uint64_t *new_value, const char *remark)
+{
+    char name[64];
+
+    if (!mcx_log_on)
+        return;
+    mcx_name_of(addr, name, sizeof(name));
+    if (new_value)
+        mcx_log("%-5s %-20s %#lx -> %#lx  %s%s", op, name, old, *new_value, order_name(o),
+                remark);
+    else
+        mcx_log("%-5s %-20s = %#lx  %s%s", op, name, old, order_name(o), remark);
+}
+
+void mcx_init(void *cell, unsigned size, uint64_t v)
+{
+    mcx_heap_check(cell);
+    if (quiet(cell) || !mcx_running) {
+        memcpy(cell, &v, size);
+        return;
+    }
+    struct cell *c = cell_at(cell, size, "initialisation");
+
+    memcpy(cell, &v, size);
+    initialise(c, v);
+    log_op(cell, "init", VAT_RLX, 0, &v, "");
+}
+
+uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o)
+{
+    if (quiet(cell))
+        return in_place(cell, size);
+    struct cell *c = enter(cell, size, "load");
+    int x = cell_index(c), oldest = self()->cur.t[x], newest = c->n - 1, back = 0;
+
+    if (o == VAT_SC && sc_view.t[x] > oldest)
+        oldest = sc_view.t[x];
+    if (oldest < c->first)
+        oldest = c->first;
+    if (mcx_running && newest > oldest && mcx_stale_left > 0) {
+        int span = newest - oldest < 3 ? newest - oldest : 3;
+
+        back = mcx_choice_pick(span + 1);
+        if (back > 0)
+            mcx_stale_left--;
+    }
+    uint64_t v = read_message(c, newest - back, o);
+
+    if (o == VAT_SC && sc_view.t[x] < newest - back)
+        sc_view.t[x] = (uint16_t)(newest - back);
+    log_op(cell, "load", o, v, NULL, back ? "  (stale)" : "");
+    return v;
+}
+
+void mcx_store(void *cell, unsigned size, uint64_t v, enum mcx_order o)
+{
+    if (quiet(cell)) {
+        memcpy(cell, &v, size);
+        return;
+    }
+    struct cell *c = enter(cell, size, "store");
+    uint64_t old = c->m[c->n - 1].v;
+
+    write_message(c, v, o, NULL);
+    log_op(cell, "store", o, old, &v, "");
+}
+
+static uint64_t apply(enum mcx_rmw op, uint64_t old, uint64_t v, unsigned size)
+{
+    uint64_t r = 0;
+
+    switch (op) {
+    case MCX_XCHG:
+        r = v;
+        break;
+    case MCX_ADD:
+        r = old + v;
+        break;
+    case MCX_SUB:
+        r = old - v;
+        break;
+    case MCX_OR:
+        r = old | v;
+        break;
+    case MCX_AND:
+        r = old & v;
+        break;
+    }
+    return size == 4 ? (uint32_t)r : r;
+}
+
+uint64_t mcx_rmw(void *cell, unsigned size, enum mcx_rmw op, uint64_t v, enum mcx_order o)
+{
+    static const char *const names[] = {"xchg", "add", "sub", "or", "and"};
+
+    if (quiet(cell)) {
+        uint64_t old = in_place(cell, size), next = apply(op, old, v, size);
+
+        memcpy(cell, &next, size);
+        return old;
+    }
+    struct cell *c = enter(cell, size, "rmw");
+    int i = c->n - 1;
+    uint64_t old = read_message(c, i, o), next = apply(op, old, v, size);
+
+    write_message(c, next, o, &c->m[i].view);
+    log_op(cell, names[op], o, old, &next, "");
+    return old;
+}
+
+bool mcx_cas(void *cell, unsigned size, uint64_t *expected, uint64_t desired,
+             enum mcx_order ok, enum mcx_order fail)
+{
+    if (quiet(cell)) {
+        uint64_t now = in_place(cell, size);
+        bool same = now == *expected;
+
+        if (same)
+            memcpy(cell, &desired, size);
+        *expected = now;
+        return same;
+    }
+    struct cell *c = enter(cell, size, "cas");
+    int i = c->n - 1;
+
+    if (c->m[i].v != *expected) {
+        *expected = read_message(c, i, fail);
+        log_op(cell, "cas", fail, *expected, NULL, "  (fails)");
+        return false;
+    }
+    read_message(c, i, ok);
+    write_message(c, desired, ok, &c->m[i].view);
+    log_op(cell, "cas", ok, *expected, &desired, "");
+    return true;
+}
+
+void mcx_fence(const void *cell)
+{
+    struct thread *t = self();
+    uint16_t clock;
+
+    (void)cell;
+    mcx_point();
+    clock = t->clock;
+    t->cur = t->acq;
+    mcx_view_join(&sc_view, &t->cur);
+    t->cur = sc_view;
+    t->cur.t[mcx_current] = clock;
+    mcx_view_join(&t->acq, &t->cur);
+    t->rel = t->cur;
+    mcx_log("fence sc");
+}
+
+/* ---- plain fields ---- */
+
+static struct shadow *plain_at(const void *p)
+{
+    struct slot *s = slot_of(plain_slots, p);
+
+    mcx_heap_check(p);
+    if (s->kind == SLOT_NEW) {
+        if (nplains == SLOTS / 2)
+            mcx_fail("too many annotated fields");
+        s->kind = SLOT_CELL;
+        s->index = nplains++;
+        memset(&plains[s->index], 0, sizeof(plains[0]));
+        plains[s->index].addr = p;
+    }
+    return &plains[s->index];
+}
+
+static void plain(const void *p, bool write)
+{
+    mcx_point();
+    struct shadow *s = plain_at(p);
+    const char *what = write ? "plain write" : "plain read";
+    char name[64];
+
+    race(s, write, what);
+    s->access_clock[mcx_current] = self()->clock;
+    if (write) {
+        s->writer = mcx_current;
+        s->write_clock = self()->clock;
+    }
+    if (mcx_log_on)
+        mcx_log("%-5s %s", write ? "write" : "read", mcx_name_of(p, name, sizeof(name)));
+}
+
+void mcx_plain_read(const void *p)
+{
+    plain(p, false);
+}
+
+void mcx_plain_write(const void *p)
+{
+    plain(p, true);
+}
+
+void mcx_memory_check_free(const char *p, size_t size)
+{
+    for (int i = 0; i < ncells; i++)
+        if (cells[i].shadow.addr >= p && cells[i].shadow.addr < p + size)
+            race(&cells[i].shadow, true, "free");
+    for (int i = 0; i < nplains; i++)
+        if (plains[i].addr >= p && plains[i].addr < p + size)
+            race(&plains[i], true, "free");
+}
+
+/* ---- locks and futexes ---- */
+
+static struct view *lock_view(const uint32_t *word)
+{
+    for (int i = 0; i < nlocks; i++)
+        if (locks[i].word == word)
+            return &locks[i].view;
+    if (nlocks == LOCKS)
+        mcx_fail("too many locks");
+    locks[nlocks].word = word;
+    memset(&locks[nlocks].view, 0, sizeof(struct view));
+    return &locks[nlocks++].view;
+}
+
+static void take(uint32_t *word)
+{
+    struct thread *t = self();
+
+    *word = (uint32_t)mcx_current + 1;
+    mcx_view_join(&t->cur, lock_view(word));
+    mcx_view_join(&t->acq, &t->cur);
+}
+
+static void log_lock(const char *what, const uint32_t *word)
+{
+    char name[64];
+
+    if (mcx_log_on)
+        mcx_log("%s %s", what, mcx_name_of(word, name, sizeof(name)));
+}
+
+void mcx_lock(uint32_t *word)
+{
+    struct thread *t = self();
+
+    mcx_point();
+    mcx_heap_check(word);
+    while (*word) {
+        if (*word == (uint32_t)mcx_current + 1)
+            mcx_fail("a thread locks what it holds");
+        log_lock("waits for", word);
+        t->state = THREAD_LOCK;
+        t->word = word;
+        mcx_switch();
+        mcx_heap_check(word);
+    }
+    take(word);
+    log_lock("lock ", word);
+}
+
+bool mcx_try_lock(uint32_t *word)
+{
+    mcx_point();
+    mcx_heap_check(word);
+    if (*word) {
+        log_lock("try lock (held)", word);
+        return false;
+    }
+    take(word);
+    log_lock("try lock", word);
+    return true;
+}
+
+void mcx_unlock(uint32_t *word)
+{
+    mcx_point();
+    mcx_heap_check(word);
+    if (*word != (uint32_t)mcx_current + 1)
+        mcx_fail("unlock by a thread that does not hold the lock");
+    *lock_view(word) = self()->cur;
+    *word = 0;
+    log_lock("unlock", word);
+}
+
+/* 0 woken, 1 the word differs (the kernel reads the newest value), 2 timed out. */
+int mcx_futex_wait(uint32_t *word, uint32_t expected, bool may_time_out)
+{
+    struct cell *c = enter(word, sizeof(*word), "futex wait");
+    struct thread *t = self();
+    char name[64];
+
+    if (c->m[c->n - 1].v != expected) {
+        mcx_log("futex %s differs", mcx_name_of(word, name, sizeof(name)));
+        return 1;
+    }
+    mcx_log("sleeps on %s", mcx_name_of(word, name, sizeof(name)));
+    t->state = THREAD_FUTEX;
+    t->word = word;
+    t->may_time_out = may_time_out;
+    t->futex_result = 2;
+    mcx_switch();
+    t->word = NULL;
+    mcx_log(t->futex_result == 2 ? "futex wait times out" : "futex wait ends");
+    return t->futex_result;
+}
+
+void mcx_futex_wake(uint32_t *word, uint32_t n)
+{
+    char name[64];
+
+    mcx_point(); /* no heap check: waking an address that is gone is harmless */
+    mcx_log("futex wake %s", mcx_name_of(word, name, sizeof(name)));
+    for (int i = 0; i < mcx_nthreads && n > 0; i++) {
+        struct thread *t = &mcx_threads[i];
+
+        if (t->state == THREAD_FUTEX && t->word == word) {
+            t->state = THREAD_READY;
+            t->futex_result = 0;
+            n--;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+# Models: each program is one model, linked with the explorer and with real sources of
+# libvolt, all compiled with -DVOLT_MCX. Never sanitized: the explorer switches stacks.
+#
+#   make check-model         quick bounds, under a minute
+#   make check-model-deep    one preemption more, many more executions: minutes to hours
+#   make check-model-mutants every mutant of mutants.txt must be found
+#
+# MODEL_<name> lists the real sources of the model tests/model/<name>.c.
+MODEL_litmus :=
+
+MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
+MB       := build/model
+MCX_SRC  := $(wildcard tests/model/mcx_*.c)
+MODEL_CC  = $(CC) $(CSTD) -O2 -g -U_FORTIFY_SOURCE $(WARN) $(INC) -DVOLT_MCX -Itests/model \
+            -pthread -MMD -MP
+mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
+
+# Sources under test take their memory from the explorer.
+$(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk
+	@mkdir -p $(@D)
+	$(MODEL_CC) -include mcx_alloc.h -c -o $@ $<
+$(MB)/tests/model/%.o: tests/model/%.c Makefile tests/model/model.mk
+	@mkdir -p $(@D)
+	$(MODEL_CC) -c -o $@ $<
+
+define model_program
+$(MB)/$(1): $(call mcx_obj,tests/model/$(1).c $(MCX_SRC) $(MODEL_$(1)))
+	$$(CC) -g -pthread -o $$@ $$^
+endef
+$(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
+
+check-model: $(addprefix $(MB)/,$(MODELS))
+	@tests/model/run $^
+check-model-deep: $(addprefix $(MB)/,$(MODELS))
+	@tests/model/run --deep $^
+check-model-mutants: $(addprefix $(MB)/,$(MODELS))
+	@$(PYTHON) tests/model/mutants.py
+.PHONY: check-model check-model-deep check-model-mutants
+
+-include $(shell find $(MB) -name '*.d' 2>/dev/null)
