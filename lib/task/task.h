@@ -1,12 +1,13 @@
 /* The task header and its state word: every transition, one RMW each.
  *
  * bit          meaning                                    set by            cleared by
- * RUNNING      a worker is in poll (or drops the state)   token holder      the same worker
- * COMPLETE     ended; state dropped, output ready         the worker        never
+ * RUNNING      a worker is in poll (or drops the state)   token holder      the same
+ * worker COMPLETE     ended; state dropped, output ready         the worker        never
  * NOTIFIED     to be polled (again)                       any waker         token holder
  * CANCELLED    to be dropped instead of polled            canceller         never
- * JOIN_INTEREST  a join handle exists                     spawn             handle's _fini
- * JOIN_WAKER   the joiner field is valid, with a reference  joiner          completer, _fini
+ * JOIN_INTEREST  a join handle exists                     spawn             handle's
+ * _fini JOIN_WAKER   the joiner field is valid              joiner            completer,
+ * _fini DROPPED      ended without output: cancelled            the worker        never
  * SHIELD       8 bits: depth of deferred cancellation     the poll          the poll
  * REFS         48 bits: references                        ref               unref
  *
@@ -15,7 +16,9 @@
  * queue entries hold no reference. A function that may yield the token returns a verdict.
  *
  * References: 1 the owner's (dropped at completion), 1 per join handle, waker, stored
- * joiner. */
+ * joiner. The joiner is the only lock-free place where one task points at another, hence
+ * counted; whoever clears JOIN_WAKER, or sees it when completing, consumes the reference.
+ */
 #ifndef VOLT_TASK_TASK_H
 #define VOLT_TASK_TASK_H
 
@@ -28,6 +31,7 @@
 #define TASK_CANCELLED     UINT64_C(0x08)
 #define TASK_JOIN_INTEREST UINT64_C(0x10)
 #define TASK_JOIN_WAKER    UINT64_C(0x20)
+#define TASK_DROPPED       UINT64_C(0x40)
 #define TASK_SHIELD_ONE    (UINT64_C(1) << 8)
 #define TASK_SHIELD_MASK   (UINT64_C(0xff) << 8)
 #define TASK_REF_ONE       (UINT64_C(1) << 16)
@@ -37,9 +41,23 @@ struct volt_task {
     const struct volt_task_type *type;
     struct volt_task *next; /* in a queue or chain; the token holder's */
     struct volt_runtime *rt;
-    struct volt_task *joiner; /* valid while JOIN_WAKER; written before it is set */
+    /* Valid while JOIN_WAKER, written before it is set: a task, or a thread blocked in
+     * volt_join_wait(), tagged by its lowest bit. */
+    void *joiner;
+    struct volt_task *owned_prev, *owned_next; /* under the lock of list `owner` */
+    uint32_t owner;
     /* the caller's state follows, 16-aligned */
 };
+_Static_assert(sizeof(struct volt_task) % 16 == 0, "the state is 16-aligned");
+
+static inline void *task_state(struct volt_task *t)
+{
+    return t + 1;
+}
+static inline struct volt_task *task_of(void *state)
+{
+    return (struct volt_task *)state - 1;
+}
 
 /* Tokens linked through next, oldest first; lives on one thread's stack. */
 struct task_chain {
@@ -59,6 +77,21 @@ static inline void task_chain_push(struct task_chain *c, struct volt_task *t)
     c->count++;
 }
 
+/* The oldest token, or NULL. */
+static inline struct volt_task *task_chain_pop(struct task_chain *c)
+{
+    struct volt_task *t = c->head;
+
+    if (!t)
+        return NULL;
+    VAT_RD(&t->next);
+    c->head = t->next;
+    if (!c->head)
+        c->tail = NULL;
+    c->count--;
+    return t;
+}
+
 /* Any thread; t is alive for the call. True: the caller now owns the token and must hand
  * it to sched_submit() or put it into a chain. Unconditionally an RMW: a wake that finds
  * NOTIFIED still publishes the caller's writes to the coming poll (F-I12). */
@@ -68,9 +101,58 @@ static inline __attribute__((warn_unused_result)) bool task_notify(struct volt_t
     return !(p & (TASK_RUNNING | TASK_NOTIFIED | TASK_COMPLETE));
 }
 
-/* Queue owned tokens where the calling thread may: its own worker's LIFO slot or ring if it
- * is a worker of the task's runtime, else that runtime's global queue; wakes as needed.
- * Never while holding a lock. Defined in lib/sched. */
+/* The other transitions; task.c. */
+
+enum task_start {
+    TASK_POLL,   /* call poll */
+    TASK_CANCEL, /* call drop, then complete as dropped */
+};
+/* Token holder only. The token becomes RUNNING. */
+enum task_start task_start(struct volt_task *t) __attribute__((warn_unused_result));
+/* Running worker only; poll said pending. True: woken meanwhile, and the caller owns the
+ * token. False: t must not be touched again (F-I3). */
+bool task_pending(struct volt_task *t) __attribute__((warn_unused_result));
+
+struct task_ended {
+    bool drop_output; /* nobody wants it: call type->drop_output */
+    void *joiner; /* to be woken with task_wake_joiner(), which consumes it; or NULL */
+};
+/* Running worker only; the state has been dropped. */
+struct task_ended task_complete(struct volt_task *t, bool dropped)
+    __attribute__((warn_unused_result));
+void task_wake_joiner(void *joiner);
+
+/* Any thread holding a reference. True: the caller owns the token. */
+bool task_cancel(struct volt_task *t) __attribute__((warn_unused_result));
+
+/* Running worker only, from inside the poll; the depth saturates at 255. */
+void task_shield_begin(struct volt_task *t);
+void task_shield_end(struct volt_task *t);
+
+/* From an existing reference. Traps on overflow of the 48 bits. */
+void task_ref(struct volt_task *t);
+/* The last one frees. NULL is allowed. */
+void task_unref(struct volt_task *t);
+/* Frees the memory; only from the last task_unref() or for a task that was never spawned.
+ */
+void task_free(struct volt_task *t);
+
+/* Holder of the join handle only. Stores the joiner, whose reference it takes. False: the
+ * task has ended, the reference is still the caller's. */
+bool task_join_store(struct volt_task *t, void *joiner)
+    __attribute__((warn_unused_result));
+/* Holder of the join handle only: takes a stored joiner out. Returns it with its
+ * reference, or NULL: there is none, or the completer has it. */
+void *task_join_take(struct volt_task *t) __attribute__((warn_unused_result));
+/* Holder of the join handle only: gives interest up. True: the task had ended with
+ * output, and the caller calls drop_output. *ret_joiner as task_join_take(). The handle's
+ * reference remains, to be dropped last. */
+bool task_join_leave(struct volt_task *t, void **ret_joiner)
+    __attribute__((warn_unused_result));
+
+/* Queue owned tokens where the calling thread may: its own worker's LIFO slot or ring if
+ * it is a worker of the task's runtime, else that runtime's global queue; wakes as
+ * needed. Never while holding a lock. Defined in lib/sched. */
 void sched_submit(struct volt_task *t);
 /* The same for all tokens of a chain (possibly of several runtimes): one publication and
  * one notify per runtime. Empties the chain. */
@@ -82,6 +164,7 @@ struct volt_cx {
     struct worker *worker; /* NULL on a pool thread */
     uint8_t budget;        /* leaf operations left in this poll (D2) */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
+    bool exhausted;        /* this poll was refused a unit */
 };
 
 #endif

@@ -1,0 +1,63 @@
+/* The idle set: who is parked and how many search, in one word (D6), so that every
+ * transition is one RMW and half a transition cannot be seen (F-H2, F-H4).
+ *
+ *   bits 0..47   parked: set by the worker, cleared once, by a claim or by the worker
+ *   bits 48..63  searchers: workers that look for work, claimed ones that are still on
+ *                their way included
+ *
+ * The promise INV-1: a task that anybody could take is never left alone while a worker
+ * sleeps. Two sides, each with a full barrier between its store and its look:
+ *
+ *   submit                            sleep, or leave the search
+ *   1 publish the task                1 RMW on the word (idle_park, idle_search_end)
+ *   2 barrier                         2 barrier
+ *   3 read the word, claim a worker   3 look at all queues
+ *
+ * Whichever barrier comes first in their total order, the other side sees the store
+ * before it. Only the worker that leaves zero searchers must look: else a searcher is
+ * left who will either find the task or look in its turn. Whether the leaver itself had
+ * been searching does not matter (F-H1). An atomic load instead of the barrier would not
+ * do (F-H3).
+ *
+ * Claims take the lowest index, so that few cores stay warm (P-6), but spare the leader
+ * that sleeps in the event loop while another worker is parked: waking that one costs
+ * less, and events stay attended. */
+#ifndef VOLT_SCHED_IDLE_H
+#define VOLT_SCHED_IDLE_H
+
+#include "base/atomic.h"
+
+#define IDLE_MAX_WORKERS 48
+
+struct idle {
+    _Alignas(VOLT_CACHE_LINE) vat_u64 word;
+    vat_u32
+        leader; /* index + 1 of the worker in the event loop, 0 none; a hint, relaxed */
+    uint32_t workers;
+};
+
+void idle_init(struct idle *s, uint32_t workers);
+
+/* Any thread, after it has published a task. Claims one parked worker as a searcher
+ * unless somebody searches already. Returns its index, to be unparked, or -1. */
+int idle_claim(struct idle *s) __attribute__((warn_unused_result));
+
+/* Owner thread only. Becomes a searcher, unless half of the workers search (S-5). */
+bool idle_search_begin(struct idle *s) __attribute__((warn_unused_result));
+/* Owner thread only. The searcher has found work. True: it was the last, and must now
+ * look at all queues and notify if anything is visible. Ends with the barrier then. */
+bool idle_search_end(struct idle *s) __attribute__((warn_unused_result));
+
+/* Owner thread only. Publishes that worker i sleeps. True: nobody searches now; it must
+ * look at all queues before it does. Ends with the barrier then. */
+bool idle_park(struct idle *s, uint32_t i, bool searching)
+    __attribute__((warn_unused_result));
+/* Owner thread only. Takes itself back, after sleep or instead. True: it had been
+ * claimed, and is a searcher, already counted. */
+bool idle_unpark(struct idle *s, uint32_t i) __attribute__((warn_unused_result));
+
+/* Any thread; for statistics and tests. */
+uint32_t idle_parked(const struct idle *s);
+uint32_t idle_searchers(const struct idle *s);
+
+#endif

@@ -1,0 +1,133 @@
+#include "sched/inject.h"
+
+/* Statistics are no part of the models. */
+static void count(vat_u32 *c, uint32_t n)
+{
+#ifndef VOLT_MCX
+    (void)vat_u32_add(c, n, VAT_RLX);
+#else
+    (void)c, (void)n;
+#endif
+}
+
+void inject_init(struct inject *q)
+{
+    *q = (struct inject){.out = {0}};
+    vat_ptr_init(&q->in, NULL);
+    vat_u32_init(&q->gate, 0);
+    vat_u32_init(&q->pushed, 0);
+    vat_u32_init(&q->popped, 0);
+    vat_u32_init(&q->out_len, 0);
+}
+
+/* Turns the list that starts at t around. */
+static struct volt_task *reverse(struct volt_task *t)
+{
+    struct volt_task *r = NULL;
+
+    while (t) {
+        VAT_WR(&t->next);
+        struct volt_task *next = t->next;
+        t->next = r;
+        r = t;
+        t = next;
+    }
+    return r;
+}
+
+void inject_push(struct inject *q, struct task_chain *chain)
+{
+    struct volt_task *oldest = chain->head, *newest = reverse(chain->head);
+    void *top = vat_ptr_load(&q->in, VAT_RLX);
+
+    count(&q->pushed, chain->count);
+    *chain = (struct task_chain){0};
+    do {
+        VAT_WR(&oldest->next);
+        oldest->next = top;
+    } while (!vat_ptr_cas(&q->in, &top, newest, VAT_REL, VAT_RLX));
+}
+
+static uint32_t batch_size(enum inject_share share, uint32_t len, uint32_t workers)
+{
+    uint32_t n;
+
+    if (share == INJECT_PERIODIC) {
+        n = len / workers;
+        if (n < INJECT_BATCH_MIN)
+            n = INJECT_BATCH_MIN;
+        if (n > INJECT_BATCH)
+            n = INJECT_BATCH;
+    } else {
+        n = len / workers + 1;
+        if (n < INJECT_BATCH_MIN)
+            n = INJECT_BATCH_MIN;
+        if (n > INJECT_BATCH_MAX)
+            n = INJECT_BATCH_MAX;
+    }
+    return n < len ? n : len;
+}
+
+/* Lock held. */
+static void refill_locked(struct inject *q)
+{
+    struct volt_task *t = reverse(vat_ptr_xchg(&q->in, NULL, VAT_ACQ));
+
+    while (t) {
+        struct volt_task *next = t->next;
+        task_chain_push(&q->out, t);
+        t = next;
+    }
+}
+
+uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers,
+                     uint32_t max, struct task_chain *out, bool *ret_more)
+{
+    *ret_more = false;
+    if (max == 0 || !inject_visible(q) || !vlock_try_lock(&q->lock))
+        return 0;
+    VAT_WR(&q->out);
+    if (!q->out.head)
+        refill_locked(q);
+    uint32_t n = batch_size(share, q->out.count, workers);
+    if (n > max)
+        n = max;
+    for (uint32_t i = 0; i < n; i++)
+        task_chain_push(out, task_chain_pop(&q->out));
+    count(&q->popped, n);
+    *ret_more = q->out.head != NULL;
+    vat_u32_store(&q->out_len, q->out.count, VAT_REL);
+    vlock_unlock(&q->lock);
+    return n;
+}
+
+bool inject_visible(const struct inject *q)
+{
+    return vat_ptr_load(&q->in, VAT_ACQ) != NULL ||
+           vat_u32_load(&q->out_len, VAT_ACQ) != 0;
+}
+
+uint32_t inject_len(const struct inject *q)
+{
+    uint32_t popped = vat_u32_load(&q->popped, VAT_RLX);
+
+    return vat_u32_load(&q->pushed, VAT_RLX) - popped;
+}
+
+void inject_enter(struct inject *q)
+{
+    /* Relaxed: the caller holds a token, which keeps the runtime; the push orders it
+     * before anybody can run that task. */
+    (void)vat_u32_add(&q->gate, 1, VAT_RLX);
+}
+
+void inject_leave(struct inject *q)
+{
+    (void)vat_u32_sub(&q->gate, 1, VAT_REL);
+}
+
+void inject_drain_users(struct inject *q)
+{
+    while (vat_u32_load(&q->gate, VAT_ACQ) != 0)
+        vat_pause();
+}

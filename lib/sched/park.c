@@ -1,0 +1,34 @@
+#include "sched/park.h"
+#include "base/futex.h"
+
+void park_init(struct park *p)
+{
+    vat_u32_init(&p->word, PARK_EMPTY);
+}
+
+bool park_begin(struct park *p, enum park_state how)
+{
+    uint32_t word = PARK_EMPTY;
+
+    return vat_u32_cas(&p->word, &word, how, VAT_AR, VAT_ACQ);
+}
+
+void park_sleep(struct park *p)
+{
+    while (vat_u32_load(&p->word, VAT_ACQ) == PARK_FUTEX)
+        (void)vfutex_wait(&p->word, PARK_FUTEX, UINT64_MAX);
+}
+
+void park_end(struct park *p)
+{
+    (void)vat_u32_xchg(&p->word, PARK_EMPTY, VAT_AR);
+}
+
+bool park_unpark(struct park *p)
+{
+    uint32_t was = vat_u32_xchg(&p->word, PARK_NOTIFIED, VAT_AR);
+
+    if (was == PARK_FUTEX)
+        vfutex_wake(&p->word, 1);
+    return was == PARK_DRIVER;
+}
