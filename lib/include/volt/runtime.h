@@ -1,5 +1,7 @@
 /* The runtime: N workers that run tasks, one event loop, timers, a pool for blocking calls.
- * Several runtimes may live in one process. A forked child must not use its parent's. */
+ * Several runtimes may live in one process. Its threads block all signals. A forked child
+ * has none of the threads: it must not touch its parent's runtime, not even to free it, and
+ * may use runtimes of its own. */
 #ifndef VOLT_RUNTIME_H
 #define VOLT_RUNTIME_H
 
@@ -22,7 +24,7 @@
 #define VOLT_TARGET_GLOBAL_LATENCY_NS    1000000
 
 struct volt_options {
-    unsigned workers;      /* 0: one per CPU of the affinity mask; at most 256 */
+    unsigned workers;      /* 0: one per CPU of the affinity mask; at most 48 */
     bool disable_stealing; /* workers then live from their own and the global queue */
     uint64_t seed;         /* of victim selection; 0: from time. Same seed, same sequence */
     unsigned max_blocking_threads; /* 0: 512; started on demand, gone after 10 s idle */
@@ -30,12 +32,13 @@ struct volt_options {
 };
 
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
- * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EINVAL. */
+ * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE (descriptors), -EINVAL (more
+ * workers than 48). */
 VOLT_API int volt_runtime_new(const struct volt_options *opt, struct volt_runtime **ret_rt);
 
 /* Closes: spawns are refused, every live task is cancelled, workers and pool threads end.
  * Returns 0; -ETIMEDOUT when after timeout_usec (UINT64_MAX: no limit) a poll still runs:
- * call again. Not from a worker. */
+ * call again. Not from a worker; one thread at a time. */
 VOLT_API int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec);
 
 /* Shuts down without limit if that has not been done, and frees. Wakers that are still

@@ -1,0 +1,167 @@
+/* Life of a runtime (D12):
+ *   1 running
+ *   2 closing: spawns are refused, every live task is cancelled, timers and descriptors
+ * are answered; workers run on until the last task has ended 3 stopped: workers and pool
+ * threads are joined 4 freed, after the last foreign submission has left the gate Wakers
+ * that outlive it point to ended tasks, and a wake of those touches the task only. */
+#include "runtime/runtime.h"
+#include "base/clock.h"
+#include "runtime/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_BLOCKING_THREADS 512
+
+static unsigned cpus(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more CPUs than the set can hold */
+        return IDLE_MAX_WORKERS;
+    return (unsigned)CPU_COUNT(&set);
+}
+
+static void *worker_thread(void *arg)
+{
+    struct worker *w = arg;
+    struct volt_runtime *rt = (struct volt_runtime *)(void *)w->sched;
+    char suffix[12];
+
+    (void)snprintf(suffix, sizeof(suffix), "-%u", w->index);
+    thread_set_name(rt->name, suffix);
+    worker_main(w);
+    return NULL;
+}
+
+static void stop_workers(struct volt_runtime *rt)
+{
+    vat_u32_store(&rt->sched.stop, 1, VAT_REL);
+    for (uint32_t i = 0; i < rt->threads; i++)
+        sched_unpark(&rt->sched, i);
+    for (uint32_t i = 0; i < rt->threads; i++)
+        pthread_join(rt->thread[i], NULL);
+    rt->threads = 0;
+}
+
+static void runtime_release(struct volt_runtime *rt)
+{
+    driver_free(rt->sched.driver);
+    owned_fini(&rt->sched.owned);
+    free(rt->sched.worker);
+    free(rt->thread);
+    free(rt);
+}
+
+/* Allocates everything but threads. */
+static int runtime_alloc(unsigned workers, const struct volt_options *opt,
+                         struct volt_runtime **ret)
+{
+    struct volt_runtime *rt = aligned_alloc(_Alignof(struct volt_runtime), sizeof(*rt));
+    int r = -ENOMEM;
+
+    if (!rt)
+        return -ENOMEM;
+    memset(rt, 0, sizeof(*rt));
+    struct worker *w = aligned_alloc(_Alignof(struct worker), workers * sizeof(*w));
+    if (w)
+        memset(w, 0, workers * sizeof(*w));
+    sched_init(&rt->sched, w, w ? workers : 0, !opt->disable_stealing,
+               opt->seed ? opt->seed : clock_ns());
+    rt->thread = calloc(workers, sizeof(*rt->thread));
+    (void)snprintf(rt->name, sizeof(rt->name), "%s",
+                   opt->thread_name ? opt->thread_name : "volt");
+    if (w && rt->thread)
+        r = owned_init(&rt->sched.owned, workers);
+    if (r == 0)
+        r = driver_new(workers, &rt->sched.driver);
+    if (r == 0)
+        r = pool_init(&rt->pool, &rt->sched.owned,
+                      opt->max_blocking_threads ? opt->max_blocking_threads
+                                                : DEFAULT_BLOCKING_THREADS,
+                      rt->name);
+    if (r < 0) {
+        runtime_release(rt);
+        return r;
+    }
+    *ret = rt;
+    return 0;
+}
+
+int volt_runtime_new(const struct volt_options *opt, struct volt_runtime **ret_rt)
+{
+    static const struct volt_options defaults;
+    struct volt_runtime *rt;
+
+    if (!opt)
+        opt = &defaults;
+    unsigned workers = opt->workers ? opt->workers : cpus();
+    if (!opt->workers && workers > IDLE_MAX_WORKERS)
+        workers = IDLE_MAX_WORKERS;
+    if (workers > IDLE_MAX_WORKERS)
+        return -EINVAL;
+    int r = runtime_alloc(workers, opt, &rt);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < workers && r == 0; i++) {
+        r = thread_start(&rt->thread[i], worker_thread, &rt->sched.worker[i]);
+        if (r == 0)
+            rt->threads++;
+    }
+    if (r < 0) {
+        stop_workers(rt);
+        pool_fini(&rt->pool);
+        runtime_release(rt);
+        return r;
+    }
+    *ret_rt = rt;
+    return 0;
+}
+
+int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec)
+{
+    struct task_chain chain = {0};
+
+    if (rt->ended)
+        return 0;
+    if (!rt->closing) {
+        rt->closing = true;
+        owned_close(&rt->sched.owned, &chain);
+        driver_shutdown(rt->sched.driver, &chain);
+        sched_submit_chain(&chain);
+    }
+    uint64_t ns = timeout_usec > UINT64_MAX / 1000 ? UINT64_MAX : timeout_usec * 1000;
+    if (owned_wait_quiet(&rt->sched.owned, ns) < 0)
+        return -ETIMEDOUT;
+    stop_workers(rt);
+    pool_fini(&rt->pool);
+    rt->ended = true;
+    return 0;
+}
+
+void volt_runtime_free(struct volt_runtime *rt)
+{
+    if (!rt)
+        return;
+    (void)volt_runtime_shutdown(rt, UINT64_MAX);
+    inject_drain_users(&rt->sched.inject);
+    runtime_release(rt);
+}
+
+unsigned volt_runtime_workers(const struct volt_runtime *rt)
+{
+    return rt->sched.workers;
+}
+
+struct driver *runtime_driver(const struct volt_runtime *rt)
+{
+    return rt->sched.driver;
+}
+
+unsigned worker_wheel(const struct worker *w)
+{
+    return w ? w->index : 0;
+}

@@ -1,0 +1,160 @@
+/* The scheduler of one runtime: its workers, their queues, and how work finds a worker.
+ *
+ *   worker.c   the loop of a worker thread: what runs next, budgets, maintenance (D1-D3)
+ *   search.c   looking for work elsewhere, and going to sleep when there is none (D6)
+ *   submit.c   where a token goes: the calling worker's slot or ring, or the global queue
+ *   events.c   the worker's side of the driver: polling, leading (D9)
+ *   ring, inject, idle, park, interval: the parts, each by itself
+ *
+ * search.c and the parts know neither threads nor the operating system: the models in
+ * tests/model run them as they are. */
+#ifndef VOLT_SCHED_SCHED_H
+#define VOLT_SCHED_SCHED_H
+
+#include "base/rng.h"
+#include "driver/driver.h"
+#include "sched/idle.h"
+#include "sched/inject.h"
+#include "sched/interval.h"
+#include "sched/owned.h"
+#include "sched/park.h"
+#include "sched/ring.h"
+
+#ifndef LIFO_CAP
+#define LIFO_CAP VOLT_MAX_LIFO_POLLS_PER_TICK
+#endif
+
+/* Written by the worker alone, read by anybody, relaxed. Meanings: struct
+ * volt_worker_stats. */
+struct counters {
+    _Alignas(VOLT_CACHE_LINE) vat_u64 polled;
+    vat_u64 lifo_hits;
+    vat_u64 stolen, steal_ops, busy_victims;
+    vat_u64 global_batch_fetches, overflows;
+    vat_u64 wakeups, wakeups_skipped;
+    vat_u64 parked, spurious_wakes;
+    vat_u64 budget_exhausted;
+    vat_u64 longest_ns, avg_ns;
+    vat_u32 interval;
+    vat_u64 clock;   /* when the worker last looked at it */
+    vat_ptr running; /* const struct volt_task_type of the poll, or NULL: idle */
+};
+
+struct worker {
+    struct sched *sched;
+    uint32_t index;
+    bool searching;      /* counted among the searchers */
+    bool maybe_lifo;     /* the slot may be occupied */
+    bool out;            /* looking for work elsewhere, or asleep */
+    uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
+    struct rng rng;
+    struct volt_cx cx;
+
+    /* Countdowns in polls, and the clock, in ns; worker.c. */
+    uint32_t quick, quick_set; /* until the next look at the rest */
+    uint32_t tick_left, global_left;
+    uint32_t segment_polls;
+    uint64_t clock, segment_start, last_global, last_maintenance;
+    struct interval interval;
+
+    struct ring ring;
+    _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner: exchange ar (thieves will come) */
+    struct park park;
+    struct counters count;
+};
+
+struct sched {
+    struct inject inject;
+    struct idle idle;
+    _Alignas(VOLT_CACHE_LINE) struct worker *worker; /* array */
+    uint32_t workers;
+    bool stealing;
+    struct driver *driver; /* NULL (models, unit tests): sleep on the park word only */
+    struct owned owned;
+    vat_u32 stop; /* workers end; shutdown, rel; workers, acq */
+    /* ns; by any worker, relaxed: a rate limit */
+    _Alignas(VOLT_CACHE_LINE) vat_u64 last_driver_poll;
+};
+
+/* Initialises everything but driver and owned. worker: array of that many, zeroed. */
+void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
+                uint64_t seed);
+
+/* --- search.c -------------------------------------------------------------------------
+ */
+
+/* Any thread; self is the calling worker of s, or NULL. After publishing work: wakes one
+ * worker if nobody searches and one sleeps. */
+void sched_notify(struct sched *s, struct worker *self);
+/* Any thread. Wakes worker i whatever it does. */
+void sched_unpark(struct sched *s, uint32_t i);
+
+/* Owner thread only. Queues an owned token: in the slot, at the back of the ring, the
+ * whole chain at the back; announces it. The chain is left empty. */
+void worker_schedule(struct worker *w, struct volt_task *t);
+void worker_push(struct worker *w, struct volt_task *t);
+void worker_push_chain(struct worker *w, struct task_chain *chain);
+
+/* Owner thread only. Next of the worker's own: slot, then ring. */
+struct volt_task *worker_local(struct worker *w);
+/* Owner thread only. A batch from the global queue: the first task is returned, the rest
+ * goes to the ring. NULL: nothing. */
+struct volt_task *worker_take_global(struct worker *w, enum inject_share share);
+/* Owner thread only, with nothing of its own and the global queue just found empty.
+ * Steals, or takes from the global queue once more. */
+struct volt_task *worker_search(struct worker *w);
+/* Owner thread only. Must be called before running what was found. */
+void worker_search_end(struct worker *w);
+/* Owner thread only, with nothing found. Sleeps until claimed, an event, or shutdown.
+ * Returns a task to be run next, or NULL: look again. */
+struct volt_task *worker_park(struct worker *w);
+
+/* --- events.c -------------------------------------------------------------------------
+ */
+
+/* Owner thread only, published as parked. Sleeps as the leader if the event loop is free,
+ * else on the park word. What events made runnable goes to chain. */
+void worker_sleep(struct worker *w, struct task_chain *chain);
+/* Owner thread only. Polls the driver when that is due, and fires timers. */
+void worker_poll_events(struct worker *w, uint64_t now_ns);
+
+/* --- worker.c -------------------------------------------------------------------------
+ */
+
+/* The body of a worker thread: returns when stop is set. */
+void worker_main(struct worker *w);
+enum task_ran {
+    TASK_RAN,       /* polled; it ended, or waits */
+    TASK_RAN_AGAIN, /* polled; woken meanwhile: the caller owns the token */
+    TASK_RAN_NOT,   /* cancelled: dropped instead */
+};
+/* Starts the token's task, and ends it if it is ready or cancelled. Workers and pool
+ * threads. */
+enum task_ran task_run(struct owned *o, struct volt_cx *cx, struct volt_task *t)
+    __attribute__((warn_unused_result));
+/* RUNNING, or never queued: drops the state and completes the task. o: the lists it is
+ * in, or NULL. */
+void task_end(struct owned *o, struct volt_task *t, bool dropped);
+
+/* --- submit.c -------------------------------------------------------------------------
+ */
+
+/* The calling thread's worker, or NULL. */
+struct worker *worker_current(void);
+void worker_set_current(struct worker *w);
+/* Of a task's runtime; a runtime begins with its scheduler (lib/runtime/runtime.h). */
+static inline struct sched *sched_of(struct volt_runtime *rt)
+{
+    return (struct sched *)(void *)rt;
+}
+
+static inline void counter_add(vat_u64 *c, uint64_t n)
+{
+#ifndef VOLT_MCX /* statistics are no part of the models */
+    vat_u64_store(c, vat_u64_load(c, VAT_RLX) + n, VAT_RLX);
+#else
+    (void)c, (void)n;
+#endif
+}
+
+#endif

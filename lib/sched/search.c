@@ -1,0 +1,228 @@
+/* How work finds a worker. Everything here is the owner's, but sched_notify() and
+ * sched_unpark(). The protocol between submit and sleep is written down in idle.h. */
+#include "sched/sched.h"
+
+#define STEAL_PASSES 4 /* while a victim is busy with another thief */
+
+void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
+                uint64_t seed)
+{
+    inject_init(&s->inject);
+    idle_init(&s->idle, workers);
+    s->worker = worker;
+    s->workers = workers;
+    s->stealing = stealing;
+    vat_u32_init(&s->stop, 0);
+    vat_u64_init(&s->last_driver_poll, 0);
+    for (uint32_t i = 0; i < workers; i++) {
+        struct worker *w = &worker[i];
+
+        w->sched = s;
+        w->index = i;
+        w->cx.worker = w;
+        rng_init(&w->rng, seed, i);
+        interval_init(&w->interval);
+        ring_init(&w->ring);
+        vat_ptr_init(&w->lifo, NULL);
+        park_init(&w->park);
+    }
+}
+
+void sched_unpark(struct sched *s, uint32_t i)
+{
+    if (park_unpark(&s->worker[i].park) && s->driver)
+        driver_kick(s->driver);
+}
+
+void sched_notify(struct sched *s, struct worker *self)
+{
+    int i = idle_claim(&s->idle);
+
+    if (self)
+        counter_add(i < 0 ? &self->count.wakeups_skipped : &self->count.wakeups, 1);
+    if (i >= 0)
+        sched_unpark(s, (uint32_t)i);
+}
+
+/* Work in the ring is for others only where they may steal. */
+static void announce_ring(struct worker *w)
+{
+    if (w->sched->stealing)
+        sched_notify(w->sched, w);
+}
+
+static void overflow(struct worker *w, struct task_chain *chain)
+{
+    counter_add(&w->count.overflows, 1);
+    inject_push(&w->sched->inject, chain);
+    sched_notify(w->sched, w);
+}
+
+void worker_push(struct worker *w, struct volt_task *t)
+{
+    struct task_chain excess = {0};
+
+    if (ring_push(&w->ring, t, &excess))
+        announce_ring(w);
+    else
+        overflow(w, &excess);
+}
+
+void worker_push_chain(struct worker *w, struct task_chain *chain)
+{
+    if (ring_push_chain(&w->ring, chain))
+        announce_ring(w);
+    if (chain->head) /* the newest, as in ring_push() */
+        overflow(w, chain);
+}
+
+void worker_schedule(struct worker *w, struct volt_task *t)
+{
+    if (w->lifo_polls < LIFO_CAP) {
+        t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
+        w->maybe_lifo = true;
+        if (!t) /* into the empty slot: not announced, the worker itself is coming (L-2)
+                 */
+            return;
+    }
+    worker_push(w, t);
+}
+
+struct volt_task *worker_local(struct worker *w)
+{
+    if (w->maybe_lifo) {
+        struct volt_task *t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
+
+        w->maybe_lifo = false;
+        if (t && w->lifo_polls < LIFO_CAP && w->cx.budget > 0) {
+            w->lifo_polls++; /* and what is left of the budget is inherited (D2) */
+            counter_add(&w->count.lifo_hits, 1);
+            return t;
+        }
+        if (t) /* the cap: to the back, where thieves see it, too (L-4) */
+            worker_push(w, t);
+    }
+    w->lifo_polls = 0;
+    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    return ring_pop(&w->ring);
+}
+
+struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
+{
+    struct sched *s = w->sched;
+    struct task_chain got = {0};
+    uint32_t room = ring_room(&w->ring), max;
+    bool more;
+
+    if (share == INJECT_PERIODIC) {
+        max = room + 1;
+    } else { /* into the first half only: overflow, of the newer half, cannot undo it */
+        uint32_t used = RING_CAPACITY - room;
+        max = used < RING_HALF ? RING_HALF - used + 1 : 1;
+    }
+    if (inject_take(&s->inject, share, s->workers, max, &got, &more) == 0)
+        return NULL;
+    counter_add(&w->count.global_batch_fetches, 1);
+    struct volt_task *first = task_chain_pop(&got);
+    if (got.head)
+        worker_push_chain(w, &got);
+    if (more)
+        sched_notify(s, w); /* INJ-1, searching or not */
+    w->lifo_polls = 0;
+    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    return first;
+}
+
+/* One pass over all other workers from a random start on (S-1). */
+static struct volt_task *steal_pass(struct worker *w, bool *busy)
+{
+    struct sched *s = w->sched;
+    uint32_t start = rng_below(&w->rng, s->workers);
+
+    *busy = false;
+    for (uint32_t k = 0; k < s->workers; k++) {
+        uint32_t i = (start + k) % s->workers, n;
+        struct volt_task *t;
+
+        if (i == w->index)
+            continue;
+        switch (ring_steal(&s->worker[i].ring, &w->ring, &t, &n)) {
+        case RING_STOLEN:
+            counter_add(&w->count.stolen, n);
+            counter_add(&w->count.steal_ops, 1);
+            return t;
+        case RING_BUSY:
+            counter_add(&w->count.busy_victims, 1);
+            *busy = true;
+            break;
+        case RING_EMPTY:
+            break;
+        }
+    }
+    return NULL;
+}
+
+struct volt_task *worker_search(struct worker *w)
+{
+    struct sched *s = w->sched;
+    struct volt_task *t;
+
+    if (!w->searching)
+        w->searching = idle_search_begin(&s->idle);
+    if (w->searching && s->stealing && s->workers > 1) {
+        bool busy = true;
+
+        for (int pass = 0; pass < STEAL_PASSES && busy; pass++) {
+            t = steal_pass(w, &busy);
+            if (t)
+                return t;
+        }
+    }
+    return worker_take_global(w, INJECT_IDLE);
+}
+
+/* Is there anything that w could get? Slots do not count: nobody may take from them. */
+static bool visible(struct worker *w)
+{
+    struct sched *s = w->sched;
+
+    if (inject_visible(&s->inject) || ring_len(&w->ring) != 0)
+        return true;
+    for (uint32_t i = 0; s->stealing && i < s->workers; i++)
+        if (ring_len(&s->worker[i].ring) != 0)
+            return true;
+    return false;
+}
+
+void worker_search_end(struct worker *w)
+{
+    if (!w->searching)
+        return;
+    w->searching = false;
+    /* The chain (P-3): only as long as there is work, so that one task wakes one worker.
+     */
+    if (idle_search_end(&w->sched->idle) && visible(w))
+        sched_notify(w->sched, w);
+}
+
+struct volt_task *worker_park(struct worker *w)
+{
+    struct sched *s = w->sched;
+    struct task_chain events = {0};
+    bool look = idle_park(&s->idle, w->index, w->searching);
+
+    w->searching = false;
+    if (look && visible(w)) {
+        w->searching = idle_unpark(&s->idle, w->index);
+        return NULL;
+    }
+    worker_sleep(w, &events);
+    w->searching = idle_unpark(&s->idle, w->index);
+    struct volt_task *t = task_chain_pop(&events);
+    if (!t && !w->searching)
+        counter_add(&w->count.spurious_wakes, 1);
+    /* One event: run it, and nobody else need wake. More: the rest may be stolen. */
+    if (events.head)
+        worker_push_chain(w, &events);
+    return t;
+}

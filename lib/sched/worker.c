@@ -1,0 +1,206 @@
+/* The loop of a worker (D1). Before each poll, in this order: what is due, the LIFO slot,
+ * the ring, the global queue, others' rings; then sleep.
+ *
+ * What can become due counts polls: a tick of 128 polls, after which maintenance follows,
+ * and the interval of the global queue. Both are bounded by the clock, too: maintenance
+ * after 500 us, the global queue after 1 ms, because a poll may be any length (F-A2,
+ * F-A4). Short polls look at the clock every 8th time, long ones every time. `quick` is
+ * the only count that a poll touches: the number of polls until any of this can have
+ * changed.
+ *
+ * The periodic look at the global queue comes before the worker's own tasks: after them
+ * it would never be reached (F-A1, F-A3). */
+#include "base/clock.h"
+#include "sched/sched.h"
+
+#include <volt/runtime.h>
+
+#define CLOCK_STRIDE   8
+#define LONG_POLL_NS   10000 /* from here on every poll looks at the clock */
+#define MAINTENANCE_NS 500000
+
+static void look_at_clock(struct worker *w)
+{
+    uint64_t now = clock_ns();
+
+    if (now - w->clock > vat_u64_load(&w->count.longest_ns, VAT_RLX))
+        vat_u64_store(&w->count.longest_ns, now - w->clock, VAT_RLX);
+    w->clock = now;
+    vat_u64_store(&w->count.clock, now, VAT_RLX);
+}
+
+static void set_quick(struct worker *w)
+{
+    uint32_t n = w->interval.avg_ns >= LONG_POLL_NS ? 1 : CLOCK_STRIDE;
+
+    if (n > w->tick_left)
+        n = w->tick_left;
+    if (n > w->global_left)
+        n = w->global_left;
+    w->quick = w->quick_set = n;
+}
+
+static void settle_quick(struct worker *w)
+{
+    uint32_t n = w->quick_set - w->quick;
+
+    w->quick_set = w->quick;
+    w->tick_left -= n;
+    w->global_left -= n;
+    w->segment_polls += n;
+}
+
+/* From here on time is the tasks'. */
+static void segment_begin(struct worker *w)
+{
+    uint64_t now = clock_ns();
+
+    w->clock = w->segment_start = now;
+    vat_u64_store(&w->count.clock, now, VAT_RLX);
+    w->segment_polls = 0;
+}
+
+static void segment_end(struct worker *w)
+{
+    settle_quick(w);
+    if (w->segment_polls == 0)
+        return;
+    look_at_clock(w);
+    interval_update(&w->interval, w->segment_polls, w->clock - w->segment_start);
+    w->segment_polls = 0;
+    vat_u64_store(&w->count.avg_ns, (uint64_t)w->interval.avg_ns, VAT_RLX);
+    vat_u32_store(&w->count.interval, w->interval.polls, VAT_RLX);
+}
+
+/* The end of a tick. */
+static void maintain(struct worker *w)
+{
+    segment_end(w);
+    vat_ptr_store(&w->count.running, NULL, VAT_RLX);
+    worker_poll_events(w, w->clock);
+    w->tick_left = VOLT_BUDGET_PER_TICK;
+    w->last_maintenance = w->clock;
+    segment_begin(w);
+}
+
+/* quick has run out. Returns a task of the global queue when it was its turn. */
+static struct volt_task *due(struct worker *w)
+{
+    struct volt_task *t = NULL;
+
+    settle_quick(w);
+    look_at_clock(w);
+    if (w->tick_left == 0 || w->clock - w->last_maintenance >= MAINTENANCE_NS)
+        maintain(w);
+    if (w->global_left == 0 ||
+        w->clock - w->last_global >= VOLT_TARGET_GLOBAL_LATENCY_NS) {
+        t = worker_take_global(w, INJECT_PERIODIC);
+        w->last_global = w->clock;
+        w->global_left = w->interval.polls;
+    }
+    set_quick(w);
+    return t;
+}
+
+void task_end(struct owned *o, struct volt_task *t, bool dropped)
+{
+    const struct volt_task_type *type = t->type;
+    void *state = task_state(t);
+
+    if (type->drop)
+        type->drop(state);
+    if (o) /* before a joiner can see the end, so that spawned = completed + live for it
+            */
+        owned_remove(o, t, dropped);
+    struct task_ended e = task_complete(t, dropped);
+    if (e.drop_output && type->drop_output)
+        type->drop_output(state);
+    if (e.joiner)
+        task_wake_joiner(e.joiner);
+    task_unref(t);
+}
+
+enum task_ran task_run(struct owned *o, struct volt_cx *cx, struct volt_task *t)
+{
+    if (task_start(t) == TASK_CANCEL) {
+        task_end(o, t, true);
+        return TASK_RAN_NOT;
+    }
+    cx->task = t;
+    if (t->type->poll(cx, task_state(t)) == VOLT_PENDING)
+        return task_pending(t) ? TASK_RAN_AGAIN : TASK_RAN;
+    task_end(o, t, false);
+    return TASK_RAN;
+}
+
+static void run(struct worker *w, struct volt_task *t)
+{
+    vat_ptr_store(&w->count.running, (void *)(uintptr_t)t->type, VAT_RLX);
+    w->quick--;
+    enum task_ran ran = task_run(&w->sched->owned, &w->cx, t);
+
+    if (ran != TASK_RAN_NOT)
+        counter_add(&w->count.polled, 1);
+    if (ran == TASK_RAN_AGAIN)
+        worker_push(w, t); /* woken by itself: behind the others (F-A7) */
+    if (w->cx.exhausted) {
+        w->cx.exhausted = false;
+        counter_add(&w->count.budget_exhausted, 1);
+    }
+}
+
+/* Nothing to run here: look elsewhere, else sleep. */
+static struct volt_task *go_out(struct worker *w)
+{
+    if (!w->out) {
+        segment_end(w);
+        vat_ptr_store(&w->count.running, NULL, VAT_RLX);
+        w->out = true;
+    }
+    struct volt_task *t = worker_search(w);
+
+    if (!t && !vat_u32_load(&w->sched->stop, VAT_ACQ))
+        t = worker_park(w);
+    return t;
+}
+
+/* With work again, and the global queue just looked at. */
+static void come_back(struct worker *w)
+{
+    w->out = false;
+    worker_search_end(w);
+    w->lifo_polls = 0;
+    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    segment_begin(w);
+    w->last_global = w->clock;
+    w->global_left = w->interval.polls;
+    if (w->tick_left == 0)
+        w->tick_left = 1; /* maintenance is due, after this poll */
+    set_quick(w);
+}
+
+void worker_main(struct worker *w)
+{
+    struct sched *s = w->sched;
+
+    worker_set_current(w);
+    w->out = true;
+    w->tick_left = VOLT_BUDGET_PER_TICK;
+    w->last_maintenance = clock_ns();
+    while (!vat_u32_load(&s->stop, VAT_RLX)) {
+        struct volt_task *t = w->quick == 0 && !w->out ? due(w) : NULL;
+
+        if (!t)
+            t = worker_local(w);
+        if (!t)
+            t = worker_take_global(w, INJECT_IDLE);
+        if (!t)
+            t = go_out(w);
+        if (!t)
+            continue;
+        if (w->out)
+            come_back(w);
+        run(w, t);
+    }
+    worker_set_current(NULL);
+}

@@ -1,0 +1,57 @@
+/* What a poll function may do with its context. */
+#include "task/task.h"
+
+#include <volt/runtime.h>
+
+struct volt_runtime *volt_cx_runtime(const struct volt_cx *cx)
+{
+    return cx->task->rt;
+}
+
+void volt_cx_wake(struct volt_cx *cx)
+{
+    /* The task is RUNNING: the token appears when its poll ends, and goes to the back of
+     * the ring (F-A7). */
+    if (task_notify(cx->task))
+        __builtin_unreachable();
+}
+
+enum volt_poll volt_coop_take(struct volt_cx *cx)
+{
+    if (cx->unbudgeted)
+        return VOLT_READY;
+    if (cx->budget == 0) {
+        cx->exhausted = true;
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    cx->budget--;
+    return VOLT_READY;
+}
+
+void volt_coop_restore(struct volt_cx *cx)
+{
+    if (!cx->unbudgeted && cx->budget < VOLT_BUDGET_PER_POLL)
+        cx->budget++;
+}
+
+void volt_shield_begin(struct volt_cx *cx)
+{
+    task_shield_begin(cx->task);
+}
+
+void volt_shield_end(struct volt_cx *cx)
+{
+    task_shield_end(cx->task);
+}
+
+enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y)
+{
+    if (y->yielded) {
+        y->yielded = 0;
+        return VOLT_READY;
+    }
+    y->yielded = 1;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}

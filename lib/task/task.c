@@ -1,0 +1,112 @@
+/* Every transition of the state word that task.h lists, one RMW each (D8). The CAS loops
+ * are those of the join handle, whose holder competes with the completion only. */
+#include "task/task.h"
+
+#define TASK_REFS(word) ((word) / TASK_REF_ONE)
+
+enum task_start task_start(struct volt_task *t)
+{
+    /* Only the token holder sets RUNNING, so one add does both. */
+    uint64_t p = vat_u64_add(&t->state, TASK_RUNNING - TASK_NOTIFIED, VAT_AR);
+
+    return (p & TASK_CANCELLED) && !(p & TASK_SHIELD_MASK) ? TASK_CANCEL : TASK_POLL;
+}
+
+bool task_pending(struct volt_task *t)
+{
+    return vat_u64_sub(&t->state, TASK_RUNNING, VAT_AR) & TASK_NOTIFIED;
+}
+
+struct task_ended task_complete(struct volt_task *t, bool dropped)
+{
+    uint64_t change = TASK_COMPLETE - TASK_RUNNING + (dropped ? TASK_DROPPED : 0);
+    uint64_t p = vat_u64_add(&t->state, change, VAT_AR);
+    struct task_ended e = {.drop_output = !dropped && !(p & TASK_JOIN_INTEREST)};
+
+    if (p & TASK_JOIN_WAKER) {
+        VAT_RD(&t->joiner);
+        e.joiner = t->joiner;
+    }
+    return e;
+}
+
+bool task_cancel(struct volt_task *t)
+{
+    uint64_t p = vat_u64_or(&t->state, TASK_CANCELLED | TASK_NOTIFIED, VAT_AR);
+
+    return !(p & (TASK_RUNNING | TASK_NOTIFIED | TASK_COMPLETE));
+}
+
+/* Saturated, the depth stays at 255 until the task ends: cancellation is lost rather than
+ * a shield (F-I9). Only the poll changes these bits, so the test before the add holds. */
+void task_shield_begin(struct volt_task *t)
+{
+    if ((vat_u64_load(&t->state, VAT_RLX) & TASK_SHIELD_MASK) != TASK_SHIELD_MASK)
+        (void)vat_u64_add(&t->state, TASK_SHIELD_ONE, VAT_RLX);
+}
+
+void task_shield_end(struct volt_task *t)
+{
+    uint64_t depth = vat_u64_load(&t->state, VAT_RLX) & TASK_SHIELD_MASK;
+
+    if (depth == 0 || depth == TASK_SHIELD_MASK)
+        return;
+    uint64_t p = vat_u64_sub(&t->state, TASK_SHIELD_ONE, VAT_RLX);
+    if (depth == TASK_SHIELD_ONE && (p & TASK_CANCELLED))
+        (void)vat_u64_or(&t->state, TASK_NOTIFIED, VAT_AR); /* the next start cancels */
+}
+
+void task_ref(struct volt_task *t)
+{
+    if (TASK_REFS(vat_u64_add(&t->state, TASK_REF_ONE, VAT_RLX)) >= (UINT64_C(1) << 47))
+        __builtin_trap(); /* wrapping would free a task in use (F-I10) */
+}
+
+void task_unref(struct volt_task *t)
+{
+    if (t && TASK_REFS(vat_u64_sub(&t->state, TASK_REF_ONE, VAT_AR)) == 1)
+        task_free(t);
+}
+
+bool task_join_store(struct volt_task *t, void *joiner)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_ACQ);
+
+    if (s & TASK_COMPLETE)
+        return false;
+    VAT_WR(&t->joiner);
+    t->joiner = joiner;
+    while (!vat_u64_cas(&t->state, &s, s | TASK_JOIN_WAKER, VAT_AR, VAT_ACQ))
+        if (s & TASK_COMPLETE)
+            return false;
+    return true;
+}
+
+void *task_join_take(struct volt_task *t)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_ACQ);
+
+    do {
+        if (!(s & TASK_JOIN_WAKER) || (s & TASK_COMPLETE))
+            return NULL;
+    } while (!vat_u64_cas(&t->state, &s, s & ~TASK_JOIN_WAKER, VAT_AR, VAT_ACQ));
+    VAT_RD(&t->joiner);
+    return t->joiner;
+}
+
+bool task_join_leave(struct volt_task *t, void **ret_joiner)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_ACQ), next;
+
+    do {
+        next = s & ~TASK_JOIN_INTEREST;
+        if (!(s & TASK_COMPLETE))
+            next &= ~TASK_JOIN_WAKER;
+    } while (!vat_u64_cas(&t->state, &s, next, VAT_AR, VAT_ACQ));
+    *ret_joiner = NULL;
+    if (!(s & TASK_COMPLETE) && (s & TASK_JOIN_WAKER)) {
+        VAT_RD(&t->joiner);
+        *ret_joiner = t->joiner;
+    }
+    return (s & TASK_COMPLETE) && !(s & TASK_DROPPED);
+}
