@@ -18,8 +18,7 @@ struct control;
 enum method_flags {
     METHOD_MORE_REQUIRED = 1 << 0, /* without `more`: ExpectedMore */
     METHOD_MORE = 1 << 1,          /* supports `more` */
-    METHOD_OUTLIVES =
-        1 << 2, /* its stream ends by itself when the daemon does: not cut */
+    METHOD_OUTLIVES = 1 << 2,      /* its stream ends with the daemon: never cut */
 };
 
 struct method {
@@ -50,14 +49,17 @@ const struct job_owner *call_peer(const struct call *call);
 json_t *call_parameters(const struct call *call); /* borrowed object, never NULL */
 bool call_more(const struct call *call);          /* the client asked for a stream */
 
-/* Queue the final reply; take parameters (NULL: {}). They return READY, to be returned
- * from poll. Exactly one final reply per call. */
+/* Queue the final reply; they take parameters (NULL: there was no memory for them, which
+ * ends the connection). They return READY, to be returned from poll. Exactly one final
+ * reply per call. */
 enum volt_poll call_reply(struct call *call, json_t *parameters);
 enum volt_poll call_error(struct call *call, const char *error, json_t *parameters);
 /* org.varlink.service.InvalidParameter naming the parameter; the text goes into the
  * additional parameter "reason". */
 enum volt_poll call_invalid_parameter(struct call *call, const char *parameter,
                                       const char *reason);
+/* Answers nothing and closes the connection: there is not even memory for an answer. */
+enum volt_poll call_abort(struct call *call);
 /* A reply with continues: true; takes parameters. Then call_drained_poll before the next.
  */
 int call_continue(struct call *call, json_t *parameters);

@@ -24,7 +24,8 @@ extern const struct interface *const server_control_interfaces[];
 
 /* Starts to accept. Borrows service until server_free(), copies config and the listeners;
  * takes their descriptors, on failure too. 0; -ENOMEM, -ESHUTDOWN, or the errno of a
- * descriptor, with the text in err. */
+ * descriptor, with the text in err; then nobody is served, and *ret is still for
+ * server_free() (NULL allowed): listeners that had begun end with the runtime. */
 int server_new(const struct service *service, const struct config *config,
                const struct server_listener *listeners, size_t n, struct server **ret,
                struct volt_error *err);

@@ -146,3 +146,22 @@ int wire_encode(struct wire_buf *out, const json_t *value)
     out->end += need + 1;
     return 0;
 }
+
+json_t *wire_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy;
+
+    if (value)
+        return value;
+    copy = strdup(text);
+    if (!copy)
+        return NULL;
+    for (char *c = copy; *c; c++) {
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    }
+    value = json_string(copy);
+    free(copy);
+    return value;
+}

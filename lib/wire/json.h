@@ -25,4 +25,8 @@ int wire_parse(const char *text, size_t len, size_t budget, json_t **ret,
  * -EINVAL (not UTF-8). The buffer is unchanged on failure. */
 int wire_encode(struct wire_buf *out, const json_t *value);
 
+/* A JSON string, new. Bytes that are not UTF-8 (a text that was cut, a name from outside)
+ * become question marks. NULL: out of memory. */
+json_t *wire_text(const char *text);
+
 #endif

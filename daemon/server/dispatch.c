@@ -1,0 +1,153 @@
+/* From a message to its method.
+ *
+ * The header has `method`, `parameters` and at most one of the flags `oneway`, `more`,
+ * `upgrade`. A key with a dot is somebody's extension and ignored; any other key, a flag
+ * that is not a boolean, or two flags make it something else than a call: the session
+ * closes. A call that is one, but cannot be served, is answered with the errors of
+ * org.varlink.service. */
+#include "daemon/server/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct header {
+    const char *method;
+    json_t *parameters; /* borrowed; NULL: none */
+    bool oneway, more, upgrade;
+};
+
+static bool read_flag(json_t *value, bool *ret)
+{
+    *ret = json_is_true(value);
+    return json_is_boolean(value);
+}
+
+static bool read_parameters(json_t *value, json_t **ret)
+{
+    *ret = json_is_null(value) ? NULL : value;
+    return json_is_null(value) || json_is_object(value);
+}
+
+static bool read_header(json_t *message, struct header *ret)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(message, key, value)
+    {
+        bool ok;
+
+        if (strcmp(key, "method") == 0) {
+            ret->method = json_string_value(value);
+            ok = ret->method && strlen(ret->method) == json_string_length(value);
+        } else if (strcmp(key, "parameters") == 0) {
+            ok = read_parameters(value, &ret->parameters);
+        } else if (strcmp(key, "oneway") == 0) {
+            ok = read_flag(value, &ret->oneway);
+        } else if (strcmp(key, "more") == 0) {
+            ok = read_flag(value, &ret->more);
+        } else if (strcmp(key, "upgrade") == 0) {
+            ok = read_flag(value, &ret->upgrade);
+        } else {
+            ok = strchr(key, '.') != NULL;
+        }
+        if (!ok)
+            return false;
+    }
+    return ret->method && ret->oneway + ret->more + ret->upgrade <= 1;
+}
+
+const struct interface *session_interface(const struct session *s, const char *name,
+                                          size_t len)
+{
+    const struct interface *const *i = s->interfaces;
+
+    if (strlen(service_interface.name) == len &&
+        strncmp(service_interface.name, name, len) == 0)
+        return &service_interface;
+    while (*i && (strlen((*i)->name) != len || strncmp((*i)->name, name, len) != 0))
+        i++;
+    return *i;
+}
+
+static const struct method *find_method(const struct interface *i, const char *name)
+{
+    const struct method *m = i->methods;
+
+    while (m->name && strcmp(m->name, name) != 0)
+        m++;
+    return m->name ? m : NULL;
+}
+
+static json_t *named(const char *key, const char *value)
+{
+    return json_pack("{s:s}", key, value);
+}
+
+/* The method of the call, or NULL after an error. */
+static const struct method *look_up(struct call *c, const struct header *h)
+{
+    const char *dot = strrchr(h->method, '.');
+    const struct interface *i;
+    const struct method *m;
+
+    if (!dot) {
+        (void)call_error(c, "org.varlink.service.MethodNotFound",
+                         named("method", h->method));
+        return NULL;
+    }
+    i = session_interface(c->session, h->method, (size_t)(dot - h->method));
+    if (!i) {
+        (void)call_error(
+            c, "org.varlink.service.InterfaceNotFound",
+            json_pack("{s:s%}", "interface", h->method, (size_t)(dot - h->method)));
+        return NULL;
+    }
+    m = find_method(i, dot + 1);
+    if (!m)
+        (void)call_error(c, "org.varlink.service.MethodNotFound",
+                         named("method", h->method));
+    else if (h->upgrade)
+        (void)call_invalid_parameter(c, "upgrade",
+                                     "no method here takes the connection over");
+    else if ((m->flags & METHOD_MORE_REQUIRED) && !h->more)
+        (void)call_error(c, "org.varlink.service.ExpectedMore", json_object());
+    else
+        return m;
+    return NULL;
+}
+
+/* Begins the call. 0, or -1 without memory. */
+static int begin(struct call *c, const struct header *h)
+{
+    const struct method *m;
+
+    c->oneway = h->oneway;
+    m = look_up(c, h);
+    if (!m)
+        return 0;
+    c->more = h->more;
+    c->parameters = h->parameters ? json_incref(h->parameters) : json_object();
+    if (m->state_size > 0)
+        c->state = calloc(1, m->state_size);
+    if (!c->parameters || (m->state_size > 0 && !c->state))
+        return -1;
+    c->method = m;
+    return 0;
+}
+
+void dispatch(struct session *s, json_t *message)
+{
+    struct call *c = &s->call;
+    struct header h = {0};
+
+    c->message = message;
+    if (!read_header(message, &h) || begin(c, &h) < 0)
+        s->closing = true;
+    if (c->method)
+        return;
+    json_decref(c->message);
+    json_decref(c->parameters);
+    free(c->state);
+    *c = (struct call){.session = s};
+}

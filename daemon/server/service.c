@@ -1,0 +1,69 @@
+/* org.varlink.service: the part that every Varlink service has. */
+#include "daemon/server/session.h"
+
+#include "wire/fields.h"
+#include <string.h>
+
+static const char description[] =
+#include "org.varlink.service.varlink.inc"
+    ;
+
+static enum volt_poll get_info_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    static const struct field none[] = {{.name = NULL}};
+    const struct interface *const *i = call_session(call)->interfaces;
+    struct field_error err;
+    json_t *names;
+
+    (void)cx;
+    (void)state;
+    if (fields_read(none, call_parameters(call), 0, NULL, &err) < 0)
+        return call_invalid_parameter(call, err.path, err.reason);
+    names = json_pack("[s]", service_interface.name);
+    for (; names && *i; i++) {
+        if (json_array_append_new(names, json_string((*i)->name)) < 0) {
+            json_decref(names);
+            names = NULL;
+        }
+    }
+    if (!names)
+        return call_abort(call);
+    return call_reply(call, json_pack("{s:s,s:s,s:s,s:s,s:o}", "vendor", "Volt",
+                                      "product", "voltd", "version", VOLT_VERSION, "url",
+                                      "https://volt.invalid/voltd", "interfaces", names));
+}
+
+static enum volt_poll describe_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct description {
+        const char *interface;
+    } in = {NULL};
+    static const struct field fields[] = {
+        FIELD(struct description, interface, FIELD_STRING, .required = true),
+        {.name = NULL},
+    };
+    const struct interface *i;
+    struct field_error err;
+
+    (void)cx;
+    (void)state;
+    if (fields_read(fields, call_parameters(call), 0, &in, &err) < 0)
+        return call_invalid_parameter(call, err.path, err.reason);
+    i = session_interface(call_session(call), in.interface, strlen(in.interface));
+    if (!i)
+        return call_error(call, "org.varlink.service.InterfaceNotFound",
+                          json_pack("{s:s}", "interface", in.interface));
+    return call_reply(call, json_pack("{s:s}", "description", i->description));
+}
+
+static const struct method methods[] = {
+    {.name = "GetInfo", .poll = get_info_poll},
+    {.name = "GetInterfaceDescription", .poll = describe_poll},
+    {.name = NULL},
+};
+
+const struct interface service_interface = {
+    .name = "org.varlink.service",
+    .description = description,
+    .methods = methods,
+};

@@ -1,0 +1,260 @@
+/* Calls one after the other, and their replies: see session.h. */
+#include "daemon/server/session.h"
+
+#include "wire/json.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE_METHOD "org.voltd.jobs.SubmitBatch"
+
+void session_configure(struct session *s, const struct config *config)
+{
+    s->config = *config;
+    s->in.limits = (struct scan_limits){
+        .usual = {(size_t)config->max_message, config->max_tokens},
+        .depth = (uint32_t)config->max_depth,
+        .large_method = LARGE_METHOD,
+        .large = {(size_t)config->max_batch, config->max_batch_tokens},
+    };
+}
+
+void session_init(struct session *s, const struct service *service,
+                  const struct interface *const *interfaces, const struct job_owner *peer,
+                  const struct config *config)
+{
+    *s = (struct session){.service = service, .interfaces = interfaces, .peer = *peer};
+    s->call.session = s;
+    session_configure(s, config);
+}
+
+static void end_call(struct session *s)
+{
+    struct call *c = &s->call;
+
+    if (c->method && c->method->drop)
+        c->method->drop(c, c->state);
+    free(c->state);
+    json_decref(c->parameters);
+    json_decref(c->message);
+    *c = (struct call){.session = s};
+    output_drop_loose_fd(&s->out);
+}
+
+void session_fini(struct session *s)
+{
+    end_call(s);
+    frame_fini(&s->in);
+    output_fini(&s->out);
+}
+
+void session_cut(struct session *s)
+{
+    end_call(s);
+    s->closing = true;
+}
+
+/* A message that is beyond the limits: say so, unless it wants no answer, and close. */
+static void refuse(struct session *s, const char *what, unsigned long long limit)
+{
+    char reason[128];
+
+    s->closing = true;
+    if (s->in.scan.oneway)
+        return;
+    (void)snprintf(reason, sizeof(reason), "%s; the limit is %llu", what, limit);
+    (void)call_invalid_parameter(&s->call, "parameters", reason);
+    s->call.answered = false;
+}
+
+static void refuse_scan(struct session *s, enum scan_result why)
+{
+    const struct config *c = &s->config;
+    bool large = s->in.scan.large;
+
+    switch (why) {
+    case SCAN_TOO_LARGE:
+        refuse(s, "the message has too many bytes",
+               large ? c->max_batch : c->max_message);
+        break;
+    case SCAN_TOO_DEEP:
+        refuse(s, "the message is nested too deeply", c->max_depth);
+        break;
+    case SCAN_TOO_MANY_TOKENS:
+        refuse(s, "the message has too many values",
+               large ? c->max_batch_tokens : c->max_tokens);
+        break;
+    case SCAN_MORE:
+    case SCAN_END:
+        break;
+    }
+}
+
+/* One whole message: parses it and begins its call. */
+static void take_message(struct session *s, const char *text, size_t len)
+{
+    const struct config *c = &s->config;
+    uint64_t budget = s->in.scan.large ? c->max_batch_parse_memory : c->max_parse_memory;
+    json_t *message;
+    int r = wire_parse(text, len, (size_t)budget, &message, NULL);
+
+    if (r == -E2BIG)
+        refuse(s, "the message needs too many bytes of memory",
+               (unsigned long long)budget);
+    else if (r < 0)
+        s->closing = true;
+    frame_done(&s->in);
+    s->messages++;
+    if (r == 0)
+        dispatch(s, message);
+}
+
+enum session_state session_step(struct volt_cx *cx, struct session *s)
+{
+    struct call *c = &s->call;
+
+    for (uint64_t n = 0;; n++) {
+        enum scan_result got;
+        char *text;
+        size_t len;
+
+        if (c->method) {
+            if (c->method->poll(cx, c, c->state) == VOLT_PENDING && !s->broken)
+                return SESSION_IN_CALL;
+            if (!c->answered) /* a method's mistake must not leave the client waiting */
+                s->closing = true;
+            end_call(s);
+        }
+        if (s->closing)
+            return SESSION_CLOSING;
+        if (output_is_full(&s->out, s->config.max_output_backlog))
+            return SESSION_FULL;
+        if (n >= s->config.max_pipelined_calls)
+            return SESSION_MORE_CALLS;
+        got = frame_next(&s->in, &text, &len);
+        if (got == SCAN_MORE)
+            return SESSION_WANTS_INPUT;
+        if (got == SCAN_END)
+            take_message(s, text, len);
+        else
+            refuse_scan(s, got);
+    }
+}
+
+/* --- what methods see
+ * -------------------------------------------------------------------- */
+
+const struct service *call_service(const struct call *call)
+{
+    return call->session->service;
+}
+
+const struct config *call_config(const struct call *call)
+{
+    return &call->session->config;
+}
+
+const struct job_owner *call_peer(const struct call *call)
+{
+    return &call->session->peer;
+}
+
+json_t *call_parameters(const struct call *call)
+{
+    return call->parameters;
+}
+
+bool call_more(const struct call *call)
+{
+    return call->more;
+}
+
+/* Sends the reply. One that cannot be sent (no memory) ends the session: the client must
+ * not take the next reply for this one. */
+static int put(struct call *call, json_t *reply)
+{
+    struct session *s = call->session;
+    int r = 0;
+
+    if (!call->oneway)
+        r = reply ? wire_encode(&s->out.bytes, reply) : -ENOMEM;
+    json_decref(reply);
+    if (r < 0)
+        s->closing = s->broken = true;
+    return r;
+}
+
+/* {"parameters": p} with what else goes in front. Takes parameters. */
+static json_t *envelope(const char *error, bool continues, json_t *parameters)
+{
+    if (!parameters)
+        return NULL;
+    if (error)
+        return json_pack("{s:s,s:o}", "error", error, "parameters", parameters);
+    if (continues)
+        return json_pack("{s:b,s:o}", "continues", 1, "parameters", parameters);
+    return json_pack("{s:o}", "parameters", parameters);
+}
+
+enum volt_poll call_reply(struct call *call, json_t *parameters)
+{
+    if (call->answered)
+        json_decref(parameters);
+    else
+        (void)put(call, envelope(NULL, false, parameters));
+    call->answered = true;
+    return VOLT_READY;
+}
+
+enum volt_poll call_error(struct call *call, const char *error, json_t *parameters)
+{
+    output_drop_loose_fd(&call->session->out);
+    if (call->answered)
+        json_decref(parameters);
+    else
+        (void)put(call, envelope(error, false, parameters));
+    call->answered = true;
+    return VOLT_READY;
+}
+
+enum volt_poll call_invalid_parameter(struct call *call, const char *parameter,
+                                      const char *reason)
+{
+    return call_error(call, "org.varlink.service.InvalidParameter",
+                      json_pack("{s:o,s:o}", "parameter", wire_text(parameter), "reason",
+                                wire_text(reason)));
+}
+
+enum volt_poll call_abort(struct call *call)
+{
+    call->session->closing = call->session->broken = true;
+    call->answered = true;
+    return VOLT_READY;
+}
+
+int call_continue(struct call *call, json_t *parameters)
+{
+    return put(call, envelope(NULL, true, parameters));
+}
+
+enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)
+{
+    const struct session *s = call->session;
+
+    /* No wait of its own: the connection polls the call again when bytes have gone. */
+    (void)cx;
+    return s->broken || output_is_full(&s->out, s->config.max_output_backlog)
+               ? VOLT_PENDING
+               : VOLT_READY;
+}
+
+int call_push_fd(struct call *call, int fd)
+{
+    if (call->oneway) {
+        struct output none = {.fds = {{0, fd}}, .nfds = 1};
+        output_fini(&none);
+        return 0;
+    }
+    return output_push_fd(&call->session->out, fd);
+}
