@@ -1,0 +1,222 @@
+/* Descriptors: leaf futures over the driver's registrations, and the system calls on
+ * them. The operation is tried first and waits only after EAGAIN. */
+#include "driver/driver.h"
+#include "driver/registration.h"
+#include "driver/wheel.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <volt/io.h>
+#include <volt/runtime.h>
+
+/* How long accepting pauses when no descriptor is left: the waiting connection keeps the
+ * listener ready, so trying again at once would spin. */
+#define ACCEPT_BACKOFF_USEC 100000
+
+/* 0 when fd can be polled at all. The event loop would find out later, and say so on
+ * standard error. */
+static int probe(int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    struct stat st;
+    int epoll, r = 0;
+
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode))
+        return 0;
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0)
+        return -errno;
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+        r = -errno;
+    close(epoll);
+    return r;
+}
+
+int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd)
+{
+    struct registration *r;
+    int err = probe(fd);
+
+    if (err < 0)
+        return err;
+    err = driver_register(runtime_driver(rt), fd, &r);
+    if (err < 0)
+        return err;
+    *io = (struct volt_io){.fd = fd, .registration = r};
+    return 0;
+}
+
+void volt_io_fini(struct volt_io *io)
+{
+    if (!io->registration)
+        return;
+    driver_unregister(io->registration);
+    io->registration = NULL;
+}
+
+/* tries: READY may be a guess, because the caller tries the operation. */
+static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
+                                 enum direction dir, bool tries)
+{
+    if (volt_coop_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (readiness_poll(io->registration, dir, cx->task, tries))
+        return VOLT_READY;
+    volt_coop_restore(cx);
+    return VOLT_PENDING;
+}
+
+enum volt_poll volt_io_readable_poll(struct volt_cx *cx, struct volt_io *io)
+{
+    return ready_poll(cx, io, DIR_READ, false);
+}
+
+enum volt_poll volt_io_writable_poll(struct volt_cx *cx, struct volt_io *io)
+{
+    return ready_poll(cx, io, DIR_WRITE, false);
+}
+
+void volt_io_clear_readable(struct volt_io *io)
+{
+    readiness_clear(io->registration, DIR_READ);
+}
+
+void volt_io_clear_writable(struct volt_io *io)
+{
+    readiness_clear(io->registration, DIR_WRITE);
+}
+
+void volt_io_forget_reader(struct volt_io *io)
+{
+    struct registration *r = io->registration;
+
+    wheel_cancel(&r->backoff);
+    readiness_forget(r, DIR_READ);
+}
+
+void volt_io_forget_writer(struct volt_io *io)
+{
+    readiness_forget(io->registration, DIR_WRITE);
+}
+
+/* One operation on a descriptor, as its helper got it. */
+struct op {
+    ssize_t (*run)(int fd, const struct op *op);
+    void *data;
+    size_t len;
+    int flags;
+};
+
+static ssize_t run_read(int fd, const struct op *op)
+{
+    return read(fd, op->data, op->len);
+}
+
+static ssize_t run_write(int fd, const struct op *op)
+{
+    return write(fd, op->data, op->len);
+}
+
+static ssize_t run_recvmsg(int fd, const struct op *op)
+{
+    return recvmsg(fd, op->data, op->flags);
+}
+
+static ssize_t run_sendmsg(int fd, const struct op *op)
+{
+    return sendmsg(fd, op->data, op->flags);
+}
+
+static ssize_t run_accept(int fd, const struct op *op)
+{
+    (void)op;
+    return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static enum volt_poll op_poll(struct volt_cx *cx, struct volt_io *io, enum direction dir,
+                              const struct op *op, ssize_t *ret)
+{
+    for (;;) {
+        ssize_t n;
+
+        if (ready_poll(cx, io, dir, true) == VOLT_PENDING)
+            return VOLT_PENDING;
+        n = readiness_error(io->registration);
+        if (n == 0) {
+            n = op->run(io->fd, op);
+            if (n < 0)
+                n = -errno;
+        }
+        if (n == -EAGAIN)
+            readiness_clear(io->registration, dir);
+        else if (n != -EINTR) {
+            *ret = n;
+            return VOLT_READY;
+        }
+        volt_coop_restore(cx); /* nothing was done for this unit */
+    }
+}
+
+enum volt_poll volt_io_read_poll(struct volt_cx *cx, struct volt_io *io, void *buf,
+                                 size_t len, ssize_t *ret)
+{
+    struct op op = {.run = run_read, .data = buf, .len = len};
+
+    return op_poll(cx, io, DIR_READ, &op, ret);
+}
+
+enum volt_poll volt_io_write_poll(struct volt_cx *cx, struct volt_io *io, const void *buf,
+                                  size_t len, ssize_t *ret)
+{
+    struct op op = {.run = run_write, .data = (void *)(uintptr_t)buf, .len = len};
+
+    return op_poll(cx, io, DIR_WRITE, &op, ret);
+}
+
+enum volt_poll volt_io_recvmsg_poll(struct volt_cx *cx, struct volt_io *io,
+                                    struct msghdr *msg, int flags, ssize_t *ret)
+{
+    struct op op = {.run = run_recvmsg, .data = msg, .flags = flags};
+
+    return op_poll(cx, io, DIR_READ, &op, ret);
+}
+
+enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io *io,
+                                    const struct msghdr *msg, int flags, ssize_t *ret)
+{
+    struct op op = {.run = run_sendmsg, .data = (void *)(uintptr_t)msg, .flags = flags};
+
+    return op_poll(cx, io, DIR_WRITE, &op, ret);
+}
+
+static bool out_of_descriptors(ssize_t err)
+{
+    return err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM;
+}
+
+enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *ret)
+{
+    struct registration *r = io->registration;
+    struct op op = {.run = run_accept};
+    ssize_t n;
+
+    if (r->backoff.deadline_usec) {
+        if (volt_sleep_poll(cx, &r->backoff) == VOLT_PENDING)
+            return VOLT_PENDING;
+        volt_sleep_fini(&r->backoff);
+        r->backoff = (struct volt_sleep){0};
+    }
+    do {
+        if (op_poll(cx, io, DIR_READ, &op, &n) == VOLT_PENDING)
+            return VOLT_PENDING;
+    } while (n == -ECONNABORTED); /* that client has gone: the next one */
+    if (out_of_descriptors(n))
+        volt_sleep_init(&r->backoff, ACCEPT_BACKOFF_USEC);
+    *ret = (int)n;
+    return VOLT_READY;
+}
