@@ -37,13 +37,14 @@ VOLT_API void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max
 /* No waiter may be left. */
 VOLT_API void volt_sem_fini(struct volt_sem *sem);
 VOLT_API bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n);
-/* Returns n permits, oldest waiters first. -EOVERFLOW: more than max (nothing changed
- * beyond max; asserts in debug builds). Any thread. */
+/* Returns n permits, oldest waiters first. -EOVERFLOW: with these there would be more than
+ * max; those beyond it are discarded. Any thread. */
 VOLT_API int volt_sem_release(struct volt_sem *sem, uint64_t n);
 /* Wakes all waiters with -ECANCELED and refuses from then on. */
 VOLT_API void volt_sem_close(struct volt_sem *sem);
 VOLT_API uint64_t volt_sem_available(const struct volt_sem *sem);
 
+/* 1 <= n <= max, or it asserts: nobody could ever grant it. */
 struct volt_sem_acquire {
     struct volt_sem *sem;
     struct volt_waiter waiter;
@@ -120,7 +121,8 @@ VOLT_API struct volt_oneshot *volt_oneshot_new(size_t size); /* NULL: out of mem
  * receiver has gone (the value is discarded). */
 VOLT_API int volt_oneshot_send(struct volt_oneshot *o, const void *value);
 VOLT_API void volt_oneshot_send_drop(struct volt_oneshot *o); /* gives up without a value */
-/* READY: 0 in *ret_status and the value copied to ret_value; or -EPIPE. */
+/* READY: 0 in *ret_status and the value copied to ret_value; or -EPIPE. Only one of _poll
+ * (one task) and _wait (a thread that is no worker) is used. */
 VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o,
                                                void *ret_value, int *ret_status);
 VOLT_API int volt_oneshot_recv_wait(struct volt_oneshot *o, void *ret_value); /* blocks */

@@ -1,0 +1,229 @@
+/* The semaphore: mutex and rwlock are thin layers over it.
+ *
+ * The permits word: bit 0 WAITERS (somebody is queued), bit 1 CLOSED, the count above.
+ *   WAITERS  set by the queueing acquirer, cleared by whoever serves the last; lock held
+ *   CLOSED   set by volt_sem_close, lock held; never cleared
+ *   count    CASed by anybody while WAITERS is clear; 0 while it is set (INV-6)
+ * Because the bit lies in the word that release CASes, no permit slips into the counter
+ * past a waiter, and without waiters neither side takes the lock (A-10).
+ *
+ * Acquire, slow: lock first, then drain what there is in one CAS that also sets WAITERS,
+ * and queue for the rest. Permits that a queued waiter has already are its own; serving
+ * is strictly oldest first, so a large request is not starved by small ones (A-9).
+ *
+ * A leaf that is dropped gives back what it has, granted but unseen included (F-E3), and
+ * serves the others with it in the same critical section (F-E5): at no time does the
+ * counter hold permits while somebody waits.
+ *
+ * Orders: taking permits is an acquire, giving them back a release, so what the last
+ * holder wrote is visible to the next; through a queue the lock and `granted` do it. */
+#include "sync/waiter.h"
+
+#include <errno.h>
+
+#define WAITERS UINT64_C(1)
+#define CLOSED  UINT64_C(2)
+#define SHIFT   2
+
+static vat_u64 *permits_cell(const struct volt_sem *sem)
+{
+    return (vat_u64 *)(uintptr_t)&sem->permits;
+}
+
+static vlock *lock_of(struct volt_sem *sem)
+{
+    return (vlock *)(void *)&sem->lock;
+}
+
+void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
+{
+    assert(permits <= max && max <= VOLT_SEM_MAX);
+    *sem = (struct volt_sem){.max = max};
+    vat_u64_init(permits_cell(sem), permits << SHIFT);
+}
+
+void volt_sem_fini(struct volt_sem *sem)
+{
+    assert(!sem->tail);
+    (void)sem;
+}
+
+uint64_t volt_sem_available(const struct volt_sem *sem)
+{
+    return vat_u64_load(permits_cell(sem), VAT_RLX) >> SHIFT;
+}
+
+/* Any thread, lock or not: n permits at once, or nothing. */
+bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n)
+{
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+
+    while (!(s & (WAITERS | CLOSED)) && s >> SHIFT >= n) {
+        if (vat_u64_cas(permits_cell(sem), &s, s - (n << SHIFT), VAT_ACQ, VAT_RLX))
+            return true;
+    }
+    return false;
+}
+
+/* Lock held. Gives k permits to the waiters, oldest first, the rest to the counter.
+ * -EOVERFLOW: there was no room for all of the rest. */
+static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
+{
+    uint64_t s, count;
+    int r = 0;
+
+    while (sem->tail && k > 0) {
+        struct volt_waiter *w = sem->tail;
+        uint64_t part;
+
+        VAT_WR(&w->who);
+        part = k < w->need ? k : w->need;
+        w->need -= part;
+        k -= part;
+        if (w->need > 0)
+            return 0;
+        waiter_unlink(&sem->head, &sem->tail, w);
+        waiter_grant(w, GRANT_YES, chain);
+    }
+    if (sem->tail)
+        return 0;
+    s = vat_u64_load(permits_cell(sem), VAT_RLX);
+    do {
+        count = s >> SHIFT;
+        r = k > sem->max - count ? -EOVERFLOW : 0;
+        count = r < 0 ? sem->max : count + k;
+    } while (!vat_u64_cas(permits_cell(sem), &s, count << SHIFT | (s & CLOSED), VAT_REL,
+                          VAT_RLX));
+    return r;
+}
+
+int volt_sem_release(struct volt_sem *sem, uint64_t n)
+{
+    struct task_chain chain = {0};
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+    int r;
+
+    while (!(s & WAITERS) && n <= sem->max - (s >> SHIFT)) {
+        if (vat_u64_cas(permits_cell(sem), &s, s + (n << SHIFT), VAT_REL, VAT_RLX))
+            return 0;
+    }
+    vlock_lock(lock_of(sem));
+    r = serve(sem, n, &chain);
+    vlock_unlock(lock_of(sem));
+    sched_submit_chain(&chain);
+    return r;
+}
+
+void volt_sem_close(struct volt_sem *sem)
+{
+    struct task_chain chain = {0};
+    uint64_t back = 0;
+
+    vlock_lock(lock_of(sem));
+    (void)vat_u64_or(permits_cell(sem), CLOSED, VAT_AR);
+    while (sem->tail) {
+        struct volt_waiter *w = sem->tail;
+
+        waiter_unlink(&sem->head, &sem->tail, w);
+        back += w->requested - w->need;
+        waiter_grant(w, GRANT_CLOSED, &chain);
+    }
+    (void)serve(sem, back, &chain); /* nobody is queued: to the counter, bit cleared */
+    vlock_unlock(lock_of(sem));
+    sched_submit_chain(&chain);
+}
+
+void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt_sem *sem, uint64_t n)
+{
+    assert(n >= 1 && n <= sem->max);
+    *a = (struct volt_sem_acquire){.sem = sem, .waiter = {.requested = n}};
+}
+
+/* The first poll. True: acquired or closed; false: queued. */
+static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
+                          struct volt_task *who)
+{
+    uint64_t s, n = w->requested;
+    bool done = true;
+
+    if (volt_sem_try_acquire(sem, n)) {
+        vat_u32_store(waiter_grant_cell(w), GRANT_YES, VAT_RLX);
+        return true;
+    }
+    vlock_lock(lock_of(sem));
+    s = vat_u64_load(permits_cell(sem), VAT_RLX);
+    for (;;) {
+        uint64_t count = s >> SHIFT;
+
+        if (s & CLOSED) {
+            vat_u32_store(waiter_grant_cell(w), GRANT_CLOSED, VAT_RLX);
+            break;
+        }
+        if (count >= n) { /* then nobody is queued */
+            if (vat_u64_cas(permits_cell(sem), &s, s - (n << SHIFT), VAT_ACQ, VAT_RLX)) {
+                vat_u32_store(waiter_grant_cell(w), GRANT_YES, VAT_RLX);
+                break;
+            }
+        } else if (vat_u64_cas(permits_cell(sem), &s, WAITERS, VAT_ACQ, VAT_RLX)) {
+            w->need = n - count;
+            waiter_link(&sem->head, &sem->tail, w, who);
+            done = false;
+            break;
+        }
+    }
+    vlock_unlock(lock_of(sem));
+    return done;
+}
+
+enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
+{
+    struct volt_waiter *w = &a->waiter;
+    bool done = true;
+
+    if (volt_coop_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (w->state == WAITER_NEW)
+        done = take_or_queue(a->sem, w, cx->task);
+    else if (w->state == WAITER_QUEUED)
+        done = waiter_granted(lock_of(a->sem), w, cx->task) != GRANT_NONE;
+    if (!done) {
+        volt_coop_restore(cx);
+        return VOLT_PENDING;
+    }
+    w->state = WAITER_DONE;
+    return VOLT_READY;
+}
+
+int volt_sem_acquire_status(const struct volt_sem_acquire *a)
+{
+    return vat_u32_load(waiter_grant_cell(&a->waiter), VAT_RLX) == GRANT_CLOSED
+               ? -ECANCELED
+               : 0;
+}
+
+void volt_sem_acquire_fini(struct volt_sem_acquire *a)
+{
+    struct task_chain chain = {0};
+    struct volt_waiter *w = &a->waiter;
+    struct volt_sem *sem = a->sem;
+    uint64_t back = 0;
+
+    if (w->state == WAITER_QUEUED) {
+        vlock_lock(lock_of(sem));
+        switch (vat_u32_load(waiter_grant_cell(w), VAT_ACQ)) {
+        case GRANT_NONE:
+            waiter_unlink(&sem->head, &sem->tail, w);
+            back = w->requested - w->need;
+            break;
+        case GRANT_YES:
+            back = w->requested;
+            break;
+        default: /* closed: has nothing any more */
+            break;
+        }
+        (void)serve(sem, back, &chain);
+        vlock_unlock(lock_of(sem));
+        sched_submit_chain(&chain);
+    }
+    w->state = WAITER_DONE;
+}
