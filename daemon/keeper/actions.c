@@ -1,0 +1,139 @@
+/* What the keeper does on request: start a job, signal one, remove a record. */
+#include "daemon/keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "daemon/keeper/child.h"
+#include "daemon/keeper/tree.h"
+
+#define KILL_LIMIT_USEC 1000000
+#define SLOT_WAIT_USEC  1000000
+
+/* A block that could still change or shrink would be read while somebody rewrites it. */
+static int check_launch(int fd, uint64_t size)
+{
+    const int need = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & need) != need || fstat(fd, &st) < 0 ||
+        (uint64_t)st.st_size != size)
+        return -EBADMSG;
+    return 0;
+}
+
+pid_t start_job(const struct keeper_self *self, const struct keeper_start *m,
+                const int *fds)
+{
+    const int *next = fds + 1;
+    struct job_key key = keeper_key_unpack(&m->key);
+    struct shim_args args = {
+        .launch_fd = fds[0],
+        .launch_size = m->launch_size,
+        .stdin_fd = m->fds & KEEPER_FD_STDIN ? *next++ : -1,
+        .stdout_fd = m->fds & KEEPER_FD_STDOUT ? *next++ : -1,
+        .stderr_fd = m->fds & KEEPER_FD_STDERR ? *next++ : -1,
+        .umask = (mode_t)m->umask,
+        .kill_mode = m->kill_mode,
+        .reset_oom_score = self->reset_oom_score,
+    };
+    int r = check_launch(args.launch_fd, args.launch_size);
+    if (r < 0)
+        return r;
+    args.record_fd = record_create(self->record_dir_fd, &key, self->boot_id, m->kill_mode,
+                                   &args.record_seed);
+    if (args.record_fd < 0)
+        return args.record_fd;
+    pid_t pid = fork();
+    if (pid == 0)
+        shim_run(&args);
+    if (pid < 0) {
+        char name[JOB_KEY_TEXT_MAX];
+        pid = -errno;
+        (void)job_key_format(&key, name);
+        (void)unlinkat(self->record_dir_fd, name, 0);
+    }
+    (void)close(args.record_fd);
+    return pid;
+}
+
+/* The record of a job that can be signalled. 0; -ESRCH: it has ended or never started. */
+static int find_job(const struct keeper_self *self, const struct job_key *key,
+                    struct record *ret)
+{
+    uint64_t deadline = mono_usec() + SLOT_WAIT_USEC;
+    for (;;) {
+        int r = record_probe(self->record_dir_fd, key, self->boot_id, ret);
+        if (r < 0)
+            return r;
+        if (ret->verdict == RECORD_DAMAGED)
+            return -EIO;
+        if (ret->verdict != RECORD_RUNNING && ret->verdict != RECORD_SHIM_KILLED)
+            return -ESRCH;
+        if (ret->has_started)
+            return 0;
+        /* The shim is between its fork and slot 1. */
+        if (mono_usec() >= deadline)
+            return -EAGAIN;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+static void signal_tree(const struct tree_root *root, int sig, struct keeper_reply *reply)
+{
+    struct tree_result result;
+    if (sig != SIGKILL) {
+        reply->reached = tree_signal(root, sig);
+    } else {
+        tree_kill(root, KILL_LIMIT_USEC, &result);
+        reply->reached = result.reached;
+        reply->survivors = result.survivors;
+        memcpy(reply->survivor, result.named, sizeof(reply->survivor));
+    }
+    reply->status = reply->reached > 0 || reply->survivors > 0 ? 0 : -ESRCH;
+}
+
+void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
+                struct keeper_reply *reply)
+{
+    struct job_key key = keeper_key_unpack(&m->key);
+    struct record record;
+    struct proc shim;
+    reply->status = find_job(self, &key, &record);
+    if (reply->status < 0)
+        return;
+    const struct record_started *s = &record.started;
+    if (m->scope == KEEPER_SCOPE_MAIN) {
+        reply->status = proc_signal((pid_t)s->pid, s->pid_start, (int)m->signal);
+        reply->reached = reply->status == 0;
+        return;
+    }
+    struct tree_root root = {.main = (pid_t)s->pid, .main_start = s->pid_start};
+    if (record.verdict == RECORD_RUNNING && proc_read((pid_t)s->shim_pid, &shim) == 0 &&
+        shim.start == s->shim_start)
+        root.shim = shim.pid;
+    signal_tree(&root, (int)m->signal, reply);
+}
+
+int remove_record(const struct keeper_self *self, const struct keeper_remove *m)
+{
+    char name[JOB_KEY_TEXT_MAX];
+    struct job_key key = keeper_key_unpack(&m->key);
+    (void)job_key_format(&key, name);
+    int fd =
+        openat(self->record_dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int r = 0;
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+    else if (unlinkat(self->record_dir_fd, name, 0) < 0)
+        r = -errno;
+    (void)close(fd);
+    return r;
+}

@@ -1,0 +1,46 @@
+/* The keeper's parts: the server that reads requests, and what it does for them. */
+#ifndef DAEMON_KEEPER_KEEPER_H
+#define DAEMON_KEEPER_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "daemon/keeper/protocol.h"
+
+#define KEEPER_LISTEN_FD                                                                 \
+    3 /* where the listening socket is at start, as with LISTEN_FDS */
+
+struct keeper_config {
+    int listen_fd;
+    int record_dir_fd;
+    uid_t peer_uid;      /* the only user whose connections are served */
+    uint32_t leave_usec; /* without a connection and a live shim; 0: never */
+};
+
+/* Makes the process fit to serve: signals, subreaper, record dir. 0 or -errno. Every
+ * signal is blocked from here on. */
+int keeper_init(const struct keeper_config *config);
+/* Serves until it is time to leave or SIGTERM. 0 or -errno. */
+int keeper_serve(void);
+
+/* What START needs to know of this keeper. */
+struct keeper_self {
+    int record_dir_fd;
+    bool reset_oom_score;
+    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
+};
+
+/* Makes the record and forks the shim. fds: launch, then what m->fds says; borrowed.
+ * Returns the shim's pid, or -errno and nothing has been done. */
+pid_t start_job(const struct keeper_self *self, const struct keeper_start *m,
+                const int *fds);
+
+/* Signals the job whose record m names and fills the reply's status and figures. May take
+ * a good second: runs in a process of its own. */
+void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
+                struct keeper_reply *reply);
+
+/* Removes the record m names, unless its shim lives. The status of the reply. */
+int remove_record(const struct keeper_self *self, const struct keeper_remove *m);
+
+#endif

@@ -1,0 +1,90 @@
+/* voltd-keeper: starts jobs for voltd and lets them outlive it. What it promises and why
+ * it is a process of its own: record.h, protocol.h, server.c. People do not run it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "daemon/keeper/keeper.h"
+
+static const char help[] =
+    "Usage: voltd-keeper [--peer-uid UID] [--stay] RECORD-DIR\n"
+    "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
+    "\n"
+    "  --peer-uid UID  serve this user only (default: the own one)\n"
+    "  --stay          do not leave when unused for 5 s\n"
+    "  --version       print the version\n";
+
+static int fail(const char *what, int error)
+{
+    (void)fprintf(stderr, "voltd-keeper: %s: %s\n", what, strerror(error));
+    return 1;
+}
+
+/* Nothing of the starter stays: jobs and shims outlive it, and what it left open in them
+ * would never be closed. Standard error goes last, once there is nothing left to say. */
+static int settle(const char *record_dir, struct keeper_config *config)
+{
+    struct stat st;
+    if (fstat(config->listen_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return fail("descriptor 3", ENOTSOCK);
+    if (syscall(SYS_close_range, KEEPER_LISTEN_FD + 1u, ~0u, 0) < 0 ||
+        fcntl(config->listen_fd, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl(config->listen_fd, F_SETFL, O_NONBLOCK) < 0)
+        return fail("descriptors", errno);
+    config->record_dir_fd = open(record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (config->record_dir_fd < 0)
+        return fail(record_dir, errno);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return fail("/dev/null", errno);
+    if (chdir("/") < 0)
+        return fail("/", errno);
+    (void)umask(077);
+    (void)setsid();
+    int r = keeper_init(config);
+    if (r < 0)
+        return fail(record_dir, -r);
+    if (dup2(null, STDERR_FILENO) < 0)
+        return fail("/dev/null", errno);
+    (void)close(null);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"peer-uid", required_argument, NULL, 'u'},
+        {"stay", no_argument, NULL, 's'},
+        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct keeper_config config = {
+        .listen_fd = KEEPER_LISTEN_FD,
+        .peer_uid = geteuid(),
+        .leave_usec = 5000000,
+    };
+    int opt;
+    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (opt == 'u')
+            config.peer_uid = (uid_t)strtoul(optarg, NULL, 10);
+        else if (opt == 's')
+            config.leave_usec = 0;
+        else if (opt == 'v')
+            return puts("voltd-keeper " VOLT_VERSION) < 0;
+        else
+            return fputs(help, opt == 'h' ? stdout : stderr) < 0 || opt != 'h';
+    }
+    if (optind != argc - 1) {
+        (void)fputs(help, stderr);
+        return 2;
+    }
+    if (settle(argv[optind], &config) != 0)
+        return 1;
+    return keeper_serve() < 0;
+}

@@ -1,0 +1,235 @@
+/* Making, filling and listing exit records: the format and the reasons are in record.h.
+ */
+#include "daemon/keeper/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEW_PREFIX ".new."
+#define GENERATION "generation"
+
+static int write_exactly(int fd, const void *buf, size_t len, off_t at)
+{
+    ssize_t n = pwrite(fd, buf, len, at);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == len ? 0 : -EIO;
+}
+
+/* An own name until it is complete; a keeper has one file in the making at most. */
+static int open_new(int dir_fd, char name[32])
+{
+    (void)snprintf(name, 32, NEW_PREFIX "%d", (int)getpid());
+    int fd =
+        openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static int publish(int dir_fd, const char *from, const char *to)
+{
+    return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
+int record_create(int dir_fd, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
+                  uint32_t *ret_seed)
+{
+    char new_name[32], name[JOB_KEY_TEXT_MAX];
+    struct timespec now;
+    struct record_header h = {
+        .magic = RECORD_MAGIC,
+        .version = RECORD_VERSION,
+        .job = key->id,
+        .index = key->index,
+        .attempt = key->attempt,
+        .kill_mode = kill_mode,
+    };
+    (void)job_key_format(key, name);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    h.created_real_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    memcpy(h.boot_id, boot_id, sizeof(h.boot_id));
+    h.crc = record_crc(0, &h, offsetof(struct record_header, crc));
+
+    int fd = open_new(dir_fd, new_name);
+    if (fd < 0)
+        return fd;
+    /* All blocks now: the shim must be able to write its slots on a full disk. */
+    int r = fallocate(fd, 0, 0, RECORD_SIZE) < 0 ? -errno : 0;
+    if (r == -EOPNOTSUPP) {
+        static const uint8_t zeros[RECORD_SIZE];
+        r = write_exactly(fd, zeros, sizeof(zeros), 0);
+    }
+    if (r == 0)
+        r = write_exactly(fd, &h, sizeof(h), 0);
+    if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        r = -errno;
+    if (r == 0)
+        r = publish(dir_fd, new_name, name);
+    if (r < 0) {
+        (void)unlinkat(dir_fd, new_name, 0);
+        (void)close(fd);
+        return r;
+    }
+    *ret_seed = h.crc;
+    return fd;
+}
+
+int record_write_started(int fd, uint32_t seed, struct record_started *s)
+{
+    s->crc = record_crc(seed + 1, s, offsetof(struct record_started, crc));
+    return write_exactly(fd, s, sizeof(*s), RECORD_STARTED_AT);
+}
+
+int record_write_exited(int fd, uint32_t seed, struct record_exited *s)
+{
+    s->crc = record_crc(seed + 2, s, offsetof(struct record_exited, crc));
+    return write_exactly(fd, s, sizeof(*s), RECORD_EXITED_AT);
+}
+
+/* Calls fn for each name of the directory until it returns non-zero. */
+static int each_name(int dir_fd, int (*fn)(int dir_fd, const char *name, void *arg),
+                     void *arg)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    int r = 0;
+    while (r == 0) {
+        errno = 0;
+        struct dirent *e = readdir(dir);
+        if (e == NULL) {
+            r = -errno;
+            break;
+        }
+        r = fn(dir_fd, e->d_name, arg);
+    }
+    (void)closedir(dir);
+    return r;
+}
+
+struct scan {
+    int (*fn)(const struct job_key *key, void *arg);
+    void *arg;
+};
+
+static int scan_one(int dir_fd, const char *name, void *arg)
+{
+    struct scan *s = arg;
+    struct job_key key;
+    (void)dir_fd;
+    return job_key_parse(name, &key) == 0 && key.attempt > 0 ? s->fn(&key, s->arg) : 0;
+}
+
+int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), void *arg)
+{
+    struct scan s = {fn, arg};
+    return each_name(dir_fd, scan_one, &s);
+}
+
+/* A file in the making belongs to nobody once its maker has gone. */
+static int sweep_one(int dir_fd, const char *name, void *arg)
+{
+    char comm[64];
+    (void)arg;
+    if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+        return 0;
+    (void)snprintf(comm, sizeof(comm), "/proc/%.20s", name + strlen(NEW_PREFIX));
+    if (access(comm, F_OK) < 0 || strtol(name + strlen(NEW_PREFIX), NULL, 10) == getpid())
+        (void)unlinkat(dir_fd, name, 0);
+    return 0;
+}
+
+void record_sweep(int dir_fd)
+{
+    (void)each_name(dir_fd, sweep_one, NULL);
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* 32 hexadecimal digits, dashes between them ignored. */
+static int parse_id(const char *text, size_t len, uint8_t ret[RECORD_ID_SIZE])
+{
+    uint8_t id[RECORD_ID_SIZE] = {0};
+    size_t digits = 0;
+    for (size_t i = 0; i < len && text[i] != '\n'; i++) {
+        int v = hex_value(text[i]);
+        if (text[i] == '-')
+            continue;
+        if (v < 0 || digits == 2 * sizeof(id))
+            return -EBADMSG;
+        id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | v);
+        digits++;
+    }
+    if (digits != 2 * sizeof(id))
+        return -EBADMSG;
+    memcpy(ret, id, sizeof(id));
+    return 0;
+}
+
+static int read_id(int dir_fd, const char *path, uint8_t ret[RECORD_ID_SIZE])
+{
+    char text[64];
+    int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = read(fd, text, sizeof(text));
+    int r = n < 0 ? -errno : parse_id(text, (size_t)n, ret);
+    (void)close(fd);
+    return r;
+}
+
+int record_boot_id(uint8_t ret[RECORD_ID_SIZE])
+{
+    return read_id(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret);
+}
+
+int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
+{
+    return read_id(dir_fd, GENERATION, ret);
+}
+
+int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
+{
+    char new_name[32], text[2 * RECORD_ID_SIZE + 1];
+    uint8_t id[RECORD_ID_SIZE];
+    int r = record_generation_read(dir_fd, ret);
+    if (r != -ENOENT)
+        return r;
+    if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(id); i++)
+        (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
+    text[sizeof(text) - 1] = '\n';
+    int fd = open_new(dir_fd, new_name);
+    if (fd < 0)
+        return fd;
+    r = write_exactly(fd, text, sizeof(text), 0);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0)
+        r = publish(dir_fd, new_name, GENERATION);
+    if (r < 0)
+        (void)unlinkat(dir_fd, new_name, 0);
+    (void)close(fd);
+    /* Lost the race against another keeper: its identity counts. */
+    return r == 0 || r == -EEXIST ? record_generation_read(dir_fd, ret) : r;
+}

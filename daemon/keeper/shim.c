@@ -1,0 +1,196 @@
+/* The shim: one small process per job that outlives keeper and voltd, and writes down how
+ * the job ended. It holds the lock on the record from its first instruction to its last.
+ *
+ * Order, each step safe to die after:
+ *   1. own session, subreaper, everything closed but what it needs;
+ *   2. fork; the child waits for the go byte (end of file instead: it exits);
+ *   3. slot 1 STARTED; go byte. A shim killed before has started nothing;
+ *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
+ *      itself and is then killed;
+ *   5. slot 2 EXITED; exit: the kernel drops the lock.
+ *
+ * No allocation, no parsing of input; every signal stays blocked. */
+#include "daemon/keeper/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "daemon/keeper/tree.h"
+
+#define LINGER_USEC     500000
+#define KILL_LIMIT_USEC 1000000
+
+/* Closes everything from 3 on but the n descriptors of keep, which may hold -1. */
+static void close_all_but(const int *keep, size_t n)
+{
+    for (int next = 3;;) {
+        int lowest = -1;
+        for (size_t i = 0; i < n; i++)
+            if (keep[i] >= next && (lowest < 0 || keep[i] < lowest))
+                lowest = keep[i];
+        unsigned last = lowest < 0 ? ~0u : (unsigned)lowest - 1;
+        if (lowest != next)
+            (void)syscall(SYS_close_range, (unsigned)next, last, 0);
+        if (lowest < 0)
+            return;
+        next = lowest + 1;
+    }
+}
+
+static void fill_figures(struct record_exited *x)
+{
+    struct rusage u;
+    x->mono_usec = mono_usec();
+    x->real_usec = real_usec();
+    if (getrusage(RUSAGE_CHILDREN, &u) < 0)
+        return;
+    x->user_usec = (uint64_t)u.ru_utime.tv_sec * 1000000 + (uint64_t)u.ru_utime.tv_usec;
+    x->system_usec = (uint64_t)u.ru_stime.tv_sec * 1000000 + (uint64_t)u.ru_stime.tv_usec;
+    x->max_rss_kib = (uint64_t)u.ru_maxrss;
+    x->minor_faults = (uint64_t)u.ru_minflt;
+    x->major_faults = (uint64_t)u.ru_majflt;
+    x->blocks_in = (uint64_t)u.ru_inblock;
+    x->blocks_out = (uint64_t)u.ru_oublock;
+    x->switches_voluntary = (uint64_t)u.ru_nvcsw;
+    x->switches_forced = (uint64_t)u.ru_nivcsw;
+}
+
+_Noreturn static void shim_end(const struct shim_args *args, struct record_exited *x)
+{
+    fill_figures(x);
+    _exit(record_write_exited(args->record_fd, args->record_seed, x) < 0 ? 1 : 0);
+}
+
+_Noreturn static void shim_end_unstarted(const struct shim_args *args, int error)
+{
+    struct record_exited x = {
+        .end = RECORD_END_EXEC_FAILED, .status = error, .step = CHILD_STEP_FORK};
+    shim_end(args, &x);
+}
+
+/* Slot 1, then the go byte: after a slot that could not be written nothing may run. */
+static int shim_release(const struct shim_args *args, pid_t child, int go_fd)
+{
+    struct proc self, main_process;
+    if (proc_read(getpid(), &self) < 0 || proc_read(child, &main_process) < 0)
+        return -ESRCH;
+    struct record_started s = {
+        .pid = (uint32_t)child,
+        .shim_pid = (uint32_t)getpid(),
+        .pid_start = main_process.start,
+        .shim_start = self.start,
+        .mono_usec = mono_usec(),
+        .real_usec = real_usec(),
+    };
+    int r = record_write_started(args->record_fd, args->record_seed, &s);
+    if (r == 0 && write(go_fd, "g", 1) != 1)
+        r = -errno;
+    return r;
+}
+
+/* The end of the main process; orphans that end meanwhile are reaped. False: the kernel
+ * did not tell, and nothing may be claimed. */
+static bool wait_main(pid_t child, struct record_exited *x)
+{
+    int status = 0;
+    pid_t pid;
+    do {
+        pid = waitpid(-1, &status, 0);
+        if (pid < 0 && errno != EINTR)
+            return false;
+    } while (pid != child);
+    if (WIFSIGNALED(status)) {
+        x->end = RECORD_END_SIGNAL;
+        x->status = WTERMSIG(status);
+        x->core_dumped = WCOREDUMP(status) ? 1 : 0;
+    } else {
+        x->end = RECORD_END_EXIT;
+        x->status = WEXITSTATUS(status);
+    }
+    return true;
+}
+
+/* Reaps until no descendant is left or the time has come. Returns whether none is left.
+ */
+static bool reap_until(uint64_t deadline)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid > 0)
+            continue;
+        if (pid < 0)
+            return true;
+        uint64_t now = mono_usec();
+        if (now >= deadline)
+            return false;
+        struct timespec rest = {(time_t)((deadline - now) / 1000000),
+                                (long)((deadline - now) % 1000000 * 1000)};
+        (void)sigtimedwait(&set, NULL, &rest);
+    }
+}
+
+/* As the subreaper of the tree the shim is the parent of whatever is left. */
+static uint32_t clear_tree(void)
+{
+    const struct tree_root root = {.shim = getpid()};
+    struct tree_result result;
+    if (reap_until(mono_usec() + LINGER_USEC))
+        return 0;
+    tree_kill(&root, KILL_LIMIT_USEC, &result);
+    return reap_until(mono_usec()) ? 0 : result.survivors;
+}
+
+_Noreturn void shim_run(const struct shim_args *args)
+{
+    int go[2], fail[2];
+    const int inherited[] = {args->record_fd, args->launch_fd, args->stdin_fd,
+                             args->stdout_fd, args->stderr_fd};
+    struct child_failure failure = {0};
+    struct record_exited x = {0};
+
+    close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
+    (void)setsid();
+    (void)prctl(PR_SET_NAME, "volt-shim");
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || pipe2(go, O_CLOEXEC) < 0 ||
+        pipe2(fail, O_CLOEXEC) < 0)
+        shim_end_unstarted(args, errno);
+
+    pid_t child = fork();
+    if (child < 0)
+        shim_end_unstarted(args, errno);
+    if (child == 0) {
+        (void)close(go[1]);
+        child_run(args, go[0], fail[1]);
+    }
+    const int kept[] = {args->record_fd, go[1], fail[0]};
+    close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
+    int r = shim_release(args, child, go[1]);
+    (void)close(go[1]);
+    bool failed = read(fail[0], &failure, sizeof(failure)) == (ssize_t)sizeof(failure);
+    (void)close(fail[0]);
+
+    bool known = wait_main(child, &x);
+    if (r < 0)
+        shim_end_unstarted(args, -r);
+    if (!known)
+        _exit(1);
+    if (failed) {
+        x.end = RECORD_END_EXEC_FAILED;
+        x.status = failure.error;
+        x.step = failure.step;
+        x.core_dumped = 0;
+    } else if (args->kill_mode == KEEPER_KILL_TREE) {
+        x.survivors = clear_tree();
+    }
+    shim_end(args, &x);
+}

@@ -1,0 +1,58 @@
+/* The processes of a job: its shim's descendants, found in /proc and signalled safely.
+ *
+ * The shim is a subreaper, so whatever a job forks, however often, stays below it. The
+ * walk follows /proc/<pid>/task/<tid>/children, whose cost is the size of the tree; where
+ * the kernel lacks that file, and when the shim has been killed and the tree hangs
+ * elsewhere, all of /proc is searched by parent and session.
+ *
+ * A process is what its pid and its start time say together, and is signalled through a
+ * pidfd that was opened before its start time was compared: never a recycled pid.
+ *
+ * SIGKILL to a tree is rounds of SIGSTOP until a walk finds nobody running, then SIGKILL
+ * to all, until nobody is left or time is up: what cannot fork cannot escape. What is
+ * still alive then (EPERM, uninterruptible) is counted, and nothing is claimed. */
+#ifndef DAEMON_KEEPER_TREE_H
+#define DAEMON_KEEPER_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc {
+    pid_t pid, parent, session;
+    char state;
+    uint64_t start; /* ticks since boot */
+};
+
+/* What /proc says of a process. 0; -ESRCH. */
+int proc_read(pid_t pid, struct proc *ret);
+
+/* Signals the process that has this pid and start time. 0; -ESRCH; -EPERM. */
+int proc_signal(pid_t pid, uint64_t start, int sig);
+
+/* Whose tree. */
+struct tree_root {
+    pid_t shim; /* its descendants; 0: it was killed, */
+    pid_t main; /* then this process, its descendants and its session */
+    uint64_t main_start;
+};
+
+/* Signals each process of the tree once. Returns how many were reached. */
+uint32_t tree_signal(const struct tree_root *root, int sig);
+
+struct tree_result {
+    uint32_t reached; /* processes that were sent SIGKILL, each counted once per round */
+    uint32_t survivors; /* alive at the end */
+    uint32_t named_n;
+    uint32_t named[8];
+};
+/* SIGKILL to the whole tree; returns after limit_usec at the latest. */
+void tree_kill(const struct tree_root *root, uint64_t limit_usec,
+               struct tree_result *ret);
+
+/* CLOCK_MONOTONIC, CLOCK_REALTIME in microseconds. */
+uint64_t mono_usec(void);
+uint64_t real_usec(void);
+
+#endif
