@@ -1,0 +1,220 @@
+/* A keeper for tests: see keeper_client.h. */
+#include "tests/support/keeper_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+void keeper_client_init(struct keeper_client *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->fd = -1;
+    strcpy(c->dir, "/tmp/volt-keeper-XXXXXX");
+    assert_non_null(mkdtemp(c->dir));
+    snprintf(c->socket_path, sizeof(c->socket_path), "%s/keeper.sock", c->dir);
+    snprintf(c->record_path, sizeof(c->record_path), "%s/rec", c->dir);
+    assert_int_equal(mkdir(c->record_path, 0700), 0);
+    c->dir_fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    c->record_fd = open(c->record_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(c->dir_fd >= 0 && c->record_fd >= 0);
+    assert_int_equal(record_boot_id(c->boot_id), 0);
+}
+
+void keeper_client_fini(struct keeper_client *c)
+{
+    char command[128];
+    if (c->fd >= 0)
+        close(c->fd);
+    if (c->keeper > 0) {
+        kill(c->keeper, SIGKILL);
+        waitpid(c->keeper, NULL, 0);
+    }
+    close(c->record_fd);
+    close(c->dir_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", c->dir);
+    assert_int_equal(system(command), 0);
+}
+
+static struct sockaddr_un address(const struct keeper_client *c)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s", c->socket_path);
+    return a;
+}
+
+void keeper_client_spawn(struct keeper_client *c)
+{
+    char program[512];
+    char *argv[] = {program, c->record_path, NULL};
+    struct sockaddr_un a = address(c);
+    posix_spawn_file_actions_t actions;
+    const char *bin = getenv("VOLT_BIN");
+    snprintf(program, sizeof(program), "%s/voltd-keeper",
+             bin != NULL ? bin : "build/bin");
+    (void)unlink(c->socket_path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    close(fd);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, high, 3);
+    assert_int_equal(posix_spawn(&c->keeper, program, &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(high);
+}
+
+int keeper_client_connect(const struct keeper_client *c)
+{
+    struct sockaddr_un a = address(c);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    return fd;
+}
+
+uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, size_t size,
+                            const int *fds, int nfds)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(KEEPER_FDS_MAX * sizeof(int))] = {0};
+    struct iovec iov = {m, size};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    m->head.magic = KEEPER_MAGIC;
+    m->head.serial = ++c->serial;
+    if (nfds > 0) {
+        msg.msg_control = control;
+        msg.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+        struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+        memcpy(CMSG_DATA(h), fds, (size_t)nfds * sizeof(int));
+    }
+    (void)sendmsg(c->fd, &msg, MSG_NOSIGNAL);
+    return c->serial;
+}
+
+static size_t receive(int fd, union keeper_message *m)
+{
+    struct pollfd p = {fd, POLLIN, 0};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    ssize_t n = recv(fd, m, sizeof(*m), 0);
+    if (n <= 0)
+        return 0;
+    assert_int_equal(keeper_answer_check(m, (size_t)n, 0), 0);
+    return (size_t)n;
+}
+
+struct keeper_welcome keeper_client_hello(struct keeper_client *c)
+{
+    union keeper_message m = {
+        .hello = {.head.op = KEEPER_HELLO, .version = KEEPER_VERSION}};
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = keeper_client_connect(c);
+    keeper_client_send(c, &m, sizeof(m.hello), NULL, 0);
+    assert_true(receive(c->fd, &m) > 0);
+    assert_int_equal(m.head.op, KEEPER_WELCOME);
+    assert_int_equal(m.head.serial, c->serial);
+    return m.welcome;
+}
+
+struct keeper_reply keeper_client_reply(struct keeper_client *c, uint64_t serial)
+{
+    union keeper_message m;
+    for (;;) {
+        if (receive(c->fd, &m) == 0)
+            return (struct keeper_reply){.status = -ECONNRESET};
+        if (m.head.op == KEEPER_REPLY && m.head.serial == serial)
+            return m.reply;
+    }
+}
+
+struct keeper_reply keeper_client_start(struct keeper_client *c,
+                                        const struct job_key *key, const struct launch *l,
+                                        int out_fd, enum keeper_kill_mode kill_mode)
+{
+    uint64_t size = 0;
+    int fds[2] = {launch_memfd(l, &size), out_fd};
+    assert_true(fds[0] >= 0);
+    union keeper_message m = {.start = {
+                                  .head.op = KEEPER_START,
+                                  .key = keeper_key_pack(key),
+                                  .fds = out_fd >= 0 ? KEEPER_FD_STDOUT : 0,
+                                  .umask = 022,
+                                  .kill_mode = kill_mode,
+                                  .launch_size = size,
+                                  .uid = KEEPER_SAME_ID,
+                                  .gid = KEEPER_SAME_ID,
+                              }};
+    uint64_t serial =
+        keeper_client_send(c, &m, sizeof(m.start), fds, out_fd >= 0 ? 2 : 1);
+    close(fds[0]);
+    return keeper_client_reply(c, serial);
+}
+
+struct keeper_reply keeper_client_signal(struct keeper_client *c,
+                                         const struct job_key *key, int sig,
+                                         enum keeper_scope scope)
+{
+    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
+                                         .key = keeper_key_pack(key),
+                                         .signal = (uint32_t)sig,
+                                         .scope = scope}};
+    return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.signal), NULL, 0));
+}
+
+int keeper_client_remove(struct keeper_client *c, const struct job_key *key)
+{
+    union keeper_message m = {
+        .remove = {.head.op = KEEPER_REMOVE, .key = keeper_key_pack(key)}};
+    uint64_t serial = keeper_client_send(c, &m, sizeof(m.remove), NULL, 0);
+    return keeper_client_reply(c, serial).status;
+}
+
+/* IN_MODIFY tells of slots, IN_CLOSE_WRITE of the end; the lock drops just after it,
+ * hence the short timeout. */
+static struct record wait_for(struct keeper_client *c, const struct job_key *key,
+                              bool end)
+{
+    char events[4096];
+    struct record r;
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(inotify_add_watch(fd, c->record_path, IN_CLOSE_WRITE | IN_MODIFY) >= 0);
+    struct pollfd p = {fd, POLLIN, 0};
+    for (int tries = 0;; tries++) {
+        assert_int_equal(record_probe(c->record_fd, key, c->boot_id, &r), 0);
+        if (r.verdict != RECORD_RUNNING || (!end && r.has_started))
+            break;
+        assert_true(tries < 2000);
+        (void)poll(&p, 1, 5);
+        (void)!read(fd, events, sizeof(events));
+    }
+    close(fd);
+    return r;
+}
+
+struct record keeper_client_wait(struct keeper_client *c, const struct job_key *key)
+{
+    return wait_for(c, key, true);
+}
+
+struct record keeper_client_wait_started(struct keeper_client *c,
+                                         const struct job_key *key)
+{
+    return wait_for(c, key, false);
+}

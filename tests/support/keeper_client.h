@@ -1,0 +1,49 @@
+/* A voltd-keeper of a test's own, in a temporary folder, and a blocking client for it.
+ * Everything asserts with cmocka: for the main thread of a unit test. */
+#ifndef TESTS_SUPPORT_KEEPER_CLIENT_H
+#define TESTS_SUPPORT_KEEPER_CLIENT_H
+
+#include <sys/types.h>
+#include "daemon/keeper/protocol.h"
+
+struct keeper_client {
+    char dir[64];         /* temporary, removed by _fini */
+    char socket_path[80]; /* dir/keeper.sock */
+    char record_path[80]; /* dir/rec */
+    int dir_fd, record_fd;
+    pid_t keeper;
+    int fd; /* connection; -1: none */
+    uint64_t serial;
+    uint8_t boot_id[RECORD_ID_SIZE];
+};
+
+void keeper_client_init(struct keeper_client *c); /* folder only */
+void keeper_client_fini(struct keeper_client *c); /* kills the keeper by its pid */
+void keeper_client_spawn(struct keeper_client *c);
+int keeper_client_connect(const struct keeper_client *c); /* returns new descriptor */
+/* Connects and says HELLO. */
+struct keeper_welcome keeper_client_hello(struct keeper_client *c);
+
+/* Sends a request with its head filled in; returns its serial. */
+uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, size_t size,
+                            const int *fds, int nfds);
+/* The reply with this serial; hints and other replies on the way are dropped. -ECONNRESET
+ * in its status when the connection ended. */
+struct keeper_reply keeper_client_reply(struct keeper_client *c, uint64_t serial);
+
+/* One START and its reply. out_fd: stdout (-1: none). */
+struct keeper_reply keeper_client_start(struct keeper_client *c,
+                                        const struct job_key *key, const struct launch *l,
+                                        int out_fd, enum keeper_kill_mode kill_mode);
+struct keeper_reply keeper_client_signal(struct keeper_client *c,
+                                         const struct job_key *key, int sig,
+                                         enum keeper_scope scope);
+int keeper_client_remove(struct keeper_client *c, const struct job_key *key);
+
+/* Waits (at most 10 s) until the record's verdict is not RUNNING, by inotify. */
+struct record keeper_client_wait(struct keeper_client *c, const struct job_key *key);
+/* Waits until slot 1 is there. */
+struct record keeper_client_wait_started(struct keeper_client *c,
+                                         const struct job_key *key);
+
+#endif

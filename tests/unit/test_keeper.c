@@ -1,0 +1,542 @@
+/* A real keeper with real jobs, each in a temporary folder of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/keeper/tree.h"
+#include "tests/support/keeper_client.h"
+#include "tests/support/probe.h"
+
+#define WORDS_MAX 8
+
+static struct job_key next_key(void)
+{
+    static uint64_t id;
+    return (struct job_key){++id, JOB_NO_INDEX, 1};
+}
+
+static int setup(void **state)
+{
+    struct keeper_client *c = malloc(sizeof(*c));
+    keeper_client_init(c);
+    keeper_client_spawn(c);
+    struct keeper_welcome w = keeper_client_hello(c);
+    assert_int_equal(w.status, 0);
+    assert_int_equal(w.pid, c->keeper);
+    assert_memory_equal(w.boot_id, c->boot_id, RECORD_ID_SIZE);
+    *state = c;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    keeper_client_fini(*state);
+    free(*state);
+    return 0;
+}
+
+static struct keeper_reply start_words(struct keeper_client *c, const struct job_key *key,
+                                       const char *const words[], int out)
+{
+    char *argv[WORDS_MAX + 1] = {NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .env = env, .envc = 1};
+    for (; words[l.argc] != NULL; l.argc++)
+        argv[l.argc] = strdup(words[l.argc]);
+    struct keeper_reply r = keeper_client_start(c, key, &l, out, KEEPER_KILL_TREE);
+    for (size_t i = 0; i < l.argc; i++)
+        free(argv[i]);
+    return r;
+}
+
+static struct keeper_reply start_shell(struct keeper_client *c, const struct job_key *key,
+                                       const char *script)
+{
+    const char *const words[] = {"sh", "-c", script, NULL};
+    return start_words(c, key, words, -1);
+}
+
+static struct record run_shell(struct keeper_client *c, const char *script)
+{
+    struct job_key key = next_key();
+    assert_int_equal(start_shell(c, &key, script).status, 0);
+    return keeper_client_wait(c, &key);
+}
+
+/* Waits until somebody has made the file: how a job says where it is. */
+static void wait_file(struct keeper_client *c, const char *name)
+{
+    for (int i = 0; i < 10000; i++) {
+        if (faccessat(c->dir_fd, name, F_OK, 0) == 0)
+            return;
+        poll(NULL, 0, 1);
+    }
+    fail_msg("%s did not appear", name);
+}
+
+static pid_t read_pid(struct keeper_client *c, const char *name)
+{
+    char buf[32] = "";
+    wait_file(c, name);
+    int fd = openat(c->dir_fd, name, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && read(fd, buf, sizeof(buf) - 1) > 0);
+    close(fd);
+    return (pid_t)atoi(buf);
+}
+
+static bool is_gone(pid_t pid)
+{
+    struct proc p;
+    return proc_read(pid, &p) < 0 || p.state == 'Z' || p.state == 'X';
+}
+
+static void wait_gone(pid_t pid)
+{
+    for (int i = 0; i < 10000 && !is_gone(pid); i++)
+        poll(NULL, 0, 1);
+    assert_true(is_gone(pid));
+}
+
+static void assert_end(const struct record *r, enum record_end end, int status)
+{
+    assert_int_equal(r->verdict, RECORD_DONE);
+    assert_int_equal(r->exited.end, end);
+    assert_int_equal(r->exited.status, status);
+}
+
+static void test_exit_and_signal(void **state)
+{
+    struct record r = run_shell(*state, "exit 7");
+    assert_end(&r, RECORD_END_EXIT, 7);
+    assert_true(r.has_started && r.started.pid > 1 && r.started.shim_pid > 1);
+    r = run_shell(*state, "kill -9 $$");
+    assert_end(&r, RECORD_END_SIGNAL, 9);
+    r = run_shell(*state, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+    assert_end(&r, RECORD_END_EXIT, 0);
+    assert_true(r.exited.user_usec + r.exited.system_usec > 0);
+    assert_true(r.exited.max_rss_kib > 100);
+    assert_true(r.exited.mono_usec > r.started.mono_usec);
+}
+
+static void test_exec_failures(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    const char *const missing[] = {"no-such-program-at-all", NULL};
+    const char *const folder[] = {"/tmp", NULL};
+    assert_int_equal(start_words(c, &key, missing, -1).status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXEC_FAILED, ENOENT);
+    assert_int_equal(r.exited.step, CHILD_STEP_EXEC);
+
+    key = next_key();
+    assert_int_equal(start_words(c, &key, folder, -1).status, 0);
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
+
+    char *argv[] = {(char[]){"true"}, NULL}, *env[] = {NULL};
+    const struct launch bad[] = {
+        {.cwd = "/no/such/folder", .argv = argv, .argc = 1, .env = env},
+        {.stdin_path = "/no/such/file", .argv = argv, .argc = 1, .env = env},
+        {.stdout_path = "/dev/zero", .argv = argv, .argc = 1, .env = env},
+        {.stderr_path = "/tmp", .argv = argv, .argc = 1, .env = env},
+    };
+    const struct {
+        enum child_step step;
+        int error;
+    } want[] = {{CHILD_STEP_CWD, ENOENT},
+                {CHILD_STEP_STDIN, ENOENT},
+                {CHILD_STEP_STDOUT, EINVAL},
+                {CHILD_STEP_STDERR, EISDIR}};
+    for (size_t i = 0; i < 4; i++) {
+        key = next_key();
+        assert_int_equal(keeper_client_start(c, &key, &bad[i], -1, 0).status, 0);
+        r = keeper_client_wait(c, &key);
+        assert_end(&r, RECORD_END_EXEC_FAILED, want[i].error);
+        assert_int_equal(r.exited.step, want[i].step);
+    }
+}
+
+static void test_refused_requests(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    struct record r;
+    assert_int_equal(start_shell(c, &key, "exit 0").status, 0);
+    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    (void)keeper_client_wait(c, &key);
+    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    assert_int_equal(faccessat(c->dir_fd, "twice", F_OK, 0), -1);
+
+    /* an unsealed launch block starts nothing */
+    key = next_key();
+    FILE *plain = tmpfile();
+    int fd = fileno(plain);
+    assert_int_equal(ftruncate(fd, 100), 0);
+    union keeper_message m = {.start = {.head.op = KEEPER_START,
+                                        .key = keeper_key_pack(&key),
+                                        .launch_size = 100,
+                                        .uid = KEEPER_SAME_ID,
+                                        .gid = KEEPER_SAME_ID}};
+    uint64_t serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
+    assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
+    m.start.uid = 0;
+    serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
+    assert_int_equal(keeper_client_reply(c, serial).status, -EOPNOTSUPP);
+    fclose(plain);
+    assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+
+    assert_int_equal(keeper_client_signal(c, &key, 15, KEEPER_SCOPE_TREE).status, -ESRCH);
+    /* garbage ends the connection, and the keeper goes on */
+    m.head.op = 99;
+    serial = keeper_client_send(c, &m, sizeof(m.start), NULL, 0);
+    assert_int_equal(keeper_client_reply(c, serial).status, -ECONNRESET);
+    keeper_client_hello(c);
+    r = run_shell(c, "exit 3");
+    assert_end(&r, RECORD_END_EXIT, 3);
+}
+
+static void test_remove(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    assert_int_equal(keeper_client_remove(c, &key), 0);
+    assert_int_equal(start_shell(c, &key, "exec sleep 60").status, 0);
+    assert_int_equal(keeper_client_remove(c, &key), -EBUSY);
+    assert_int_equal(keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_MAIN).status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+    assert_int_equal(keeper_client_remove(c, &key), 0);
+    r = keeper_client_wait(c, &key);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+    assert_int_equal(start_shell(c, &key, "exit 0").status, 0);
+}
+
+static char *self_path(void)
+{
+    static char path[512];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    assert_true(n > 0);
+    path[n] = '\0';
+    return path;
+}
+
+static void test_clean_room(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    char *argv[] = {self_path(), (char[]){"probe"}, NULL};
+    char *env[] = {(char[]){"ONE=1"}, (char[]){"TWO="}, (char[]){"LD_DUMMY=x"}, NULL};
+    char want[2048], got[4096] = "";
+    int in = openat(c->dir_fd, "in", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(in, "hello", 5), 5);
+    close(in);
+    struct launch l = {.cwd = c->dir,
+                       .stdin_path = "in",
+                       .stderr_path = "err",
+                       .argv = argv,
+                       .argc = 2,
+                       .env = env,
+                       .envc = 3};
+    int out = openat(c->dir_fd, "out", O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    assert_int_equal(keeper_client_start(c, &key, &l, out, KEEPER_KILL_TREE).status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXIT, 0);
+    assert_true(pread(out, got, sizeof(got) - 1, 0) > 0);
+    close(out);
+    snprintf(want, sizeof(want),
+             "fds: 0 1 2\nignored:\nblocked:\numask: 22\ncwd: %s\nsession leader: 1\n"
+             "ids: %u %u %u %u\nnice: 0\nscheduler: 0\nparent death: 0\nno_new_privs: 0\n"
+             "subreaper: 0\noom: %d\nstdin: %s/in flags 0\nstdout: %s/out flags 2002\n"
+             "stderr: %s/err flags 2001\ninput: hello\n"
+             "env: ONE=1\nenv: TWO=\nenv: LD_DUMMY=x\n",
+             c->dir, getuid(), geteuid(), getgid(), getegid(), 0, c->dir, c->dir, c->dir);
+    assert_string_equal(got, want);
+    struct stat st;
+    assert_int_equal(fstatat(c->dir_fd, "err", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0644);
+}
+
+/* Everything a careless daemon could hand on, handed to the keeper. */
+static int pollute(void **state)
+{
+    sigset_t set;
+    sigfillset(&set);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    umask(0);
+    setenv("NOTIFY_SOCKET", "/nowhere", 1);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("INVOCATION_ID", "x", 1);
+    for (int fd = 20; fd < 30; fd++)
+        assert_int_equal(dup2(2, fd), fd); /* not CLOEXEC */
+    int r = setup(state);
+    for (int fd = 20; fd < 30; fd++)
+        close(fd);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("LISTEN_FDS");
+    unsetenv("INVOCATION_ID");
+    umask(022);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGUSR1, SIG_DFL);
+    return r;
+}
+
+static void test_keeper_killed(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    struct record r;
+    assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
+    assert_int_equal(start_shell(c, &key, "echo $$ >pid; read x <gate; exit $x").status,
+                     0);
+    pid_t job = read_pid(c, "pid");
+    kill(c->keeper, SIGKILL);
+    waitpid(c->keeper, NULL, 0);
+    assert_false(is_gone(job));
+    keeper_client_spawn(c);
+    assert_int_equal(keeper_client_hello(c).live, 0);
+    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    assert_int_equal(r.started.pid, job);
+    /* the new keeper can signal what the old one has started */
+    assert_int_equal(keeper_client_signal(c, &key, SIGCONT, KEEPER_SCOPE_TREE).reached,
+                     1);
+    int gate = openat(c->dir_fd, "gate", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(gate, "42\n", 3), 3);
+    close(gate);
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXIT, 42);
+}
+
+static void test_shim_killed(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    assert_int_equal(
+        start_shell(c, &key,
+                    "(setsid sh -c 'echo $$ >far; exec sleep 60') & "
+                    "sh -c 'echo $$ >near; exec sleep 60' & echo $$ >pid; wait")
+            .status,
+        0);
+    pid_t job = read_pid(c, "pid"), near = read_pid(c, "near"), far = read_pid(c, "far");
+    struct record r = keeper_client_wait_started(c, &key);
+    kill((pid_t)r.started.shim_pid, SIGKILL);
+    r = keeper_client_wait(c, &key);
+    assert_int_equal(r.verdict, RECORD_SHIM_KILLED);
+    assert_false(is_gone(job));
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_int_equal(k.survivors, 0);
+    assert_true(is_gone(job) && is_gone(near) && is_gone(far));
+}
+
+static void test_terminate_tree(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    assert_int_equal(
+        start_shell(c, &key,
+                    "sh -c 'trap \"touch termed; exit 0\" TERM; echo $$ >pid; "
+                    "while :; do sleep 0.01; done' & wait")
+            .status,
+        0);
+    (void)read_pid(c, "pid");
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_true(k.reached >= 2);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
+    wait_file(c, "termed");
+    assert_int_equal(r.exited.survivors, 0);
+    assert_int_equal(keeper_client_signal(c, &key, 15, KEEPER_SCOPE_TREE).status, -ESRCH);
+}
+
+/* Forks away from its parents over and over, each in a session of its own. */
+static int escape_main(const char *depth)
+{
+    for (int generation = 0; generation < atoi(depth); generation++) {
+        if (fork() > 0)
+            continue; /* stay, too */
+        setsid();
+        if (fork() > 0)
+            _exit(0);
+    }
+    if (getppid() != 1)
+        close(open("escaped", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    for (;;)
+        pause();
+}
+
+static void test_kill_escapers(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    const char *const words[] = {self_path(), "escape", "5", NULL};
+    assert_int_equal(start_words(c, &key, words, -1).status, 0);
+    wait_file(c, "escaped");
+    struct record r = keeper_client_wait_started(c, &key);
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_int_equal(k.survivors, 0);
+    assert_true(k.reached > 2);
+    assert_true(is_gone((pid_t)r.started.pid));
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+    assert_int_equal(r.exited.survivors, 0);
+}
+
+static void test_leftovers(void **state)
+{
+    struct keeper_client *c = *state;
+    char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+                    (char[]){"setsid sh -c 'echo $$ >left; exec sleep 60' & "
+                             "while [ ! -s left ]; do sleep 0.01; done; exit 5"},
+                    NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
+    for (int mode = KEEPER_KILL_TREE; mode <= KEEPER_KILL_MAIN; mode++) {
+        struct job_key key = next_key();
+        (void)unlinkat(c->dir_fd, "left", 0);
+        assert_int_equal(keeper_client_start(c, &key, &l, -1, mode).status, 0);
+        struct record r = keeper_client_wait(c, &key);
+        assert_end(&r, RECORD_END_EXIT, 5);
+        pid_t left = read_pid(c, "left");
+        assert_int_equal(is_gone(left), mode == KEEPER_KILL_TREE);
+        if (mode == KEEPER_KILL_MAIN)
+            kill(left, SIGKILL);
+        wait_gone(left);
+    }
+}
+
+static void test_hello_supersedes(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key(), lost = next_key();
+    int old = c->fd;
+    char byte;
+    assert_int_equal(start_shell(c, &key, "exec sleep 60").status, 0);
+    /* With the keeper stopped, an old request and a new HELLO wait side by side. */
+    kill(c->keeper, SIGSTOP);
+    int new_fd = keeper_client_connect(c);
+    struct keeper_client newer = *c;
+    newer.fd = new_fd;
+    union keeper_message m = {
+        .hello = {.head.op = KEEPER_HELLO, .version = KEEPER_VERSION}};
+    keeper_client_send(&newer, &m, sizeof(m.hello), NULL, 0);
+    kill(c->keeper, SIGCONT);
+    struct pollfd p = {new_fd, POLLIN, 0};
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    assert_int_equal(recv(new_fd, &m, sizeof(m), 0), sizeof(m.welcome));
+    assert_int_equal(m.welcome.live, 1);
+    /* the older connection is closed, and what is sent on it starts nothing */
+    p.fd = old;
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    assert_int_equal(recv(old, &byte, 1, 0), 0);
+    m = (union keeper_message){.signal = {.head.op = KEEPER_SIGNAL,
+                                          .key = keeper_key_pack(&key),
+                                          .signal = SIGKILL,
+                                          .scope = KEEPER_SCOPE_TREE}};
+    keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+    struct record r;
+    assert_int_equal(record_probe(c->record_fd, &lost, c->boot_id, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+    close(old);
+    c->fd = new_fd;
+    c->serial = newer.serial;
+    assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    assert_int_equal(keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
+}
+
+/* Requests before HELLO, and of another version, are not served. */
+static void test_hello_first(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    close(c->fd);
+    c->fd = keeper_client_connect(c);
+    assert_int_equal(keeper_client_remove(c, &key), -ECONNRESET);
+    close(c->fd);
+    c->fd = keeper_client_connect(c);
+    union keeper_message m = {
+        .hello = {.head.op = KEEPER_HELLO, .version = KEEPER_VERSION + 1}};
+    keeper_client_send(c, &m, sizeof(m.hello), NULL, 0);
+    assert_int_equal(recv(c->fd, &m, sizeof(m), 0), sizeof(m.welcome));
+    assert_int_equal(m.welcome.status, -EPROTO);
+    assert_int_equal(recv(c->fd, &m, sizeof(m), 0), 0);
+}
+
+static void test_exited_hint(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = {77, 5, 3};
+    union keeper_message m;
+    assert_int_equal(start_shell(c, &key, "exit 1").status, 0);
+    assert_int_equal(recv(c->fd, &m, sizeof(m), 0), sizeof(m.exited));
+    assert_int_equal(m.head.op, KEEPER_EXITED);
+    struct job_key got = keeper_key_unpack(&m.exited.key);
+    assert_true(job_key_equal(&got, &key));
+}
+
+static void test_many_at_once(void **state)
+{
+    enum { N = 100 };
+    struct keeper_client *c = *state;
+    char script[32];
+    for (uint64_t i = 0; i < N; i++) {
+        struct job_key key = {1000, (int64_t)i, 1};
+        snprintf(script, sizeof(script), "exit %d", (int)i);
+        assert_int_equal(start_shell(c, &key, script).status, 0);
+    }
+    for (uint64_t i = 0; i < N; i++) {
+        struct job_key key = {1000, (int64_t)i, 1};
+        struct record r = keeper_client_wait(c, &key);
+        assert_end(&r, RECORD_END_EXIT, (int)i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "probe") == 0)
+        return probe_main();
+    if (argc > 2 && strcmp(argv[1], "escape") == 0)
+        return escape_main(argv[2]);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_exit_and_signal),
+        TEST(test_exec_failures),
+        TEST(test_refused_requests),
+        TEST(test_remove),
+        TEST(test_clean_room),
+        cmocka_unit_test_setup_teardown(test_clean_room, pollute, teardown),
+        TEST(test_keeper_killed),
+        TEST(test_shim_killed),
+        TEST(test_terminate_tree),
+        TEST(test_kill_escapers),
+        TEST(test_leftovers),
+        TEST(test_hello_supersedes),
+        TEST(test_hello_first),
+        TEST(test_exited_hint),
+        TEST(test_many_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* The link's messages and the launch block: every truncation and every garbage is
+ * refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/keeper/protocol.h"
+
+static char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){""}, NULL};
+static char *env[] = {(char[]){"A=1"}, (char[]){"EMPTY="}, NULL};
+static const struct launch sample = {
+    .cwd = "/tmp",
+    .stdout_path = "out",
+    .argv = argv,
+    .argc = 3,
+    .env = env,
+    .envc = 2,
+};
+
+static union keeper_message start_message(void)
+{
+    union keeper_message m;
+    memset(&m, 0, sizeof(m));
+    m.start = (struct keeper_start){
+        .head = {KEEPER_MAGIC, KEEPER_START, 1},
+        .key = {17, -1, 1, 0},
+        .fds = KEEPER_FD_STDIN | KEEPER_FD_STDERR,
+        .umask = 022,
+        .launch_size = 100,
+        .uid = KEEPER_SAME_ID,
+        .gid = KEEPER_SAME_ID,
+    };
+    return m;
+}
+
+static void test_start_fields(void **state)
+{
+    (void)state;
+    union keeper_message good = start_message(), m = good;
+    const size_t len = sizeof(m.start);
+    assert_int_equal(keeper_request_check(&m, len, 3), 0);
+    for (int nfds = 0; nfds <= KEEPER_FDS_MAX; nfds++)
+        if (nfds != 3)
+            assert_int_equal(keeper_request_check(&m, len, nfds), -EBADMSG);
+#define REFUSED(field, value, error)                                                     \
+    do {                                                                                 \
+        m = good;                                                                        \
+        m.start.field = (value);                                                         \
+        assert_int_equal(keeper_request_check(&m, len, 3), (error));                     \
+    } while (0)
+    REFUSED(head.magic, 1, -EBADMSG);
+    REFUSED(head.op, 0, -EBADMSG);
+    REFUSED(head.op, KEEPER_EXITED, -EBADMSG);
+    REFUSED(key.attempt, 0, -EBADMSG);
+    REFUSED(key.index, -2, -EBADMSG);
+    REFUSED(key.zero, 1, -EBADMSG);
+    REFUSED(fds, 8 + 1 + 2, -EBADMSG);
+    REFUSED(umask, 01000, -EBADMSG);
+    REFUSED(kill_mode, 2, -EBADMSG);
+    REFUSED(launch_size, 0, -EBADMSG);
+    REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1, -EBADMSG);
+    REFUSED(groups_n, KEEPER_GROUPS_MAX + 1, -EBADMSG);
+    REFUSED(groups[5], 1, -EBADMSG);
+    REFUSED(flags, 1, -EOPNOTSUPP);
+    REFUSED(uid, 0, -EOPNOTSUPP);
+    REFUSED(gid, 1000, -EOPNOTSUPP);
+    REFUSED(groups_n, 1, -EOPNOTSUPP);
+    REFUSED(cgroup_flags, 1, -EOPNOTSUPP);
+    REFUSED(cgroup_limits[7], 1, -EOPNOTSUPP);
+}
+
+static void test_every_length(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t op;
+        size_t size;
+        int nfds;
+    } requests[] = {
+        {KEEPER_HELLO, sizeof(struct keeper_hello), 0},
+        {KEEPER_START, sizeof(struct keeper_start), 3},
+        {KEEPER_SIGNAL, sizeof(struct keeper_signal), 0},
+        {KEEPER_REMOVE, sizeof(struct keeper_remove), 0},
+    };
+    for (size_t i = 0; i < 4; i++) {
+        union keeper_message m = start_message();
+        m.head.op = requests[i].op;
+        if (m.head.op == KEEPER_SIGNAL) {
+            m.signal.signal = 15;
+            m.signal.scope = KEEPER_SCOPE_TREE;
+        }
+        for (size_t len = 0; len <= sizeof(m); len++)
+            assert_int_equal(keeper_request_check(&m, len, requests[i].nfds),
+                             len == requests[i].size ? 0 : -EBADMSG);
+        assert_int_equal(keeper_request_check(&m, requests[i].size, 4), -EBADMSG);
+    }
+}
+
+static void test_signal_fields(void **state)
+{
+    (void)state;
+    union keeper_message m = start_message();
+    m.head.op = KEEPER_SIGNAL;
+    for (uint32_t sig = 0; sig < 100; sig++) {
+        m.signal.signal = sig;
+        m.signal.scope = KEEPER_SCOPE_MAIN;
+        assert_int_equal(keeper_request_check(&m, sizeof(m.signal), 0),
+                         sig >= 1 && sig <= 64 ? 0 : -EBADMSG);
+    }
+    m.signal.signal = 9;
+    m.signal.scope = 2;
+    assert_int_equal(keeper_request_check(&m, sizeof(m.signal), 0), -EBADMSG);
+}
+
+static void test_answers(void **state)
+{
+    (void)state;
+    union keeper_message m;
+    memset(&m, 0, sizeof(m));
+    m.reply =
+        (struct keeper_reply){.head = {KEEPER_MAGIC, KEEPER_REPLY, 5}, .status = -17};
+    for (size_t len = 0; len <= sizeof(m); len++)
+        assert_int_equal(keeper_answer_check(&m, len, 0),
+                         len == sizeof(m.reply) ? 0 : -EBADMSG);
+    assert_int_equal(keeper_answer_check(&m, sizeof(m.reply), 1), -EBADMSG);
+    m.reply.status = 1;
+    assert_int_equal(keeper_answer_check(&m, sizeof(m.reply), 0), -EBADMSG);
+    m.head.op = KEEPER_START;
+    assert_int_equal(keeper_answer_check(&m, sizeof(m.start), 0), -EBADMSG);
+}
+
+static uint8_t *encode(const struct launch *l, size_t *ret_size)
+{
+    long size = launch_encode(l, NULL, 0);
+    assert_true(size > 0);
+    uint8_t *buf = malloc((size_t)size);
+    assert_int_equal(launch_encode(l, buf, (size_t)size), size);
+    *ret_size = (size_t)size;
+    return buf;
+}
+
+static void test_launch_round_trip(void **state)
+{
+    (void)state;
+    size_t size;
+    struct launch l;
+    uint8_t *buf = encode(&sample, &size);
+    assert_int_equal(launch_decode(buf, size, &l), 0);
+    assert_string_equal(l.cwd, "/tmp");
+    assert_string_equal(l.stdout_path, "out");
+    assert_null(l.stdin_path);
+    assert_null(l.stderr_path);
+    assert_int_equal(l.argc, 3);
+    assert_int_equal(l.envc, 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(l.argv[i], argv[i]);
+    assert_null(l.argv[3]);
+    assert_string_equal(l.env[0], "A=1");
+    assert_string_equal(l.env[1], "EMPTY=");
+    assert_null(l.env[2]);
+    free(buf);
+}
+
+static void test_launch_each_truncation(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *buf = encode(&sample, &size);
+    struct launch l;
+    for (size_t len = 0; len < size; len++) {
+        uint8_t *copy = malloc(len + (len == 0));
+        memcpy(copy, buf, len);
+        assert_int_equal(launch_decode(copy, len, &l), -EBADMSG);
+        if (len >= 16) { /* also when the block claims to be that short */
+            uint64_t claim = len;
+            memcpy(copy, buf, len);
+            memcpy(copy + 8, &claim, sizeof(claim));
+            assert_int_equal(launch_decode(copy, len, &l), -EBADMSG);
+        }
+        free(copy);
+    }
+    free(buf);
+}
+
+/* Whatever the bytes are: refused, or strings that lie inside the block. */
+static void test_launch_each_flipped_bit(void **state)
+{
+    (void)state;
+    size_t size;
+    uint8_t *buf = encode(&sample, &size), *copy = malloc(size);
+    for (size_t bit = 0; bit < size * 8; bit++) {
+        struct launch l;
+        memcpy(copy, buf, size);
+        copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        int r = launch_decode(copy, size, &l);
+        if (bit < 24 * 8)
+            assert_int_equal(r, -EBADMSG); /* the head: any change is seen */
+        if (r == 0) {
+            assert_true(l.argc >= 1 && l.argv[l.argc] == NULL && l.env[l.envc] == NULL);
+            for (size_t i = 0; i < l.envc; i++)
+                assert_non_null(strchr(l.env[i], '='));
+        }
+    }
+    free(copy);
+    free(buf);
+}
+
+static void test_launch_refuses(void **state)
+{
+    (void)state;
+    char *no_name[] = {(char[]){"=x"}, NULL}, *no_value[] = {(char[]){"HOME"}, NULL};
+    char *empty[] = {(char[]){""}, NULL};
+    struct launch l = sample;
+    l.env = no_name;
+    l.envc = 1;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+    l.env = no_value;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+    l = sample;
+    l.argc = 0;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+    l.argv = empty;
+    l.argc = 1;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+
+    char *big = malloc(KEEPER_LAUNCH_MAX);
+    memset(big, 'x', KEEPER_LAUNCH_MAX - 1);
+    big[KEEPER_LAUNCH_MAX - 1] = '\0';
+    char *big_argv[] = {big, NULL};
+    l.argv = big_argv;
+    assert_int_equal(launch_encode(&l, NULL, 0), -E2BIG);
+    free(big);
+}
+
+static void test_launch_memfd(void **state)
+{
+    (void)state;
+    uint64_t size;
+    struct launch l;
+    int fd = launch_memfd(&sample, &size);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "x", 1), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(ftruncate(fd, 1), -1);
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    assert_int_equal(launch_decode(map, size, &l), 0);
+    assert_string_equal(l.argv[0], "sh");
+    munmap(map, size);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_start_fields),
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_signal_fields),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_launch_round_trip),
+        cmocka_unit_test(test_launch_each_truncation),
+        cmocka_unit_test(test_launch_each_flipped_bit),
+        cmocka_unit_test(test_launch_refuses),
+        cmocka_unit_test(test_launch_memfd),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

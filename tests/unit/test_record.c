@@ -1,0 +1,281 @@
+/* Exit records: what can be read back, and that no damage whatever yields a wrong status.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "daemon/keeper/record.h"
+
+static const struct job_key key = {17, 3, 2};
+static uint8_t boot[RECORD_ID_SIZE];
+
+struct dir {
+    char path[64];
+    int fd;
+};
+
+static int dir_setup(void **state)
+{
+    struct dir *d = calloc(1, sizeof(*d));
+    strcpy(d->path, "/tmp/volt-record-XXXXXX");
+    assert_non_null(mkdtemp(d->path));
+    d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(d->fd >= 0);
+    assert_int_equal(record_boot_id(boot), 0);
+    *state = d;
+    return 0;
+}
+
+static int unlink_one(const struct job_key *k, void *arg)
+{
+    char name[JOB_KEY_TEXT_MAX];
+    job_key_format(k, name);
+    return unlinkat(*(int *)arg, name, 0);
+}
+
+static int dir_teardown(void **state)
+{
+    struct dir *d = *state;
+    assert_int_equal(record_scan(d->fd, unlink_one, &d->fd), 0);
+    (void)unlinkat(d->fd, "generation", 0);
+    assert_int_equal(rmdir(d->path), 0); /* nothing half-made is left */
+    close(d->fd);
+    free(d);
+    return 0;
+}
+
+/* A complete record with `slots` slots written, read back into buf; its file is removed.
+ */
+static void make_record(struct dir *d, int slots, uint8_t buf[RECORD_SIZE])
+{
+    uint32_t seed;
+    struct record_started s = {
+        .pid = 100, .shim_pid = 99, .pid_start = 5, .shim_start = 4};
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 7, .user_usec = 1234};
+    int fd = record_create(d->fd, &key, boot, 1, &seed);
+    assert_true(fd >= 0);
+    if (slots >= 1)
+        assert_int_equal(record_write_started(fd, seed, &s), 0);
+    if (slots >= 2)
+        assert_int_equal(record_write_exited(fd, seed, &x), 0);
+    assert_int_equal(pread(fd, buf, RECORD_SIZE, 0), RECORD_SIZE);
+    close(fd);
+    assert_int_equal(unlink_one(&key, &d->fd), 0);
+}
+
+static enum record_verdict verdict(const void *buf, size_t len, struct record *r)
+{
+    record_parse(buf, len, &key, boot, false, r);
+    return r->verdict;
+}
+
+static void test_crc_is_crc32c(void **state)
+{
+    (void)state;
+    assert_int_equal(record_crc(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(record_crc(record_crc(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+static void test_verdicts(void **state)
+{
+    struct dir *d = *state;
+    uint8_t buf[RECORD_SIZE], other[RECORD_ID_SIZE] = {1};
+    struct record r;
+    make_record(d, 0, buf);
+    assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_NEVER_RAN);
+    make_record(d, 1, buf);
+    assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_SHIM_KILLED);
+    assert_true(r.has_started);
+    assert_int_equal(r.started.pid, 100);
+    record_parse(buf, sizeof(buf), &key, other, false, &r);
+    assert_int_equal(r.verdict, RECORD_OTHER_BOOT);
+
+    make_record(d, 2, buf);
+    assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_DONE);
+    assert_int_equal(r.exited.end, RECORD_END_EXIT);
+    assert_int_equal(r.exited.status, 7);
+    assert_int_equal(r.exited.user_usec, 1234);
+    assert_int_equal(r.header.kill_mode, 1);
+    record_parse(buf, sizeof(buf), &key, boot, true, &r);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    assert_int_equal(r.exited.end, 0);
+    record_parse(buf, sizeof(buf), &key, other, false, &r);
+    assert_int_equal(r.verdict, RECORD_DONE); /* known exactly, whatever the boot */
+}
+
+static void test_not_this_key(void **state)
+{
+    struct dir *d = *state;
+    uint8_t buf[RECORD_SIZE];
+    struct record r;
+    const struct job_key others[] = {{17, 3, 1}, {17, -1, 2}, {18, 3, 2}};
+    make_record(d, 2, buf);
+    for (size_t i = 0; i < 3; i++) {
+        record_parse(buf, sizeof(buf), &others[i], boot, false, &r);
+        assert_int_equal(r.verdict, RECORD_DAMAGED);
+    }
+}
+
+static void test_each_truncation(void **state)
+{
+    struct dir *d = *state;
+    uint8_t buf[RECORD_SIZE + 1] = {0};
+    struct record r;
+    make_record(d, 2, buf);
+    for (size_t len = 0; len <= RECORD_SIZE + 1; len++) {
+        /* a block of its own, so that the sanitizer sees a read beyond the end */
+        uint8_t *copy = malloc(len + (len == 0));
+        memcpy(copy, buf, len);
+        enum record_verdict v = verdict(copy, len, &r);
+        assert_int_equal(v, len == RECORD_SIZE ? RECORD_DONE : RECORD_DAMAGED);
+        free(copy);
+    }
+}
+
+/* A flipped bit may cost the status (damaged), never change it, and never turn a job that
+ * may have run into one that never did. */
+static void test_each_flipped_bit(void **state)
+{
+    struct dir *d = *state;
+    uint8_t buf[RECORD_SIZE];
+    struct record r;
+    for (int slots = 0; slots <= 2; slots++) {
+        const enum record_verdict whole[] = {RECORD_NEVER_RAN, RECORD_SHIM_KILLED,
+                                             RECORD_DONE};
+        make_record(d, slots, buf);
+        for (size_t bit = 0; bit < RECORD_SIZE * 8; bit++) {
+            buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            enum record_verdict v = verdict(buf, sizeof(buf), &r);
+            assert_true(v == whole[slots] || v == RECORD_DAMAGED);
+            if (v == RECORD_DONE) {
+                assert_int_equal(r.exited.end, RECORD_END_EXIT);
+                assert_int_equal(r.exited.status, 7);
+            }
+            buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+    }
+}
+
+/* A slot is bound to its record and to its place. */
+static void test_slot_of_another_record(void **state)
+{
+    struct dir *d = *state;
+    uint8_t a[RECORD_SIZE], b[RECORD_SIZE];
+    struct record r;
+    make_record(d, 2, a);
+    make_record(d, 1, b);
+    memcpy(b + RECORD_EXITED_AT, a + RECORD_EXITED_AT, 512);
+    assert_int_equal(verdict(b, sizeof(b), &r), RECORD_DAMAGED);
+}
+
+static void test_lock_is_life(void **state)
+{
+    struct dir *d = *state;
+    uint32_t seed;
+    struct record r;
+    assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+    int fd = record_create(d->fd, &key, boot, 0, &seed);
+    assert_true(fd >= 0);
+    assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    assert_int_equal(record_create(d->fd, &key, boot, 0, &seed), -EEXIST);
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    close(fd);
+    assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    close(copy);
+    assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_NEVER_RAN);
+}
+
+static int count_one(const struct job_key *k, void *arg)
+{
+    (void)k;
+    ++*(int *)arg;
+    return 0;
+}
+
+static void test_scan_and_sweep(void **state)
+{
+    struct dir *d = *state;
+    const char *const strangers[] = {".new.999999999", "17", "17.0", "x.1", "017.1"};
+    uint32_t seed;
+    int n = 0;
+    close(record_create(d->fd, &key, boot, 0, &seed));
+    for (size_t i = 0; i < 5; i++)
+        close(openat(d->fd, strangers[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    assert_int_equal(record_scan(d->fd, count_one, &n), 0);
+    assert_int_equal(n, 1);
+    record_sweep(d->fd);
+    assert_int_equal(faccessat(d->fd, strangers[0], F_OK, 0), -1);
+    for (size_t i = 1; i < 5; i++)
+        assert_int_equal(unlinkat(d->fd, strangers[i], 0), 0);
+}
+
+static void test_generation(void **state)
+{
+    struct dir *d = *state;
+    uint8_t a[RECORD_ID_SIZE], b[RECORD_ID_SIZE];
+    assert_int_equal(record_generation_read(d->fd, a), -ENOENT);
+    assert_int_equal(record_generation_ensure(d->fd, a), 0);
+    assert_int_equal(record_generation_ensure(d->fd, b), 0);
+    assert_memory_equal(a, b, sizeof(a));
+    int fd = openat(d->fd, "generation", O_WRONLY | O_TRUNC | O_CLOEXEC);
+    assert_int_equal(write(fd, "0123\n", 5), 5);
+    close(fd);
+    assert_int_equal(record_generation_read(d->fd, b), -EBADMSG);
+}
+
+static void test_key_text(void **state)
+{
+    (void)state;
+    char buf[JOB_KEY_TEXT_MAX];
+    struct job_key k;
+    const struct job_key largest = {UINT64_MAX, INT64_MAX, UINT32_MAX};
+    assert_true(job_key_format(&largest, buf) < JOB_KEY_TEXT_MAX);
+    assert_int_equal(job_key_parse(buf, &k), 0);
+    assert_true(job_key_equal(&k, &largest));
+    assert_int_equal(job_key_parse("17_3.2", &k), 0);
+    assert_true(job_key_equal(&k, &key));
+    assert_int_equal(job_key_parse("17", &k), 0);
+    assert_true(k.id == 17 && k.index == JOB_NO_INDEX && k.attempt == 0);
+    const char *const bad[] = {"",
+                               "-1",
+                               "+1",
+                               "017",
+                               "17_",
+                               "17_.1",
+                               "17.",
+                               "17.1x",
+                               "1 ",
+                               "18446744073709551616",
+                               "1_9223372036854775808",
+                               "1.4294967296"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_true(job_key_parse(bad[i], &k) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_crc_is_crc32c),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_not_this_key),
+        cmocka_unit_test(test_each_truncation),
+        cmocka_unit_test(test_each_flipped_bit),
+        cmocka_unit_test(test_slot_of_another_record),
+        cmocka_unit_test(test_lock_is_life),
+        cmocka_unit_test(test_scan_and_sweep),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_key_text),
+    };
+    return cmocka_run_group_tests(tests, dir_setup, dir_teardown);
+}
