@@ -1,0 +1,270 @@
+/* Batches of specs; see batch.h. */
+#include "client/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INPUT_MAX     ((size_t)4 << 30)
+#define MESSAGE_BYTES ((size_t)2 << 20) /* far below the limit of 16 MiB */
+#define MESSAGE_SPECS 5000
+#define IN_FLIGHT     4
+
+static int complain(struct volt_error *err, unsigned line, const char *text)
+{
+    (void)snprintf(err->text, sizeof(err->text), "line %u: %s", line, text);
+    return -EINVAL;
+}
+
+static int slurp(struct batch *b, FILE *in)
+{
+    size_t room = 0;
+    for (;;) {
+        if (room - b->len < 65536) {
+            room = room ? room * 2 : (size_t)1 << 18;
+            char *text = room <= INPUT_MAX ? realloc(b->text, room + 1) : NULL;
+            if (!text)
+                return room <= INPUT_MAX ? -ENOMEM : -EFBIG;
+            b->text = text;
+        }
+        size_t n = fread(b->text + b->len, 1, room - b->len, in);
+        b->len += n;
+        if (n == 0)
+            break;
+    }
+    b->text[b->len] = '\0';
+    return ferror(in) ? -EIO : 0;
+}
+
+static int add(struct batch *b, size_t offset, size_t len, unsigned line)
+{
+    if (b->count == b->room) {
+        size_t room = b->room ? b->room * 2 : 256;
+        struct batch_entry *e = realloc(b->entries, room * sizeof(*e));
+        if (!e)
+            return -ENOMEM;
+        b->entries = e;
+        b->room = room;
+    }
+    b->entries[b->count++] = (struct batch_entry){offset, len, line};
+    return 0;
+}
+
+/* Checks one entry by parsing it; jansson counts lines from the entry's first. */
+static int check(const struct batch_entry *e, const char *text, struct volt_error *err)
+{
+    json_error_t je;
+    json_t *value = json_loadb(text + e->offset, e->len,
+                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    int r = 0;
+    if (!value)
+        r = complain(err, e->line + (je.line > 1 ? (unsigned)je.line - 1 : 0), je.text);
+    else if (!json_is_object(value))
+        r = complain(err, e->line, "a job is a JSON object");
+    json_decref(value);
+    return r;
+}
+
+static size_t skip_space(const struct batch *b, size_t at, unsigned *line)
+{
+    for (; at < b->len && strchr(" \t\r\n", b->text[at]) && b->text[at]; at++)
+        *line += b->text[at] == '\n';
+    return at;
+}
+
+/* The end of the array element that begins at at: the comma or bracket behind it. */
+static size_t element_end(const struct batch *b, size_t at, unsigned *line)
+{
+    unsigned depth = 0;
+    bool string = false;
+    for (; at < b->len; at++) {
+        char ch = b->text[at];
+        *line += ch == '\n';
+        if (string) {
+            if (ch == '\\' && at + 1 < b->len)
+                at++;
+            else if (ch == '"')
+                string = false;
+        } else if (ch == '"') {
+            string = true;
+        } else if (ch == '{' || ch == '[') {
+            depth++;
+        } else if (depth == 0 && (ch == ',' || ch == ']')) {
+            break;
+        } else if (ch == '}' || ch == ']') {
+            depth -= depth > 0;
+        }
+    }
+    return at;
+}
+
+static int split_array(struct batch *b, size_t at, unsigned line, struct volt_error *err)
+{
+    at = skip_space(b, at + 1, &line);
+    bool first = true;
+    while (at < b->len && (b->text[at] != ']' || !first)) {
+        unsigned begin = line;
+        size_t end = element_end(b, at, &line);
+        int r = add(b, at, end - at, begin);
+        if (r == 0)
+            r = check(&b->entries[b->count - 1], b->text, err);
+        if (r < 0)
+            return r;
+        first = false;
+        at = end;
+        if (at >= b->len || b->text[at] == ']')
+            break;
+        at = skip_space(b, at + 1, &line);
+    }
+    if (at >= b->len)
+        return complain(err, line, "the array is not closed by ]");
+    at = skip_space(b, at + 1, &line);
+    return at < b->len ? complain(err, line, "something follows the array") : 0;
+}
+
+static int split_lines(struct batch *b, struct volt_error *err)
+{
+    unsigned line = 1;
+    for (size_t at = 0; at < b->len; line++) {
+        char *nl = memchr(b->text + at, '\n', b->len - at);
+        size_t end = nl ? (size_t)(nl - b->text) : b->len;
+        size_t start = at + strspn(b->text + at, " \t\r");
+        if (start < end) {
+            int r = add(b, start, end - start, line);
+            if (r == 0)
+                r = check(&b->entries[b->count - 1], b->text, err);
+            if (r < 0)
+                return r;
+        }
+        at = end + 1;
+    }
+    return 0;
+}
+
+int batch_read(struct batch *b, FILE *in, struct volt_error *err)
+{
+    *b = (struct batch){0};
+    int r = slurp(b, in);
+    if (r < 0) {
+        (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-r));
+    } else {
+        unsigned line = 1;
+        size_t at = skip_space(b, 0, &line);
+        r = b->text[at] == '[' ? split_array(b, at, line, err) : split_lines(b, err);
+    }
+    if (r < 0)
+        batch_fini(b);
+    return r;
+}
+
+void batch_fini(struct batch *b)
+{
+    free(b->text);
+    free(b->entries);
+    *b = (struct batch){0};
+}
+
+/* What only a process has is not given to jobs without one. */
+static bool applies(const char *key, const json_t *spec)
+{
+    const char *kind = json_string_value(json_object_get(spec, "kind"));
+    bool exec = !kind || strcmp(kind, "exec") == 0;
+    bool process =
+        strcmp(key, "env") == 0 || strcmp(key, "cwd") == 0 || strcmp(key, "umask") == 0;
+    return exec || !process;
+}
+
+json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
+                   struct volt_error *err)
+{
+    const struct batch_entry *e = &b->entries[i];
+    json_error_t je;
+    json_t *spec = json_loadb(b->text + e->offset, e->len, 0, &je);
+    if (!spec) {
+        (void)complain(err, e->line, je.text);
+        return NULL;
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)defaults, key, value)
+    {
+        json_t *own = json_object_get(spec, key);
+        if (!own && applies(key, spec))
+            (void)json_object_set(spec, key, value);
+        else if (json_is_object(own) && strcmp(key, "env") == 0)
+            (void)json_object_update_missing(own, value);
+    }
+    return spec;
+}
+
+/* One message's worth of entries from *next on, as parameters of SubmitBatch. */
+static json_t *next_message(const struct batch *b, const json_t *defaults, size_t *next,
+                            size_t per_default, struct volt_error *err)
+{
+    json_t *specs = json_array();
+    size_t bytes = 0, i = *next;
+    for (; specs && i < b->count && i - *next < MESSAGE_SPECS; i++) {
+        bytes += b->entries[i].len + per_default;
+        if (i > *next && bytes > MESSAGE_BYTES)
+            break;
+        json_t *spec = batch_spec(b, i, defaults, err);
+        if (!spec || json_array_append_new(specs, spec) < 0) {
+            json_decref(specs);
+            return NULL;
+        }
+    }
+    *next = i;
+    return specs ? json_pack("{s:o}", "specs", specs) : NULL;
+}
+
+static void report(const struct batch *b, size_t first, const json_t *p,
+                   const struct batch_sink *sink)
+{
+    size_t i;
+    json_t *item;
+    sink->durable(sink->arg, json_is_true(json_object_get(p, "durable")));
+    json_array_foreach(json_object_get(p, "ids"), i, item)
+    {
+        if (json_string_length(item) > 0)
+            sink->accepted(sink->arg, json_string_value(item));
+    }
+    json_array_foreach(json_object_get(p, "rejected"), i, item)
+    {
+        size_t at = first + (size_t)json_integer_value(json_object_get(item, "position"));
+        const char *name = json_string_value(json_object_get(item, "parameter"));
+        const char *why = json_string_value(json_object_get(item, "reason"));
+        sink->rejected(sink->arg, at < b->count ? b->entries[at].line : 0,
+                       name ? name : "", why ? why : "");
+    }
+}
+
+int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
+                 const struct batch_sink *sink, struct client_reply *error)
+{
+    char *text = json_dumps(defaults, JSON_COMPACT);
+    size_t per_default = text ? strlen(text) : 0;
+    free(text);
+    size_t sent = 0, firsts[IN_FLIGHT], head = 0, tail = 0;
+    int r = 0;
+    while (r == 0 && (sent < b->count || head != tail)) {
+        if (sent < b->count && tail - head < IN_FLIGHT) {
+            struct volt_error err;
+            firsts[tail++ % IN_FLIGHT] = sent;
+            json_t *params = next_message(b, defaults, &sent, per_default, &err);
+            r = params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0)
+                       : -ENOMEM;
+            continue;
+        }
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        r = client_receive(c, CLIENT_FOREVER, &reply);
+        if (r == 1 && reply.error) {
+            *error = reply;
+            return 1;
+        }
+        if (r == 1)
+            report(b, firsts[head++ % IN_FLIGHT], reply.parameters, sink);
+        r = r == 1 ? 0 : r;
+        client_reply_fini(&reply);
+    }
+    return r;
+}

@@ -1,0 +1,73 @@
+/* libvoltclient: a synchronous Varlink client of voltd.
+ *
+ * One struct client is one connection. Calls may be pipelined: client_send() several,
+ * then client_receive() their replies in the same order. Sending never deadlocks against
+ * a daemon that answers before it reads on: while the socket takes no more bytes, replies
+ * are read into memory. One thread at a time.
+ *
+ * A message is one JSON object and one NUL byte. */
+#ifndef VOLT_CLIENT_CLIENT_H
+#define VOLT_CLIENT_CLIENT_H
+
+#include "wire/address.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+struct client;
+
+#define CLIENT_FOREVER UINT64_MAX
+
+enum client_flags {
+    CLIENT_MORE = 1 << 0, /* a stream of replies */
+};
+
+struct client_reply {
+    json_t *parameters; /* an object; owned by the reply */
+    char *error;        /* "org.voltd.jobs.NoSuchJob", or NULL */
+    bool continues;     /* more replies to this call follow */
+    int fd;             /* came with the reply, or -1; owned by the reply */
+};
+
+#define CLIENT_REPLY_EMPTY ((struct client_reply){.fd = -1})
+
+/* Releases what a reply holds and empties it. */
+void client_reply_fini(struct client_reply *reply);
+
+/* What became of looking for a daemon: every path tried, and why not, a line each. */
+struct client_tried {
+    char text[1024];
+};
+
+/* Connects to the first socket that answers. 0; -EINVAL or -ENAMETOOLONG for an unusable
+ * address; otherwise the errno of the first one tried. */
+int client_open(const struct address_choice *choice, enum address_endpoint which,
+                struct client **ret, struct client_tried *tried);
+/* Takes fd, a connected stream socket. Returns NULL when out of memory (fd is closed). */
+struct client *client_new(int fd);
+void client_free(struct client *c); /* NULL allowed */
+
+/* While fd is readable client_receive() returns -EINTR (a signalfd, say). -1: none. */
+void client_set_interrupt_fd(struct client *c, int fd);
+/* For poll(): readable means that client_receive() may have something. Borrowed. */
+int client_fd(const struct client *c);
+
+/* Sends one call; takes parameters, also on failure (NULL: none). 0; -ECONNRESET when the
+ * daemon is gone; -ENOMEM. */
+int client_send(struct client *c, const char *method, json_t *parameters, unsigned flags);
+/* Waits up to timeout_usec for the next reply and fills the empty *ret. 1; 0: time is up;
+ * -EINTR: see above; -ECONNRESET: the daemon is gone; -EPROTO: no Varlink; -ENOMEM. */
+int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret);
+/* Send and receive one reply. 0, or negative as above. */
+int client_call(struct client *c, const char *method, json_t *parameters,
+                struct client_reply *ret);
+
+/* Says what an error reply means, for people. */
+void client_error_text(const struct client_reply *reply, char *buf, size_t size);
+/* True for an error of that last name ("NoSuchJob"), whatever its interface. */
+bool client_error_is(const struct client_reply *reply, const char *name);
+
+#endif

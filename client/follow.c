@@ -1,0 +1,273 @@
+/* Output of a job; see follow.h. */
+#include "client/follow.h"
+#include "client/base64.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)256 << 10)
+
+static int write_out(int fd, const void *data, size_t len, bool *writing)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            *writing = true;
+            return -errno;
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Where the last so many lines of a file begin. */
+static off_t tail_offset(int fd, uint64_t lines)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (lines == UINT64_MAX || end <= 0)
+        return 0;
+    char buf[4096];
+    uint64_t seen = 0;
+    bool last = true; /* a line end at the very end closes a line, and opens none */
+    for (off_t at = end; at > 0;) {
+        size_t want = at < (off_t)sizeof(buf) ? (size_t)at : sizeof(buf);
+        ssize_t n = pread(fd, buf, want, at - (off_t)want);
+        if (n != (ssize_t)want)
+            return 0;
+        for (size_t i = want; i > 0; i--) {
+            if (buf[i - 1] == '\n' && !last && ++seen == lines)
+                return at - (off_t)want + (off_t)i;
+            if (last && lines == 0)
+                return end;
+            last = false;
+        }
+        at -= (off_t)want;
+    }
+    return 0;
+}
+
+/* Copies what is there from *offset on. */
+static int drain(int fd, off_t *offset, int out, char *buf, bool *writing)
+{
+    for (;;) {
+        ssize_t n = pread(fd, buf, CHUNK, *offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        *offset += n;
+        int r = write_out(out, buf, (size_t)n, writing);
+        if (r < 0)
+            return r;
+    }
+}
+
+static int watch_file(int fd)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (in >= 0 && inotify_add_watch(in, path, IN_MODIFY) < 0) {
+        (void)close(in);
+        in = -1;
+    }
+    return in;
+}
+
+/* Copies growth until the daemon says that the job has ended (the Wait call on c). */
+static int follow_file(struct client *c, const struct follow_request *rq, int fd,
+                       off_t *offset, char *buf, bool *writing)
+{
+    json_t *params = json_pack("{s:[s]}", "ids", rq->id);
+    int in = watch_file(fd);
+    int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
+    bool ended = false;
+    while (r == 0 && !ended) {
+        r = drain(fd, offset, rq->out, buf, writing);
+        if (r < 0)
+            break;
+        struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
+                              {.fd = in, .events = POLLIN},
+                              {.fd = rq->out, .events = 0},
+                              {.fd = rq->interrupt, .events = POLLIN}};
+        /* Without inotify growth is looked for ten times a second. */
+        if (poll(p, 4, in < 0 ? 100 : -1) < 0 && errno != EINTR)
+            r = -errno;
+        char events[4096];
+        if (in >= 0 && p[1].revents)
+            (void)!read(in, events, sizeof(events));
+        if (p[2].revents & POLLERR) {
+            *writing = true;
+            r = -EPIPE; /* nobody reads any more */
+        }
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        int got = r == 0 ? client_receive(c, 0, &reply) : 0;
+        if (got < 0)
+            r = got;
+        ended = got > 0 && !reply.continues;
+        client_reply_fini(&reply);
+    }
+    if (r == 0)
+        r = drain(fd, offset, rq->out, buf, writing);
+    if (in >= 0)
+        (void)close(in);
+    return r;
+}
+
+static int print_file(struct client *c, const struct follow_request *rq, int fd,
+                      bool ended, bool *writing)
+{
+    char *buf = malloc(CHUNK);
+    if (!buf)
+        return -ENOMEM;
+    off_t offset = tail_offset(fd, rq->lines);
+    int r = rq->follow && !ended ? follow_file(c, rq, fd, &offset, buf, writing)
+                                 : drain(fd, &offset, rq->out, buf, writing);
+    free(buf);
+    return r;
+}
+
+/* The bytes of one Read reply. */
+static int print_reply(const struct client_reply *reply, int out, bool *writing)
+{
+    const json_t *data = json_object_get(reply->parameters, "data");
+    size_t len = json_string_length(data);
+    if (len == 0)
+        return 0;
+    unsigned char *buf = malloc(len / 4 * 3 + 3);
+    if (!buf)
+        return -ENOMEM;
+    ssize_t n = base64_decode(json_string_value(data), len, buf);
+    int r = n < 0 ? -EPROTO : write_out(out, buf, (size_t)n, writing);
+    free(buf);
+    return r;
+}
+
+/* Without a descriptor: by Read. The whole of it; -n is for local files. */
+static int print_by_read(struct client *c, const struct follow_request *rq,
+                         struct client_reply *error, bool *writing)
+{
+    int64_t offset = 0;
+    for (;;) {
+        json_t *params = json_pack("{s:s, s:s, s:I}", "id", rq->id, "stream", rq->stream,
+                                   "offset", (json_int_t)offset);
+        int r =
+            client_send(c, "org.voltd.logs.Read", params, rq->follow ? CLIENT_MORE : 0);
+        bool more = r == 0, end = false;
+        while (more) {
+            struct client_reply reply = CLIENT_REPLY_EMPTY;
+            r = client_receive(c, CLIENT_FOREVER, &reply);
+            if (r == 1 && reply.error) {
+                *error = reply;
+                return 1;
+            }
+            if (r == 1)
+                r = print_reply(&reply, rq->out, writing);
+            more = r == 0 && reply.continues;
+            end = json_is_true(json_object_get(reply.parameters, "end"));
+            int64_t next =
+                json_integer_value(json_object_get(reply.parameters, "next_offset"));
+            end = end || next <= offset;
+            offset = next;
+            client_reply_fini(&reply);
+        }
+        if (r < 0 || end)
+            return r;
+    }
+}
+
+/* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
+ * wait for; negative as client_receive(). */
+static int await_start(struct client *c, const char *id)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
+    const json_t *job = json_object_get(reply.parameters, "job");
+    const char *state = json_string_value(json_object_get(job, "state"));
+    bool early =
+        state && (strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0);
+    client_reply_fini(&reply);
+    if (r < 0 || !early)
+        return r;
+    json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", id);
+    r = client_send(c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
+    while (r == 0) {
+        r = client_receive(c, CLIENT_FOREVER, &reply);
+        if (r < 0)
+            return r;
+        bool over = reply.error || !reply.continues, started = false;
+        size_t i;
+        const json_t *item;
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, item)
+        {
+            state = json_string_value(json_object_get(item, "state"));
+            started |= state && strcmp(state, "queued") && strcmp(state, "starting");
+        }
+        json_array_foreach(json_object_get(reply.parameters, "events"), i, item)
+        {
+            state = json_string_value(json_object_get(item, "state"));
+            started |= state && strcmp(state, "queued") && strcmp(state, "starting");
+        }
+        client_reply_fini(&reply);
+        r = started ? 1 : over ? -EPROTO : 0;
+    }
+    return r;
+}
+
+static int open_output(struct client *c, const struct follow_request *rq,
+                       struct client_reply *reply)
+{
+    json_t *params = json_pack("{s:s, s:s}", "id", rq->id, "stream", rq->stream);
+    return client_call(c, "org.voltd.logs.Open", params, reply);
+}
+
+/* A new connection in place of one that a stream occupies. */
+static int reopen(struct client **c, const struct follow_request *rq)
+{
+    struct client_tried tried;
+    struct client *fresh;
+    int r = client_open(rq->choice, ADDRESS_JOBS, &fresh, &tried);
+    if (r < 0)
+        return r;
+    client_free(*c);
+    *c = fresh;
+    client_set_interrupt_fd(fresh, rq->interrupt);
+    return 0;
+}
+
+int follow_output(struct client **c, const struct follow_request *rq,
+                  struct client_reply *error, bool *ret_writing)
+{
+    *ret_writing = false;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int r = open_output(*c, rq, &reply);
+    if (r == 0 && rq->follow && client_error_is(&reply, "NoOutput")) {
+        r = await_start(*c, rq->id);
+        if (r > 0) {
+            client_reply_fini(&reply);
+            r = reopen(c, rq);
+            if (r == 0)
+                r = open_output(*c, rq, &reply);
+        }
+    }
+    if (r == 0 && reply.error) {
+        *error = reply;
+        return 1;
+    }
+    if (r == 0) {
+        bool ended = json_is_true(json_object_get(reply.parameters, "ended"));
+        r = reply.fd >= 0 ? print_file(*c, rq, reply.fd, ended, ret_writing)
+                          : print_by_read(*c, rq, error, ret_writing);
+    }
+    client_reply_fini(&reply);
+    return r;
+}

@@ -1,0 +1,26 @@
+/* Output of a job: printing it, its last lines, following it to the end.
+ *
+ * Local clients get the output file as a descriptor and read it at memory speed; growth
+ * is told by inotify, the end of the job by the daemon. Where no descriptor comes the
+ * bytes are read through org.voltd.logs.Read. */
+#ifndef VOLT_CLIENT_FOLLOW_H
+#define VOLT_CLIENT_FOLLOW_H
+
+#include "client/client.h"
+
+struct follow_request {
+    const struct address_choice *choice; /* to connect again after waiting for a start */
+    int interrupt;                       /* see client_set_interrupt_fd(); or -1 */
+    const char *id;
+    const char *stream; /* "stdout" or "stderr" */
+    int out;            /* descriptor to write to */
+    uint64_t lines;     /* only the last so many; UINT64_MAX: all */
+    bool follow;        /* to the end of the job; waits for its start */
+};
+
+/* *c may be replaced by another connection. 0; 1: an error reply, moved to *error;
+ * -EINTR; -EPIPE and the like of writing (ret_writing is then true); -ECONNRESET. */
+int follow_output(struct client **c, const struct follow_request *rq,
+                  struct client_reply *error, bool *ret_writing);
+
+#endif

@@ -1,0 +1,161 @@
+/* Jobs for people; see job_view.h. */
+#include "client/job_view.h"
+#include "client/duration.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SEC UINT64_C(1000000)
+
+const char *job_view_string(const json_t *job, const char *name)
+{
+    const char *s = json_string_value(json_object_get(job, name));
+    return s ? s : "";
+}
+
+int64_t job_view_int(const json_t *job, const char *name)
+{
+    return json_integer_value(json_object_get(job, name));
+}
+
+bool job_view_bool(const json_t *job, const char *name)
+{
+    return json_is_true(json_object_get(job, name));
+}
+
+static void signal_name(int64_t sig, char *buf, size_t size)
+{
+    const char *abbrev = sig > 0 && sig < SIGRTMIN ? sigabbrev_np((int)sig) : NULL;
+    if (abbrev)
+        (void)snprintf(buf, size, "SIG%s", abbrev);
+    else
+        (void)snprintf(buf, size, "signal %" PRId64, sig);
+}
+
+static void failed_start(const json_t *job, char *buf, size_t size)
+{
+    int64_t code = job_view_int(job, "code");
+    const char *step = job_view_string(job, "step");
+    (void)snprintf(buf, size, "could not be started: %s%s%s", step, *step ? ": " : "",
+                   strerror((int)code));
+}
+
+static void outcome_done(const json_t *job, char *buf, size_t size)
+{
+    const char *result = job_view_string(job, "result");
+    int64_t code = job_view_int(job, "code");
+    char sig[32];
+    if (strcmp(result, "exit") == 0) {
+        (void)snprintf(buf, size, "exit status %" PRId64, code);
+    } else if (strcmp(result, "signal") == 0) {
+        signal_name(code, sig, sizeof(sig));
+        (void)snprintf(buf, size, "killed by signal %" PRId64 " (%s)", code, sig);
+    } else if (strcmp(result, "timeout") == 0) {
+        (void)snprintf(buf, size, "timeout");
+    } else if (strcmp(result, "exec_failed") == 0) {
+        failed_start(job, buf, size);
+    } else if (strcmp(result, "lost") == 0) {
+        (void)snprintf(buf, size, "lost: its exit status cannot be known");
+    } else {
+        (void)snprintf(buf, size, "%s", *result ? result : "done");
+    }
+}
+
+static void outcome_array(const json_t *counts, char *buf, size_t size)
+{
+    (void)snprintf(buf, size,
+                   "%" PRId64 " of %" PRId64 " done, %" PRId64 " failed, %" PRId64
+                   " running, %" PRId64 " queued",
+                   job_view_int(counts, "done"), job_view_int(counts, "total"),
+                   job_view_int(counts, "failed"), job_view_int(counts, "running"),
+                   job_view_int(counts, "queued"));
+}
+
+void job_view_outcome(const json_t *job, char *buf, size_t size)
+{
+    const json_t *counts = json_object_get(job, "counts");
+    const char *state = job_view_string(job, "state");
+    const char *wait = job_view_string(job, "wait");
+    int64_t position = job_view_int(job, "wait_position");
+    if (json_is_object(counts)) {
+        outcome_array(counts, buf, size);
+    } else if (strcmp(state, "done") == 0) {
+        outcome_done(job, buf, size);
+    } else if (strcmp(state, "queued") == 0 && *wait) {
+        int n = snprintf(buf, size, "queued, waiting for %s %s",
+                         strcmp(wait, "turn") == 0 ? "its" : "a", wait);
+        if (position > 0 && n > 0 && (size_t)n < size)
+            (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", position);
+    } else {
+        (void)snprintf(buf, size, "%s", state);
+    }
+}
+
+void job_view_result_word(const json_t *job, char *buf, size_t size)
+{
+    const json_t *counts = json_object_get(job, "counts");
+    const char *result = job_view_string(job, "result");
+    int64_t code = job_view_int(job, "code");
+    if (json_is_object(counts) && job_view_int(counts, "failed") > 0)
+        (void)snprintf(buf, size, "%" PRId64 " failed", job_view_int(counts, "failed"));
+    else if (strcmp(result, "exit") == 0)
+        (void)snprintf(buf, size, "exit %" PRId64, code);
+    else if (strcmp(result, "signal") == 0)
+        signal_name(code, buf, size);
+    else
+        (void)snprintf(buf, size, "%s", *result ? result : "-");
+}
+
+enum term_style job_view_style(const json_t *job)
+{
+    const json_t *counts = json_object_get(job, "counts");
+    const char *state = job_view_string(job, "state");
+    const char *result = job_view_string(job, "result");
+    if (json_is_object(counts) && job_view_int(counts, "failed") > 0)
+        return TERM_RED;
+    if (strcmp(state, "running") == 0 || strcmp(state, "starting") == 0)
+        return TERM_BOLD;
+    if (strcmp(state, "stopping") == 0)
+        return TERM_YELLOW;
+    if (strcmp(state, "done") != 0)
+        return TERM_PLAIN;
+    if (strcmp(result, "cancelled") == 0)
+        return TERM_YELLOW;
+    return strcmp(result, "success") == 0 || json_is_object(counts) ? TERM_GREEN
+                                                                    : TERM_RED;
+}
+
+uint64_t job_view_runtime(const json_t *job, uint64_t now_usec)
+{
+    uint64_t start = (uint64_t)job_view_int(job, "started_at_usec");
+    uint64_t end = (uint64_t)job_view_int(job, "ended_at_usec");
+    if (end == 0)
+        end = now_usec;
+    return start == 0 || end < start ? 0 : end - start;
+}
+
+void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size)
+{
+    time_t t = (time_t)(at_usec / SEC);
+    struct tm tm;
+    size_t n = 0;
+    if (localtime_r(&t, &tm))
+        n = strftime(buf, size, "%a %Y-%m-%d %H:%M:%S %Z", &tm);
+    if (n == 0)
+        (void)snprintf(buf, size, "%" PRIu64, at_usec);
+    if (n > 0 && now_usec >= at_usec && now_usec > 0) {
+        char ago[32];
+        duration_format(now_usec - at_usec, ago, sizeof(ago));
+        (void)snprintf(buf + n, size - n, "; %s ago", ago);
+    }
+}
+
+uint64_t job_view_now(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec / 1000;
+}

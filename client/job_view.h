@@ -1,0 +1,31 @@
+/* A job as the protocol shows it, read for people. */
+#ifndef VOLT_CLIENT_JOB_VIEW_H
+#define VOLT_CLIENT_JOB_VIEW_H
+
+#include "client/term.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Members, with a default for the absent; strings are borrowed. */
+const char *job_view_string(const json_t *job, const char *name); /* "" when absent */
+int64_t job_view_int(const json_t *job, const char *name);        /* 0 when absent */
+bool job_view_bool(const json_t *job, const char *name);
+
+/* How it ended or what it does: "exit status 7", "killed by signal 9 (SIGKILL)",
+ * "running", "waiting for a slot (place 4)". */
+void job_view_outcome(const json_t *job, char *buf, size_t size);
+/* A short word for tables: "exit 7", "SIGKILL", "success", "timeout". */
+void job_view_result_word(const json_t *job, char *buf, size_t size);
+/* Green for success, red for failure, and so on; arrays by their counts. */
+enum term_style job_view_style(const json_t *job);
+/* Microseconds it ran, up to now_usec while it runs; 0 when it has not started. */
+uint64_t job_view_runtime(const json_t *job, uint64_t now_usec);
+/* "Sat 2026-11-21 14:31:02 UTC", and with now_usec > 0 "; 3min 2s ago". */
+void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size);
+/* CLOCK_REALTIME in microseconds. */
+uint64_t job_view_now(void);
+
+#endif

@@ -1,0 +1,163 @@
+/* Options; see options.h. */
+#include "client/options.h"
+#include "client/say.h"
+#include "client/suggest.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+const struct option_entry options_connection[] = {
+    {"user", OPTION_USER, NULL, "talk to the voltd of this user only"},
+    {"system", OPTION_SYSTEM, NULL, "talk to the voltd of the system only"},
+    {"address", OPTION_ADDRESS, "ADDRESS",
+     "the job socket: unix:PATH or a path (VOLT_ADDRESS)"},
+    {"control-address", OPTION_CONTROL_ADDRESS, "ADDRESS",
+     "the control socket, where it is not control.sock beside\n"
+     "the job socket (VOLT_CONTROL_ADDRESS)"},
+    {NULL, 0, NULL, NULL},
+};
+
+bool options_connection_take(struct address_choice *choice, int key, const char *arg)
+{
+    switch (key) {
+    case OPTION_USER:
+        choice->scope = ADDRESS_USER;
+        return true;
+    case OPTION_SYSTEM:
+        choice->scope = ADDRESS_SYSTEM;
+        return true;
+    case OPTION_ADDRESS:
+        choice->jobs = arg;
+        return true;
+    case OPTION_CONTROL_ADDRESS:
+        choice->control = arg;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+void options_connection_finish(struct address_choice *choice)
+{
+    /* Whoever says --user or --system on the command line means that one. */
+    bool told = choice->scope != ADDRESS_ANY || choice->jobs;
+    if (!told)
+        choice->jobs = environment("VOLT_ADDRESS");
+    if (!told && !choice->control)
+        choice->control = environment("VOLT_CONTROL_ADDRESS");
+}
+
+struct getopt_tables {
+    struct option longs[MOST + 1];
+    const char *names[MOST + 1];
+    char shorts[3 * MOST + 3];
+};
+
+static void build(const struct options *o, struct getopt_tables *t)
+{
+    size_t n = 0, s = 0;
+    t->shorts[s++] = o->stop_at_operand ? '+' : ':';
+    if (o->stop_at_operand)
+        t->shorts[s++] = ':';
+    for (const struct option_entry *const *table = o->tables; *table; table++)
+        for (const struct option_entry *e = *table; e->help && n < MOST; e++) {
+            int has = !e->arg            ? no_argument
+                      : e->arg[0] == '[' ? optional_argument
+                                         : required_argument;
+            t->longs[n] = (struct option){e->name, has, NULL, e->key};
+            t->names[n++] = e->name;
+            if (e->key < OPTION_LONG) {
+                t->shorts[s++] = (char)e->key;
+                if (has == required_argument)
+                    t->shorts[s++] = ':';
+            }
+        }
+    t->longs[n] = (struct option){NULL, 0, NULL, 0};
+    t->names[n] = NULL;
+    t->shorts[s] = '\0';
+}
+
+/* How the option that failed was written, without a value behind '='. */
+static void written(const struct options *o, char *buf, size_t size)
+{
+    const char *word = o->argv[optind - 1 > 0 ? optind - 1 : 0];
+    if (optopt != 0 && optopt < OPTION_LONG)
+        (void)snprintf(buf, size, "-%c", optopt);
+    else
+        (void)snprintf(buf, size, "%.*s", (int)strcspn(word, "="), word);
+}
+
+static int complain(const struct options *o, const struct getopt_tables *t, int got)
+{
+    char word[64];
+    written(o, word, sizeof(word));
+    const char *near = NULL;
+    if (word[0] == '-' && word[1] == '-')
+        near = suggest(word + 2, t->names);
+    if (got == ':')
+        say("option %s needs a value; try --help", word);
+    else if (near && strcmp(near, word + 2) == 0)
+        say("option %s takes no value; try --help", word);
+    else if (near)
+        say("unknown option %s; did you mean --%s?", word, near);
+    else
+        say("unknown option %s; try --help", word);
+    return OPTION_BAD;
+}
+
+int options_next(struct options *o)
+{
+    struct getopt_tables t;
+    build(o, &t);
+    if (!o->started) {
+        optind = 0; /* glibc: forget everything about an earlier argv */
+        o->started = true;
+    }
+    opterr = 0;
+    int got = getopt_long(o->argc, o->argv, t.shorts, t.longs, NULL);
+    o->arg = optarg;
+    if (got == -1)
+        return OPTION_END;
+    return got == '?' || got == ':' ? complain(o, &t, got) : got;
+}
+
+void options_print(const struct option_entry *table)
+{
+    for (const struct option_entry *e = table; e->help; e++) {
+        char left[64];
+        const char *sep = !e->arg ? "" : e->arg[0] == '[' ? "" : "=";
+        int n = 0;
+        if (e->key < OPTION_LONG)
+            n = snprintf(left, sizeof(left), "-%c, ", e->key);
+        else
+            n = snprintf(left, sizeof(left), "    ");
+        if (e->arg && e->arg[0] == '[')
+            (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s[=%.*s]", e->name,
+                           (int)strlen(e->arg) - 2, e->arg + 1);
+        else
+            (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", e->name, sep,
+                           e->arg ? e->arg : "");
+        const char *help = e->help;
+        (void)printf("  %-27s", left);
+        if (strlen(left) > 26)
+            (void)printf("\n%29s", "");
+        for (;;) {
+            size_t len = strcspn(help, "\n");
+            (void)printf(" %.*s\n", (int)len, help);
+            if (!help[len])
+                break;
+            help += len + 1;
+            (void)printf("%29s", "");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/* Messages of the programs; see say.h. */
+#include "client/say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void say(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    flockfile(stderr);
+    (void)fprintf(stderr, "%s: ", program_invocation_short_name);
+    (void)vfprintf(stderr, format, ap);
+    (void)fputc('\n', stderr);
+    funlockfile(stderr);
+    va_end(ap);
+}
+
+void say_no_daemon(const struct client_tried *tried)
+{
+    say("no voltd answers; tried\n%s"
+        "start one with `voltd --user` (or `systemctl start voltd` for the system's),\n"
+        "or name its socket with --address=unix:PATH or VOLT_ADDRESS",
+        tried->text);
+}
+
+void say_error(const struct client_reply *reply)
+{
+    char text[512];
+    client_error_text(reply, text, sizeof(text));
+    say("%s", text);
+}
+
+void say_lost(int r)
+{
+    if (r == -EPROTO)
+        say("what came over the socket is not the protocol of voltd");
+    else if (r == -ECONNRESET)
+        say("voltd closed the connection");
+    else
+        say("talking to voltd: %s", strerror(-r));
+}
+
+int say_finish(int code, int failed)
+{
+    bool bad = ferror(stdout) != 0;
+    if (fflush(stdout) != 0)
+        bad = true;
+    if (!bad)
+        return code;
+    say("writing to standard output: %s", strerror(errno));
+    return failed;
+}

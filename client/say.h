@@ -1,0 +1,20 @@
+/* Talk of the command-line programs: always on standard error, never on standard output.
+ */
+#ifndef VOLT_CLIENT_SAY_H
+#define VOLT_CLIENT_SAY_H
+
+#include "client/client.h"
+
+/* "volt-submit: TEXT" and a line end. */
+__attribute__((format(printf, 1, 2))) void say(const char *format, ...);
+/* Says that no voltd answered, every path tried, and what to do about it. */
+void say_no_daemon(const struct client_tried *tried);
+/* Says what an error reply means. */
+void say_error(const struct client_reply *reply);
+/* Says why the connection failed in the middle; r: a result of client_receive(). */
+void say_lost(int r);
+/* Flushes standard output. Returns code, or failed with a message where writing failed.
+ */
+int say_finish(int code, int failed);
+
+#endif

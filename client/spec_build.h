@@ -1,0 +1,28 @@
+/* From what volt-submit was told to the JSON of a job spec. */
+#ifndef VOLT_CLIENT_SPEC_BUILD_H
+#define VOLT_CLIENT_SPEC_BUILD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <volt/error.h>
+
+/* Adds NAME=VALUE, or NAME with the value of our own environment, to an object of
+ * strings (env, labels). 0; -EINVAL with the reason. */
+int spec_build_pair(json_t *object, const char *text, bool from_environment,
+                    struct volt_error *err);
+/* Fills object with our environment; ret_skipped: variables that are not UTF-8, which the
+ * protocol cannot carry. 0; -ENOMEM. */
+int spec_build_environment(json_t *object, char *const *environ_list,
+                           unsigned *ret_skipped);
+/* A string member from a path, made absolute against the current directory. */
+int spec_build_path(json_t *spec, const char *name, const char *path,
+                    struct volt_error *err);
+/* "TERM", "SIGTERM", "term" or "15" to "SIGTERM". 0; -EINVAL. */
+int spec_build_signal(const char *text, char *buf, size_t size);
+/* This process's umask. */
+mode_t spec_build_umask(void);
+
+#endif

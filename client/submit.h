@@ -1,0 +1,38 @@
+/* The parts of volt-submit: its options, and what it does with them. */
+#ifndef VOLT_CLIENT_SUBMIT_H
+#define VOLT_CLIENT_SUBMIT_H
+
+#include "client/batch.h"
+#include "wire/address.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SUBMIT_GO = -1,           /* no exit yet */
+    SUBMIT_EXIT_FAILED = 125, /* volt itself failed: options, no daemon, refused */
+};
+
+struct submit_options {
+    struct address_choice choice;
+    json_t *spec;     /* the job; with a file, what its entries do not say themselves */
+    json_t *env;      /* -E, in order */
+    const char *file; /* -f */
+    bool no_env, has_umask;
+    bool wait, follow, json, quiet, dry_run;
+    uint64_t reconnect_usec;
+    uint64_t count; /* jobs of one spec: 1, or elements of the array */
+};
+
+/* SUBMIT_GO, or the code to exit with: after --help, or with the error said. */
+int submit_parse(struct submit_options *o, int argc, char **argv);
+/* Frees what parsing made. */
+void submit_options_fini(struct submit_options *o);
+/* Opens and reads the batch of -f. 0; negative with the error said. */
+int submit_read_batch(const struct submit_options *o, struct batch *b);
+/* Each returns the exit code. */
+int submit_dry_run(const struct submit_options *o);
+int submit_run(const struct submit_options *o);
+
+#endif

@@ -1,0 +1,417 @@
+/* Command line of volt-submit; see submit.h. */
+#include "client/duration.h"
+#include "client/options.h"
+#include "client/range.h"
+#include "client/say.h"
+#include "client/spec_build.h"
+#include "client/submit.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPT_TIMEOUT = OPTION_LONG,
+    OPT_KILL_AFTER,
+    OPT_STOP_SIGNAL,
+    OPT_KILL_MODE,
+    OPT_KIND,
+    OPT_DURATION,
+    OPT_SAME_DIR,
+    OPT_NO_ENV,
+    OPT_UMASK,
+    OPT_STDIN,
+    OPT_OUTPUT,
+    OPT_SPLIT_OUTPUT,
+    OPT_LABEL,
+    OPT_ARRAY,
+    OPT_SHELL,
+    OPT_RECONNECT,
+    OPT_JSON,
+    OPT_QUIET,
+    OPT_DRY_RUN,
+    OPT_VERSION,
+};
+
+static const struct option_entry job_options[] = {
+    {"name", 'n', "NAME", "a name to show and to filter by"},
+    {"label", OPT_LABEL, "KEY=VALUE", "a label to filter by; may be given many times"},
+    {"queue", 'q', "QUEUE", "the queue (default: default)"},
+    {"priority", 'p', "N", "-1000 to 1000; higher starts first (default 0)"},
+    {"array", OPT_ARRAY, "FIRST-LAST",
+     "one job per index; {i} in arguments and\nVOLT_ARRAY_INDEX are the index"},
+    {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
+    {"kind", OPT_KIND, "KIND", "exec (default), sleep or noop"},
+    {"duration", OPT_DURATION, "TIME", "how long a job of kind sleep takes"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_entry run_options[] = {
+    {"chdir", 'd', "DIR", "the directory it runs in (default: this one)"},
+    {"same-dir", OPT_SAME_DIR, NULL, "run it in this directory (the default)"},
+    {"env", 'E', "VAR[=VALUE]",
+     "set a variable, or pass on this one; may be given\nmany times"},
+    {"no-env", OPT_NO_ENV, NULL, "pass on no variables but those of -E"},
+    {"umask", OPT_UMASK, "MODE", "octal file mode mask (default: this one)"},
+    {"stdin", OPT_STDIN, "FILE", "standard input (default: /dev/null)"},
+    {"output", OPT_OUTPUT, "WHERE",
+     "file (default; for `voltctl logs`), null, or a PATH"},
+    {"split-output", OPT_SPLIT_OUTPUT, NULL, "keep standard error in a file of its own"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_entry end_options[] = {
+    {"timeout", OPT_TIMEOUT, "TIME", "end it after TIME of running: exit code 124"},
+    {"kill-after", OPT_KILL_AFTER, "TIME",
+     "from the stop signal to SIGKILL (default 10s)"},
+    {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
+    {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_entry submit_options_table[] = {
+    {"file", 'f', "FILE",
+     "many jobs: NDJSON (one spec a line) or a JSON array of\n"
+     "specs; - is standard input. Other options are defaults\nfor what a spec does not say"},
+    {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
+    {"follow", 'F', NULL,
+     "print the output of one job while it runs, then exit\nas --wait"},
+    {"reconnect", OPT_RECONNECT, "TIME",
+     "how long a waiting client retries a lost connection\n(default 30s)"},
+    {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
+    {"quiet", OPT_QUIET, NULL, "no progress and no remarks, errors only"},
+    {"dry-run", OPT_DRY_RUN, NULL, "print the specs and submit nothing"},
+    {"help", 'h', NULL, "this text"},
+    {"version", OPT_VERSION, NULL, "the version"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_entry *const tables[] = {
+    job_options, run_options, end_options, submit_options_table, options_connection, NULL,
+};
+
+static void help(void)
+{
+    (void)fputs(
+        "Usage: volt-submit [OPTIONS] [--] COMMAND [ARG...]\n"
+        "       volt-submit [OPTIONS] --shell 'TEXT'\n"
+        "       volt-submit [OPTIONS] -f jobs.ndjson\n"
+        "Hand a command to voltd, which runs it when its turn comes.\n"
+        "The id of the job is printed; `voltctl status ID` tells what became of it.\n",
+        stdout);
+    (void)puts("\nThe job:");
+    options_print(job_options);
+    (void)puts("\nHow it runs (environment, directory and umask are passed on):");
+    options_print(run_options);
+    (void)puts("\nHow it ends:");
+    options_print(end_options);
+    (void)puts("\nSubmitting and waiting:");
+    options_print(submit_options_table);
+    (void)puts("\nThe daemon (tried: the user's, then the system's):");
+    options_print(options_connection);
+    (void)fputs(
+        "\nTimes: 30s, 10m, 1h30m, 250ms, 2d; a number alone is seconds.\n"
+        "\nExamples:\n"
+        "  volt-submit make -j4\n"
+        "  volt-submit --wait --timeout=10m -- ./backup.sh /srv\n"
+        "  volt-submit --array 1-1000 --wait -- ./step {i}\n"
+        "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n"
+        "\nExit codes with --wait: the job's own; 128+N killed by signal N; 124 its timeout;\n"
+        "126 found but not executable; 127 not found; 125 voltd failed, or the job was\n"
+        "cancelled or lost; of several jobs the largest. 130: interrupted (the jobs go on).\n"
+        "Without --wait: 0, or 125.\n",
+        stdout);
+}
+
+/* ---- one option ----------------------------------------------------------------------
+ */
+
+static int set_text(struct submit_options *o, const char *name, const char *value)
+{
+    json_t *s = json_string(value);
+    if (s && json_object_set_new(o->spec, name, s) == 0)
+        return 0;
+    say("%s: not UTF-8", name);
+    return -EINVAL;
+}
+
+static int set_integer(struct submit_options *o, const char *name, const char *option,
+                       const char *text, int base)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, base);
+    if (errno || end == text || *end) {
+        say("--%s: %s is not %s", option, text,
+            base == 8 ? "an octal number" : "a number");
+        return -EINVAL;
+    }
+    return json_object_set_new(o->spec, name, json_integer(n));
+}
+
+static int set_time(struct submit_options *o, const char *name, const char *option,
+                    const char *text)
+{
+    uint64_t usec;
+    if (duration_parse(text, &usec) < 0) {
+        say("--%s: %s is not a time like 30s, 10m or 1h30m", option, text);
+        return -EINVAL;
+    }
+    return json_object_set_new(o->spec, name, json_integer((json_int_t)usec));
+}
+
+static int set_path(struct submit_options *o, const char *name, const char *path)
+{
+    struct volt_error err;
+    int r = spec_build_path(o->spec, name, path, &err);
+    if (r < 0)
+        say("%s: %s", name, err.text);
+    return r;
+}
+
+static int set_array(struct submit_options *o, const char *text)
+{
+    uint64_t first, last;
+    if (range_parse(text, &first, &last) < 0) {
+        say("--array: %s is not a range like 1-1000", text);
+        return -EINVAL;
+    }
+    o->count = last - first + 1;
+    json_t *range =
+        json_pack("{s:I, s:I}", "first", (json_int_t)first, "last", (json_int_t)last);
+    return json_object_set_new(o->spec, "array", range);
+}
+
+static int set_output(struct submit_options *o, const char *where)
+{
+    if (strcmp(where, "file") == 0 || strcmp(where, "null") == 0)
+        return set_text(o, "output", where);
+    int r = set_text(o, "output", "path");
+    return r < 0 ? r : set_path(o, "output_path", where);
+}
+
+static int set_signal(struct submit_options *o, const char *text)
+{
+    char name[32];
+    if (spec_build_signal(text, name, sizeof(name)) < 0) {
+        say("--stop-signal: %s is not a signal", text);
+        return -EINVAL;
+    }
+    return set_text(o, "stop_signal", name);
+}
+
+static int add_pair(json_t *object, const char *option, const char *text, bool from_env)
+{
+    struct volt_error err;
+    int r = spec_build_pair(object, text, from_env, &err);
+    if (r < 0)
+        say("--%s: %s", option, err.text);
+    return r;
+}
+
+static int add_label(struct submit_options *o, const char *text)
+{
+    json_t *labels = json_object_get(o->spec, "labels");
+    if (!labels) {
+        labels = json_object();
+        (void)json_object_set_new(o->spec, "labels", labels);
+    }
+    return add_pair(labels, "label", text, false);
+}
+
+static int set_reconnect(struct submit_options *o, const char *text)
+{
+    if (duration_parse(text, &o->reconnect_usec) == 0)
+        return 0;
+    say("--reconnect: %s is not a time like 30s", text);
+    return -EINVAL;
+}
+
+/* Options that only say what volt-submit itself does. 1: it was none of them. */
+static int take_mode(struct submit_options *o, int key, const char *arg)
+{
+    switch (key) {
+    case 'f':
+        o->file = arg;
+        return 0;
+    case 'w':
+        o->wait = true;
+        return 0;
+    case 'F':
+        o->wait = o->follow = true;
+        return 0;
+    case OPT_JSON:
+        o->json = true;
+        return 0;
+    case OPT_QUIET:
+        o->quiet = true;
+        return 0;
+    case OPT_DRY_RUN:
+        o->dry_run = true;
+        return 0;
+    case OPT_NO_ENV:
+        o->no_env = true;
+        return 0;
+    case OPT_RECONNECT:
+        return set_reconnect(o, arg);
+    case 'E':
+        return add_pair(o->env, "env", arg, true);
+    default:
+        return options_connection_take(&o->choice, key, arg) ? 0 : 1;
+    }
+}
+
+/* Options that are fields of the spec. */
+static int take_field(struct submit_options *o, int key, const char *arg)
+{
+    switch (key) {
+    case 'n':
+        return set_text(o, "name", arg);
+    case 'q':
+        return set_text(o, "queue", arg);
+    case 'p':
+        return set_integer(o, "priority", "priority", arg, 10);
+    case 'd':
+        return set_path(o, "cwd", arg);
+    case OPT_SAME_DIR:
+        return set_path(o, "cwd", ".");
+    case OPT_TIMEOUT:
+        return set_time(o, "timeout_usec", "timeout", arg);
+    case OPT_KILL_AFTER:
+        return set_time(o, "kill_after_usec", "kill-after", arg);
+    case OPT_STOP_SIGNAL:
+        return set_signal(o, arg);
+    case OPT_KILL_MODE:
+        return set_text(o, "kill_mode", arg);
+    case OPT_KIND:
+        return set_text(o, "kind", arg);
+    case OPT_DURATION:
+        return set_time(o, "duration_usec", "duration", arg);
+    case OPT_UMASK:
+        o->has_umask = true;
+        return set_integer(o, "umask", "umask", arg, 8);
+    case OPT_STDIN:
+        return set_path(o, "stdin", arg);
+    case OPT_OUTPUT:
+        return set_output(o, arg);
+    case OPT_SPLIT_OUTPUT:
+        return json_object_set_new(o->spec, "output_split", json_true());
+    case OPT_LABEL:
+        return add_label(o, arg);
+    case OPT_ARRAY:
+        return set_array(o, arg);
+    case OPT_SHELL:
+        return set_text(o, "shell", arg);
+    default:
+        return -EINVAL;
+    }
+}
+
+/* ---- the whole -----------------------------------------------------------------------
+ */
+
+static bool runs_process(const struct submit_options *o)
+{
+    const char *kind = json_string_value(json_object_get(o->spec, "kind"));
+    return !kind || strcmp(kind, "exec") == 0;
+}
+
+static int take_command(struct submit_options *o, int argc, char **argv)
+{
+    bool shell = json_object_get(o->spec, "shell") != NULL;
+    bool want = !o->file && !shell && runs_process(o);
+    if (argc == 0)
+        return want ? (say("a command is needed; try --help"), -EINVAL) : 0;
+    if (!want) {
+        say("%s: a command besides %s", argv[0],
+            o->file ? "--file"
+            : shell ? "--shell"
+                    : "a kind that runs none");
+        return -EINVAL;
+    }
+    json_t *list = json_array();
+    (void)json_object_set_new(o->spec, "argv", list);
+    for (int i = 0; i < argc; i++)
+        if (json_array_append_new(list, json_string(argv[i])) < 0) {
+            say("argument %d is not UTF-8", i);
+            return -EINVAL;
+        }
+    return 0;
+}
+
+/* What a process inherits here it shall find there. */
+static int capture(struct submit_options *o)
+{
+    if (!runs_process(o))
+        return 0;
+    unsigned skipped = 0;
+    json_t *env = json_object();
+    if (!env || (!o->no_env && spec_build_environment(env, environ, &skipped) < 0))
+        return -ENOMEM;
+    if (skipped && !o->quiet)
+        say("%u variables that are not UTF-8 are not passed on", skipped);
+    (void)json_object_update(env, o->env);
+    if (json_object_set_new(o->spec, "env", env) < 0)
+        return -ENOMEM;
+    if (!o->has_umask)
+        (void)json_object_set_new(o->spec, "umask", json_integer(spec_build_umask()));
+    return json_object_get(o->spec, "cwd") ? 0 : set_path(o, "cwd", ".");
+}
+
+static int check(const struct submit_options *o)
+{
+    const char *wrong = NULL;
+    if (o->follow && o->file)
+        wrong = "--follow is for one job, not for --file";
+    else if (o->follow && json_object_get(o->spec, "array"))
+        wrong = "--follow is for one job, not for --array; see `voltctl logs ID_INDEX`";
+    else if (o->follow && o->json)
+        wrong = "--follow prints the job's output, --json events; choose one";
+    else if (!o->file && !runs_process(o) && json_object_get(o->spec, "shell"))
+        wrong = "--shell is for kind exec";
+    if (wrong)
+        say("%s", wrong);
+    return wrong ? -EINVAL : 0;
+}
+
+int submit_parse(struct submit_options *o, int argc, char **argv)
+{
+    o->spec = json_object();
+    o->env = json_object();
+    o->count = 1;
+    o->reconnect_usec = UINT64_C(30000000);
+    if (!o->spec || !o->env)
+        return SUBMIT_EXIT_FAILED;
+    struct options opts = {
+        .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
+    int key;
+    while ((key = options_next(&opts)) != OPTION_END) {
+        if (key == 'h') {
+            help();
+            return 0;
+        }
+        if (key == OPT_VERSION) {
+            (void)puts("volt-submit " VOLT_VERSION);
+            return 0;
+        }
+        int r = key == OPTION_BAD ? -EINVAL : take_mode(o, key, opts.arg);
+        if (r == 1)
+            r = take_field(o, key, opts.arg);
+        if (r < 0)
+            return SUBMIT_EXIT_FAILED;
+    }
+    options_connection_finish(&o->choice);
+    if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
+        capture(o) < 0)
+        return SUBMIT_EXIT_FAILED;
+    return SUBMIT_GO;
+}
+
+void submit_options_fini(struct submit_options *o)
+{
+    json_decref(o->spec);
+    json_decref(o->env);
+}

@@ -1,0 +1,234 @@
+/* What volt-submit does; see submit.h. */
+#include "client/follow.h"
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/submit.h"
+#include "client/term.h"
+#include "client/wait.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct submission {
+    const struct submit_options *o;
+    struct client *c;
+    int interrupt;
+    char **ids;
+    size_t nids, room;
+    unsigned rejected;
+    bool said_not_durable, out_of_memory;
+};
+
+int submit_read_batch(const struct submit_options *o, struct batch *b)
+{
+    bool standard = strcmp(o->file, "-") == 0;
+    const char *name = standard ? "standard input" : o->file;
+    FILE *in = standard ? stdin : fopen(o->file, "re");
+    if (!in) {
+        say("%s: %s", name, strerror(errno));
+        return -EINVAL;
+    }
+    struct volt_error err;
+    int r = batch_read(b, in, &err);
+    if (r < 0)
+        say("%s: %s", name, err.text);
+    else if (b->count == 0)
+        say("%s: no job in it", name);
+    if (!standard)
+        (void)fclose(in);
+    return r < 0 ? r : b->count == 0 ? -EINVAL : 0;
+}
+
+static void print_spec(json_t *spec)
+{
+    (void)json_dumpf(spec, stdout, JSON_COMPACT);
+    (void)putchar('\n');
+}
+
+int submit_dry_run(const struct submit_options *o)
+{
+    if (!o->file) {
+        print_spec(o->spec);
+        return 0;
+    }
+    struct batch b;
+    if (submit_read_batch(o, &b) < 0)
+        return SUBMIT_EXIT_FAILED;
+    int code = 0;
+    for (size_t i = 0; i < b.count && code == 0; i++) {
+        struct volt_error err;
+        json_t *spec = batch_spec(&b, i, o->spec, &err);
+        if (spec)
+            print_spec(spec);
+        else
+            code = SUBMIT_EXIT_FAILED;
+        json_decref(spec);
+    }
+    batch_fini(&b);
+    return code;
+}
+
+static void print_id(const struct submission *s, const char *id)
+{
+    if (s->o->json)
+        (void)printf("{\"event\":\"submitted\",\"id\":\"%s\"}\n", id);
+    else if (s->o->follow && !s->o->quiet)
+        say("job %s", id);
+    else if (!s->o->follow)
+        (void)puts(id);
+}
+
+static void accepted(void *arg, const char *id)
+{
+    struct submission *s = arg;
+    if (s->nids == s->room) {
+        size_t room = s->room ? s->room * 2 : 16;
+        char **ids = realloc(s->ids, room * sizeof(*ids));
+        s->out_of_memory |= !ids;
+        if (!ids)
+            return;
+        s->ids = ids;
+        s->room = room;
+    }
+    char *copy = strdup(id);
+    s->out_of_memory |= !copy;
+    if (!copy)
+        return;
+    s->ids[s->nids++] = copy;
+    print_id(s, id);
+}
+
+static void rejected(void *arg, unsigned line, const char *parameter, const char *reason)
+{
+    struct submission *s = arg;
+    s->rejected++;
+    say("%s: line %u: %s%s%s", strcmp(s->o->file, "-") ? s->o->file : "standard input",
+        line, parameter, *parameter ? ": " : "", reason);
+}
+
+static void durable(void *arg, bool yes)
+{
+    struct submission *s = arg;
+    if (yes || s->said_not_durable || s->o->quiet || !term_is_tty(STDERR_FILENO))
+        return;
+    s->said_not_durable = true;
+    say("note: this voltd keeps its queue in memory; what is queued does not survive its "
+        "end");
+}
+
+static int submit_one(struct submission *s, struct client_reply *error)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params = json_pack("{s:O}", "spec", s->o->spec);
+    int r = client_call(s->c, "org.voltd.jobs.Submit", params, &reply);
+    if (r == 0 && reply.error) {
+        *error = reply;
+        return 1;
+    }
+    if (r == 0) {
+        durable(s, job_view_bool(reply.parameters, "durable"));
+        accepted(s, job_view_string(reply.parameters, "id"));
+    }
+    client_reply_fini(&reply);
+    return r;
+}
+
+static int submit_all(struct submission *s, struct client_reply *error)
+{
+    if (!s->o->file)
+        return submit_one(s, error);
+    struct batch b;
+    if (submit_read_batch(s->o, &b) < 0)
+        return -EINVAL;
+    const struct batch_sink sink = {
+        .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
+    int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
+    batch_fini(&b);
+    return r;
+}
+
+/* Prints the output while the job runs. The exit code follows from the wait after it. */
+static int follow(struct submission *s)
+{
+    struct follow_request rq = {.choice = &s->o->choice,
+                                .interrupt = s->interrupt,
+                                .id = s->ids[0],
+                                .stream = "stdout",
+                                .out = STDOUT_FILENO,
+                                .lines = UINT64_MAX,
+                                .follow = true};
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    bool writing;
+    client_set_interrupt_fd(s->c, s->interrupt);
+    int r = follow_output(&s->c, &rq, &error, &writing);
+    /* A job that could not start, or writes elsewhere, has no output: not a failure. */
+    if (r == 1 && !client_error_is(&error, "NoOutput"))
+        say_error(&error);
+    client_reply_fini(&error);
+    if (r == -EINTR) {
+        wait_say_interrupted(s->ids, s->nids);
+        return WAIT_EXIT_INTERRUPTED;
+    }
+    if (writing) {
+        say("writing the output: %s; job %s goes on", strerror(-r), s->ids[0]);
+        return SUBMIT_EXIT_FAILED;
+    }
+    return SUBMIT_GO;
+}
+
+static int wait_all(struct submission *s)
+{
+    int code = s->o->follow ? follow(s) : SUBMIT_GO;
+    if (code != SUBMIT_GO)
+        return code;
+    const struct wait_request rq = {.choice = &s->o->choice,
+                                    .ids = s->ids,
+                                    .nids = s->nids,
+                                    .total = s->o->file ? 0 : s->o->count,
+                                    .reconnect_usec = s->o->reconnect_usec,
+                                    .no_such_job_code = SUBMIT_EXIT_FAILED,
+                                    .json = s->o->json,
+                                    .quiet = s->o->quiet,
+                                    .interrupt = s->interrupt};
+    return wait_for_jobs(&s->c, &rq);
+}
+
+static int submit_and_wait(struct submission *s)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    int r = submit_all(s, &error);
+    (void)fflush(stdout);
+    if (r == 1)
+        say_error(&error);
+    else if (r < 0 && r != -EINVAL)
+        say_lost(r);
+    client_reply_fini(&error);
+    if (s->out_of_memory)
+        say("out of memory");
+    bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
+    if (r != 0 || !s->o->wait || s->nids == 0)
+        return bad ? SUBMIT_EXIT_FAILED : 0;
+    int code = wait_all(s);
+    return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
+}
+
+int submit_run(const struct submit_options *o)
+{
+    struct submission s = {.o = o, .interrupt = -1};
+    struct client_tried tried;
+    if (client_open(&o->choice, ADDRESS_JOBS, &s.c, &tried) < 0) {
+        say_no_daemon(&tried);
+        return SUBMIT_EXIT_FAILED;
+    }
+    if (o->wait)
+        s.interrupt = wait_interrupt_fd();
+    int code = submit_and_wait(&s);
+    for (size_t i = 0; i < s.nids; i++)
+        free(s.ids[i]);
+    free(s.ids);
+    client_free(s.c);
+    return code;
+}

@@ -1,0 +1,41 @@
+/* Waiting for jobs, as `volt-submit --wait` and `voltctl wait` do it: progress on a
+ * terminal, events as NDJSON, the exit code of all in the end, a lost connection retried.
+ *
+ * The connection that waits is one; with JSON a second one watches. Many ids are waited
+ * for in portions below the limit of one message. */
+#ifndef VOLT_CLIENT_WAIT_H
+#define VOLT_CLIENT_WAIT_H
+
+#include "client/client.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WAIT_EXIT_VOLT_FAILED = 125, /* the daemon is gone, or the job's result is no code */
+    WAIT_EXIT_INTERRUPTED = 130,
+};
+
+struct wait_request {
+    const struct address_choice *choice;
+    char *const *ids;
+    size_t nids;
+    uint64_t total; /* jobs, elements of arrays counted one by one; 0: not known */
+    uint64_t reconnect_usec; /* how long a lost connection is retried */
+    int no_such_job_code;    /* what to return for an id that does not exist */
+    bool json;               /* NDJSON on standard output */
+    bool quiet;              /* no progress, no summary; errors are said */
+    int interrupt;           /* readable when the user wants to go; -1: none */
+};
+
+/* Waits until all have ended. Returns the exit code to end with. *c may be replaced by a
+ * new connection, and is NULL when there is none any more. */
+int wait_for_jobs(struct client **c, const struct wait_request *rq);
+
+/* A signalfd for SIGINT and SIGTERM, which are blocked from then on. -1: not possible. */
+int wait_interrupt_fd(void);
+/* Says that the jobs go on, and how to wait for them again. */
+void wait_say_interrupted(char *const *ids, size_t nids);
+
+#endif
