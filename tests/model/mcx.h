@@ -71,8 +71,8 @@ void mcx_daemon(void);
 int mcx_choose(int n);
 /* Nothing to do until another thread moves (vat_pause). */
 void mcx_yield(void);
-/* Blocks until f(arg); f reads only the model's own plain state. The model's harness
- * synchronises here, so use it for what is outside the protocol only. */
+/* Blocks until f(arg); f reads only the model's own plain state. Orders nothing: what the
+ * model passes on this way needs a cell of its own. */
 void mcx_block_until(bool (*f)(void *arg), void *arg);
 
 /* Zeroed memory of this execution; freed memory is never reused within it. The sources

@@ -8,7 +8,8 @@
  *
  * A thread that yields is not continued while another can run; the one that ran longest
  * ago goes first and taking another one costs a preemption, so that spinning threads
- * neither starve the rest nor blow the search up. */
+ * neither starve the rest nor blow the search up. Running for long counts as a yield: no
+ * thread is preempted for ever. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include "mcx_internal.h"
 
 #define PCT_DEPTH 3
+#define LONG_RUN  120 /* steps */
 
 const struct mcx_scenario *mcx_scenario;
 int mcx_nthreads;
@@ -27,6 +29,7 @@ static const struct mcx_bounds *bounds;
 static int preempt_left, timeouts_left;
 static long steps, longest;
 static uint64_t runs;
+static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
 static jmp_buf failed;
 static char why[512];
@@ -128,9 +131,6 @@ void mcx_block_until(bool (*f)(void *), void *arg)
         t->until_arg = arg;
         mcx_switch();
     }
-    for (int i = 0; i < mcx_nthreads; i++)
-        mcx_view_join(&t->cur, &mcx_threads[i].cur);
-    mcx_view_join(&t->acq, &t->cur);
 }
 
 static bool enabled(const struct thread *t)
@@ -266,6 +266,8 @@ static void run_threads(void)
 
     mcx_running = true;
     for (;;) {
+        int before = last;
+
         last = next_thread(last);
         if (last < 0)
             break;
@@ -273,6 +275,12 @@ static void run_threads(void)
 
         if (t->state == THREAD_FUTEX)
             timeouts_left--;
+        unswitched = last == before ? unswitched + 1 : 0;
+        if (unswitched > LONG_RUN) {
+            t->yielded = true;
+            t->priority = 0;
+            unswitched = 0;
+        }
         t->last_run = ++runs;
         mcx_fiber_enter(last);
     }
@@ -288,7 +296,7 @@ static bool run_once(void)
     mcx_fiber_reset();
     mcx_running = false;
     mcx_current = MCX_MAIN;
-    steps = 0;
+    steps = unswitched = 0;
     preempt_left = bounds->preempt < 0 ? 1 << 30 : bounds->preempt;
     mcx_stale_left = bounds->stale < 0 ? 1 << 30 : bounds->stale;
     timeouts_left = bounds->timeouts;

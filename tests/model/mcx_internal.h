@@ -9,7 +9,7 @@
 
 #define MCX_MAIN    MCX_THREADS /* index of setup and finish */
 #define MCX_CELLS   160
-#define MCX_HISTORY 192
+#define MCX_HISTORY 320
 #define MCX_STEPS   20000
 #define VIEW_CLOCKS 8 /* of MCX_THREADS + 1 */
 #define VIEW_LEN    (VIEW_CLOCKS + MCX_CELLS)

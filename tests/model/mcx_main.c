@@ -10,7 +10,7 @@
 
 struct options {
     const char *program, *scenario, *replay;
-    bool deep;
+    bool deep, first;
     int preempt, stale, timeouts;
     long dfs, random, pct;
     uint64_t seed;
@@ -29,6 +29,7 @@ static const char usage[] =
     "  --list           the scenarios and what they promise\n"
     "  --scenario NAME  only this one\n"
     "  --deep           one preemption and one stale read more, many more executions\n"
+    "  --first          end with the first failure\n"
     "  --preempt N      bound of preemptions of the depth-first search (-1: none)\n"
     "  --stale N        bound of stale reads per execution (-1: none)\n"
     "  --timeouts N     futex timeouts per execution\n"
@@ -170,6 +171,7 @@ static bool parse(int argc, char **argv, struct options *o)
         LIST = 1,
         SCENARIO,
         DEEP,
+        FIRST,
         PREEMPT,
         STALE,
         TIMEOUTS,
@@ -183,6 +185,7 @@ static bool parse(int argc, char **argv, struct options *o)
         {"list", no_argument, NULL, LIST},
         {"scenario", required_argument, NULL, SCENARIO},
         {"deep", no_argument, NULL, DEEP},
+        {"first", no_argument, NULL, FIRST},
         {"preempt", required_argument, NULL, PREEMPT},
         {"stale", required_argument, NULL, STALE},
         {"timeouts", required_argument, NULL, TIMEOUTS},
@@ -204,6 +207,9 @@ static bool parse(int argc, char **argv, struct options *o)
             break;
         case DEEP:
             o->deep = true;
+            break;
+        case FIRST:
+            o->first = true;
             break;
         case PREEMPT:
             o->preempt = atoi(optarg);
@@ -259,6 +265,8 @@ int main(int argc, char **argv)
             return replay(s, &o);
         explored++;
         failed += !explore(s, &o);
+        if (failed && o.first)
+            break;
     }
     if (explored == 0) {
         fprintf(stderr, "%s: no such scenario; --list shows them\n", argv[0]);

@@ -1,5 +1,6 @@
 # Models: each program is one model, linked with the explorer and with real sources of
 # libvolt, all compiled with -DVOLT_MCX. Never sanitized: the explorer switches stacks.
+# Functions that a model does not reach are left out, and so need nothing to link with.
 #
 #   make check-model         quick bounds, under a minute
 #   make check-model-deep    one preemption more, many more executions: minutes to hours
@@ -7,13 +8,24 @@
 #
 # MODEL_<name> lists the real sources of the model tests/model/<name>.c.
 MODEL_litmus :=
+MODEL_ring   := lib/sched/ring.c
+MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
+                idle.c park.c interval.c owned.c) \
+                $(addprefix lib/task/,task.c join.c cx.c alloc.c)
+MODEL_task   := lib/sched/worker.c lib/sched/owned.c $(addprefix lib/task/,task.c join.c cx.c alloc.c)
+SUPPORT_task := tests/model/executor.c
+SUPPORT_sched := tests/model/no_driver.c
 
 MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
 MB       := build/model
 MCX_SRC  := $(wildcard tests/model/mcx_*.c)
-MODEL_CC  = $(CC) $(CSTD) -O2 -g -U_FORTIFY_SOURCE $(WARN) $(INC) -DVOLT_MCX -Itests/model \
+MODEL_CC  = $(CC) $(CSTD) -O2 -g -U_FORTIFY_SOURCE -ffunction-sections $(WARN) $(INC) -DVOLT_MCX $(MODEL_LIMITS) -Itests/model \
             -pthread -MMD -MP
 mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
+
+# Small capacities, so that every edge is near.
+MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
+                -DINJECT_BATCH_MAX=2
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk
@@ -24,8 +36,8 @@ $(MB)/tests/model/%.o: tests/model/%.c Makefile tests/model/model.mk
 	$(MODEL_CC) -c -o $@ $<
 
 define model_program
-$(MB)/$(1): $(call mcx_obj,tests/model/$(1).c $(MCX_SRC) $(MODEL_$(1)))
-	$$(CC) -g -pthread -o $$@ $$^
+$(MB)/$(1): $(call mcx_obj,tests/model/$(1).c $(MCX_SRC) $(SUPPORT_$(1)) $(MODEL_$(1)))
+	$$(CC) -g -pthread -Wl,--gc-sections -o $$@ $$^
 endef
 $(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
 

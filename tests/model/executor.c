@@ -1,0 +1,90 @@
+#include "executor.h"
+#include "mcx.h"
+
+static struct {
+    struct volt_task *task;
+    vat_u32 queued; /* by who holds the token, ar; by the executor, ar */
+} bag[EXECUTOR_TASKS];
+static int ntasks;
+
+void executor_reset(void)
+{
+    ntasks = 0;
+}
+
+static int index_of(const struct volt_task *t)
+{
+    for (int i = 0; i < ntasks; i++)
+        if (bag[i].task == t)
+            return i;
+    mcx_fail("a token of no task");
+}
+
+struct volt_task *executor_spawn(const struct volt_task_type *type,
+                                 struct volt_join *ret_join, bool hold_back)
+{
+    static const char *const names[EXECUTOR_TASKS] = {"task 0", "task 1", "task 2",
+                                                      "task 3"};
+    struct volt_task *t = task_of(volt_task_new(NULL, type));
+    uint64_t state = TASK_NOTIFIED | TASK_REF_ONE;
+
+    if (ret_join) {
+        state |= TASK_JOIN_INTEREST;
+        state += TASK_REF_ONE;
+        ret_join->task = t;
+    }
+    vat_u64_init(&t->state, state);
+    mcx_name(t, sizeof(*t) + type->size, names[ntasks]);
+    vat_u32_init(&bag[ntasks].queued, !hold_back);
+    mcx_name(&bag[ntasks].queued, sizeof(bag[0].queued), "(queued)");
+    bag[ntasks++].task = t;
+    return t;
+}
+
+void executor_release(struct volt_task *t)
+{
+    sched_submit(t);
+}
+
+struct volt_waker executor_waker(struct volt_task *t)
+{
+    task_ref(t);
+    return (struct volt_waker){t};
+}
+
+void sched_submit(struct volt_task *t)
+{
+    if (vat_u32_add(&bag[index_of(t)].queued, 1, VAT_AR) != 0)
+        mcx_fail("a task is queued twice: two tokens");
+}
+
+void sched_submit_chain(struct task_chain *chain)
+{
+    while (chain->head)
+        sched_submit(task_chain_pop(chain));
+}
+
+static bool any(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ntasks; i++)
+        if (bag[i].queued.v)
+            return true;
+    return false;
+}
+
+void executor_run(void)
+{
+    mcx_daemon();
+    for (;;) {
+        mcx_block_until(any, NULL);
+        for (int i = 0; i < ntasks; i++) {
+            struct volt_cx cx = {.budget = VOLT_BUDGET_PER_POLL};
+            uint32_t queued = 1;
+
+            if (vat_u32_cas(&bag[i].queued, &queued, 0, VAT_AR, VAT_ACQ) &&
+                task_run(NULL, &cx, bag[i].task) == TASK_RAN_AGAIN)
+                sched_submit(bag[i].task);
+        }
+    }
+}

@@ -1,0 +1,387 @@
+/* Model of lib/sched end to end: real workers (worker.c, search.c, submit.c) over the
+ * real ring, global queue, idle set and park word, running real tasks; no event loop.
+ *
+ * Oracle: every submitted task runs although no timeout ever fires (INV-1: a lost wakeup
+ * is a deadlock here); where two tasks wait for each other, two workers must have come
+ * up; at rest the searchers counted are those that search (INV-4) and each sleeping
+ * worker has its bit (INV-5). What a waker wrote before it submitted, the poll sees. */
+#include <string.h>
+#include "base/clock.h"
+#include "mcx.h"
+#include "sched/sched.h"
+
+#define TASKS 5
+
+enum kind {
+    PLAIN,  /* ends at once */
+    PARENT, /* pushes a child to the ring, then as WAITER */
+    WAITER, /* waits inside its poll until task `awaited` has run */
+    PAIRED, /* waits inside its poll until as many as `together` are in theirs */
+    AGAIN,  /* pending once, woken by itself: back to the ring */
+};
+
+struct job {
+    enum kind kind;
+    int payload; /* annotated */
+    struct volt_task *child[2];
+    int awaited;
+};
+
+static struct sched *sched;
+static struct volt_task *task[TASKS];
+static int polls[TASKS]; /* apart from the tasks, which are freed */
+static int started, together, ran, expected;
+static uint64_t now_ns, clock_step;
+
+uint64_t clock_ns(void)
+{
+    now_ns += clock_step;
+    return now_ns;
+}
+
+static struct job *job_of(struct volt_task *t)
+{
+    return task_state(t);
+}
+
+static bool all_started(void *arg)
+{
+    (void)arg;
+    return started >= together;
+}
+
+static bool child_ran(void *arg)
+{
+    const int *i = arg;
+
+    return polls[*i] > 0;
+}
+
+static enum volt_poll poll_job(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    mcx_note("worker %d polls task %d", (int)cx->worker->index, j->payload);
+    VAT_RD(&j->payload);
+    if (polls[j->payload]++ == 0 && j->kind == AGAIN) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    if (j->kind == PARENT) {
+        sched_submit(j->child[0]);
+        sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
+    }
+    if (j->kind == PARENT || j->kind == WAITER)
+        mcx_block_until(child_ran, &j->awaited);
+    if (j->kind == PAIRED) {
+        started++;
+        mcx_block_until(all_started, NULL);
+    }
+    ran++;
+    return VOLT_READY;
+}
+
+static const struct volt_task_type job_type = {
+    .name = "job",
+    .size = sizeof(struct job),
+    .poll = poll_job,
+};
+
+/* A task that holds its token, as spawn leaves it. */
+static struct volt_task *make(int i, enum kind kind)
+{
+    static const char *const names[TASKS] = {"task 0", "task 1", "task 2", "task 3",
+                                             "task 4"};
+    struct job *j = volt_task_new((struct volt_runtime *)(void *)sched, &job_type);
+    struct volt_task *t = task_of(j);
+
+    vat_u64_init(&t->state, TASK_REF_ONE | TASK_NOTIFIED);
+    MCX_CHECK(owned_add(&sched->owned, t, (uint32_t)i));
+    j->kind = kind;
+    j->payload = i;
+    mcx_name(t, sizeof(*t), names[i]);
+    task[i] = t;
+    return t;
+}
+
+static void start(uint32_t workers)
+{
+    static const char *const rings[] = {"ring 0", "ring 1", "ring 2"};
+    static const char *const parks[] = {"park 0", "park 1", "park 2"};
+    struct worker *w = mcx_malloc(workers * sizeof(*w));
+
+    sched = mcx_malloc(sizeof(*sched));
+    sched_init(sched, w, workers, true, 1);
+    MCX_CHECK(owned_init(&sched->owned, TASKS - OWNED_OUTSIDE) == 0);
+    for (uint32_t i = 0; i < workers; i++) {
+        mcx_quiet(&w[i].count, sizeof(w[i].count));
+        mcx_name(&w[i].ring, sizeof(w[i].ring), rings[i]);
+        mcx_name(&w[i].park, sizeof(w[i].park), parks[i]);
+    }
+    mcx_name(&sched->idle.word, sizeof(sched->idle.word), "idle");
+    mcx_name(&sched->inject.in, sizeof(sched->inject.in), "inject.in");
+    mcx_name(&sched->inject.out_len, sizeof(sched->inject.out_len), "inject.out_len");
+    mcx_name(&sched->stop, sizeof(sched->stop), "stop");
+    memset(polls, 0, sizeof(polls));
+    started = ran = together = 0;
+    now_ns = clock_step = 0;
+}
+
+static void setup_one(void)
+{
+    start(1);
+    make(0, PLAIN);
+    expected = 1;
+}
+
+static void setup_two_producers(void)
+{
+    start(2);
+    make(0, PLAIN);
+    make(1, PLAIN);
+    expected = 2;
+}
+
+static void setup_child(void)
+{
+    start(2);
+    struct job *parent = job_of(make(0, PARENT));
+
+    parent->child[0] = make(1, PLAIN);
+    parent->child[1] = make(2, PLAIN);
+    parent->awaited = 1;
+    expected = 3;
+}
+
+static void setup_child_three(void)
+{
+    start(3);
+    struct job *parent = job_of(make(0, PARENT));
+
+    parent->child[0] = make(1, PLAIN);
+    parent->child[1] = make(2, PLAIN);
+    parent->awaited = 1;
+    expected = 3;
+}
+
+static void setup_pair(void)
+{
+    start(2);
+    make(0, PAIRED);
+    make(1, PAIRED);
+    expected = together = 2;
+}
+
+/* Worker 0 has work of its own and looks at the global queue at every poll. */
+static void setup_periodic(void)
+{
+    setup_pair();
+    make(2, AGAIN);
+    expected = 3;
+    clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
+}
+
+/* Worker 0 pushes one more than its ring holds; the first waits for the last. */
+static void setup_overflow(void)
+{
+    start(2);
+    for (int i = 0; i < TASKS; i++)
+        make(i, PLAIN);
+    job_of(task[0])->kind = WAITER;
+    job_of(task[0])->awaited = TASKS - 1;
+    expected = TASKS;
+}
+
+static void worker(void)
+{
+    mcx_daemon();
+    worker_main(&sched->worker[mcx_self()]);
+}
+
+static void worker_that_ends(void)
+{
+    worker_main(&sched->worker[mcx_self()]);
+}
+
+/* Awake, with these tasks in its ring. */
+static void worker_with(int first, int last)
+{
+    struct worker *w = &sched->worker[mcx_self()];
+
+    mcx_daemon();
+    worker_set_current(w);
+    for (int i = first; i <= last; i++)
+        worker_push(w, task[i]);
+    worker_main(w);
+}
+
+static void worker_busy(void)
+{
+    worker_with(2, 2);
+}
+
+static void worker_full(void)
+{
+    worker_with(0, TASKS - 1);
+}
+
+static void submit(int i)
+{
+    VAT_WR(&job_of(task[i])->payload);
+    sched_submit(task[i]);
+}
+
+static void producer(void)
+{
+    submit(0);
+}
+
+static void producer_2(void)
+{
+    submit(1);
+}
+
+static void producer_chain(void)
+{
+    struct task_chain chain = {0};
+
+    task_chain_push(&chain, task[0]);
+    task_chain_push(&chain, task[1]);
+    sched_submit_chain(&chain);
+}
+
+static void stopper(void)
+{
+    vat_u32_store(&sched->stop, 1, VAT_REL);
+    for (uint32_t i = 0; i < sched->workers; i++)
+        sched_unpark(sched, i);
+}
+
+static void finish(void)
+{
+    uint32_t searching = 0;
+
+    if (ran != expected)
+        mcx_fail("%d of %d tasks ran", ran, expected);
+    for (uint32_t i = 0; i < sched->workers; i++)
+        searching += sched->worker[i].searching;
+    MCX_CHECK(idle_searchers(&sched->idle) == searching);
+    MCX_CHECK(idle_parked(&sched->idle) == sched->workers);
+    MCX_CHECK(!inject_visible(&sched->inject));
+}
+
+static const struct mcx_scenario scenarios[] = {
+    {
+        .name = "one-worker",
+        .promise = "a task submitted while the worker goes to sleep wakes it",
+        .setup = setup_one,
+        .finish = finish,
+        .threads = {{"worker 0", worker}, {"producer", producer}},
+        .preempt = 2,
+        .stale = 2,
+    },
+    {
+        .name = "two-producers",
+        .promise = "two submissions, two workers: both tasks run",
+        .setup = setup_two_producers,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer},
+                    {"producer 2", producer_2}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "pair",
+        .promise = "two tasks that wait for each other: two workers come up",
+        .setup = setup_pair,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer},
+                    {"producer 2", producer_2}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+        .random = 10000,
+    },
+    {
+        .name = "batch",
+        .promise = "two tasks of one chain that wait for each other: likewise",
+        .setup = setup_pair,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "child",
+        .promise = "a task pushed by a poll that goes on is run by somebody else",
+        .setup = setup_child,
+        .finish = finish,
+        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "child-three",
+        .promise = "the same with three workers",
+        .setup = setup_child_three,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"worker 2", worker},
+                    {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = -1,
+    },
+    {
+        .name = "periodic",
+        .promise =
+            "what a busy worker's periodic look leaves behind is announced (INJ-1)",
+        .setup = setup_periodic,
+        .finish = finish,
+        .threads = {{"worker 0", worker_busy},
+                    {"worker 1", worker},
+                    {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "overflow",
+        .promise = "what a full ring throws out is found by the other worker",
+        .setup = setup_overflow,
+        .finish = finish,
+        .threads = {{"worker 0", worker_full}, {"worker 1", worker}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "stop",
+        .promise = "workers end when told to, also while they go to sleep",
+        .setup = setup_two_producers,
+        .threads = {{"worker 0", worker_that_ends},
+                    {"worker 1", worker_that_ends},
+                    {"stopper", stopper}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {0},
+};
+
+const struct mcx_model mcx_model = {
+    .name = "sched",
+    .about =
+        "workers, global queue, idle set, park word: no task is left while workers sleep",
+    .scenarios = scenarios,
+};
