@@ -8,10 +8,13 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += -r
-# Two jobs unless somebody said otherwise (-j of the caller, or a parent's job server).
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+# Two jobs unless somebody said otherwise (-j of the caller, or a parent make).
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j2
 endif
+# Compiler calls in full with V=1, otherwise a word and the file.
+V   ?=
+say  = $(if $(V),,@printf '%-4s %s\n' $(1) $(2);)
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -33,7 +36,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
 INC    := -Ilib/include -Ilib -I. -I$(B)/gen
 ALLC   := $(CSTD) $(CFLAGS) $(WARN) $(SANFLAGS) $(INC) -fvisibility=hidden -fPIC -pthread -MMD -MP
-LINK    = $(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) -o $@
+LINK    = $(call say,LD,$@)$(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) -o $@
 
 # Sources: one library per layer.
 MAINS       := daemon/main.c daemon/keeper/main.c client/volt-submit.c client/voltctl.c
@@ -65,10 +68,11 @@ PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,vo
             $(CLIENTS) $(call have,client/voltctl.c,voltctl)
 
 all: $(LIBVOLT) $(SHARED) $(LIBWIRE) $(LIBKEEPER) $(LIBD) $(LIBCLIENT) $(PROGRAMS)
+	@:
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALLC) -c -o $@ $<
+	$(call say,CC,$@)$(CC) $(ALLC) -c -o $@ $<
 
 # The interface descriptions, as C string literals: `#include "org.voltd.jobs.varlink.inc"` in an
 # initialiser of a char array.
@@ -76,12 +80,12 @@ IDL := $(wildcard daemon/method/*.varlink)
 GEN := $(patsubst daemon/method/%,$(B)/gen/%.inc,$(IDL))
 $(B)/gen/%.varlink.inc: daemon/method/%.varlink Makefile
 	@mkdir -p $(@D)
-	sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< >$@
+	@sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< >$@
 $(call obj,$(DAEMON_SRC)): | $(GEN)
 
 define archive
 @mkdir -p $(@D); rm -f $@
-$(AR) rcs $@ $(filter %.o,$^)
+$(call say,AR,$@)$(AR) rcs $@ $(filter %.o,$^)
 endef
 $(LIBVOLT): $(call obj,$(LIBVOLT_SRC)) ; $(archive)
 $(LIBWIRE): $(call obj,$(WIRE_SRC)) ; $(archive)
@@ -93,7 +97,7 @@ $(B)/$(SONAME): $(call obj,$(LIBVOLT_SRC))
 	@mkdir -p $(@D)
 	$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl,-z,defs) $(filter %.o,$^) $(VOLT_LIBS)
 $(B)/libvolt.so: $(B)/$(SONAME)
-	ln -sf $(SONAME) $@
+	@ln -sf $(SONAME) $@
 
 $(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
@@ -135,12 +139,90 @@ check-stress: all $(STRESS)
 	@$(EACH) stress $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
-ifneq ($(wildcard tests/integration/test_*.py),)
 check-integration: all
 	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/integration
-endif
+check-layers:
+	@tests/tools/check-layers --self-test
+# Models are of the plain build: the explorer switches stacks, which sanitizers do not follow.
+check-model:
 -include tests/model/model.mk
-.PHONY: all check-unit check-stress check-examples check-integration check-model
+# Clients and systems that are not ours: they need Go, and a VM.
+check-clients: deps-clients all
+	@$(RUN) tests/clients/run
+check-vm: deps-vm all
+	@tests/systemd/check-vm $(abspath $(B))/vm
+
+CHECKS := check-layers check-unit $(if $(SAN),,check-model) check-examples check-stress check-integration
+check: deps
+	@$(MAKE) --no-print-directory all
+	+@tests/tools/run-checks "$(VARIANT)" $(CHECKS)
+
+bench: deps all
+	@$(RUN) bench/run
+demo: deps-demo
+	@$(MAKE) --no-print-directory all
+	@$(RUN) bench/demo.sh
+
+.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-model \
+        check-clients check-vm bench demo
+
+# ---- packages -------------------------------------------------------------------------------
+deps:
+	@tests/tools/deps build check $(if $(findstring clang,$(CC)),clang)
+deps-%:
+	@tests/tools/deps build $*
+.PHONY: deps
+
+# ---- installation ---------------------------------------------------------------------------
+bindir     := $(prefix)/bin
+libdir     := $(prefix)/lib
+libexecdir := $(prefix)/libexec/voltd
+sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
+unitdir    := $(if $(filter /usr /usr/local,$(prefix)),/usr/lib/systemd/system,$(libdir)/systemd/system)
+D          := $(DESTDIR)
+SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|@libdir@|$(libdir)|g' \
+              -e 's|@VERSION@|$(VERSION)|g'
+
+install: all
+	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d \
+	    $(D)$(unitdir) $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d
+	install -m 755 $(PROGRAMS) $(D)$(bindir)
+	install -m 644 $(LIBVOLT) $(D)$(libdir)
+	install -m 755 $(B)/$(SONAME) $(D)$(libdir)
+	ln -sf $(SONAME) $(D)$(libdir)/libvolt.so
+	install -m 644 lib/include/volt/*.h $(D)$(prefix)/include/volt
+	install -m 644 $(IDL) $(D)$(prefix)/share/varlink
+	[ -e $(D)$(sysconfdir)/voltd/voltd.conf ] || install -m 644 conf/voltd.conf $(D)$(sysconfdir)/voltd
+	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
+	for unit in voltd.service voltd.socket voltd-control.socket; do \
+	    $(SUBST) systemd/$$unit >$(D)$(unitdir)/$$unit || exit 1; done
+	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
+	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
+.PHONY: install
+
+define HELP
+make                 libraries and programs: $(BIN)/
+make demo            build, run real work through a private voltd, clean up
+make check           all tests of this build (below); installs what it needs
+make check-unit      cmocka programs, tests/unit
+make check-model     the explorer on the real sources, tests/model
+make check-stress    short stress runs, tests/stress
+make check-examples  the examples of libvolt
+make check-integration  pytest against real daemons, tests/integration
+make check-layers    who may include whom, length of files
+make check-clients   a foreign Varlink client (Go)
+make check-vm        the units on a real systemd in a VM (qemu)
+make bench           benchmarks
+make install         prefix=$(prefix) DESTDIR=$(DESTDIR)
+make deps            install missing Debian packages (others: deps-clients, deps-vm)
+make clean           remove build/
+
+Variants: SAN=address,undefined, SAN=thread, CC=clang; for every target.
+endef
+export HELP
+help:
+	@echo "$$HELP"
+.PHONY: help
 
 clean:
 	rm -rf build
