@@ -52,7 +52,8 @@ struct manager_event {
     uid_t owner;
 };
 
-/* --- submit: leaf future; READY after the store has committed ------------------------ */
+/* --- submit: leaf future; READY after the store has committed ------------------------
+ */
 struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
@@ -77,10 +78,11 @@ void manager_submit_init(struct manager_submit *s, struct manager *m,
 enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s);
 void manager_submit_fini(struct manager_submit *s);
 
-/* --- queries: never block ------------------------------------------------------------- */
+/* --- queries: never block -------------------------------------------------------------
+ */
 /* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
-int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id, int64_t index,
-                struct job_view *ret);
+int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
+                int64_t index, struct job_view *ret);
 
 struct manager_filter {
     uint32_t states;  /* bit per enum job_state; 0: all */
@@ -95,14 +97,15 @@ struct manager_filter {
     bool newest_first;
 };
 /* Calls fn for up to limit jobs after `cursor` (a job id; 0: from the start) in id order
- * (or newest first). Sets *ret_cursor to the id to continue from, 0 at the end. Stops when
- * fn returns non-zero and returns that. fn runs without the lock. */
+ * (or newest first). Sets *ret_cursor to the id to continue from, 0 at the end. Stops
+ * when fn returns non-zero and returns that. fn runs without the lock. */
 int manager_list(struct manager *m, const struct job_owner *asker,
                  const struct manager_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
 
-/* --- steering ------------------------------------------------------------------------- */
+/* --- steering -------------------------------------------------------------------------
+ */
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
@@ -125,18 +128,20 @@ struct manager_signal {
 enum volt_poll manager_signal_poll(struct volt_cx *cx, struct manager_signal *s);
 void manager_signal_fini(struct manager_signal *s);
 
-/* --- events ---------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------
+ */
 /* Sequence number of the newest event. */
 uint64_t manager_event_seq(const struct manager *m);
 /* Copies the asker's events with seq > after, up to max. Returns their number; *ret_next:
  * the seq read up to; *ret_lost: how many were overwritten before they could be read. */
-size_t manager_events_read(struct manager *m, const struct job_owner *asker, uint64_t after,
-                           struct manager_event *buf, size_t max, uint64_t *ret_next,
-                           uint64_t *ret_lost);
+size_t manager_events_read(struct manager *m, const struct job_owner *asker,
+                           uint64_t after, struct manager_event *buf, size_t max,
+                           uint64_t *ret_next, uint64_t *ret_lost);
 /* To wait for news: volt_notified_init on this, then read, then poll. */
 struct volt_notify *manager_events_notify(struct manager *m);
 
-/* --- counters --------------------------------------------------------------------------- */
+/* --- counters
+ * --------------------------------------------------------------------------- */
 struct manager_counts {
     uint64_t submitted, ended;            /* jobs; elements of arrays counted */
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
@@ -148,7 +153,8 @@ void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */
 bool manager_durable(const struct manager *m);
 
-/* --- output ------------------------------------------------------------------------------ */
+/* --- output
+ * ------------------------------------------------------------------------------ */
 enum manager_stream {
     MANAGER_STDOUT = 0, /* both together unless the spec split them */
     MANAGER_STDERR,
@@ -158,10 +164,11 @@ enum manager_stream {
 int manager_open_output(struct manager *m, const struct job_owner *asker, uint64_t id,
                         int64_t index, enum manager_stream stream);
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life
+ * ---------------------------------------------------------------------------------- */
 struct manager_options {
     struct volt_runtime *rt;
-    const struct config *config; /* borrowed until the next reload */
+    const struct config *config;                      /* borrowed until the next reload */
     const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
     const char *keeper_path;                          /* program; borrowed */
     const char *address; /* VOLT_ADDRESS for jobs, "unix:/..."; borrowed */

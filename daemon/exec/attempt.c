@@ -1,0 +1,427 @@
+/* One run of a process: from STARTING to the exact end in its record.
+ *
+ *   1. STARTING is committed.
+ *   2. START goes to the keeper. A broken connection proves nothing: the same START goes
+ * to the next keeper, whose "exists" means that the first one was carried out.
+ *   3. The record tells the rest: STARTED with the pid, and the end. The keeper's
+ * messages are only hints. A record that says "never ran" is removed and started again.
+ *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
+ *      second until the record says that it is over.
+ *   5. The end is committed, applied (the slot goes to the next), then the record is
+ *      removed. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/exec/launch.h"
+#include "daemon/observe/log.h"
+
+#define START_TRIES   10
+#define BACKOFF_FIRST UINT64_C(50000)
+#define PROBE_FIRST   UINT64_C(1000)
+#define PROBE_LAST    UINT64_C(256000)
+#define KILL_AGAIN    UINT64_C(1000000)
+
+struct attempt {
+    int at;
+    bool over; /* `end` says how */
+    struct job_event end;
+    struct keeper_start_args args;
+    struct keeper_call call;
+    bool calling; /* run_poll has a signal on its way */
+    bool resent;  /* an earlier START may have been carried out */
+    unsigned tries;
+    struct record_wait wait;
+    bool ended; /* wait is READY; `record` holds the end */
+    bool noted; /* STARTED has been applied */
+    struct record record;
+    struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end */
+    uint64_t probe_usec;
+    int last_signal; /* 0: none sent yet */
+    uint32_t survivors;
+};
+
+void attempt_free(struct attempt *a)
+{
+    if (!a)
+        return;
+    keeper_call_fini(&a->call);
+    record_wait_fini(&a->wait);
+    volt_sleep_fini(&a->probe);
+    volt_sleep_fini(&a->limit);
+    launch_close(&a->args);
+    free(a);
+}
+
+/* The end in words of policy: it did not come to a process. */
+static void fail(struct attempt *a, const char *step, int error)
+{
+    a->over = true;
+    a->end = (struct job_event){.type = JOB_EV_EXITED,
+                                .at_usec = jobs_now_usec(),
+                                .result = JOB_RESULT_EXEC_FAILED,
+                                .code = error,
+                                .step = step};
+}
+
+static struct job_key key_of(struct work *w)
+{
+    return jobs_key(w->job, w->offset);
+}
+
+static bool stopping(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool yes = jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    manager_unlock(w->manager, &after);
+    return yes;
+}
+
+/* w->attempt stays NULL only without memory. */
+static void attempt_begin(struct work *w)
+{
+    struct attempt *a = calloc(1, sizeof(*a));
+    struct job_key key = key_of(w);
+    const char *step = "launch";
+
+    if (!a)
+        return;
+    w->attempt = a;
+    a->args = (struct keeper_start_args){
+        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    int r = launch_prepare(w->manager, w->job->spec, &key, false, &a->args, &step);
+    if (r < 0)
+        fail(a, step, -r);
+}
+
+static bool transient(int r)
+{
+    return r == -EAGAIN || r == -ENOMEM || r == -ENOSPC || r == -ENFILE || r == -EMFILE;
+}
+
+enum after_start {
+    START_DONE,
+    START_AGAIN,
+    START_OVER,
+};
+
+static enum after_start judge_start(struct attempt *a)
+{
+    int r = keeper_call_status(&a->call);
+
+    keeper_call_fini(&a->call);
+    if (r == 0 || (r == -EEXIST && a->resent))
+        return START_DONE;
+    if (r == -ECONNRESET)
+        a->resent = true;
+    if ((r == -ECONNRESET || transient(r)) && ++a->tries < START_TRIES)
+        return START_AGAIN;
+    if (a->resent) { /* one of the STARTs may have worked: only the record knows */
+        return START_DONE;
+    }
+    fail(a, r == -EBADMSG ? "launch" : r == -EEXIST ? "record" : "keeper", -r);
+    return START_OVER;
+}
+
+static enum volt_poll backoff_poll(struct volt_cx *cx, struct work *w)
+{
+    if (work_stop_poll(cx, w) == VOLT_READY)
+        return VOLT_READY;
+    return volt_sleep_poll(cx, &w->attempt->limit);
+}
+
+static void note_started(struct work *w, const struct record_started *s)
+{
+    struct job_event ev = {.type = JOB_EV_STARTED,
+                           .at_usec = s->real_usec,
+                           .attempt = key_of(w).attempt,
+                           .pid = (int32_t)s->pid};
+
+    w->attempt->noted = true;
+    work_apply(w, &ev);
+}
+
+/* Looks for slot 1 until it is there: the shim writes it right after its birth. */
+static void look_for_start(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+    struct record rec;
+
+    do {
+        if (record_probe(w->manager->record_fd, &key, w->manager->boot_id, &rec) == 0 &&
+            rec.has_started) {
+            note_started(w, &rec.started);
+            volt_sleep_fini(&a->probe);
+            return;
+        }
+        volt_sleep_fini(&a->probe);
+        volt_sleep_init(&a->probe, a->probe_usec);
+        if (a->probe_usec < PROBE_LAST)
+            a->probe_usec *= 2;
+    } while (volt_sleep_poll(cx, &a->probe) == VOLT_READY);
+}
+
+static void send_signal(struct work *w, int sig)
+{
+    struct attempt *a = w->attempt;
+    const struct job_spec *spec = w->job->spec;
+    struct job_key key = key_of(w);
+    enum keeper_scope scope =
+        spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_signal(&a->call, w->manager->link, &key, sig, scope);
+    a->calling = true;
+    volt_sleep_fini(&a->limit);
+    volt_sleep_init(&a->limit, a->last_signal || sig == SIGKILL ? KILL_AGAIN
+                                                                : spec->kill_after_usec);
+    a->last_signal = sig;
+}
+
+/* Steps towards the end that are due: the timeout, the stop signal, SIGKILL. False: none
+ * now. */
+static bool step_to_the_end(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    const struct job_spec *spec = w->job->spec;
+    bool stop = work_stop_poll(cx, w) == VOLT_READY;
+    bool timed = a->last_signal || spec->timeout_usec;
+    bool due = timed && volt_sleep_poll(cx, &a->limit) == VOLT_READY;
+
+    if (!a->noted)
+        return false; /* there is no process to signal yet */
+    if (!stop && due) {
+        struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
+        work_apply(w, &ev);
+        stop = true;
+    }
+    if (stop && !a->last_signal) {
+        send_signal(w, spec->stop_signal);
+        return true;
+    }
+    if (stop && due) {
+        send_signal(w, SIGKILL);
+        return true;
+    }
+    return false;
+}
+
+/* READY: the record says that it is over. */
+static enum volt_poll run_poll(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    for (;;) {
+        if (!a->ended && record_wait_poll(cx, &a->wait) == VOLT_READY)
+            a->ended = true;
+        if (a->ended)
+            return VOLT_READY;
+        if (a->calling) {
+            if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
+                return VOLT_PENDING;
+            a->calling = false;
+            a->survivors = keeper_call_reply(&a->call)->survivors;
+            keeper_call_fini(&a->call);
+        }
+        if (!a->noted)
+            look_for_start(cx, w);
+        if (!step_to_the_end(cx, w))
+            return VOLT_PENDING;
+    }
+}
+
+static void run_begin(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    launch_close(&a->args);
+    a->ended = a->calling = false;
+    a->probe_usec = PROBE_FIRST;
+    record_wait_fini(&a->wait);
+    record_wait_init(&a->wait, w->manager->watch, &key);
+    volt_sleep_fini(&a->limit);
+    if (w->job->spec->timeout_usec)
+        volt_sleep_init(&a->limit, w->job->spec->timeout_usec);
+}
+
+static void end_of_record(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    const struct record *rec = &a->record;
+
+    if (rec->has_started && !a->noted)
+        note_started(w, &rec->started);
+    a->over = true;
+    a->end = launch_end_event(rec);
+    if (a->survivors > a->end.survivors)
+        a->end.survivors = a->survivors;
+}
+
+/* What must be done about a record before it can be judged; true: a->call says what. */
+static bool needs_call(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    keeper_call_fini(&a->call);
+    a->calling = false;
+    int r = record_wait_result(&a->wait, &a->record);
+    record_wait_fini(&a->wait);
+    if (r < 0) {
+        log_error("record of job %llu: %s", (unsigned long long)key.id, strerror(-r));
+        a->record = (struct record){.verdict = RECORD_DAMAGED};
+    }
+    if (a->record.verdict == RECORD_SHIM_KILLED)
+        keeper_call_init_signal(&a->call, w->manager->link, &key, SIGKILL,
+                                KEEPER_SCOPE_TREE);
+    else if (a->record.verdict == RECORD_NEVER_RAN)
+        keeper_call_init_remove(&a->call, w->manager->link, &key);
+    else
+        return false;
+    return true;
+}
+
+/* Over, or to be started once more. */
+static void judge_record(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    bool never_ran = a->record.verdict == RECORD_NEVER_RAN ||
+                     (a->record.verdict == RECORD_ABSENT && a->resent);
+
+    if (!never_ran) {
+        end_of_record(w);
+        return;
+    }
+    if (++a->tries >= START_TRIES)
+        fail(a, "keeper", EAGAIN);
+}
+
+/* The descriptors were closed when the first START had been answered. */
+static bool prepare_again(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+    const char *step = "launch";
+    int r;
+
+    if (a->args.launch_fd >= 0)
+        return true;
+    r = launch_prepare(w->manager, w->job->spec, &key, true, &a->args, &step);
+    if (r < 0)
+        fail(a, step, -r);
+    return r == 0;
+}
+
+/* Nothing was started, and nothing will be. */
+static bool cancelled_before(struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    if (a->resent || !stopping(w))
+        return false;
+    a->over = true;
+    a->end =
+        (struct job_event){.type = JOB_EV_EXITED,
+                           .at_usec = jobs_now_usec(),
+                           .result = JOB_RESULT_SUCCESS}; /* the verdict: cancelled */
+    return true;
+}
+
+/* READY: a->end is the end. */
+static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key;
+    enum after_start next;
+
+    VOLT_BEGIN(a->at);
+    while (!a->over && !cancelled_before(w) && prepare_again(w)) {
+        key = key_of(w);
+        keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+        VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
+        next = judge_start(a);
+        if (next == START_OVER)
+            break;
+        if (next == START_AGAIN) {
+            volt_sleep_fini(&a->limit);
+            volt_sleep_init(&a->limit, BACKOFF_FIRST << (a->tries < 6 ? a->tries : 6));
+            VOLT_AWAIT(a->at, backoff_poll(cx, w));
+            continue;
+        }
+        run_begin(w);
+        VOLT_AWAIT(a->at, run_poll(cx, w));
+        if (needs_call(w)) {
+            VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
+            a->survivors = keeper_call_reply(&a->call)->survivors;
+        }
+        judge_record(w);
+    }
+    VOLT_END(a->at);
+}
+
+static struct job_event *end_of(struct work *w, struct job_event *no_memory)
+{
+    *no_memory = (struct job_event){.type = JOB_EV_EXITED,
+                                    .at_usec = jobs_now_usec(),
+                                    .result = JOB_RESULT_EXEC_FAILED,
+                                    .code = ENOMEM,
+                                    .step = "launch"};
+    return w->attempt ? &w->attempt->end : no_memory;
+}
+
+static void commit_start(struct work *w)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING,
+                           .at_usec = jobs_now_usec(),
+                           .attempt = key_of(w).attempt};
+
+    work_append(w, &ev, 1);
+}
+
+/* STARTING is in the store, or nothing may be started. */
+static bool start_committed(struct work *w)
+{
+    int r = w->leaf.commit.status;
+
+    if (r < 0 && w->attempt)
+        fail(w->attempt, "store", -r);
+    return r == 0 && w->attempt;
+}
+
+static void remove_begin(struct work *w)
+{
+    struct job_key key = key_of(w);
+
+    keeper_call_fini(&w->attempt->call);
+    keeper_call_init_remove(&w->attempt->call, w->manager->link, &key);
+}
+
+enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
+{
+    struct work *w = state;
+    struct job_event scratch;
+
+    VOLT_BEGIN(w->at);
+    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
+    if (!work_ended(w)) {
+        attempt_begin(w);
+        commit_start(w);
+        VOLT_AWAIT(w->at, work_commit_poll(cx, w));
+        if (start_committed(w))
+            VOLT_AWAIT(w->at, attempt_poll(cx, w));
+    }
+    VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
+    if (w->attempt && w->attempt->record.header.magic) {
+        remove_begin(w);
+        VOLT_AWAIT(w->at, keeper_call_poll(cx, &w->attempt->call));
+    }
+    VOLT_END(w->at);
+}

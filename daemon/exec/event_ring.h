@@ -1,0 +1,28 @@
+/* The newest events of all jobs, by sequence number, in a ring of fixed size. Pure; the
+ * manager's lock guards it. Readers keep their own place; who falls behind by more than
+ * the ring holds is told how many events he lost. */
+#ifndef VOLTD_EXEC_EVENT_RING_H
+#define VOLTD_EXEC_EVENT_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/exec/manager.h"
+
+#define EVENT_RING_CAPACITY 16384 /* a power of two */
+
+struct event_ring {
+    uint64_t seq; /* of the newest; 0: none yet */
+    struct manager_event entries[EVENT_RING_CAPACITY];
+};
+
+/* Numbers the event and stores it. */
+void event_ring_push(struct event_ring *r, const struct manager_event *ev);
+
+/* Copies events with seq > after that uid may see (his own; root: all) to buf, at most
+ * max, looking at no more than `scan` entries. Returns their number;
+ * *ret_next: read up to here; *ret_lost: overwritten before they could be read. */
+size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
+                       struct manager_event *buf, size_t max, size_t scan,
+                       uint64_t *ret_next, uint64_t *ret_lost);
+
+#endif

@@ -1,0 +1,38 @@
+/* Job ids: consecutive, and above every id that this state dir has ever seen.
+ *
+ * File `<state dir>/ids`: the first id that was never reserved, in decimal, with a
+ * newline. Ids are reserved in blocks: the file is replaced (write, fsync, rename, fsync
+ * of the folder) before an id of the block is given out, so a crash skips ids and never
+ * repeats one. Records and output folders of earlier runs are therefore never met again.
+ */
+#ifndef VOLTD_EXEC_IDS_H
+#define VOLTD_EXEC_IDS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+#define IDS_BLOCK 1024
+
+struct ids {
+    int dir_fd;           /* of the state dir; borrowed */
+    pthread_mutex_t lock; /* guards next and reserved */
+    uint64_t next;
+    uint64_t reserved;         /* first id not reserved on disk */
+    pthread_mutex_t file_lock; /* one replacement at a time; held across its I/O */
+};
+
+/* Reads the file; ids start at `floor` or above what it says. 0; -EBADMSG: the file is
+ * damaged (nobody guesses: ids could repeat); -errno, with the text in err. Blocks. */
+int ids_open(struct ids *ids, int dir_fd, uint64_t floor, struct volt_error *err);
+void ids_close(struct ids *ids);
+
+/* Takes `count` consecutive ids that are reserved already. False: reserve first. Never
+ * blocks. Any thread. */
+bool ids_take(struct ids *ids, uint64_t count, uint64_t *ret_first);
+/* Reserves so that ids_take(count) works, unless others take them first. 0 or -errno.
+ * Blocks on the disk. Any thread. */
+int ids_reserve(struct ids *ids, uint64_t count);
+
+#endif

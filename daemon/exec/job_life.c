@@ -1,0 +1,119 @@
+/* From submission into the table, and from the end to oblivion. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/exec/jobs.h"
+
+static struct array *array_new(const struct job_spec *spec)
+{
+    struct array *a = calloc(1, sizeof(*a));
+    uint64_t total = job_spec_count(spec);
+
+    if (!a)
+        return NULL;
+    a->chunks =
+        calloc((total + ELEMENT_CHUNK - 1) / ELEMENT_CHUNK, sizeof(struct element *));
+    if (!a->chunks) {
+        free(a);
+        return NULL;
+    }
+    a->total = a->unstarted = a->queued = total;
+    return a;
+}
+
+static void array_free(struct array *a)
+{
+    if (!a)
+        return;
+    for (uint64_t i = 0; i < (a->total + ELEMENT_CHUNK - 1) / ELEMENT_CHUNK; i++)
+        free(a->chunks[i]);
+    free(a->chunks);
+    free(a);
+}
+
+struct job *job_new(struct manager *m, struct job_spec *spec,
+                    const struct job_owner *owner, bool durable)
+{
+    struct job *job = calloc(1, sizeof(*job));
+
+    if (!job)
+        return NULL;
+    job->spec = job_spec_ref(spec);
+    job->owner = *owner;
+    job->durable = durable;
+    job->bytes = job_spec_bytes(spec);
+    if (spec->is_array)
+        job->array = array_new(spec);
+    job->live = !spec->is_array || job->array ? work_new(m, job, NO_OFFSET) : NULL;
+    if (!job->live) {
+        job_free(job);
+        return NULL;
+    }
+    job->tasks = 1;
+    return job;
+}
+
+void job_discard(struct job *job)
+{
+    volt_task_discard(job->live);
+    job_free(job);
+}
+
+void job_free(struct job *job)
+{
+    job_spec_unref(job->spec);
+    array_free(job->array);
+    free(job);
+}
+
+int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
+{
+    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = now};
+    uint64_t n = job_spec_count(job->spec);
+    int r = table_put(&m->table, id, job);
+
+    if (r < 0)
+        return r;
+    job->id = id;
+    m->counts.submitted += n;
+    m->counts.by_state[JOB_QUEUED] += n;
+    if (job->array) {
+        job->status.submitted_usec = now;
+        jobs_tell_array(m, job, JOB_EV_SUBMIT);
+    } else {
+        (void)jobs_apply(m, job, NO_OFFSET, &submit); /* a fresh status takes it */
+    }
+    if (jobs_slotted(job))
+        queue_add(&m->queue, &job->live->node, job->spec->priority);
+    return 0;
+}
+
+/* An array's elements are compact; eight of them count as one job. */
+static uint64_t weight(const struct job *job)
+{
+    return 1 + (job->array ? job->array->total / 8 : 0);
+}
+
+void job_retire(struct manager *m, struct job *job, struct aftermath *after)
+{
+    if (!jobs_done(job))
+        return; /* the daemon ends: manager_free finds it in the table */
+    job->next = NULL;
+    if (m->ended_tail)
+        m->ended_tail->next = job;
+    else
+        m->ended_head = job;
+    m->ended_tail = job;
+    m->ended_weight += weight(job);
+    /* The newest stays whatever it weighs: a large array can be asked about at all. */
+    while (m->ended_head != m->ended_tail &&
+           m->ended_weight > m->config.keep_ended_jobs) {
+        struct job *oldest = m->ended_head;
+
+        m->ended_head = oldest->next;
+        m->ended_weight -= weight(oldest);
+        table_remove(&m->table, oldest->id);
+        oldest->next = after->garbage;
+        after->garbage = oldest;
+    }
+}

@@ -1,0 +1,315 @@
+/* Events applied to jobs: counters, ring, ends; and the lock with its aftermath. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "daemon/exec/jobs.h"
+
+#define work_of_node(n) ((struct work *)(void *)((char *)(n)-offsetof(struct work, node)))
+
+uint64_t jobs_now_usec(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+void manager_lock(struct manager *m)
+{
+    pthread_mutex_lock(&m->lock);
+}
+
+void jobs_wake(struct work *w, struct aftermath *after)
+{
+    if (!w || !w->waker.task)
+        return;
+    assert(after->n < sizeof(after->wakers) / sizeof(after->wakers[0]));
+    after->wakers[after->n++] = w->waker;
+    w->waker = (struct volt_waker){0};
+}
+
+/* A slot for the waiter. An array keeps its place while it has elements without one. */
+static void grant(struct manager *m, struct work *w, struct aftermath *after)
+{
+    struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
+
+    if (!a) {
+        w->granted = true;
+    } else if (++a->granted < a->unstarted) {
+        queue_put_back(&m->queue, &w->node);
+    }
+    jobs_wake(w, after);
+}
+
+/* True: stopped because `after` is full. */
+static bool hand_over(struct manager *m, struct aftermath *after)
+{
+    struct queue_node *n;
+
+    if (m->closed)
+        return false;
+    while (after->n < sizeof(after->wakers) / sizeof(after->wakers[0])) {
+        n = queue_take(&m->queue);
+        if (!n)
+            return false;
+        grant(m, work_of_node(n), after);
+    }
+    return true;
+}
+
+static void carry_out(struct aftermath *after)
+{
+    for (size_t i = 0; i < after->n; i++) {
+        volt_waker_wake(&after->wakers[i]);
+        volt_waker_fini(&after->wakers[i]);
+    }
+    after->n = 0;
+    while (after->garbage) {
+        struct job *job = after->garbage;
+        after->garbage = job->next;
+        job_free(job);
+    }
+}
+
+void manager_unlock(struct manager *m, struct aftermath *after)
+{
+    bool more;
+
+    do {
+        more = hand_over(m, after);
+        bool news = m->news_due;
+        m->news_due = false;
+        pthread_mutex_unlock(&m->lock);
+        carry_out(after);
+        if (news)
+            volt_notify_all(&m->news);
+        if (more)
+            pthread_mutex_lock(&m->lock);
+    } while (more);
+}
+
+bool jobs_visible(uid_t asker, uid_t owner)
+{
+    return asker == 0 || asker == owner;
+}
+
+bool jobs_slotted(const struct job *job)
+{
+    return job->spec->kind == JOB_KIND_EXEC;
+}
+
+struct element *jobs_element(const struct job *job, int64_t offset)
+{
+    struct element *chunk = job->array->chunks[offset / ELEMENT_CHUNK];
+
+    return chunk ? &chunk[offset % ELEMENT_CHUNK] : NULL;
+}
+
+int jobs_element_make(struct job *job, int64_t offset)
+{
+    struct element **chunk = &job->array->chunks[offset / ELEMENT_CHUNK];
+
+    if (!*chunk)
+        *chunk = calloc(ELEMENT_CHUNK, sizeof(**chunk));
+    return *chunk ? 0 : -ENOMEM;
+}
+
+struct job_status *jobs_status(struct job *job, int64_t offset)
+{
+    return offset == NO_OFFSET ? &job->status : &jobs_element(job, offset)->status;
+}
+
+bool jobs_done(const struct job *job)
+{
+    return job->array ? job->array->done == job->array->total
+                      : job->status.state == JOB_DONE;
+}
+
+struct job_key jobs_key(const struct job *job, int64_t offset)
+{
+    struct job_key key = {.id = job->id, .index = JOB_NO_INDEX};
+
+    if (offset != NO_OFFSET)
+        key.index = (int64_t)job->spec->array_first + offset;
+    if (!job->array)
+        key.attempt = job->status.attempt;
+    else if (offset != NO_OFFSET && jobs_element(job, offset))
+        key.attempt = jobs_element(job, offset)->status.attempt;
+    return key;
+}
+
+static void tell(struct manager *m, struct job *job, int64_t offset,
+                 enum job_event_type type, uint64_t at, const struct job_status *st)
+{
+    struct manager_event ev = {
+        .at_usec = at,
+        .key = jobs_key(job, offset),
+        .type = (uint8_t)type,
+        .state = st->state,
+        .result = st->result,
+        .code = st->code,
+        .owner = job->owner.uid,
+    };
+
+    event_ring_push(&m->ring, &ev);
+    m->news_due = true;
+}
+
+void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type)
+{
+    const struct array *a = job->array;
+    struct job_status st = {.state = JOB_QUEUED};
+
+    if (a->done == a->total) {
+        st.state = JOB_DONE;
+        st.result = a->worst.result;
+        st.code = a->worst.code;
+    } else if (a->cancelled_usec) {
+        st.state = JOB_STOPPING;
+    } else if (a->running + a->done > 0) {
+        st.state = JOB_RUNNING;
+    }
+    tell(m, job, NO_OFFSET, type, jobs_now_usec(), &st);
+}
+
+static struct user *user_of(struct manager *m, uid_t uid)
+{
+    for (size_t i = 0; i < m->nusers; i++)
+        if (m->users[i].uid == uid)
+            return &m->users[i];
+    return NULL;
+}
+
+/* n jobs or elements have ended in `st`. */
+static void count_ends(struct manager *m, struct job *job, const struct job_status *st,
+                       uint64_t n)
+{
+    struct user *u = user_of(m, job->owner.uid);
+    struct array *a = job->array;
+
+    m->counts.ended += n;
+    m->counts.by_result[st->result] += n;
+    u->jobs -= n;
+    if (a) {
+        a->done += n;
+        if (st->result != JOB_RESULT_SUCCESS)
+            a->failed += n;
+        if (a->done == n || job_exit_code(st) > a->exit_code) {
+            a->worst = *st;
+            a->exit_code = job_exit_code(st);
+        }
+    }
+    if (jobs_done(job))
+        u->bytes -= job->bytes;
+}
+
+static bool busy(uint8_t state)
+{
+    return state != JOB_QUEUED && state != JOB_DONE;
+}
+
+int jobs_apply(struct manager *m, struct job *job, int64_t offset,
+               const struct job_event *ev)
+{
+    struct job_status *st = jobs_status(job, offset);
+    struct array *a = job->array;
+    uint8_t from = st->state;
+    int r = job_update(st, ev);
+
+    if (r < 0)
+        return r;
+    if (ev->type == JOB_EV_SUBMIT && a)
+        return 0; /* the array was submitted and told as a whole */
+    if (ev->type != JOB_EV_SUBMIT) {
+        m->counts.by_state[from]--;
+        m->counts.by_state[st->state]++;
+    }
+    if (a) {
+        a->queued -= from == JOB_QUEUED && st->state != JOB_QUEUED;
+        a->running += busy(st->state);
+        a->running -= busy(from);
+    }
+    if (st->state == JOB_DONE)
+        count_ends(m, job, st, 1);
+    tell(m, job, offset, ev->type, ev->at_usec, st);
+    if (a && st->state == JOB_DONE && jobs_done(job))
+        jobs_tell_array(m, job, JOB_EV_EXITED);
+    return 0;
+}
+
+/* The elements that have not started, all at once. */
+static void cancel_rest(struct manager *m, struct job *job, uint64_t now)
+{
+    struct array *a = job->array;
+    struct job_status st = {.state = JOB_DONE, .result = JOB_RESULT_CANCELLED};
+    uint64_t n = a->unstarted;
+
+    a->cancelled_usec = now;
+    a->unstarted = 0;
+    a->queued -= n;
+    m->counts.by_state[JOB_QUEUED] -= n;
+    m->counts.by_state[JOB_DONE] += n;
+    if (n)
+        count_ends(m, job, &st, n);
+    jobs_tell_array(m, job, jobs_done(job) ? JOB_EV_EXITED : JOB_EV_CANCEL);
+}
+
+static int cancel_array(struct manager *m, struct job *job, struct aftermath *after)
+{
+    if (jobs_done(job))
+        return -EALREADY;
+    if (job->array->cancelled_usec)
+        return 0;
+    cancel_rest(m, job, jobs_now_usec());
+    if (job->live)
+        queue_remove(&m->queue, &job->live->node);
+    jobs_wake(job->live, after);
+    return 0;
+}
+
+/* An element that has not started gets a status, so that it can be told from the rest. */
+static int element_wake_up(struct job *job, int64_t offset, uint64_t now)
+{
+    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = now};
+    struct element *e = jobs_element(job, offset);
+    int r;
+
+    if (e && e->status.submitted_usec)
+        return 0;
+    if (job->array->cancelled_usec)
+        return -EALREADY;
+    r = jobs_element_make(job, offset);
+    if (r < 0)
+        return r;
+    job->array->unstarted--;
+    return job_update(jobs_status(job, offset), &submit);
+}
+
+int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
+                    struct aftermath *after)
+{
+    struct job_event ev = {.type = JOB_EV_CANCEL, .at_usec = jobs_now_usec()};
+    int r;
+
+    if (job->array && offset == NO_OFFSET)
+        return cancel_array(m, job, after);
+    if (job->array) {
+        r = element_wake_up(job, offset, job->status.submitted_usec);
+        if (r < 0)
+            return r;
+    }
+
+    struct job_status *st = jobs_status(job, offset);
+    struct work *live = job->array ? jobs_element(job, offset)->live : job->live;
+    if (st->state == JOB_DONE)
+        return -EALREADY;
+    if (st->cancel_asked)
+        return 0;
+    r = jobs_apply(m, job, offset, &ev);
+    if (live)
+        queue_remove(&m->queue, &live->node);
+    jobs_wake(live ? live : job->live, after);
+    return r;
+}

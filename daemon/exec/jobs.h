@@ -1,0 +1,226 @@
+/* Inside the manager: jobs, arrays, works, and the lock they live under.
+ *
+ * A `struct job` is one record: a job, or an array as a whole. A `struct work` is the
+ * state of the libvolt task that carries it: one per job that has not ended, one for an
+ * array (it lets the elements start, one per slot granted), one per element that has
+ * started. Elements that have not started cost nothing; started and ended ones have a
+ * status in a chunk of the array, made when first needed.
+ *
+ * Everything marked [L] is guarded by manager.lock. A section under it is short: a pass
+ * over at most JOBS_SLICE jobs. Nothing is woken, freed, logged or called back under it:
+ * that is collected in a struct aftermath, which manager_unlock() carries out.
+ *
+ * Life: submit -> (task, table) -> job_update ... DONE -> the task is dropped -> the job
+ * is `ended` and kept for questions -> forgotten, oldest first, when more than [Store]
+ * KeepEndedJobs are kept. */
+#ifndef VOLTD_EXEC_JOBS_H
+#define VOLTD_EXEC_JOBS_H
+
+#include <pthread.h>
+#include "daemon/config.h"
+#include "daemon/exec/event_ring.h"
+#include "daemon/exec/ids.h"
+#include "daemon/exec/keeper_link.h"
+#include "daemon/exec/manager.h"
+#include "daemon/exec/queue.h"
+#include "daemon/exec/record_watch.h"
+#include "daemon/exec/table.h"
+#include "daemon/store/store.h"
+
+#define JOBS_SLICE    64
+#define ELEMENT_CHUNK 128
+#define NO_OFFSET     INT64_C(-1)
+
+struct attempt; /* attempt.c: one run of a process */
+
+struct element {
+    struct job_status status;
+    struct work *live; /* its task */
+};
+
+struct array {
+    uint64_t total;
+    uint64_t next;      /* offset of the first element that has not been started */
+    uint64_t unstarted; /* neither started nor cancelled */
+    uint64_t granted;   /* slots granted and not yet given to an element */
+    uint64_t queued, running, done, failed;
+    uint64_t cancelled_usec; /* not 0: what has not started then never will */
+    int exit_code;           /* the largest of the ended elements, with its result */
+    struct job_status worst;
+    struct element **chunks; /* ELEMENT_CHUNK each; NULL until needed */
+};
+
+/* [L] */
+struct job {
+    uint64_t id;
+    struct job_spec *spec;
+    struct job_owner owner;
+    uint32_t tasks; /* works that have not been dropped */
+    bool durable;
+    size_t bytes;             /* of the spec, for the limit per user */
+    struct work *live;        /* the job's task, or the array's */
+    struct array *array;      /* NULL: one job */
+    struct job *next;         /* ended list, or aftermath */
+    struct job_status status; /* not of arrays */
+};
+
+/* The state of a job's task. job, offset and attempt are the task's own, the rest is [L]
+ * but for `leaf` and `at`. */
+struct work {
+    struct manager *manager;
+    struct job *job;
+    int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
+    int at, step;
+    bool granted; /* [L] holds a slot */
+    bool leaf_is_commit;
+    uint64_t end_usec;       /* of the EXITED event; also told to the store */
+    struct volt_waker waker; /* [L] set while it waits for turn or cancel */
+    struct queue_node node;  /* [L] */
+    struct attempt *attempt; /* kind exec, while it runs */
+    union {
+        struct volt_sleep sleep;
+        struct store_commit commit;
+    } leaf;
+};
+
+/* What one user has in the house. */
+struct user {
+    uid_t uid;
+    uint64_t jobs, bytes; /* not ended */
+};
+
+/* A record without a job, from an earlier life of the daemon. */
+struct orphan {
+    struct job_key key;
+    struct job_status status;
+};
+
+struct manager {
+    struct volt_runtime *rt;
+    struct store *store;
+    struct ids ids;
+    struct keeper_link *link;   /* NULL: no keeper, no kind exec */
+    struct record_watch *watch; /* NULL likewise */
+    int state_fd, record_fd, output_fd;
+    uint8_t boot_id[RECORD_ID_SIZE];
+    char *address;
+    struct volt_notify news;
+
+    pthread_mutex_t lock;
+    struct config config;                /* [L] */
+    struct table table;                  /* [L] */
+    struct queue queue;                  /* [L] */
+    struct event_ring ring;              /* [L] */
+    struct manager_counts counts;        /* [L] */
+    struct user *users;                  /* [L] */
+    size_t nusers;                       /* [L] */
+    struct job *ended_head, *ended_tail; /* [L] oldest first */
+    uint64_t ended_weight;               /* [L] an element of an array weighs 1/8 */
+    bool closed;                         /* [L] */
+    bool news_due; /* [L] the ring has grown since the last notify */
+    struct orphan
+        *orphans; /* [L] status; the rest never changes; in order of their keys */
+    size_t norphans;
+};
+
+/* What must happen once the lock is free. */
+struct aftermath {
+    size_t n;
+    struct volt_waker wakers[JOBS_SLICE * 2];
+    struct job *garbage;
+};
+
+void manager_lock(struct manager *m);
+/* Hands free slots over, then unlocks, wakes, tells and frees. */
+void manager_unlock(struct manager *m, struct aftermath *after);
+
+uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
+
+/* --- job.c's events applied to what lives here. Lock held.
+ * ------------------------------ */
+/* Applies ev to the job (offset NO_OFFSET) or element, keeps the counters and the ring.
+ * 0; -EPROTO. The element's chunk exists. */
+int jobs_apply(struct manager *m, struct job *job, int64_t offset,
+               const struct job_event *ev);
+struct job_status *jobs_status(struct job *job, int64_t offset);
+struct element *jobs_element(const struct job *job, int64_t offset); /* NULL: no chunk */
+int jobs_element_make(struct job *job, int64_t offset);              /* 0; -ENOMEM */
+bool jobs_done(const struct job *job);
+struct job_key jobs_key(const struct job *job, int64_t offset);
+/* Slots bound processes; sleep and noop have none and take none. */
+bool jobs_slotted(const struct job *job);
+/* Remembers a waiting work to be woken. */
+void jobs_wake(struct work *w, struct aftermath *after);
+/* Cancels one job or element; elements that have not started included. 0; -EALREADY;
+ * -ENOMEM. */
+int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
+                    struct aftermath *after);
+/* An event of the array as a whole. */
+void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type);
+bool jobs_visible(uid_t asker, uid_t owner);
+/* The job that uid may see, and the offset of its element `index`; NULL: none. */
+struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
+                      int64_t *ret_offset);
+bool jobs_match(const struct job_view *v,
+                const struct manager_filter *f); /* any thread */
+
+/* --- life
+ * --------------------------------------------------------------------------------- */
+/* Returns a new job with its unspawned task, not in the table; NULL: out of memory. */
+struct job *job_new(struct manager *m, struct job_spec *spec,
+                    const struct job_owner *owner, bool durable);
+void job_discard(struct job *job); /* never spawned */
+void job_free(struct job *job);    /* its tasks are gone */
+/* Lock held: into table, counters, queue. 0; -ENOMEM. */
+int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now);
+/* Lock held, its last task is gone: ended, or dropped by the end of the daemon. */
+void job_retire(struct manager *m, struct job *job, struct aftermath *after);
+
+/* --- works (work.c) --------------------------------------------------------------------
+ */
+/* Returns a new unspawned task; NULL: out of memory. */
+struct work *work_new(struct manager *m, struct job *job, int64_t offset);
+void work_drop(void *state);
+/* READY: it has been started (STARTING is applied), or has ended before (work_ended). */
+enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
+/* READY: it is to stop, or has ended. */
+enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
+bool work_ended(struct work *w);
+/* Applies one event; an end gives the slot back. */
+void work_apply(struct work *w, const struct job_event *ev);
+/* Appends an event to the store; READY of work_commit_poll: kept, w->leaf.commit.status.
+ */
+void work_append(struct work *w, const struct job_event *events, size_t n);
+enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
+/* Commits the end, then applies it; also of a job that was cancelled in the queue. Every
+ * work ends with it; w->step is 0 before. */
+enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
+                                const struct job_event *exited);
+
+/* The poll functions of the kinds. */
+enum volt_poll work_noop_poll(struct volt_cx *cx, void *state);
+enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state);
+enum volt_poll work_array_poll(struct volt_cx *cx, void *state);
+enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
+void attempt_free(struct attempt *a);                           /* NULL allowed */
+
+/* --- output files (output.c) -----------------------------------------------------------
+ */
+/* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. */
+int output_create(struct manager *m, const struct job_key *key,
+                  enum manager_stream stream);
+/* The same of a file that is there: the attempt is started once more. */
+int output_append(struct manager *m, const struct job_key *key,
+                  enum manager_stream stream);
+/* Read-only. -ENODATA: there is none. */
+int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream);
+
+/* --- orphans (orphan.c)
+ * ------------------------------------------------------------------ */
+/* Lists the records; *ret_max: the greatest job id among them. Blocks; at start. */
+int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err);
+/* A task for each that runs still. */
+int orphans_start(struct manager *m);
+struct orphan *orphans_find(struct manager *m, uint64_t id, int64_t index);
+
+#endif

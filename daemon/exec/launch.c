@@ -1,0 +1,214 @@
+/* argv with {i}, the environment with VOLT_*, output files, all into keeper_start_args.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/exec/launch.h"
+
+#define OUR_VARIABLES 5
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void launch_close(struct keeper_start_args *args)
+{
+    close_fd(&args->launch_fd);
+    close_fd(&args->stdin_fd);
+    close_fd(&args->stdout_fd);
+    close_fd(&args->stderr_fd);
+}
+
+char *launch_expand(const char *text, int64_t index)
+{
+    char number[24];
+    size_t len = (size_t)snprintf(number, sizeof(number), "%lld", (long long)index);
+    size_t places = 0;
+
+    for (const char *p = text; (p = strstr(p, "{i}")); p += 3)
+        places++;
+
+    char *out = malloc(strlen(text) + places * len + 1), *at = out;
+    if (!out)
+        return NULL;
+    for (const char *p; (p = strstr(text, "{i}")); text = p + 3) {
+        at = mempcpy(at, text, (size_t)(p - text));
+        at = mempcpy(at, number, len);
+    }
+    strcpy(at, text);
+    return out;
+}
+
+static void strings_free(char **v, size_t n)
+{
+    for (size_t i = 0; v && i < n; i++)
+        free(v[i]);
+    free(v);
+}
+
+/* Returns new; elements of arrays get their index. */
+static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *ret_n)
+{
+    size_t n = 0;
+
+    while (spec->argv[n])
+        n++;
+    char **argv = calloc(n + 1, sizeof(*argv));
+    for (size_t i = 0; argv && i < n; i++) {
+        argv[i] =
+            index >= 0 ? launch_expand(spec->argv[i], index) : strdup(spec->argv[i]);
+        if (!argv[i]) {
+            strings_free(argv, i);
+            return NULL;
+        }
+    }
+    *ret_n = n;
+    return argv;
+}
+
+static bool is_ours(const char *entry)
+{
+    static const char *const names[OUR_VARIABLES] = {
+        "VOLT_JOB_ID=", "VOLT_ATTEMPT=", "VOLT_ADDRESS=", "VOLT_ARRAY_ID=",
+        "VOLT_ARRAY_INDEX="};
+
+    for (size_t i = 0; i < OUR_VARIABLES; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+char **launch_env(const struct job_spec *spec, const struct job_key *key,
+                  const char *address)
+{
+    char job[JOB_KEY_TEXT_MAX];
+    size_t given = 0, n = 0, room = 160 + strlen(address);
+
+    while (spec->env && spec->env[given])
+        given++;
+
+    char **env = malloc((given + OUR_VARIABLES + 1) * sizeof(*env) + room);
+    if (!env)
+        return NULL;
+    char *at = (char *)(env + given + OUR_VARIABLES + 1), *end = at + room;
+
+    for (size_t i = 0; i < given; i++)
+        if (!is_ours(spec->env[i]))
+            env[n++] = spec->env[i];
+#define PUT(...)                                                                         \
+    do {                                                                                 \
+        env[n++] = at;                                                                   \
+        at += snprintf(at, (size_t)(end - at), __VA_ARGS__) + 1;                         \
+    } while (0)
+    (void)job_key_format_job(key, job);
+    PUT("VOLT_JOB_ID=%s", job);
+    PUT("VOLT_ATTEMPT=%u", key->attempt);
+    PUT("VOLT_ADDRESS=%s", address);
+    if (key->index >= 0) {
+        PUT("VOLT_ARRAY_ID=%llu", (unsigned long long)key->id);
+        PUT("VOLT_ARRAY_INDEX=%lld", (long long)key->index);
+    }
+#undef PUT
+    env[n] = NULL;
+    return env;
+}
+
+static int open_output(struct manager *m, const struct job_spec *spec,
+                       const struct job_key *key, bool again, enum manager_stream stream,
+                       int *ret_fd)
+{
+    int fd;
+
+    if (spec->output != JOB_OUTPUT_FILE ||
+        (stream == MANAGER_STDERR && !spec->output_split))
+        return 0;
+    fd = again ? output_append(m, key, stream) : output_create(m, key, stream);
+    if (fd < 0)
+        return fd;
+    *ret_fd = fd;
+    return 0;
+}
+
+/* The launch block itself. */
+static int pack(struct manager *m, const struct job_spec *spec, const struct job_key *key,
+                struct keeper_start_args *args)
+{
+    struct launch l = {.cwd = spec->cwd, .stdin_path = spec->stdin_path};
+    int r = -ENOMEM;
+
+    if (spec->output == JOB_OUTPUT_PATH)
+        l.stdout_path = spec->output_path;
+    l.argv = expanded_argv(spec, key->index, &l.argc);
+    l.env = launch_env(spec, key, m->address);
+    if (l.argv && l.env) {
+        while (l.env[l.envc])
+            l.envc++;
+        r = launch_memfd(&l, &args->launch_size);
+        if (r >= 0)
+            args->launch_fd = r;
+    }
+    strings_free(l.argv, l.argc);
+    free(l.env);
+    return r < 0 ? r : 0;
+}
+
+int launch_prepare(struct manager *m, const struct job_spec *spec,
+                   const struct job_key *key, bool again, struct keeper_start_args *args,
+                   const char **ret_step)
+{
+    int r;
+
+    args->umask = spec->umask == JOB_NO_UMASK ? 022 : spec->umask;
+    args->kill_mode =
+        spec->kill_mode == JOB_KILL_MAIN ? KEEPER_KILL_MAIN : KEEPER_KILL_TREE;
+    *ret_step = "output";
+    r = open_output(m, spec, key, again, MANAGER_STDOUT, &args->stdout_fd);
+    if (r == 0)
+        r = open_output(m, spec, key, again, MANAGER_STDERR, &args->stderr_fd);
+    if (r == 0) {
+        *ret_step = "launch";
+        r = pack(m, spec, key, args);
+    }
+    if (r < 0)
+        launch_close(args);
+    return r;
+}
+
+static enum job_result result_of(const struct record_exited *x)
+{
+    switch ((enum record_end)x->end) {
+    case RECORD_END_EXIT:
+        return x->status == 0 ? JOB_RESULT_SUCCESS : JOB_RESULT_EXIT;
+    case RECORD_END_SIGNAL:
+        return JOB_RESULT_SIGNAL;
+    case RECORD_END_EXEC_FAILED:
+        return JOB_RESULT_EXEC_FAILED;
+    }
+    return JOB_RESULT_LOST;
+}
+
+struct job_event launch_end_event(const struct record *rec)
+{
+    struct job_event ev = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
+    const struct record_exited *x = &rec->exited;
+
+    if (rec->verdict != RECORD_DONE) {
+        ev.at_usec = jobs_now_usec();
+        return ev;
+    }
+    ev.at_usec = x->real_usec;
+    ev.result = result_of(x);
+    ev.code = x->status;
+    ev.step = ev.result == JOB_RESULT_EXEC_FAILED ? child_step_name(x->step) : NULL;
+    ev.usage = (struct job_usage){.user_usec = x->user_usec,
+                                  .system_usec = x->system_usec,
+                                  .max_rss_bytes = x->max_rss_kib * 1024};
+    ev.survivors = x->survivors;
+    return ev;
+}

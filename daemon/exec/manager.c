@@ -1,0 +1,212 @@
+/* The life of the manager: what it opens, in which order, and how it goes.
+ *
+ * Order at start: directories, records (their ids must never be given out again), ids,
+ * keeper (HELLO: from now on nothing of an earlier daemon is started any more), then the
+ * records once more for what they say, then the tasks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/exec/jobs.h"
+
+__attribute__((format(printf, 3, 4))) static int fail(int r, struct volt_error *err,
+                                                      const char *format, ...)
+{
+    va_list ap;
+
+    if (err) {
+        va_start(ap, format);
+        (void)vsnprintf(err->text, sizeof(err->text), format, ap);
+        va_end(ap);
+    }
+    return r;
+}
+
+static int open_dir(const char *path, int *ret_fd, struct volt_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return fail(-errno, err, "cannot open %.180s: %s", path, strerror(errno));
+    *ret_fd = fd;
+    return 0;
+}
+
+static int open_dirs(struct manager *m, const struct manager_options *o,
+                     struct volt_error *err)
+{
+    int r = open_dir(o->state_dir, &m->state_fd, err);
+
+    if (r == 0 && mkdirat(m->state_fd, "output", 0700) < 0 && errno != EEXIST)
+        return fail(-errno, err, "cannot make %.180s/output: %s", o->state_dir,
+                    strerror(errno));
+    if (r < 0)
+        return r;
+    m->output_fd = openat(m->state_fd, "output", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (m->output_fd < 0)
+        return fail(-errno, err, "cannot open %.180s/output: %s", o->state_dir,
+                    strerror(errno));
+    return open_dir(o->record_dir, &m->record_fd, err);
+}
+
+static int open_keeper(struct manager *m, const struct manager_options *o,
+                       struct volt_error *err)
+{
+    char socket_path[108];
+    struct keeper_link_options k = {.socket_path = socket_path,
+                                    .record_dir = o->record_dir,
+                                    .program = o->keeper_path};
+    int r;
+
+    if (!o->keeper_path)
+        return 0;
+    if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s/keeper.sock",
+                         o->runtime_dir) >= sizeof(socket_path))
+        return fail(-ENAMETOOLONG, err, "the path of the keeper's socket is too long");
+    r = keeper_link_open(&k, err, &m->link);
+    if (r < 0)
+        return r;
+    return record_watch_open(m->record_fd, m->boot_id, err, &m->watch);
+}
+
+static int start_tasks(struct manager *m, struct volt_error *err)
+{
+    int r;
+
+    if (!m->link)
+        return 0;
+    r = keeper_link_start(m->link, m->rt);
+    if (r == 0)
+        r = record_watch_start(m->watch, m->rt);
+    if (r == 0)
+        r = orphans_start(m);
+    return r < 0 ? fail(r, err, "cannot start the manager's tasks: %s", strerror(-r)) : 0;
+}
+
+static uint32_t slots_of(const struct config *c)
+{
+    long cpus;
+
+    if (c->slots)
+        return c->slots > UINT32_MAX ? UINT32_MAX : (uint32_t)c->slots;
+    cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus > 2 ? (uint32_t)cpus : 2;
+}
+
+static struct manager *manager_alloc(const struct manager_options *o)
+{
+    struct manager *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return NULL;
+    m->rt = o->rt;
+    m->config = *o->config;
+    m->state_fd = m->record_fd = m->output_fd = -1;
+    m->ids.dir_fd = -1;
+    pthread_mutex_init(&m->lock, NULL);
+    volt_notify_init(&m->news);
+    queue_init(&m->queue, slots_of(o->config));
+    m->address = strdup(o->address ? o->address : "");
+    m->store = store_memory_new();
+    if (m->address && m->store)
+        return m;
+    manager_free(m);
+    return NULL;
+}
+
+int manager_new(const struct manager_options *o, struct manager **ret,
+                struct volt_error *err)
+{
+    struct manager *m = manager_alloc(o);
+    uint64_t max_id = 0;
+    int r;
+
+    if (!m)
+        return fail(-ENOMEM, err, "out of memory");
+    r = record_boot_id(m->boot_id);
+    if (r < 0)
+        (void)fail(r, err, "cannot read the boot id: %s", strerror(-r));
+    if (r == 0)
+        r = open_dirs(m, o, err);
+    if (r == 0)
+        r = open_keeper(m, o, err);
+    if (r == 0)
+        r = orphans_scan(m, &max_id, err);
+    if (r == 0)
+        r = ids_open(&m->ids, m->state_fd, max_id + 1, err);
+    if (r == 0)
+        r = start_tasks(m, err);
+    if (r < 0) {
+        manager_free(m);
+        return r;
+    }
+    *ret = m;
+    return 0;
+}
+
+int manager_reload(struct manager *m, const struct config *config)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    m->config = *config;
+    queue_set_slots(&m->queue, slots_of(config));
+    manager_unlock(m, &after);
+    return 0;
+}
+
+void manager_close(struct manager *m)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    m->closed = true;
+    m->news_due = true; /* who drains looks again */
+    manager_unlock(m, &after);
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void free_jobs(struct manager *m)
+{
+    uint64_t id = 0;
+    struct job *job;
+
+    do {
+        size_t steps = SIZE_MAX;
+        id = table_next(&m->table, id, &steps, &job);
+        if (job)
+            job_free(job);
+    } while (id);
+    table_fini(&m->table);
+}
+
+void manager_free(struct manager *m)
+{
+    if (!m)
+        return;
+    record_watch_free(m->watch);
+    keeper_link_free(m->link);
+    free_jobs(m);
+    if (m->ids.dir_fd >= 0)
+        ids_close(&m->ids);
+    store_free(m->store);
+    volt_notify_fini(&m->news);
+    pthread_mutex_destroy(&m->lock);
+    close_fd(m->state_fd);
+    close_fd(m->record_fd);
+    close_fd(m->output_fd);
+    free(m->users);
+    free(m->orphans);
+    free(m->address);
+    free(m);
+}

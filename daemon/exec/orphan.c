@@ -1,0 +1,174 @@
+/* Orphans: records of an earlier life of the daemon, of which the store knows nothing.
+ *
+ * They are shown with what their record says, never run again and never deleted. One that
+ * runs still has a task that waits for its end. A record belongs to the daemon's user. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/exec/launch.h"
+
+struct scan {
+    struct manager *m;
+    size_t capacity;
+    uint64_t max;
+};
+
+/* Replays what the record says into a status. */
+static void status_of_record(const struct record *rec, struct job_status *st)
+{
+    struct job_event ev = {.type = JOB_EV_SUBMIT,
+                           .at_usec = rec->header.created_real_usec};
+
+    if (!ev.at_usec)
+        ev.at_usec = 1; /* damaged: some time */
+    *st = (struct job_status){0};
+    (void)job_update(st, &ev);
+    ev = (struct job_event){.type = JOB_EV_STARTING, .attempt = 1, .at_usec = ev.at_usec};
+    (void)job_update(st, &ev);
+    if (rec->has_started) {
+        ev = (struct job_event){.type = JOB_EV_STARTED,
+                                .at_usec = rec->started.real_usec,
+                                .pid = (int32_t)rec->started.pid};
+        (void)job_update(st, &ev);
+    }
+    if (rec->verdict == RECORD_RUNNING)
+        return;
+    ev = launch_end_event(rec);
+    (void)job_update(st, &ev);
+    if (rec->verdict != RECORD_DONE)
+        st->ended_usec = 0; /* nobody saw it end */
+}
+
+static int add(const struct job_key *key, void *arg)
+{
+    struct scan *scan = arg;
+    struct manager *m = scan->m;
+    struct record rec;
+    int r = record_probe(m->record_fd, key, m->boot_id, &rec);
+
+    if (r < 0)
+        return r;
+    if (key->id > scan->max)
+        scan->max = key->id;
+    if (m->norphans == scan->capacity) {
+        size_t capacity = scan->capacity ? scan->capacity * 2 : 16;
+        struct orphan *grown = reallocarray(m->orphans, capacity, sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        m->orphans = grown;
+        scan->capacity = capacity;
+    }
+    struct orphan *o = &m->orphans[m->norphans++];
+    o->key = *key;
+    status_of_record(&rec, &o->status);
+    o->status.attempt = key->attempt;
+    return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct job_key *x = &((const struct orphan *)a)->key;
+    const struct job_key *y = &((const struct orphan *)b)->key;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
+}
+
+int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err)
+{
+    struct scan scan = {.m = m};
+    int r = record_scan(m->record_fd, add, &scan);
+
+    if (r < 0) {
+        if (err)
+            (void)snprintf(err->text, sizeof(err->text),
+                           "cannot read the record directory: %s", strerror(-r));
+        return r;
+    }
+    if (m->norphans)
+        qsort(m->orphans, m->norphans, sizeof(*m->orphans), by_key);
+    m->counts.orphans = m->norphans;
+    *ret_max = scan.max;
+    return 0;
+}
+
+/* The newest attempt: it is the last of its job in the order of keys. */
+struct orphan *orphans_find(struct manager *m, uint64_t id, int64_t index)
+{
+    for (size_t i = m->norphans; i-- > 0;)
+        if (m->orphans[i].key.id == id && m->orphans[i].key.index == index)
+            return &m->orphans[i];
+    return NULL;
+}
+
+struct orphan_wait {
+    struct manager *m;
+    struct orphan *orphan;
+    struct record_wait wait;
+};
+
+static void note_end(struct manager *m, struct orphan *o, const struct record *rec)
+{
+    struct job_event end = launch_end_event(rec);
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    if (job_update(&o->status, &end) == 0) {
+        struct manager_event ev = {.at_usec = end.at_usec,
+                                   .key = o->key,
+                                   .type = JOB_EV_EXITED,
+                                   .state = o->status.state,
+                                   .result = o->status.result,
+                                   .code = o->status.code,
+                                   .owner = getuid()};
+        event_ring_push(&m->ring, &ev);
+        m->news_due = true;
+    }
+    manager_unlock(m, &after);
+}
+
+static enum volt_poll orphan_poll(struct volt_cx *cx, void *state)
+{
+    struct orphan_wait *o = state;
+    struct record rec;
+
+    if (record_wait_poll(cx, &o->wait) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (record_wait_result(&o->wait, &rec) == 0)
+        note_end(o->m, o->orphan, &rec);
+    return VOLT_READY;
+}
+
+static void orphan_drop(void *state)
+{
+    struct orphan_wait *o = state;
+
+    record_wait_fini(&o->wait);
+}
+
+static const struct volt_task_type orphan_type = {"orphan", sizeof(struct orphan_wait),
+                                                  orphan_poll, orphan_drop, NULL};
+
+int orphans_start(struct manager *m)
+{
+    for (size_t i = 0; i < m->norphans; i++) {
+        if (m->orphans[i].status.state == JOB_DONE)
+            continue;
+
+        struct orphan_wait *o = volt_task_new(m->rt, &orphan_type);
+        if (!o)
+            return -ENOMEM;
+        o->m = m;
+        o->orphan = &m->orphans[i];
+        record_wait_init(&o->wait, m->watch, &m->orphans[i].key);
+        (void)volt_task_spawn(o, NULL); /* closing: it is dropped */
+    }
+    return 0;
+}

@@ -1,0 +1,125 @@
+/* Buckets, a bitmap, two list operations. */
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/exec/queue.h"
+
+/* Highest priority first, as the bitmap is read. */
+static unsigned rank_of(int32_t priority)
+{
+    return (unsigned)(JOB_PRIORITY_MAX - priority);
+}
+
+void queue_init(struct queue *q, uint32_t slots)
+{
+    memset(q, 0, sizeof(*q));
+    q->slots = slots;
+}
+
+void queue_set_slots(struct queue *q, uint32_t slots)
+{
+    q->slots = slots;
+}
+
+static struct queue_bucket *enter(struct queue *q, struct queue_node *n)
+{
+    unsigned rank = rank_of(n->priority);
+    struct queue_bucket *b = &q->buckets[rank];
+
+    assert(!n->queued);
+    n->queued = true;
+    q->map[rank / 64] |= UINT64_C(1) << rank % 64;
+    q->waiting++;
+    b->count++;
+    return b;
+}
+
+void queue_add(struct queue *q, struct queue_node *n, int32_t priority)
+{
+    n->priority = priority;
+    n->order = q->arrivals++;
+    struct queue_bucket *b = enter(q, n);
+
+    n->next = NULL;
+    n->prev = b->tail;
+    if (b->tail)
+        b->tail->next = n;
+    else
+        b->head = n;
+    b->tail = n;
+}
+
+void queue_put_back(struct queue *q, struct queue_node *n)
+{
+    struct queue_bucket *b = enter(q, n);
+
+    n->prev = NULL;
+    n->next = b->head;
+    if (b->head)
+        b->head->prev = n;
+    else
+        b->tail = n;
+    b->head = n;
+}
+
+void queue_remove(struct queue *q, struct queue_node *n)
+{
+    unsigned rank = rank_of(n->priority);
+    struct queue_bucket *b = &q->buckets[rank];
+
+    if (!n->queued)
+        return;
+    if (n->prev)
+        n->prev->next = n->next;
+    else
+        b->head = n->next;
+    if (n->next)
+        n->next->prev = n->prev;
+    else
+        b->tail = n->prev;
+    if (--b->count == 0)
+        q->map[rank / 64] &= ~(UINT64_C(1) << rank % 64);
+    q->waiting--;
+    n->prev = n->next = NULL;
+    n->queued = false;
+}
+
+struct queue_node *queue_take(struct queue *q)
+{
+    if (q->used >= q->slots || !q->waiting)
+        return NULL;
+    for (unsigned i = 0; i < sizeof(q->map) / sizeof(q->map[0]); i++) {
+        if (!q->map[i])
+            continue;
+
+        struct queue_node *n =
+            q->buckets[i * 64 + (unsigned)__builtin_ctzll(q->map[i])].head;
+        queue_remove(q, n);
+        q->used++;
+        return n;
+    }
+    return NULL;
+}
+
+void queue_release(struct queue *q)
+{
+    assert(q->used > 0);
+    q->used--;
+}
+
+uint64_t queue_position(const struct queue *q, const struct queue_node *n)
+{
+    unsigned rank = rank_of(n->priority);
+    uint64_t ahead = 0, near = 0;
+
+    for (unsigned r = 0; r < rank; r++)
+        ahead += q->buckets[r].count;
+    for (const struct queue_node *p = n->prev; p; p = p->prev)
+        if (++near == QUEUE_EXACT_POSITION) {
+            uint64_t bound = n->order - q->buckets[rank].head->order;
+            uint64_t others = q->buckets[rank].count - 1;
+            near = bound < others ? bound : others;
+            break;
+        }
+    return ahead + near;
+}

@@ -1,0 +1,61 @@
+/* A queue: who gets the next slot. Pure; the manager's lock guards it.
+ *
+ * Priorities are few and bounded, so every one of them has a bucket: a list in order of
+ * arrival. A bitmap finds the highest bucket that is not empty. Adding, taking and
+ * removing are O(1) at any length and allocate nothing: the node is the waiter's.
+ * Rejected: a heap, whose removal costs O(log n) and whose array must grow.
+ *
+ * Invariant: used <= slots, but after the number of slots was lowered below used. */
+#ifndef VOLTD_EXEC_QUEUE_H
+#define VOLTD_EXEC_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "daemon/job/spec.h"
+
+#define QUEUE_PRIORITIES     (JOB_PRIORITY_MAX - JOB_PRIORITY_MIN + 1)
+#define QUEUE_EXACT_POSITION 128
+
+/* One waiter, embedded in what waits. Zero-initialised: not in a queue. */
+struct queue_node {
+    struct queue_node *prev, *next;
+    uint64_t order; /* of arrival */
+    int32_t priority;
+    bool queued;
+};
+
+struct queue_bucket {
+    struct queue_node *head, *tail;
+    uint64_t count;
+};
+
+struct queue {
+    uint32_t slots, used;
+    uint64_t waiting; /* nodes in all buckets */
+    uint64_t arrivals;
+    uint64_t map[(QUEUE_PRIORITIES + 63) / 64]; /* bit 0: the highest priority */
+    struct queue_bucket buckets[QUEUE_PRIORITIES];
+};
+
+void queue_init(struct queue *q, uint32_t slots);
+void queue_set_slots(struct queue *q, uint32_t slots);
+
+/* Behind all others of its priority. */
+void queue_add(struct queue *q, struct queue_node *n, int32_t priority);
+/* Back to where queue_take got it: before all others of its priority. For a waiter that
+ * stands for many (an array). */
+void queue_put_back(struct queue *q, struct queue_node *n);
+/* Nothing happens to a node that does not wait. */
+void queue_remove(struct queue *q, struct queue_node *n);
+
+/* Takes a slot for the first waiter and returns it, no longer waiting; NULL: no slot or
+ * nobody. */
+struct queue_node *queue_take(struct queue *q);
+/* Gives a slot back; then queue_take() again. */
+void queue_release(struct queue *q);
+
+/* How many wait in front of n: exact below QUEUE_EXACT_POSITION in its own priority,
+ * beyond that at most as many (those that left in between still count). */
+uint64_t queue_position(const struct queue *q, const struct queue_node *n);
+
+#endif

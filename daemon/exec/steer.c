@@ -1,0 +1,170 @@
+/* Steering: cancel, signal, drain. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "daemon/exec/jobs.h"
+
+/* What of an array has started, a slice per turn of the lock. The job may be forgotten in
+ * between, hence the look-up each time. */
+static void cancel_started(struct manager *m, uid_t uid, uint64_t id)
+{
+    int64_t at = 0, offset;
+
+    for (bool more = true; more;) {
+        struct aftermath after = {0};
+
+        manager_lock(m);
+        struct job *job = jobs_find(m, uid, id, JOB_NO_INDEX, &offset);
+        for (int i = 0; job && i < JOBS_SLICE && (uint64_t)at < job->array->next;
+             i++, at++)
+            if (jobs_element(job, at))
+                (void)jobs_cancel_one(m, job, at, &after); /* ended ones refuse */
+        more = job && (uint64_t)at < job->array->next;
+        manager_unlock(m, &after);
+    }
+}
+
+int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
+                   int64_t index)
+{
+    struct aftermath after = {0};
+    int64_t offset = NO_OFFSET;
+    bool array = false;
+    int r = -ENOENT;
+
+    manager_lock(m);
+    struct job *job = jobs_find(m, asker->uid, id, index, &offset);
+    if (job) {
+        r = jobs_cancel_one(m, job, offset, &after);
+        array = job->array && offset == NO_OFFSET;
+    }
+    manager_unlock(m, &after);
+    if (r == 0 && array)
+        cancel_started(m, asker->uid, id);
+    return r;
+}
+
+struct cancelling {
+    struct manager *m;
+    const struct job_owner *asker;
+    int64_t count;
+};
+
+static int cancel_view(void *arg, const struct job_view *v)
+{
+    struct cancelling *c = arg;
+
+    if (!v->orphan && v->status.state != JOB_DONE &&
+        manager_cancel(c->m, c->asker, v->key.id, v->key.index) == 0)
+        c->count++;
+    return 0;
+}
+
+int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
+                           const struct manager_filter *f)
+{
+    struct cancelling c = {.m = m, .asker = asker};
+    uint64_t cursor;
+    int r = manager_list(m, asker, f, 0, SIZE_MAX, cancel_view, &c, &cursor);
+
+    return r < 0 ? r : c.count;
+}
+
+/* --- signals
+ * -------------------------------------------------------------------------------- */
+
+/* 0 and the key of the running attempt. */
+static int running_key(struct manager_signal *s, struct job_key *ret)
+{
+    struct job_view v;
+    int r = manager_get(s->manager, &s->asker, s->id, s->index, &v);
+
+    if (r < 0)
+        return r;
+    if (v.spec && v.spec->kind != JOB_KIND_EXEC)
+        r = -EOPNOTSUPP;
+    else if (v.has_counts || !v.status.pid || v.status.state == JOB_DONE)
+        r = -ESRCH;
+    *ret = v.key;
+    job_view_fini(&v);
+    return r;
+}
+
+enum volt_poll manager_signal_poll(struct volt_cx *cx, struct manager_signal *s)
+{
+    struct keeper_call *call = s->pending;
+    struct job_key key;
+
+    if (s->at == 0) {
+        s->ret = running_key(s, &key);
+        if (s->ret == 0 && !s->manager->link)
+            s->ret = -EOPNOTSUPP;
+        if (s->ret < 0)
+            return VOLT_READY;
+        call = calloc(1, sizeof(*call));
+        if (!call) {
+            s->ret = -ENOMEM;
+            return VOLT_READY;
+        }
+        keeper_call_init_signal(call, s->manager->link, &key, s->signal,
+                                s->tree ? KEEPER_SCOPE_TREE : KEEPER_SCOPE_MAIN);
+        s->pending = call;
+        s->at = 1;
+    }
+    if (keeper_call_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->ret = keeper_call_status(call);
+    return VOLT_READY;
+}
+
+void manager_signal_fini(struct manager_signal *s)
+{
+    if (s->pending) {
+        keeper_call_fini(s->pending);
+        free(s->pending);
+    }
+    s->pending = NULL;
+}
+
+/* --- drain
+ * ---------------------------------------------------------------------------------- */
+
+static bool drained(struct manager_drain *d)
+{
+    struct manager_counts c;
+
+    manager_counts(d->manager, &c);
+    if (c.by_state[JOB_STARTING])
+        return false;
+    return !d->cancel ||
+           c.by_state[JOB_QUEUED] + c.by_state[JOB_RUNNING] + c.by_state[JOB_STOPPING] ==
+               0;
+}
+
+enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
+{
+    static const struct job_owner root = {0};
+    static const struct manager_filter all = {0};
+
+    if (d->at == 0) {
+        if (d->cancel)
+            (void)manager_cancel_all(d->manager, &root, &all);
+        volt_notified_init(&d->news, &d->manager->news);
+        d->at = 1;
+    }
+    while (!drained(d)) {
+        if (volt_notified_poll(cx, &d->news) == VOLT_PENDING)
+            return VOLT_PENDING;
+        volt_notified_fini(&d->news);
+        volt_notified_init(&d->news, &d->manager->news);
+    }
+    return VOLT_READY;
+}
+
+void manager_drain_fini(struct manager_drain *d)
+{
+    if (d->at)
+        volt_notified_fini(&d->news);
+    d->at = 0;
+}

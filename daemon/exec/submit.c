@@ -1,0 +1,390 @@
+/* Submission: check, take ids, commit, enter, spawn.
+ *
+ * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
+ * and goes on in the next poll. Nothing is visible before the commit; the answer comes
+ * after. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/exec/jobs.h"
+
+#define SUBMIT_SLICE 256
+
+struct submission {
+    struct job **jobs; /* per item; NULL: rejected */
+    size_t at;         /* of the pass */
+    size_t accepted;
+    uint64_t njobs, bytes; /* added to the user's account, given back on failure */
+    uint64_t first_id;
+    struct store_commit commit;
+    bool committed;
+    struct volt_join reserving;
+    bool joined;
+};
+
+void manager_submit_init(struct manager_submit *s, struct manager *m,
+                         const struct job_owner *owner, struct manager_submit_item *items,
+                         size_t count, bool atomic)
+{
+    *s = (struct manager_submit){
+        .manager = m, .owner = *owner, .items = items, .count = count, .atomic = atomic};
+}
+
+__attribute__((format(printf, 3, 4))) static void
+reject(struct manager_submit_item *item, int error, const char *format, ...)
+{
+    va_list ap;
+
+    item->ret_id = 0;
+    item->ret_error = error;
+    va_start(ap, format);
+    (void)vsnprintf(item->ret_text.text, sizeof(item->ret_text.text), format, ap);
+    va_end(ap);
+}
+
+/* --- accounts: lock held
+ * ----------------------------------------------------------------- */
+
+static struct user *account(struct manager *m, uid_t uid)
+{
+    for (size_t i = 0; i < m->nusers; i++)
+        if (m->users[i].uid == uid)
+            return &m->users[i];
+
+    struct user *grown = reallocarray(m->users, m->nusers + 1, sizeof(*grown));
+    if (!grown)
+        return NULL;
+    m->users = grown;
+    m->users[m->nusers] = (struct user){.uid = uid};
+    return &m->users[m->nusers++];
+}
+
+/* Books n jobs and their spec on the user, or rejects the item. */
+static int book(struct manager *m, struct manager_submit *s,
+                struct manager_submit_item *item, uint64_t n, size_t bytes)
+{
+    struct user *u = account(m, s->owner.uid);
+    uint64_t all = 0;
+
+    if (m->closed) {
+        reject(item, -ESHUTDOWN, "voltd is shutting down");
+        return -ESHUTDOWN;
+    }
+    if (!u) {
+        reject(item, -ENOMEM, "out of memory");
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->nusers; i++)
+        all += m->users[i].jobs;
+    if (all + n > m->config.max_jobs)
+        reject(item, -EDQUOT, "more than %llu jobs that have not ended (MaxJobs)",
+               (unsigned long long)m->config.max_jobs);
+    else if (u->jobs + n > m->config.max_jobs_per_user)
+        reject(item, -EDQUOT, "more than %llu jobs that have not ended (MaxJobsPerUser)",
+               (unsigned long long)m->config.max_jobs_per_user);
+    else if (u->bytes + bytes > m->config.max_bytes_per_user)
+        reject(item, -EDQUOT, "more than %llu bytes of specs (MaxBytesPerUser)",
+               (unsigned long long)m->config.max_bytes_per_user);
+    else if (n > m->config.max_array)
+        reject(item, -EDQUOT, "more than %llu elements in an array (MaxArray)",
+               (unsigned long long)m->config.max_array);
+    if (item->ret_error)
+        return item->ret_error;
+    u->jobs += n;
+    u->bytes += bytes;
+    return 0;
+}
+
+static void unbook(struct manager *m, uid_t uid, uint64_t n, uint64_t bytes)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    struct user *u = account(m, uid);
+    if (u) { /* booked before, so it is there */
+        u->jobs -= n;
+        u->bytes -= bytes;
+    }
+    manager_unlock(m, &after);
+}
+
+/* --- the passes
+ * --------------------------------------------------------------------------- */
+
+static void check_item(struct manager_submit *s, size_t i)
+{
+    struct manager_submit_item *item = &s->items[i];
+    struct submission *p = s->pending;
+    struct manager *m = s->manager;
+    struct aftermath after = {0};
+    const char *field = NULL;
+    struct volt_error err;
+    struct job *job;
+
+    item->ret_id = 0;
+    item->ret_error = 0;
+    if (job_spec_validate(item->spec, &field, &err) < 0) {
+        reject(item, -EINVAL, "%s: %.200s", field, err.text);
+        return;
+    }
+    if (item->spec->kind == JOB_KIND_EXEC && !m->link) {
+        reject(item, -EOPNOTSUPP, "this daemon starts no processes");
+        return;
+    }
+    job = job_new(m, item->spec, &s->owner, store_durable(m->store));
+    if (!job) {
+        reject(item, -ENOMEM, "out of memory");
+        return;
+    }
+    manager_lock(m);
+    int r = book(m, s, item, job_spec_count(item->spec), job->bytes);
+    manager_unlock(m, &after);
+    if (r < 0) {
+        job_discard(job);
+        return;
+    }
+    p->jobs[i] = job;
+    p->accepted++;
+    p->njobs += job_spec_count(item->spec);
+    p->bytes += job->bytes;
+}
+
+/* READY: every item is checked. One slice per poll. */
+static enum volt_poll check_poll(struct volt_cx *cx, struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    size_t end = p->at + SUBMIT_SLICE < s->count ? p->at + SUBMIT_SLICE : s->count;
+
+    while (p->at < end)
+        check_item(s, p->at++);
+    if (p->at == s->count)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+/* All that was accepted is given up; the items say why unless they do already. */
+static void give_up(struct manager_submit *s, int error, const char *text)
+{
+    struct submission *p = s->pending;
+
+    for (size_t i = 0; i < s->count; i++) {
+        if (!p->jobs[i])
+            continue;
+        job_discard(p->jobs[i]);
+        p->jobs[i] = NULL;
+        reject(&s->items[i], error, "%s", text);
+    }
+    unbook(s->manager, s->owner.uid, p->njobs, p->bytes);
+    p->accepted = 0;
+    p->njobs = p->bytes = 0;
+}
+
+struct reserve {
+    struct ids *ids;
+    uint64_t count;
+    int status;
+};
+
+static enum volt_poll reserve_poll(struct volt_cx *cx, void *state)
+{
+    struct reserve *r = state;
+
+    (void)cx;
+    r->status = ids_reserve(r->ids, r->count);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type reserve_type = {"reserve ids", sizeof(struct reserve),
+                                                   reserve_poll, NULL, NULL};
+
+static int reserve_begin(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    struct reserve *r = volt_task_new(s->manager->rt, &reserve_type);
+
+    if (!r)
+        return -ENOMEM;
+    r->ids = &s->manager->ids;
+    r->count = p->accepted;
+    p->joined = true;
+    return volt_task_spawn_blocking(r, &p->reserving);
+}
+
+static int reserve_end(struct submission *p)
+{
+    int status = volt_join_status(&p->reserving);
+
+    if (status == 0)
+        status = ((struct reserve *)volt_join_state(&p->reserving))->status;
+    volt_join_fini(&p->reserving);
+    p->joined = false;
+    return status;
+}
+
+/* READY: p->first_id is set, or everything was given up. The file of ids is written on
+ * the pool for blocking calls, once per IDS_BLOCK ids. */
+static enum volt_poll ids_poll(struct volt_cx *cx, struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    int r;
+
+    for (;;) {
+        if (p->joined) {
+            if (volt_join_poll(cx, &p->reserving) == VOLT_PENDING)
+                return VOLT_PENDING;
+            r = reserve_end(p);
+        } else {
+            if (ids_take(&s->manager->ids, p->accepted, &p->first_id))
+                return VOLT_READY;
+            r = reserve_begin(s);
+        }
+        if (r < 0) {
+            char text[128];
+            (void)snprintf(text, sizeof(text), "cannot reserve job ids: %s",
+                           strerror(-r));
+            give_up(s, r, text);
+            return VOLT_READY;
+        }
+    }
+}
+
+static void append(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    uint64_t id = p->first_id, now = jobs_now_usec();
+    size_t n = 0;
+    int r = -ENOMEM;
+
+    struct store_fact *facts = calloc(p->accepted, sizeof(*facts));
+    for (size_t i = 0; facts && i < s->count; i++) {
+        if (!p->jobs[i])
+            continue;
+        facts[n++] = (struct store_fact){.key = {.id = id++, .index = JOB_NO_INDEX},
+                                         .event = {.type = JOB_EV_SUBMIT, .at_usec = now},
+                                         .spec = s->items[i].spec,
+                                         .uid = s->owner.uid,
+                                         .gid = s->owner.gid};
+    }
+    if (facts)
+        r = store_append(s->manager->store, facts, n, &p->commit);
+    free(facts);
+    if (r < 0)
+        p->commit = (struct store_commit){.status = r};
+}
+
+/* READY: kept, or everything was given up. */
+static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (p->commit.status < 0)
+        give_up(s, p->commit.status, "the store did not take it");
+    p->committed = true;
+    p->at = 0;
+    return VOLT_READY;
+}
+
+static void enter_slice(struct manager_submit *s, size_t end)
+{
+    struct submission *p = s->pending;
+    struct manager *m = s->manager;
+    struct aftermath after = {0};
+    uint64_t now = jobs_now_usec();
+    struct work *spawn[JOBS_SLICE];
+    size_t n = 0;
+
+    manager_lock(m);
+    for (; p->at < end && n < JOBS_SLICE; p->at++) {
+        struct job *job = p->jobs[p->at];
+
+        if (!job)
+            continue;
+        if (job_enter(m, job, p->first_id, now) < 0) {
+            reject(&s->items[p->at], -ENOMEM, "out of memory");
+            continue; /* given up when the submission is finished */
+        }
+        s->items[p->at].ret_id = p->first_id++;
+        spawn[n++] = job->live;
+        p->jobs[p->at] = NULL;
+        p->njobs -= job_spec_count(job->spec);
+        p->bytes -= job->bytes;
+    }
+    manager_unlock(m, &after);
+    for (size_t i = 0; i < n; i++)
+        (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+}
+
+/* READY: every accepted job is in the table and has its task. */
+static enum volt_poll enter_poll(struct volt_cx *cx, struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    size_t end = p->at + SUBMIT_SLICE < s->count ? p->at + SUBMIT_SLICE : s->count;
+
+    while (p->at < end)
+        enter_slice(s, end);
+    if (p->at == s->count)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static bool begin(struct manager_submit *s)
+{
+    struct submission *p = calloc(1, sizeof(*p));
+
+    if (p)
+        p->jobs = calloc(s->count ? s->count : 1, sizeof(struct job *));
+    s->pending = p;
+    if (p && p->jobs)
+        return true;
+    for (size_t i = 0; i < s->count; i++)
+        reject(&s->items[i], -ENOMEM, "out of memory");
+    return false;
+}
+
+enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    VOLT_BEGIN(s->at);
+    s->ret_durable = store_durable(s->manager->store);
+    if (!begin(s))
+        return VOLT_READY;
+    VOLT_AWAIT(s->at, check_poll(cx, s));
+    p = s->pending;
+    if (s->atomic && p->accepted < s->count)
+        give_up(s, -ECANCELED, "another spec of this batch was refused");
+    if (p->accepted)
+        VOLT_AWAIT(s->at, ids_poll(cx, s));
+    if (p->accepted) {
+        append(s);
+        VOLT_AWAIT(s->at, commit_poll(cx, s));
+    }
+    if (p->accepted)
+        VOLT_AWAIT(s->at, enter_poll(cx, s));
+    VOLT_END(s->at);
+}
+
+void manager_submit_fini(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (!p)
+        return;
+    if (p->joined)
+        volt_join_fini(&p->reserving);
+    store_commit_fini(&p->commit);
+    while (p->committed && p->at < s->count)
+        enter_slice(s, s->count); /* the submitter went away; his jobs are in the store */
+    if (p->jobs)
+        give_up(s, -ECANCELED, "out of memory");
+    free(p->jobs);
+    free(p);
+    s->pending = NULL;
+}

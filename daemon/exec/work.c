@@ -1,0 +1,378 @@
+/* The task of a job: its turn, its stop, its end; and the kinds without a process.
+ *
+ * Kinds sleep and noop take no slot: slots bound processes. */
+#include <string.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/observe/log.h"
+
+#define EXPAND_BATCH 32 /* elements an array starts in one poll */
+#define EXPAND_AGAIN UINT64_C(100000)
+
+static const struct volt_task_type exec_type = {"job exec", sizeof(struct work),
+                                                work_exec_poll, work_drop, NULL};
+static const struct volt_task_type sleep_type = {"job sleep", sizeof(struct work),
+                                                 work_sleep_poll, work_drop, NULL};
+static const struct volt_task_type noop_type = {"job noop", sizeof(struct work),
+                                                work_noop_poll, work_drop, NULL};
+static const struct volt_task_type array_type = {"job array", sizeof(struct work),
+                                                 work_array_poll, work_drop, NULL};
+
+static const struct volt_task_type *type_of(const struct job *job, int64_t offset)
+{
+    if (job->array && offset == NO_OFFSET)
+        return &array_type;
+    switch (job->spec->kind) {
+    case JOB_KIND_SLEEP:
+        return &sleep_type;
+    case JOB_KIND_NOOP:
+        return &noop_type;
+    case JOB_KIND_EXEC:
+        break;
+    }
+    return &exec_type;
+}
+
+struct work *work_new(struct manager *m, struct job *job, int64_t offset)
+{
+    struct work *w = volt_task_new(m->rt, type_of(job, offset));
+
+    if (!w)
+        return NULL;
+    w->manager = m;
+    w->job = job;
+    w->offset = offset;
+    return w;
+}
+
+static void leaf_fini(struct work *w)
+{
+    if (w->leaf_is_commit)
+        store_commit_fini(&w->leaf.commit);
+    else
+        volt_sleep_fini(&w->leaf.sleep);
+    memset(&w->leaf, 0, sizeof(w->leaf));
+    w->leaf_is_commit = false;
+}
+
+static void give_back_slots(struct manager *m, struct work *w)
+{
+    struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
+
+    if (w->granted)
+        queue_release(&m->queue);
+    w->granted = false;
+    for (; a && a->granted; a->granted--)
+        queue_release(&m->queue);
+}
+
+void work_drop(void *state)
+{
+    struct work *w = state;
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
+
+    leaf_fini(w);
+    attempt_free(w->attempt);
+    manager_lock(m);
+    queue_remove(&m->queue, &w->node);
+    give_back_slots(m, w);
+    if (w->offset == NO_OFFSET)
+        w->job->live = NULL;
+    else
+        jobs_element(w->job, w->offset)->live = NULL;
+    struct volt_waker waker = w->waker;
+    w->waker = (struct volt_waker){0};
+    if (--w->job->tasks == 0)
+        job_retire(m, w->job, &after);
+    manager_unlock(m, &after);
+    volt_waker_fini(&waker);
+}
+
+/* Lock held. A waker, once made, always is of this task. */
+static void wait_here(struct volt_cx *cx, struct work *w)
+{
+    if (!w->waker.task)
+        w->waker = volt_waker_new(cx);
+}
+
+enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
+{
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
+    enum volt_poll verdict = VOLT_READY;
+
+    manager_lock(m);
+    struct job_status *st = jobs_status(w->job, w->offset);
+    if (st->state == JOB_QUEUED) {
+        if (!m->closed && (w->granted || !jobs_slotted(w->job))) {
+            struct job_event ev = {.type = JOB_EV_STARTING,
+                                   .at_usec = jobs_now_usec(),
+                                   .attempt = st->attempt + 1};
+            (void)jobs_apply(m, w->job, w->offset, &ev);
+        } else {
+            wait_here(cx, w);
+            verdict = VOLT_PENDING;
+        }
+    }
+    manager_unlock(m, &after);
+    return verdict;
+}
+
+enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
+{
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    bool stop = jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    if (!stop)
+        wait_here(cx, w);
+    manager_unlock(m, &after);
+    return stop ? VOLT_READY : VOLT_PENDING;
+}
+
+static struct job_status status_of(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    struct job_status st = *jobs_status(w->job, w->offset);
+    manager_unlock(w->manager, &after);
+    return st;
+}
+
+bool work_ended(struct work *w)
+{
+    return status_of(w).state == JOB_DONE;
+}
+
+void work_apply(struct work *w, const struct job_event *ev)
+{
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    int r = jobs_apply(m, w->job, w->offset, ev);
+    if (jobs_status(w->job, w->offset)->state == JOB_DONE)
+        give_back_slots(m, w);
+    manager_unlock(m, &after);
+    if (r < 0)
+        log_error("job %llu: event %s is out of place", (unsigned long long)w->job->id,
+                  job_event_name(ev->type));
+}
+
+void work_append(struct work *w, const struct job_event *events, size_t n)
+{
+    struct store_fact facts[4];
+
+    leaf_fini(w);
+    w->leaf_is_commit = true;
+    for (size_t i = 0; i < n; i++)
+        facts[i] =
+            (struct store_fact){.key = jobs_key(w->job, w->offset), .event = events[i]};
+    int r = store_append(w->manager->store, facts, n, &w->leaf.commit);
+    if (r < 0)
+        w->leaf.commit = (struct store_commit){.status = r};
+}
+
+enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
+{
+    if (!w->leaf.commit.store)
+        return VOLT_READY; /* refused at once */
+    return store_commit_poll(cx, &w->leaf.commit);
+}
+
+/* The facts that are not in the store yet, in the order in which they happened. */
+static size_t last_facts(struct work *w, const struct job_event *exited,
+                         struct job_event out[4])
+{
+    struct job_status st = status_of(w);
+    size_t n = 0;
+
+    if (st.started_usec)
+        out[n++] = (struct job_event){.type = JOB_EV_STARTED,
+                                      .at_usec = st.started_usec,
+                                      .attempt = st.attempt,
+                                      .pid = st.pid};
+    if (st.timed_out)
+        out[n++] = (struct job_event){.type = JOB_EV_TIMEOUT, .at_usec = exited->at_usec};
+    if (st.cancel_asked)
+        out[n++] = (struct job_event){.type = JOB_EV_CANCEL, .at_usec = exited->at_usec};
+    if (st.state != JOB_DONE)
+        out[n++] = *exited;
+    return n;
+}
+
+enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
+                                const struct job_event *exited)
+{
+    if (w->step == 0) {
+        struct job_event events[4];
+        size_t n = last_facts(w, exited, events);
+
+        work_append(w, events, n);
+        w->step = 1;
+    }
+    if (work_commit_poll(cx, w) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (w->leaf.commit.status < 0)
+        log_error("job %llu: its end could not be stored: %s",
+                  (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
+    if (!work_ended(w))
+        work_apply(w, exited);
+    return VOLT_READY;
+}
+
+/* --- noop and sleep
+ * --------------------------------------------------------------------- */
+
+static void note_start(struct work *w)
+{
+    struct job_event ev = {
+        .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
+
+    work_apply(w, &ev);
+}
+
+static struct job_event note_end(struct work *w)
+{
+    if (!w->end_usec)
+        w->end_usec = jobs_now_usec();
+    return (struct job_event){
+        .type = JOB_EV_EXITED, .at_usec = w->end_usec, .result = JOB_RESULT_SUCCESS};
+}
+
+enum volt_poll work_noop_poll(struct volt_cx *cx, void *state)
+{
+    struct work *w = state;
+    struct job_event end;
+
+    VOLT_BEGIN(w->at);
+    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
+    if (!work_ended(w))
+        note_start(w);
+    VOLT_AWAIT(w->at, (end = note_end(w), work_finish_poll(cx, w, &end)));
+    VOLT_END(w->at);
+}
+
+/* READY: the time is up (timed out: the shorter of the two), or it is to stop. */
+static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
+{
+    const struct job_spec *spec = w->job->spec;
+    bool limited = spec->timeout_usec && spec->timeout_usec < spec->duration_usec;
+
+    if (work_stop_poll(cx, w) == VOLT_READY)
+        return VOLT_READY;
+    if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (limited) {
+        struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
+        work_apply(w, &ev);
+    }
+    return VOLT_READY;
+}
+
+enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state)
+{
+    struct work *w = state;
+    const struct job_spec *spec = w->job->spec;
+    struct job_event end;
+
+    VOLT_BEGIN(w->at);
+    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
+    if (!work_ended(w)) {
+        note_start(w);
+        volt_sleep_init(&w->leaf.sleep,
+                        spec->timeout_usec && spec->timeout_usec < spec->duration_usec
+                            ? spec->timeout_usec
+                            : spec->duration_usec);
+        VOLT_AWAIT(w->at, slept_poll(cx, w));
+    }
+    VOLT_AWAIT(w->at, (end = note_end(w), work_finish_poll(cx, w, &end)));
+    VOLT_END(w->at);
+}
+
+/* --- arrays
+ * ------------------------------------------------------------------------------ */
+
+/* Lock held. Offset of the next element to start, skipping those cancelled one by one;
+ * NO_OFFSET when there is none. */
+static int64_t next_element(struct array *a, const struct job *job)
+{
+    for (; a->unstarted && a->next < a->total; a->next++) {
+        const struct element *e = jobs_element(job, (int64_t)a->next);
+
+        if (!e || !e->status.submitted_usec)
+            return (int64_t)a->next;
+    }
+    return NO_OFFSET;
+}
+
+/* Lock held. Enters the work of the next element. NULL: none may start, or no memory
+ * (*ret_again). */
+static struct work *start_element(struct manager *m, struct job *job, bool *ret_again)
+{
+    struct array *a = job->array;
+    struct job_event submit = {.type = JOB_EV_SUBMIT,
+                               .at_usec = job->status.submitted_usec};
+    int64_t offset = next_element(a, job);
+    struct work *w;
+
+    if (offset == NO_OFFSET || m->closed || (jobs_slotted(job) && !a->granted))
+        return NULL;
+    w = jobs_element_make(job, offset) < 0 ? NULL : work_new(m, job, offset);
+    if (!w) {
+        *ret_again = true;
+        return NULL;
+    }
+    a->next++;
+    a->unstarted--;
+    if (jobs_slotted(job)) {
+        a->granted--;
+        w->granted = true;
+    }
+    jobs_element(job, offset)->live = w;
+    (void)jobs_apply(m, job, offset, &submit); /* a fresh status takes it */
+    job->tasks++;
+    return w;
+}
+
+/* READY: every element has been started or cancelled. */
+static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
+{
+    struct manager *m = w->manager;
+    struct work *started[EXPAND_BATCH];
+    struct aftermath after = {0};
+    bool again = false;
+    size_t n = 0;
+
+    manager_lock(m);
+    while (n < EXPAND_BATCH && (started[n] = start_element(m, w->job, &again)))
+        n++;
+    bool all = w->job->array->unstarted == 0;
+    if (all) {
+        queue_remove(&m->queue, &w->node);
+        give_back_slots(m, w);
+    } else if (!again) {
+        wait_here(cx, w);
+    }
+    manager_unlock(m, &after);
+
+    for (size_t i = 0; i < n; i++)
+        (void)volt_task_spawn(started[i], NULL); /* closing: it is dropped */
+    if (n == EXPAND_BATCH && !all)
+        volt_cx_wake(cx); /* the elements run first */
+    if (again && n < EXPAND_BATCH) {
+        volt_sleep_fini(&w->leaf.sleep);
+        volt_sleep_init(&w->leaf.sleep, EXPAND_AGAIN);
+        (void)volt_sleep_poll(cx, &w->leaf.sleep);
+    }
+    return all ? VOLT_READY : VOLT_PENDING;
+}
+
+/* The array's own task ends before its last elements do; their drops retire the job. */
+enum volt_poll work_array_poll(struct volt_cx *cx, void *state)
+{
+    return expand_poll(cx, state);
+}

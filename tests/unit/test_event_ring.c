@@ -1,0 +1,88 @@
+/* The event ring: numbers without a gap, owners, what was overwritten. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/exec/event_ring.h"
+
+static struct event_ring *ring_with(uint64_t n)
+{
+    struct event_ring *r = calloc(1, sizeof(*r));
+
+    assert_non_null(r);
+    for (uint64_t i = 1; i <= n; i++) {
+        struct manager_event ev = {.key = {.id = i}, .owner = i % 2 ? 1000 : 2000};
+        event_ring_push(r, &ev);
+    }
+    return r;
+}
+
+static void gap_free(void **state)
+{
+    (void)state;
+    struct event_ring *r = ring_with(10);
+    struct manager_event buf[4];
+    uint64_t next = 0, lost = 1, seen = 0;
+    size_t n;
+
+    while ((n = event_ring_read(r, 0, next, buf, 4, 100, &next, &lost)))
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(buf[i].seq, ++seen);
+            assert_int_equal(buf[i].key.id, seen);
+        }
+    assert_int_equal(seen, 10);
+    assert_int_equal(next, 10);
+    assert_int_equal(lost, 0);
+    free(r);
+}
+
+static void own_events_only(void **state)
+{
+    (void)state;
+    struct event_ring *r = ring_with(10);
+    struct manager_event buf[10];
+    uint64_t next, lost;
+
+    assert_int_equal(event_ring_read(r, 1000, 0, buf, 10, 100, &next, &lost), 5);
+    assert_int_equal(next, 10);
+    assert_int_equal(buf[4].seq, 9);
+    assert_int_equal(event_ring_read(r, 3000, 0, buf, 10, 100, &next, &lost), 0);
+    assert_int_equal(next, 10);
+    assert_int_equal(event_ring_read(r, 3000, 0, buf, 10, 4, &next, &lost), 0);
+    assert_int_equal(next, 4); /* looked at four */
+    free(r);
+}
+
+static void overwritten_ones_are_counted(void **state)
+{
+    (void)state;
+    struct event_ring *r = ring_with(EVENT_RING_CAPACITY + 100);
+    struct manager_event buf[1];
+    uint64_t next, lost;
+
+    assert_int_equal(event_ring_read(r, 0, 0, buf, 1, 1, &next, &lost), 1);
+    assert_int_equal(lost, 100);
+    assert_int_equal(buf[0].seq, 101);
+    assert_int_equal(event_ring_read(r, 0, 100, buf, 1, 1, &next, &lost), 1);
+    assert_int_equal(lost, 0);
+    assert_int_equal(buf[0].seq, 101);
+    /* A cursor of another life of the daemon lies in the future. */
+    assert_int_equal(event_ring_read(r, 0, UINT64_MAX, buf, 1, 1, &next, &lost), 0);
+    assert_int_equal(next, EVENT_RING_CAPACITY + 100);
+    free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gap_free),
+        cmocka_unit_test(own_events_only),
+        cmocka_unit_test(overwritten_ones_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
