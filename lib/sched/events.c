@@ -5,27 +5,43 @@
  * limit. If all workers are parked, one of them leads: whoever leaves the loop is awake,
  * and comes back here before it sleeps again.
  *
- * How long may events wait while the loop is empty? The former leader runs one event's
- * task and nobody else is woken for the loop: most polls are far shorter than a
- * hand-over, which costs two context switches. So with idle workers about, events and
- * timers wait at most for that poll and for the 500 us until the worker's next
- * maintenance; with more than one task the second worker is woken anyway, and leads when
- * it finds nothing. The same holds for a busy worker that polls while another goes to
- * sleep on its park word. Claims spare the leader (idle.h), so a new task alone does not
- * empty the loop. */
+ * How long may events wait while nobody leads? The former leader runs one event's task
+ * and nobody else is woken for the loop: most polls are far shorter than a hand-over,
+ * which costs two context switches. So, with idle workers about, events and timers wait
+ * at most for that poll and for the 500 us until the worker's next maintenance; with more
+ * than one task a second worker is woken anyway, and leads when it finds nothing. A
+ * leader that is claimed for new work is another matter, because that work may be long.
+ * Claims spare it while another worker is parked (idle.h); one that parked since then
+ * found the loop taken, and is woken to lead in its place. Neither can miss the other:
+ * the leader leaves the loop, then takes itself out of the idle set; the other enters the
+ * set, then tries the loop. */
 #include "base/clock.h"
 #include "sched/sched.h"
 
 /* At most one poll by anybody within this time: N busy workers share the system calls. */
 #define DRIVER_POLL_NS 50000
+/* A turn that is held by somebody awake ends soon. */
+#define ENTER_TRIES 32
 
-void worker_sleep(struct worker *w, struct task_chain *chain)
+static bool enter_as_leader(struct sched *s)
+{
+    for (int i = 0; i < ENTER_TRIES; i++) {
+        if (driver_try_enter(s->driver, true))
+            return true;
+        if (vat_u32_load(&s->idle.leader, VAT_RLX) != 0)
+            return false;
+        vat_pause();
+    }
+    return false;
+}
+
+bool worker_sleep(struct worker *w, struct task_chain *chain)
 {
     struct sched *s = w->sched;
 
     if (vat_u32_load(&s->stop, VAT_ACQ))
-        return;
-    if (s->driver && driver_try_enter(s->driver, true)) {
+        return false;
+    if (s->driver && enter_as_leader(s)) {
         if (park_begin(&w->park, PARK_DRIVER)) {
             counter_add(&w->count.parked, 1);
             vat_u32_store(&s->idle.leader, w->index + 1, VAT_RLX);
@@ -34,13 +50,23 @@ void worker_sleep(struct worker *w, struct task_chain *chain)
         }
         park_end(&w->park);
         driver_leave(s->driver);
-        return;
+        return true;
     }
     if (park_begin(&w->park, PARK_FUTEX)) {
         counter_add(&w->count.parked, 1);
         park_sleep(&w->park);
     }
     park_end(&w->park);
+    return false;
+}
+
+void worker_hand_over(struct worker *w)
+{
+    struct sched *s = w->sched;
+    int i = idle_first_parked(&s->idle);
+
+    if (i >= 0 && vat_u32_load(&s->idle.leader, VAT_RLX) == 0)
+        sched_unpark(s, (uint32_t)i); /* no claim: it finds nothing, and leads */
 }
 
 void worker_poll_events(struct worker *w, uint64_t now_ns)

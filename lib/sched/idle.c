@@ -80,6 +80,13 @@ bool idle_unpark(struct idle *s, uint32_t i)
     return !(vat_u64_and(&s->word, ~bit(i), VAT_AR) & bit(i));
 }
 
+int idle_first_parked(const struct idle *s)
+{
+    uint64_t parked = vat_u64_load(&s->word, VAT_RLX) & PARKED;
+
+    return parked ? __builtin_ctzll(parked) : -1;
+}
+
 uint32_t idle_parked(const struct idle *s)
 {
     return (uint32_t)__builtin_popcountll(vat_u64_load(&s->word, VAT_RLX) & PARKED);

@@ -56,6 +56,9 @@ bool idle_park(struct idle *s, uint32_t i, bool searching)
  * claimed, and is a searcher, already counted. */
 bool idle_unpark(struct idle *s, uint32_t i) __attribute__((warn_unused_result));
 
+/* Any thread. The lowest parked worker, or -1. */
+int idle_first_parked(const struct idle *s);
+
 /* Any thread; for statistics and tests. */
 uint32_t idle_parked(const struct idle *s);
 uint32_t idle_searchers(const struct idle *s);

@@ -113,8 +113,11 @@ struct volt_task *worker_park(struct worker *w);
  */
 
 /* Owner thread only, published as parked. Sleeps as the leader if the event loop is free,
- * else on the park word. What events made runnable goes to chain. */
-void worker_sleep(struct worker *w, struct task_chain *chain);
+ * else on the park word. What events made runnable goes to chain. True: it had led. */
+bool worker_sleep(struct worker *w, struct task_chain *chain);
+/* Owner thread only, after worker_sleep() said true, no longer published as parked, and
+ * with other work. Sees to it that the loop is led if another worker sleeps. */
+void worker_hand_over(struct worker *w);
 /* Owner thread only. Polls the driver when that is due, and fires timers. */
 void worker_poll_events(struct worker *w, uint64_t now_ns);
 

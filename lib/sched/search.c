@@ -216,8 +216,11 @@ struct volt_task *worker_park(struct worker *w)
         w->searching = idle_unpark(&s->idle, w->index);
         return NULL;
     }
-    worker_sleep(w, &events);
+    bool led = worker_sleep(w, &events);
+
     w->searching = idle_unpark(&s->idle, w->index);
+    if (led && w->searching)
+        worker_hand_over(w);
     struct volt_task *t = task_chain_pop(&events);
     if (!t && !w->searching)
         counter_add(&w->count.spurious_wakes, 1);
