@@ -4,7 +4,7 @@
 #include "client/say.h"
 #include "client/submit.h"
 #include "client/term.h"
-#include "client/wait.h"
+#include "client/await.h"
 
 #include <errno.h>
 #include <stdio.h>

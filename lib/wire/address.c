@@ -153,6 +153,8 @@ int address_connect(const struct address *address, struct volt_error *err)
     size_t len = strlen(tmp);
     if (strncmp(address->path, tmp, len) == 0 && address->path[len] == '/') {
         int r = address_check_dir(tmp, err);
+        if (r == -ENOENT)
+            return fail(r, err, "%s: %s", address->path, strerror(ENOENT));
         if (r < 0)
             return r;
     }

@@ -3,8 +3,8 @@
  *
  * The connection that waits is one; with JSON a second one watches. Many ids are waited
  * for in portions below the limit of one message. */
-#ifndef VOLT_CLIENT_WAIT_H
-#define VOLT_CLIENT_WAIT_H
+#ifndef VOLT_CLIENT_AWAIT_H
+#define VOLT_CLIENT_AWAIT_H
 
 #include "client/client.h"
 

@@ -1,5 +1,5 @@
-/* Waiting; see wait.h. */
-#include "client/wait.h"
+/* Waiting; see await.h. */
+#include "client/await.h"
 #include "client/job_view.h"
 #include "client/progress.h"
 #include "client/say.h"

@@ -1,0 +1,83 @@
+/* voltctl cancel: end jobs, or keep them from starting. */
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/voltctl/verbs.h"
+
+#include <inttypes.h>
+
+enum { OPT_QUIET = OPTION_LONG };
+
+static const struct option_entry options[] = {
+    {"all", 'a', NULL, "every job"},
+    CTL_FILTER_OPTIONS,
+    {"quiet", OPT_QUIET, NULL, "do not say how many"},
+    {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
+    CTL_OPTIONS_END,
+};
+
+struct cancel {
+    json_t *filter;
+    bool all, quiet, json;
+};
+
+static int cancel(struct ctl *ctl, const struct cancel *c)
+{
+    char **ids;
+    int n = ctl_operands(ctl, &ids);
+    if (n == 0 && !c->filter && !c->all)
+        return ctl_usage(ctl, "ids, a filter or --all are needed");
+    if (c->all && n > 0)
+        return ctl_usage(ctl, "--all and ids are too much");
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    json_t *params = json_object();
+    if (n > 0)
+        (void)json_object_set_new(params, "ids", ctl_ids(ids, n));
+    if (c->filter || c->all)
+        (void)json_object_set_new(params, "filter",
+                                  c->filter ? json_incref(c->filter) : json_object());
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    code = ctl_call(ctl, "org.voltd.jobs.Cancel", params, &reply);
+    int64_t count = job_view_int(reply.parameters, "count");
+    if (code == CTL_EXIT_OK && c->json)
+        ctl_print_json(reply.parameters);
+    else if (code == CTL_EXIT_OK && !c->quiet)
+        say("%" PRId64 " job%s asked to end", count, count == 1 ? "" : "s");
+    client_reply_fini(&reply);
+    return code;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct cancel c = {0};
+    int key, code = CTL_EXIT_OK;
+    while ((key = ctl_option(ctl)) != OPTION_END && code == CTL_EXIT_OK) {
+        if (key == OPTION_BAD) {
+            json_decref(c.filter);
+            return ctl->code;
+        }
+        if (ctl_filter_take(&c.filter, key, ctl->options.arg) < 0)
+            code = CTL_EXIT_USAGE;
+        c.all |= key == 'a';
+        c.quiet |= key == OPT_QUIET;
+        c.json |= key == CTL_OPT_JSON;
+    }
+    if (code == CTL_EXIT_OK)
+        code = cancel(ctl, &c);
+    json_decref(c.filter);
+    return code;
+}
+
+const struct verb verb_cancel = {
+    .name = "cancel",
+    .operands = "[ID...]",
+    .summary = "End jobs: queued ones never start, running ones are stopped",
+    .text =
+        "Running jobs get their stop signal (SIGTERM), and SIGKILL when they are still\n"
+        "there after --kill-after. An array's id means all its elements. With a filter\n"
+        "everything given must match.\n"
+        "\nExamples:\n  voltctl cancel 12 13_4\n  voltctl cancel --state=queued\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,105 @@
+/* What the verbs of voltctl share. Each verb is a file of its own with one struct verb.
+ */
+#ifndef VOLT_CLIENT_VOLTCTL_CTL_H
+#define VOLT_CLIENT_VOLTCTL_CTL_H
+
+#include "client/client.h"
+#include "client/options.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum {
+    CTL_EXIT_OK = 0,
+    CTL_EXIT_FAILED = 1,
+    CTL_EXIT_USAGE = 2,
+    CTL_EXIT_NO_DAEMON = 3,
+    CTL_EXIT_NO_SUCH_JOB = 4,
+};
+
+struct ctl;
+
+struct verb {
+    const char *name;
+    const char *operands; /* "ID...", or "" */
+    const char *summary;  /* one line */
+    const char *text;     /* the rest of --help: what it does, examples; may be "" */
+    const struct option_entry *options;
+    int (*run)(struct ctl *ctl);
+};
+
+struct ctl {
+    struct address_choice choice;
+    const struct verb *verb;
+    int argc;
+    char **argv; /* argv[0] is the verb */
+    struct options options;
+    struct client *client;
+    int code; /* to exit with, when ctl_option() ended the work */
+};
+
+/* The verb's next option. OPTION_END: operands begin at argv[optind], and the address is
+ * settled; OPTION_BAD: return ctl->code (help was shown, or the mistake said). */
+int ctl_option(struct ctl *ctl);
+/* Operands after the options. */
+int ctl_operands(const struct ctl *ctl, char ***ret);
+/* Says what is wrong with the usage and returns CTL_EXIT_USAGE. */
+__attribute__((format(printf, 2, 3))) int ctl_usage(const struct ctl *ctl,
+                                                    const char *format, ...);
+void ctl_help(const struct verb *verb);
+
+/* Connects; CTL_EXIT_OK, or the code with the reason said. */
+int ctl_open(struct ctl *ctl, enum address_endpoint which);
+/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said. */
+int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
+             struct client_reply *ret);
+/* The code for an error reply, which is said. */
+int ctl_refused(const struct client_reply *reply);
+/* The code for a failed client_receive(), which is said. */
+int ctl_lost(int r);
+
+/* One JSON value and a line end on standard output. */
+void ctl_print_json(const json_t *value);
+
+/* Options that make a Filter, to be put into a verb's table. */
+#define CTL_FILTER_OPTIONS                                                                \
+    {"state", CTL_OPT_STATE, "STATE",                                                     \
+     "queued, starting, running, stopping or done; a list\nwith commas is possible"},     \
+        {"result", CTL_OPT_RESULT, "RESULT",                                              \
+         "success, exit, signal, timeout, exec_failed,\ncancelled or lost; also a list"}, \
+        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                              \
+        {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                          \
+        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},   \
+    {                                                                                     \
+        "orphans", CTL_OPT_ORPHANS, NULL,                                                 \
+            "jobs found at the start of voltd of which only the\nprocess record is known" \
+    }
+
+enum {
+    CTL_OPT_STATE = OPTION_LONG + 500,
+    CTL_OPT_RESULT,
+    CTL_OPT_NAME,
+    CTL_OPT_QUEUE,
+    CTL_OPT_LABEL,
+    CTL_OPT_ORPHANS,
+    CTL_OPT_JSON,
+};
+#define CTL_JSON_OPTION                                                                  \
+    {                                                                                    \
+        "json", CTL_OPT_JSON, NULL, "JSON on standard output"                            \
+    }
+#define CTL_OPTIONS_END                                                                  \
+    {                                                                                    \
+        NULL, 0, NULL, NULL                                                              \
+    }
+
+/* Adds a filter option to *filter (made when NULL). 1: taken; 0: none of them; negative:
+ * said what is wrong. */
+int ctl_filter_take(json_t **filter, int key, const char *arg);
+
+/* An array of the operands' job ids. */
+json_t *ctl_ids(char *const *ids, int n);
+/* A whole number of at least 0; false: said. */
+bool ctl_number(const char *option, const char *text, uint64_t *ret);
+
+#endif

@@ -1,0 +1,135 @@
+/* voltctl events: what happens to jobs, while it happens. */
+#include "client/job_view.h"
+#include "client/voltctl/verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { OPT_AFTER = OPTION_LONG };
+
+static const struct option_entry options[] = {
+    {"follow", 'f', NULL, "go on until interrupted (the default)"},
+    {"count", 'n', "N", "end after N events"},
+    {"after", OPT_AFTER, "CURSOR", "resume behind this event of an earlier run"},
+    CTL_FILTER_OPTIONS,
+    CTL_JSON_OPTION,
+    CTL_OPTIONS_END,
+};
+
+struct watch {
+    json_t *filter;
+    bool json, resume, counted;
+    uint64_t after, count;
+};
+
+static void print_event(const struct watch *w, const json_t *event)
+{
+    if (w->json) {
+        ctl_print_json(event);
+        return;
+    }
+    uint64_t at = (uint64_t)job_view_int(event, "at_usec");
+    time_t t = (time_t)(at / 1000000);
+    struct tm tm;
+    char clock[32] = "", result[48];
+    if (localtime_r(&t, &tm))
+        (void)strftime(clock, sizeof(clock), "%b %d %H:%M:%S", &tm);
+    job_view_result_word(event, result, sizeof(result));
+    enum term_style style = job_view_style(event);
+    (void)printf("%s.%06" PRIu64 " %s %s%s%s", clock, at % 1000000,
+                 job_view_string(event, "id"), term_on(style),
+                 job_view_string(event, "event"), term_off(style));
+    if (result[0] != '-')
+        (void)printf(" %s%s%s", term_on(style), result, term_off(style));
+    (void)putchar('\n');
+}
+
+/* True when enough have been printed. */
+static bool print_reply(struct watch *w, const json_t *p)
+{
+    size_t i;
+    const json_t *event;
+    int64_t lagged = job_view_int(p, "lagged");
+    if (lagged > 0)
+        (void)fprintf(stderr, "voltctl: %" PRId64 " events were lost here\n", lagged);
+    json_array_foreach(json_object_get(p, "events"), i, event)
+    {
+        print_event(w, event);
+        if (w->counted && --w->count == 0)
+            break;
+    }
+    (void)fflush(stdout);
+    return (w->counted && w->count == 0) || ferror(stdout);
+}
+
+static int watch(struct ctl *ctl, struct watch *w)
+{
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    json_t *params = json_pack("{s:O*}", "filter", w->filter);
+    if (w->resume)
+        (void)json_object_set_new(params, "after", json_integer((json_int_t)w->after));
+    int r = client_send(ctl->client, "org.voltd.jobs.Watch", params, CLIENT_MORE);
+    bool over = r < 0;
+    while (!over) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
+        if (r == 1 && reply.error)
+            code = ctl_refused(&reply);
+        over =
+            r < 0 || reply.error || print_reply(w, reply.parameters) || !reply.continues;
+        client_reply_fini(&reply);
+    }
+    return r < 0 ? ctl_lost(r) : code;
+}
+
+static int parse(struct ctl *ctl, struct watch *w)
+{
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        const char *arg = ctl->options.arg;
+        if (key == OPTION_BAD)
+            return ctl->code;
+        if (ctl_filter_take(&w->filter, key, arg) < 0)
+            return CTL_EXIT_USAGE;
+        w->json |= key == CTL_OPT_JSON;
+        w->resume |= key == OPT_AFTER;
+        w->counted |= key == 'n';
+        if ((key == OPT_AFTER && !ctl_number("--after", arg, &w->after)) ||
+            (key == 'n' && !ctl_number("--count", arg, &w->count)))
+            return CTL_EXIT_USAGE;
+    }
+    if (w->counted && w->count == 0)
+        return ctl_usage(ctl, "--count: at least 1");
+    return -1;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct watch w = {0};
+    int code = parse(ctl, &w);
+    if (code < 0) {
+        char **ids;
+        int n = ctl_operands(ctl, &ids);
+        if (n > 0 && !w.filter)
+            w.filter = json_object();
+        if (n > 0)
+            (void)json_object_set_new(w.filter, "ids", ctl_ids(ids, n));
+        code = watch(ctl, &w);
+    }
+    json_decref(w.filter);
+    return code;
+}
+
+const struct verb verb_events = {
+    .name = "events",
+    .operands = "[ID...]",
+    .summary = "Print what happens to jobs, as it happens",
+    .text = "One line per change: its time, the job, the event, the result. With --json\n"
+            "one object a line; its cursor is what --after resumes at.\n"
+            "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,199 @@
+/* voltctl stats: what the scheduler of voltd has done, per worker and in total.
+ *
+ * A row is a counter under its name in org.voltd.control, a column a worker; workers that
+ * do not fit the terminal go into a further block. */
+#include "client/duration.h"
+#include "client/job_view.h"
+#include "client/voltctl/table.h"
+#include "client/voltctl/verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_WATCH = OPTION_LONG, OPT_NO_LEGEND, NAME_WIDTH = 22, CELL_WIDTH = 13 };
+
+static const struct option_entry options[] = {
+    {"watch", 'w', "[SEC]", "again every SEC seconds (default 1)"},
+    CTL_JSON_OPTION,
+    CTL_OPTIONS_END,
+};
+
+/* Rows; the sums of those that are in Totals too are shown. */
+static const char *const counters[] = {
+    "polled",
+    "stolen",
+    "steal_ops",
+    "parked",
+    "lifo_hits",
+    "lifo_stolen",
+    "global_batch_fetches",
+    "overflows",
+    "budget_exhausted",
+    "wakeups",
+    "wakeups_skipped",
+    "spurious_wakes",
+    "busy_victims",
+    "rescues",
+    "longest_poll_usec",
+    "avg_task_ns",
+    "global_queue_interval",
+    "ring_depth",
+};
+static const char *const scheduler[] = {
+    "spawned",      "completed",      "cancelled",        "live", "timers", "io_handles",
+    "global_depth", "workers_parked", "blocking_threads",
+};
+static const char *const states[] = {
+    "submitted", "ended", "queued", "starting", "running", "stopping", "orphans",
+};
+
+static void print_cell(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    if (json_is_integer(value))
+        (void)printf(" %*" JSON_INTEGER_FORMAT, CELL_WIDTH - 1,
+                     json_integer_value(value));
+    else
+        (void)printf(" %*s", CELL_WIDTH - 1, "-");
+}
+
+static void print_workers(const json_t *p)
+{
+    const json_t *workers = json_object_get(p, "workers");
+    const json_t *totals = json_object_get(p, "totals");
+    size_t n = json_array_size(workers), columns = n + 1;
+    if (term_is_tty(STDOUT_FILENO))
+        columns = (term_columns(STDOUT_FILENO) - NAME_WIDTH) / CELL_WIDTH;
+    for (size_t first = 0; first < n;) {
+        bool with_total = first == 0;
+        size_t count = columns > (with_total ? 2U : 1U) ? columns - with_total : 1;
+        size_t end = first + count < n ? first + count : n;
+        (void)printf("%s%-*s", term_on(TERM_BOLD), NAME_WIDTH, "workers");
+        if (with_total)
+            (void)printf(" %*s", CELL_WIDTH - 1, "total");
+        for (size_t i = first; i < end; i++)
+            (void)printf(" %*zu", CELL_WIDTH - 1, i);
+        (void)printf("%s\n", term_off(TERM_BOLD));
+        for (size_t c = 0; c < sizeof(counters) / sizeof(counters[0]); c++) {
+            (void)printf("%-*s", NAME_WIDTH, counters[c]);
+            if (with_total)
+                print_cell(totals, counters[c]);
+            for (size_t i = first; i < end; i++)
+                print_cell(json_array_get(workers, i), counters[c]);
+            (void)putchar('\n');
+        }
+        (void)putchar('\n');
+        first = end;
+    }
+}
+
+static void print_group(const char *title, const json_t *object, const char *const *names,
+                        size_t n)
+{
+    (void)printf("%s%s%s\n", term_on(TERM_BOLD), title, term_off(TERM_BOLD));
+    for (size_t i = 0; i < n; i++)
+        (void)printf("  %-18s %9" PRId64 "%s", names[i], job_view_int(object, names[i]),
+                     i % 2 == 1 || i + 1 == n ? "\n" : "   ");
+}
+
+static void print_stats(const json_t *p)
+{
+    char up[32];
+    duration_format((uint64_t)job_view_int(p, "uptime_usec"), up, sizeof(up));
+    (void)printf("voltd %s, pid %" PRId64 ", up %s, %s\n\n",
+                 job_view_string(p, "version"), job_view_int(p, "pid"), up,
+                 job_view_bool(p, "durable") ? "durable" : "queue in memory");
+    print_workers(p);
+    print_group("tasks", json_object_get(p, "totals"), scheduler,
+                sizeof(scheduler) / sizeof(scheduler[0]));
+    json_t *jobs = json_object_get(p, "jobs");
+    (void)putchar('\n');
+    print_group("jobs", jobs, states, sizeof(states) / sizeof(states[0]));
+    (void)printf("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
+                 job_view_int(jobs, "slots"));
+    const char *name;
+    json_t *count;
+    const char *sep = "; ended as: ";
+    json_object_foreach(json_object_get(jobs, "results"), name, count)
+    {
+        if (json_integer_value(count) == 0)
+            continue;
+        (void)printf("%s%s %" JSON_INTEGER_FORMAT, sep, name, json_integer_value(count));
+        sep = ", ";
+    }
+    (void)putchar('\n');
+}
+
+static int watch(struct ctl *ctl, uint64_t interval_usec, bool json)
+{
+    json_t *params = json_pack("{s:I}", "interval_usec", (json_int_t)interval_usec);
+    int r = client_send(ctl->client, "org.voltd.control.WatchStats", params, CLIENT_MORE);
+    int code = CTL_EXIT_OK;
+    bool over = r < 0, first = true;
+    while (!over) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
+        if (r == 1 && reply.error) {
+            code = ctl_refused(&reply);
+        } else if (r == 1 && json) {
+            ctl_print_json(reply.parameters);
+        } else if (r == 1) {
+            if (term_is_tty(STDOUT_FILENO))
+                (void)fputs("\033[H\033[2J", stdout);
+            else if (!first)
+                (void)putchar('\n');
+            print_stats(reply.parameters);
+        }
+        first = false;
+        over = r < 0 || !reply.continues || fflush(stdout) != 0;
+        client_reply_fini(&reply);
+    }
+    return r < 0 ? ctl_lost(r) : code;
+}
+
+static int run(struct ctl *ctl)
+{
+    bool json = false, again = false;
+    uint64_t interval_usec = 1000000;
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        const char *arg = ctl->options.arg;
+        if (key == OPTION_BAD)
+            return ctl->code;
+        json |= key == CTL_OPT_JSON;
+        again |= key == 'w';
+        if (key == 'w' && arg && duration_parse(arg, &interval_usec) < 0)
+            return ctl_usage(ctl, "--watch: %s is not a time", arg);
+    }
+    char **operands;
+    if (ctl_operands(ctl, &operands) > 0)
+        return ctl_usage(ctl, "%s: nothing is expected here", operands[0]);
+    int code = ctl_open(ctl, ADDRESS_CONTROL);
+    if (code != CTL_EXIT_OK || again)
+        return code != CTL_EXIT_OK ? code : watch(ctl, interval_usec, json);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    code = ctl_call(ctl, "org.voltd.control.Stats", NULL, &reply);
+    if (code == CTL_EXIT_OK && json)
+        ctl_print_json(reply.parameters);
+    else if (code == CTL_EXIT_OK)
+        print_stats(reply.parameters);
+    client_reply_fini(&reply);
+    return code;
+}
+
+const struct verb verb_stats = {
+    .name = "stats",
+    .operands = "",
+    .summary = "Show what the scheduler has done, per worker and in total",
+    .text =
+        "polled: polls of tasks; stolen: tasks taken from other workers, in steal_ops\n"
+        "steals; parked: times a worker slept; lifo_hits: tasks taken from the slot of\n"
+        "the one woken last; global_batch_fetches: fetches from the global queue.\n"
+        "What each counter means: the description of org.voltd.control.\n"
+        "\nExamples:\n  voltctl stats\n  voltctl stats --watch=5\n"
+        "  voltctl stats --json | jq .totals\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,186 @@
+/* voltctl status: jobs one by one, as a block each, with the end of their output. */
+#include "client/duration.h"
+#include "client/follow.h"
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/term.h"
+#include "client/voltctl/verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option_entry options[] = {
+    {"lines", 'n', "N", "show the last N lines of output (default 10)"},
+    CTL_JSON_OPTION,
+    CTL_OPTIONS_END,
+};
+
+static void print_time(const char *title, const json_t *job, const char *name)
+{
+    char text[96];
+    uint64_t at = (uint64_t)job_view_int(job, name);
+    if (at == 0)
+        return;
+    job_view_time(at, job_view_now(), text, sizeof(text));
+    (void)printf("%11s %s\n", title, text);
+}
+
+static void print_usage(const json_t *job)
+{
+    const json_t *usage = json_object_get(job, "usage");
+    if (!json_is_object(usage))
+        return;
+    char user[32], sys[32];
+    duration_format((uint64_t)job_view_int(usage, "user_usec"), user, sizeof(user));
+    duration_format((uint64_t)job_view_int(usage, "system_usec"), sys, sizeof(sys));
+    (void)printf("       CPU: %s user, %s system; memory peak %.1f MiB\n", user, sys,
+                 (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
+}
+
+static void print_command(const json_t *spec)
+{
+    size_t i;
+    const json_t *word;
+    char text[512];
+    const char *shell = json_string_value(json_object_get(spec, "shell"));
+    if (shell) {
+        term_clean(shell, text, sizeof(text));
+        (void)printf("   Command: /bin/sh -c '%s'\n", text);
+    } else if (json_array_size(json_object_get(spec, "argv")) > 0) {
+        (void)fputs("   Command:", stdout);
+        json_array_foreach(json_object_get(spec, "argv"), i, word)
+        {
+            term_clean(json_string_value(word), text, sizeof(text));
+            (void)printf(" %s", text);
+        }
+        (void)putchar('\n');
+    }
+    const char *cwd = json_string_value(json_object_get(spec, "cwd"));
+    if (cwd) {
+        term_clean(cwd, text, sizeof(text));
+        (void)printf(" Directory: %s\n", text);
+    }
+}
+
+static void print_state(const json_t *job)
+{
+    char text[256];
+    enum term_style style = job_view_style(job);
+    job_view_outcome(job, text, sizeof(text));
+    const char *state = job_view_string(job, "state");
+    bool ended = strcmp(state, "done") == 0;
+    (void)printf("     State: %s%s%s%s%s", term_on(style), ended ? "done, " : "", text,
+                 term_off(style),
+                 job_view_bool(job, "orphan") ? " (found at the start of voltd)" : "");
+    if (json_object_get(job, "exit_code"))
+        (void)printf("; exit code %" PRId64, job_view_int(job, "exit_code"));
+    (void)putchar('\n');
+}
+
+static void print_job(const json_t *job)
+{
+    char text[256], runtime[32];
+    enum term_style style = job_view_style(job);
+    term_clean(job_view_string(job, "name"), text, sizeof(text));
+    (void)printf("%s\u25cf%s %s%s%s - %s\n", term_on(style), term_off(style),
+                 term_on(TERM_BOLD), job_view_string(job, "id"), term_off(TERM_BOLD),
+                 text);
+    print_state(job);
+    if (job_view_int(job, "survivors") > 0)
+        (void)printf(" Survivors: %" PRId64 " processes of it could not be ended\n",
+                     job_view_int(job, "survivors"));
+    if (*job_view_string(job, "queue"))
+        (void)printf("     Queue: %s, priority %" PRId64 "\n",
+                     job_view_string(job, "queue"), job_view_int(job, "priority"));
+    print_time("Submitted:", job, "submitted_at_usec");
+    print_time("Started:", job, "started_at_usec");
+    print_time("Ended:", job, "ended_at_usec");
+    uint64_t usec = job_view_runtime(job, job_view_now());
+    if (usec > 0) {
+        duration_format(usec, runtime, sizeof(runtime));
+        (void)printf("   Runtime: %s\n", runtime);
+    }
+    print_usage(job);
+    if (job_view_int(job, "pid") > 0 && strcmp(job_view_string(job, "state"), "done"))
+        (void)printf("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
+    print_command(json_object_get(job, "spec"));
+}
+
+/* The end of the output, where there is some. */
+static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
+{
+    if (lines == 0)
+        return CTL_EXIT_OK;
+    (void)putchar('\n');
+    (void)fflush(stdout);
+    struct follow_request rq = {.choice = &ctl->choice,
+                                .interrupt = -1,
+                                .id = id,
+                                .stream = "stdout",
+                                .out = STDOUT_FILENO,
+                                .lines = lines};
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    bool writing;
+    int r = follow_output(&ctl->client, &rq, &error, &writing);
+    int code = CTL_EXIT_OK;
+    if (r == 1 && !client_error_is(&error, "NoOutput"))
+        code = ctl_refused(&error);
+    else if (r < 0)
+        code = ctl_lost(r);
+    client_reply_fini(&error);
+    return code;
+}
+
+static int one(struct ctl *ctl, const char *id, bool json, uint64_t lines)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_call(ctl, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    if (code != CTL_EXIT_OK)
+        return code;
+    const json_t *job = json_object_get(reply.parameters, "job");
+    bool array = json_is_object(json_object_get(job, "counts"));
+    if (json)
+        ctl_print_json(job);
+    else
+        print_job(job);
+    client_reply_fini(&reply);
+    return json || array ? code : print_tail(ctl, id, lines);
+}
+
+static int run(struct ctl *ctl)
+{
+    int key;
+    bool json = false;
+    uint64_t lines = 10;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return ctl->code;
+        json |= key == CTL_OPT_JSON;
+        if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &lines))
+            return CTL_EXIT_USAGE;
+    }
+    char **ids;
+    int n = ctl_operands(ctl, &ids);
+    if (n == 0)
+        return ctl_usage(ctl, "an id is needed (see `voltctl list --all`)");
+    int worst = ctl_open(ctl, ADDRESS_JOBS);
+    for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
+        if (i > 0 && !json)
+            (void)putchar('\n');
+        int code = one(ctl, ids[i], json, lines);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+const struct verb verb_status = {
+    .name = "status",
+    .operands = "ID...",
+    .summary = "Show jobs with all that is known, and the end of their output",
+    .text = "Examples:\n  voltctl status 12\n  voltctl status -n 50 12_3\n",
+    .options = options,
+    .run = run,
+};

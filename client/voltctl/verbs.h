@@ -1,0 +1,11 @@
+/* Every verb, each defined in the file of its name. */
+#ifndef VOLT_CLIENT_VOLTCTL_VERBS_H
+#define VOLT_CLIENT_VOLTCTL_VERBS_H
+
+#include "client/voltctl/ctl.h"
+
+extern const struct verb verb_list, verb_status, verb_show, verb_logs, verb_wait,
+    verb_events, verb_cancel, verb_kill, verb_stats, verb_config, verb_reload,
+    verb_shutdown, verb_version;
+
+#endif

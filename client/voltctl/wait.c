@@ -1,0 +1,58 @@
+/* voltctl wait: until jobs have ended, then their exit code. */
+#include "client/await.h"
+#include "client/duration.h"
+#include "client/say.h"
+#include "client/voltctl/verbs.h"
+
+enum { OPT_QUIET = OPTION_LONG, OPT_RECONNECT };
+
+static const struct option_entry options[] = {
+    {"reconnect", OPT_RECONNECT, "TIME",
+     "how long a lost connection is retried (default 30s)"},
+    {"quiet", OPT_QUIET, NULL, "no progress and no summary"},
+    {"json", CTL_OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
+    CTL_OPTIONS_END,
+};
+
+static int run(struct ctl *ctl)
+{
+    struct wait_request rq = {.choice = &ctl->choice,
+                              .reconnect_usec = UINT64_C(30000000),
+                              .no_such_job_code = CTL_EXIT_NO_SUCH_JOB,
+                              .interrupt = -1};
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return ctl->code;
+        rq.quiet |= key == OPT_QUIET;
+        rq.json |= key == CTL_OPT_JSON;
+        if (key == OPT_RECONNECT &&
+            duration_parse(ctl->options.arg, &rq.reconnect_usec) < 0)
+            return ctl_usage(ctl, "--reconnect: %s is not a time like 30s",
+                             ctl->options.arg);
+    }
+    char **ids;
+    int n = ctl_operands(ctl, &ids);
+    if (n == 0)
+        return ctl_usage(ctl, "an id is needed");
+    rq.ids = ids;
+    rq.nids = (size_t)n;
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    rq.interrupt = wait_interrupt_fd();
+    return wait_for_jobs(&ctl->client, &rq);
+}
+
+const struct verb verb_wait = {
+    .name = "wait",
+    .operands = "ID...",
+    .summary = "Wait until jobs have ended, and exit as they did",
+    .text = "Exits with the job's own code; 128+N killed by signal N; 124 its timeout;\n"
+            "126 found but not executable; 127 not found; 125 cancelled, lost, or voltd\n"
+            "failed; of several jobs the largest. 130: interrupted (the jobs go on).\n"
+            "The codes 2, 3 and 4 below are possible before the wait has begun.\n"
+            "\nExample:\n  voltctl wait 12 13 && echo both fine\n",
+    .options = options,
+    .run = run,
+};
