@@ -32,8 +32,9 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
-/* Closes the connection; the keeper and its jobs go on. After the runtime was shut down
- * and before it is freed; no call may be left. NULL is allowed. */
+/* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
+ * is waited for. After the runtime was shut down; no call may be left. NULL is allowed.
+ */
 void keeper_link_free(struct keeper_link *link);
 
 struct keeper_link_info {
@@ -62,6 +63,7 @@ struct keeper_call {
     struct keeper_call *prev, *next;
     struct volt_waker waker;
     int state;
+    int polled; /* owner only */
     int fds[KEEPER_FDS_MAX], fds_n;
     size_t size;
     union {

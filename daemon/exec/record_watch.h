@@ -11,6 +11,7 @@
 
 #include <volt/error.h>
 #include <volt/task.h>
+#include <volt/time.h>
 #include "daemon/keeper/record.h"
 
 struct record_watch;
@@ -32,6 +33,9 @@ struct record_wait {
     struct job_key key;
     struct record_wait *prev, *next;
     struct volt_waker waker;
+    struct volt_sleep retry; /* armed while tries > 0 */
+    unsigned tries;
+    int polled, over; /* owner only */
     int state;
     int status;
     struct record record;

@@ -38,6 +38,7 @@ enum keeper_op {
     KEEPER_START,
     KEEPER_SIGNAL,
     KEEPER_REMOVE,
+    KEEPER_BYE,
     KEEPER_REPLY, /* from the keeper: the rest */
     KEEPER_WELCOME,
     KEEPER_EXITED,
@@ -111,7 +112,13 @@ struct keeper_remove {
     struct keeper_key key;
 };
 
-/* The reply to START, SIGNAL and REMOVE.
+/* The orderly end of a voltd: a keeper without jobs leaves at once instead of after 5 s.
+ */
+struct keeper_bye {
+    struct keeper_head head;
+};
+
+/* The reply to all of these.
  * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
  *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
  * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
@@ -137,6 +144,7 @@ union keeper_message {
     struct keeper_start start;
     struct keeper_signal signal;
     struct keeper_remove remove;
+    struct keeper_bye bye;
     struct keeper_reply reply;
     struct keeper_exited exited;
     uint8_t bytes[KEEPER_MESSAGE_MAX];

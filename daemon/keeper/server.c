@@ -50,6 +50,7 @@ static struct {
     unsigned killers;
     pid_t killer[KILLERS_MAX];
     unsigned live;
+    bool leaving; /* BYE was answered with yes */
     struct shim shims[SHIM_TABLE];
 } keeper;
 
@@ -219,6 +220,15 @@ static bool serve_signal(struct conn *c, const struct keeper_signal *m,
     return true;
 }
 
+/* No job and no connection but c (NULL: none at all). */
+static bool is_idle(const struct conn *c)
+{
+    for (size_t i = 0; i < CONNS; i++)
+        if (keeper.conns[i].fd >= 0 && &keeper.conns[i] != c)
+            return false;
+    return keeper.live == 0 && keeper.killers == 0;
+}
+
 static void serve_request(struct conn *c, const union keeper_message *m, size_t len,
                           const int *fds, int nfds)
 {
@@ -241,6 +251,10 @@ static void serve_request(struct conn *c, const union keeper_message *m, size_t 
         case KEEPER_SIGNAL:
             if (serve_signal(c, &m->signal, &reply))
                 return;
+            break;
+        case KEEPER_BYE:
+            keeper.leaving = is_idle(c);
+            reply.status = keeper.leaving ? 0 : -EBUSY;
             break;
         default:
             reply.status = remove_record(&keeper.self, &m->remove);
@@ -321,14 +335,6 @@ static short wanted(const struct conn *c)
     return keeper.killers < KILLERS_MAX ? POLLIN : 0;
 }
 
-static bool is_idle(void)
-{
-    for (size_t i = 0; i < CONNS; i++)
-        if (keeper.conns[i].fd >= 0)
-            return false;
-    return keeper.live == 0 && keeper.killers == 0;
-}
-
 static void serve_ready(const struct pollfd *p)
 {
     for (size_t i = 0; i < CONNS; i++) {
@@ -352,7 +358,7 @@ int keeper_serve(void)
             p[i] = (struct pollfd){keeper.conns[i].fd, wanted(&keeper.conns[i]), 0};
         p[CONNS] = (struct pollfd){keeper.signal_fd, POLLIN, 0};
         p[CONNS + 1] = (struct pollfd){keeper.config.listen_fd, POLLIN, 0};
-        bool leaving = keeper.config.leave_usec > 0 && is_idle();
+        bool leaving = keeper.config.leave_usec > 0 && is_idle(NULL);
         int r = poll(p, CONNS + 2, leaving ? (int)(keeper.config.leave_usec / 1000) : -1);
         if (r < 0 && errno != EINTR)
             return -errno;
@@ -363,6 +369,8 @@ int keeper_serve(void)
         if (p[CONNS].revents != 0 && !take_signals())
             return 0;
         serve_ready(p);
+        if (keeper.leaving)
+            return 0;
         if (p[CONNS + 1].revents != 0)
             accept_one();
     }

@@ -85,8 +85,9 @@ static void test_every_length(void **state)
         {KEEPER_START, sizeof(struct keeper_start), 3},
         {KEEPER_SIGNAL, sizeof(struct keeper_signal), 0},
         {KEEPER_REMOVE, sizeof(struct keeper_remove), 0},
+        {KEEPER_BYE, sizeof(struct keeper_bye), 0},
     };
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         union keeper_message m = start_message();
         m.head.op = requests[i].op;
         if (m.head.op == KEEPER_SIGNAL) {

@@ -1,0 +1,118 @@
+/* Finding or starting a keeper: see keeper_dial.h. */
+#include "daemon/exec/keeper_dial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "daemon/keeper/keeper.h"
+
+#define KEEPER_BACKLOG 16
+
+static int fill_address(const char *path, struct sockaddr_un *ret)
+{
+    size_t len = strlen(path);
+    memset(ret, 0, sizeof(*ret));
+    ret->sun_family = AF_UNIX;
+    if (len >= sizeof(ret->sun_path))
+        return -ENAMETOOLONG;
+    memcpy(ret->sun_path, path, len);
+    return 0;
+}
+
+static int new_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int keeper_dial(const char *socket_path)
+{
+    struct sockaddr_un a;
+    int r = fill_address(socket_path, &a);
+    int fd = r < 0 ? r : new_socket();
+    if (fd < 0)
+        return fd;
+    if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) < 0) {
+        r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* The keeper gets the socket, standard error for what it has to say at its start, and a
+ * session of its own: nothing that happens to voltd's terminal concerns it. */
+static int spawn_on(int listen_fd, const char *program, const char *record_dir,
+                    pid_t *ret)
+{
+    char *argv[] = {strdup(program), strdup(record_dir), NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int r = argv[0] == NULL || argv[1] == NULL ? -ENOMEM : 0;
+    if (r < 0)
+        goto out;
+    r = -posix_spawn_file_actions_init(&actions);
+    if (r < 0)
+        goto out;
+    r = -posix_spawnattr_init(&attr);
+    if (r < 0)
+        goto out_actions;
+    r = -posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    if (r == 0)
+        r = -posix_spawn_file_actions_adddup2(&actions, listen_fd, KEEPER_LISTEN_FD);
+    if (r == 0)
+        r = -posix_spawn(ret, program, &actions, &attr, argv, environ);
+    (void)posix_spawnattr_destroy(&attr);
+out_actions:
+    (void)posix_spawn_file_actions_destroy(&actions);
+out:
+    free(argv[0]);
+    free(argv[1]);
+    return r;
+}
+
+int keeper_spawn(const char *socket_path, const char *program, const char *record_dir,
+                 pid_t *ret_pid)
+{
+    struct sockaddr_un a;
+    int r = fill_address(socket_path, &a);
+    int fd = r < 0 ? r : new_socket();
+    if (fd < 0)
+        return fd;
+    if (unlink(socket_path) < 0 && errno != ENOENT)
+        r = -errno;
+    if (r == 0 && bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0)
+        r = -errno;
+    if (r == 0 && listen(fd, KEEPER_BACKLOG) < 0)
+        r = -errno;
+    if (r == 0)
+        r = spawn_on(fd, program, record_dir, ret_pid);
+    /* Only the keeper listens: when it is gone, connecting must fail. */
+    (void)close(fd);
+    return r;
+}
+
+int keeper_say_hello(int fd, uint64_t serial)
+{
+    struct keeper_hello m = {
+        .head = {KEEPER_MAGIC, KEEPER_HELLO, serial},
+        .version = KEEPER_VERSION,
+        .pid = (uint32_t)getpid(),
+    };
+    ssize_t n = send(fd, &m, sizeof(m), MSG_NOSIGNAL);
+    return n < 0 ? -errno : 0;
+}
+
+int keeper_take_welcome(const union keeper_message *m, ssize_t n)
+{
+    if (n <= 0)
+        return n < 0 ? (int)n : -ECONNRESET;
+    if (keeper_answer_check(m, (size_t)n, 0) < 0 || m->head.op != KEEPER_WELCOME)
+        return -EBADMSG;
+    return m->welcome.status;
+}

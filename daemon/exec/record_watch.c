@@ -1,0 +1,285 @@
+/* Waiting for the end of attempts: what it promises is in record_watch.h.
+ *
+ * The task only turns names into wakes; the woken job's own poll looks at its record, so
+ * that looking happens on all workers and never to a wait that is being finished.
+ *
+ * A wait is in its bucket from its first poll to READY or _fini; the lock guards buckets
+ * and the `state` of the waits in them. */
+#include "daemon/exec/record_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+#include <volt/io.h>
+#include <volt/runtime.h>
+#include "base/lock.h"
+
+#define BUCKETS         4096 /* power of two */
+#define WAKES_PER_ROUND 32
+#define RETRIES_MAX     12 /* 1, 2, 4, ... ms: four seconds in all */
+
+enum wait_state { WAIT_NEW, WAIT_ARMED, WAIT_LOOK };
+
+struct record_watch {
+    int inotify_fd, dir_fd;
+    uint8_t boot_id[RECORD_ID_SIZE];
+    vlock lock; /* protects what follows */
+    struct record_wait *buckets[BUCKETS];
+};
+
+static struct record_wait **bucket_of(struct record_watch *w, const struct job_key *key)
+{
+    uint64_t h = (key->id * UINT64_C(0x9e3779b97f4a7c15)) ^
+                 ((uint64_t)key->index * UINT64_C(0xc2b2ae3d27d4eb4f)) ^ key->attempt;
+    return &w->buckets[(h ^ h >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+}
+
+static void wait_insert(struct record_wait *x)
+{
+    struct record_wait **head = bucket_of(x->watch, &x->key);
+    x->prev = NULL;
+    x->next = *head;
+    if (x->next != NULL)
+        x->next->prev = x;
+    *head = x;
+}
+
+static void wait_remove(struct record_wait *x)
+{
+    if (x->prev != NULL)
+        x->prev->next = x->next;
+    else
+        *bucket_of(x->watch, &x->key) = x->next;
+    if (x->next != NULL)
+        x->next->prev = x->prev;
+    x->prev = x->next = NULL;
+}
+
+/* Wakes the waits of a bucket that key names (NULL: all), some at a time, none twice. */
+static void bucket_wake(struct record_watch *w, struct record_wait *const *bucket,
+                        const struct job_key *key)
+{
+    unsigned n;
+    do {
+        struct volt_waker wakers[WAKES_PER_ROUND];
+        n = 0;
+        vlock_lock(&w->lock);
+        for (struct record_wait *x = *bucket; x != NULL && n < WAKES_PER_ROUND;
+             x = x->next) {
+            if (x->state != WAIT_ARMED || (key != NULL && !job_key_equal(&x->key, key)))
+                continue;
+            x->state = WAIT_LOOK;
+            wakers[n++] = volt_waker_ref(&x->waker);
+        }
+        vlock_unlock(&w->lock);
+        for (unsigned i = 0; i < n; i++) {
+            volt_waker_wake(&wakers[i]);
+            volt_waker_fini(&wakers[i]);
+        }
+    } while (n == WAKES_PER_ROUND);
+}
+
+static void take_event(struct record_watch *w, const struct inotify_event *e)
+{
+    struct job_key key;
+    if (e->mask & IN_Q_OVERFLOW) {
+        for (size_t i = 0; i < BUCKETS; i++)
+            bucket_wake(w, &w->buckets[i], NULL);
+    } else if (e->len > 0 && job_key_parse(e->name, &key) == 0) {
+        bucket_wake(w, bucket_of(w, &key), &key);
+    }
+}
+
+/* ---- waits --------------------------------------------------------------------------
+ */
+
+void record_wait_init(struct record_wait *x, struct record_watch *watch,
+                      const struct job_key *key)
+{
+    memset(x, 0, sizeof(*x));
+    x->watch = watch;
+    x->key = *key;
+}
+
+/* Whether there is something to look at now; arms the wait before the look, so that an
+ * end after it is an event. */
+static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
+{
+    bool first = !x->polled;
+    if (first)
+        x->waker = volt_waker_new(cx);
+    x->polled = 1;
+    vlock_lock(&x->watch->lock);
+    bool look = x->state != WAIT_ARMED;
+    if (first)
+        wait_insert(x);
+    x->state = WAIT_ARMED;
+    vlock_unlock(&x->watch->lock);
+    return look;
+}
+
+static void wait_leave(struct record_wait *x)
+{
+    x->over = 1;
+    if (!x->polled)
+        return;
+    vlock_lock(&x->watch->lock);
+    wait_remove(x);
+    vlock_unlock(&x->watch->lock);
+    volt_sleep_fini(&x->retry);
+    volt_waker_fini(&x->waker);
+}
+
+/* Looks. True: the wait is over. */
+static bool wait_look(struct record_wait *x)
+{
+    struct record_watch *w = x->watch;
+    x->status = record_probe(w->dir_fd, &x->key, w->boot_id, &x->record);
+    if (x->status < 0 || x->record.verdict != RECORD_RUNNING) {
+        wait_leave(x);
+        return true;
+    }
+    return false;
+}
+
+enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
+{
+    if (x->over)
+        return VOLT_READY;
+    bool first = !x->polled;
+    if (volt_coop_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (wait_take_look(cx, x)) {
+        if (wait_look(x))
+            return VOLT_READY;
+        x->tries = first ? 0 : 1; /* closed a moment ago: the lock is about to drop */
+        volt_sleep_fini(&x->retry);
+        if (!first)
+            volt_sleep_init(&x->retry, 1000);
+    }
+    while (x->tries > 0 && volt_sleep_poll(cx, &x->retry) == VOLT_READY) {
+        if (wait_look(x))
+            return VOLT_READY;
+        volt_sleep_fini(&x->retry);
+        x->tries = x->tries < RETRIES_MAX ? x->tries + 1 : 0;
+        if (x->tries > 0)
+            volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
+    }
+    volt_coop_restore(cx);
+    return VOLT_PENDING;
+}
+
+int record_wait_result(const struct record_wait *x, struct record *ret)
+{
+    if (x->status == 0)
+        *ret = x->record;
+    return x->status;
+}
+
+void record_wait_fini(struct record_wait *x)
+{
+    if (x->watch == NULL)
+        return;
+    if (!x->over)
+        wait_leave(x);
+    x->watch = NULL;
+}
+
+/* ---- the watch ----------------------------------------------------------------------
+ */
+
+static int watch_inotify(struct record_watch *w)
+{
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", w->dir_fd);
+    w->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (w->inotify_fd < 0)
+        return -errno;
+    return inotify_add_watch(w->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) < 0
+               ? -errno
+               : 0;
+}
+
+int record_watch_open(int dir_fd, const uint8_t boot_id[RECORD_ID_SIZE],
+                      struct volt_error *err, struct record_watch **ret)
+{
+    struct record_watch *w = calloc(1, sizeof(*w));
+    int r = -ENOMEM;
+    if (w != NULL) {
+        w->dir_fd = dir_fd;
+        memcpy(w->boot_id, boot_id, RECORD_ID_SIZE);
+        r = watch_inotify(w);
+    }
+    if (r < 0) {
+        if (err != NULL)
+            (void)snprintf(err->text, sizeof(err->text),
+                           "cannot watch the exit records: %s", strerror(-r));
+        record_watch_free(w);
+        return r;
+    }
+    *ret = w;
+    return 0;
+}
+
+void record_watch_free(struct record_watch *w)
+{
+    if (w == NULL)
+        return;
+    if (w->inotify_fd >= 0)
+        (void)close(w->inotify_fd);
+    free(w);
+}
+
+struct watch_task {
+    struct record_watch *watch;
+    struct volt_io io;
+    ssize_t received;
+    _Alignas(struct inotify_event) char events[4096];
+};
+
+static enum volt_poll watch_poll(struct volt_cx *cx, void *state)
+{
+    struct watch_task *t = state;
+    for (;;) {
+        if (volt_io_read_poll(cx, &t->io, t->events, sizeof(t->events), &t->received) ==
+            VOLT_PENDING)
+            return VOLT_PENDING;
+        if (t->received < 0)
+            return VOLT_READY; /* the runtime is closing */
+        for (ssize_t at = 0; at < t->received;) {
+            const struct inotify_event *e = (const void *)(t->events + at);
+            take_event(t->watch, e);
+            at += (ssize_t)(sizeof(*e) + e->len);
+        }
+    }
+}
+
+static void watch_drop(void *state)
+{
+    struct watch_task *t = state;
+    volt_io_fini(&t->io);
+}
+
+static const struct volt_task_type watch_type = {
+    .name = "record-watch",
+    .size = sizeof(struct watch_task),
+    .poll = watch_poll,
+    .drop = watch_drop,
+};
+
+int record_watch_start(struct record_watch *w, struct volt_runtime *rt)
+{
+    struct watch_task *t = volt_task_new(rt, &watch_type);
+    if (t == NULL)
+        return -ENOMEM;
+    t->watch = w;
+    int r = volt_io_init(&t->io, rt, w->inotify_fd);
+    if (r < 0) {
+        volt_task_discard(t);
+        return r;
+    }
+    return volt_task_spawn(t, NULL);
+}

@@ -1,0 +1,340 @@
+/* voltd's end of the link and the watch on the records, as tasks on a real runtime with a
+ * real keeper. Checks inside tasks count failures: cmocka's own would end in a worker. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <volt/runtime.h>
+#include "daemon/exec/keeper_link.h"
+#include "daemon/exec/record_watch.h"
+#include "daemon/keeper/tree.h"
+#include "tests/support/keeper_client.h"
+
+struct rig {
+    struct keeper_client files; /* the folder only; the link starts the keeper */
+    char program[512];
+    struct volt_runtime *rt;
+    struct keeper_link *link;
+    struct record_watch *watch;
+};
+
+static void rig_open(struct rig *g)
+{
+    const char *bin = getenv("VOLT_BIN");
+    struct volt_error err = {""};
+    struct keeper_link_info info;
+    snprintf(g->program, sizeof(g->program), "%s/voltd-keeper",
+             bin != NULL ? bin : "build/bin");
+    struct keeper_link_options opt = {
+        .socket_path = g->files.socket_path,
+        .record_dir = g->files.record_path,
+        .program = g->program,
+    };
+    int r = keeper_link_open(&opt, &err, &g->link);
+    if (r < 0)
+        fail_msg("%s", err.text);
+    keeper_link_info(g->link, &info);
+    r = record_watch_open(g->files.record_fd, info.boot_id, &err, &g->watch);
+    if (r < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);
+    assert_int_equal(keeper_link_start(g->link, g->rt), 0);
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+}
+
+static void rig_close(struct rig *g)
+{
+    assert_int_equal(volt_runtime_shutdown(g->rt, 10000000), 0);
+    keeper_link_free(g->link);
+    record_watch_free(g->watch);
+    volt_runtime_free(g->rt);
+}
+
+static int setup(void **state)
+{
+    struct rig *g = calloc(1, sizeof(*g));
+    keeper_client_init(&g->files);
+    rig_open(g);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    rig_close(g);
+    keeper_client_fini(&g->files);
+    free(g);
+    return 0;
+}
+
+static pid_t keeper_pid(struct rig *g)
+{
+    struct keeper_link_info info;
+    keeper_link_info(g->link, &info);
+    return (pid_t)info.keeper_pid;
+}
+
+/* One job as the executor drives it: START, wait for the record, REMOVE. */
+struct job {
+    struct rig *g;
+    struct job_key key;
+    char script[96];
+    int kill_signal; /* 0: none; sent when the job is there */
+    bool keep;       /* do not remove the record */
+    int at, launch_fd;
+    struct keeper_call call;
+    struct record_wait wait;
+    int start_status, signal_status, remove_status, wait_status;
+    uint32_t survivors;
+    struct record record;
+};
+
+static void job_prepare(struct job *j)
+{
+    char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, j->script, NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct launch l = {
+        .cwd = j->g->files.dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
+    struct keeper_start_args args = {
+        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .umask = 022};
+    j->launch_fd = args.launch_fd = launch_memfd(&l, &args.launch_size);
+    keeper_call_init_start(&j->call, j->g->link, &j->key, &args);
+}
+
+static enum volt_poll job_poll(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+    VOLT_BEGIN(j->at);
+    job_prepare(j);
+    VOLT_AWAIT(j->at, keeper_call_poll(cx, &j->call));
+    j->start_status = keeper_call_status(&j->call);
+    keeper_call_fini(&j->call);
+    close(j->launch_fd);
+    j->launch_fd = -1;
+    if (j->kill_signal != 0) {
+        keeper_call_init_signal(&j->call, j->g->link, &j->key, j->kill_signal,
+                                KEEPER_SCOPE_TREE);
+        VOLT_AWAIT(j->at, keeper_call_poll(cx, &j->call));
+        j->signal_status = keeper_call_status(&j->call);
+        j->survivors = keeper_call_reply(&j->call)->survivors;
+        keeper_call_fini(&j->call);
+    }
+    record_wait_init(&j->wait, j->g->watch, &j->key);
+    VOLT_AWAIT(j->at, record_wait_poll(cx, &j->wait));
+    j->wait_status = record_wait_result(&j->wait, &j->record);
+    record_wait_fini(&j->wait);
+    if (!j->keep) {
+        keeper_call_init_remove(&j->call, j->g->link, &j->key);
+        VOLT_AWAIT(j->at, keeper_call_poll(cx, &j->call));
+        j->remove_status = keeper_call_status(&j->call);
+        keeper_call_fini(&j->call);
+    }
+    VOLT_END(j->at);
+}
+
+static void job_drop(void *state)
+{
+    struct job *j = state;
+    keeper_call_fini(&j->call);
+    record_wait_fini(&j->wait);
+    if (j->launch_fd > 0)
+        close(j->launch_fd);
+}
+
+static const struct volt_task_type job_type = {
+    .name = "test-job", .size = sizeof(struct job), .poll = job_poll, .drop = job_drop};
+
+static struct job *job_new(struct rig *g, uint64_t id, const char *script)
+{
+    struct job *j = volt_task_new(g->rt, &job_type);
+    assert_non_null(j);
+    j->g = g;
+    j->key = (struct job_key){id, JOB_NO_INDEX, 1};
+    snprintf(j->script, sizeof(j->script), "%s", script);
+    return j;
+}
+
+static void assert_exit(const struct job *j, int code)
+{
+    assert_int_equal(j->start_status, 0);
+    assert_int_equal(j->wait_status, 0);
+    assert_int_equal(j->record.verdict, RECORD_DONE);
+    assert_int_equal(j->record.exited.end, RECORD_END_EXIT);
+    assert_int_equal(j->record.exited.status, code);
+}
+
+static void test_many_jobs(void **state)
+{
+    enum { N = 200 };
+    struct rig *g = *state;
+    struct volt_join joins[N];
+    struct record r;
+    char script[32];
+    for (int i = 0; i < N; i++) {
+        snprintf(script, sizeof(script), "exit %d", i % 256);
+        assert_int_equal(volt_task_spawn(job_new(g, (uint64_t)i + 1, script), &joins[i]),
+                         0);
+    }
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(volt_join_wait(&joins[i]), 0);
+        const struct job *j = volt_join_state(&joins[i]);
+        assert_exit(j, i % 256);
+        assert_int_equal(j->remove_status, 0);
+        assert_int_equal(record_probe(g->files.record_fd, &j->key, g->files.boot_id, &r),
+                         0);
+        assert_int_equal(r.verdict, RECORD_ABSENT);
+        volt_join_fini(&joins[i]);
+    }
+}
+
+static void test_kill(void **state)
+{
+    struct rig *g = *state;
+    struct volt_join join;
+    struct job *j = job_new(g, 1, "sleep 60 & sleep 60");
+    j->kill_signal = SIGKILL;
+    assert_int_equal(volt_task_spawn(j, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    j = volt_join_state(&join);
+    assert_int_equal(j->signal_status, 0);
+    assert_int_equal(j->survivors, 0);
+    assert_int_equal(j->record.exited.end, RECORD_END_SIGNAL);
+    assert_int_equal(j->record.exited.status, SIGKILL);
+    volt_join_fini(&join);
+}
+
+/* A job outlives its keeper; the link starts another one, through which the next job and
+ * the removal of the first one's record go. */
+static void test_keeper_dies(void **state)
+{
+    struct rig *g = *state;
+    struct volt_join first, second;
+    struct keeper_link_info info;
+    struct record r;
+    pid_t old = keeper_pid(g);
+    assert_int_equal(mkfifoat(g->files.dir_fd, "gate", 0600), 0);
+    struct job *j = job_new(g, 1, "read x <gate; exit $x");
+    assert_int_equal(volt_task_spawn(j, &first), 0);
+    r = (struct record){.verdict = RECORD_ABSENT};
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    for (int i = 0; i < 10000 && !r.has_started; i++) {
+        assert_int_equal(record_probe(g->files.record_fd, &key, g->files.boot_id, &r), 0);
+        poll(NULL, 0, 1);
+    }
+    assert_true(r.has_started);
+    kill(old, SIGKILL);
+    /* sent to the dead one or kept for the next: never lost, never run twice */
+    assert_int_equal(volt_task_spawn(job_new(g, 2, "exit 9"), &second), 0);
+    assert_int_equal(volt_join_wait(&second), 0);
+    j = volt_join_state(&second);
+    if (j->start_status == 0)
+        assert_exit(j, 9);
+    else
+        assert_int_equal(j->start_status, -ECONNRESET);
+    volt_join_fini(&second);
+
+    int gate = openat(g->files.dir_fd, "gate", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(gate, "42\n", 3), 3);
+    close(gate);
+    assert_int_equal(volt_join_wait(&first), 0);
+    j = volt_join_state(&first);
+    assert_exit(j, 42);
+    assert_int_equal(j->remove_status, 0);
+    volt_join_fini(&first);
+    keeper_link_info(g->link, &info);
+    assert_int_equal(info.started, 2);
+    assert_int_equal(info.connects, 2);
+    assert_int_not_equal(info.keeper_pid, old);
+}
+
+/* A new voltd finds the keeper of the old one; without jobs an orderly end takes it
+ * along. */
+static void test_keeper_found_again(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_link_info info;
+    struct volt_join join;
+    struct proc p;
+    pid_t keeper = keeper_pid(g);
+    struct job *j = job_new(g, 1, "exec sleep 60");
+    assert_int_equal(volt_task_spawn(j, &join), 0);
+    volt_join_fini(&join);
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct record r = keeper_client_wait_started(&g->files, &key);
+    for (int i = 0; i < 10000 && r.verdict == RECORD_ABSENT; i++) {
+        poll(NULL, 0, 1);
+        r = keeper_client_wait_started(&g->files, &key);
+    }
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    rig_close(g);
+    assert_int_equal(proc_read(keeper, &p), 0);
+    rig_open(g);
+    keeper_link_info(g->link, &info);
+    assert_int_equal(info.keeper_pid, keeper);
+    assert_int_equal(info.started, 0);
+    assert_int_equal(info.live, 1);
+
+    j = job_new(g, 1, "never");
+    j->kill_signal = SIGKILL;
+    assert_int_equal(volt_task_spawn(j, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    j = volt_join_state(&join);
+    assert_int_equal(j->start_status, -EEXIST);
+    assert_int_equal(j->signal_status, 0);
+    assert_int_equal(j->record.exited.end, RECORD_END_SIGNAL);
+    volt_join_fini(&join);
+    kill(keeper,
+         SIGTERM); /* the first link's child: reaped below, whatever it was doing */
+    while (proc_read(keeper, &p) == 0 && p.state != 'Z')
+        poll(NULL, 0, 1);
+    (void)waitpid(keeper, NULL, 0);
+}
+
+/* An idle keeper that its voltd leaves in good order leaves as well, at once. */
+static void test_bye(void **state)
+{
+    struct rig *g = *state;
+    struct proc p;
+    pid_t keeper = keeper_pid(g);
+    rig_close(g);
+    assert_int_equal(proc_read(keeper, &p), -ESRCH);
+    rig_open(g);
+}
+
+static void test_cannot_start(void **state)
+{
+    struct keeper_client files;
+    struct volt_error err = {""};
+    struct keeper_link *link;
+    (void)state;
+    keeper_client_init(&files);
+    struct keeper_link_options opt = {.socket_path = files.socket_path,
+                                      .record_dir = files.record_path,
+                                      .program = "/no/such/keeper"};
+    assert_int_equal(keeper_link_open(&opt, &err, &link), -ENOENT);
+    assert_non_null(strstr(err.text, "/no/such/keeper"));
+    opt.program = NULL;
+    assert_int_equal(keeper_link_open(&opt, NULL, &link), -ECONNREFUSED);
+    keeper_client_fini(&files);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_many_jobs),   TEST(test_kill),
+        TEST(test_keeper_dies), TEST(test_keeper_found_again),
+        TEST(test_bye),         cmocka_unit_test(test_cannot_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
