@@ -86,13 +86,17 @@ static void wait_file(struct keeper_client *c, const char *name)
     fail_msg("%s did not appear", name);
 }
 
+/* The number on the first line of that file, once the line is complete. */
 static pid_t read_pid(struct keeper_client *c, const char *name)
 {
     char buf[32] = "";
-    wait_file(c, name);
-    int fd = openat(c->dir_fd, name, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0 && read(fd, buf, sizeof(buf) - 1) > 0);
-    close(fd);
+    for (int i = 0; i < 10000 && strchr(buf, '\n') == NULL; i++) {
+        wait_file(c, name);
+        int fd = openat(c->dir_fd, name, O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0 && read(fd, buf, sizeof(buf) - 1) >= 0);
+        close(fd);
+    }
+    assert_non_null(strchr(buf, '\n'));
     return (pid_t)atoi(buf);
 }
 
