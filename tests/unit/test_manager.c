@@ -1,0 +1,488 @@
+/* The manager on a real runtime, with kinds that need no process: submission, batches,
+ * arrays, cancel, events, counters, what is kept and what is forgotten. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/exec/manager.h"
+
+static char base[] = "/tmp/volt-test-manager-XXXXXX";
+static char records[64];
+static struct volt_runtime *rt;
+static struct manager *m;
+static struct config config;
+static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+static const struct job_owner other = {.uid = 4321};
+
+static void start(void)
+{
+    struct volt_options opt = {.workers = 2};
+    struct manager_options o = {.config = &config,
+                                .runtime_dir = base,
+                                .state_dir = base,
+                                .record_dir = records,
+                                .address = "unix:/x"};
+    struct volt_error err = {{0}};
+
+    assert_int_equal(volt_runtime_new(&opt, &rt), 0);
+    o.rt = rt;
+    if (manager_new(&o, &m, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void stop(void)
+{
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    manager_free(m);
+    volt_runtime_free(rt);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    config_defaults(&config);
+    config.keep_ended_jobs = 100;
+    start();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    stop();
+    return 0;
+}
+
+/* --- leaf futures driven from a test's thread -----------------------------------------
+ */
+
+enum what {
+    SUBMIT,
+    DRAIN,
+};
+
+struct driver {
+    enum what what;
+    struct manager_submit submit;
+    struct manager_drain drain;
+};
+
+static enum volt_poll driver_poll(struct volt_cx *cx, void *state)
+{
+    struct driver *d = state;
+
+    return d->what == SUBMIT ? manager_submit_poll(cx, &d->submit)
+                             : manager_drain_poll(cx, &d->drain);
+}
+
+static void driver_drop(void *state)
+{
+    struct driver *d = state;
+
+    if (d->what == SUBMIT)
+        manager_submit_fini(&d->submit);
+    else
+        manager_drain_fini(&d->drain);
+}
+
+static const struct volt_task_type driver_type = {"driver", sizeof(struct driver),
+                                                  driver_poll, driver_drop, NULL};
+
+static void run(struct driver *d)
+{
+    struct volt_join join;
+
+    assert_int_equal(volt_task_spawn(d, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    volt_join_fini(&join);
+}
+
+static void submit_all(struct manager_submit_item *items, size_t n, bool atomic)
+{
+    struct driver *d = volt_task_new(rt, &driver_type);
+
+    d->what = SUBMIT;
+    manager_submit_init(&d->submit, m, &me, items, n, atomic);
+    run(d);
+}
+
+static void drain(bool cancel)
+{
+    struct driver *d = volt_task_new(rt, &driver_type);
+
+    d->what = DRAIN;
+    d->drain = (struct manager_drain){.manager = m, .cancel = cancel};
+    run(d);
+}
+
+/* READY when nothing is left but what was there: all have ended. */
+static void wait_all_ended(void)
+{
+    manager_close(
+        m); /* nothing new starts; sleeps and noops that run end by themselves */
+    drain(true);
+}
+
+static struct job_spec *spec_of(enum job_kind kind, uint64_t usec)
+{
+    struct job_spec *s = job_spec_new();
+
+    s->kind = kind;
+    s->duration_usec = usec;
+    return s;
+}
+
+static uint64_t submit_one(struct job_spec *spec, int *ret_error)
+{
+    struct manager_submit_item item = {.spec = spec};
+
+    submit_all(&item, 1, false);
+    job_spec_unref(spec);
+    if (ret_error)
+        *ret_error = item.ret_error;
+    return item.ret_id;
+}
+
+/* Waits for the end of one job by reading events. */
+struct ender {
+    uint64_t id;
+    uint64_t at;
+    struct volt_notified news;
+    bool waiting;
+};
+
+static bool ended(uint64_t id)
+{
+    struct job_view v;
+
+    if (manager_get(m, &me, id, -1, &v) < 0)
+        return true;
+    bool done = v.status.state == JOB_DONE;
+    job_view_fini(&v);
+    return done;
+}
+
+static enum volt_poll ender_poll(struct volt_cx *cx, void *state)
+{
+    struct ender *e = state;
+
+    for (;;) {
+        if (!e->waiting)
+            volt_notified_init(&e->news, manager_events_notify(m));
+        e->waiting = true;
+        if (ended(e->id))
+            return VOLT_READY;
+        if (volt_notified_poll(cx, &e->news) == VOLT_PENDING)
+            return VOLT_PENDING;
+        volt_notified_fini(&e->news);
+        e->waiting = false;
+    }
+}
+
+static void ender_drop(void *state)
+{
+    struct ender *e = state;
+
+    if (e->waiting)
+        volt_notified_fini(&e->news);
+}
+
+static const struct volt_task_type ender_type = {"ender", sizeof(struct ender),
+                                                 ender_poll, ender_drop, NULL};
+
+static void wait_end(uint64_t id)
+{
+    struct ender *e = volt_task_new(rt, &ender_type);
+    struct volt_join join;
+
+    e->id = id;
+    assert_int_equal(volt_task_spawn(e, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    volt_join_fini(&join);
+}
+
+/* --- tests
+ * ---------------------------------------------------------------------------------- */
+
+static void noop_from_submit_to_done(void **state)
+{
+    (void)state;
+    int error = 1;
+    uint64_t id = submit_one(spec_of(JOB_KIND_NOOP, 0), &error);
+    struct manager_event ev[8];
+    struct manager_counts c;
+    uint64_t next, lost;
+    struct job_view v;
+
+    assert_int_equal(error, 0);
+    assert_true(id > 0);
+    wait_end(id);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_SUCCESS);
+    assert_int_equal(v.status.attempt, 1);
+    assert_int_equal(v.exit_code, 0);
+    assert_false(v.durable);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(m, &other, id, -1, &v), -ENOENT); /* not yours */
+    assert_int_equal(manager_get(m, &me, id + 1, -1, &v), -ENOENT);
+    assert_int_equal(manager_get(m, &me, id, 0, &v), -ENOENT);
+    assert_int_equal(manager_cancel(m, &me, id, -1), -EALREADY);
+    assert_int_equal(manager_cancel(m, &other, id, -1), -ENOENT);
+
+    assert_int_equal(manager_events_read(m, &me, 0, ev, 8, &next, &lost), 4);
+    assert_int_equal(ev[0].type, JOB_EV_SUBMIT);
+    assert_int_equal(ev[1].type, JOB_EV_STARTING);
+    assert_int_equal(ev[2].type, JOB_EV_STARTED);
+    assert_int_equal(ev[3].type, JOB_EV_EXITED);
+    assert_int_equal(ev[3].state, JOB_DONE);
+    assert_int_equal(manager_events_read(m, &other, 0, ev, 8, &next, &lost), 0);
+    manager_counts(m, &c);
+    assert_int_equal(c.submitted, 1);
+    assert_int_equal(c.ended, 1);
+    assert_int_equal(c.by_result[JOB_RESULT_SUCCESS], 1);
+    assert_int_equal(c.by_state[JOB_DONE], 1);
+}
+
+static void sleep_cancelled_and_timed_out(void **state)
+{
+    (void)state;
+    uint64_t id = submit_one(spec_of(JOB_KIND_SLEEP, 3600000000), NULL);
+    struct job_spec *s = spec_of(JOB_KIND_SLEEP, 3600000000);
+    struct job_view v;
+
+    assert_int_equal(manager_cancel(m, &me, id, -1), 0);
+    wait_end(id);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_CANCELLED);
+    assert_int_equal(v.exit_code, 125);
+    job_view_fini(&v);
+
+    s->timeout_usec = 1000;
+    id = submit_one(s, NULL);
+    wait_end(id);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_TIMEOUT);
+    assert_int_equal(v.exit_code, 124);
+    job_view_fini(&v);
+
+    id = submit_one(spec_of(JOB_KIND_SLEEP, 1000), NULL);
+    wait_end(id);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_SUCCESS);
+    job_view_fini(&v);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    struct job_spec *good = spec_of(JOB_KIND_NOOP, 0), *bad = spec_of(JOB_KIND_SLEEP, 0);
+    struct job_spec *exec = job_spec_new();
+    struct manager_submit_item items[3] = {{.spec = good}, {.spec = bad}, {.spec = exec}};
+    struct manager_counts c;
+    int error;
+
+    exec->argv = calloc(2, sizeof(char *));
+    exec->argv[0] = strdup("/bin/true");
+    submit_all(items, 3, true);
+    assert_int_equal(items[0].ret_error, -ECANCELED);
+    assert_int_equal(items[1].ret_error, -EINVAL);
+    assert_non_null(strstr(items[1].ret_text.text, "duration_usec"));
+    assert_int_equal(items[2].ret_error, -EOPNOTSUPP); /* this manager has no keeper */
+    manager_counts(m, &c);
+    assert_int_equal(c.submitted, 0);
+
+    submit_all(items, 3, false);
+    assert_int_equal(items[0].ret_error, 0);
+    assert_true(items[0].ret_id > 0);
+    assert_int_equal(items[1].ret_id, 0);
+    wait_end(items[0].ret_id);
+
+    config.max_jobs_per_user = 10;
+    assert_int_equal(manager_reload(m, &config), 0);
+    struct job_spec *array = spec_of(JOB_KIND_NOOP, 0);
+    array->is_array = true;
+    array->array_last = 10; /* eleven */
+    assert_int_equal(submit_one(array, &error), 0);
+    assert_int_equal(error, -EDQUOT);
+
+    manager_close(m);
+    submit_all(items, 1, false);
+    assert_int_equal(items[0].ret_error, -ESHUTDOWN);
+    job_spec_unref(good);
+    job_spec_unref(bad);
+    job_spec_unref(exec);
+}
+
+static void arrays(void **state)
+{
+    (void)state;
+    struct job_spec *s = spec_of(JOB_KIND_NOOP, 0);
+    struct manager_counts c;
+    struct job_view v;
+
+    s->is_array = true;
+    s->array_first = 5;
+    s->array_last = 504;
+    uint64_t id = submit_one(s, NULL);
+    wait_end(id);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_true(v.has_counts);
+    assert_int_equal(v.done, 500);
+    assert_int_equal(v.failed, 0);
+    assert_int_equal(v.queued + v.running, 0);
+    assert_int_equal(v.status.result, JOB_RESULT_SUCCESS);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(m, &me, id, 504, &v), 0);
+    assert_int_equal(v.status.state, JOB_DONE);
+    assert_int_equal(v.key.index, 504);
+    assert_int_equal(v.key.attempt, 1);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(m, &me, id, 4, &v), -ENOENT);
+    assert_int_equal(manager_get(m, &me, id, 505, &v), -ENOENT);
+    manager_counts(m, &c);
+    assert_int_equal(c.submitted, 500);
+    assert_int_equal(c.ended, 500);
+}
+
+static void array_of_sleeps_cancelled(void **state)
+{
+    (void)state;
+    struct job_spec *s = spec_of(JOB_KIND_SLEEP, 3600000000);
+    struct manager_counts c;
+    struct job_view v;
+
+    s->is_array = true;
+    s->array_last = 999;
+    uint64_t id = submit_one(s, NULL);
+    assert_int_equal(manager_cancel(m, &me, id, 999), 0); /* started or not */
+    assert_int_equal(manager_cancel(m, &me, id, -1), 0);
+    wait_end(id);
+    assert_int_equal(manager_cancel(m, &me, id, -1), -EALREADY);
+    assert_int_equal(manager_cancel(m, &me, id, 7), -EALREADY);
+    assert_int_equal(manager_get(m, &me, id, -1, &v), 0);
+    assert_int_equal(v.done, 1000);
+    assert_int_equal(v.failed, 1000);
+    assert_int_equal(v.status.result, JOB_RESULT_CANCELLED);
+    assert_int_equal(v.exit_code, 125);
+    job_view_fini(&v);
+    for (int64_t i = 0; i < 1000; i++) {
+        assert_int_equal(manager_get(m, &me, id, i, &v), 0);
+        assert_int_equal(v.status.state, JOB_DONE);
+        assert_int_equal(v.status.result, JOB_RESULT_CANCELLED);
+        job_view_fini(&v);
+    }
+    manager_counts(m, &c);
+    assert_int_equal(c.ended, 1000);
+    assert_int_equal(c.by_state[JOB_QUEUED], 0);
+    assert_int_equal(c.by_state[JOB_RUNNING], 0);
+    assert_int_equal(c.by_state[JOB_STOPPING], 0);
+}
+
+static int count_view(void *arg, const struct job_view *v)
+{
+    uint64_t *last = arg;
+
+    assert_true(v->key.id > *last);
+    *last = v->key.id;
+    return 0;
+}
+
+static void big_batch_is_cancelled_and_forgotten(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    struct manager_submit_item *items = calloc(N, sizeof(*items));
+    struct job_spec *s = spec_of(JOB_KIND_SLEEP, 3600000000);
+    struct manager_filter f = {.states = 1u << JOB_RUNNING | 1u << JOB_QUEUED};
+    struct manager_counts c;
+    struct job_view v;
+    uint64_t last = 0, cursor;
+
+    for (size_t i = 0; i < N; i++)
+        items[i].spec = s;
+    submit_all(items, N, true);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(items[i].ret_id, items[0].ret_id + i);
+    assert_int_equal(manager_list(m, &me, &f, 0, 10, count_view, &last, &cursor), 0);
+    assert_int_equal(last, items[9].ret_id);
+    assert_int_equal(cursor, last);
+    assert_int_equal(manager_list(m, &me, &f, cursor, N, count_view, &last, &cursor), 0);
+    assert_int_equal(last, items[N - 1].ret_id);
+    assert_int_equal(cursor, 0);
+    assert_int_equal(manager_cancel_all(m, &other, &f), 0);
+    assert_int_equal(manager_cancel_all(m, &me, &f), N);
+    wait_all_ended();
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX),
+                     0); /* every task is dropped */
+    manager_counts(m, &c);
+    assert_int_equal(c.ended, N);
+    assert_int_equal(c.by_result[JOB_RESULT_CANCELLED], N);
+    /* All but the newest hundred are forgotten, whichever they are. */
+    size_t known = 0;
+    for (size_t i = 0; i < N; i++)
+        if (manager_get(m, &me, items[i].ret_id, -1, &v) == 0) {
+            known++;
+            job_view_fini(&v);
+        }
+    assert_int_equal(known, 100);
+    job_spec_unref(s);
+    free(items);
+}
+
+static void ids_go_on_in_the_next_life(void **state)
+{
+    (void)state;
+    uint64_t first = submit_one(spec_of(JOB_KIND_NOOP, 0), NULL);
+
+    stop();
+    start();
+    assert_true(submit_one(spec_of(JOB_KIND_NOOP, 0), NULL) > first);
+}
+
+static int group_setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(base))
+        return -1;
+    (void)snprintf(records, sizeof(records), "%s/rec", base);
+    return mkdir(records, 0700);
+}
+
+static int group_teardown(void **state)
+{
+    char path[80];
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "%s/ids", base);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/output", base);
+    (void)rmdir(path);
+    (void)rmdir(records);
+    return rmdir(base);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(noop_from_submit_to_done),
+        TEST(sleep_cancelled_and_timed_out),
+        TEST(refusals),
+        TEST(arrays),
+        TEST(array_of_sleeps_cancelled),
+        TEST(big_batch_is_cancelled_and_forgotten),
+        TEST(ids_go_on_in_the_next_life),
+    };
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
