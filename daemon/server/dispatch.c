@@ -72,11 +72,11 @@ const struct interface *session_interface(const struct session *s, const char *n
 
 static const struct method *find_method(const struct interface *i, const char *name)
 {
-    const struct method *m = i->methods;
+    const struct method *const *m = i->methods;
 
-    while (m->name && strcmp(m->name, name) != 0)
+    while (*m && strcmp((*m)->name, name) != 0)
         m++;
-    return m->name ? m : NULL;
+    return *m;
 }
 
 static json_t *named(const char *key, const char *value)

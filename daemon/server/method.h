@@ -30,9 +30,9 @@ struct method {
 };
 
 struct interface {
-    const char *name;             /* "org.voltd.jobs" */
-    const char *description;      /* the IDL text with its comments */
-    const struct method *methods; /* ends with name NULL */
+    const char *name;                    /* "org.voltd.jobs" */
+    const char *description;             /* the IDL text with its comments */
+    const struct method *const *methods; /* NULL-terminated */
 };
 
 /* What the methods work on; one per daemon. */

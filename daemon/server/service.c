@@ -56,14 +56,14 @@ static enum volt_poll describe_poll(struct volt_cx *cx, struct call *call, void 
     return call_reply(call, json_pack("{s:s}", "description", i->description));
 }
 
-static const struct method methods[] = {
-    {.name = "GetInfo", .poll = get_info_poll},
-    {.name = "GetInterfaceDescription", .poll = describe_poll},
-    {.name = NULL},
+static const struct method method_get_info = {.name = "GetInfo", .poll = get_info_poll};
+static const struct method method_describe = {
+    .name = "GetInterfaceDescription",
+    .poll = describe_poll,
 };
 
 const struct interface service_interface = {
     .name = "org.varlink.service",
     .description = description,
-    .methods = methods,
+    .methods = (const struct method *const[]){&method_get_info, &method_describe, NULL},
 };

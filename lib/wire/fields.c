@@ -174,14 +174,13 @@ static int check_array(const struct field *f, json_t *value, struct field_error 
     return 0;
 }
 
-static int read_strings(const struct field *f, json_t *value, void *member,
-                        struct field_error *err)
+int field_strings(json_t *value, char ***ret, struct field_error *err)
 {
     size_t n = json_array_size(value);
     char **strings;
 
-    if (check_array(f, value, err) < 0)
-        return -EINVAL;
+    if (!json_is_array(value))
+        return field_fail(err, "", "must be an array of strings");
     strings = calloc(n + 1, sizeof(*strings));
     if (!strings)
         return field_no_memory(err);
@@ -197,6 +196,20 @@ static int read_strings(const struct field *f, json_t *value, void *member,
             return s ? field_no_memory(err) : -EINVAL;
         }
     }
+    *ret = strings;
+    return 0;
+}
+
+static int read_strings(const struct field *f, json_t *value, void *member,
+                        struct field_error *err)
+{
+    char **strings;
+    int r = check_array(f, value, err);
+
+    if (r == 0)
+        r = field_strings(value, &strings, err);
+    if (r < 0)
+        return r;
     field_strings_free(*(char ***)member);
     *(char ***)member = strings;
     return 0;

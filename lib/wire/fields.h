@@ -86,6 +86,8 @@ void field_prefix(struct field_error *err, const char *name);
  */
 const char *field_string(json_t *value, const char *path, struct field_error *err);
 
+/* An array of such strings, copied: *ret is for field_strings_free(). 0, or the error. */
+int field_strings(json_t *value, char ***ret, struct field_error *err);
 void field_strings_free(char **strings); /* NULL allowed */
 
 #endif

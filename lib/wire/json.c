@@ -165,3 +165,27 @@ json_t *wire_text(const char *text)
     free(copy);
     return value;
 }
+
+static void keep(json_t **to, int r)
+{
+    if (r == 0)
+        return;
+    json_decref(*to);
+    *to = NULL;
+}
+
+void wire_set(json_t **to, const char *key, json_t *value)
+{
+    if (*to)
+        keep(to, json_object_set_new(*to, key, value));
+    else
+        json_decref(value);
+}
+
+void wire_add(json_t **to, json_t *value)
+{
+    if (*to)
+        keep(to, json_array_append_new(*to, value));
+    else
+        json_decref(value);
+}

@@ -29,4 +29,9 @@ int wire_encode(struct wire_buf *out, const json_t *value);
  * become question marks. NULL: out of memory. */
 json_t *wire_text(const char *text);
 
+/* Builds objects and arrays step by step: takes value; when that is NULL or there is no
+ * memory, *to is freed and becomes NULL, and stays it. One check at the end is enough. */
+void wire_set(json_t **to, const char *key, json_t *value);
+void wire_add(json_t **to, json_t *value);
+
 #endif

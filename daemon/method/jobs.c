@@ -1,0 +1,274 @@
+/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal. */
+#include "daemon/method/methods.h"
+
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_SUCH_JOB "org.voltd.jobs.NoSuchJob"
+#define LIST_MAX    1000
+
+/* --- Get
+ * --------------------------------------------------------------------------------- */
+
+static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct params {
+        struct job_key id;
+        bool with_spec;
+    } in = {.with_spec = false};
+    static const struct field fields[] = {
+        FIELD(struct params, id, FIELD_CUSTOM, .read = read_job_id, .required = true),
+        FIELD(struct params, with_spec, FIELD_BOOL),
+        {.name = NULL},
+    };
+    struct job_view view;
+    json_t *job;
+
+    (void)cx;
+    (void)state;
+    if (params_read(call, fields, &in) < 0)
+        return VOLT_READY;
+    if (manager_get(call_service(call)->manager, call_peer(call), in.id.id, in.id.index,
+                    &view) < 0)
+        return no_such_job(call, NO_SUCH_JOB, &in.id);
+    job = job_to_json(&view, in.with_spec);
+    job_view_fini(&view);
+    return call_reply(call, json_pack("{s:o}", "job", job));
+}
+
+const struct method method_get = {.name = "Get", .poll = get_poll};
+
+/* --- List
+ * -------------------------------------------------------------------------------- */
+
+struct list_params {
+    struct filter filter;
+    bool newest_first;
+    uint64_t cursor, limit;
+};
+
+static int read_cursor(json_t *value, void *member, struct field_error *err)
+{
+    struct job_key key;
+
+    if (read_job_id(value, &key, err) < 0 || key.index >= 0)
+        return field_fail(err, "", "must be the cursor of an earlier answer");
+    *(uint64_t *)member = key.id;
+    return 0;
+}
+
+static int add_job(void *arg, const struct job_view *v)
+{
+    json_t **jobs = arg;
+
+    wire_add(jobs, job_to_json(v, false));
+    return *jobs ? 0 : -ENOMEM;
+}
+
+static enum volt_poll list(struct call *call, const struct list_params *in)
+{
+    struct manager_filter filter = filter_for_manager(&in->filter);
+    json_t *jobs = json_array(), *reply;
+    uint64_t cursor = 0;
+    char text[24];
+
+    filter.newest_first = in->newest_first;
+    if (!jobs ||
+        manager_list(call_service(call)->manager, call_peer(call), &filter, in->cursor,
+                     (size_t)in->limit, add_job, &jobs, &cursor) < 0) {
+        json_decref(jobs);
+        return call_abort(call);
+    }
+    reply = json_pack("{s:o}", "jobs", jobs);
+    if (cursor) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
+        wire_set(&reply, "cursor", json_string(text));
+    }
+    return call_reply(call, reply);
+}
+
+static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    static const struct field fields[] = {
+        FIELD(struct list_params, filter, FIELD_STRUCT, .fields = filter_fields),
+        FIELD(struct list_params, newest_first, FIELD_BOOL),
+        FIELD(struct list_params, cursor, FIELD_CUSTOM, .read = read_cursor),
+        FIELD(struct list_params, limit, FIELD_INT, .min = 1, .max = LIST_MAX),
+        {.name = NULL},
+    };
+    struct list_params in = {.limit = LIST_MAX};
+    enum volt_poll r = VOLT_READY;
+
+    (void)cx;
+    (void)state;
+    if (params_read(call, fields, &in) == 0)
+        r = list(call, &in);
+    filter_fini(&in.filter);
+    return r;
+}
+
+const struct method method_list = {.name = "List", .poll = list_poll};
+
+/* --- Cancel
+ * ------------------------------------------------------------------------------ */
+
+struct cancel_params {
+    struct key_list ids;
+    struct filter filter;
+    bool filtered;
+};
+
+/* All of the ids are looked at before the first is touched: an unknown one changes
+ * nothing. */
+static enum volt_poll cancel(struct call *call, const struct cancel_params *in)
+{
+    struct manager *m = call_service(call)->manager;
+    struct manager_filter filter = filter_for_manager(&in->filter);
+    int64_t count = 0;
+
+    if (!in->ids.keys && !in->filtered)
+        return call_invalid_parameter(
+            call, "ids",
+            "is missing: give ids, or a filter (an empty one is "
+            "all your jobs)");
+    for (size_t i = 0; i < in->ids.n; i++) {
+        const struct job_key *key = &in->ids.keys[i];
+        struct job_view view;
+
+        if (manager_get(m, call_peer(call), key->id, key->index, &view) < 0)
+            return no_such_job(call, NO_SUCH_JOB, key);
+        job_view_fini(&view);
+    }
+    for (size_t i = 0; i < in->ids.n; i++)
+        count += manager_cancel(m, call_peer(call), in->ids.keys[i].id,
+                                in->ids.keys[i].index) == 0;
+    if (in->filtered) {
+        int64_t n = manager_cancel_all(m, call_peer(call), &filter);
+        if (n < 0)
+            return call_abort(call);
+        count += n;
+    }
+    return call_reply(call, json_pack("{s:I}", "count", (json_int_t)count));
+}
+
+static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    static const struct field fields[] = {
+        FIELD(struct cancel_params, ids, FIELD_CUSTOM, .read = read_job_ids),
+        FIELD(struct cancel_params, filter, FIELD_STRUCT, .fields = filter_fields,
+              .present = FIELD_PRESENT(struct cancel_params, filtered)),
+        {.name = NULL},
+    };
+    struct cancel_params in = {.filtered = false};
+    enum volt_poll r = VOLT_READY;
+
+    (void)cx;
+    (void)state;
+    if (params_read(call, fields, &in) == 0)
+        r = cancel(call, &in);
+    free(in.ids.keys);
+    filter_fini(&in.filter);
+    return r;
+}
+
+const struct method method_cancel = {.name = "Cancel", .poll = cancel_poll};
+
+/* --- Signal
+ * ------------------------------------------------------------------------------ */
+
+struct signal_state {
+    struct signal_params {
+        struct job_key id;
+        int signal;
+        unsigned whom;
+    } in;
+    struct manager_signal leaf;
+    bool begun;
+};
+
+static int begin_signal(struct call *call, struct signal_state *s)
+{
+    static const char *const whom[] = {"tree", "main", NULL};
+    static const struct field fields[] = {
+        FIELD(struct signal_params, id, FIELD_CUSTOM, .read = read_job_id,
+              .required = true),
+        FIELD(struct signal_params, signal, FIELD_CUSTOM, .read = read_signal_name,
+              .required = true),
+        FIELD(struct signal_params, whom, FIELD_ENUM, .names = whom),
+        {.name = NULL},
+    };
+
+    if (params_read(call, fields, &s->in) < 0)
+        return -EINVAL;
+    s->leaf.manager = call_service(call)->manager;
+    s->leaf.asker = *call_peer(call);
+    s->leaf.id = s->in.id.id;
+    s->leaf.index = s->in.id.index;
+    s->leaf.signal = s->in.signal;
+    s->leaf.tree = s->in.whom == 0;
+    s->begun = true;
+    return 0;
+}
+
+static enum volt_poll not_running(struct call *call, const struct job_key *key)
+{
+    struct job_view view;
+    json_t *e;
+
+    if (manager_get(call_service(call)->manager, call_peer(call), key->id, key->index,
+                    &view) < 0)
+        return no_such_job(call, NO_SUCH_JOB, key);
+    e = json_pack("{s:o,s:s}", "id", job_id_to_json(key->id, key->index), "state",
+                  job_state_name(view.status.state));
+    job_view_fini(&view);
+    return call_error(call, "org.voltd.jobs.NotRunning", e);
+}
+
+static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct signal_state *s = state;
+    const char *why;
+
+    if (!s->begun && begin_signal(call, s) < 0)
+        return VOLT_READY;
+    if (manager_signal_poll(cx, &s->leaf) == VOLT_PENDING)
+        return VOLT_PENDING;
+    switch (s->leaf.ret) {
+    case 0:
+        return call_reply(call, json_object());
+    case -ENOENT:
+        return no_such_job(call, NO_SUCH_JOB, &s->in.id);
+    case -ESRCH:
+        return not_running(call, &s->in.id);
+    case -ENOMEM:
+        return call_abort(call);
+    case -EOPNOTSUPP:
+        why = "the job is not a process";
+        break;
+    default:
+        why = strerror(-s->leaf.ret);
+    }
+    return call_error(call, "org.voltd.jobs.Refused", json_pack("{s:s}", "reason", why));
+}
+
+static void signal_drop(struct call *call, void *state)
+{
+    struct signal_state *s = state;
+
+    (void)call;
+    if (s->begun)
+        manager_signal_fini(&s->leaf);
+}
+
+const struct method method_signal = {
+    .name = "Signal",
+    .state_size = sizeof(struct signal_state),
+    .poll = signal_poll,
+    .drop = signal_drop,
+};

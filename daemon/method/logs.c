@@ -1,0 +1,267 @@
+/* org.voltd.logs: the output of jobs.
+ *
+ * Output is a file that the job writes by itself; nobody tells when it has grown. Read
+ * with `more` looks at its size every FOLLOW_USEC while it follows (inotify would take
+ * one of the 128 instances that a user has, per follower). Those who can pass descriptors
+ * use Open. */
+#include "daemon/method/methods.h"
+
+#include "daemon/config.h"
+#include "daemon/method/base64.h"
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLLOW_USEC  UINT64_C(200000)
+#define READ_MAX     INT64_C(1048576)
+#define READ_DEFAULT INT64_C(65536)
+
+static const char *const stream_names[] = {"stdout", "stderr", NULL};
+
+/* The job's state is taken before the file is opened or measured: once it says done, what
+ * is measured afterwards is all there will be. -ENOENT: no such job. */
+static int look(struct call *call, const struct job_key *id, enum job_state *ret)
+{
+    struct job_view v;
+    int r =
+        manager_get(call_service(call)->manager, call_peer(call), id->id, id->index, &v);
+
+    if (r < 0)
+        return r;
+    *ret = v.status.state;
+    job_view_fini(&v);
+    return 0;
+}
+
+static int open_output(struct call *call, const struct job_key *id, unsigned stream)
+{
+    return manager_open_output(call_service(call)->manager, call_peer(call), id->id,
+                               id->index, (enum manager_stream)stream);
+}
+
+static enum volt_poll refuse(struct call *call, const struct job_key *id, int error)
+{
+    const char *why = error == -ENODATA
+                          ? "the job has not started, or its output goes elsewhere"
+                          : strerror(-error);
+
+    if (error == -ENOENT)
+        return no_such_job(call, "org.voltd.logs.NoSuchJob", id);
+    if (error == -ENOMEM)
+        return call_abort(call);
+    return call_error(
+        call, "org.voltd.logs.NoOutput",
+        json_pack("{s:o,s:s}", "id", job_id_to_json(id->id, id->index), "reason", why));
+}
+
+/* --- Open
+ * -------------------------------------------------------------------------------- */
+
+struct open_params {
+    struct job_key id;
+    unsigned stream;
+};
+
+static enum volt_poll open_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    static const struct field fields[] = {
+        FIELD(struct open_params, id, FIELD_CUSTOM, .read = read_job_id,
+              .required = true),
+        FIELD(struct open_params, stream, FIELD_ENUM, .names = stream_names),
+        {.name = NULL},
+    };
+    struct open_params in = {.stream = 0};
+    enum job_state now;
+    struct stat st;
+    int fd;
+
+    (void)cx;
+    (void)state;
+    if (params_read(call, fields, &in) < 0)
+        return VOLT_READY;
+    fd = look(call, &in.id, &now);
+    if (fd == 0)
+        fd = open_output(call, &in.id, in.stream);
+    if (fd < 0)
+        return refuse(call, &in.id, fd);
+    if (fstat(fd, &st) < 0) {
+        int error = -errno;
+        (void)close(fd);
+        return refuse(call, &in.id, error);
+    }
+    if (call_push_fd(call, fd) < 0)
+        return call_abort(call);
+    return call_reply(call, json_pack("{s:I,s:b}", "size_bytes", (json_int_t)st.st_size,
+                                      "ended", now == JOB_DONE));
+}
+
+/* --- Read
+ * -------------------------------------------------------------------------------- */
+
+struct read_state {
+    struct read_params {
+        struct job_key id;
+        unsigned stream;
+        int64_t offset, max_bytes;
+    } in;
+    int fd;
+    char *bytes, *text;
+    uint64_t told_usec;
+    struct volt_sleep tick;
+    bool begun;
+};
+
+static int begin_read(struct call *call, struct read_state *s)
+{
+    static const struct field fields[] = {
+        FIELD(struct read_params, id, FIELD_CUSTOM, .read = read_job_id,
+              .required = true),
+        FIELD(struct read_params, stream, FIELD_ENUM, .names = stream_names),
+        FIELD(struct read_params, offset, FIELD_INT, .max = INT64_MAX),
+        FIELD(struct read_params, max_bytes, FIELD_INT, .min = 1, .max = READ_MAX),
+        {.name = NULL},
+    };
+
+    s->fd = -1;
+    s->begun = true;
+    s->in.max_bytes = READ_DEFAULT;
+    volt_sleep_init(&s->tick, 0);
+    if (params_read(call, fields, &s->in) < 0)
+        return -EINVAL;
+    s->bytes = malloc((size_t)s->in.max_bytes);
+    s->text = malloc(BASE64_SIZE((size_t)s->in.max_bytes));
+    if (s->bytes && s->text)
+        return 0;
+    (void)call_abort(call);
+    return -ENOMEM;
+}
+
+static json_t *piece(struct read_state *s, size_t n, bool end)
+{
+    base64_encode(s->bytes, n, s->text);
+    s->in.offset += (int64_t)n;
+    s->told_usec = volt_now_usec();
+    return json_pack("{s:s%,s:I,s:b}", "data", s->text, BASE64_SIZE(n), "next_offset",
+                     (json_int_t)s->in.offset, "end", (int)end);
+}
+
+/* Whether the bytes up to offset + n are all that there will ever be. */
+static bool is_all(const struct read_state *s, size_t n, enum job_state now)
+{
+    struct stat st;
+
+    return now == JOB_DONE && fstat(s->fd, &st) == 0 &&
+           st.st_size <= s->in.offset + (off_t)n;
+}
+
+/* One look at the file. READY: the call is answered. *ret_again: there may be more now.
+ */
+static enum volt_poll read_once(struct call *call, struct read_state *s, bool *ret_again)
+{
+    enum job_state now = JOB_QUEUED;
+    int r = look(call, &s->in.id, &now);
+    ssize_t n = 0;
+    bool end;
+
+    *ret_again = false;
+    if (r == 0 && s->fd < 0)
+        r = s->fd = open_output(call, &s->in.id, s->in.stream);
+    if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
+        return VOLT_PENDING; /* it will have output */
+    if (r >= 0) {
+        n = pread(s->fd, s->bytes, (size_t)s->in.max_bytes, (off_t)s->in.offset);
+        r = n < 0 ? -errno : 0;
+    }
+    if (r < 0)
+        return refuse(call, &s->in.id, r);
+    end = is_all(s, (size_t)n, now);
+    if (end || !call_more(call))
+        return call_reply(call, piece(s, (size_t)n, end));
+    if (n > 0) {
+        if (call_continue(call, piece(s, (size_t)n, false)) < 0)
+            return call_abort(call);
+        *ret_again = true;
+    }
+    return VOLT_PENDING;
+}
+
+/* Nothing to read: a heartbeat when it is time for one. */
+static int stay_alive(struct call *call, struct read_state *s)
+{
+    json_t *reply;
+
+    if (volt_now_usec() - s->told_usec < call_config(call)->heartbeat_usec)
+        return 0;
+    reply = piece(s, 0, false);
+    wire_set(&reply, "heartbeat", json_true());
+    return call_continue(call, reply);
+}
+
+static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct read_state *s = state;
+
+    if (!s->begun) {
+        if (begin_read(call, s) < 0)
+            return VOLT_READY;
+        s->told_usec = volt_now_usec();
+    }
+    for (;;) {
+        bool again;
+
+        if (call_drained_poll(cx, call) == VOLT_PENDING ||
+            volt_coop_take(cx) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (volt_sleep_poll(cx, &s->tick) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (read_once(call, s, &again) == VOLT_READY)
+            return VOLT_READY;
+        if (again)
+            continue;
+        if (stay_alive(call, s) < 0)
+            return call_abort(call);
+        volt_sleep_fini(&s->tick);
+        volt_sleep_init(&s->tick, FOLLOW_USEC);
+    }
+}
+
+static void read_drop(struct call *call, void *state)
+{
+    struct read_state *s = state;
+
+    (void)call;
+    if (!s->begun)
+        return;
+    volt_sleep_fini(&s->tick);
+    if (s->fd >= 0)
+        (void)close(s->fd);
+    free(s->bytes);
+    free(s->text);
+}
+
+/* -----------------------------------------------------------------------------------------
+ */
+
+static const char description[] =
+#include "org.voltd.logs.varlink.inc"
+    ;
+
+static const struct method method_open = {.name = "Open", .poll = open_poll};
+static const struct method method_read = {
+    .name = "Read",
+    .flags = METHOD_MORE,
+    .state_size = sizeof(struct read_state),
+    .poll = read_poll,
+    .drop = read_drop,
+};
+
+const struct interface interface_logs = {
+    .name = "org.voltd.logs",
+    .description = description,
+    .methods = (const struct method *const[]){&method_open, &method_read, NULL},
+};

@@ -1,0 +1,226 @@
+/* See params.h. */
+#include "daemon/method/params.h"
+
+#include "daemon/method/job_json.h"
+#include "daemon/method/signal_name.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum volt_poll params_refuse(struct call *call, const struct field_error *err)
+{
+    if (err->code == -ENOMEM)
+        return call_abort(call);
+    return call_invalid_parameter(call, err->path, err->reason);
+}
+
+int params_read(struct call *call, const struct field *table, void *out)
+{
+    struct field_error err;
+    int r = fields_read(table, call_parameters(call), 0, out, &err);
+
+    if (r < 0)
+        (void)params_refuse(call, &err);
+    return r;
+}
+
+static int parse_id(json_t *value, const char *path, struct job_key *ret,
+                    struct field_error *err)
+{
+    const char *text = field_string(value, path, err);
+
+    if (!text)
+        return -EINVAL;
+    if (job_key_parse(text, ret) < 0 || ret->attempt != 0)
+        return field_fail(err, path, "must be a job, such as \"17\" or \"17_3\"");
+    return 0;
+}
+
+int read_job_id(json_t *value, void *member, struct field_error *err)
+{
+    return parse_id(value, "", member, err);
+}
+
+int read_signal_name(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+    int n = text ? signal_from_name(text) : 0;
+
+    if (!text)
+        return -EINVAL;
+    if (n < 0)
+        return field_fail(err, "", "must be a signal, such as \"TERM\"");
+    *(int *)member = n;
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct job_key *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->index == y->index ? 0 : x->index < y->index ? -1 : 1;
+}
+
+bool key_list_has(const struct key_list *list, uint64_t id, int64_t index)
+{
+    struct job_key key = {.id = id, .index = index};
+
+    return bsearch(&key, list->keys, list->n, sizeof(key), compare_keys) != NULL;
+}
+
+int read_job_ids(json_t *value, void *member, struct field_error *err)
+{
+    struct key_list *list = member;
+    json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return field_fail(err, "", "must be an array of jobs");
+    list->keys = calloc(json_array_size(value) + 1, sizeof(*list->keys));
+    if (!list->keys)
+        return field_no_memory(err);
+    json_array_foreach(value, i, item)
+    {
+        char path[32];
+
+        (void)snprintf(path, sizeof(path), "[%zu]", i);
+        if (parse_id(item, path, &list->keys[i], err) < 0)
+            return -EINVAL;
+    }
+    list->n = json_array_size(value);
+    qsort(list->keys, list->n, sizeof(*list->keys), compare_keys);
+    return 0;
+}
+
+/* --- filters
+ * ----------------------------------------------------------------------------- */
+
+static const char *const state_names[] = {"queued",   "starting", "running",
+                                          "stopping", "done",     NULL};
+/* From the second on: the first of enum job_result is "none yet". */
+static const char *const result_names[] = {
+    "success", "exit", "signal", "timeout", "exec_failed", "cancelled", "lost", NULL};
+_Static_assert(sizeof(state_names) / sizeof(char *) - 1 == JOB_STATE_COUNT, "states");
+_Static_assert(sizeof(result_names) / sizeof(char *) == JOB_RESULT_COUNT, "results");
+
+static int read_labels(json_t *value, void *member, struct field_error *err)
+{
+    struct filter *f =
+        (struct filter *)((char *)member - offsetof(struct filter, labels));
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return field_fail(err, "", "must be an object of strings");
+    f->labels = calloc(json_object_size(value) + 1, sizeof(*f->labels));
+    if (!f->labels)
+        return field_no_memory(err);
+    json_object_foreach(value, name, item)
+    {
+        if (!field_string(item, name, err))
+            return -EINVAL;
+        /* The manager only reads them; its type is that of a spec, which owns them. */
+        f->labels[f->nlabels++] = (struct job_label){
+            (char *)(uintptr_t)name, (char *)(uintptr_t)json_string_value(item)};
+    }
+    return 0;
+}
+
+const struct field filter_fields[] = {
+    FIELD(struct filter, ids, FIELD_CUSTOM, .read = read_job_ids),
+    FIELD(struct filter, states, FIELD_SET, .names = state_names),
+    FIELD(struct filter, results, FIELD_SET, .names = result_names),
+    FIELD(struct filter, name, FIELD_STRING),
+    FIELD(struct filter, queue, FIELD_STRING),
+    FIELD(struct filter, labels, FIELD_CUSTOM, .read = read_labels),
+    FIELD(struct filter, orphans, FIELD_BOOL),
+    {.name = NULL},
+};
+
+void filter_fini(struct filter *f)
+{
+    free(f->ids.keys);
+    free(f->labels);
+    *f = (struct filter){.states = 0};
+}
+
+struct manager_filter filter_for_manager(const struct filter *f)
+{
+    return (struct manager_filter){
+        .states = f->states,
+        .results = f->results << 1,
+        .name = f->name,
+        .queue = f->queue,
+        .labels = f->labels,
+        .nlabels = f->nlabels,
+        .keys = f->ids.keys,
+        .nkeys = f->ids.n,
+        .orphans = f->orphans,
+    };
+}
+
+/* An array's own id stands for each of its elements. */
+static bool wants_key(const struct filter *f, const struct job_key *key)
+{
+    return !f->ids.keys || key_list_has(&f->ids, key->id, JOB_NO_INDEX) ||
+           key_list_has(&f->ids, key->id, key->index);
+}
+
+static bool has_label(const struct job_spec *s, const struct job_label *wanted)
+{
+    for (size_t i = 0; i < s->nlabels; i++) {
+        if (strcmp(s->labels[i].name, wanted->name) == 0)
+            return strcmp(s->labels[i].value, wanted->value) == 0;
+    }
+    return false;
+}
+
+static bool wants_spec(const struct filter *f, const struct job_spec *s)
+{
+    if (!s)
+        return false;
+    if (f->name && strcmp(f->name, job_spec_display_name(s)) != 0)
+        return false;
+    if (f->queue && strcmp(f->queue, s->queue ? s->queue : "default") != 0)
+        return false;
+    for (size_t i = 0; i < f->nlabels; i++) {
+        if (!has_label(s, &f->labels[i]))
+            return false;
+    }
+    return true;
+}
+
+bool filter_wants(const struct filter *f, struct manager *m,
+                  const struct job_owner *asker, const struct manager_event *ev)
+{
+    struct job_view view;
+    bool wanted;
+
+    if (f->orphans || !wants_key(f, &ev->key))
+        return false;
+    if (f->states && !(f->states & UINT32_C(1) << ev->state))
+        return false;
+    if (f->results && !(f->results << 1 & UINT32_C(1) << ev->result))
+        return false;
+    if (!f->name && !f->queue && !f->nlabels)
+        return true;
+    if (manager_get(m, asker, ev->key.id, ev->key.index, &view) < 0)
+        return false;
+    wanted = wants_spec(f, view.spec);
+    job_view_fini(&view);
+    return wanted;
+}
+
+/* --- errors
+ * ------------------------------------------------------------------------------ */
+
+enum volt_poll no_such_job(struct call *call, const char *error,
+                           const struct job_key *key)
+{
+    return call_error(call, error,
+                      json_pack("{s:o}", "id", job_id_to_json(key->id, key->index)));
+}

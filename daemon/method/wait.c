@@ -1,0 +1,313 @@
+/* Wait: until all of these jobs have ended.
+ *
+ * One entry per id that was asked for, sorted by id. The manager is asked about each
+ * once; from then on the end of a single job is taken from its event, and an array is
+ * asked about again when one of its elements has ended. When events were lost, everything
+ * open is asked about again. Progress goes out at most every PROGRESS_USEC. */
+#include "daemon/method/methods.h"
+
+#include "daemon/config.h"
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define PROGRESS_USEC   UINT64_C(100000)
+#define JOBS_MAX        1000
+#define EVENTS_PER_READ 256
+#define LOOKS_PER_POLL  256
+#define EXIT_UNKNOWN    125
+
+struct entry {
+    struct job_key key;
+    uint64_t left, failed;
+    int exit_code;
+    bool is_array; /* the array as a whole */
+    bool stale;    /* to be asked about */
+};
+
+struct wait {
+    struct key_list ids;
+    struct entry *entries; /* one per id, in their order */
+    uint64_t left, failed; /* sums */
+    uint64_t told_left, told_failed;
+    size_t looked; /* entries before this one are not stale */
+    uint64_t cursor, told_usec;
+    struct volt_notified news;
+    struct volt_sleep tick;
+    bool begun;
+};
+
+/* --- what is known of one job
+ * ------------------------------------------------------------ */
+
+static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed,
+                 int exit_code)
+{
+    w->left += left - e->left;
+    w->failed += failed - e->failed;
+    e->left = left;
+    e->failed = failed;
+    e->exit_code = exit_code;
+}
+
+/* 0, or -ENOENT. */
+static int look(struct call *call, struct wait *w, struct entry *e)
+{
+    struct job_view v;
+    int r = manager_get(call_service(call)->manager, call_peer(call), e->key.id,
+                        e->key.index, &v);
+
+    e->stale = false;
+    if (r < 0)
+        return r;
+    e->is_array = v.has_counts;
+    if (v.has_counts)
+        note(w, e, v.total - v.done, v.failed, v.exit_code);
+    else if (v.status.state == JOB_DONE)
+        note(w, e, 0, v.status.result != JOB_RESULT_SUCCESS, v.exit_code);
+    else
+        note(w, e, 1, 0, 0);
+    job_view_fini(&v);
+    return 0;
+}
+
+static void mark_stale(struct wait *w, size_t i)
+{
+    w->entries[i].stale = true;
+    if (w->looked > i)
+        w->looked = i;
+}
+
+/* First entry of this id. */
+static size_t find(const struct wait *w, uint64_t id)
+{
+    size_t low = 0, high = w->ids.n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (w->entries[mid].key.id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void apply(struct wait *w, const struct manager_event *ev)
+{
+    struct job_status end = {
+        .state = JOB_DONE, .result = ev->result, .code = ev->code, .attempt = 1};
+
+    if (ev->state != JOB_DONE)
+        return;
+    for (size_t i = find(w, ev->key.id);
+         i < w->ids.n && w->entries[i].key.id == ev->key.id; i++) {
+        struct entry *e = &w->entries[i];
+
+        if (e->is_array)
+            mark_stale(w, i);
+        else if (e->key.index == ev->key.index && e->left > 0 &&
+                 ev->result == JOB_RESULT_EXEC_FAILED)
+            mark_stale(w,
+                       i); /* the exit code depends on the step, which only the job has */
+        else if (e->key.index == ev->key.index && e->left > 0)
+            note(w, e, 0, ev->result != JOB_RESULT_SUCCESS, job_exit_code(&end));
+        else if (e->key.index > ev->key.index)
+            break; /* sorted by index; an array as a whole comes first */
+    }
+}
+
+/* --- answers
+ * ----------------------------------------------------------------------------- */
+
+static json_t *answer(const struct wait *w)
+{
+    return json_pack("{s:I,s:I}", "left", (json_int_t)w->left, "failed",
+                     (json_int_t)w->failed);
+}
+
+static enum volt_poll finish(struct call *call, struct wait *w)
+{
+    json_t *reply = answer(w), *jobs = json_array();
+    int exit_code = 0;
+
+    if (w->left > 0) {
+        json_decref(jobs);
+        return call_reply(call, reply);
+    }
+    for (size_t i = 0; i < w->ids.n; i++) {
+        const struct entry *e = &w->entries[i];
+        struct job_view v;
+
+        if (e->exit_code > exit_code)
+            exit_code = e->exit_code;
+        if (i >= JOBS_MAX || manager_get(call_service(call)->manager, call_peer(call),
+                                         e->key.id, e->key.index, &v) < 0)
+            continue;
+        wire_add(&jobs, job_to_json(&v, false));
+        job_view_fini(&v);
+    }
+    wire_set(&reply, "jobs", jobs);
+    wire_set(&reply, "exit_code", json_integer(exit_code));
+    return call_reply(call, reply);
+}
+
+static int tell(struct call *call, struct wait *w, bool heartbeat)
+{
+    json_t *reply = answer(w);
+
+    if (heartbeat)
+        wire_set(&reply, "heartbeat", json_true());
+    w->told_left = w->left;
+    w->told_failed = w->failed;
+    w->told_usec = volt_now_usec();
+    return call_continue(call, reply);
+}
+
+/* --- the method
+ * -------------------------------------------------------------------------- */
+
+static int begin(struct call *call, struct wait *w)
+{
+    static const struct field fields[] = {
+        FIELD(struct wait, ids, FIELD_CUSTOM, .read = read_job_ids, .required = true),
+        {.name = NULL},
+    };
+    struct manager *m = call_service(call)->manager;
+
+    if (params_read(call, fields, w) < 0)
+        return -EINVAL;
+    w->entries = calloc(w->ids.n + 1, sizeof(*w->entries));
+    if (!w->entries) {
+        (void)call_abort(call);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < w->ids.n; i++) {
+        w->entries[i].key = w->ids.keys[i];
+        w->entries[i].stale = true;
+    }
+    volt_notified_init(&w->news, manager_events_notify(m));
+    w->cursor = manager_event_seq(m);
+    w->told_left = UINT64_MAX;
+    w->begun = true;
+    return 0;
+}
+
+/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -ENOENT
+ * with the entry in *ret_gone: a job that was not there from the beginning. */
+static int look_at_stale(struct call *call, struct wait *w, const struct entry **ret_gone)
+{
+    unsigned looks = 0;
+
+    for (; w->looked < w->ids.n && looks < LOOKS_PER_POLL; w->looked++) {
+        struct entry *e = &w->entries[w->looked];
+
+        if (!e->stale)
+            continue;
+        looks++;
+        if (look(call, w, e) == 0)
+            continue;
+        if (w->told_left == UINT64_MAX) {
+            *ret_gone = e;
+            return -ENOENT;
+        }
+        /* Ended and forgotten since: how, nobody knows any more. */
+        note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
+    }
+    return w->looked < w->ids.n;
+}
+
+/* 1: events were read. */
+static int read_events(struct call *call, struct wait *w)
+{
+    struct manager_event events[EVENTS_PER_READ];
+    uint64_t lost = 0, before = w->cursor;
+    size_t n = manager_events_read(call_service(call)->manager, call_peer(call),
+                                   w->cursor, events, EVENTS_PER_READ, &w->cursor, &lost);
+
+    for (size_t i = 0; i < n; i++)
+        apply(w, &events[i]);
+    for (size_t i = 0; lost > 0 && i < w->ids.n; i++) {
+        if (w->entries[i].left > 0)
+            mark_stale(w, i);
+    }
+    return w->cursor != before || lost > 0;
+}
+
+/* Tells what there is to tell. 0, or negative. Sets the time of the next telling. */
+static int keep_telling(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    for (;;) {
+        bool changed = w->left != w->told_left || w->failed != w->told_failed;
+        uint64_t due =
+            w->told_usec + (changed ? PROGRESS_USEC : call_config(call)->heartbeat_usec);
+
+        if (call_drained_poll(cx, call) == VOLT_PENDING)
+            return 0;
+        if (volt_now_usec() >= due && tell(call, w, !changed) < 0)
+            return -ENOMEM;
+        if (volt_now_usec() >= due)
+            continue;
+        volt_sleep_fini(&w->tick);
+        volt_sleep_init_at(&w->tick, due);
+        if (volt_sleep_poll(cx, &w->tick) == VOLT_PENDING)
+            return 0;
+    }
+}
+
+static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct wait *w = state;
+
+    if (!w->begun && begin(call, w) < 0)
+        return VOLT_READY;
+    for (;;) {
+        const struct entry *gone = NULL;
+        int r = look_at_stale(call, w, &gone);
+
+        if (r < 0)
+            return no_such_job(call, "org.voltd.jobs.NoSuchJob", &gone->key);
+        if (r > 0) {
+            volt_cx_wake(cx); /* others first */
+            return VOLT_PENDING;
+        }
+        if (w->left == 0 || !call_more(call))
+            return finish(call, w);
+        if (w->told_left == UINT64_MAX && tell(call, w, false) < 0)
+            return call_abort(call);
+        if (volt_coop_take(cx) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (read_events(call, w))
+            continue;
+        if (volt_notified_poll(cx, &w->news) == VOLT_READY) {
+            volt_notified_fini(&w->news);
+            volt_notified_init(&w->news,
+                               manager_events_notify(call_service(call)->manager));
+            continue;
+        }
+        return keep_telling(cx, call, w) < 0 ? call_abort(call) : VOLT_PENDING;
+    }
+}
+
+static void wait_drop(struct call *call, void *state)
+{
+    struct wait *w = state;
+
+    (void)call;
+    if (w->begun) {
+        volt_notified_fini(&w->news);
+        volt_sleep_fini(&w->tick);
+    }
+    free(w->ids.keys);
+    free(w->entries);
+}
+
+const struct method method_wait = {
+    .name = "Wait",
+    .flags = METHOD_MORE,
+    .state_size = sizeof(struct wait),
+    .poll = wait_poll,
+    .drop = wait_drop,
+};

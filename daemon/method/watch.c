@@ -1,0 +1,210 @@
+/* Watch: a snapshot, then every event, without a gap between the two.
+ *
+ * The event number is noted before the snapshot is taken: what happens meanwhile is told
+ * twice rather than not at all. A watcher reads the manager's ring by number, so it costs
+ * the writer nothing. One that reads slowly gets nothing while its output is full; when
+ * it goes on and is more than max_watch_backlog events behind, it skips to the newest of
+ * them, and `lagged` says how many were dropped, as it does when the ring has overtaken
+ * it. */
+#include "daemon/method/methods.h"
+
+#include "daemon/config.h"
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "wire/json.h"
+#include <errno.h>
+
+#define EVENTS_PER_REPLY 256
+#define JOBS_PER_REPLY   500
+
+struct watch {
+    struct watch_params {
+        struct filter filter;
+        uint64_t after;
+        bool resumes;
+    } in;
+    uint64_t cursor; /* events up to here have been told, or need not be */
+    uint64_t lagged; /* dropped, and not yet told */
+    uint64_t page;   /* of the snapshot: jobs after this one */
+    bool slow;       /* the output was full */
+    enum {
+        WATCH_BEGIN = 0,
+        WATCH_SNAPSHOT,
+        WATCH_EVENTS,
+    } at;
+    struct volt_notified news;
+    struct volt_sleep silence; /* until the next heartbeat */
+};
+
+static void restart_silence(struct call *call, struct watch *w)
+{
+    volt_sleep_fini(&w->silence);
+    volt_sleep_init(&w->silence, call_config(call)->heartbeat_usec);
+}
+
+static int begin(struct call *call, struct watch *w)
+{
+    static const struct field fields[] = {
+        FIELD(struct watch_params, filter, FIELD_STRUCT, .fields = filter_fields),
+        FIELD(struct watch_params, after, FIELD_INT, .max = INT64_MAX,
+              .present = FIELD_PRESENT(struct watch_params, resumes)),
+        {.name = NULL},
+    };
+    struct manager *m = call_service(call)->manager;
+
+    if (params_read(call, fields, &w->in) < 0)
+        return -EINVAL;
+    volt_notified_init(&w->news, manager_events_notify(m));
+    w->cursor = manager_event_seq(m);
+    w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
+    restart_silence(call, w);
+    if (w->in.resumes && w->in.after > w->cursor) {
+        (void)call_invalid_parameter(
+            call, "after",
+            "is ahead of all events: the daemon has been started "
+            "since; watch without it");
+        return -EINVAL;
+    }
+    if (w->in.resumes)
+        w->cursor = w->in.after;
+    return 0;
+}
+
+static int tell(struct call *call, struct watch *w, const char *key, json_t *value)
+{
+    json_t *reply = json_object();
+
+    wire_set(&reply, "cursor", json_integer((json_int_t)w->cursor));
+    wire_set(&reply, key, value);
+    if (w->lagged)
+        wire_set(&reply, "lagged", json_integer((json_int_t)w->lagged));
+    w->lagged = 0;
+    restart_silence(call, w);
+    return call_continue(call, reply);
+}
+
+static int add_job(void *arg, const struct job_view *v)
+{
+    json_t **jobs = arg;
+
+    wire_add(jobs, job_to_json(v, false));
+    return *jobs ? 0 : -ENOMEM;
+}
+
+/* Tells one page of the snapshot; an empty one too, so that the client has a beginning.
+ */
+static int tell_page(struct call *call, struct watch *w)
+{
+    struct manager_filter filter = filter_for_manager(&w->in.filter);
+    json_t *jobs = json_array();
+
+    if (!jobs || manager_list(call_service(call)->manager, call_peer(call), &filter,
+                              w->page, JOBS_PER_REPLY, add_job, &jobs, &w->page) < 0) {
+        json_decref(jobs);
+        return -ENOMEM;
+    }
+    if (w->page == 0)
+        w->at = WATCH_EVENTS;
+    return tell(call, w, "jobs", jobs);
+}
+
+static void skip_backlog(struct call *call, struct watch *w)
+{
+    uint64_t newest = manager_event_seq(call_service(call)->manager);
+    uint64_t bound = call_config(call)->max_watch_backlog;
+
+    if (newest - w->cursor > bound) {
+        w->lagged += newest - bound - w->cursor;
+        w->cursor = newest - bound;
+    }
+    w->slow = false;
+}
+
+/* Reads on in the ring and tells what the filter wants. 1: there was something to read.
+ */
+static int tell_events(struct call *call, struct watch *w)
+{
+    struct manager *m = call_service(call)->manager;
+    struct manager_event events[EVENTS_PER_REPLY];
+    uint64_t before = w->cursor, lost = 0;
+    json_t *told;
+    size_t n;
+
+    n = manager_events_read(m, call_peer(call), w->cursor, events, EVENTS_PER_REPLY,
+                            &w->cursor, &lost);
+    w->lagged += lost;
+    if (n == 0 && w->lagged == 0)
+        return w->cursor != before;
+    told = json_array();
+    for (size_t i = 0; i < n; i++) {
+        if (filter_wants(&w->in.filter, m, call_peer(call), &events[i]))
+            wire_add(&told, job_event_to_json(&events[i]));
+    }
+    if (told && json_array_size(told) == 0 && w->lagged == 0) {
+        json_decref(told);
+        return 1;
+    }
+    return tell(call, w, "events", told) < 0 ? -ENOMEM : 1;
+}
+
+/* 1: something was done, 0: nothing to do yet. */
+static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
+{
+    int r;
+
+    if (call_drained_poll(cx, call) == VOLT_PENDING) {
+        w->slow = true;
+        return 0;
+    }
+    if (w->at == WATCH_SNAPSHOT)
+        return tell_page(call, w) < 0 ? -ENOMEM : 1;
+    if (w->slow)
+        skip_backlog(call, w);
+    r = tell_events(call, w);
+    if (r != 0)
+        return r;
+    if (volt_notified_poll(cx, &w->news) == VOLT_READY) {
+        volt_notified_fini(&w->news);
+        volt_notified_init(&w->news, manager_events_notify(call_service(call)->manager));
+        return 1;
+    }
+    if (volt_sleep_poll(cx, &w->silence) == VOLT_READY)
+        return tell(call, w, "heartbeat", json_true()) < 0 ? -ENOMEM : 1;
+    return 0;
+}
+
+static enum volt_poll watch_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct watch *w = state;
+    int r;
+
+    if (w->at == WATCH_BEGIN && begin(call, w) < 0)
+        return VOLT_READY;
+    do {
+        /* A page or a batch of events is work; others may have a turn between two. */
+        if (volt_coop_take(cx) == VOLT_PENDING)
+            return VOLT_PENDING;
+        r = advance(cx, call, w);
+    } while (r > 0);
+    return r < 0 ? call_abort(call) : VOLT_PENDING;
+}
+
+static void watch_drop(struct call *call, void *state)
+{
+    struct watch *w = state;
+
+    (void)call;
+    if (w->at != WATCH_BEGIN) {
+        volt_notified_fini(&w->news);
+        volt_sleep_fini(&w->silence);
+    }
+    filter_fini(&w->in.filter);
+}
+
+const struct method method_watch = {
+    .name = "Watch",
+    .flags = METHOD_MORE_REQUIRED,
+    .state_size = sizeof(struct watch),
+    .poll = watch_poll,
+    .drop = watch_drop,
+};
