@@ -1,0 +1,355 @@
+/* Stress of the synchronisation primitives and timers: actors take permits, locks and
+ * messages in random order on more workers than CPUs, while the main thread cancels some
+ * of them at random moments. At the end nothing may be missing: permits, locks, messages,
+ * tasks, timers.
+ *
+ *   stress_sync [SEED [ACTORS]]      without a seed: three fixed ones
+ *
+ * The order of events is the machine's; the seed fixes what each actor does. */
+#include "base/atomic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <volt/volt.h>
+
+#define WORKERS 8
+#define SLOTS   64 /* actors alive at once */
+#define ROUNDS  40
+#define PERMITS 10
+
+#define CHECK(x)                                                                         \
+    do {                                                                                 \
+        if (!(x)) {                                                                      \
+            (void)fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #x);  \
+            abort();                                                                     \
+        }                                                                                \
+    } while (0)
+
+static struct volt_runtime *rt;
+static struct volt_sem sem;
+static struct volt_mutex mutex;
+static struct volt_rwlock rwlock;
+static struct volt_notify notify;
+
+static vat_u64 held;     /* permits in actors' hands */
+static uint64_t counter; /* under the mutex; plain, for the race detector */
+static uint64_t pair[2]; /* under the rwlock: always equal */
+static vat_u64 counted;  /* what counter must be */
+static vat_u64 messages; /* received */
+
+enum holds {
+    HOLD_NOTHING,
+    HOLD_PERMITS,
+    HOLD_MUTEX,
+    HOLD_READ,
+    HOLD_WRITE,
+};
+
+/* --- the actor
+ * --------------------------------------------------------------------------- */
+
+struct actor {
+    uint64_t seed;
+    int at, round;
+    unsigned what;
+    uint64_t permits;
+    enum holds holds;
+    struct volt_yield yield;
+    struct volt_sleep sleep;
+    struct volt_notified notified;
+    struct volt_oneshot *oneshot;
+    uint64_t sent, got;
+    int status;
+    enum { LEAF_NONE, LEAF_SEM, LEAF_MUTEX, LEAF_RWLOCK, LEAF_SLEEP, LEAF_NOTIFIED } leaf;
+    union {
+        struct volt_sem_acquire sem;
+        struct volt_mutex_lock mutex;
+        struct volt_rwlock_acquire rwlock;
+    } u;
+};
+
+static uint64_t rnd(uint64_t *seed, uint64_t below)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed % below;
+}
+
+static void give_back(struct actor *s)
+{
+    switch (s->holds) {
+    case HOLD_NOTHING:
+        break;
+    case HOLD_PERMITS:
+        vat_u64_sub(&held, s->permits, VAT_AR);
+        CHECK(volt_sem_release(&sem, s->permits) == 0);
+        break;
+    case HOLD_MUTEX:
+        volt_mutex_unlock(&mutex);
+        break;
+    case HOLD_READ:
+        volt_rwlock_read_unlock(&rwlock);
+        break;
+    case HOLD_WRITE:
+        volt_rwlock_write_unlock(&rwlock);
+        break;
+    }
+    s->holds = HOLD_NOTHING;
+}
+
+static void leaf_fini(struct actor *s)
+{
+    switch (s->leaf) {
+    case LEAF_NONE:
+        break;
+    case LEAF_SEM:
+        volt_sem_acquire_fini(&s->u.sem);
+        break;
+    case LEAF_MUTEX:
+        volt_mutex_lock_fini(&s->u.mutex);
+        break;
+    case LEAF_RWLOCK:
+        volt_rwlock_acquire_fini(&s->u.rwlock);
+        break;
+    case LEAF_SLEEP:
+        volt_sleep_fini(&s->sleep);
+        break;
+    case LEAF_NOTIFIED:
+        volt_notified_fini(&s->notified);
+        break;
+    }
+    s->leaf = LEAF_NONE;
+}
+
+/* Sends s->sent from a task of its own; ends are dropped by whoever is cancelled. */
+struct sender {
+    struct volt_oneshot *oneshot;
+    uint64_t value;
+    struct volt_yield yield;
+    int at;
+};
+
+static enum volt_poll sender_poll(struct volt_cx *cx, void *state)
+{
+    struct sender *s = state;
+
+    VOLT_BEGIN(s->at);
+    if (s->value % 2)
+        VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
+    (void)volt_oneshot_send(s->oneshot, &s->value); /* -EPIPE: the actor was cancelled */
+    s->oneshot = NULL;
+    VOLT_END(s->at);
+}
+
+static void sender_drop(void *state)
+{
+    struct sender *s = state;
+
+    if (s->oneshot)
+        volt_oneshot_send_drop(s->oneshot);
+}
+
+static const struct volt_task_type sender_type = {
+    .name = "sender",
+    .size = sizeof(struct sender),
+    .poll = sender_poll,
+    .drop = sender_drop,
+};
+
+static void ask_for_message(struct actor *s)
+{
+    struct sender *peer = volt_task_new(rt, &sender_type);
+
+    s->oneshot = volt_oneshot_new(sizeof(s->sent));
+    CHECK(peer && s->oneshot);
+    s->sent = rnd(&s->seed, UINT64_MAX);
+    *peer = (struct sender){.oneshot = s->oneshot, .value = s->sent};
+    CHECK(volt_task_spawn(peer, NULL) == 0);
+}
+
+/* What an actor does while it holds something. */
+static void work(struct actor *s)
+{
+    switch (s->holds) {
+    case HOLD_PERMITS:
+        CHECK(vat_u64_add(&held, s->permits, VAT_AR) + s->permits <= PERMITS);
+        break;
+    case HOLD_MUTEX:
+        counter++;
+        vat_u64_add(&counted, 1, VAT_RLX);
+        break;
+    case HOLD_READ:
+        CHECK(pair[0] == pair[1]);
+        break;
+    case HOLD_WRITE:
+        pair[0]++;
+        pair[1]++;
+        break;
+    case HOLD_NOTHING:
+        break;
+    }
+}
+
+static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
+{
+    struct actor *s = state;
+
+    VOLT_BEGIN(s->at);
+    for (s->round = 0; s->round < ROUNDS; s->round++) {
+        s->what = (unsigned)rnd(&s->seed, 12);
+        if (s->what < 4) {
+            s->permits = 1 + rnd(&s->seed, s->what == 0 ? PERMITS : 3);
+            volt_sem_acquire_init(&s->u.sem, &sem, s->permits);
+            s->leaf = LEAF_SEM;
+            VOLT_AWAIT(s->at, volt_sem_acquire_poll(cx, &s->u.sem));
+            s->holds = HOLD_PERMITS;
+        } else if (s->what < 6) {
+            volt_mutex_lock_init(&s->u.mutex, &mutex);
+            s->leaf = LEAF_MUTEX;
+            VOLT_AWAIT(s->at, volt_mutex_lock_poll(cx, &s->u.mutex));
+            s->holds = HOLD_MUTEX;
+        } else if (s->what < 9) {
+            if (s->what == 6)
+                volt_rwlock_write_init(&s->u.rwlock, &rwlock);
+            else
+                volt_rwlock_read_init(&s->u.rwlock, &rwlock);
+            s->leaf = LEAF_RWLOCK;
+            VOLT_AWAIT(s->at, volt_rwlock_poll(cx, &s->u.rwlock));
+            s->holds = s->what == 6 ? HOLD_WRITE : HOLD_READ;
+        } else if (s->what == 9) {
+            ask_for_message(s);
+            VOLT_AWAIT(s->at,
+                       volt_oneshot_recv_poll(cx, s->oneshot, &s->got, &s->status));
+            CHECK(s->status == 0 && s->got == s->sent);
+            vat_u64_add(&messages, 1, VAT_RLX);
+            volt_oneshot_recv_drop(s->oneshot);
+            s->oneshot = NULL;
+        } else if (s->what == 10) {
+            volt_sleep_init(&s->sleep, rnd(&s->seed, 2000));
+            s->leaf = LEAF_SLEEP;
+            VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
+        } else {
+            /* One permit makes the rounds: whoever gets it passes it on. */
+            volt_notified_init(&s->notified, &notify);
+            s->leaf = LEAF_NOTIFIED;
+            VOLT_AWAIT(s->at, volt_notified_poll(cx, &s->notified));
+            volt_notify_one(&notify);
+        }
+        leaf_fini(s);
+        work(s);
+        if (rnd(&s->seed, 3) == 0)
+            VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
+        give_back(s);
+    }
+    VOLT_END(s->at);
+}
+
+static void actor_drop(void *state)
+{
+    struct actor *s = state;
+
+    /* A notify that was granted and not seen goes on by _fini; READY and passing on are
+     * in one poll. Permits count as held from work() on, which follows READY in the same
+     * poll, too. */
+    leaf_fini(s);
+    give_back(s);
+    if (s->oneshot)
+        volt_oneshot_recv_drop(s->oneshot);
+}
+
+static const struct volt_task_type actor_type = {
+    .name = "actor",
+    .size = sizeof(struct actor),
+    .poll = actor_poll,
+    .drop = actor_drop,
+};
+
+/* --- the run
+ * ----------------------------------------------------------------------------- */
+
+static void spawn_actor(uint64_t *seed, struct volt_join *join)
+{
+    struct actor *s = volt_task_new(rt, &actor_type);
+
+    CHECK(s);
+    s->seed = rnd(seed, UINT64_MAX) | 1;
+    CHECK(volt_task_spawn(s, join) == 0);
+}
+
+static void check_nothing_is_missing(void)
+{
+    struct volt_stats stats;
+
+    CHECK(vat_u64_load(&held, VAT_ACQ) == 0);
+    CHECK(volt_sem_available(&sem) == PERMITS);
+    CHECK(volt_sem_try_acquire(&sem, PERMITS));
+    CHECK(volt_mutex_try_lock(&mutex));
+    CHECK(counter == vat_u64_load(&counted, VAT_RLX));
+    CHECK(volt_rwlock_try_write(&rwlock));
+    CHECK(pair[0] == pair[1]);
+    volt_runtime_stats(rt, &stats);
+    CHECK(stats.timers == 0);
+    CHECK(stats.live == 0 && stats.spawned == stats.completed);
+    CHECK(stats.total.rescues == 0);
+}
+
+static void run(uint64_t seed, unsigned actors)
+{
+    struct volt_options opt = {.workers = WORKERS, .seed = seed};
+    struct volt_join join[SLOTS];
+    unsigned cancelled = 0;
+    uint64_t s = seed * 2 + 1;
+
+    CHECK(volt_runtime_new(&opt, &rt) == 0);
+    volt_sem_init(&sem, PERMITS, PERMITS);
+    volt_mutex_init(&mutex);
+    volt_rwlock_init(&rwlock);
+    volt_notify_init(&notify);
+    volt_notify_one(&notify);
+    vat_u64_init(&held, 0);
+    vat_u64_init(&counted, 0);
+    vat_u64_init(&messages, 0);
+    counter = pair[0] = pair[1] = 0;
+    for (unsigned i = 0; i < SLOTS; i++)
+        spawn_actor(&s, &join[i]);
+    for (unsigned i = SLOTS; i < actors; i++) {
+        unsigned slot = (unsigned)rnd(&s, SLOTS);
+
+        if (rnd(&s, 2)) {
+            volt_join_cancel(&join[slot]);
+            cancelled++;
+        }
+        (void)volt_join_wait(&join[slot]);
+        volt_join_fini(&join[slot]);
+        spawn_actor(&s, &join[slot]);
+    }
+    for (unsigned i = 0; i < SLOTS; i++) {
+        (void)volt_join_wait(&join[i]);
+        volt_join_fini(&join[i]);
+    }
+    /* Senders are detached. */
+    for (struct volt_stats stats = {.live = 1}; stats.live > 0;)
+        volt_runtime_stats(rt, &stats);
+    check_nothing_is_missing();
+    CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
+    volt_runtime_free(rt);
+    (void)printf("seed %" PRIu64 ": %u actors, %u cancelled, mutex %" PRIu64
+                 ", writes %" PRIu64 ", messages %" PRIu64 "\n",
+                 seed, actors, cancelled, counter, pair[0],
+                 vat_u64_load(&messages, VAT_RLX));
+}
+
+int main(int argc, char **argv)
+{
+    unsigned actors = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 3000;
+
+    if (argc > 1) {
+        run(strtoull(argv[1], NULL, 0), actors);
+        return 0;
+    }
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        run(seed, actors);
+    return 0;
+}
