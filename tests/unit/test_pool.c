@@ -1,0 +1,190 @@
+/* The pool for blocking calls. */
+#include "base/atomic.h"
+#include "runtime/pool.h"
+#include "tests/support/fn_task.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct volt_runtime *rt;
+static vat_u32 flag, count, drops;
+
+static int setup(void **state)
+{
+    struct volt_options opt = {
+        .workers = 1, .max_blocking_threads = 3, .thread_name = "a-rather-long-name"};
+
+    (void)state;
+    vat_u32_init(&flag, 0);
+    vat_u32_init(&count, 0);
+    vat_u32_init(&drops, 0);
+    return volt_runtime_new(&opt, &rt);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    volt_runtime_free(rt);
+    return 0;
+}
+
+static void wait_count(uint32_t n)
+{
+    while (vat_u32_load(&count, VAT_ACQ) < n)
+        vat_pause();
+}
+
+static int spawn_blocking(enum volt_poll (*poll)(struct volt_cx *, struct fn_task *),
+                          void *arg, struct volt_join *join)
+{
+    return volt_task_spawn_blocking(fn_task_new(rt, poll, arg), join);
+}
+
+static enum volt_poll blocks(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    vat_u32_add(&count, 1, VAT_REL);
+    while (!vat_u32_load(&flag, VAT_ACQ))
+        vat_pause();
+    f->value = 42;
+    return VOLT_READY;
+}
+
+static enum volt_poll looks_around(struct volt_cx *cx, struct fn_task *f)
+{
+    char name[16];
+    sigset_t set;
+
+    FN_CHECK(volt_cx_runtime(cx) == rt);
+    for (int i = 0; i < 1000; i++) /* no budget here */
+        FN_CHECK(volt_coop_take(cx) == VOLT_READY);
+    FN_CHECK(pthread_getname_np(pthread_self(), name, sizeof(name)) == 0);
+    FN_CHECK(strcmp(name, "a-rather-l-pool") == 0);
+    FN_CHECK(pthread_sigmask(SIG_SETMASK, NULL, &set) == 0);
+    FN_CHECK(sigismember(&set, SIGTERM) && sigismember(&set, SIGCHLD));
+    f->value = 7;
+    return VOLT_READY;
+}
+
+static enum volt_poll awaits_blocking(struct volt_cx *cx, struct fn_task *f)
+{
+    VOLT_BEGIN(f->at);
+    FN_CHECK(spawn_blocking(looks_around, NULL, &f->join) == 0);
+    VOLT_AWAIT(f->at, volt_join_poll(cx, &f->join));
+    f->value = ((struct fn_task *)volt_join_state(&f->join))->value;
+    volt_join_fini(&f->join);
+    VOLT_END(f->at);
+}
+
+static void a_task_awaits_a_blocking_call(void **state)
+{
+    struct volt_join j;
+    struct volt_stats st;
+
+    (void)state;
+    assert_int_equal(fn_spawn(rt, awaits_blocking, NULL, &j), 0);
+    assert_int_equal(volt_join_wait(&j), 0);
+    assert_int_equal(((struct fn_task *)volt_join_state(&j))->value, 7);
+    volt_join_fini(&j);
+    volt_runtime_stats(rt, &st);
+    assert_int_equal(st.spawned, 2);
+    assert_int_equal(st.completed, 2);
+    assert_int_equal(st.blocking_threads, 1);
+}
+
+static void blocking_calls_run_beside_each_other_up_to_the_limit(void **state)
+{
+    struct volt_join j[5];
+    struct volt_stats st;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(spawn_blocking(blocks, NULL, &j[i]), 0);
+    wait_count(3);
+    volt_runtime_stats(rt, &st);
+    assert_int_equal(st.blocking_threads, 3);
+    assert_int_equal(st.live, 5);
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), 3);
+    vat_u32_store(&flag, 1, VAT_REL);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(volt_join_wait(&j[i]), 0);
+        assert_int_equal(((struct fn_task *)volt_join_state(&j[i]))->value, 42);
+        volt_join_fini(&j[i]);
+    }
+}
+
+static void one_that_has_not_begun_can_be_cancelled(void **state)
+{
+    struct volt_join j[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(spawn_blocking(blocks, NULL, &j[i]), 0);
+    wait_count(3);
+    volt_join_cancel(&j[3]);
+    volt_join_cancel(&j[0]); /* running: goes on to its end */
+    vat_u32_store(&flag, 1, VAT_REL);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(volt_join_wait(&j[i]), i == 3 ? -ECANCELED : 0);
+        volt_join_fini(&j[i]);
+    }
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), 3);
+}
+
+static void shutdown_waits_for_the_running_ones(void **state)
+{
+    (void)state;
+    assert_int_equal(spawn_blocking(blocks, NULL, NULL), 0);
+    wait_count(1);
+    assert_int_equal(volt_runtime_shutdown(rt, 1000), -ETIMEDOUT);
+    vat_u32_store(&flag, 1, VAT_REL);
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+}
+
+/* By itself, with a short patience. */
+static void idle_threads_go_and_others_come(void **state)
+{
+    struct owned owned;
+    struct pool p;
+
+    (void)state;
+    assert_int_equal(owned_init(&owned, 1), 0);
+    assert_int_equal(pool_init(&p, &owned, 4, "test"), 0);
+    p.idle_ns = 1000000;
+    vat_u32_store(&flag, 1, VAT_REL);
+    for (uint32_t i = 1; i <= 3; i++) {
+        struct volt_task *t = task_of(fn_task_new(rt, blocks, NULL));
+
+        vat_u64_store(&t->state, TASK_NOTIFIED | TASK_REF_ONE, VAT_RLX);
+        assert_true(owned_add(&owned, t, 0));
+        assert_int_equal(pool_submit(&p, t), 0);
+        wait_count(i);
+        while (vat_u32_load(&p.running, VAT_ACQ) > 0)
+            vat_pause();
+    }
+    pool_fini(&p);
+    owned_fini(&owned);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_task_awaits_a_blocking_call),
+        T(blocking_calls_run_beside_each_other_up_to_the_limit),
+        T(one_that_has_not_begun_can_be_cancelled),
+        T(shutdown_waits_for_the_running_ones),
+        T(idle_threads_go_and_others_come),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
