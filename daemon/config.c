@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define KIB (UINT64_C(1) << 10)
 #define MIB (UINT64_C(1) << 20)
@@ -382,28 +383,70 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int load_dropins(const char *main_path, struct config *cfg, struct volt_error *err)
+/* A growing list of strings; list_pack() turns it into one allocation. */
+struct list {
+    char **items;
+    size_t count;
+};
+
+static int list_add(struct list *l, const char *dir, const char *separator,
+                    const char *name)
 {
-    char dir[PATH_MAX], path[PATH_MAX];
-    struct dirent **list = NULL;
+    char **items = reallocarray(l->items, l->count + 1, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    l->items = items;
+    if (asprintf(&items[l->count], "%s%s%s", dir, separator, name) < 0)
+        return -ENOMEM;
+    l->count++;
+    return 0;
+}
+
+static void list_fini(struct list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->items[i]);
+    free(l->items);
+}
+
+static int list_pack(const struct list *l, char ***ret)
+{
+    size_t bytes = (l->count + 1) * sizeof(char *);
+    for (size_t i = 0; i < l->count; i++)
+        bytes += strlen(l->items[i]) + 1;
+    char **packed = malloc(bytes);
+    if (!packed)
+        return -ENOMEM;
+    char *text = (char *)(packed + l->count + 1);
+    for (size_t i = 0; i < l->count; i++) {
+        packed[i] = text;
+        text = stpcpy(text, l->items[i]) + 1;
+    }
+    packed[l->count] = NULL;
+    *ret = packed;
+    return 0;
+}
+
+/* The drop-ins beside the main file, in the order in which they are read. */
+static int list_dropins(const char *main_path, struct list *l, struct volt_error *err)
+{
+    char dir[PATH_MAX];
+    struct dirent **found = NULL;
     if ((size_t)snprintf(dir, sizeof(dir), "%s.d", main_path) >= sizeof(dir))
         return fail(&(struct load){.err = err}, -ENAMETOOLONG, "%.100s.d: %s", main_path,
                     strerror(ENAMETOOLONG));
-    int n = scandir(dir, &list, is_dropin, by_bytes);
+    int n = scandir(dir, &found, is_dropin, by_bytes);
     if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (n < 0)
         return fail(&(struct load){.err = err}, -errno, "%s: %s", dir, strerror(errno));
     int r = 0;
     for (int i = 0; i < n; i++) {
-        if (r == 0 && (size_t)snprintf(path, sizeof(path), "%s/%s", dir,
-                                       list[i]->d_name) >= sizeof(path))
-            r = -ENAMETOOLONG;
         if (r == 0)
-            r = load_file(path, true, cfg, err);
-        free(list[i]);
+            r = list_add(l, dir, "/", found[i]->d_name);
+        free(found[i]);
     }
-    free(list);
+    free(found);
     return r;
 }
 
@@ -411,12 +454,43 @@ int config_load(const char *path, bool must_exist, struct config *ret,
                 struct volt_error *err)
 {
     struct config cfg;
+    struct list dropins = {0};
     config_defaults(&cfg);
     int r = load_file(path, must_exist, &cfg, err);
     if (r == 0)
-        r = load_dropins(path, &cfg, err);
+        r = list_dropins(path, &dropins, err);
+    for (size_t i = 0; r == 0 && i < dropins.count; i++)
+        r = load_file(dropins.items[i], true, &cfg, err);
+    list_fini(&dropins);
     if (r == 0)
         *ret = cfg;
+    return r;
+}
+
+int config_files(const char *path, char ***ret)
+{
+    struct list files = {0};
+    int r = access(path, F_OK) == 0 ? list_add(&files, path, "", "") : 0;
+    if (r == 0)
+        r = list_dropins(path, &files, NULL);
+    if (r == 0)
+        r = list_pack(&files, ret);
+    list_fini(&files);
+    return r;
+}
+
+int config_needs_restart(const struct config *before, const struct config *after,
+                         char ***ret)
+{
+    struct list names = {0};
+    struct config_item a, b;
+    int r = 0;
+    for (size_t i = 0; r == 0 && config_item(before, i, &a) == 0; i++)
+        if (config_item(after, i, &b) == 0 && a.needs_restart && a.value != b.value)
+            r = list_add(&names, a.section, ".", a.name);
+    if (r == 0)
+        r = list_pack(&names, ret);
+    list_fini(&names);
     return r;
 }
 

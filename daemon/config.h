@@ -81,6 +81,16 @@ int config_load(const char *path, bool must_exist, struct config *ret,
  * path). Returns 0; -ENOENT when neither variable helps; -ENAMETOOLONG. */
 int config_default_path(bool user, char *buf, size_t size);
 
+/* The files that config_load(path) reads, in its order: the main file if it exists, and
+ * the drop-ins. Returns 0 and a NULL-terminated array, one allocation, to be freed with
+ * free(). */
+int config_files(const char *path, char ***ret);
+
+/* The keys that differ between two configurations and take effect only at a restart, as
+ * "Section.Key", in the same form. */
+int config_needs_restart(const struct config *before, const struct config *after,
+                         char ***ret);
+
 /* One key, for showing a configuration. */
 struct config_item {
     const char *section;

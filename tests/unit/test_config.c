@@ -241,6 +241,37 @@ static void test_items_read_back(void **state)
     assert_memory_equal(&cfg, &again, sizeof(cfg));
 }
 
+static void test_files_in_their_order(void **state)
+{
+    (void)state;
+    char **files, expected[128];
+    assert_int_equal(config_files(main_path, &files), 0);
+    assert_null(files[0]);
+    free(files);
+    put_dropin("20-b.conf", "");
+    put_dropin("10-a.conf", "");
+    put(main_path, "");
+    assert_int_equal(config_files(main_path, &files), 0);
+    assert_string_equal(files[0], main_path);
+    (void)snprintf(expected, sizeof(expected), "%s/voltd.conf.d/10-a.conf", dir);
+    assert_string_equal(files[1], expected);
+    assert_non_null(strstr(files[2], "20-b.conf"));
+    assert_null(files[3]);
+    free(files);
+}
+
+static void test_keys_that_need_a_restart(void **state)
+{
+    (void)state;
+    char **names;
+    struct config before = load(""),
+                  after = load("[Daemon]\nWorkers=5\n[Queue]\nSlots=9\n");
+    assert_int_equal(config_needs_restart(&before, &after, &names), 0);
+    assert_string_equal(names[0], "Daemon.Workers");
+    assert_null(names[1]);
+    free(names);
+}
+
 static void test_default_paths(void **state)
 {
     (void)state;
@@ -274,6 +305,8 @@ int main(void)
         TEST(test_syntax_errors),
         TEST(test_shipped_file_equals_the_defaults),
         TEST(test_items_read_back),
+        TEST(test_files_in_their_order),
+        TEST(test_keys_that_need_a_restart),
         TEST(test_default_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
