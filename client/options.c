@@ -87,11 +87,23 @@ static void build(const struct options *o, struct getopt_tables *t)
     t->shorts[s] = '\0';
 }
 
-/* How the option that failed was written, without a value behind '='. */
+static const struct option_entry *find_key(const struct options *o, int key)
+{
+    for (const struct option_entry *const *table = o->tables; *table; table++)
+        for (const struct option_entry *e = *table; e->help; e++)
+            if (e->key == key)
+                return e;
+    return NULL;
+}
+
+/* The option that failed: a known one by its long name, others as they were written. */
 static void written(const struct options *o, char *buf, size_t size)
 {
-    const char *word = o->argv[optind - 1 > 0 ? optind - 1 : 0];
-    if (optopt != 0 && optopt < OPTION_LONG)
+    const struct option_entry *known = optopt ? find_key(o, optopt) : NULL;
+    const char *word = o->argv[optind > 0 ? optind - 1 : 0];
+    if (known)
+        (void)snprintf(buf, size, "--%s", known->name);
+    else if (optopt)
         (void)snprintf(buf, size, "-%c", optopt);
     else
         (void)snprintf(buf, size, "%.*s", (int)strcspn(word, "="), word);

@@ -1,0 +1,352 @@
+"""Integration tests: real programs on private sockets.
+
+VOLT_BIN names the directory of the programs (make check-integration sets it). Each daemon
+of a test lives in a temporary directory of its own; whatever a test leaves running there
+is found by that directory in its environment or working directory, ended, and reported.
+
+Nothing sleeps to be "surely" late enough: what is waited for is looked at again and again
+under one generous limit, which only ends a test that hangs.
+"""
+
+import array
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("VOLT_BIN", ROOT / "build/bin"))
+SANITIZER = os.environ.get("VOLT_SAN", "")
+LIMIT = 60 if not SANITIZER else 180
+
+
+def until(condition, what="the condition", limit=LIMIT):
+    """Looks again until condition() is true, and returns its value."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what}: not within {limit} s"
+        time.sleep(0.01)
+
+
+class Varlink:
+    """One connection that speaks Varlink, and can also speak it badly."""
+
+    def __init__(self, path, timeout=LIMIT):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(timeout)
+        self.sock.connect(str(path))
+        self.data = b""
+        self.fds = []
+
+    def close(self):
+        self.sock.close()
+        for fd in self.fds:
+            os.close(fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def send_raw(self, data):
+        self.sock.sendall(data)
+
+    def send(self, method, parameters=None, **header):
+        call = {"method": method, **header}
+        if parameters is not None:
+            call["parameters"] = parameters
+        self.send_raw(json.dumps(call).encode() + b"\0")
+
+    def recv(self):
+        """The next reply; None when the other end has closed."""
+        while b"\0" not in self.data:
+            try:
+                data, anc, _, _ = self.sock.recvmsg(1 << 16, socket.CMSG_SPACE(64))
+            except ConnectionResetError:
+                return None
+            for level, kind, payload in anc:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    fds = array.array("i")
+                    fds.frombytes(payload[: len(payload) // fds.itemsize * fds.itemsize])
+                    self.fds.extend(fds)
+            if not data:
+                return None
+            self.data += data
+        message, self.data = self.data.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, parameters=None, **header):
+        self.send(method, parameters, **header)
+        return self.recv()
+
+    def ok(self, method, parameters=None, **header):
+        """The parameters of a reply that is no error."""
+        reply = self.call(method, parameters, **header)
+        assert reply is not None and "error" not in reply, reply
+        return reply.get("parameters", {})
+
+    def stream(self, method, parameters=None):
+        """The parameters of each reply to a `more` call, to its end."""
+        self.send(method, parameters, more=True)
+        while True:
+            reply = self.recv()
+            assert reply is not None and "error" not in reply, reply
+            yield reply.get("parameters", {})
+            if not reply.get("continues"):
+                return
+
+
+class Result:
+    """What a program printed, and its exit code."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def __repr__(self):
+        return f"code {self.code}\nstdout: {self.out}\nstderr: {self.err}"
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+
+def mine(pid, mark):
+    """Does a process carry the mark in its environment, command line or directories?"""
+    try:
+        for name in ("environ", "cmdline"):
+            if mark.encode() in pathlib.Path(f"/proc/{pid}/{name}").read_bytes():
+                return True
+        return os.readlink(f"/proc/{pid}/cwd").startswith(mark)
+    except OSError:
+        return False
+
+
+def processes(mark):
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and int(p) != os.getpid()]
+    return [pid for pid in pids if mine(pid, mark)]
+
+
+class Daemon:
+    """A private voltd: its directories, its process, its clients."""
+
+    def __init__(self, directory):
+        self.dir = pathlib.Path(directory)
+        self.runtime, self.state = self.dir / "run", self.dir / "state"
+        self.config = self.dir / "voltd.conf"
+        self.socket, self.control = self.runtime / "voltd.sock", self.runtime / "control.sock"
+        self.log = self.dir / "voltd.log"
+        self.process = None
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("VOLT_")}
+        self.env.update(VOLT_ADDRESS=f"unix:{self.socket}", NO_COLOR="1", LC_ALL="C.UTF-8",
+                        HOME=str(self.dir), TEST_VOLT_DIR=str(self.dir))
+
+    def start(self, *args, config=None, workers=2, wait=True):
+        if config is not None:
+            self.config.write_text(config)
+        elif not self.config.exists():
+            self.config.write_text("")
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [BIN / "voltd", "--user", f"--runtime-dir={self.runtime}",
+                 f"--state-dir={self.state}", f"--config={self.config}",
+                 f"--workers={workers}", *args],
+                env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.dir)
+        if wait:
+            until(self.answers, "voltd to answer")
+        return self
+
+    def answers(self):
+        assert self.process.poll() is None, f"voltd ended: {self.log.read_text()}"
+        try:
+            with Varlink(self.socket) as v:
+                return v.call("org.varlink.service.GetInfo") is not None
+        except OSError:
+            return False
+
+    def connect(self):
+        return Varlink(self.socket)
+
+    def connect_control(self):
+        return Varlink(self.control)
+
+    def run(self, program, *args, input=None, env=None, cwd=None):
+        done = subprocess.run([BIN / program, *map(str, args)], env={**self.env, **(env or {})},
+                              input=input, stdin=None if input else subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=LIMIT,
+                              cwd=cwd or self.dir)
+        return Result(done)
+
+    def submit(self, *args, **kw):
+        return self.run("volt-submit", *args, **kw)
+
+    def ctl(self, *args, **kw):
+        return self.run("voltctl", *args, **kw)
+
+    def popen(self, program, *args, **kw):
+        return subprocess.Popen([BIN / program, *map(str, args)], env=self.env, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd=self.dir, **kw)
+
+    def job(self, ident):
+        return self.ctl("show", "--json", ident).json
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends the daemon alone; running jobs go on. Returns its exit status."""
+        if self.process is None:
+            return None
+        self.process.send_signal(how)
+        code = self.process.wait(LIMIT)
+        self.process = None
+        return code
+
+    def close(self):
+        """Ends everything. Returns what voltd ended with, and what had to be killed."""
+        code = None
+        if self.process is not None and self.process.poll() is None:
+            self.ctl("shutdown", "--cancel")
+            try:
+                code = self.process.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                code = self.process.wait()
+        elif self.process is not None:
+            code = self.process.returncode
+        self.process = None
+        return code
+
+    def kill_rest(self):
+        for pid in processes(str(self.dir)):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+@pytest.fixture
+def private():
+    """A daemon that the test starts itself."""
+    directory = tempfile.mkdtemp(prefix="volt-test-")
+    daemon = Daemon(directory)
+    yield daemon
+    daemon.close()
+    daemon.kill_rest()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def running_daemon():
+    directory = tempfile.mkdtemp(prefix="volt-test-")
+    daemon = Daemon(directory)
+    try:
+        yield daemon.start()
+        code = daemon.close()
+        log = daemon.log.read_text()
+        assert code == 0, f"voltd ended with {code}:\n{log}"
+    finally:
+        daemon.close()
+        daemon.kill_rest()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def voltd():
+    """A running daemon, for one test."""
+    yield from running_daemon()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """A running daemon for all tests of a file that do not mind each other."""
+    yield from running_daemon()
+
+
+class Fake:
+    """Answers like a voltd that does what the test says: answer(method, parameters, more)
+    yields replies (dicts), or None to close the connection."""
+
+    def __init__(self, directory, answer):
+        self.dir = pathlib.Path(directory)
+        self.path = self.dir / "fake.sock"
+        self.answer = answer
+        self.calls = []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(str(self.path))
+        self.listener.listen(8)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+
+    def serve(self, sock):
+        data = b""
+        with sock:
+            while True:
+                try:
+                    more = sock.recv(1 << 16)
+                except OSError:
+                    return
+                if not more:
+                    return
+                data += more
+                while b"\0" in data:
+                    message, data = data.split(b"\0", 1)
+                    if not self.reply(sock, json.loads(message)):
+                        return
+
+    def reply(self, sock, call):
+        self.calls.append(call)
+        for reply in self.answer(call["method"], call.get("parameters", {})):
+            if reply is None:
+                return False
+            sock.sendall(json.dumps(reply).encode() + b"\0")
+        return True
+
+    def close(self):
+        self.listener.close()
+
+
+@pytest.fixture
+def fake():
+    """Makes fake daemons: fake(answer).run("voltctl", ...)."""
+    made = []
+
+    def make(answer):
+        directory = tempfile.mkdtemp(prefix="volt-fake-")
+        daemon = Daemon(directory)
+        server = Fake(directory, answer)
+        daemon.fake = server
+        daemon.env["VOLT_ADDRESS"] = f"unix:{server.path}"
+        daemon.env["VOLT_CONTROL_ADDRESS"] = f"unix:{server.path}"
+        made.append((daemon, server))
+        return daemon
+
+    yield make
+    for daemon, server in made:
+        server.close()
+        shutil.rmtree(daemon.dir, ignore_errors=True)
+
+
+if not (BIN / "volt-submit").exists():
+    sys.exit(f"no programs in {BIN}: run make first")

@@ -1,0 +1,388 @@
+"""volt-submit and voltctl on their own: usage, help, dry runs, and a scripted daemon."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, LIMIT, until
+
+VERBS = ["list", "status", "show", "logs", "wait", "events", "cancel", "kill", "stats",
+         "config", "reload", "shutdown", "version"]
+
+
+@pytest.fixture
+def alone(private):
+    """No daemon anywhere."""
+    private.env["VOLT_ADDRESS"] = f"unix:{private.dir}/nobody.sock"
+    return private
+
+
+# ---- usage ---------------------------------------------------------------------------
+
+
+def test_help(alone):
+    for args in (["--help"], ["-h"]):
+        r = alone.submit(*args)
+        assert r.code == 0 and r.err == ""
+        assert r.out.startswith("Usage: volt-submit")
+        for word in ("--timeout", "--array", "Examples:", "Exit codes", "124"):
+            assert word in r.out
+    r = alone.ctl("--help")
+    assert r.code == 0 and r.err == ""
+    for verb in VERBS:
+        assert f"\n  {verb}" in r.out
+        a, b = alone.ctl(verb, "--help"), alone.ctl("help", verb)
+        assert a.code == b.code == 0 and a.out == b.out and a.err == ""
+        assert a.out.startswith(f"Usage: voltctl {verb}") and "Exit codes" in a.out
+
+
+def test_help_fits_80_columns(alone):
+    for out in [alone.submit("--help").out, alone.ctl("--help").out,
+                *(alone.ctl(v, "--help").out for v in VERBS)]:
+        for line in out.splitlines():
+            assert len(line) <= 90, line
+
+
+@pytest.mark.parametrize("args, text", [
+    (["--tmeout=3", "true"], "did you mean --timeout"),
+    (["--frobnicate", "true"], "unknown option --frobnicate"),
+    (["-Z", "true"], "unknown option -Z"),
+    (["--timeout"], "--timeout needs a value"),
+    (["--wait=1", "true"], "--wait takes no value"),
+    ([], "a command is needed"),
+    (["--timeout", "soon", "true"], "soon is not a time"),
+    (["--array", "9-1", "true"], "9-1 is not a range"),
+    (["--priority", "high", "true"], "high is not a number"),
+    (["--umask", "9", "true"], "9 is not an octal number"),
+    (["--stop-signal", "SIGNOPE", "true"], "SIGNOPE is not a signal"),
+    (["--label", "x", "true"], "a value is needed"),
+    (["-E", "CERTAINLY_NOT_SET", "true"], "not set here"),
+    (["-f", "x", "true"], "a command besides --file"),
+    (["--shell", "true", "true"], "a command besides --shell"),
+    (["-F", "--array", "1-2", "true"], "--follow is for one job"),
+    (["-F", "-f", "x"], "--follow is for one job"),
+    (["-f", "/nonexistent/x"], "/nonexistent/x: No such file"),
+])
+def test_submit_usage(fake, args, text):
+    """Mistakes of usage are 125 with a message, and nothing on standard output."""
+    d = fake(lambda *_: [None])
+    r = d.submit(*args)
+    assert r.code == 125 and r.out == "" and text in r.err, r
+    assert r.err.startswith("volt-submit: ")
+
+
+@pytest.mark.parametrize("args, text", [
+    ([], "a verb is needed"),
+    (["lsit"], "did you mean list"),
+    (["frobnicate"], "unknown verb frobnicate"),
+    (["list", "--sate=x"], "did you mean --state"),
+    (["--adress", "x", "list"], "did you mean --address"),
+    (["status"], "an id is needed"),
+    (["logs", "-f", "1", "2"], "--follow is for one job"),
+    (["logs", "-n", "x", "1"], "x is not a number"),
+    (["cancel"], "ids, a filter or --all"),
+    (["kill", "-s", "NOPE", "1"], "NOPE is not a signal"),
+    (["stats", "1"], "nothing is expected"),
+    (["list", "-o", "xml"], "neither table nor json"),
+    (["help", "me"], "unknown verb me"),
+])
+def test_ctl_usage(alone, args, text):
+    r = alone.ctl(*args)
+    assert r.code == 2 and r.out == "" and text in r.err, r
+
+
+def test_version(alone):
+    assert alone.submit("--version").out.startswith("volt-submit 0.")
+    assert alone.ctl("--version").out.startswith("voltctl 0.")
+
+
+# ---- no daemon -----------------------------------------------------------------------
+
+
+def test_no_daemon_names_every_path(alone):
+    del alone.env["VOLT_ADDRESS"]
+    alone.env["XDG_RUNTIME_DIR"] = str(alone.dir)
+    r = alone.submit("--wait", "true")
+    assert r.code == 125 and r.out == ""
+    assert f"{alone.dir}/voltd/voltd.sock" in r.err and "voltd --user" in r.err
+    if not os.path.exists("/run/voltd/voltd.sock"):
+        assert "/run/voltd/voltd.sock" in r.err
+    r = alone.ctl("--user", "stats")
+    assert r.code == 3 and f"{alone.dir}/voltd/control.sock" in r.err
+    assert "/run/voltd" not in r.err
+    for verb in (["list"], ["status", "1"], ["wait", "1"], ["config"], ["shutdown"]):
+        assert alone.ctl("--user", *verb).code == 3
+
+
+def test_address_forms(alone):
+    for form in (f"unix:{alone.dir}/n.sock", f"{alone.dir}/n.sock"):
+        r = alone.ctl("--address", form, "list")
+        assert r.code == 3 and f"{alone.dir}/n.sock" in r.err
+    r = alone.ctl("list", "--address", "tcp:localhost:80")
+    assert r.code == 3 and "neither unix:PATH nor a path" in r.err
+    r = alone.ctl("list", "--address", "/" + "x" * 107)
+    assert r.code == 3 and "108 bytes" in r.err
+    r = alone.ctl("--address", "/a/j.sock", "stats")
+    assert "/a/control.sock" in r.err
+    r = alone.ctl("--control-address=/b/c.sock", "stats")
+    assert "/b/c.sock" in r.err
+
+
+def test_tmp_directory_of_others_is_not_trusted(alone):
+    """/tmp/voltd-<uid> counts only when it is ours and closed to others."""
+    path = f"/tmp/voltd-{os.getuid()}"
+    if os.path.exists(path):
+        pytest.skip(f"{path} is in use")
+    del alone.env["VOLT_ADDRESS"]
+    alone.env.pop("XDG_RUNTIME_DIR", None)
+    os.mkdir(path, 0o700)
+    try:
+        os.chmod(path, 0o755)
+        r = alone.submit("--user", "true")
+        assert r.code == 125 and "is not trusted" in r.err
+    finally:
+        os.rmdir(path)
+
+
+# ---- dry runs: the spec --------------------------------------------------------------
+
+
+def dry(daemon, *args, **kw):
+    r = daemon.submit("--dry-run", *args, **kw)
+    assert r.code == 0 and r.err == "", r
+    return r.json
+
+
+def test_spec_captures(alone):
+    spec = dry(alone, "echo", "a b", "--name=x")
+    assert spec["argv"] == ["echo", "a b", "--name=x"]
+    assert spec["cwd"] == str(alone.dir)
+    assert spec["env"] == {k: v for k, v in alone.env.items()}
+    old = os.umask(0o027)
+    try:
+        assert dry(alone, "true")["umask"] == 0o027
+    finally:
+        os.umask(old)
+
+
+def test_spec_fields(alone):
+    spec = dry(alone, "-n", "nm", "-q", "qq", "-p", "-5", "--timeout", "1h30m",
+               "--kill-after=2s", "--stop-signal=int", "--kill-mode=main", "-d", "sub",
+               "--no-env", "-E", "A=1", "-E", "HOME", "--umask", "077", "--stdin", "in.txt",
+               "--output", "out.txt", "--split-output", "--label", "k=v", "--label=l=w=x",
+               "--array", "3-9", "--", "./step", "{i}")
+    assert spec == {
+        "name": "nm", "queue": "qq", "priority": -5, "timeout_usec": 5400000000,
+        "kill_after_usec": 2000000, "stop_signal": "SIGINT", "kill_mode": "main",
+        "cwd": f"{alone.dir}/sub", "env": {"A": "1", "HOME": str(alone.dir)},
+        "umask": 0o077, "stdin": f"{alone.dir}/in.txt", "output": "path",
+        "output_path": f"{alone.dir}/out.txt", "output_split": True,
+        "labels": {"k": "v", "l": "w=x"}, "array": {"first": 3, "last": 9},
+        "argv": ["./step", "{i}"],
+    }
+    assert dry(alone, "--output=null", "true")["output"] == "null"
+    assert dry(alone, "--shell", "a | b")["shell"] == "a | b"
+    assert dry(alone, "--kind=sleep", "--duration=90") == {
+        "kind": "sleep", "duration_usec": 90000000}
+    assert dry(alone, "--kind", "noop") == {"kind": "noop"}
+    assert dry(alone, "--same-dir", "true")["cwd"] == str(alone.dir)
+
+
+def test_spec_of_files(alone):
+    (alone.dir / "j.ndjson").write_text('{"argv":["a"]}\n\n{"kind":"noop"}\n')
+    r = alone.submit("--dry-run", "--no-env", "-q", "x", "-f", "j.ndjson")
+    one, two = map(json.loads, r.lines)
+    assert one["argv"] == ["a"] and one["queue"] == "x" and one["env"] == {}
+    assert two == {"kind": "noop", "queue": "x"}
+    r = alone.submit("--dry-run", "-f", "-", input='[{"kind":"noop"},\n {"kind":"noop"}]')
+    assert len(r.lines) == 2
+
+
+@pytest.mark.parametrize("text, where", [
+    ('{"argv":["a"]}\n{"argv":\n', "line 2:"),
+    ('{"kind":"noop"}\n{"kind":"noop"}\n[]\n', "line 3: a job is a JSON object"),
+    ('[{"kind":"noop"},\n\n 17]', "line 3: a job is a JSON object"),
+    ('{"kind":"noop","kind":"noop"}\n', "line 1: duplicate"),
+    ('\n', "no job in it"),
+])
+def test_bad_files_name_the_line(fake, text, where):
+    """A slip anywhere submits nothing."""
+    d = fake(lambda *_: [None])
+    r = d.submit("-f", "-", input=text)
+    assert r.code == 125 and r.out == "" and where in r.err, r
+    assert [c for c in d.fake.calls if "Submit" in c["method"]] == []
+
+
+# ---- a scripted daemon ---------------------------------------------------------------
+
+
+def submit_then(wait):
+    def answer(method, parameters):
+        if method.endswith(".Submit"):
+            return [{"parameters": {"id": "1", "created": True, "durable": False}}]
+        if method.endswith(".SubmitBatch"):
+            n = len(parameters["specs"])
+            return [{"parameters": {"ids": [str(i) for i in range(n)], "rejected": [],
+                                    "durable": True}}]
+        return wait
+    return answer
+
+
+def test_heartbeats_are_not_the_end(fake):
+    d = fake(submit_then([
+        {"parameters": {"left": 1, "failed": 0}, "continues": True},
+        {"parameters": {"left": 1, "failed": 0, "heartbeat": True}, "continues": True},
+        {"parameters": {"left": 0, "failed": 1, "exit_code": 7, "jobs": []}}]))
+    r = d.submit("--wait", "true")
+    assert (r.code, r.out, r.err) == (7, "1\n", "")
+
+
+@pytest.mark.parametrize("job, text", [
+    ({"result": "lost"}, "job 1: lost: its exit status cannot be known"),
+    ({"result": "cancelled"}, "job 1: cancelled"),
+    ({"result": "exec_failed", "code": 2, "step": "exec"},
+     "job 1: could not be started: exec: No such file or directory"),
+    ({"result": "signal", "code": 9}, "job 1: killed by signal 9 (SIGKILL)"),
+])
+def test_reasons(fake, job, text):
+    job = {"id": "1", "state": "done", **job}
+    d = fake(submit_then([{"parameters": {"left": 0, "failed": 1, "exit_code": 125,
+                                          "jobs": [job]}}]))
+    r = d.submit("--wait", "true")
+    assert r.code == 125 and r.out == "1\n" and r.err == f"volt-submit: {text}\n"
+
+
+def test_lost_connection_is_retried_then_given_up(fake):
+    d = fake(submit_then([None]))
+    p = d.popen("volt-submit", "--wait", "--reconnect=300ms", "true")
+    assert p.stdout.readline() == "1\n"
+    d.fake.close()
+    os.unlink(d.fake.path)
+    out, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 125
+    assert "connection to voltd is lost" in err and "voltctl wait 1" in err
+
+
+def test_lost_connection_is_retried_and_found_again(fake):
+    lost = []
+
+    def wait(method, parameters):
+        if method.endswith(".Wait") and not lost:
+            lost.append(True)
+            return [None]
+        if method.endswith(".Wait"):
+            return [{"parameters": {"left": 0, "failed": 1, "exit_code": 3}}]
+        return submit_then([])(method, parameters)
+
+    r = fake(wait).submit("--wait", "true")
+    assert r.code == 3 and r.out == "1\n" and "connected again" in r.err
+
+
+def test_refusals(fake):
+    def answer(error, **p):
+        return lambda *_: [{"error": error, "parameters": p}]
+    r = fake(answer("org.varlink.service.InvalidParameter", parameter="timeout_usec",
+                    reason="too large")).submit("true")
+    assert r.code == 125 and r.err == "volt-submit: timeout_usec: too large\n"
+    r = fake(answer("org.voltd.jobs.TooManyJobs", limit=5, reason="5 are allowed")).submit("true")
+    assert r.code == 125 and "too many jobs: 5 are allowed" in r.err
+    r = fake(answer("org.voltd.jobs.NoSuchJob", id="9")).ctl("status", "9")
+    assert r.code == 4 and r.err == "voltctl: no such job: 9\n"
+    r = fake(answer("org.voltd.jobs.NotRunning", id="9", state="done")).ctl("kill", "9")
+    assert r.code == 1 and "not running (done)" in r.err
+    r = fake(answer("org.voltd.control.NotAllowed", reason="not yours")).ctl("shutdown")
+    assert r.code == 1 and r.err == "voltctl: refused: not yours\n"
+
+
+def test_not_a_daemon(fake):
+    d = fake(lambda *_: [["not", "an", "object"]])
+    r = d.ctl("list")
+    assert r.code == 1 and r.out == "" and "not the protocol of voltd" in r.err
+
+
+def test_batches_are_split_and_pipelined(fake):
+    d = fake(submit_then([]))
+    text = '{"kind":"noop"}\n' * 12001
+    r = d.submit("--no-env", "-f", "-", input=text)
+    assert r.code == 0 and len(r.lines) == 12001
+    assert [len(c["parameters"]["specs"]) for c in d.fake.calls] == [5000, 5000, 2001]
+
+
+def test_rejected_entries_name_their_lines(fake):
+    def answer(method, parameters):
+        return [{"parameters": {"ids": ["5", ""], "durable": False, "rejected": [
+            {"position": 1, "parameter": "argv", "reason": "is empty"}]}}]
+    r = fake(answer).submit("-f", "-", input='{"argv":["x"]}\n\n\n{"argv":[]}\n')
+    assert r.code == 125 and r.out == "5\n"
+    assert r.err == "volt-submit: standard input: line 4: argv: is empty\n"
+
+
+def test_logs_without_a_descriptor(fake):
+    """A daemon that hands no descriptor out is read by Read."""
+    data = bytes(range(256)) * 10
+
+    def answer(method, parameters):
+        if method.endswith(".Open"):
+            return [{"parameters": {"size_bytes": len(data), "ended": True}}]
+        offset = parameters.get("offset", 0)
+        part = data[offset:offset + 1000]
+        return [{"parameters": {"data": base64.b64encode(part).decode(),
+                                "next_offset": offset + len(part),
+                                "end": offset + len(part) == len(data)}}]
+    d = fake(answer)
+    done = subprocess.run([BIN / "voltctl", "logs", "1"], env=d.env, capture_output=True,
+                          timeout=LIMIT)
+    assert done.returncode == 0 and done.stdout == data
+
+
+def test_wait_in_portions(fake):
+    """Ids beyond one message are waited for one portion after the other; the largest code
+    wins."""
+    codes = iter([3, 7, 1])
+
+    def answer(method, parameters):
+        return [{"parameters": {"left": 0, "failed": 1, "exit_code": next(codes)}}]
+    d = fake(answer)
+    r = d.ctl("wait", *range(1, 5002))
+    assert r.code == 7
+    assert [len(c["parameters"]["ids"]) for c in d.fake.calls] == [2000, 2000, 1001]
+    assert "5001 jobs ended: 4998 succeeded, 3 failed" in r.err
+
+
+def test_full_disk_is_an_error(fake):
+    d = fake(lambda *_: [{"parameters": {"jobs": []}}])
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([BIN / "voltctl", "list", "--json"], env=d.env, stdout=full,
+                           stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert p.returncode == 1 and "No space left" in p.stderr
+
+
+def test_broken_pipe_is_quiet(fake):
+    jobs = [{"id": str(i), "name": "x" * 50, "state": "queued"} for i in range(1000)]
+    d = fake(lambda *_: [{"parameters": {"jobs": jobs}}])
+    p = d.popen("voltctl", "list")
+    p.stdout.close()
+    assert p.stderr.read() == ""
+    assert p.wait(LIMIT) in (-signal.SIGPIPE, 1)
+
+
+def test_interrupt_leaves_the_job(fake):
+    hold = []
+
+    def answer(method, parameters):
+        if method.endswith(".Wait"):
+            hold.append(method)
+            return []
+        return submit_then([])(method, parameters)
+    d = fake(answer)
+    p = d.popen("volt-submit", "--wait", "true")
+    until(lambda: hold, "the wait")
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 130 and out == "1\n"
+    assert "job 1 goes on" in err and "voltctl wait 1" in err
+    assert not [c for c in d.fake.calls if "Cancel" in c["method"]]
