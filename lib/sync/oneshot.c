@@ -48,10 +48,10 @@ static int sender_ends(struct volt_oneshot *o, bool has_value, const void *value
     vlock_lock(&o->lock);
     gone = o->receiver_gone;
     thread = o->thread_waits;
-    if (has_value) {
+    o->has_value = has_value;
+    if (has_value && o->size > 0) {
         VAT_WR(o->value);
         memcpy(o->value, value, o->size);
-        o->has_value = true;
     }
     if (o->receiver && task_notify(o->receiver))
         task_chain_push(&chain, o->receiver);
@@ -81,7 +81,7 @@ static bool take(struct volt_oneshot *o, void *ret_value, int *ret_status)
     if (!vat_u32_load(&o->ended, VAT_ACQ))
         return false;
     *ret_status = o->has_value ? 0 : -EPIPE;
-    if (o->has_value) {
+    if (o->has_value && o->size > 0) {
         VAT_RD(o->value);
         memcpy(ret_value, o->value, o->size);
     }

@@ -1,0 +1,339 @@
+/* The semaphore. Requirements A-1..A-19 and flaws F-E1..F-E11 of the Volt documentation
+ * are named where they are tested. */
+#include "base/lock.h"
+#include "tests/support/lone.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* --- a task that acquires n permits and keeps them
+ * -------------------------------------- */
+
+static unsigned next_turn;
+
+struct asker_log {
+    unsigned turn; /* 1 = first to be granted; 0: not yet */
+    unsigned polls;
+    int status;
+};
+
+struct asker {
+    struct volt_sem_acquire acquire;
+    struct asker_log *log;
+    struct volt_waker *waker; /* if set: where to leave a waker */
+};
+
+static enum volt_poll asker_poll(struct volt_cx *cx, void *state)
+{
+    struct asker *s = state;
+
+    s->log->polls++;
+    if (s->waker && !s->waker->task)
+        *s->waker = volt_waker_new(cx);
+    if (volt_sem_acquire_poll(cx, &s->acquire) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->log->turn = ++next_turn;
+    s->log->status = volt_sem_acquire_status(&s->acquire);
+    return VOLT_READY;
+}
+
+static void asker_drop(void *state)
+{
+    struct asker *s = state;
+
+    volt_sem_acquire_fini(&s->acquire);
+}
+
+static const struct volt_task_type asker_type = {
+    .name = "asker",
+    .size = sizeof(struct asker),
+    .poll = asker_poll,
+    .drop = asker_drop,
+};
+
+struct fixture {
+    struct volt_runtime *rt;
+    struct volt_sem sem;
+    struct asker_log log[64];
+    struct volt_join join[64];
+};
+
+static void ask_with_waker(struct fixture *f, unsigned i, uint64_t n,
+                           struct volt_waker *w)
+{
+    struct asker *s = volt_task_new(f->rt, &asker_type);
+
+    assert_non_null(s);
+    f->log[i] = (struct asker_log){0};
+    s->log = &f->log[i];
+    s->waker = w;
+    volt_sem_acquire_init(&s->acquire, &f->sem, n);
+    lone_spawn(s, &f->join[i]);
+}
+
+static void ask(struct fixture *f, unsigned i, uint64_t n)
+{
+    ask_with_waker(f, i, n, NULL);
+    lone_settle(f->rt); /* queued in this order */
+}
+
+static void begin(struct fixture *f, uint64_t permits, uint64_t max)
+{
+    memset(f, 0, sizeof(*f));
+    next_turn = 0;
+    f->rt = lone_runtime();
+    volt_sem_init(&f->sem, permits, max);
+}
+
+static void end(struct fixture *f)
+{
+    volt_sem_fini(&f->sem);
+    volt_runtime_free(f->rt);
+}
+
+static void release(struct fixture *f, uint64_t n)
+{
+    assert_int_equal(volt_sem_release(&f->sem, n), 0);
+    lone_settle(f->rt);
+}
+
+static void test_try_acquire_is_all_or_nothing(void **state)
+{
+    struct volt_sem sem;
+
+    (void)state;
+    volt_sem_init(&sem, 3, 5);
+    assert_false(volt_sem_try_acquire(&sem, 4));
+    assert_true(volt_sem_try_acquire(&sem, 2));
+    assert_int_equal(volt_sem_available(&sem), 1);
+    assert_int_equal(volt_sem_release(&sem, 4), 0);
+    assert_int_equal(volt_sem_available(&sem), 5);
+    volt_sem_fini(&sem);
+}
+
+static void test_A_3_first_come_first_served(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 10);
+    for (unsigned i = 0; i < 5; i++)
+        ask(&f, i, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(f.log[i].turn, 0);
+        release(&f, 1);
+        assert_int_equal(f.log[i].turn, i + 1);
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    }
+    end(&f);
+}
+
+static void test_A_8_one_release_serves_several_and_part_of_the_next(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 10);
+    ask(&f, 0, 2);
+    ask(&f, 1, 1);
+    ask(&f, 2, 4);
+    release(&f, 5); /* 2 + 1, and 2 of 4 */
+    assert_int_equal(f.log[0].turn, 1);
+    assert_int_equal(f.log[1].turn, 2);
+    assert_int_equal(f.log[2].turn, 0);
+    assert_int_equal(volt_sem_available(&f.sem), 0);
+    release(&f, 3);
+    assert_int_equal(f.log[2].turn, 3);
+    assert_int_equal(volt_sem_available(&f.sem), 1); /* only the surplus */
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    end(&f);
+}
+
+static void test_A_9_no_permits_while_somebody_waits(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 2, 10);
+    ask(&f, 0, 3); /* takes the two there are, waits for one */
+    assert_int_equal(volt_sem_available(&f.sem), 0);
+    assert_false(volt_sem_try_acquire(&f.sem, 1));
+    ask(&f, 1, 1); /* behind the large request, not past it */
+    assert_int_equal(f.log[1].turn, 0);
+    release(&f, 1);
+    assert_int_equal(f.log[0].turn, 1);
+    assert_int_equal(f.log[1].turn, 0);
+    release(&f, 1);
+    assert_int_equal(f.log[1].turn, 2);
+    assert_int_equal(lone_join(&f.join[0]), 0);
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    end(&f);
+}
+
+static void test_A_16_cancelled_waiter_returns_its_part_to_the_next(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 2, 10);
+    ask(&f, 0, 3);
+    ask(&f, 1, 2);
+    volt_join_cancel(&f.join[0]);
+    assert_int_equal(lone_join(&f.join[0]), -ECANCELED);
+    lone_settle(f.rt);
+    assert_int_equal(f.log[1].turn, 1);
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    assert_int_equal(volt_sem_available(&f.sem), 0);
+    end(&f);
+}
+
+static void test_F_E3_granted_but_never_seen_is_not_lost(void **state)
+{
+    struct fixture f;
+    struct lone_hold hold;
+
+    (void)state;
+    begin(&f, 0, 1);
+    ask(&f, 0, 1);
+    ask(&f, 1, 1);
+    lone_hold_begin(f.rt, &hold);
+    assert_int_equal(volt_sem_release(&f.sem, 1), 0); /* granted to 0, which cannot run */
+    volt_join_cancel(&f.join[0]);                     /* and is dropped unpolled */
+    lone_hold_end(&hold);
+    assert_int_equal(lone_join(&f.join[0]), -ECANCELED);
+    lone_settle(f.rt);
+    assert_int_equal(f.log[0].turn, 0);
+    assert_int_equal(f.log[1].turn, 1); /* F-E5: never through the counter */
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    end(&f);
+}
+
+static void test_F_E4_polled_for_another_reason(void **state)
+{
+    struct volt_waker waker = {0};
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 1);
+    ask_with_waker(&f, 0, 1, &waker);
+    lone_settle(f.rt);
+    for (unsigned i = 0; i < 3; i++) {
+        volt_waker_wake(&waker);
+        lone_settle(f.rt);
+        assert_int_equal(f.log[0].polls, i + 2);
+        assert_int_equal(f.log[0].turn, 0);
+    }
+    release(&f, 1);
+    assert_int_equal(f.log[0].turn, 1);
+    assert_int_equal(lone_join(&f.join[0]), 0);
+    volt_waker_fini(&waker);
+    end(&f);
+}
+
+static void test_F_E6_one_release_wakes_more_than_32(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 64);
+    for (unsigned i = 0; i < 64; i++)
+        ask(&f, i, 1);
+    release(&f, 64);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(lone_join(&f.join[i]), 0);
+        assert_int_equal(f.log[i].turn, i + 1);
+    }
+    end(&f);
+}
+
+static void test_F_E7_over_release_is_an_error(void **state)
+{
+    struct volt_sem sem;
+
+    (void)state;
+    volt_sem_init(&sem, 3, 4);
+    assert_int_equal(volt_sem_release(&sem, 2), -EOVERFLOW);
+    assert_int_equal(volt_sem_available(&sem), 4);
+    assert_int_equal(volt_sem_release(&sem, UINT64_MAX), -EOVERFLOW);
+    assert_int_equal(volt_sem_available(&sem), 4);
+    assert_true(volt_sem_try_acquire(&sem, 4));
+    volt_sem_fini(&sem);
+}
+
+static void test_F_E10_nobody_waits_no_lock(void **state)
+{
+    struct volt_sem sem;
+
+    (void)state;
+    volt_sem_init(&sem, 1, 1);
+    vlock_lock((vlock *)(void *)&sem.lock); /* whoever took it now would not return */
+    for (int i = 0; i < 1000; i++) {
+        assert_true(volt_sem_try_acquire(&sem, 1));
+        assert_int_equal(volt_sem_release(&sem, 1), 0);
+    }
+    vlock_unlock((vlock *)(void *)&sem.lock);
+    volt_sem_fini(&sem);
+}
+
+static void test_F_E11_close_wakes_and_refuses(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 2, 10);
+    ask(&f, 0, 3);
+    ask(&f, 1, 1);
+    volt_sem_close(&f.sem);
+    assert_int_equal(lone_join(&f.join[0]), 0);
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    assert_int_equal(f.log[0].status, -ECANCELED);
+    assert_int_equal(f.log[1].status, -ECANCELED);
+    assert_int_equal(volt_sem_available(&f.sem), 2); /* what 0 had already */
+    assert_false(volt_sem_try_acquire(&f.sem, 1));
+    ask(&f, 2, 1);
+    assert_int_equal(lone_join(&f.join[2]), 0);
+    assert_int_equal(f.log[2].status, -ECANCELED);
+    assert_int_equal(volt_sem_release(&f.sem, 8), 0); /* holders still give back */
+    end(&f);
+}
+
+static void test_close_then_cancelled_unseen(void **state)
+{
+    struct fixture f;
+    struct lone_hold hold;
+
+    (void)state;
+    begin(&f, 1, 10);
+    ask(&f, 0, 3);
+    lone_hold_begin(f.rt, &hold);
+    volt_sem_close(&f.sem);
+    volt_join_cancel(&f.join[0]);
+    lone_hold_end(&hold);
+    assert_int_equal(lone_join(&f.join[0]), -ECANCELED);
+    assert_int_equal(volt_sem_available(&f.sem), 1);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_try_acquire_is_all_or_nothing),
+        cmocka_unit_test(test_A_3_first_come_first_served),
+        cmocka_unit_test(test_A_8_one_release_serves_several_and_part_of_the_next),
+        cmocka_unit_test(test_A_9_no_permits_while_somebody_waits),
+        cmocka_unit_test(test_A_16_cancelled_waiter_returns_its_part_to_the_next),
+        cmocka_unit_test(test_F_E3_granted_but_never_seen_is_not_lost),
+        cmocka_unit_test(test_F_E4_polled_for_another_reason),
+        cmocka_unit_test(test_F_E6_one_release_wakes_more_than_32),
+        cmocka_unit_test(test_F_E7_over_release_is_an_error),
+        cmocka_unit_test(test_F_E10_nobody_waits_no_lock),
+        cmocka_unit_test(test_F_E11_close_wakes_and_refuses),
+        cmocka_unit_test(test_close_then_cancelled_unseen),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
