@@ -12,7 +12,12 @@ MODEL_ring   := lib/sched/ring.c
 MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
                 idle.c park.c interval.c owned.c) \
                 $(addprefix lib/task/,task.c join.c cx.c alloc.c)
-MODEL_task   := lib/sched/worker.c lib/sched/owned.c $(addprefix lib/task/,task.c join.c cx.c alloc.c)
+TASK_SRC     := lib/sched/worker.c lib/sched/owned.c $(addprefix lib/task/,task.c join.c cx.c alloc.c)
+MODEL_task   := $(TASK_SRC)
+MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
+MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
+SUPPORT_sem  := tests/model/executor.c
+SUPPORT_notify := tests/model/executor.c
 SUPPORT_task := tests/model/executor.c
 SUPPORT_sched := tests/model/no_driver.c
 

@@ -1,0 +1,264 @@
+/* Model of lib/sync/sem.c and waiter.h, with mutex.c and rwlock.c on top.
+ *
+ * Oracle: no permit is lost or made (INV-6), also when a waiter is cancelled before,
+ * while or after it is granted; every task that is owed permits gets them although no
+ * timeout fires; who holds sees what the last holder wrote; nobody touches a waiter after
+ * its `granted` is stored (INV-7): the tasks are freed when they end. */
+#include <errno.h>
+#include "executor.h"
+#include "mcx.h"
+#include <volt/sync.h>
+
+struct job {
+    struct volt_sem_acquire acquire;
+    uint64_t n;
+    bool gives_back;
+    int busy; /* annotated: by poll and drop */
+};
+
+static struct volt_sem *sem;
+static int guarded; /* annotated: by the holders */
+static uint64_t total, held;
+static int acquired, closed, dropped, tasks;
+static struct volt_join handle;
+static struct volt_waker waker;
+
+/* All permits: to write; fewer: to read. */
+static void use_guarded(uint64_t n)
+{
+    if (n == total)
+        VAT_WR(&guarded);
+    else
+        VAT_RD(&guarded);
+}
+
+static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (volt_sem_acquire_poll(cx, &j->acquire) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (volt_sem_acquire_status(&j->acquire) == -ECANCELED) {
+        closed++;
+        return VOLT_READY;
+    }
+    use_guarded(j->n);
+    acquired++;
+    held += j->n;
+    if (j->gives_back) {
+        held -= j->n;
+        MCX_CHECK(volt_sem_release(sem, j->n) == 0);
+    }
+    return VOLT_READY;
+}
+
+static void drop_acquire(void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    volt_sem_acquire_fini(&j->acquire);
+    dropped++;
+}
+
+static const struct volt_task_type acquire_type = {
+    .name = "acquire",
+    .size = sizeof(struct job),
+    .poll = poll_acquire,
+    .drop = drop_acquire,
+};
+
+static void start(uint64_t permits, uint64_t max)
+{
+    executor_reset();
+    sem = mcx_malloc(sizeof(*sem));
+    volt_sem_init(sem, permits, max);
+    mcx_name(sem, sizeof(*sem), "sem");
+    total = max;
+    held = 0;
+    acquired = closed = dropped = tasks = 0;
+    handle.task = NULL;
+    waker.task = NULL;
+}
+
+static struct volt_task *spawn(uint64_t n, bool gives_back, struct volt_join *ret_join)
+{
+    struct volt_task *t = executor_spawn(&acquire_type, ret_join, false);
+    struct job *j = task_state(t);
+
+    volt_sem_acquire_init(&j->acquire, sem, n);
+    j->n = n;
+    j->gives_back = gives_back;
+    tasks++;
+    return t;
+}
+
+static void setup_spurious(void)
+{
+    start(0, 1);
+    waker = executor_waker(spawn(1, false, NULL));
+}
+
+static void setup_cancel(void)
+{
+    start(0, 1);
+    (void)spawn(1, false, &handle);
+}
+
+/* The first wants all and gets a part; the second wants what the first would give back.
+ */
+static void setup_partial(void)
+{
+    start(1, 2);
+    (void)spawn(2, true, &handle);
+    (void)spawn(1, true, NULL);
+}
+
+static void setup_mutex(void)
+{
+    start(1, 1);
+    (void)spawn(1, true, NULL);
+    (void)spawn(1, true, NULL);
+}
+
+/* A writer between two readers. */
+static void setup_rwlock(void)
+{
+    start(2, 2);
+    (void)spawn(1, true, NULL);
+    (void)spawn(2, true, NULL);
+    (void)spawn(1, true, NULL);
+}
+
+static void setup_close(void)
+{
+    start(1, 2);
+    (void)spawn(2, true, NULL);
+    (void)spawn(1, true, NULL);
+}
+
+static void releaser(void)
+{
+    use_guarded(1);
+    MCX_CHECK(volt_sem_release(sem, 1) == 0);
+}
+
+static void spurious(void)
+{
+    volt_waker_wake(&waker);
+    volt_waker_fini(&waker);
+}
+
+static void canceller(void)
+{
+    volt_join_cancel(&handle);
+    volt_join_fini(&handle);
+}
+
+static void try_locker(void)
+{
+    if (volt_sem_try_acquire(sem, 1)) {
+        VAT_WR(&guarded);
+        MCX_CHECK(volt_sem_release(sem, 1) == 0);
+    }
+}
+
+static void closer(void)
+{
+    volt_sem_close(sem);
+}
+
+static void finish(void)
+{
+    if (dropped != tasks)
+        mcx_fail("%d of %d tasks ended: a lost wakeup", dropped, tasks);
+    if (volt_sem_available(sem) + held != total)
+        mcx_fail("permits: %d available + %d held of %d", (int)volt_sem_available(sem),
+                 (int)held, (int)total);
+    volt_sem_fini(sem);
+    MCX_CHECK(mcx_live_objects() == 1);
+}
+
+static void finish_all_acquired(void)
+{
+    MCX_CHECK(acquired == tasks);
+    finish();
+}
+
+static void finish_closed(void)
+{
+    MCX_CHECK(acquired + closed == tasks);
+    total = 1; /* what was there; the one missing permit never was */
+    finish();
+}
+
+#define EXECUTORS                                                                        \
+    {"executor", executor_run},                                                          \
+    {                                                                                    \
+        "executor 2", executor_run                                                       \
+    }
+
+static const struct mcx_scenario scenarios[] = {
+    {
+        .name = "spurious-poll",
+        .promise = "a grant and a poll for nothing at once: the grant is seen (F-E4)",
+        .setup = setup_spurious,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS, {"releaser", releaser}, {"waker", spurious}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "cancel",
+        .promise = "release against cancel: the permit goes to one of both sides (F-E3)",
+        .setup = setup_cancel,
+        .finish = finish,
+        .threads = {EXECUTORS, {"releaser", releaser}, {"canceller", canceller}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "partial-cancel",
+        .promise = "a waiter dropped with a part of its permits serves the next (F-E5)",
+        .setup = setup_partial,
+        .finish = finish,
+        .threads = {EXECUTORS, {"releaser", releaser}, {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "mutex",
+        .promise = "two tasks and a thread that tries: never two holders, all get it",
+        .setup = setup_mutex,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS, {"thread", try_locker}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "rwlock",
+        .promise = "reader, writer, reader: the writer is alone, all get it",
+        .setup = setup_rwlock,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "close",
+        .promise = "closing against acquiring: each is answered, permits come back",
+        .setup = setup_close,
+        .finish = finish_closed,
+        .threads = {EXECUTORS, {"closer", closer}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {0},
+};
+
+const struct mcx_model mcx_model = {
+    .name = "sem",
+    .about = "semaphore, mutex, rwlock: grant against cancel against drop",
+    .scenarios = scenarios,
+};
