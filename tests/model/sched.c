@@ -366,6 +366,17 @@ static const struct mcx_scenario scenarios[] = {
         .dfs = 20000,
     },
     {
+        .name = "stop-claimed",
+        .promise = "a stop that comes with another wake is not erased by it (F-H5)",
+        .setup = setup_one,
+        .threads = {{"worker 0", worker_that_ends},
+                    {"producer", producer},
+                    {"stopper", stopper}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
         .name = "stop",
         .promise = "workers end when told to, also while they go to sleep",
         .setup = setup_two_producers,
