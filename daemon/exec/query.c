@@ -381,6 +381,11 @@ struct volt_notify *manager_events_notify(struct manager *m)
     return &m->news;
 }
 
+bool manager_durable(const struct manager *m)
+{
+    return store_durable(m->store);
+}
+
 void manager_counts(struct manager *m, struct manager_counts *ret)
 {
     struct aftermath after = {0};

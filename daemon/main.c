@@ -1,0 +1,417 @@
+/* voltd: options, then everything in its order, then the same backwards.
+ *
+ *   signals blocked, descriptors of systemd taken      before the first thread
+ *   directories and their lock                         nobody else is here
+ *   configuration
+ *   runtime, manager (records, keeper), server, control
+ *   READY; wait; runtime down, then what its tasks used
+ *
+ * Exit status: 0 stopped, 1 could not start, 2 usage. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/lifecycle.h"
+#include "daemon/observe/log.h"
+#include "daemon/paths.h"
+#include "daemon/sysd/sysd.h"
+
+#define LISTEN_BACKLOG 1024
+
+static const char help[] =
+    "Usage: voltd [OPTIONS]\n"
+    "Runs jobs: takes them from volt-submit and other Varlink clients, lets them wait\n"
+    "cheaply, runs them, and tells everybody what happened.\n"
+    "\n"
+    "  --user              for the calling user: sockets below $XDG_RUNTIME_DIR\n"
+    "  --system            for the whole machine: sockets below /run/voltd (default as root)\n"
+    "  --config FILE       read FILE and FILE.d/*.conf instead of the default files\n"
+    "  --runtime-dir DIR   sockets and lock\n"
+    "  --state-dir DIR     job ids, records, output\n"
+    "  --workers N         threads of the scheduler (default: Workers=, or one per CPU)\n"
+    "  --help, --version\n"
+    "\n"
+    "SIGTERM stops; running jobs go on without voltd. SIGHUP reads the configuration again.\n"
+    "voltctl(1) looks in, volt-submit(1) submits.\n";
+
+struct options {
+    bool user;
+    const char *config, *runtime_dir, *state_dir;
+    uint64_t workers; /* 0: as configured */
+};
+
+/* Everything that has to be taken down, in the order of birth. */
+struct daemon {
+    struct options options;
+    struct paths paths;
+    char config_path[PATH_MAX];
+    char keeper_path[PATH_MAX];
+    char address[ADDRESS_PATH_MAX + 8];
+    struct config config;
+    struct volt_runtime *rt;
+    struct manager *manager;
+    struct control *control;
+    struct service service;
+    struct server *server;
+    int sockets[2]; /* jobs, control; -1: none or handed on */
+    bool activated[2];
+};
+
+__attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
+{
+    va_list ap;
+
+    (void)fputs("voltd: ", stderr);
+    va_start(ap, format);
+    (void)vfprintf(stderr, format, ap);
+    va_end(ap);
+    (void)fputs("\nTry 'voltd --help'.\n", stderr);
+    return 2;
+}
+
+/* -1: go on; otherwise the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    static const struct option table[] = {
+        {"user", no_argument, NULL, 'u'},
+        {"system", no_argument, NULL, 's'},
+        {"config", required_argument, NULL, 'c'},
+        {"runtime-dir", required_argument, NULL, 'r'},
+        {"state-dir", required_argument, NULL, 'd'},
+        {"workers", required_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {NULL, 0, NULL, 0},
+    };
+    bool user = false, system = false;
+    char *end;
+    int opt;
+
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
+        switch (opt) {
+        case 'u':
+            user = true;
+            break;
+        case 's':
+            system = true;
+            break;
+        case 'c':
+            o->config = optarg;
+            break;
+        case 'r':
+            o->runtime_dir = optarg;
+            break;
+        case 'd':
+            o->state_dir = optarg;
+            break;
+        case 'w':
+            errno = 0;
+            o->workers = strtoull(optarg, &end, 10);
+            if (errno || *end || optarg[0] < '0' || optarg[0] > '9' || o->workers < 1 ||
+                o->workers > 256)
+                return usage("--workers %s: a number from 1 to 256 is needed", optarg);
+            break;
+        case 'h':
+            (void)fputs(help, stdout);
+            return 0;
+        case 'v':
+            (void)puts("voltd " VOLT_VERSION);
+            return 0;
+        case ':':
+            return usage("%s needs a value", argv[optind - 1]);
+        default:
+            return usage("unknown option %s", argv[optind - 1]);
+        }
+    }
+    if (optind < argc)
+        return usage("unexpected argument %s", argv[optind]);
+    if (user && system)
+        return usage("--user and --system exclude each other");
+    o->user = user || (!system && getuid() != 0);
+    return -1;
+}
+
+static int failed(const char *what, int r, const struct volt_error *err)
+{
+    log_error("%s: %s", what, err->text[0] ? err->text : strerror(-r));
+    return r;
+}
+
+/* The keeper lies beside voltd, or where make install puts it. */
+static int find_keeper(char path[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    char *slash;
+
+    if (n < 0)
+        return -errno;
+    path[n] = '\0';
+    slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) + sizeof("/voltd-keeper") > PATH_MAX)
+        return -ENAMETOOLONG;
+    strcpy(slash, "/voltd-keeper");
+    return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+/* --- sockets
+ * ---------------------------------------------------------------------------------- */
+
+/* Under the lock of the runtime dir nobody else listens there: what is found is stale. */
+static int listen_on(const struct address *address, mode_t mode, int *ret_fd)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    int fd, r = 0;
+
+    if (unlink(address->path) < 0 && errno != ENOENT)
+        return -errno;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    memcpy(sun.sun_path, address->path, strlen(address->path) + 1);
+    mode_t before = umask(0777); /* nobody connects before the mode is right */
+    if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0)
+        r = -errno;
+    (void)umask(before);
+    if (r == 0 && (chmod(address->path, mode) < 0 || listen(fd, LISTEN_BACKLOG) < 0))
+        r = -errno;
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+static int open_sockets(struct daemon *d)
+{
+    const struct address *where[2] = {&d->paths.socket, &d->paths.control_socket};
+    const mode_t mode = d->options.user ? 0600 : 0660;
+
+    for (int i = 0; i < 2; i++) {
+        if (d->sockets[i] >= 0)
+            continue;
+        int r = listen_on(where[i], mode, &d->sockets[i]);
+        if (r < 0) {
+            log_error("cannot listen on %s: %s", where[i]->path, strerror(-r));
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* --- up
+ * ---------------------------------------------------------------------------------------
+ */
+
+static int load_config(struct daemon *d, struct volt_error *err)
+{
+    const struct options *o = &d->options;
+    int r;
+
+    if (o->config)
+        r = (size_t)snprintf(d->config_path, PATH_MAX, "%s", o->config) < PATH_MAX
+                ? 0
+                : -ENAMETOOLONG;
+    else
+        r = config_default_path(o->user, d->config_path, PATH_MAX);
+    if (r < 0)
+        return failed("configuration", r, err);
+    r = config_load(d->config_path, o->config != NULL, &d->config, err);
+    if (r < 0)
+        return failed("configuration", r, err);
+    if (o->workers)
+        d->config.workers = o->workers;
+    return 0;
+}
+
+static int start_runtime(struct daemon *d)
+{
+    struct volt_options opt = {
+        .workers = (unsigned)d->config.workers,
+        .max_blocking_threads = (unsigned)d->config.max_blocking_threads,
+        .thread_name = "voltd",
+    };
+    int r = volt_runtime_new(&opt, &d->rt);
+
+    if (r < 0)
+        log_error("cannot start the runtime: %s", strerror(-r));
+    return r;
+}
+
+static int start_manager(struct daemon *d, struct volt_error *err)
+{
+    struct manager_options o = {
+        .rt = d->rt,
+        .config = &d->config,
+        .runtime_dir = d->paths.runtime_dir,
+        .state_dir = d->paths.state_dir,
+        .record_dir = d->paths.record_dir,
+        .keeper_path = d->keeper_path,
+        .address = d->address,
+    };
+    int r = find_keeper(d->keeper_path);
+
+    if (r < 0) {
+        log_error("cannot run %s: %s", d->keeper_path, strerror(-r));
+        return r;
+    }
+    (void)snprintf(d->address, sizeof(d->address), "unix:%s", d->paths.socket.path);
+    r = manager_new(&o, &d->manager, err);
+    return r < 0 ? failed("jobs", r, err) : 0;
+}
+
+static int start_server(struct daemon *d, struct volt_error *err)
+{
+    struct control_options c = {
+        .rt = d->rt,
+        .manager = d->manager,
+        .config_path = d->config_path,
+        .config_must_exist = d->options.config != NULL,
+        .config = &d->config,
+    };
+    int r;
+
+    d->control = control_new(&c);
+    if (!d->control)
+        return failed("control", -ENOMEM, err);
+    d->service =
+        (struct service){.manager = d->manager, .rt = d->rt, .control = d->control};
+    struct server_listener listeners[2] = {
+        {.fd = d->sockets[0], .interfaces = server_public_interfaces},
+        {.fd = d->sockets[1], .interfaces = server_control_interfaces},
+    };
+    d->sockets[0] = d->sockets[1] = -1;
+    r = server_new(&d->service, &d->config, listeners, 2, &d->server, err);
+    if (r < 0)
+        return failed("server", r, err);
+    r = control_start(d->control, d->server);
+    return r < 0 ? failed("control", r, err) : 0;
+}
+
+static void announce(const struct daemon *d)
+{
+    struct manager_counts counts;
+
+    manager_counts(d->manager, &counts);
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr, "voltd %s listens on %s\n", VOLT_VERSION,
+                      d->paths.socket.path);
+    else
+        log_info("voltd %s listens on %s", VOLT_VERSION, d->paths.socket.path);
+    log_notice("jobs are kept in memory: a restart forgets those that wait");
+    if (counts.orphans)
+        log_notice("%llu records of an earlier voltd: see voltctl list --orphans",
+                   (unsigned long long)counts.orphans);
+    (void)sysd_notify_status("%u workers, listening on %s", volt_runtime_workers(d->rt),
+                             d->paths.socket.path);
+    (void)sysd_notify_ready();
+}
+
+/* Connections need descriptors; the default soft limit is for programs that use select().
+ */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer connections then */
+}
+
+static int up(struct daemon *d)
+{
+    static const char *const names[2] = {"varlink", "control"};
+    struct volt_error err = {{0}};
+    sigset_t set;
+    int r;
+
+    control_signals(&set);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    r = sysd_take_sockets(names, d->sockets, 2, &err);
+    if (r < 0)
+        return failed("sockets", r, &err);
+    d->activated[0] = d->sockets[0] >= 0;
+    d->activated[1] = d->sockets[1] >= 0;
+    r = load_config(d, &err);
+    if (r < 0)
+        return r;
+    r = paths_init(&d->paths, d->options.user, d->options.runtime_dir,
+                   d->options.state_dir, &err);
+    if (r == 0)
+        r = paths_claim(&d->paths, &err);
+    if (r < 0)
+        return failed("directories", r, &err);
+    r = start_runtime(d);
+    if (r == 0)
+        r = start_manager(d, &err);
+    if (r == 0)
+        r = open_sockets(d);
+    if (r == 0)
+        r = start_server(d, &err);
+    return r;
+}
+
+/* --- down
+ * -------------------------------------------------------------------------------------
+ */
+
+static void remove_socket(const struct daemon *d, int i, const struct address *address)
+{
+    if (!d->activated[i] && address->path[0])
+        (void)unlink(address->path);
+}
+
+static void down(struct daemon *d)
+{
+    bool ours = d->paths.runtime_lock >= 0;
+
+    if (d->rt)
+        (void)volt_runtime_shutdown(d->rt, UINT64_MAX);
+    server_free(d->server);
+    control_free(d->control);
+    manager_free(d->manager);
+    volt_runtime_free(d->rt);
+    for (int i = 0; i < 2; i++)
+        if (d->sockets[i] >= 0)
+            close(d->sockets[i]);
+    if (ours) {
+        remove_socket(d, 0, &d->paths.socket);
+        remove_socket(d, 1, &d->paths.control_socket);
+    }
+    paths_fini(&d->paths);
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon d = {.sockets = {-1, -1}};
+    int status = parse_options(argc, argv, &d.options);
+
+    if (status >= 0)
+        return status;
+    log_init();
+    d.paths.runtime_lock = d.paths.state_lock = -1;
+    raise_descriptors();
+    int r = up(&d);
+    if (r == 0) {
+        announce(&d);
+        control_wait(d.control);
+    }
+    down(&d);
+    return r < 0 ? 1 : 0;
+}
