@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,8 +26,7 @@ static int check_launch(int fd, uint64_t size)
     return 0;
 }
 
-pid_t start_job(const struct keeper_self *self, const struct keeper_start *m,
-                const int *fds)
+pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const int *fds)
 {
     const int *next = fds + 1;
     struct job_key key = keeper_key_unpack(&m->key);
@@ -45,20 +43,18 @@ pid_t start_job(const struct keeper_self *self, const struct keeper_start *m,
     int r = check_launch(args.launch_fd, args.launch_size);
     if (r < 0)
         return r;
-    args.record_fd = record_create(self->record_dir_fd, &key, self->boot_id, m->kill_mode,
-                                   &args.record_seed);
+    args.record_fd = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
+                                   m->kill_mode, &args.record_seed);
     if (args.record_fd < 0)
         return args.record_fd;
     pid_t pid = fork();
     if (pid == 0)
         shim_run(&args);
-    if (pid < 0) {
-        char name[JOB_KEY_TEXT_MAX];
+    if (pid < 0)
         pid = -errno;
-        (void)job_key_format(&key, name);
-        (void)unlinkat(self->record_dir_fd, name, 0);
-    }
     (void)close(args.record_fd);
+    if (pid < 0)
+        (void)record_remove(self->record_dir_fd, &self->pool, &key);
     return pid;
 }
 
@@ -120,20 +116,8 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
     signal_tree(&root, (int)m->signal, reply);
 }
 
-int remove_record(const struct keeper_self *self, const struct keeper_remove *m)
+int remove_record(struct keeper_self *self, const struct keeper_remove *m)
 {
-    char name[JOB_KEY_TEXT_MAX];
     struct job_key key = keeper_key_unpack(&m->key);
-    (void)job_key_format(&key, name);
-    int fd =
-        openat(self->record_dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    int r = 0;
-    if (flock(fd, LOCK_SH | LOCK_NB) < 0)
-        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-    else if (unlinkat(self->record_dir_fd, name, 0) < 0)
-        r = -errno;
-    (void)close(fd);
-    return r;
+    return record_remove(self->record_dir_fd, &self->pool, &key);
 }

@@ -18,7 +18,7 @@
  * a recycled PID cannot fool it. Probe with LOCK_SH|LOCK_NB on a read-only descriptor,
  * and probe before reading: what is read after a free lock is final.
  *
- * Naming: the file is made as `.new.<pid>`, locked, and renamed with RENAME_NOREPLACE.
+ * Naming: the file is made as `.<pid>.new`, locked, and renamed with RENAME_NOREPLACE.
  * O_TMPFILE + linkat would do but for inotify: the open file keeps the name "#<inode>" of
  * its birth, and IN_CLOSE_WRITE would report that instead of the job's.
  *
@@ -138,13 +138,24 @@ int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE]);
 
 int record_boot_id(uint8_t ret[RECORD_ID_SIZE]);
 
+/* Files of removed records, kept under names of this process for the next ones: ext4 will
+ * not reuse a fresh inode for seconds and searches ever longer for another, which cost 1
+ * ms per job at full speed. Zero-initialised is empty. */
+struct record_pool {
+    uint32_t n;
+};
+#define RECORD_POOL_MAX 256
+
 /* Keeper: makes a record with its header, locked, under its name. Returns the descriptor
  * (CLOEXEC, owned by the caller) whose last close drops the lock, and in *ret_seed what
- * the slots are sealed with; -EEXIST; -errno. */
-int record_create(int dir_fd, const struct job_key *key,
+ * the slots are sealed with; -EEXIST; -errno. pool may be NULL. */
+int record_create(int dir_fd, struct record_pool *pool, const struct job_key *key,
                   const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
                   uint32_t *ret_seed);
-/* Keeper at start: removes what a killed keeper left half-made. */
+/* Keeper: 0, also when there is none; -EBUSY: its shim lives. pool may be NULL. */
+int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key);
+/* Keeper, at start and end: removes what is half-made or kept for reuse by this process
+ * or by one that has gone. */
 void record_sweep(int dir_fd);
 
 /* Shim: fills in the CRC and writes the slot. 0 or -errno. */

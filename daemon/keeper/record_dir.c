@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NEW_PREFIX ".new."
 #define GENERATION "generation"
 
 static int write_exactly(int fd, const void *buf, size_t len, off_t at)
@@ -24,10 +24,20 @@ static int write_exactly(int fd, const void *buf, size_t len, off_t at)
     return (size_t)n == len ? 0 : -EIO;
 }
 
-/* An own name until it is complete; a keeper has one file in the making at most. */
+/* Names of our own, until a record is complete and after it has been removed. */
+static void new_name(char name[32])
+{
+    (void)snprintf(name, 32, ".%d.new", (int)getpid());
+}
+
+static void pool_name(uint32_t i, char name[32])
+{
+    (void)snprintf(name, 32, ".%d.free.%u", (int)getpid(), i);
+}
+
 static int open_new(int dir_fd, char name[32])
 {
-    (void)snprintf(name, 32, NEW_PREFIX "%d", (int)getpid());
+    new_name(name);
     int fd =
         openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     return fd < 0 ? -errno : fd;
@@ -38,11 +48,39 @@ static int publish(int dir_fd, const char *from, const char *to)
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
 
-int record_create(int dir_fd, const struct job_key *key,
+/* A locked file of RECORD_SIZE allocated bytes under a name of our own: the shim must be
+ * able to write its slots on a full disk. */
+static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
+{
+    if (pool != NULL && pool->n > 0) {
+        pool_name(--pool->n, name);
+        int old = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0)
+            return old;
+        (void)unlinkat(dir_fd, name, 0); /* somebody still looks at it */
+        if (old >= 0)
+            (void)close(old);
+    }
+    int fd = open_new(dir_fd, name);
+    if (fd < 0)
+        return fd;
+    int r = fallocate(fd, 0, 0, RECORD_SIZE) < 0 && errno != EOPNOTSUPP ? -errno : 0;
+    if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)unlinkat(dir_fd, name, 0);
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+int record_create(int dir_fd, struct record_pool *pool, const struct job_key *key,
                   const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
                   uint32_t *ret_seed)
 {
-    char new_name[32], name[JOB_KEY_TEXT_MAX];
+    char own_name[32], name[JOB_KEY_TEXT_MAX];
+    uint8_t page[RECORD_SIZE] = {0};
     struct timespec now;
     struct record_header h = {
         .magic = RECORD_MAGIC,
@@ -57,29 +95,49 @@ int record_create(int dir_fd, const struct job_key *key,
     h.created_real_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
     memcpy(h.boot_id, boot_id, sizeof(h.boot_id));
     h.crc = record_crc(0, &h, offsetof(struct record_header, crc));
+    memcpy(page, &h, sizeof(h));
 
-    int fd = open_new(dir_fd, new_name);
+    int fd = open_locked(dir_fd, pool, own_name);
     if (fd < 0)
         return fd;
-    /* All blocks now: the shim must be able to write its slots on a full disk. */
-    int r = fallocate(fd, 0, 0, RECORD_SIZE) < 0 ? -errno : 0;
-    if (r == -EOPNOTSUPP) {
-        static const uint8_t zeros[RECORD_SIZE];
-        r = write_exactly(fd, zeros, sizeof(zeros), 0);
-    }
+    int r = write_exactly(fd, page, sizeof(page), 0);
     if (r == 0)
-        r = write_exactly(fd, &h, sizeof(h), 0);
-    if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-        r = -errno;
-    if (r == 0)
-        r = publish(dir_fd, new_name, name);
+        r = publish(dir_fd, own_name, name);
     if (r < 0) {
-        (void)unlinkat(dir_fd, new_name, 0);
+        (void)unlinkat(dir_fd, own_name, 0);
         (void)close(fd);
         return r;
     }
     *ret_seed = h.crc;
     return fd;
+}
+
+int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key)
+{
+    char name[JOB_KEY_TEXT_MAX], free_name[32];
+    struct stat st;
+    int r = 0;
+    (void)job_key_format(key, name);
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
+        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        goto out;
+    }
+    if (pool != NULL && pool->n < RECORD_POOL_MAX && fstat(fd, &st) == 0 &&
+        st.st_size == RECORD_SIZE) {
+        pool_name(pool->n, free_name);
+        if (renameat(dir_fd, name, dir_fd, free_name) == 0) {
+            pool->n++;
+            goto out;
+        }
+    }
+    if (unlinkat(dir_fd, name, 0) < 0)
+        r = -errno;
+out:
+    (void)close(fd);
+    return r;
 }
 
 int record_write_started(int fd, uint32_t seed, struct record_started *s)
@@ -140,15 +198,16 @@ int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), voi
     return each_name(dir_fd, scan_one, &s);
 }
 
-/* A file in the making belongs to nobody once its maker has gone. */
+/* ".<pid>.*" belongs to nobody once that process has gone. */
 static int sweep_one(int dir_fd, const char *name, void *arg)
 {
-    char comm[64];
+    char path[32], *end;
     (void)arg;
-    if (strncmp(name, NEW_PREFIX, strlen(NEW_PREFIX)) != 0)
+    if (name[0] != '.' || name[1] < '1' || name[1] > '9')
         return 0;
-    (void)snprintf(comm, sizeof(comm), "/proc/%.20s", name + strlen(NEW_PREFIX));
-    if (access(comm, F_OK) < 0 || strtol(name + strlen(NEW_PREFIX), NULL, 10) == getpid())
+    long pid = strtol(name + 1, &end, 10);
+    (void)snprintf(path, sizeof(path), "/proc/%ld", pid);
+    if (*end == '.' && (pid == (long)getpid() || access(path, F_OK) < 0))
         (void)unlinkat(dir_fd, name, 0);
     return 0;
 }
@@ -209,7 +268,7 @@ int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
 
 int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
 {
-    char new_name[32], text[2 * RECORD_ID_SIZE + 1];
+    char own_name[32], text[2 * RECORD_ID_SIZE + 1];
     uint8_t id[RECORD_ID_SIZE];
     int r = record_generation_read(dir_fd, ret);
     if (r != -ENOENT)
@@ -219,16 +278,16 @@ int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
     for (size_t i = 0; i < sizeof(id); i++)
         (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
     text[sizeof(text) - 1] = '\n';
-    int fd = open_new(dir_fd, new_name);
+    int fd = open_new(dir_fd, own_name);
     if (fd < 0)
         return fd;
     r = write_exactly(fd, text, sizeof(text), 0);
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
     if (r == 0)
-        r = publish(dir_fd, new_name, GENERATION);
+        r = publish(dir_fd, own_name, GENERATION);
     if (r < 0)
-        (void)unlinkat(dir_fd, new_name, 0);
+        (void)unlinkat(dir_fd, own_name, 0);
     (void)close(fd);
     /* Lost the race against another keeper: its identity counts. */
     return r == 0 || r == -EEXIST ? record_generation_read(dir_fd, ret) : r;

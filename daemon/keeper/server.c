@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -50,16 +51,29 @@ static struct {
     unsigned killers;
     pid_t killer[KILLERS_MAX];
     unsigned live;
-    bool leaving; /* BYE was answered with yes */
-    struct shim shims[SHIM_TABLE];
+    bool leaving;       /* BYE was answered with yes */
+    struct shim *shims; /* SHIM_TABLE entries, in memory that no child gets to see */
 } keeper;
 
 /* ---- shims --------------------------------------------------------------------------
  */
 
+/* Successive pids are neighbours: few pages are touched. */
 static size_t shim_slot(pid_t pid)
 {
-    return ((uint32_t)pid * UINT32_C(2654435761)) >> 16;
+    return (uint32_t)pid % SHIM_TABLE;
+}
+
+/* Not inherited: copying its page tables would cost every fork dearly. */
+static int shims_init(void)
+{
+    const size_t size = SHIM_TABLE * sizeof(struct shim);
+    void *map =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED || madvise(map, size, MADV_DONTFORK) < 0)
+        return -errno;
+    keeper.shims = map;
+    return 0;
 }
 
 static void shim_add(pid_t pid, const struct job_key *key)
@@ -350,7 +364,7 @@ static void serve_ready(const struct pollfd *p)
     }
 }
 
-int keeper_serve(void)
+static int serve(void)
 {
     for (;;) {
         struct pollfd p[CONNS + 2];
@@ -374,6 +388,13 @@ int keeper_serve(void)
         if (p[CONNS + 1].revents != 0)
             accept_one();
     }
+}
+
+int keeper_serve(void)
+{
+    int r = serve();
+    record_sweep(keeper.self.record_dir_fd);
+    return r;
 }
 
 /* All to default and blocked: exec hands ignored signals and the mask on to the jobs. */
@@ -410,6 +431,8 @@ int keeper_init(const struct keeper_config *config)
     for (size_t i = 0; i < CONNS; i++)
         keeper.conns[i].fd = -1;
     int r = settle_signals();
+    if (r == 0)
+        r = shims_init();
     if (r == 0)
         r = record_boot_id(keeper.self.boot_id);
     if (r == 0)

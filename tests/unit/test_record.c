@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -59,7 +60,7 @@ static void make_record(struct dir *d, int slots, uint8_t buf[RECORD_SIZE])
     struct record_started s = {
         .pid = 100, .shim_pid = 99, .pid_start = 5, .shim_start = 4};
     struct record_exited x = {.end = RECORD_END_EXIT, .status = 7, .user_usec = 1234};
-    int fd = record_create(d->fd, &key, boot, 1, &seed);
+    int fd = record_create(d->fd, NULL, &key, boot, 1, &seed);
     assert_true(fd >= 0);
     if (slots >= 1)
         assert_int_equal(record_write_started(fd, seed, &s), 0);
@@ -182,11 +183,11 @@ static void test_lock_is_life(void **state)
     struct record r;
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);
-    int fd = record_create(d->fd, &key, boot, 0, &seed);
+    int fd = record_create(d->fd, NULL, &key, boot, 0, &seed);
     assert_true(fd >= 0);
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_RUNNING);
-    assert_int_equal(record_create(d->fd, &key, boot, 0, &seed), -EEXIST);
+    assert_int_equal(record_create(d->fd, NULL, &key, boot, 0, &seed), -EEXIST);
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     close(fd);
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
@@ -194,6 +195,56 @@ static void test_lock_is_life(void **state)
     close(copy);
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_NEVER_RAN);
+}
+
+/* A file that is used again carries nothing over, and tells its new name. */
+static void test_pool(void **state)
+{
+    struct dir *d = *state;
+    struct record_pool pool = {0};
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 7};
+    struct job_key first = key, next = key;
+    struct stat a, b;
+    struct record r;
+    uint32_t seed;
+    char events[512] = "";
+    first.attempt = 8;
+    next.attempt = 9;
+    int fd = record_create(d->fd, &pool, &first, boot, 0, &seed);
+    assert_int_equal(record_write_exited(fd, seed, &x), 0);
+    assert_int_equal(fstat(fd, &a), 0);
+    assert_int_equal(record_remove(d->fd, &pool, &first), -EBUSY);
+    close(fd);
+    assert_int_equal(record_remove(d->fd, &pool, &first), 0);
+    assert_int_equal(pool.n, 1);
+    assert_int_equal(record_probe(d->fd, &first, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+
+    fd = record_create(d->fd, &pool, &next, boot, 0, &seed);
+    assert_int_equal(fstat(fd, &b), 0);
+    assert_int_equal(a.st_ino, b.st_ino);
+    assert_int_equal(pool.n, 0);
+    int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(inotify_add_watch(in, d->path, IN_CLOSE_WRITE) >= 0);
+    close(fd);
+    assert_true(read(in, events, sizeof(events)) > 0);
+    close(in);
+    assert_string_equal(events + sizeof(struct inotify_event), "17_3.9");
+    assert_int_equal(record_probe(d->fd, &next, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_NEVER_RAN);
+
+    /* one that somebody holds is not waited for */
+    assert_int_equal(record_remove(d->fd, &pool, &next), 0);
+    char name[32];
+    snprintf(name, sizeof(name), ".%d.free.0", (int)getpid());
+    int held = openat(d->fd, name, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(held, LOCK_SH), 0);
+    fd = record_create(d->fd, &pool, &first, boot, 0, &seed);
+    assert_true(fd >= 0);
+    close(fd);
+    close(held);
+    assert_int_equal(record_remove(d->fd, NULL, &first), 0);
+    record_sweep(d->fd);
 }
 
 static int count_one(const struct job_key *k, void *arg)
@@ -206,10 +257,10 @@ static int count_one(const struct job_key *k, void *arg)
 static void test_scan_and_sweep(void **state)
 {
     struct dir *d = *state;
-    const char *const strangers[] = {".new.999999999", "17", "17.0", "x.1", "017.1"};
+    const char *const strangers[] = {".999999999.new", "17", "17.0", "x.1", "017.1"};
     uint32_t seed;
     int n = 0;
-    close(record_create(d->fd, &key, boot, 0, &seed));
+    close(record_create(d->fd, NULL, &key, boot, 0, &seed));
     for (size_t i = 0; i < 5; i++)
         close(openat(d->fd, strangers[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(record_scan(d->fd, count_one, &n), 0);
@@ -273,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_each_flipped_bit),
         cmocka_unit_test(test_slot_of_another_record),
         cmocka_unit_test(test_lock_is_life),
+        cmocka_unit_test(test_pool),
         cmocka_unit_test(test_scan_and_sweep),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_key_text),
