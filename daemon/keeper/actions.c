@@ -33,13 +33,14 @@ pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const in
     struct shim_args args = {
         .launch_fd = fds[0],
         .launch_size = m->launch_size,
-        .stdin_fd = m->fds & KEEPER_FD_STDIN ? *next++ : -1,
-        .stdout_fd = m->fds & KEEPER_FD_STDOUT ? *next++ : -1,
-        .stderr_fd = m->fds & KEEPER_FD_STDERR ? *next++ : -1,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
         .reset_oom_score = self->reset_oom_score,
     };
+    /* Not in the initialiser: there the order of these three is anybody's. */
+    args.stdin_fd = m->fds & KEEPER_FD_STDIN ? *next++ : -1;
+    args.stdout_fd = m->fds & KEEPER_FD_STDOUT ? *next++ : -1;
+    args.stderr_fd = m->fds & KEEPER_FD_STDERR ? *next++ : -1;
     int r = check_launch(args.launch_fd, args.launch_size);
     if (r < 0)
         return r;
