@@ -200,7 +200,7 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
             *ret = CONFIG_INFINITY;
             return true;
         }
-        /* fall through */
+        __attribute__((fallthrough));
     case KEY_SPAN:
         ok = parse_terms(text, spans, &v);
         break;
