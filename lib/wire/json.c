@@ -58,7 +58,7 @@ static json_t *restore_integer(json_t *value)
 {
     double d = json_real_value(value);
 
-    if (!json_is_real(value) || fabs(d) > 9007199254740992.0 || floor(d) != d)
+    if (!json_is_real(value) || fabs(d) >= 9007199254740992.0 || floor(d) != d)
         return NULL;
     return json_integer((json_int_t)d);
 }

@@ -1,0 +1,239 @@
+/* The frame splitter and the pre-scan: messages in any pieces, and every limit at its
+ * edge. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/frame.h"
+
+#define LARGE "org.voltd.jobs.SubmitBatch"
+
+static struct frame_reader reader(void)
+{
+    return (struct frame_reader){.limits = {.usual = {1000, 100},
+                                            .depth = 4,
+                                            .large_method = LARGE,
+                                            .large = {100000, 10000}}};
+}
+
+static void feed(struct frame_reader *r, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        size_t room, n;
+        char *at;
+        assert_int_equal(frame_space(r, &at, &room), 0);
+        n = len < room ? len : room;
+        memcpy(at, bytes, n);
+        frame_filled(r, n);
+        bytes += n;
+        len -= n;
+    }
+}
+
+static void expect(struct frame_reader *r, const char *text)
+{
+    char *message;
+    size_t len;
+
+    assert_int_equal(frame_next(r, &message, &len), SCAN_END);
+    assert_int_equal(len, strlen(text));
+    assert_string_equal(message, text);
+    /* It stays until it is given back. */
+    assert_int_equal(frame_next(r, &message, &len), SCAN_END);
+    assert_string_equal(message, text);
+    frame_done(r);
+}
+
+static enum scan_result next(struct frame_reader *r)
+{
+    char *message;
+    size_t len;
+    return frame_next(r, &message, &len);
+}
+
+static enum scan_result scan_all(const char *text, size_t len, size_t piece)
+{
+    struct frame_reader r = reader();
+    enum scan_result got = SCAN_MORE;
+
+    for (size_t i = 0; i < len && got == SCAN_MORE; i += piece) {
+        feed(&r, text + i, len - i < piece ? len - i : piece);
+        got = next(&r);
+    }
+    frame_fini(&r);
+    return got;
+}
+
+/* Every way of cutting gives the same answer. */
+static enum scan_result scan(const char *text, size_t len)
+{
+    enum scan_result whole = scan_all(text, len, len);
+
+    assert_int_equal(scan_all(text, len, 1), whole);
+    assert_int_equal(scan_all(text, len, 7), whole);
+    return whole;
+}
+
+static void one_read_many_messages(void **state)
+{
+    struct frame_reader r = reader();
+    static const char bytes[] = "{\"a\":1}\0{}\0{\"b\"";
+
+    (void)state;
+    feed(&r, bytes, sizeof(bytes) - 1);
+    expect(&r, "{\"a\":1}");
+    expect(&r, "{}");
+    assert_int_equal(next(&r), SCAN_MORE);
+    assert_int_equal(frame_pending(&r), 4);
+    feed(&r, ":2}", 4);
+    expect(&r, "{\"b\":2}");
+    assert_int_equal(frame_pending(&r), 0);
+    frame_fini(&r);
+}
+
+static void byte_by_byte(void **state)
+{
+    struct frame_reader r = reader();
+    static const char bytes[] = "{\"a\":\"x\\\"y\"}";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
+        feed(&r, bytes + i, 1);
+        assert_int_equal(next(&r), SCAN_MORE);
+    }
+    feed(&r, "", 1);
+    expect(&r, bytes);
+    frame_fini(&r);
+}
+
+static void size_at_its_edge(void **state)
+{
+    char text[1002];
+
+    (void)state;
+    memset(text, ' ', sizeof(text));
+    text[1000] = '\0';
+    assert_int_equal(scan(text, 1001), SCAN_END);
+    text[1000] = ' ';
+    text[1001] = '\0';
+    assert_int_equal(scan(text, 1002), SCAN_TOO_LARGE);
+    /* Refused before the end is there. */
+    assert_int_equal(scan(text, 1001), SCAN_TOO_LARGE);
+}
+
+static void depth_at_its_edge(void **state)
+{
+    (void)state;
+    assert_int_equal(scan("[[[[]]]]", 9), SCAN_END);
+    assert_int_equal(scan("[[[[[]]]]]", 11), SCAN_TOO_DEEP);
+    assert_int_equal(scan("{\"a\":[{\"b\":[[", 13), SCAN_TOO_DEEP);
+    assert_int_equal(scan("\"[[[[[[\"", 9), SCAN_END);
+    assert_int_equal(scan("\"\\\"[[[[[[\"", 11), SCAN_END);
+    assert_int_equal(scan("\"\\\\\"[[[[[", 10), SCAN_TOO_DEEP);
+    assert_int_equal(scan("]]]]]]]]]", 10), SCAN_END); /* jansson refuses it */
+}
+
+static void tokens_at_their_edge(void **state)
+{
+    char text[400] = "[";
+
+    (void)state;
+    for (int i = 0; i < 99; i++)
+        strcat(text, i ? ",1" : "1");
+    strcat(text, "]");
+    assert_int_equal(scan(text, strlen(text) + 1), SCAN_END);
+    text[strlen(text) - 1] = '\0';
+    strcat(text, ",1]");
+    assert_int_equal(scan(text, strlen(text) + 1), SCAN_TOO_MANY_TOKENS);
+}
+
+/* {"method": NAME, ...} padded to len bytes. */
+static char *padded(const char *head, size_t len)
+{
+    char *text = malloc(len + 1);
+
+    assert_non_null(text);
+    memset(text, ' ', len);
+    memcpy(text, head, strlen(head));
+    text[len - 1] = '}';
+    text[len] = '\0';
+    return text;
+}
+
+static void check_padded(const char *head, enum scan_result want)
+{
+    char *text = padded(head, 2000);
+
+    assert_int_equal(scan(text, 2001), want);
+    free(text);
+}
+
+static void only_the_large_method_may_be_large(void **state)
+{
+    (void)state;
+    check_padded("{\"method\":\"" LARGE "\"", SCAN_END);
+    check_padded("{ \"parameters\" : {\"a\":[]} ,\"method\" : \"" LARGE "\"", SCAN_END);
+    check_padded("{\"method\":\"" LARGE "s\"", SCAN_TOO_LARGE);
+    check_padded("{\"method\":\"org.voltd.jobs.Submit\"", SCAN_TOO_LARGE);
+    check_padded("{\"x\":\"method\",\"y\":\"" LARGE "\"", SCAN_TOO_LARGE);
+    check_padded("{\"parameters\":{\"method\":\"" LARGE "\"}", SCAN_TOO_LARGE);
+    check_padded("{\"x\":[\"method\",\"" LARGE "\"]", SCAN_TOO_LARGE);
+    check_padded("{\"m\\u0065thod\":\"" LARGE "\"", SCAN_TOO_LARGE);
+    check_padded("[\"method\",\"" LARGE "\"", SCAN_TOO_LARGE);
+}
+
+static bool oneway(const char *text)
+{
+    struct frame_reader r = reader();
+    bool got;
+
+    feed(&r, text, strlen(text) + 1);
+    assert_int_equal(next(&r), SCAN_END);
+    got = r.scan.oneway;
+    frame_fini(&r);
+    return got;
+}
+
+static void oneway_is_seen(void **state)
+{
+    (void)state;
+    assert_true(oneway("{\"method\":\"a.B\", \"oneway\" : true}"));
+    assert_true(oneway("{\"oneway\":true,\"method\":\"a.B\"}"));
+    assert_false(oneway("{\"method\":\"a.B\",\"oneway\":false}"));
+    assert_false(oneway("{\"method\":\"a.B\",\"parameters\":{\"oneway\":true}}"));
+    assert_false(oneway("{\"oneway\":false,\"more\":true}"));
+}
+
+static void memory_goes_back(void **state)
+{
+    struct frame_reader r = reader();
+    char *text = padded("{\"method\":\"" LARGE "\"", 90000);
+
+    (void)state;
+    feed(&r, text, 90001);
+    expect(&r, text);
+    assert_int_equal(r.in.cap, 0);
+    free(text);
+    frame_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_read_many_messages),
+        cmocka_unit_test(byte_by_byte),
+        cmocka_unit_test(size_at_its_edge),
+        cmocka_unit_test(depth_at_its_edge),
+        cmocka_unit_test(tokens_at_their_edge),
+        cmocka_unit_test(only_the_large_method_may_be_large),
+        cmocka_unit_test(oneway_is_seen),
+        cmocka_unit_test(memory_goes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* JSON within bounds: what is refused, what comes through to be named, what goes out. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "wire/json.h"
+
+#define PLENTY (8u << 20)
+
+static int parse(const char *text, json_t **ret, struct volt_error *err)
+{
+    return wire_parse(text, strlen(text), PLENTY, ret, err);
+}
+
+static void refused(const char *text, const char *why)
+{
+    struct volt_error err = {""};
+    json_t *v;
+
+    assert_int_equal(parse(text, &v, &err), -EINVAL);
+    if (!strstr(err.text, why))
+        fail_msg("'%s' is refused with '%s', not '%s'", text, err.text, why);
+}
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    refused("", "");
+    refused("{", "line 1");
+    refused("[]", "not a JSON object");
+    refused("{} {}", "end of file");
+    refused("{\"a\":1,\"a\":2}", "duplicate");
+    refused("{\"a\":\"\xff\"}", "unable to decode");
+    refused("{\"a\":\"\xc0\x80\"}", "unable to decode");
+    refused("{\"a\\u0000b\":1}", "NUL");
+    refused("{\"a\":1e999}", "overflow");
+    refused("{'a':1}", "string");
+}
+
+static void nul_and_big_integers_come_through(void **state)
+{
+    json_t *v;
+
+    (void)state;
+    assert_int_equal(parse("{\"a\":\"x\\u0000y\"}", &v, NULL), 0);
+    assert_int_equal(json_string_length(json_object_get(v, "a")), 3);
+    json_decref(v);
+
+    assert_int_equal(parse("{\"a\":18446744073709551616,\"b\":[7,{\"c\":-3}],"
+                           "\"d\":9007199254740993}",
+                           &v, NULL),
+                     0);
+    assert_true(json_is_real(json_object_get(v, "a")));
+    assert_true(json_is_integer(json_array_get(json_object_get(v, "b"), 0)));
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(v, "b"), 1), "c")),
+                     -3);
+    /* Not exact as a real: better refused than changed. */
+    assert_true(json_is_real(json_object_get(v, "d")));
+    json_decref(v);
+
+    assert_int_equal(parse("{\"a\":9223372036854775807}", &v, NULL), 0);
+    assert_int_equal(json_integer_value(json_object_get(v, "a")), INT64_MAX);
+    json_decref(v);
+}
+
+/* 1 MiB of {} is 80 MiB of heap: it stops at the budget. */
+static void budget(void **state)
+{
+    size_t len = 1 << 20;
+    char *text = malloc(len + 1);
+    struct volt_error err = {""};
+    json_t *v;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, "{\"a\":[{}", 8);
+    for (size_t i = 8; i + 3 < len; i += 3)
+        memcpy(text + i, ",{}", 4);
+    strcat(text, "]}");
+    assert_int_equal(parse(text, &v, &err), -E2BIG);
+    assert_non_null(strstr(err.text, "8388608"));
+    assert_int_equal(wire_parse(text, strlen(text), 256u << 20, &v, &err), 0);
+    json_decref(v);
+    /* Outside a parse nothing is counted. */
+    v = json_array();
+    assert_int_equal(json_array_append_new(v, json_string("free")), 0);
+    json_decref(v);
+    free(text);
+}
+
+static void encode(void **state)
+{
+    struct wire_buf b = {0};
+    json_t *small = json_pack("{s:i}", "a", 1), *large = json_object();
+    char *text = malloc(100001);
+
+    (void)state;
+    memset(text, 'x', 100000);
+    text[100000] = '\0';
+    json_object_set_new(large, "t", json_string(text));
+    assert_int_equal(wire_encode(&b, small), 0);
+    assert_int_equal(wire_encode(&b, large), 0);
+    assert_int_equal(wire_encode(&b, small), 0);
+    assert_string_equal(wire_buf_at(&b), "{\"a\":1}");
+    wire_buf_consume(&b, 8);
+    assert_int_equal(strlen(wire_buf_at(&b)), 100000 + strlen("{\"t\":\"\"}"));
+    wire_buf_consume(&b, strlen(wire_buf_at(&b)) + 1);
+    assert_string_equal(wire_buf_at(&b), "{\"a\":1}");
+    assert_int_equal(wire_buf_len(&b), 8);
+    wire_buf_fini(&b);
+    free(text);
+    json_decref(small);
+    json_decref(large);
+}
+
+static void text_of_any_bytes(void **state)
+{
+    json_t *t = wire_text("caf\xc3\xa9"), *cut = wire_text("caf\xc3");
+
+    (void)state;
+    assert_string_equal(json_string_value(t), "caf\xc3\xa9");
+    assert_string_equal(json_string_value(cut), "caf?");
+    json_decref(t);
+    json_decref(cut);
+}
+
+static void building_stops_at_the_first_failure(void **state)
+{
+    json_t *o = json_object();
+
+    (void)state;
+    wire_set(&o, "a", json_true());
+    wire_set(&o, "b", NULL);
+    assert_null(o);
+    wire_set(&o, "c", json_true());
+    assert_null(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(nul_and_big_integers_come_through),
+        cmocka_unit_test(budget),
+        cmocka_unit_test(encode),
+        cmocka_unit_test(text_of_any_bytes),
+        cmocka_unit_test(building_stops_at_the_first_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* Specs: from JSON and back, and what is said about each wrong one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "daemon/method/signal_name.h"
+#include "daemon/method/spec_json.h"
+
+static struct config config;
+
+static int read_spec(const char *text, struct job_spec **ret, struct field_error *err)
+{
+    json_t *v = json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+    int r;
+
+    assert_non_null(v);
+    config_defaults(&config);
+    config.max_array = 100;
+    r = spec_from_json(v, &config, ret, err);
+    json_decref(v);
+    return r;
+}
+
+static void round_trip(const char *text)
+{
+    json_t *want = json_loads(text, 0, NULL), *got;
+    struct field_error err = {"", "", 0};
+    struct job_spec *s;
+
+    if (read_spec(text, &s, &err) < 0)
+        fail_msg("%s: %s %s", text, err.path, err.reason);
+    got = spec_to_json(s);
+    if (!json_equal(want, got))
+        fail_msg("%s becomes %s", text, json_dumps(got, 0));
+    json_decref(want);
+    json_decref(got);
+    job_spec_unref(s);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    round_trip("{\"argv\":[\"true\"]}");
+    round_trip("{\"shell\":\"exit 7\"}");
+    round_trip("{\"kind\":\"noop\"}");
+    round_trip("{\"kind\":\"sleep\",\"duration_usec\":60000000}");
+    round_trip("{\"argv\":[\"./step\",\"{i}\"],\"name\":\"n\",\"labels\":{\"a\":\"1\","
+               "\"b\":\"\"},\"cwd\":\"/tmp\",\"env\":{\"PATH\":\"/bin\",\"E\":\"a=b\"},"
+               "\"umask\":63,\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
+               "\"priority\":-7,\"timeout_usec\":1,\"kill_after_usec\":0,"
+               "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"output\":\"path\","
+               "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
+    round_trip("{\"argv\":[\"x\"],\"output_split\":true}");
+}
+
+static void fields_of_the_spec(void **state)
+{
+    struct field_error err;
+    struct job_spec *s;
+
+    (void)state;
+    assert_int_equal(read_spec("{\"shell\":\"exit 7\",\"env\":{\"A\":\"1\"},\"labels\":"
+                               "{\"l\":\"v\"},\"array\":{\"first\":2,\"last\":4}}",
+                               &s, &err),
+                     0);
+    assert_true(s->shell);
+    assert_string_equal(s->argv[0], "/bin/sh");
+    assert_string_equal(s->argv[1], "-c");
+    assert_string_equal(s->argv[2], "exit 7");
+    assert_null(s->argv[3]);
+    assert_string_equal(s->env[0], "A=1");
+    assert_null(s->env[1]);
+    assert_int_equal(s->nlabels, 1);
+    assert_true(s->is_array);
+    assert_int_equal(s->array_first, 2);
+    assert_int_equal(s->array_last, 4);
+    assert_int_equal(s->umask, JOB_NO_UMASK);
+    assert_int_equal(s->stop_signal, SIGTERM);
+    assert_int_equal(s->kill_after_usec, config.kill_after_usec);
+    job_spec_unref(s);
+}
+
+static void wrong(const char *text, const char *path, const char *reason)
+{
+    struct field_error err = {"", "", 0};
+    struct job_spec *s;
+
+    if (read_spec(text, &s, &err) != -EINVAL)
+        fail_msg("%s is taken", text);
+    if (strcmp(err.path, path) != 0)
+        fail_msg("%s: the path is '%s'", text, err.path);
+    if (!strstr(err.reason, reason))
+        fail_msg("%s: '%s' does not say '%s'", text, err.reason, reason);
+}
+
+static void what_is_wrong(void **state)
+{
+    (void)state;
+    wrong("[]", "", "must be an object");
+    wrong("{}", "argv", "give argv or shell");
+    wrong("{\"argv\":[]}", "argv", "");
+    wrong("{\"argv\":[\"\"]}", "argv", "empty");
+    wrong("{\"argv\":[\"a\",1]}", "argv[1]", "must be a string");
+    wrong("{\"argv\":\"true\"}", "argv", "must be an array");
+    wrong("{\"argv\":[\"a\\u0000b\"]}", "argv[0]", "NUL");
+    wrong("{\"argv\":[\"a\"],\"shell\":\"b\"}", "shell", "either argv or shell");
+    wrong("{\"shell\":\"b\",\"argv\":[\"a\"]}", "argv", "either argv or shell");
+    wrong("{\"shell\":\"\"}", "shell", "must not be empty");
+    wrong("{\"kind\":\"http\"}", "kind", "\"exec\", \"sleep\", \"noop\"");
+    wrong("{\"kind\":\"sleep\"}", "duration_usec", "needs a duration");
+    wrong("{\"kind\":\"noop\",\"argv\":[\"a\"]}", "argv", "only kind exec");
+    wrong("{\"argv\":[\"a\"],\"commmand\":1}", "commmand", "known are: kind, argv");
+    wrong("{\"argv\":[\"a\"],\"name\":\"\"}", "name", "must not be empty");
+    wrong("{\"argv\":[\"a\"],\"labels\":[]}", "labels", "object");
+    wrong("{\"argv\":[\"a\"],\"labels\":{\"a\":1}}", "labels.a", "string");
+    wrong("{\"argv\":[\"a\"],\"labels\":{\"\":\"x\"}}", "labels", "name of 1 to 255");
+    wrong("{\"argv\":[\"a\"],\"cwd\":\"tmp\"}", "cwd", "absolute");
+    wrong("{\"argv\":[\"a\"],\"env\":{\"A=\":\"x\"}}", "env.A=", "\"=\"");
+    wrong("{\"argv\":[\"a\"],\"env\":{\"\":\"x\"}}", "env", "must not be empty");
+    wrong("{\"argv\":[\"a\"],\"env\":{\"A\":1}}", "env.A", "string");
+    wrong("{\"argv\":[\"a\"],\"env\":[\"A=1\"]}", "env", "object of strings");
+    wrong("{\"argv\":[\"a\"],\"umask\":512}", "umask", "from 0 to 511");
+    wrong("{\"argv\":[\"a\"],\"umask\":1.5}", "umask", "integer");
+    wrong("{\"argv\":[\"a\"],\"priority\":1001}", "priority", "from -1000 to 1000");
+    wrong("{\"argv\":[\"a\"],\"timeout_usec\":-1}", "timeout_usec", "integer from 0");
+    wrong("{\"argv\":[\"a\"],\"stop_signal\":\"HUGE\"}", "stop_signal", "\"TERM\"");
+    wrong("{\"argv\":[\"a\"],\"stop_signal\":9}", "stop_signal", "string");
+    wrong("{\"argv\":[\"a\"],\"queue\":\"gpu\"}", "queue", "default");
+    wrong("{\"argv\":[\"a\"],\"output\":\"path\"}", "output_path", "");
+    wrong("{\"argv\":[\"a\"],\"array\":{\"first\":1}}", "array.last", "is missing");
+    wrong("{\"argv\":[\"a\"],\"array\":{\"first\":2,\"last\":1}}", "array", "greater");
+    wrong("{\"argv\":[\"a\"],\"array\":{\"first\":1,\"last\":101}}", "array",
+          "at most 100");
+    wrong("{\"argv\":[\"a\"],\"array\":{\"first\":-1,\"last\":1}}", "array.first",
+          "integer from 0");
+    wrong("{\"argv\":[\"a\"],\"array\":[1,2]}", "array", "must be an object");
+}
+
+static void signals(void **state)
+{
+    char buf[SIGNAL_NAME_MAX];
+
+    (void)state;
+    assert_int_equal(signal_from_name("TERM"), SIGTERM);
+    assert_int_equal(signal_from_name("SIGKILL"), SIGKILL);
+    assert_int_equal(signal_from_name("9"), 9);
+    assert_int_equal(signal_from_name("RTMIN+2"), SIGRTMIN + 2);
+    assert_int_equal(signal_from_name("0"), -EINVAL);
+    assert_int_equal(signal_from_name("99"), -EINVAL);
+    assert_int_equal(signal_from_name("-9"), -EINVAL);
+    assert_int_equal(signal_from_name("term"), -EINVAL);
+    assert_int_equal(signal_from_name(""), -EINVAL);
+    assert_int_equal(signal_from_name("RTMIN+99"), -EINVAL);
+    assert_string_equal(signal_name(SIGHUP, buf), "HUP");
+    assert_int_equal(signal_from_name(signal_name(SIGRTMIN + 1, buf)), SIGRTMIN + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(fields_of_the_spec),
+        cmocka_unit_test(what_is_wrong),
+        cmocka_unit_test(signals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
