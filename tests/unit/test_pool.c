@@ -1,6 +1,6 @@
 /* The pool for blocking calls. */
 #include "base/atomic.h"
-#include "runtime/pool.h"
+#include "runtime/runtime.h"
 #include "tests/support/fn_task.h"
 
 #include <setjmp.h>
@@ -121,6 +121,60 @@ static void blocking_calls_run_beside_each_other_up_to_the_limit(void **state)
     }
 }
 
+static void wait_idle(void)
+{
+    unsigned idle;
+
+    do {
+        pthread_mutex_lock(&rt->pool.lock);
+        idle = rt->pool.idle;
+        pthread_mutex_unlock(&rt->pool.lock);
+    } while (idle == 0);
+}
+
+static void one_idle_thread_does_not_answer_for_two_calls(void **state)
+{
+    struct volt_join j;
+
+    (void)state;
+    assert_int_equal(spawn_blocking(looks_around, NULL, &j), 0);
+    assert_int_equal(volt_join_wait(&j), 0);
+    volt_join_fini(&j);
+    wait_idle();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(spawn_blocking(blocks, NULL, NULL), 0);
+    wait_count(3);
+    vat_u32_store(&flag, 1, VAT_REL);
+}
+
+static void counts_drop(struct fn_task *f)
+{
+    (void)f;
+    vat_u32_add(&drops, 1, VAT_RLX);
+}
+
+static void without_a_thread_the_task_ends_as_cancelled(void **state)
+{
+    struct fn_task *f = fn_task_new(rt, blocks, NULL);
+    pthread_attr_t before, huge;
+    struct volt_join j;
+
+    (void)state;
+    f->drop = counts_drop;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    assert_int_equal(pthread_getattr_default_np(&huge), 0);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    int r = volt_task_spawn_blocking(f, &j);
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    pthread_attr_destroy(&before);
+    pthread_attr_destroy(&huge);
+    assert_int_equal(r, -EAGAIN);
+    assert_int_equal(volt_join_wait(&j), -ECANCELED);
+    volt_join_fini(&j);
+    assert_int_equal(vat_u32_load(&drops, VAT_ACQ), 1);
+}
+
 static void one_that_has_not_begun_can_be_cancelled(void **state)
 {
     struct volt_join j[4];
@@ -181,6 +235,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_task_awaits_a_blocking_call),
         T(blocking_calls_run_beside_each_other_up_to_the_limit),
+        T(one_idle_thread_does_not_answer_for_two_calls),
+        T(without_a_thread_the_task_ends_as_cancelled),
         T(one_that_has_not_begun_can_be_cancelled),
         T(shutdown_waits_for_the_running_ones),
         T(idle_threads_go_and_others_come),

@@ -157,6 +157,18 @@ static void detached_tasks_all_run(void **state)
     assert_int_equal(st.completed, 5000);
 }
 
+/* Until every worker has polled that often: none of them runs out of work any more. */
+static void all_busy(uint64_t polls)
+{
+    for (unsigned i = 0; i < volt_runtime_workers(rt); i++) {
+        struct volt_worker_stats w;
+
+        do
+            assert_int_equal(volt_worker_stats(rt, i, &w), 0);
+        while (w.polled < polls);
+    }
+}
+
 static void f_a1_global_tasks_run_beside_busy_workers(void **state)
 {
     struct volt_join hog[4], j;
@@ -165,6 +177,7 @@ static void f_a1_global_tasks_run_beside_busy_workers(void **state)
     rt = runtime(2);
     for (int i = 0; i < 4; i++)
         assert_int_equal(fn_spawn(rt, wakes_itself, NULL, &hog[i]), 0);
+    all_busy(1000);
     assert_int_equal(fn_spawn(rt, raise_flag, NULL, &j), 0);
     join(&j, 0);
     for (int i = 0; i < 4; i++)
@@ -489,10 +502,31 @@ static void w5_timers_fire_beside_busy_workers(void **state)
     rt = runtime(2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(fn_spawn(rt, wakes_itself, NULL, &busy[i]), 0);
+    all_busy(1000);
     assert_int_equal(fn_spawn(rt, sleeps_then_raises, NULL, &timer), 0);
     join(&timer, 0);
     for (int i = 0; i < 2; i++)
         join(&busy[i], 0);
+}
+
+static enum volt_poll arms_and_hogs(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)f;
+    FN_CHECK(fn_spawn(volt_cx_runtime(cx), hogs, NULL, NULL) == 0);
+    FN_CHECK(fn_spawn(volt_cx_runtime(cx), sleeps_then_raises, NULL, NULL) == 0);
+    return VOLT_READY; /* next the second, from the slot, then the first */
+}
+
+static void f_j1_busy_workers_fire_the_timers_of_one_in_a_long_poll(void **state)
+{
+    struct volt_join busy, j;
+
+    (void)state;
+    rt = runtime(2);
+    assert_int_equal(fn_spawn(rt, wakes_itself, NULL, &busy), 0);
+    assert_int_equal(fn_spawn(rt, arms_and_hogs, NULL, &j), 0);
+    join(&j, 0);
+    join(&busy, 0);
 }
 
 /* Context switches of all threads but this one. */
@@ -577,6 +611,7 @@ int main(void)
         T(a_handle_given_up_leaves_the_task_running),
         T(f_d2_a_task_is_woken_by_a_worker_of_another_runtime),
         T(f_j1_timers_fire_beside_a_long_poll),
+        T(f_j1_busy_workers_fire_the_timers_of_one_in_a_long_poll),
         T(w5_timers_fire_beside_busy_workers),
         T(f_k5_an_idle_runtime_does_not_wake),
         T(f_h8_more_workers_than_bits_are_refused),

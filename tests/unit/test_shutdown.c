@@ -250,6 +250,34 @@ static void f_i2_a_shielded_task_finishes_its_section_first(void **state)
     volt_runtime_free(rt);
 }
 
+static enum volt_poll sleeps_shielded(struct volt_cx *cx, struct fn_task *f)
+{
+    VOLT_BEGIN(f->at);
+    volt_shield_begin(cx);
+    volt_sleep_init(&f->sleep, UINT64_C(3600) * 1000000);
+    vat_u32_add(&count, 1, VAT_REL);
+    VOLT_AWAIT(f->at, volt_sleep_poll(cx, &f->sleep));
+    f->value = 1;
+    volt_shield_end(cx);
+    VOLT_END(f->at);
+}
+
+static void sleeps_shielded_drop(struct fn_task *f)
+{
+    volt_sleep_fini(&f->sleep);
+    shielded_drop(f);
+}
+
+static void timers_of_shielded_tasks_are_answered(void **state)
+{
+    (void)state;
+    rt = runtime(2);
+    spawn_dropping(sleeps_shielded, sleeps_shielded_drop, NULL, NULL);
+    wait_count(1);
+    volt_runtime_free(rt);
+    assert_int_equal(vat_u32_load(&drops, VAT_ACQ), 1);
+}
+
 /* Spawns against the shutdown: every one ends, accepted or not. */
 static vat_u32 accepted, refused;
 
@@ -309,6 +337,7 @@ int main(void)
         T(f_l4_spawning_after_the_end_ends_the_task),
         T(f_l6_destructors_may_wake_and_spawn),
         T(f_i2_a_shielded_task_finishes_its_section_first),
+        T(timers_of_shielded_tasks_are_answered),
         T(concurrent_spawns_are_accepted_or_refused_never_lost),
     };
 

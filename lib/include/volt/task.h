@@ -64,7 +64,8 @@ VOLT_API void volt_task_discard(void *state);
 VOLT_API int volt_task_spawn(void *state, struct volt_join *ret_join);
 
 /* The same on the pool for blocking calls: poll runs once, on a pool thread, may block, is
- * given a cx with no budget and must return VOLT_READY. */
+ * given a cx without a budget and must return VOLT_READY. Also -EAGAIN: no thread could be
+ * started; the task has ended as cancelled. */
 VOLT_API int volt_task_spawn_blocking(void *state, struct volt_join *ret_join);
 
 /* READY when the task has ended; then volt_join_status() is 0 or -ECANCELED. */
