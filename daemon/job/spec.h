@@ -81,6 +81,8 @@ void job_spec_unref(struct job_spec *s); /* NULL allowed */
  * *ret_field naming the offending field ("duration_usec") and a text. */
 int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err);
+/* The same in every field: one can stand for the other. */
+bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
 /* Number of jobs it stands for: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
 /* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */

@@ -175,6 +175,18 @@ static int begin_batch(struct call *call, struct batch *b)
     return -ENOMEM;
 }
 
+/* Entries that equal the one before them share its spec: batches mostly are one command
+ * many times over. Takes spec, returns the one to use. */
+static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
+{
+    struct job_spec *before = b->nitems ? b->items[b->nitems - 1].spec : NULL;
+
+    if (!before || !job_spec_equal(before, spec))
+        return spec;
+    job_spec_unref(spec);
+    return job_spec_ref(before);
+}
+
 /* Reads some entries. 1: there are more. */
 static int read_batch(struct call *call, struct batch *b)
 {
@@ -191,7 +203,7 @@ static int read_batch(struct call *call, struct batch *b)
         if (r < 0) {
             reject(b, b->next, err.path, err.reason);
         } else {
-            b->items[b->nitems].spec = spec;
+            b->items[b->nitems].spec = share_spec(b, spec);
             b->position[b->nitems++] = b->next;
         }
     }

@@ -166,6 +166,49 @@ static void display_name_and_bytes(void **state)
     job_spec_unref(s);
 }
 
+/* Every field makes a difference. */
+static void equality(void **state)
+{
+    (void)state;
+    struct job_spec *a = exec_spec("/bin/true");
+
+#define DIFFERS(...)                                                                     \
+    do {                                                                                 \
+        struct job_spec *b = exec_spec("/bin/true");                                     \
+        assert_true(job_spec_equal(a, b));                                               \
+        __VA_ARGS__;                                                                     \
+        assert_false(job_spec_equal(a, b));                                              \
+        assert_false(job_spec_equal(b, a));                                              \
+        job_spec_unref(b);                                                               \
+    } while (0)
+    DIFFERS(b->kind = JOB_KIND_NOOP);
+    DIFFERS(b->shell = true);
+    DIFFERS(b->umask = 0);
+    DIFFERS(b->priority = 1);
+    DIFFERS(b->timeout_usec = 1);
+    DIFFERS(b->kill_after_usec = 1);
+    DIFFERS(b->stop_signal = SIGINT);
+    DIFFERS(b->kill_mode = JOB_KILL_MAIN);
+    DIFFERS(b->output = JOB_OUTPUT_NULL);
+    DIFFERS(b->output_split = true);
+    DIFFERS(b->is_array = true);
+    DIFFERS(b->array_first = 1);
+    DIFFERS(b->array_last = 1);
+    DIFFERS(b->duration_usec = 1);
+    DIFFERS(b->name = strdup("x"));
+    DIFFERS(b->cwd = strdup("/"));
+    DIFFERS(b->stdin_path = strdup("/x"));
+    DIFFERS(b->queue = strdup("default"));
+    DIFFERS(b->output_path = strdup("/x"));
+    DIFFERS(b->env = list((const char *const[]){"A=1"}, 1));
+    DIFFERS(free(b->argv[1]); b->argv[1] = NULL);
+    DIFFERS(free(b->argv[1]); b->argv[1] = strdup("x"));
+    DIFFERS(b->labels = calloc(1, sizeof(*b->labels)); b->nlabels = 1;
+            b->labels[0].name = strdup("x"); b->labels[0].value = strdup("y"));
+#undef DIFFERS
+    job_spec_unref(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +217,7 @@ int main(void)
         cmocka_unit_test(checks_of_arrays),
         cmocka_unit_test(checks_of_other_kinds),
         cmocka_unit_test(display_name_and_bytes),
+        cmocka_unit_test(equality),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
