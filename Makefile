@@ -61,7 +61,8 @@ CLIENT_LIBS := -ljansson
 VOLT_LIBS   := -levent_core
 
 # Programs, each only where its main exists. voltd-keeper runs with privileges and is linked
-# without libevent, jansson and libsystemd: reaching for one of them is a link error.
+# without libevent, jansson and libsystemd: reaching for one of them is a link error. It is
+# static, because each job's shim is a fork of it: half the page tables to copy per fork.
 have     = $(if $(wildcard $(1)),$(BIN)/$(2))
 CLIENTS  := $(patsubst client/%.c,$(BIN)/%,$(wildcard client/volt-*.c))
 PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,voltd-keeper) \
@@ -104,7 +105,7 @@ $(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
 $(BIN)/voltd-keeper: $(B)/daemon/keeper/main.o $(LIBKEEPER) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $< $(filter %.a,$^)
+	$(LINK) $(if $(SAN),,-static-pie) $< $(filter %.a,$^)
 $(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
