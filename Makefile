@@ -56,8 +56,8 @@ LIBCLIENT := $(B)/libvoltclient.a
 SONAME    := libvolt.so.$(SOVERSION)
 SHARED    := $(B)/libvolt.so $(B)/$(SONAME)
 
-VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih
-CLIENT_LIBS := -ljansson
+VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lm
+CLIENT_LIBS := -ljansson -lm
 VOLT_LIBS   := -levent_core
 
 # Programs, each only where its main exists. voltd-keeper runs with privileges and is linked
@@ -115,7 +115,7 @@ $(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(L
 TEST_LIBS := $(LIBCLIENT) $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 define link-test
 @mkdir -p $(@D)
-$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka -lm
+$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka
 endef
 UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
