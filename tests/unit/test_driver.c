@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,12 +59,14 @@ struct leader {
     struct driver *d;
     struct task_chain chain;
     pthread_t thread;
+    vat_u32 tid;
 };
 
 static void *leader_main(void *arg)
 {
     struct leader *l = arg;
 
+    vat_u32_store(&l->tid, (uint32_t)gettid(), VAT_REL);
     driver_turn(l->d, &l->chain);
     driver_leave(l->d);
     return NULL;
@@ -73,6 +77,25 @@ static void leader_start(struct leader *l, struct driver *d)
     *l = (struct leader){.d = d};
     assert_true(driver_try_enter(d, true));
     assert_int_equal(pthread_create(&l->thread, NULL, leader_main, l), 0);
+}
+
+/* Until the kernel says that the thread sleeps: the kicks below have to reach it there.
+ */
+static void leader_await_sleep(struct leader *l)
+{
+    char path[64], state = 'R';
+    uint32_t tid;
+
+    while ((tid = vat_u32_load(&l->tid, VAT_ACQ)) == 0)
+        (void)sched_yield();
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
+    while (state != 'S') {
+        FILE *f = fopen(path, "re");
+
+        assert_non_null(f);
+        assert_int_equal(fscanf(f, "%*d %*s %c", &state), 1);
+        (void)fclose(f);
+    }
 }
 
 static unsigned leader_join(struct leader *l)
@@ -124,6 +147,7 @@ static void test_kick_is_sticky_and_ends_one_sleep(void **state)
     leader_start(&l, d);
     assert_int_equal(leader_join(&l), 0); /* kicked before it slept */
     leader_start(&l, d);
+    leader_await_sleep(&l);
     driver_kick(d);
     assert_int_equal(leader_join(&l), 0);
     driver_free(d);
@@ -141,6 +165,7 @@ static void test_F_J2_earlier_timer_wakes_the_sleeper(void **state)
     task_init(&b);
     assert_int_equal(driver_arm(d, 0, &far, &a, volt_now_usec()), 0);
     leader_start(&l, d);
+    leader_await_sleep(&l);
     soon.deadline_usec = volt_now_usec() + 3000;
     assert_int_equal(driver_arm(d, 2, &soon, &b, volt_now_usec()), 0);
     assert_int_equal(leader_join(&l), 1);
@@ -189,6 +214,7 @@ static void test_F_N1_the_sleeper_sleeps_on_descriptors_too(void **state)
     task_init(&reader);
     assert_int_equal(driver_arm(d, 0, &far, &timer, volt_now_usec()), 0);
     leader_start(&l, d); /* F-N2: one worker and a far timer */
+    leader_await_sleep(&l);
     new_pair(fds);
     r = add(d, fds[0]);
     assert_false(readiness_poll(r, DIR_READ, &reader, false));
