@@ -120,9 +120,10 @@ endef
 UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
 EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
+BENCHES  := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
 
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
-$(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
+$(EXAMPLES) $(BENCHES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
 
@@ -159,13 +160,15 @@ check: deps
 	+@tests/tools/run-checks "$(VARIANT)" $(CHECKS)
 
 bench: deps all
-	@$(RUN) bench/run
+	+@$(MAKE) --no-print-directory bench-run
+bench-run: all $(BENCHES)
+	@$(RUN) bench/run $(BENCHES)
 demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
 .PHONY: all check check-unit check-stress check-examples check-integration check-layers check-model \
-        check-clients check-vm bench demo
+        check-clients check-vm bench bench-run demo
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
