@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "runtime/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -125,6 +126,7 @@ int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec)
 {
     struct task_chain chain = {0};
 
+    assert(!worker_current() || worker_current()->sched != &rt->sched);
     if (rt->ended)
         return 0;
     if (!rt->closing) {

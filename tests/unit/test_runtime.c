@@ -1,6 +1,6 @@
 /* The runtime as a whole, on real threads. Nothing here depends on time: a promise that
  * is not kept hangs the test. Named by the flaws of the Volt documentation: F-A1 (global
- * queue starved by local work), F-A6 (no budget per task), F-A7 (a self-wake is no
+ * queue starved by local work), F-A4 (interval against target), F-A6 (no budget per task), F-A7 (a self-wake is no
  * yield), F-A10 (local spawns go through the global queue), F-H8 (too many workers), F-I1
  * and F-I11 (cancel), F-I7 (joins that nobody wakes), F-J1 (timers of a worker in a long
  * poll), F-K5 (wakes while idle). */
@@ -182,6 +182,53 @@ static void f_a1_global_tasks_run_beside_busy_workers(void **state)
     join(&j, 0);
     for (int i = 0; i < 4; i++)
         join(&hog[i], 0);
+}
+
+/* Short polls until the flag is up, then long ones, which it counts. */
+static enum volt_poll slows_down(struct volt_cx *cx, struct fn_task *f)
+{
+    if (vat_u32_load(&drops, VAT_ACQ))
+        return VOLT_READY;
+    if (vat_u32_load(&flag, VAT_ACQ)) {
+        uint64_t end = volt_now_usec() + 2000;
+
+        vat_u32_add(&count, 1, VAT_RLX);
+        while (volt_now_usec() < end)
+            vat_pause();
+    }
+    (void)f;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static enum volt_poll notes_the_count(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    f->value = (int)vat_u32_load(&count, VAT_RLX);
+    vat_u32_store(&drops, 1, VAT_REL);
+    return VOLT_READY;
+}
+
+static void f_a4_a_change_of_phase_does_not_keep_the_old_interval(void **state)
+{
+    struct volt_worker_stats w;
+    struct volt_join slow, j;
+
+    (void)state;
+    rt = runtime(1);
+    assert_int_equal(fn_spawn(rt, slows_down, NULL, &slow), 0);
+    do
+        volt_worker_stats(rt, 0, &w);
+    while (w.global_queue_interval < 100); /* 255 on a quiet machine */
+    vat_u32_store(&flag, 1, VAT_REL);
+    wait_count(1);
+    assert_int_equal(fn_spawn(rt, notes_the_count, NULL, &j), 0);
+    uint32_t queued_at = vat_u32_load(&count, VAT_ACQ); /* or before that */
+    assert_int_equal(volt_join_wait(&j), 0);
+    /* 8 polls at most to the next look at the clock. */
+    assert_in_range(((struct fn_task *)volt_join_state(&j))->value, 0, queued_at + 9);
+    volt_join_fini(&j);
+    join(&slow, 0);
 }
 
 /* Two tasks that wake each other through the LIFO slot, for ever. */
@@ -599,6 +646,7 @@ int main(void)
         T(a_discarded_state_never_runs),
         T(detached_tasks_all_run),
         T(f_a1_global_tasks_run_beside_busy_workers),
+        T(f_a4_a_change_of_phase_does_not_keep_the_old_interval),
         T(l5_a_pair_in_the_slot_does_not_starve_the_ring),
         T(f_a6_a_poll_has_a_budget),
         T(a_pending_leaf_gives_its_unit_back),

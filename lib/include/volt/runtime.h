@@ -26,7 +26,7 @@
 struct volt_options {
     unsigned workers;      /* 0: one per CPU of the affinity mask; at most 48 */
     bool disable_stealing; /* workers then live from their own and the global queue */
-    uint64_t seed;         /* of victim selection; 0: from time. Same seed, same sequence */
+    uint64_t seed; /* of victim selection; 0: from time. Same seed, same sequence */
     unsigned max_blocking_threads; /* 0: 512; started on demand, gone after 10 s idle */
     const char *thread_name;       /* borrowed during the call; NULL: "volt" */
 };
@@ -34,7 +34,8 @@ struct volt_options {
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
  * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE (descriptors), -EINVAL (more
  * workers than 48). */
-VOLT_API int volt_runtime_new(const struct volt_options *opt, struct volt_runtime **ret_rt);
+VOLT_API int volt_runtime_new(const struct volt_options *opt,
+                              struct volt_runtime **ret_rt);
 
 /* Closes: spawns are refused, every live task is cancelled, workers and pool threads end.
  * Returns 0; -ETIMEDOUT when after timeout_usec (UINT64_MAX: no limit) a poll still runs:
@@ -53,22 +54,23 @@ VOLT_API uint64_t volt_now_usec(void);
 /* Counters of one worker; each only grows unless it says "now". Read at any time from any
  * thread: every counter is exact by itself, their sums may be a few polls apart. */
 struct volt_worker_stats {
-    uint64_t polled;               /* polls of tasks */
-    uint64_t stolen;               /* tasks taken from other workers */
-    uint64_t steal_ops;            /* steals that returned at least one task */
-    uint64_t parked;               /* times it really slept (futex or event loop) */
-    uint64_t lifo_hits;            /* polls of tasks taken from the LIFO slot */
-    uint64_t lifo_stolen;          /* tasks taken from another worker's LIFO slot */
+    uint64_t polled;      /* polls of tasks */
+    uint64_t stolen;      /* tasks taken from other workers */
+    uint64_t steal_ops;   /* steals that returned at least one task */
+    uint64_t parked;      /* times it really slept (futex or event loop) */
+    uint64_t lifo_hits;   /* polls of tasks taken from the LIFO slot */
+    uint64_t lifo_stolen; /* from another's LIFO slot: 0, slots are private yet */
     uint64_t global_batch_fetches; /* fetches from the global queue that got tasks */
     uint64_t overflows;            /* times its ring moved tasks to the global queue */
     uint64_t budget_exhausted;     /* polls stopped by the budget per poll */
     uint64_t wakeups;              /* other workers it woke */
-    uint64_t wakeups_skipped;      /* notifications that found a searcher or nobody asleep */
-    uint64_t spurious_wakes;       /* sleeps that ended without a claim or an event */
-    uint64_t busy_victims;         /* steals refused because another steal was going on */
-    uint64_t rescues;              /* tasks found by a timeout: a lost wakeup; must stay 0 */
-    uint64_t avg_task_ns;          /* now: moving average of a poll, nanoseconds */
-    uint64_t longest_poll_usec;
+    uint64_t wakeups_skipped; /* notifications that found a searcher or nobody asleep */
+    uint64_t spurious_wakes;  /* sleeps that ended without a claim or an event */
+    uint64_t busy_victims;    /* steals refused because another steal was going on */
+    uint64_t rescues;         /* tasks found by a timeout: 0, no worker sleeps on one */
+    uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
+    uint64_t
+        longest_poll_usec; /* between two looks at the clock: 1 poll, or 8 short ones */
     uint32_t global_queue_interval; /* now: polls between looks at the global queue */
     uint32_t ring_depth;            /* now: tasks in its ring */
     uint32_t stuck;                 /* now: 1 while one poll lasts longer than 100 ms */
@@ -76,17 +78,19 @@ struct volt_worker_stats {
 };
 
 struct volt_stats {
-    uint64_t spawned;        /* tasks ever spawned, blocking ones included */
-    uint64_t completed;      /* ended, cancelled ones included */
-    uint64_t cancelled;      /* of these */
-    uint64_t live;           /* spawned - completed */
-    uint64_t global_depth;   /* now: length of the global queue, approximate */
-    uint64_t timers;         /* now: armed timers */
-    uint64_t io_handles;     /* now: registered descriptors */
-    uint32_t workers;        /* number of workers */
-    uint32_t workers_parked; /* now */
+    uint64_t spawned;          /* tasks ever accepted, blocking ones included */
+    uint64_t completed;        /* ended, cancelled ones included */
+    uint64_t cancelled;        /* of these */
+    uint64_t live;             /* spawned - completed */
+    uint64_t global_depth;     /* now: length of the global queue, approximate */
+    uint64_t timers;           /* now: armed timers */
+    uint64_t io_handles;       /* now: registered descriptors */
+    uint32_t workers;          /* number of workers */
+    uint32_t workers_parked;   /* now */
     uint32_t blocking_threads; /* now */
-    struct volt_worker_stats total; /* sums; maxima of longest_poll_usec */
+    struct volt_worker_stats
+        total; /* sums; but the longest of longest_poll_usec, and means
+                                     * of avg_task_ns and global_queue_interval */
 };
 
 VOLT_API void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret);

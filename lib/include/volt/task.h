@@ -8,8 +8,9 @@
  *   3. A worker calls type->poll(cx, state). VOLT_PENDING means "not yet": some leaf
  *      future that was polled has stored this task and will wake it. VOLT_READY means
  *      finished; the state then holds the task's output, if it has one.
- *   4. type->drop(state) runs exactly once, on a worker, after READY or when the task is
- *      cancelled, never during a poll. It must call the _fini of every leaf future that
+ *   4. type->drop(state) runs exactly once, after READY or when the task is cancelled,
+ *      never during a poll: on a worker (a pool thread for blocking tasks; the spawning
+ *      thread when the spawn is refused). It must call the _fini of every leaf future that
  *      may still wait.
  *   5. With a join handle the memory stays until volt_join_fini(); the joiner may read the
  *      output through volt_join_state(). type->drop_output(state) runs exactly once after a
