@@ -1,0 +1,439 @@
+"""volt-submit and voltctl against a real voltd."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from conftest import LIMIT, processes, until
+
+
+def ids(result):
+    """The ids that volt-submit printed: all of standard output is ids."""
+    assert all(line.isdigit() for line in result.lines), result
+    return result.lines
+
+
+def submit(daemon, *args, **kw):
+    r = daemon.submit(*args, **kw)
+    assert r.code == 0 and r.err == "", r
+    [ident] = ids(r)
+    return ident
+
+
+def log(daemon, ident, *args):
+    r = daemon.ctl("logs", *args, ident)
+    assert r.code == 0, r
+    return r.out
+
+
+# ---- exit codes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args, code, text", [
+    (["--", "true"], 0, ""),
+    (["--", "sh", "-c", "exit 7"], 7, ""),
+    (["--", "sh", "-c", "kill -9 $$"], 137, "killed by signal 9 (SIGKILL)"),
+    (["--", "sh", "-c", "kill -TERM $$"], 143, "killed by signal 15 (SIGTERM)"),
+    (["--timeout=200ms", "--", "sleep", "600"], 124, "timeout"),
+    (["--", "/nonexistent/program"], 127, "could not be started"),
+    (["--", "no-such-program-anywhere"], 127, "could not be started"),
+    (["--", "/etc/passwd"], 126, "could not be started"),
+    (["--", "/"], 126, "could not be started"),
+    (["--kind=noop"], 0, ""),
+    (["--kind=sleep", "--duration=1ms"], 0, ""),
+    (["--array", "1-5", "--", "sh", "-c", "exit {i}"], 5, "5 jobs ended: 0 succeeded, 5 failed"),
+])
+def test_wait_exit_codes(shared, args, code, text):
+    r = shared.submit("--wait", *args)
+    assert r.code == code, r
+    assert len(ids(r)) == 1
+    assert text in r.err if text else r.err == "", r
+    again = shared.ctl("wait", r.lines[0])
+    assert again.code == code and again.out == "", again
+
+
+def test_timeout_kills_what_ignores_term(shared):
+    r = shared.submit("--wait", "--timeout=100ms", "--kill-after=100ms", "--", "sh", "-c",
+                      "trap '' TERM; while :; do sleep 1000; done")
+    assert r.code == 124
+
+
+def test_no_daemon(private):
+    assert private.submit("--wait", "true").code == 125
+    assert private.ctl("list").code == 3
+
+
+def test_cancelled_is_125(shared):
+    p = shared.popen("volt-submit", "--wait", "--", "sleep", "600")
+    ident = p.stdout.readline().strip()
+    until(lambda: shared.job(ident)["state"] == "running", "the job to run")
+    r = shared.ctl("cancel", ident)
+    assert r.code == 0 and r.out == "" and "1 job asked" in r.err
+    _, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 125 and f"job {ident}: cancelled" in err
+    assert shared.job(ident)["result"] == "cancelled"
+
+
+def test_bad_spec_is_125(shared):
+    r = shared.submit("--priority=99999", "true")
+    assert r.code == 125 and r.out == "" and "priority" in r.err
+    r = shared.submit("--queue=none-of-that-name", "true")
+    assert r.code == 125 and "queue" in r.err
+
+
+def test_no_such_job(shared):
+    for verb in (["status"], ["show"], ["logs"], ["wait"], ["kill"]):
+        r = shared.ctl(*verb, "999999999")
+        assert r.code == 4 and r.out == "" and "no such job: 999999999" in r.err, (verb, r)
+
+
+# ---- what the job gets ---------------------------------------------------------------
+
+
+def test_environment_directory_umask(shared):
+    sub = shared.dir / "sub dir"
+    sub.mkdir(exist_ok=True)
+    out = log(shared, wait(shared, "-d", "sub dir", "--umask=077", "-E", "TEST_X=a b", "--",
+                           "sh", "-c", "pwd; umask; echo $TEST_X; echo $TEST_VOLT_DIR"))
+    assert out.splitlines() == [str(sub), "0077", "a b", str(shared.dir)]
+    out = log(shared, wait(shared, "--no-env", "-E", "ONLY=1", "--", "/usr/bin/env"))
+    names = {line.split("=")[0] for line in out.splitlines()}
+    assert names == {"ONLY", "VOLT_JOB_ID", "VOLT_ATTEMPT", "VOLT_ADDRESS"}
+
+
+def wait(daemon, *args):
+    r = daemon.submit("--wait", *args)
+    assert r.code == 0, r
+    return r.lines[0]
+
+
+def test_volt_variables(shared):
+    ident = wait(shared, "--array", "4-5", "--", "sh", "-c",
+                 "echo $VOLT_JOB_ID $VOLT_ARRAY_ID $VOLT_ARRAY_INDEX $VOLT_ATTEMPT {i}")
+    assert log(shared, f"{ident}_4") == f"{ident}_4 {ident} 4 1 4\n"
+    assert log(shared, f"{ident}_5") == f"{ident}_5 {ident} 5 1 5\n"
+    job = wait(shared, "--shell", "echo $VOLT_JOB_ID; echo $VOLT_ADDRESS")
+    assert log(shared, job) == f"{job}\nunix:{shared.socket}\n"
+
+
+def test_stdin_and_output(shared):
+    (shared.dir / "in.txt").write_text("from a file\n")
+    ident = wait(shared, "--stdin=in.txt", "--output=out.txt", "--", "cat")
+    assert (shared.dir / "out.txt").read_text() == "from a file\n"
+    assert shared.ctl("logs", ident).code == 1
+    assert log(shared, wait(shared, "--", "cat")) == ""
+    assert shared.ctl("logs", wait(shared, "--output=null", "--", "echo", "x")).code == 1
+    both = wait(shared, "--split-output", "--shell", "echo out; echo err >&2")
+    assert log(shared, both) == "out\n" and log(shared, both, "--stderr") == "err\n"
+    together = wait(shared, "--shell", "echo out; echo err >&2; echo out")
+    assert log(shared, together) == "out\nerr\nout\n"
+
+
+def test_labels_name_priority_in_show(shared):
+    ident = submit(shared, "-n", "named", "--label=a=b", "-p", "7", "--", "true")
+    job = shared.job(ident)
+    assert job["name"] == "named" and job["priority"] == 7
+    assert job["spec"]["labels"] == {"a": "b"} and job["spec"]["argv"] == ["true"]
+    lines = shared.ctl("show", ident).lines
+    assert f"id={ident}" in lines and "spec.labels.a=b" in lines
+    assert 'spec.argv=["true"]' in lines
+
+
+def test_stop_signal(shared):
+    p = shared.popen("volt-submit", "--wait", "--stop-signal=INT", "--shell",
+                     "trap 'echo got INT; exit 3' INT; echo ready; while :; do sleep 0.05; done")
+    ident = p.stdout.readline().strip()
+    until(lambda: shared.ctl("logs", ident).out == "ready\n", "the job to be ready")
+    assert shared.ctl("cancel", ident, "--quiet").err == ""
+    p.communicate(timeout=LIMIT)
+    assert log(shared, ident) == "ready\ngot INT\n"
+
+
+# ---- many ----------------------------------------------------------------------------
+
+
+def test_array_of_2000(shared):
+    r = shared.submit("--array", "1-2000", "--wait", "--output=null", "--", "/bin/true")
+    assert r.code == 0 and len(ids(r)) == 1, r
+    assert "2000 jobs ended: 2000 succeeded, 0 failed" in r.err
+    counts = shared.job(r.lines[0])["counts"]
+    assert counts["total"] == counts["done"] == 2000 and counts["failed"] == 0
+    stats = shared.ctl("stats", "--json").json
+    totals, jobs = stats["totals"], stats["jobs"]
+    assert totals["spawned"] == totals["completed"] + totals["live"]
+    assert jobs["submitted"] == jobs["ended"] + sum(
+        jobs[s] for s in ("queued", "starting", "running", "stopping"))
+    assert sum(w["polled"] for w in stats["workers"]) == totals["polled"]
+
+
+def test_batch_file(shared):
+    (shared.dir / "jobs.ndjson").write_text("".join(
+        json.dumps({"argv": ["sh", "-c", f"exit {i % 3}"], "name": "batch"}) + "\n"
+        for i in range(30)))
+    r = shared.submit("-f", "jobs.ndjson", "--wait")
+    assert r.code == 2 and len(set(ids(r))) == 30
+    assert "30 jobs ended: 10 succeeded, 20 failed" in r.err
+    jobs = shared.ctl("list", "--name=batch", "--result=exit", "--json").json
+    assert len(jobs) == 20 and {j["code"] for j in jobs} == {1, 2}
+
+
+def test_batch_errors_name_the_line(shared):
+    text = '{"kind":"noop"}\n\n{"kind":"noop","nonsense":1}\n{"argv":[]}\n{"kind":"noop"}\n'
+    r = shared.submit("-f", "-", input=text)
+    assert r.code == 125 and len(ids(r)) == 2, r
+    assert "standard input: line 3: " in r.err and "nonsense" in r.err
+    assert "standard input: line 4: " in r.err and "argv" in r.err
+
+
+def test_batch_of_9000_noops(shared):
+    r = shared.submit("-f", "-", "--wait", "--quiet", input='{"kind":"noop"}\n' * 9000)
+    assert r.code == 0 and len(ids(r)) == 9000 and r.err == "", r
+
+
+# ---- looking -------------------------------------------------------------------------
+
+
+def test_list(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    first = submit(private, "-n", "first", "--", "sleep", "600")
+    second = submit(private, "-n", "second", "--label=x=y", "--", "true")
+    done = wait(private, "--kind=noop")
+    until(lambda: private.job(first)["state"] == "running", "the first to run")
+
+    def listed(*args):
+        r = private.ctl("list", "--json", *args)
+        assert r.code == 0 and r.err == "", r
+        return [j["id"] for j in r.json]
+    assert listed() == [first, second]
+    assert listed("--all") == [first, second, done]
+    assert listed("--all", "--newest") == [done, second, first]
+    assert listed("--all", "-n", "2") == [second, done]
+    assert listed("--state=running") == [first]
+    assert listed("--state=queued,done") == [second, done]
+    assert listed("--result=success") == [done]
+    assert listed("--name=second") == [second]
+    assert listed("--label=x=y") == [second]
+    assert listed("--label=x=z") == []
+    assert listed("--orphans") == []
+    assert listed(done) == [done]
+    lines = private.ctl("list").lines
+    assert lines[0].split()[:3] == ["ID", "NAME", "STATE"] and len(lines) == 3
+    assert len(private.ctl("list", "--no-legend").lines) == 2
+    assert "\033" not in private.ctl("list").out
+    assert private.ctl("list", "--state=nonsense").code == 1
+    assert private.job(second)["wait"] in ("slot", "turn")
+    assert "queued, waiting for" in private.ctl("status", second).out
+    private.ctl("cancel", "--all")
+
+
+def test_list_is_whole_when_piped(shared):
+    name = "n" * 200
+    ident = submit(shared, "-n", name, "--kind=noop")
+    assert name in shared.ctl("list", "--all", env={"COLUMNS": "40"}).out
+    assert shared.ctl("wait", ident).code == 0
+
+
+def test_pages(shared):
+    shared.submit("-f", "-", "--wait", "-n", "paged", input='{"kind":"noop"}\n' * 2500)
+    jobs = shared.ctl("list", "--json", "--all", "--name=paged").json
+    assert len({j["id"] for j in jobs}) == 2500
+
+
+def test_status(shared):
+    ident = wait(shared, "-n", "shown", "--", "sh", "-c", "seq 1 30")
+    r = shared.ctl("status", ident)
+    assert r.code == 0 and r.err == ""
+    assert f"{ident} - shown" in r.lines[0].replace("\u25cf ", "")
+    assert "State: done, success; exit code 0" in r.out and "Command: sh -c seq 1 30" in r.out
+    assert r.lines[-10:] == [str(i) for i in range(21, 31)]
+    assert shared.ctl("status", "-n", "2", ident).lines[-3:] == ["", "29", "30"]
+    r = shared.ctl("status", ident, "999999999")
+    assert r.code == 4 and "no such job" in r.err and "shown" in r.out
+
+
+def test_control_characters_in_names(shared):
+    ident = wait(shared, "-n", "a\033[31mred", "--kind=noop")
+    assert "\033" not in shared.ctl("list", ident).out + shared.ctl("status", ident).out
+
+
+# ---- output --------------------------------------------------------------------------
+
+
+def test_logs_lines(shared):
+    ident = wait(shared, "--", "seq", "1", "100000")
+    everything = "".join(f"{i}\n" for i in range(1, 100001))
+    assert log(shared, ident) == everything
+    assert log(shared, ident, "-n", "3") == "99998\n99999\n100000\n"
+    assert log(shared, ident, "-n", "0") == ""
+    assert log(shared, ident, "-f") == everything
+    assert log(shared, ident, "-n", "1000000") == everything
+    ident = wait(shared, "--", "printf", "a\\nb")
+    assert log(shared, ident, "-n", "1") == "b"
+
+
+def test_logs_follow_to_the_end(private):
+    """Also of a job that has not started when following begins."""
+    private.start(config="[Queue]\nSlots=1\n")
+    fifo = private.dir / "go"
+    os.mkfifo(fifo)
+    first = submit(private, "--", "sh", "-c", f"echo one; cat '{fifo}'; echo three")
+    second = submit(private, "--", "echo", "second")
+    follow = private.popen("voltctl", "logs", "-f", first)
+    later = private.popen("voltctl", "logs", "-f", second)
+    assert follow.stdout.readline() == "one\n"
+    fifo.write_text("two\n")
+    assert follow.communicate(timeout=LIMIT)[0] == "two\nthree\n"
+    assert follow.returncode == 0
+    assert later.communicate(timeout=LIMIT) == ("second\n", "") and later.returncode == 0
+
+
+def test_submit_follow(shared):
+    r = shared.submit("-F", "--", "sh", "-c", "echo out; exit 5")
+    assert r.code == 5 and r.out == "out\n" and r.err.startswith("volt-submit: job ")
+    r = shared.submit("-F", "--quiet", "--", "/nonexistent/x")
+    assert r.code == 127 and r.out == ""
+
+
+def test_logs_into_a_closed_pipe(shared):
+    ident = wait(shared, "--", "seq", "1", "200000")
+    p = shared.popen("voltctl", "logs", ident)
+    p.stdout.readline()
+    p.stdout.close()
+    assert p.stderr.read() == ""
+    assert p.wait(LIMIT) in (1, -signal.SIGPIPE)
+
+
+# ---- steering ------------------------------------------------------------------------
+
+
+def test_kill(shared):
+    p = shared.popen("volt-submit", "--wait", "--", "sleep", "600")
+    ident = p.stdout.readline().strip()
+    until(lambda: shared.job(ident)["state"] == "running", "the job to run")
+    assert shared.ctl("kill", "-s", "USR1", ident).code == 0
+    p.communicate(timeout=LIMIT)
+    assert p.returncode == 128 + signal.SIGUSR1
+    r = shared.ctl("kill", ident)
+    assert r.code == 1 and "not running" in r.err
+
+
+def test_cancel_by_filter(shared):
+    r = shared.submit("--array", "1-50", "-n", "doomed", "--", "sleep", "600")
+    r2 = shared.ctl("cancel", "--name=doomed", "--json")
+    assert r2.code == 0 and r2.json["count"] > 0
+    assert shared.ctl("wait", r.lines[0]).code == 125
+    assert shared.job(r.lines[0])["counts"]["done"] == 50
+
+
+def test_interrupt_leaves_the_job_running(shared):
+    p = shared.popen("volt-submit", "--wait", "--", "sleep", "600")
+    ident = p.stdout.readline().strip()
+    until(lambda: shared.job(ident)["state"] == "running", "the job to run")
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 130 and f"voltctl wait {ident}" in err
+    assert shared.job(ident)["state"] == "running"
+    shared.ctl("cancel", ident)
+
+
+# ---- JSON ----------------------------------------------------------------------------
+
+
+def test_wait_json_is_ndjson(shared):
+    r = shared.submit("--wait", "--json", "--array", "1-3", "--", "sh", "-c", "exit {i}")
+    events = [json.loads(line) for line in r.lines]
+    assert r.code == 3 and r.err == ""
+    assert events[0]["event"] == "submitted"
+    assert events[-1]["event"] == "finished" and events[-1]["exit_code"] == 3
+    ident = events[0]["id"]
+    ended = {e["id"]: e["code"] for e in events if e["event"] == "exited"}
+    assert ended == {f"{ident}_{i}": i for i in (1, 2, 3)} or any(
+        e["event"] == "snapshot" for e in events)
+
+
+def test_json_of_every_verb(shared):
+    ident = wait(shared, "--kind=noop")
+    for verb in (["list", "--all"], ["list", "-o", "json"], ["show", ident], ["status", ident],
+                 ["stats"], ["config"], ["reload"], ["version"], ["cancel", ident]):
+        args = verb if "-o" in verb else [*verb, "--json"]
+        r = shared.ctl(*args)
+        assert r.code == 0 and r.err == "", (verb, r)
+        assert r.json is not None
+
+
+def test_events(shared):
+    p = shared.popen("voltctl", "events", "--json", "--name=watched", "-n", "3")
+    # The watch has begun when its connection shows an event of a job made after it.
+    def submitted():
+        submit(shared, "-n", "watched", "--kind=noop")
+        return p.poll() is not None
+    until(submitted, "three events")
+    out, err = p.communicate(timeout=LIMIT)
+    events = [json.loads(line) for line in out.splitlines()]
+    assert p.returncode == 0 and err == "" and len(events) == 3
+    assert [e["cursor"] for e in events] == sorted(e["cursor"] for e in events)
+
+
+def test_stats_text_and_watch(shared):
+    r = shared.ctl("stats")
+    assert r.code == 0 and r.err == ""
+    for word in ("polled", "stolen", "parked", "lifo_hits", "global_batch_fetches", "total"):
+        assert word in r.out
+    p = shared.popen("voltctl", "stats", "--watch=0.1", "--json")
+    first, second = json.loads(p.stdout.readline()), json.loads(p.stdout.readline())
+    assert second["uptime_usec"] > first["uptime_usec"]
+    p.terminate()
+    p.communicate(timeout=LIMIT)
+
+
+def test_config_and_reload(private):
+    private.start(config="[Queue]\nSlots=3\n")
+    assert "Queue.Slots=3" in private.ctl("config").lines
+    private.config.write_text("[Queue]\nSlots=5\n")
+    assert private.ctl("reload").code == 0
+    assert "Queue.Slots=5" in private.ctl("config").lines
+    private.config.write_text("[Queue]\nSlots=many\n")
+    r = private.ctl("reload")
+    assert r.code == 1 and "Slots" in r.err
+    assert "Queue.Slots=5" in private.ctl("config").lines
+
+
+def test_version(shared):
+    r = shared.ctl("version")
+    assert r.code == 0 and r.lines[0].startswith("voltctl ") and r.lines[1].startswith("voltd ")
+
+
+# ---- the end, and after it -----------------------------------------------------------
+
+
+def test_shutdown_cancel_wait(private):
+    private.start()
+    ident = submit(private, "--array", "1-20", "--", "sleep", "600")
+    until(lambda: private.job(ident)["counts"]["running"] > 0, "one to run")
+    r = private.ctl("shutdown", "--cancel", "--wait")
+    assert r.code == 0 and r.out == "" and r.err == "", r
+    assert private.process.wait(LIMIT) == 0
+    assert processes(str(private.dir)) == []
+    assert not private.socket.exists()
+
+
+def test_wait_over_a_restart(private):
+    """The job survives the daemon; whoever waits is told what can be known."""
+    private.start()
+    go = private.dir / "go"
+    os.mkfifo(go)
+    p = private.popen("volt-submit", "--wait", "--", "sh", "-c", f"cat '{go}'; exit 9")
+    ident = p.stdout.readline().strip()
+    until(lambda: private.job(ident)["state"] == "running", "the job to run")
+    private.stop(signal.SIGKILL)
+    private.start()
+    until(lambda: [j for j in private.ctl("list", "--orphans", "--json").json
+                   if j["id"] == ident], "the orphan")
+    go.write_text("")
+    _, err = p.communicate(timeout=LIMIT)
+    assert "connected again" in err
+    assert p.returncode in (9, 125), err
+    if p.returncode == 125:
+        assert "--orphans" in err or "lost" in err
