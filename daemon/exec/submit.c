@@ -255,7 +255,8 @@ static enum volt_poll ids_poll(struct volt_cx *cx, struct manager_submit *s)
 static void append(struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    uint64_t id = p->first_id, now = jobs_now_usec();
+    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = jobs_now_usec()};
+    uint64_t id = p->first_id;
     size_t n = 0;
     int r = -ENOMEM;
 
@@ -264,7 +265,7 @@ static void append(struct manager_submit *s)
         if (!p->jobs[i])
             continue;
         facts[n++] = (struct store_fact){.key = {.id = id++, .index = JOB_NO_INDEX},
-                                         .event = {.type = JOB_EV_SUBMIT, .at_usec = now},
+                                         .event = &submit,
                                          .spec = s->items[i].spec,
                                          .uid = s->owner.uid,
                                          .gid = s->owner.gid};

@@ -170,7 +170,7 @@ void work_append(struct work *w, const struct job_event *events, size_t n)
     w->leaf_is_commit = true;
     for (size_t i = 0; i < n; i++)
         facts[i] =
-            (struct store_fact){.key = jobs_key(w->job, w->offset), .event = events[i]};
+            (struct store_fact){.key = jobs_key(w->job, w->offset), .event = &events[i]};
     int r = store_append(w->manager->store, facts, n, &w->leaf.commit);
     if (r < 0)
         w->leaf.commit = (struct store_commit){.status = r};

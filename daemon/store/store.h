@@ -25,9 +25,9 @@ struct store;
 /* One event of one job. All pointers are borrowed for the call. */
 struct store_fact {
     struct job_key key;
-    struct job_event event;
-    const struct job_spec *spec; /* SUBMIT only */
-    uid_t uid;                   /* SUBMIT only: the submitter */
+    const struct job_event *event; /* often one for the whole batch */
+    const struct job_spec *spec;   /* SUBMIT only */
+    uid_t uid;                     /* SUBMIT only: the submitter */
     gid_t gid;
 };
 
