@@ -152,7 +152,7 @@ check-model:
 check-clients: deps-clients all
 	@$(RUN) tests/clients/run
 check-vm: deps-vm all
-	@tests/systemd/check-vm $(abspath $(B))/vm
+	+@tests/systemd/check-vm $(abspath $(B))/vm
 
 CHECKS := check-layers check-unit $(if $(SAN),,check-model) check-examples check-stress check-integration
 check: deps
@@ -232,4 +232,4 @@ clean:
 	rm -rf build
 .PHONY: clean
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -type f -name '*.d' 2>/dev/null)
