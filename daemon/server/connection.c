@@ -168,24 +168,32 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
 /* --- the task
  * ---------------------------------------------------------------------------- */
 
+/* Takes a new configuration up. */
+static void between_calls(struct session *s)
+{
+    struct connection *c =
+        (struct connection *)((char *)s - offsetof(struct connection, session));
+    uint64_t generation = c->generation;
+    struct config config;
+
+    (void)server_look(c->server, &generation, &config);
+    if (generation == c->generation)
+        return;
+    c->generation = generation;
+    session_configure(s, &config);
+}
+
 /* False: end now. */
 static bool look_at_server(struct volt_cx *cx, struct connection *c)
 {
     struct session *s = &c->session;
-    struct config config;
-    uint64_t generation = c->generation;
     enum server_phase phase;
 
     while (volt_notified_poll(cx, &c->changed) == VOLT_READY) {
         volt_notified_fini(&c->changed);
         volt_notified_init(&c->changed, &c->server->changed);
     }
-    phase = server_look(c->server, &generation, &config);
-    /* A call keeps the configuration that it began with. */
-    if (generation != c->generation && !s->call.method) {
-        c->generation = generation;
-        session_configure(s, &config);
-    }
+    phase = server_look(c->server, NULL, NULL);
     if (phase >= SERVER_DRAINING)
         s->closing = true;
     if (phase >= SERVER_DRAINING && s->call.more &&
@@ -298,6 +306,7 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     c->listed = true;
     (void)server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
+    c->session.between_calls = between_calls;
     volt_notified_init(&c->changed, &s->changed);
     c->quiet_since = volt_now_usec();
     return volt_task_spawn(c, NULL); /* refused, it is dropped all the same */

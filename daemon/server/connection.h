@@ -57,7 +57,7 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
  * in all or of this user. */
 int server_enlist(struct server *s, struct connection *c);
 void server_delist(struct server *s, struct connection *c);
-/* The phase, and the configuration if *generation is an older one. */
+/* The phase; and the configuration, if asked for and *generation is an older one. */
 enum server_phase server_look(struct server *s, uint64_t *generation,
                               struct config *config);
 

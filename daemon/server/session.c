@@ -128,6 +128,8 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
         }
         if (s->closing)
             return SESSION_CLOSING;
+        if (s->between_calls)
+            s->between_calls(s);
         if (output_is_full(&s->out, s->config.max_output_backlog))
             return SESSION_FULL;
         if (n >= s->config.max_pipelined_calls)

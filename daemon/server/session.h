@@ -32,6 +32,8 @@ struct session {
     const struct interface *const *interfaces; /* of the listener */
     struct job_owner peer;
     struct config config;
+    /* Called before each message is looked at; NULL: nobody. The time to configure. */
+    void (*between_calls)(struct session *s);
     struct frame_reader in;
     struct output out;
     struct call call;
@@ -53,7 +55,7 @@ void session_init(struct session *s, const struct service *service,
                   const struct interface *const *interfaces, const struct job_owner *peer,
                   const struct config *config);
 void session_fini(struct session *s);
-/* Between calls. */
+/* Between calls only: a call keeps the configuration that it began with. */
 void session_configure(struct session *s, const struct config *config);
 /* Answers what it can. */
 enum session_state session_step(struct volt_cx *cx, struct session *s);

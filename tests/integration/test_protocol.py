@@ -1,0 +1,835 @@
+"""The protocol on the socket of a real daemon: each rule with its negative, and that one
+bad client is nobody else's trouble."""
+
+import json
+import os
+import re
+import resource
+import socket
+import threading
+import time
+
+import pytest
+
+from conftest import LIMIT, SANITIZER, Varlink, until
+
+SERVICE = "org.varlink.service."
+JOBS = "org.voltd.jobs."
+LOGS = "org.voltd.logs."
+CONTROL = "org.voltd.control."
+INFO = b'{"method":"org.varlink.service.GetInfo"}\0'
+PUBLIC = ["org.varlink.service", "org.voltd.jobs", "org.voltd.logs"]
+
+
+def error(reply, name):
+    """The parameters of this error."""
+    assert reply is not None and reply.get("error") == name, reply
+    assert set(reply) == {"error", "parameters"}
+    return reply["parameters"]
+
+
+def invalid(reply, parameter):
+    got = error(reply, SERVICE + "InvalidParameter")
+    assert got["parameter"] == parameter, got
+    return got["reason"]
+
+
+def is_fine(daemon):
+    with daemon.connect() as v:
+        assert v.ok(SERVICE + "GetInfo")["product"] == "voltd"
+
+
+def ended(v):
+    """The other end has closed, without a further word."""
+    return v.recv() is None
+
+
+def wait_done(v, ident):
+    *_, last = v.stream(JOBS + "Wait", {"ids": [ident]})
+    return last
+
+
+# --- messages, order, flags -----------------------------------------------------------------
+
+
+def test_one_write_many_calls_in_order(shared):
+    with shared.connect() as v:
+        methods = ["GetInfo", "Nope", "GetInterfaceDescription"] * 50
+        v.send_raw(b"".join(json.dumps({"method": SERVICE + m}).encode() + b"\0"
+                            for m in methods))
+        for m in methods:
+            reply = v.recv()
+            if m == "GetInfo":
+                assert reply["parameters"]["vendor"]
+            elif m == "Nope":
+                assert error(reply, SERVICE + "MethodNotFound")["method"] == SERVICE + m
+            else:
+                assert invalid(reply, "interface") == "is missing"
+
+
+def test_byte_by_byte(shared):
+    with shared.connect() as v:
+        for byte in INFO * 3:
+            v.send_raw(bytes([byte]))
+        for _ in range(3):
+            assert v.recv()["parameters"]["product"] == "voltd"
+
+
+def test_no_parameters_null_and_empty_are_the_same(shared):
+    with shared.connect() as v:
+        for header in ("", ',"parameters":null', ',"parameters":{}'):
+            v.send_raw(f'{{"method":"{SERVICE}GetInfo"{header}}}'.encode() + b"\0")
+            assert v.recv()["parameters"]["product"] == "voltd"
+
+
+@pytest.mark.parametrize("message", [
+    b"", b"nonsense", b"{", b"[]", b"7", b"null", b'"x"', b"{}", b'{"method":7}',
+    b'{"parameters":{}}', b'{"method":"a.B","parameters":[]}',
+    b'{"method":"org.varlink.service.GetInfo","extra":1}',
+    b'{"method":"org.varlink.service.GetInfo","oneway":1}',
+    b'{"method":"org.varlink.service.GetInfo","more":"true"}',
+    b'{"method":"org.varlink.service.GetInfo","upgrade":null}',
+    b'{"method":"org.varlink.service.GetInfo","oneway":true,"more":true}',
+    b'{"method":"org.varlink.service.GetInfo","oneway":true,"upgrade":true}',
+    b'{"method":"org.varlink.service.GetInfo","more":true,"upgrade":true}',
+    b'{"method":"org.varlink.service.GetInfo","method":"org.varlink.service.GetInfo"}',
+    b'{"method":"org.varlink.service.GetInfo","parameters":{"a":"\xff"}}',
+    b'{"method":"org.varlink.service.GetInfo"} {}',
+])
+def test_what_is_no_call_closes(shared, message):
+    with shared.connect() as v:
+        v.send_raw(INFO + message + b"\0" + INFO)
+        assert v.recv()["parameters"]["product"] == "voltd"
+        assert ended(v)
+    is_fine(shared)
+
+
+def test_extensions_with_a_dot_are_ignored(shared):
+    with shared.connect() as v:
+        v.ok(SERVICE + "GetInfo", **{"com.example.trace": {"deep": [1, 2]}})
+
+
+def test_oneway_gets_nothing(shared):
+    with shared.connect() as v:
+        v.send(SERVICE + "GetInfo", oneway=True)
+        v.send(SERVICE + "Nope", oneway=True)
+        v.send("no.such.Interface", oneway=True)
+        v.send(JOBS + "Watch", oneway=True)
+        v.send(JOBS + "Submit", {"spec": {}}, oneway=True)
+        v.send(JOBS + "Submit", {"spec": {"kind": "noop", "name": "oneway"}}, oneway=True)
+        jobs = v.ok(JOBS + "List", {"filter": {"name": "oneway"}})["jobs"]
+        assert len(jobs) == 1
+
+
+def test_more(shared):
+    with shared.connect() as v:
+        for method in (JOBS + "Watch",):
+            assert error(v.call(method), SERVICE + "ExpectedMore") == {}
+        # A method that answers once may be called with it, and answers once.
+        reply = v.call(SERVICE + "GetInfo", more=True)
+        assert "continues" not in reply
+        ident = v.ok(JOBS + "Submit", {"spec": {"kind": "noop"}})["id"]
+        v.send(JOBS + "Wait", {"ids": [ident]}, more=True)
+        while (reply := v.recv()).get("continues"):
+            assert set(reply) == {"parameters", "continues"}
+        assert set(reply) == {"parameters"} and reply["parameters"]["left"] == 0
+        # The connection is free again.
+        v.ok(SERVICE + "GetInfo")
+
+
+def test_upgrade_is_refused_and_the_connection_stays(shared):
+    with shared.connect() as v:
+        assert "takes the connection over" in invalid(
+            v.call(SERVICE + "GetInfo", upgrade=True), "upgrade")
+        v.ok(SERVICE + "GetInfo")
+
+
+def test_not_found(shared):
+    with shared.connect() as v:
+        got = error(v.call("org.nobody.here.Method"), SERVICE + "InterfaceNotFound")
+        assert got == {"interface": "org.nobody.here"}
+        got = error(v.call(JOBS + "Levitate"), SERVICE + "MethodNotFound")
+        assert got == {"method": JOBS + "Levitate"}
+        error(v.call("Bare"), SERVICE + "MethodNotFound")
+
+
+# --- introspection, sockets -----------------------------------------------------------------
+
+
+def test_introspection(shared):
+    with shared.connect() as v:
+        info = v.ok(SERVICE + "GetInfo")
+        assert set(info) == {"vendor", "product", "version", "url", "interfaces"}
+        assert info["interfaces"] == PUBLIC
+        for name in PUBLIC:
+            text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": name})[
+                "description"]
+            assert re.search(rf"^interface {re.escape(name)}$", text, re.M)
+            assert text.startswith("# ")
+        error(v.call(SERVICE + "GetInterfaceDescription", {"interface": "org.nope"}),
+              SERVICE + "InterfaceNotFound")
+        invalid(v.call(SERVICE + "GetInterfaceDescription", {"interface": 7}), "interface")
+
+
+def test_streams_say_so_in_the_description(shared):
+    with shared.connect_control() as v:
+        for name in PUBLIC + ["org.voltd.control"]:
+            text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": name})[
+                "description"]
+            for method, flag in re.findall(
+                    r"# \[(?:Requires|Supports) '(more)' flag\]\nmethod (\w+)", text):
+                assert method == "more" and flag
+
+
+def test_control_is_on_its_own_socket(shared):
+    with shared.connect() as v:
+        got = error(v.call(CONTROL + "Stats"), SERVICE + "InterfaceNotFound")
+        assert got == {"interface": "org.voltd.control"}
+        error(v.call(SERVICE + "GetInterfaceDescription",
+                     {"interface": "org.voltd.control"}), SERVICE + "InterfaceNotFound")
+    with shared.connect_control() as v:
+        assert v.ok(SERVICE + "GetInfo")["interfaces"] == PUBLIC + ["org.voltd.control"]
+        v.ok(JOBS + "List", {"limit": 1})
+
+
+# --- parameters -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec, parameter, reason", [
+    ({}, "spec.argv", "give argv or shell"),
+    ({"argv": []}, "spec.argv", "give argv or shell"),
+    ({"argv": ["a", 1]}, "spec.argv[1]", "must be a string"),
+    ({"argv": ["a"], "shell": "b"}, "spec.shell", "either argv or shell"),
+    ({"argv": ["a\0b"]}, "spec.argv[0]", "NUL"),
+    ({"argv": ["a"], "colour": "red"}, "spec.colour", "known are: kind, argv"),
+    ({"argv": ["a"], "priority": 1.5}, "spec.priority", "integer from -1000 to 1000"),
+    ({"argv": ["a"], "priority": 2**64}, "spec.priority", "integer from -1000 to 1000"),
+    ({"argv": ["a"], "timeout_usec": -1}, "spec.timeout_usec", "integer from 0"),
+    ({"argv": ["a"], "kind": "http"}, "spec.kind", '"exec", "sleep", "noop"'),
+    ({"argv": ["a"], "array": {"first": "1", "last": 2}}, "spec.array.first", "integer"),
+    ({"argv": ["a"], "array": {"first": 1}}, "spec.array.last", "is missing"),
+    ({"argv": ["a"], "env": {"A": 1}}, "spec.env.A", "string"),
+    ({"argv": ["a"], "cwd": "relative"}, "spec.cwd", "absolute"),
+    ([], "spec", "object"),
+])
+def test_wrong_specs_are_named(shared, spec, parameter, reason):
+    with shared.connect() as v:
+        assert reason in invalid(v.call(JOBS + "Submit", {"spec": spec}), parameter)
+        is_alive = v.ok(SERVICE + "GetInfo")
+        assert is_alive
+
+
+@pytest.mark.parametrize("method, parameters, parameter", [
+    (SERVICE + "GetInfo", {"x": 1}, "x"),
+    (JOBS + "Submit", {}, "spec"),
+    (JOBS + "Submit", {"spec": {"kind": "noop"}, "now": True}, "now"),
+    (JOBS + "SubmitBatch", {"specs": {}}, "specs"),
+    (JOBS + "SubmitBatch", {"specs": [], "atomic": 1}, "atomic"),
+    (JOBS + "Get", {}, "id"),
+    (JOBS + "Get", {"id": 1}, "id"),
+    (JOBS + "Get", {"id": "01"}, "id"),
+    (JOBS + "Get", {"id": "1.1"}, "id"),
+    (JOBS + "Get", {"id": "99999999999999999999999"}, "id"),
+    (JOBS + "List", {"filter": {"states": ["asleep"]}}, "filter.states[0]"),
+    (JOBS + "List", {"filter": {"colour": 1}}, "filter.colour"),
+    (JOBS + "List", {"limit": 0}, "limit"),
+    (JOBS + "List", {"limit": 1001}, "limit"),
+    (JOBS + "List", {"cursor": "x"}, "cursor"),
+    (JOBS + "Wait", {"ids": ["1", "x"]}, "ids[1]"),
+    (JOBS + "Cancel", {}, "ids"),
+    (JOBS + "Cancel", {"ids": "1"}, "ids"),
+    (JOBS + "Signal", {"id": "1", "signal": "HUGE"}, "signal"),
+    (JOBS + "Signal", {"id": "1", "signal": "TERM", "whom": "all"}, "whom"),
+    (LOGS + "Open", {"id": "1", "stream": "stdlog"}, "stream"),
+    (LOGS + "Read", {"id": "1", "offset": -1}, "offset"),
+    (LOGS + "Read", {"id": "1", "max_bytes": 2**20 + 1}, "max_bytes"),
+    (CONTROL + "Stats", {"x": 1}, "x"),
+    (CONTROL + "Config", {"x": 1}, "x"),
+    (CONTROL + "Reload", {"x": 1}, "x"),
+    (CONTROL + "Shutdown", {"cancel": "yes"}, "cancel"),
+])
+def test_wrong_parameters_are_named(shared, method, parameters, parameter):
+    with shared.connect_control() as v:
+        assert invalid(v.call(method, parameters), parameter)
+        v.ok(SERVICE + "GetInfo")
+
+
+def test_wrong_parameters_of_streams_are_named(shared):
+    with shared.connect_control() as v:
+        assert invalid(v.call(JOBS + "Watch", {"after": "x"}, more=True), "after")
+        assert invalid(v.call(JOBS + "Watch", {"after": 2**60}, more=True), "after")
+        assert invalid(v.call(CONTROL + "WatchStats", {"interval_usec": 1}, more=True),
+                       "interval_usec")
+        v.ok(SERVICE + "GetInfo")
+
+
+# --- limits ---------------------------------------------------------------------------------
+
+
+def test_too_large_is_said_and_closes(shared):
+    with shared.connect() as v:
+        big = {"spec": {"argv": ["x" * 300_000]}}
+        try:
+            v.send(JOBS + "Submit", big)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it closed before it had all
+        assert "too many bytes; the limit is 262144" in invalid(v.recv(), "parameters")
+        assert ended(v)
+    is_fine(shared)
+
+
+def test_the_same_size_is_fine_for_a_batch(shared):
+    with shared.connect() as v:
+        got = v.ok(JOBS + "SubmitBatch",
+                   {"specs": [{"kind": "noop", "name": "n" * 200}] * 3000})
+        assert len(got["ids"]) == 3000 and got["rejected"] == []
+
+
+@pytest.mark.parametrize("value, what", [
+    ("[" * 40 + "]" * 40, "too deeply"),
+    ('{"a":' * 2000 + "1" + "}" * 2000, "too deeply"),
+    ("[" + ",".join(["1"] * 20_001) + "]", "too many values"),
+])
+def test_too_much_is_said_and_closes(shared, value, what):
+    with shared.connect() as v:
+        v.send_raw(f'{{"method":"a.B","parameters":{{"a":{value}}}}}'.encode() + b"\0")
+        assert what in invalid(v.recv(), "parameters")
+        assert ended(v)
+    is_fine(shared)
+
+
+def test_memory_of_a_parse_is_bounded(private):
+    private.start(config="[Limits]\nMaxParseMemory=64K\n")
+    with private.connect() as v:
+        v.send(JOBS + "Get", {"a": [{}] * 2000})
+        assert "bytes of memory; the limit is 65536" in invalid(v.recv(), "parameters")
+        assert ended(v)
+    is_fine(private)
+
+
+def test_unread_oneway_refusal_is_silent(shared):
+    with shared.connect() as v:
+        v.send_raw(b'{"oneway":true,"method":"a.B","parameters":{"a":' + b"[" * 40)
+        assert ended(v)
+
+
+def test_deadlines_of_a_frame_and_of_idleness(private):
+    private.start(config="[Limits]\nFrameTimeoutSec=300ms\nIdleTimeoutSec=1s\n")
+    with private.connect() as dribble, private.connect() as idle:
+        began = time.monotonic()
+        stop = threading.Event()
+
+        def keep_dribbling():
+            try:
+                while not stop.is_set():
+                    dribble.send_raw(b" ")
+                    stop.wait(0.02)
+            except OSError:
+                pass
+
+        thread = threading.Thread(target=keep_dribbling)
+        thread.start()
+        assert ended(dribble)  # bytes that arrive do not move the deadline
+        stop.set()
+        thread.join()
+        assert time.monotonic() - began >= 0.3
+        assert ended(idle)
+        assert time.monotonic() - began >= 1.0
+    is_fine(private)
+
+
+def test_a_stream_outlives_the_idle_deadline(private):
+    private.start(config="[Limits]\nIdleTimeoutSec=300ms\n[Daemon]\nHeartbeatSec=1s\n")
+    with private.connect() as v:
+        beats = 0
+        for reply in v.stream(JOBS + "Watch"):
+            beats += reply.get("heartbeat", False)
+            if beats == 2:
+                break
+
+
+def test_heartbeats_of_every_stream(private):
+    private.start(config="[Daemon]\nHeartbeatSec=1s\n")
+    with private.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": {"argv": ["sleep", "600"]}})["id"]
+    for method, parameters in ((JOBS + "Wait", {"ids": [ident]}),
+                               (LOGS + "Read", {"id": ident}), (JOBS + "Watch", {})):
+        with private.connect() as v:
+            for reply in v.stream(method, parameters):
+                if reply.get("heartbeat"):
+                    break
+
+
+def test_connections_per_user(private):
+    private.start(config="[Limits]\nMaxConnectionsPerUser=5\n")
+    held = [private.connect() for _ in range(5)]
+    for v in held:
+        v.ok(SERVICE + "GetInfo")
+    with private.connect() as one_more:
+        try:
+            one_more.send(SERVICE + "GetInfo")
+        except BrokenPipeError:
+            pass
+        assert ended(one_more)
+    held.pop().close()
+    until(lambda: private.answers(), "a freed place")
+    for v in held:
+        v.ok(SERVICE + "GetInfo")
+        v.close()
+
+
+def cpu_seconds(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_no_descriptors_left_does_not_spin(private):
+    private.start()
+    pid = private.process.pid
+    with private.connect() as v:
+        v.ok(SERVICE + "GetInfo")
+        open_now = len(os.listdir(f"/proc/{pid}/fd"))
+        _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_now, hard))
+        waiting = [private.connect() for _ in range(3)]
+        before = cpu_seconds(pid)
+        window = time.monotonic() + 1
+        while time.monotonic() < window:
+            v.ok(SERVICE + "GetInfo")  # who is connected is served
+            time.sleep(0.05)
+        assert cpu_seconds(pid) - before < 0.5 * (5 if SANITIZER else 1)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (1024, hard))
+        for w in waiting:
+            w.ok(SERVICE + "GetInfo")
+            w.close()
+
+
+# --- clients that behave badly, and others ---------------------------------------------------
+
+
+def test_64_clients_pipelining(shared):
+    errors = []
+
+    def client(number):
+        try:
+            with shared.connect() as v:
+                for round_ in range(4):
+                    v.send_raw(b"".join(
+                        json.dumps({"method": JOBS + "Get",
+                                    "parameters": {"id": f"{10**9 + number * 1000 + i}"}}
+                                   ).encode() + b"\0" for i in range(50)))
+                    for i in range(50):
+                        got = error(v.recv(), JOBS + "NoSuchJob")
+                        assert got == {"id": f"{10**9 + number * 1000 + i}"}
+        except BaseException as e:  # told by the main thread
+            errors.append(e)
+
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(64)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors, errors[0]
+
+
+def test_a_slow_reader_is_held_back_alone(private):
+    private.start(config="[Limits]\nMaxOutputBacklog=64K\n")
+    with private.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch",
+                   {"specs": [{"kind": "noop", "name": "n" * 200}] * 1000})["ids"]
+        wait_done(v, ids[-1])
+    with private.connect() as slow:
+        slow.sock.setblocking(False)
+        call = json.dumps({"method": JOBS + "List", "x.pad": "x" * 16000}).encode() + b"\0"
+        sent, last = 0, time.monotonic()
+        while time.monotonic() - last < 0.5:  # until it takes no more
+            try:
+                sent += slow.sock.send((call * 2)[sent % len(call):][:len(call)])
+                last = time.monotonic()
+            except BlockingIOError:
+                time.sleep(0.01)
+            assert sent < 16 << 20
+        memory = int(re.search(r"VmRSS:\s+(\d+)", open(
+            f"/proc/{private.process.pid}/status").read())[1])
+        assert memory < (64 << 10) * (8 if SANITIZER else 1)
+        is_fine(private)
+        # It reads at last and gets every answer, whole.
+        slow.sock.settimeout(LIMIT)
+        for _ in range(sent // len(call)):
+            assert len(slow.recv()["parameters"]["jobs"]) == 1000
+
+
+def test_a_peer_that_never_reads_is_cut(private):
+    private.start(config="[Limits]\nMaxOutputBacklog=64K\nDrainTimeoutSec=300ms\n")
+    with private.connect() as v:
+        v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop", "name": "n" * 200}] * 1000})
+        v.send_raw((json.dumps({"method": JOBS + "List"}).encode() + b"\0") * 20)
+        pid = private.process.pid
+
+        def gone():
+            links = [os.readlink(f"/proc/{pid}/fd/{f}") for f in os.listdir(f"/proc/{pid}/fd")]
+            return sum(l.startswith("socket:") for l in links) == before - 1
+
+        before = len([1 for f in os.listdir(f"/proc/{pid}/fd")
+                      if os.readlink(f"/proc/{pid}/fd/{f}").startswith("socket:")])
+        until(gone, "the connection to be cut")
+    is_fine(private)
+
+
+def test_a_slow_watcher_is_told_what_it_missed(private):
+    private.start(config="[Limits]\nMaxOutputBacklog=64K\nMaxWatchBacklog=100\n")
+    with private.connect() as watcher, private.connect() as v:
+        watcher.send(JOBS + "Watch", more=True)
+        first = watcher.recv()["parameters"]
+        assert first["jobs"] == []
+        for _ in range(10):
+            ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 3000})["ids"]
+            wait_done(v, ids[-1])
+        lagged, seen, cursor = 0, 0, first["cursor"]
+        last = v.ok(JOBS + "Submit", {"spec": {"kind": "noop"}})["id"]
+        while True:
+            got = watcher.recv()["parameters"]
+            assert got["cursor"] >= cursor
+            cursor = got["cursor"]
+            lagged += got.get("lagged", 0)
+            events = got.get("events", [])
+            seen += len(events)
+            if any(e["id"] == last and e["event"] == "exited" for e in events):
+                break
+        assert lagged > 0
+        # Nothing is missing but what was said to be.
+        assert seen + lagged == cursor - first["cursor"]
+
+
+def job_to_talk_about(v):
+    return v.ok(JOBS + "Submit", {"spec": {"shell": "echo here; exec sleep 600"}})["id"]
+
+
+@pytest.mark.parametrize("method", [
+    SERVICE + "GetInfo", SERVICE + "GetInterfaceDescription", JOBS + "Submit",
+    JOBS + "SubmitBatch", JOBS + "Get", JOBS + "List", JOBS + "Watch", JOBS + "Wait",
+    JOBS + "Signal", LOGS + "Open", LOGS + "Read", CONTROL + "Stats", CONTROL + "WatchStats",
+    CONTROL + "Config", JOBS + "Cancel"])
+def test_disconnecting_in_the_middle(shared, method):
+    with shared.connect_control() as v:
+        ident = job_to_talk_about(v)
+        parameters = {
+            JOBS + "Submit": {"spec": {"kind": "noop"}},
+            JOBS + "SubmitBatch": {"specs": [{"kind": "noop"}] * 2000},
+            JOBS + "Get": {"id": ident, "with_spec": True},
+            JOBS + "Wait": {"ids": [ident]},
+            JOBS + "Cancel": {"ids": [ident]},
+            JOBS + "Signal": {"id": ident, "signal": "CONT"},
+            LOGS + "Open": {"id": ident},
+            LOGS + "Read": {"id": ident},
+            SERVICE + "GetInterfaceDescription": {"interface": "org.voltd.jobs"},
+        }.get(method, {})
+        call = json.dumps({"method": method, "parameters": parameters,
+                           "more": True}).encode() + b"\0"
+        before = v.ok(CONTROL + "Stats")["totals"]["io_handles"]
+        for at in sorted({1, len(call) // 2, len(call) - 1}):
+            with shared.connect_control() as other:
+                other.send_raw(call[:at])
+        for wait in (False, True):
+            with shared.connect_control() as other:
+                other.send_raw(call)
+                if wait:
+                    assert other.recv() is not None
+        until(lambda: v.ok(CONTROL + "Stats")["totals"]["io_handles"] <= before,
+              "the connections to go")
+        if method != JOBS + "Cancel":
+            v.ok(JOBS + "Cancel", {"ids": [ident]})
+
+
+def test_half_closed_still_gets_its_answers(shared):
+    with shared.connect() as v:
+        v.send_raw(INFO * 5)
+        v.sock.shutdown(socket.SHUT_WR)
+        for _ in range(5):
+            assert v.recv()["parameters"]["product"] == "voltd"
+        assert ended(v)
+
+
+def test_malformed_clients_harm_nobody(shared):
+    stop, errors = threading.Event(), []
+
+    def bad():
+        garbage = [b"\0" * 100, b"{" * 5000, b'{"method":' + b"[" * 100 + b"\0", os.urandom(3000),
+                   INFO[:-1] * 9000, b'{"a":"' + b"x" * 300_000]
+        while not stop.is_set():
+            for g in garbage:
+                try:
+                    with shared.connect() as v:
+                        v.send_raw(g)
+                        v.sock.settimeout(0.05)
+                        v.recv()
+                except (OSError, ValueError):
+                    pass
+
+    def good():
+        try:
+            with shared.connect() as v:
+                for _ in range(300):
+                    v.ok(JOBS + "Submit", {"spec": {"kind": "noop"}})
+        except BaseException as e:
+            errors.append(e)
+
+    villains = [threading.Thread(target=bad) for _ in range(3)]
+    heroes = [threading.Thread(target=good) for _ in range(3)]
+    for t in villains + heroes:
+        t.start()
+    for t in heroes:
+        t.join()
+    stop.set()
+    for t in villains:
+        t.join()
+    assert not errors, errors[0]
+    is_fine(shared)
+
+
+# --- methods --------------------------------------------------------------------------------
+
+
+def test_open_passes_a_descriptor(shared):
+    with shared.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": {"shell": "echo out; echo err >&2; exit 3"}})[
+            "id"]
+        assert wait_done(v, ident)["exit_code"] == 3
+        # In the middle of a pipeline: with the first byte of its reply. (The kernel may hand
+        # out earlier bytes together with it, so those are read exactly.)
+        v.send_raw(INFO)
+        length = len(json.dumps({"parameters": v.recv()["parameters"]},
+                                separators=(",", ":"))) + 1
+        v.send_raw(INFO)
+        v.send(LOGS + "Open", {"id": ident})
+        v.send_raw(INFO)
+        data, ancillary, _, _ = v.sock.recvmsg(length, 64)
+        assert data.endswith(b"\0") and not ancillary
+        got = v.recv()["parameters"]
+        assert got == {"size_bytes": 8, "ended": True}
+        assert len(v.fds) == 1
+        assert os.pread(v.fds[0], 100, 0) == b"out\nerr\n"
+        with pytest.raises(OSError):
+            os.write(v.fds[0], b"x")
+        assert v.recv()["parameters"]["product"] == "voltd"
+        assert len(v.fds) == 1
+        assert error(v.call(LOGS + "Open", {"id": "77777777"}), LOGS + "NoSuchJob") == {
+            "id": "77777777"}
+        got = error(v.call(LOGS + "Open", {"id": ident, "stream": "stderr"}),
+                    LOGS + "NoOutput")
+        assert got["id"] == ident and got["reason"]
+
+
+def test_read_follows_to_the_end(shared):
+    import base64
+    with shared.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": {
+            "shell": "for i in 1 2 3; do echo line $i; sleep 0.1; done"}})["id"]
+        text, offset = b"", 0
+        for piece in v.stream(LOGS + "Read", {"id": ident, "max_bytes": 4}):
+            text += base64.b64decode(piece["data"])
+            assert piece["next_offset"] == len(text)
+        assert piece["end"] and text == b"line 1\nline 2\nline 3\n"
+        got = v.ok(LOGS + "Read", {"id": ident, "offset": 7, "max_bytes": 6})
+        assert base64.b64decode(got["data"]) == b"line 2" and not got["end"]
+        got = v.ok(LOGS + "Read", {"id": ident, "offset": 1000})
+        assert got["data"] == "" and got["end"]
+
+
+def test_batch_rejects_by_position(shared):
+    specs = [{"kind": "noop"}, {"argv": []}, {"kind": "noop"}, {"kind": "noop", "x": 1}, 7]
+    with shared.connect() as v:
+        got = v.ok(JOBS + "SubmitBatch", {"specs": specs})
+        assert [bool(i) for i in got["ids"]] == [True, False, True, False, False]
+        assert [(r["position"], r["parameter"]) for r in got["rejected"]] == [
+            (1, "argv"), (3, "x"), (4, "")]
+        before = v.ok(JOBS + "List", {"newest_first": True, "limit": 1})["jobs"][0]["id"]
+        got = v.ok(JOBS + "SubmitBatch", {"specs": specs, "atomic": True})
+        assert got["ids"] == [""] * 5 and len(got["rejected"]) == 3
+        after = v.ok(JOBS + "List", {"newest_first": True, "limit": 1})["jobs"][0]["id"]
+        assert before == after
+        assert v.ok(JOBS + "SubmitBatch", {"specs": []})["ids"] == []
+
+
+def test_get_says_what_was_submitted(shared):
+    spec = {"argv": ["true"], "name": "n", "labels": {"a": "b"}, "env": {"X": "1"},
+            "timeout_usec": 5_000_000, "stop_signal": "INT"}
+    with shared.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": spec})["id"]
+        job = v.ok(JOBS + "Get", {"id": ident, "with_spec": True})["job"]
+        assert job["id"] == ident and job["name"] == "n" and job["spec"] == spec
+        assert "spec" not in v.ok(JOBS + "Get", {"id": ident})["job"]
+        assert error(v.call(JOBS + "Get", {"id": "77777777_3"}), JOBS + "NoSuchJob") == {
+            "id": "77777777_3"}
+
+
+def test_list_pages_and_filters(private):
+    private.start()
+    with private.connect() as v:
+        specs = [{"kind": "noop", "name": f"n{i % 2}", "labels": {"k": str(i % 3)}}
+                 for i in range(30)]
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        got, cursor = [], None
+        while True:
+            page = v.ok(JOBS + "List", {"limit": 7, **({"cursor": cursor} if cursor else {})})
+            got += [j["id"] for j in page["jobs"]]
+            cursor = page.get("cursor")
+            if not cursor:
+                break
+        assert got == ids
+        newest = v.ok(JOBS + "List", {"newest_first": True, "limit": 3})["jobs"]
+        assert [j["id"] for j in newest] == ids[:-4:-1]
+        both = v.ok(JOBS + "List", {"filter": {"name": "n1", "labels": {"k": "2"}}})["jobs"]
+        assert [j["id"] for j in both] == [ids[i] for i in range(30)
+                                           if i % 2 == 1 and i % 3 == 2]
+        some = v.ok(JOBS + "List", {"filter": {"ids": [ids[5], ids[2]]}})["jobs"]
+        assert [j["id"] for j in some] == [ids[2], ids[5]]
+        assert v.ok(JOBS + "List", {"filter": {"states": []}})["jobs"]
+
+
+def test_watch_tells_snapshot_then_events_and_resumes(private):
+    private.start()
+    with private.connect() as v, private.connect() as w:
+        old = v.ok(JOBS + "Submit", {"spec": {"kind": "noop", "name": "old"}})["id"]
+        wait_done(v, old)
+        w.send(JOBS + "Watch", {"filter": {"name": "new"}}, more=True)
+        assert w.recv()["parameters"]["jobs"] == []
+        v.ok(JOBS + "Submit", {"spec": {"kind": "noop", "name": "other"}})
+        new = v.ok(JOBS + "Submit", {"spec": {"kind": "noop", "name": "new"}})["id"]
+        events = []
+        while not events or events[-1]["event"] != "exited":
+            events += w.recv()["parameters"].get("events", [])
+        assert {e["id"] for e in events} == {new}
+        assert [e["event"] for e in events][0] == "submit"
+        assert events[-1]["state"] == "done" and events[-1]["result"] == "success"
+        cursors = [e["cursor"] for e in events]
+        assert cursors == sorted(set(cursors))
+        # Again from the middle, on another connection.
+        with private.connect() as again:
+            again.send(JOBS + "Watch", {"filter": {"name": "new"}, "after": cursors[0]},
+                       more=True)
+            rest = []
+            while len(rest) < len(events) - 1:
+                rest += again.recv()["parameters"].get("events", [])
+            assert rest == events[1:]
+
+
+def test_wait_for_jobs_and_arrays(shared):
+    with shared.connect() as v:
+        a = v.ok(JOBS + "Submit", {"spec": {"shell": "exit 3"}})["id"]
+        b = v.ok(JOBS + "Submit", {"spec": {"shell": "exit $((VOLT_ARRAY_INDEX % 2 * 5))",
+                                            "array": {"first": 1, "last": 6}}})["id"]
+        *_, last = v.stream(JOBS + "Wait", {"ids": [a, b, f"{b}_1", f"{b}_2", a]})
+        assert last["left"] == 0 and last["exit_code"] == 5
+        assert last["failed"] == 1 + 3 + 1 + 0 + 1
+        assert [j["id"] for j in last["jobs"]] == sorted(
+            [a, a, b, f"{b}_1", f"{b}_2"], key=lambda i: (int(i.split("_")[0]), i))
+        slow = job_to_talk_about(v)
+        now = v.ok(JOBS + "Wait", {"ids": [slow, a]})
+        assert now["left"] == 1 and "exit_code" not in now
+        assert error(v.call(JOBS + "Wait", {"ids": [a, "77777777"]}), JOBS + "NoSuchJob") == {
+            "id": "77777777"}
+        assert v.ok(JOBS + "Wait", {"ids": []}) == {
+            "left": 0, "failed": 0, "jobs": [], "exit_code": 0}
+        v.ok(JOBS + "Cancel", {"ids": [slow]})
+        got = wait_done(v, slow)
+        assert got["jobs"][0]["result"] == "cancelled" and got["exit_code"] == 125
+
+
+def test_cancel_and_signal(shared):
+    with shared.connect() as v:
+        ident = job_to_talk_about(v)
+        until(lambda: v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running")
+        # An unknown id among them: nothing happens to the others.
+        error(v.call(JOBS + "Cancel", {"ids": [ident, "77777777"]}), JOBS + "NoSuchJob")
+        assert v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running"
+        assert v.ok(JOBS + "Signal", {"id": ident, "signal": "USR1"}) == {}
+        got = wait_done(v, ident)["jobs"][0]
+        assert (got["result"], got["code"]) == ("signal", 10)
+        assert v.ok(JOBS + "Cancel", {"ids": [ident]}) == {"count": 0}
+        got = error(v.call(JOBS + "Signal", {"id": ident, "signal": "TERM"}),
+                    JOBS + "NotRunning")
+        assert got == {"id": ident, "state": "done"}
+        error(v.call(JOBS + "Signal", {"id": "77777777", "signal": "TERM"}),
+              JOBS + "NoSuchJob")
+        name = {"filter": {"name": "cancel-me"}}
+        v.ok(JOBS + "SubmitBatch", {"specs": [
+            {"kind": "sleep", "duration_usec": 600_000_000, "name": "cancel-me"}] * 10})
+        assert v.ok(JOBS + "Cancel", name) == {"count": 10}
+
+
+def test_stats_add_up(shared):
+    with shared.connect_control() as v:
+        got = v.ok(CONTROL + "Stats")
+        assert got["totals"]["spawned"] == got["totals"]["completed"] + got["totals"]["live"]
+        assert len(got["workers"]) == 2
+        jobs = got["jobs"]
+        assert jobs["submitted"] == jobs["ended"] + sum(
+            jobs[s] for s in ("queued", "starting", "running", "stopping"))
+        assert got["pid"] == shared.process.pid
+        stream = v.stream(CONTROL + "WatchStats", {"interval_usec": 100_000})
+        first, second = next(stream), next(stream)
+        assert second["uptime_usec"] - first["uptime_usec"] >= 90_000
+        text = v_description(shared)
+        for name, type_ in (("Worker", got["workers"][0]), ("Totals", got["totals"]),
+                            ("Jobs", jobs)):
+            body = re.search(rf"type {name} \((.*?)\)", text, re.S)[1]
+            assert set(re.findall(r"(\w+):", body)) == set(type_), name
+
+
+def v_description(daemon):
+    with daemon.connect_control() as v:
+        return v.ok(SERVICE + "GetInterfaceDescription", {"interface": "org.voltd.control"})[
+            "description"]
+
+
+def test_config_and_reload(private):
+    private.start(config="[Limits]\nMaxMessage=2K\n")
+    big = {"spec": {"kind": "noop", "labels": {str(i): "x" * 200 for i in range(20)}}}
+    with private.connect_control() as v:
+        got = v.ok(CONTROL + "Config")
+        assert got["settings"]["Limits.MaxMessage"] == "2K"
+        assert str(private.config) in got["files"]
+        with private.connect() as other:
+            assert "2048" in invalid(other.call(JOBS + "Submit", big), "parameters")
+        private.config.write_text("[Limits]\nMaxMessage=64K\n[Daemon]\nWorkers=7\n")
+        assert v.ok(CONTROL + "Reload")["needs_restart"] == ["Daemon.Workers"]
+        assert v.ok(CONTROL + "Config")["settings"]["Limits.MaxMessage"] == "64K"
+        # Also for what was sent together with the reload.
+        private.config.write_text("[Limits]\nMaxMessage=32K\n")
+        v.send(CONTROL + "Reload")
+        v.send(CONTROL + "Config")
+        assert v.recv() and v.recv()["parameters"]["settings"]["Limits.MaxMessage"] == "32K"
+        v.ok(JOBS + "Submit", big)
+        private.config.write_text("[Limits]\nMaxMessage=huge\n")
+        got = error(v.call(CONTROL + "Reload"), CONTROL + "ReloadFailed")
+        assert "MaxMessage" in got["reason"]
+        v.ok(JOBS + "Submit", big)
+
+
+def test_shutdown_answers_and_tells_progress(private):
+    private.start()
+    with private.connect_control() as v, private.connect() as watcher:
+        error(v.call(CONTROL + "Shutdown", {"wait": True}), SERVICE + "ExpectedMore")
+        for _ in range(3):
+            v.ok(JOBS + "Submit", {"spec": {"argv": ["sleep", "600"]}})
+        watcher.send(JOBS + "Watch", more=True)
+        assert watcher.recv()
+        replies = list(v.stream(CONTROL + "Shutdown", {"cancel": True, "wait": True}))
+        assert replies[-1] == {"left": 0}
+        while watcher.recv() is not None:
+            pass
+        assert ended(v)
+    assert private.process.wait(LIMIT) == 0
+    with pytest.raises(OSError):
+        Varlink(private.socket)
+
+
+def test_sigterm_ends_streams_and_answers_what_was_asked(private):
+    private.start()
+    with private.connect() as v, private.connect() as idle:
+        idle.ok(SERVICE + "GetInfo")
+        v.send(JOBS + "Watch", more=True)
+        assert v.recv()
+        assert private.stop() == 0
+        assert ended(v) and ended(idle)
