@@ -5,11 +5,11 @@ static struct {
     struct volt_task *task;
     vat_u32 queued; /* by who holds the token, ar; by the executor, ar */
 } bag[EXECUTOR_TASKS];
-static int ntasks;
+static int ntasks, running;
 
 void executor_reset(void)
 {
-    ntasks = 0;
+    ntasks = running = 0;
 }
 
 static int index_of(const struct volt_task *t)
@@ -73,18 +73,32 @@ static bool any(void *arg)
     return false;
 }
 
+bool executor_idle(void)
+{
+    return running == 0 && !any(NULL);
+}
+
+/* Takes the token of task i and runs it. */
+static void run(int i)
+{
+    struct volt_cx cx = {.budget = VOLT_BUDGET_PER_POLL};
+
+    running++;
+    if (task_run(NULL, &cx, bag[i].task) == TASK_RAN_AGAIN)
+        sched_submit(bag[i].task);
+    running--;
+}
+
 void executor_run(void)
 {
     mcx_daemon();
     for (;;) {
         mcx_block_until(any, NULL);
         for (int i = 0; i < ntasks; i++) {
-            struct volt_cx cx = {.budget = VOLT_BUDGET_PER_POLL};
             uint32_t queued = 1;
 
-            if (vat_u32_cas(&bag[i].queued, &queued, 0, VAT_AR, VAT_ACQ) &&
-                task_run(NULL, &cx, bag[i].task) == TASK_RAN_AGAIN)
-                sched_submit(bag[i].task);
+            if (vat_u32_cas(&bag[i].queued, &queued, 0, VAT_AR, VAT_ACQ))
+                run(i);
         }
     }
 }

@@ -18,6 +18,9 @@ void executor_release(struct volt_task *t);
 /* A waker of t, in setup. */
 struct volt_waker executor_waker(struct volt_task *t);
 
+/* No token is queued and no task runs. */
+bool executor_idle(void);
+
 /* The body of a thread: runs tasks for ever, as a daemon. */
 void executor_run(void);
 

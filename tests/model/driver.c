@@ -1,0 +1,401 @@
+/* Model of lib/driver (driver.c, wheel.c, registration.c) and lib/io/sleep.c over a loop
+ * without a kernel; tasks are run by executors, one thread is the leader.
+ *
+ * Oracle: every armed timer fires, never early and, while the leader sleeps, not late
+ * (INV-8); an entry is never touched after it has fired or was cancelled; a descriptor
+ * registered meanwhile is added, its edge wakes its reader, its memory goes once;
+ * shutdown answers everybody. */
+#include <string.h>
+#include "driver/driver.h"
+#include "driver/registration.h"
+#include "executor.h"
+#include "loop_stub.h"
+#include "mcx.h"
+#include <volt/time.h>
+
+struct job {
+    struct volt_sleep sleep;
+    struct registration *reg;
+    int busy; /* annotated: by poll and drop */
+};
+
+static struct driver *driver;
+static struct volt_join handle;
+static int fired, dropped, tasks, late_by_shutdown;
+
+struct driver *runtime_driver(const struct volt_runtime *rt)
+{
+    (void)rt;
+    return driver;
+}
+
+unsigned worker_wheel(const struct worker *w)
+{
+    (void)w;
+    return (unsigned)mcx_self() & 1;
+}
+
+static void start(bool (*quiet)(void))
+{
+    executor_reset();
+    loop_stub_reset(quiet);
+    MCX_CHECK(driver_new(2, &driver) == 0);
+    mcx_name(driver, 1 << 15, "driver");
+    handle.task = NULL;
+    fired = dropped = tasks = late_by_shutdown = 0;
+}
+
+static void leader(void)
+{
+    mcx_daemon();
+    for (;;) {
+        struct task_chain chain = {0};
+
+        if (!driver_try_enter(driver, true)) {
+            mcx_yield();
+            continue;
+        }
+        driver_turn(driver, &chain);
+        driver_leave(driver);
+        sched_submit_chain(&chain);
+    }
+}
+
+/* ---- timers ---- */
+
+static enum volt_poll poll_sleep(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (volt_sleep_poll(cx, &j->sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!late_by_shutdown) {
+        MCX_CHECK(volt_now_usec() >= j->sleep.deadline_usec);
+        if (loop_stub.quiet && volt_now_usec() > j->sleep.deadline_usec)
+            mcx_fail("a timer for %d fires at %d", (int)j->sleep.deadline_usec,
+                     (int)volt_now_usec());
+    }
+    fired++;
+    return VOLT_READY;
+}
+
+static void drop_sleep(void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    volt_sleep_fini(&j->sleep);
+    dropped++;
+}
+
+static const struct volt_task_type sleep_type = {
+    .name = "sleep",
+    .size = sizeof(struct job),
+    .poll = poll_sleep,
+    .drop = drop_sleep,
+};
+
+static void spawn_sleep(uint64_t deadline_usec, struct volt_join *ret_join)
+{
+    struct job *j = task_state(executor_spawn(&sleep_type, ret_join, false));
+
+    volt_sleep_init_at(&j->sleep, deadline_usec);
+    tasks++;
+}
+
+static void setup_arm(void)
+{
+    start(executor_idle);
+    spawn_sleep(7000, NULL);
+}
+
+static void setup_arm_two(void)
+{
+    start(executor_idle);
+    spawn_sleep(7000, NULL);
+    spawn_sleep(5000, NULL);
+}
+
+static void setup_arm_cancel(void)
+{
+    start(NULL);
+    spawn_sleep(5000, &handle);
+    spawn_sleep(5000, NULL);
+}
+
+static void canceller(void)
+{
+    volt_join_cancel(&handle);
+    volt_join_fini(&handle);
+}
+
+/* A worker that polls the driver now and then. */
+static void busy_worker(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct task_chain chain = {0};
+
+        driver_fire_own(driver, 0, volt_now_usec(), &chain);
+        if (driver_try_enter(driver, false)) {
+            driver_turn(driver, &chain);
+            driver_leave(driver);
+        }
+        sched_submit_chain(&chain);
+    }
+}
+
+static void shutter(void)
+{
+    struct task_chain chain = {0};
+
+    late_by_shutdown = 1;
+    driver_shutdown(driver, &chain);
+    sched_submit_chain(&chain);
+}
+
+static void end_driver(void)
+{
+    /* What was queued for the loop is taken out by the end. */
+    driver_free(driver);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static void finish(void)
+{
+    if (dropped != tasks)
+        mcx_fail("%d of %d tasks ended", dropped, tasks);
+    MCX_CHECK(driver_timers(driver) == 0);
+    MCX_CHECK(driver_next_deadline(driver) == UINT64_MAX);
+    end_driver();
+}
+
+/* ---- descriptors ---- */
+
+static enum volt_poll poll_read(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (!j->reg && driver_register(driver, 3, &j->reg) < 0)
+        return VOLT_READY;
+    if (!readiness_poll(j->reg, DIR_READ, cx->task, false))
+        return VOLT_PENDING;
+    fired++;
+    return VOLT_READY;
+}
+
+static void drop_read(void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (j->reg)
+        driver_unregister(j->reg);
+    dropped++;
+}
+
+static const struct volt_task_type read_type = {
+    .name = "read",
+    .size = sizeof(struct job),
+    .poll = poll_read,
+    .drop = drop_read,
+};
+
+static void setup_read(void)
+{
+    start(executor_idle);
+    (void)executor_spawn(&read_type, &handle, false);
+    tasks = 1;
+}
+
+/* Two bytes arrive, each with an edge; the reader reads one at a time until EAGAIN. */
+static int bytes;
+
+static enum volt_poll poll_stream(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (!j->reg && driver_register(driver, 3, &j->reg) < 0)
+        return VOLT_READY;
+    while (fired < 2) {
+        if (!readiness_poll(j->reg, DIR_READ, cx->task, true))
+            return VOLT_PENDING;
+        mcx_yield(); /* read(2) */
+        if (bytes > 0) {
+            bytes--;
+            fired++;
+            continue;
+        }
+        readiness_clear(j->reg, DIR_READ);
+    }
+    return VOLT_READY;
+}
+
+static const struct volt_task_type stream_type = {
+    .name = "stream",
+    .size = sizeof(struct job),
+    .poll = poll_stream,
+    .drop = drop_read,
+};
+
+static void setup_stream(void)
+{
+    start(executor_idle);
+    (void)executor_spawn(&stream_type, &handle, false);
+    tasks = 1;
+    bytes = 0;
+}
+
+static void edge(void)
+{
+    loop_stub_edge();
+}
+
+static void writer(void)
+{
+    for (int i = 0; i < 2; i++) {
+        mcx_yield();
+        bytes++;
+        loop_stub.edges++;
+    }
+}
+
+static void detacher(void)
+{
+    volt_join_fini(&handle);
+}
+
+static void finish_read(void)
+{
+    struct task_chain none = {0};
+
+    if (dropped != tasks)
+        mcx_fail("%d of %d tasks ended", dropped, tasks);
+    MCX_CHECK(driver_io_handles(driver) == 0);
+    vat_u32 *turn =
+        (vat_u32 *)(void *)driver; /* the leader sleeps inside: take its place */
+    vat_u32_init(turn, 0);
+    MCX_CHECK(driver_try_enter(driver, false));
+    driver_turn(driver, &none);
+    driver_leave(driver);
+    end_driver();
+}
+
+#define EXECUTORS                                                                        \
+    {"executor", executor_run},                                                          \
+    {                                                                                    \
+        "executor 2", executor_run                                                       \
+    }
+
+static const struct mcx_scenario scenarios[] = {
+    {
+        .name = "arm",
+        .promise = "a timer armed while the leader goes to sleep fires on time (INV-8)",
+        .setup = setup_arm,
+        .finish = finish,
+        .threads = {{"leader", leader}, {"executor", executor_run}},
+        .preempt = 3,
+        .stale = 2,
+    },
+    {
+        .name = "arm-two",
+        .promise =
+            "two timers on two wheels: the earlier one is told to the sleeping leader",
+        .setup = setup_arm_two,
+        .finish = finish,
+        .threads = {{"leader", leader}, EXECUTORS},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "fire-cancel",
+        .promise = "firing against cancelling: the entry is left in peace by one of them",
+        .setup = setup_arm_cancel,
+        .finish = finish,
+        .threads = {{"leader", leader}, EXECUTORS, {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "busy-poll",
+        .promise = "a busy worker polls beside the leader: one is inside at a time",
+        .setup = setup_arm_cancel,
+        .finish = finish,
+        .threads = {{"leader", leader},
+                    EXECUTORS,
+                    {"canceller", canceller},
+                    {"busy worker", busy_worker}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "shutdown",
+        .promise = "shutdown against arming: every sleeper is answered",
+        .setup = setup_arm_two,
+        .finish = finish,
+        .threads = {{"leader", leader}, EXECUTORS, {"shutter", shutter}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "read",
+        .promise =
+            "a descriptor registered while the leader sleeps is added; its edge wakes",
+        .setup = setup_read,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"kernel", edge},
+                    {"detacher", detacher}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "read-cancel",
+        .promise =
+            "cancelling the reader against its edge: the registration is freed once",
+        .setup = setup_read,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"kernel", edge},
+                    {"canceller", canceller}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "read-shutdown",
+        .promise = "shutdown against registering: the reader is answered",
+        .setup = setup_read,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"shutter", shutter},
+                    {"detacher", detacher}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "stream",
+        .promise =
+            "an edge between EAGAIN and the clearing of readiness is not wiped out",
+        .setup = setup_stream,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"kernel", writer},
+                    {"detacher", detacher}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {0},
+};
+
+const struct mcx_model mcx_model = {
+    .name = "driver",
+    .about = "the driver: leader, timers, registrations, shutdown",
+    .scenarios = scenarios,
+};

@@ -1,0 +1,96 @@
+#include "loop_stub.h"
+#include "mcx.h"
+#include <volt/runtime.h>
+
+struct loop {
+    vat_u32 kicks; /* relaxed: the kernel's wake orders nothing that we rely on */
+    struct registration *added;
+    uint64_t until;
+};
+
+struct loop_stub loop_stub;
+static struct loop *the_loop;
+
+void loop_stub_reset(bool (*quiet)(void))
+{
+    loop_stub = (struct loop_stub){.now_usec = 1000, .quiet = quiet};
+}
+
+uint64_t volt_now_usec(void)
+{
+    return loop_stub.now_usec;
+}
+
+int loop_new(struct loop **ret)
+{
+    the_loop = mcx_malloc(sizeof(*the_loop));
+    mcx_name(&the_loop->kicks, sizeof(the_loop->kicks), "kicks");
+    *ret = the_loop;
+    return 0;
+}
+
+void loop_free(struct loop *l)
+{
+    MCX_CHECK(!l->added);
+    mcx_free(l);
+}
+
+size_t loop_event_size(void)
+{
+    return 16;
+}
+
+int loop_add(struct loop *l, struct registration *r)
+{
+    MCX_CHECK(!l->added); /* models have one descriptor */
+    l->added = r;
+    mcx_note("descriptor added");
+    return 0;
+}
+
+void loop_del(struct loop *l, struct registration *r)
+{
+    MCX_CHECK(l->added == r);
+    l->added = NULL;
+    mcx_note("descriptor removed");
+}
+
+void loop_stub_edge(void)
+{
+    mcx_yield();
+    loop_stub.edges++;
+}
+
+void loop_poll(struct loop *l, struct task_chain *chain)
+{
+    if (l->added && loop_stub.edges > 0) {
+        loop_stub.edges = 0;
+        registration_event(l->added, true, false, chain);
+    }
+}
+
+static bool can_wake(void *arg)
+{
+    const struct loop *l = arg;
+
+    return l->kicks.v || (l->added && loop_stub.edges > 0) ||
+           (l->until != UINT64_MAX && (!loop_stub.quiet || loop_stub.quiet()));
+}
+
+void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
+{
+    loop_stub.sleeps++;
+    l->until = until_usec;
+    mcx_block_until(can_wake, l);
+    if (vat_u32_xchg(&l->kicks, 0, VAT_RLX) == 0 && loop_stub.edges == 0) {
+        if (until_usec > loop_stub.now_usec)
+            loop_stub.now_usec = until_usec;
+        mcx_note("it is %d usec", (int)loop_stub.now_usec);
+    }
+    loop_poll(l, chain);
+}
+
+void loop_kick(struct loop *l)
+{
+    (void)vat_u32_add(&l->kicks, 1, VAT_RLX);
+}
