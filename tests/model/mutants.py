@@ -10,7 +10,12 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 WORK = os.path.join(TREE, "build", "mutants")
-SEARCH = ["--first", "--random", "100000", "--pct", "50000", "--dfs", "1000000"]
+# All scenarios at their quick bounds, then again for longer.
+SEARCHES = (
+    ["--first"],
+    ["--first", "--dfs", "0", "--random", "20000", "--pct", "10000"],
+    ["--first", "--random", "100000", "--pct", "50000", "--dfs", "300000"],
+)
 
 
 class Mutant:
@@ -70,6 +75,16 @@ def prepare(mutant, source):
     return tree
 
 
+def search(tree, program):
+    """What the model found, or None."""
+    for bounds in SEARCHES:
+        run = subprocess.run([program] + bounds, cwd=tree, capture_output=True, text=True)
+        hit = re.search(r"^(\S+) +FAIL +(\d+) executions.*\n +(.*)$", run.stdout, re.M)
+        if hit:
+            return f"{hit.group(1)} after {hit.group(2)}: {hit.group(3)}"
+    return None
+
+
 def find(mutant):
     source = mutate(mutant)
     if source is None:
@@ -84,12 +99,10 @@ def find(mutant):
         if build.returncode != 0:
             print(f"{mutant.id:6} UNBUILT   {mutant.what}\n{build.stderr}")
             return False
-        run = subprocess.run([program] + SEARCH, cwd=tree, capture_output=True, text=True)
-        hit = re.search(r"^(\S+) +FAIL +(\d+) executions.*\n +(.*)$", run.stdout, re.M)
+        hit = search(tree, program)
         if hit:
-            where, after, why = hit.groups()
             verdict = "EQUIVALENT?" if mutant.equivalent else "found    "
-            print(f"{mutant.id:6} {verdict} {mutant.what}: {where} after {after}: {why}")
+            print(f"{mutant.id:6} {verdict} {mutant.what}: {hit}")
             shutil.rmtree(tree)
             return not mutant.equivalent
     if mutant.equivalent:
