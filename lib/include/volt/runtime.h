@@ -69,8 +69,8 @@ struct volt_worker_stats {
     uint64_t busy_victims;    /* steals refused because another steal was going on */
     uint64_t rescues;         /* tasks found by a timeout: 0, no worker sleeps on one */
     uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
-    uint64_t
-        longest_poll_usec; /* between two looks at the clock: 1 poll, or 8 short ones */
+    /* Between two looks at the clock: one poll, or up to 8 short ones. */
+    uint64_t longest_poll_usec;
     uint32_t global_queue_interval; /* now: polls between looks at the global queue */
     uint32_t ring_depth;            /* now: tasks in its ring */
     uint32_t stuck;                 /* now: 1 while one poll lasts longer than 100 ms */
@@ -88,9 +88,9 @@ struct volt_stats {
     uint32_t workers;          /* number of workers */
     uint32_t workers_parked;   /* now */
     uint32_t blocking_threads; /* now */
-    struct volt_worker_stats
-        total; /* sums; but the longest of longest_poll_usec, and means
-                                     * of avg_task_ns and global_queue_interval */
+    /* Sums; but the longest of longest_poll_usec, and the means of avg_task_ns and
+     * global_queue_interval. */
+    struct volt_worker_stats total;
 };
 
 VOLT_API void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret);
