@@ -14,16 +14,29 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-#define PORTION      2000 /* ids in one call */
-#define REASONS_MOST 10   /* jobs named one by one in the end */
-#define RETRY_MSEC   200
+/* One Wait call: its message stays below voltd's limits of 256 KiB and 20,000 tokens. */
+#define PORTION_IDS   15000
+#define PORTION_BYTES 200000
+#define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
+#define REASONS_MOST  10 /* jobs named one by one in the end */
+#define RETRY_MSEC    200
+
+/* Some of the ids. Each has a connection of its own while it is waited for, so that a slow
+ * job in one does not hide the end of the others until voltd has forgotten them. */
+struct portion {
+    struct client *c; /* NULL: not being waited for */
+    json_t *ids;
+    uint64_t left, failed; /* as far as told */
+    bool ended;
+};
 
 struct waiting {
     const struct wait_request *rq;
     struct client **c;
-    size_t first; /* of the portion being waited for */
-    uint64_t total, done_before, failed_before;
-    uint64_t done, failed;
+    struct portion *portions;
+    size_t nportions;
+    uint64_t total, done, failed;
+    uint64_t forgotten; /* ended, but voltd keeps no record of it any more */
     int exit_code;
     bool no_such_job, reconnected;
     unsigned reasons; /* said */
@@ -80,7 +93,7 @@ static void say_reason(struct waiting *w, const json_t *job)
 }
 
 /* An array as a whole: its elements that ended badly are asked for. */
-static void say_reasons_of_array(struct waiting *w, const char *id)
+static void say_reasons_of_array(struct waiting *w, struct client *c, const char *id)
 {
     static const char *const results[] = {"signal",    "timeout", "exec_failed",
                                           "cancelled", "lost",    NULL};
@@ -90,7 +103,7 @@ static void say_reasons_of_array(struct waiting *w, const char *id)
     json_t *params = json_pack("{s:{s:[s], s:o}, s:i}", "filter", "ids", id, "results",
                                names, "limit", REASONS_MOST + 1);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_call(*w->c, "org.voltd.jobs.List", params, &reply);
+    int r = client_call(c, "org.voltd.jobs.List", params, &reply);
     size_t i;
     const json_t *job;
     if (r == 0) {
@@ -103,7 +116,7 @@ static void say_reasons_of_array(struct waiting *w, const char *id)
     client_reply_fini(&reply);
 }
 
-static void take_jobs(struct waiting *w, const json_t *jobs)
+static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
 {
     size_t i;
     const json_t *job;
@@ -113,21 +126,22 @@ static void take_jobs(struct waiting *w, const json_t *jobs)
         if (!json_is_object(counts))
             say_reason(w, job);
         else if (job_view_int(counts, "failed") > 0 && !w->rq->json)
-            say_reasons_of_array(w, job_view_string(job, "id"));
+            say_reasons_of_array(w, c, job_view_string(job, "id"));
     }
 }
 
-static void take_progress(struct waiting *w, const json_t *p)
+/* Sums over the portions; total grows where it was not known before. */
+static void show_progress(struct waiting *w)
 {
-    uint64_t left = (uint64_t)job_view_int(p, "left");
-    bool last = w->first + PORTION >= w->rq->nids;
-    if (w->total < left + w->done_before)
-        w->total = left + w->done_before;
-    if (last)
-        w->done = w->total > left ? w->total - left : 0;
-    else
-        w->done = w->done_before + (PORTION > left ? PORTION - left : 0);
-    w->failed = w->failed_before + (uint64_t)job_view_int(p, "failed");
+    uint64_t left = 0;
+    w->failed = 0;
+    for (size_t i = 0; i < w->nportions; i++) {
+        left += w->portions[i].left;
+        w->failed += w->portions[i].failed;
+    }
+    if (w->total < left)
+        w->total = left;
+    w->done = w->total - left;
     if (w->rq->json)
         print_event(json_pack("{s:s, s:I, s:I, s:I}", "event", "progress", "total",
                               (json_int_t)w->total, "done", (json_int_t)w->done, "failed",
@@ -136,50 +150,192 @@ static void take_progress(struct waiting *w, const json_t *p)
         progress_line_update(&w->line, w->total, w->done, w->failed);
 }
 
-static int max_code(int a, int b)
+/* ---- portions ------------------------------------------------------------------------ */
+
+static int split(struct waiting *w)
 {
-    return a > b ? a : b;
+    const struct wait_request *rq = w->rq;
+    size_t room = rq->nids / (PORTION_IDS / 4) + 1, bytes = 0;
+    w->portions = calloc(room, sizeof(*w->portions));
+    for (size_t i = 0; w->portions && i < rq->nids; i++) {
+        struct portion *p = w->nportions ? &w->portions[w->nportions - 1] : NULL;
+        bytes += strlen(rq->ids[i]) + 3;
+        if (!p || p->left == PORTION_IDS ||
+            (bytes > PORTION_BYTES && w->nportions < room)) {
+            p = &w->portions[w->nportions++];
+            p->ids = json_array();
+            bytes = 0;
+        }
+        if (json_array_append_new(p->ids, json_string(rq->ids[i])) < 0)
+            return -ENOMEM;
+        p->left++;
+    }
+    return w->portions ? 0 : -ENOMEM;
 }
 
-/* One portion on the current connection. 0: ended; 1: an error reply, said, exit_code
- * set; negative as client_receive(). */
-static int wait_portion(struct waiting *w)
+static void stop_portion(struct waiting *w, struct portion *p)
 {
-    size_t n = w->rq->nids - w->first < PORTION ? w->rq->nids - w->first : PORTION;
-    json_t *ids = json_array();
-    for (size_t i = 0; i < n; i++)
-        (void)json_array_append_new(ids, json_string(w->rq->ids[w->first + i]));
-    int r = client_send(*w->c, "org.voltd.jobs.Wait", json_pack("{s:o}", "ids", ids),
-                        CLIENT_MORE);
-    while (r == 0) {
+    if (p->c != *w->c)
+        client_free(p->c);
+    p->c = NULL;
+}
+
+static void portions_free(struct waiting *w)
+{
+    for (size_t i = 0; i < w->nportions; i++) {
+        stop_portion(w, &w->portions[i]);
+        json_decref(w->portions[i].ids);
+    }
+    free(w->portions);
+}
+
+static bool main_connection_busy(const struct waiting *w)
+{
+    for (size_t i = 0; i < w->nportions; i++)
+        if (w->portions[i].c == *w->c)
+            return true;
+    return false;
+}
+
+static int start_portion(struct waiting *w, struct portion *p)
+{
+    struct client_tried tried;
+    p->c = *w->c;
+    if (main_connection_busy(w) && p != &w->portions[0])
+        p->c = NULL;
+    return p->c || client_open(w->rq->choice, ADDRESS_JOBS, &p->c, &tried) == 0
+               ? client_send(p->c, "org.voltd.jobs.Wait",
+                             json_pack("{s:O}", "ids", p->ids), CLIENT_MORE)
+               : -ECONNRESET;
+}
+
+/* Jobs of ours that voltd does not know: they have ended and were dropped from its records
+ * since. Waits for the rest of the portion. */
+static int forget(struct waiting *w, struct portion *p)
+{
+    json_t *known = json_object(), *kept = json_array(), *cursor = NULL;
+    int r = known && kept ? 0 : -ENOMEM;
+    bool more = r == 0;
+    while (more) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = client_receive(*w->c, CLIENT_FOREVER, &reply);
-        if (r < 0)
-            return r;
-        if (client_error_is(&reply, "ShuttingDown")) {
-            client_reply_fini(&reply);
-            return -ECONNRESET;
-        }
-        if (reply.error) {
-            progress_line_clear(&w->line);
-            say_error(&reply);
-            w->no_such_job = client_error_is(&reply, "NoSuchJob");
-            w->exit_code = WAIT_EXIT_VOLT_FAILED;
-            client_reply_fini(&reply);
-            return 1;
-        }
-        if (!job_view_bool(reply.parameters, "heartbeat"))
-            take_progress(w, reply.parameters);
-        r = reply.continues ? 0 : 1;
-        if (!reply.continues) {
-            w->exit_code =
-                max_code(w->exit_code, (int)job_view_int(reply.parameters, "exit_code"));
-            take_jobs(w, json_object_get(reply.parameters, "jobs"));
-        }
+        r = client_call(p->c, "org.voltd.jobs.List",
+                        json_pack("{s:{s:O}, s:i, s:o*}", "filter", "ids", p->ids,
+                                  "limit", 1000, "cursor", cursor),
+                        &reply);
+        size_t i;
+        const json_t *job;
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)(void)
+            json_object_set_new(known, job_view_string(job, "id"), json_true());
+        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
+        more = r == 0 && !reply.error && json_is_string(cursor);
         client_reply_fini(&reply);
     }
-    return r < 0 ? r : 0;
+    json_decref(cursor);
+    size_t i;
+    json_t *id;
+    json_array_foreach(p->ids, i, id)
+    {
+        if (json_object_get(known, json_string_value(id)))
+            (void)json_array_append(kept, id);
+        else
+            w->forgotten++;
+    }
+    json_decref(known);
+    json_decref(p->ids);
+    p->ids = kept;
+    p->left = json_array_size(kept);
+    p->ended = p->left == 0;
+    return r < 0 || p->ended ? r
+                             : client_send(p->c, "org.voltd.jobs.Wait",
+                                           json_pack("{s:O}", "ids", kept), CLIENT_MORE);
 }
+
+/* 0; 1: refused, said, exit_code set; negative as client_receive(). */
+static int take_reply(struct waiting *w, struct portion *p,
+                      const struct client_reply *reply)
+{
+    if (client_error_is(reply, "ShuttingDown"))
+        return -ECONNRESET;
+    bool unknown = client_error_is(reply, "NoSuchJob");
+    if (unknown && w->rq->own && !w->reconnected)
+        return forget(w, p);
+    if (reply->error) {
+        progress_line_clear(&w->line);
+        say_error(reply);
+        w->no_such_job = unknown;
+        return 1;
+    }
+    if (!job_view_bool(reply->parameters, "heartbeat")) {
+        p->left = (uint64_t)job_view_int(reply->parameters, "left");
+        p->failed = (uint64_t)job_view_int(reply->parameters, "failed");
+        show_progress(w);
+    }
+    if (!reply->continues) {
+        int code = (int)job_view_int(reply->parameters, "exit_code");
+        w->exit_code = code > w->exit_code ? code : w->exit_code;
+        take_jobs(w, p->c, json_object_get(reply->parameters, "jobs"));
+        p->ended = true;
+    }
+    return 0;
+}
+
+/* Starts what may start. The number being waited for, or negative. */
+static int start_portions(struct waiting *w)
+{
+    int active = 0, r = 0;
+    for (size_t i = 0; i < w->nportions && active < PORTIONS_MOST && r == 0; i++) {
+        struct portion *p = &w->portions[i];
+        if (!p->ended && !p->c)
+            r = start_portion(w, p);
+        active += !p->ended;
+    }
+    return r < 0 ? r : active;
+}
+
+/* Everything that has come in for one portion. */
+static int read_portion(struct waiting *w, struct portion *p)
+{
+    int r = 0;
+    while (r == 0 && !p->ended) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        int got = client_receive(p->c, 0, &reply);
+        if (got <= 0)
+            return got;
+        r = take_reply(w, p, &reply);
+        client_reply_fini(&reply);
+    }
+    if (r == 0)
+        stop_portion(w, p);
+    return r;
+}
+
+/* Waits for all on these connections. 0: all have ended; otherwise as take_reply(). */
+static int wait_portions(struct waiting *w)
+{
+    int r;
+    while ((r = start_portions(w)) > 0) {
+        struct pollfd fds[PORTIONS_MOST + 1] = {
+            {.fd = w->rq->interrupt, .events = POLLIN}};
+        nfds_t n = 1;
+        for (size_t i = 0; i < w->nportions; i++)
+            if (w->portions[i].c)
+                fds[n++] =
+                    (struct pollfd){.fd = client_fd(w->portions[i].c), .events = POLLIN};
+        if (poll(fds, n, -1) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[0].revents)
+            return -EINTR;
+        for (size_t i = 0; i < w->nportions; i++) {
+            if (w->portions[i].c)
+                r = read_portion(w, &w->portions[i]);
+            if (r < 0 || (r == 1 && w->no_such_job) || (r == 1 && !w->portions[i].ended))
+                return r;
+        }
+    }
+    return r;
+}
+
+/* ---- lost connections ---------------------------------------------------------------- */
 
 static uint64_t now_usec(void)
 {
@@ -191,6 +347,8 @@ static uint64_t now_usec(void)
 /* 0: connected again; -EINTR; -ECONNRESET: the time is up. */
 static int reconnect(struct waiting *w)
 {
+    for (size_t i = 0; i < w->nportions; i++)
+        stop_portion(w, &w->portions[i]);
     client_free(*w->c);
     *w->c = NULL;
     progress_line_clear(&w->line);
@@ -205,7 +363,6 @@ static int reconnect(struct waiting *w)
     struct client_tried tried;
     for (;;) {
         if (client_open(w->rq->choice, ADDRESS_JOBS, w->c, &tried) == 0) {
-            client_set_interrupt_fd(*w->c, w->rq->interrupt);
             say("connected again");
             w->reconnected = true;
             return 0;
@@ -259,7 +416,7 @@ static int print_events(const struct wait_request *rq)
 {
     struct client *c;
     struct client_tried tried;
-    if (rq->nids > PORTION || client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
+    if (rq->nids > PORTION_IDS || client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return 0;
     client_set_interrupt_fd(c, rq->interrupt);
     json_t *ids = json_array();
@@ -299,7 +456,11 @@ static void conclude(struct waiting *w)
         say("and %u more", w->unnamed);
     if (w->total > 1 && !w->rq->quiet)
         say("%" PRIu64 " jobs ended: %" PRIu64 " succeeded, %" PRIu64 " failed", w->total,
-            w->total - w->failed, w->failed);
+            w->total - w->failed - w->forgotten, w->failed);
+    if (w->forgotten > 0)
+        say("the results of %" PRIu64 " of them are not known: voltd keeps those of the "
+            "last jobs only (KeepEndedJobs=)",
+            w->forgotten);
 }
 
 /* An error reply has been said. */
@@ -308,7 +469,21 @@ static int refused(const struct waiting *w)
     if (w->no_such_job && w->reconnected)
         say("this voltd keeps jobs in memory and has been restarted; what it found again is "
             "in `voltctl list --orphans`");
-    return w->no_such_job ? w->rq->no_such_job_code : w->exit_code;
+    return w->no_such_job ? w->rq->no_such_job_code : WAIT_EXIT_VOLT_FAILED;
+}
+
+static int run_out(struct waiting *w, int r)
+{
+    progress_line_clear(&w->line);
+    if (r == 1)
+        return refused(w);
+    if (r == -EINTR) {
+        wait_say_interrupted(w->rq->ids, w->rq->nids);
+        return WAIT_EXIT_INTERRUPTED;
+    }
+    if (r != -ECONNRESET) /* that has been said */
+        say_lost(r);
+    return WAIT_EXIT_VOLT_FAILED;
 }
 
 int wait_for_jobs(struct client **c, const struct wait_request *rq)
@@ -317,30 +492,22 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
     if (w.total == 0 && rq->nids > 1)
         w.total = rq->nids;
     progress_line_init(&w.line, !rq->quiet && !rq->json);
-    client_set_interrupt_fd(*c, rq->interrupt);
-    int r = rq->json ? print_events(rq) : 0;
-    while (r >= 0 && w.first < rq->nids) {
-        r = wait_portion(&w);
-        if (r == 1)
-            return refused(&w);
-        if (r == -ECONNRESET) {
-            r = reconnect(&w);
-        } else if (r == 0) {
-            w.first += PORTION;
-            w.done_before = w.done;
-            w.failed_before = w.failed;
-        }
+    int r = split(&w);
+    if (r == 0 && rq->json)
+        r = print_events(rq);
+    while (r == 0) {
+        r = wait_portions(&w);
+        if (r != -ECONNRESET)
+            break;
+        r = reconnect(&w);
     }
-    if (r == 0) {
+    int code = w.exit_code;
+    if (r == 0)
         conclude(&w);
-        return w.exit_code;
-    }
-    progress_line_clear(&w.line);
-    if (r == -EINTR) {
-        wait_say_interrupted(rq->ids, rq->nids);
-        return WAIT_EXIT_INTERRUPTED;
-    }
-    if (r != -ECONNRESET)
-        say_lost(r);
-    return WAIT_EXIT_VOLT_FAILED;
+    else
+        code = run_out(&w, r);
+    if (w.forgotten > 0 && code < WAIT_EXIT_VOLT_FAILED)
+        code = WAIT_EXIT_VOLT_FAILED;
+    portions_free(&w);
+    return code;
 }

@@ -1,8 +1,8 @@
 /* Waiting for jobs, as `volt-submit --wait` and `voltctl wait` do it: progress on a
  * terminal, events as NDJSON, the exit code of all in the end, a lost connection retried.
  *
- * The connection that waits is one; with JSON a second one watches. Many ids are waited
- * for in portions below the limit of one message. */
+ * One connection waits, for up to 15,000 ids, the most that fit into a message; more ids
+ * need more of them, and with JSON one more watches. */
 #ifndef VOLT_CLIENT_AWAIT_H
 #define VOLT_CLIENT_AWAIT_H
 
@@ -24,6 +24,7 @@ struct wait_request {
     uint64_t total; /* jobs, elements of arrays counted one by one; 0: not known */
     uint64_t reconnect_usec; /* how long a lost connection is retried */
     int no_such_job_code;    /* what to return for an id that does not exist */
+    bool own;                /* the ids were given out by this voltd just now */
     bool json;               /* NDJSON on standard output */
     bool quiet;              /* no progress, no summary; errors are said */
     int interrupt;           /* readable when the user wants to go; -1: none */

@@ -190,6 +190,7 @@ static int wait_all(struct submission *s)
                                     .total = s->o->file ? 0 : s->o->count,
                                     .reconnect_usec = s->o->reconnect_usec,
                                     .no_such_job_code = SUBMIT_EXIT_FAILED,
+                                    .own = true,
                                     .json = s->o->json,
                                     .quiet = s->o->quiet,
                                     .interrupt = s->interrupt};

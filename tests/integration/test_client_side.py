@@ -340,17 +340,38 @@ def test_logs_without_a_descriptor(fake):
 
 
 def test_wait_in_portions(fake):
-    """Ids beyond one message are waited for one portion after the other; the largest code
-    wins."""
-    codes = iter([3, 7, 1])
+    """Ids beyond one message are waited for at the same time, so that one slow job does not
+    hold up the others; the largest code wins."""
+    codes, slow = iter([3, 7, 1]), []
 
     def answer(method, parameters):
-        return [{"parameters": {"left": 0, "failed": 1, "exit_code": next(codes)}}]
+        slow.append(parameters["ids"])
+        code = next(codes)
+        until(lambda: len(slow) == 3, "the third portion")
+        return [{"parameters": {"left": 0, "failed": 1, "exit_code": code}}]
     d = fake(answer)
-    r = d.ctl("wait", *range(1, 5002))
+    r = d.ctl("wait", *range(1, 35002))
     assert r.code == 7
-    assert [len(c["parameters"]["ids"]) for c in d.fake.calls] == [2000, 2000, 1001]
-    assert "5001 jobs ended: 4998 succeeded, 3 failed" in r.err
+    assert sorted(map(len, slow)) == [5001, 15000, 15000]
+    assert "35001 jobs ended: 34998 succeeded, 3 failed" in r.err
+
+
+def test_jobs_forgotten_before_the_wait(fake):
+    """Results that voltd dropped meanwhile are not made up."""
+    waits = []
+
+    def answer(method, parameters):
+        if method.endswith(".List"):
+            return [{"parameters": {"jobs": [{"id": "1"}]}}]
+        if method.endswith(".Wait"):
+            waits.append(parameters["ids"])
+            if len(waits) == 1:
+                return [{"error": "org.voltd.jobs.NoSuchJob", "parameters": {"id": "0"}}]
+            return [{"parameters": {"left": 0, "failed": 0, "exit_code": 0}}]
+        return submit_then([])(method, parameters)
+    r = fake(answer).submit("--wait", "-f", "-", input='{"kind":"noop"}\n' * 3)
+    assert r.code == 125 and waits == [["0", "1", "2"], ["1"]]
+    assert "the results of 2 of them are not known" in r.err
 
 
 def test_full_disk_is_an_error(fake):
