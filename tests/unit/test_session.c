@@ -392,8 +392,8 @@ static void limits_are_named_before_the_end(void **state)
     memset(text, ' ', sizeof(text));
     memcpy(text, "{\"method\":\"" T "Echo\"", strlen("{\"method\":\"" T "Echo\""));
     too_much(text, 1001, "too many bytes; the limit is 1000");
-    too_much("{\"method\":\"a.B\",\"parameters\":{\"a\":[[[[[[[", 43,
-             "too deeply; the limit is 8");
+    static const char deep[] = "{\"method\":\"a.B\",\"parameters\":{\"a\":[[[[[[[";
+    too_much(deep, sizeof(deep) - 1, "too deeply; the limit is 8");
     memcpy(text, "{\"oneway\":true ", 15);
     begin();
     push(text, 1001);
