@@ -66,6 +66,7 @@ struct daemon {
     struct control *control;
     struct service service;
     struct server *server;
+    uint64_t job_descriptors;
     int sockets[2]; /* jobs, control; -1: none or handed on */
     bool activated[2];
 };
@@ -272,6 +273,7 @@ static int start_manager(struct daemon *d, struct volt_error *err)
         .state_dir = d->paths.state_dir,
         .record_dir = d->paths.record_dir,
         .keeper_path = d->keeper_path,
+        .descriptors = d->job_descriptors,
         .address = d->address,
     };
     int r = find_keeper(d->keeper_path);
@@ -332,16 +334,18 @@ static void announce(const struct daemon *d)
     (void)sysd_notify_ready();
 }
 
-/* Connections need descriptors; the default soft limit is for programs that use select().
- */
-static void raise_descriptors(void)
+/* Connections need descriptors; the default soft limit is for programs that use select(),
+ * and jobs may be such. Returns what jobs are to get: the limit as it was. */
+static uint64_t raise_descriptors(void)
 {
     struct rlimit limit;
+    rlim_t before;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
-        return;
+        return 0;
+    before = limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer connections then */
+    return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : before;
 }
 
 static int up(struct daemon *d)
@@ -417,7 +421,7 @@ int main(int argc, char **argv)
         return status;
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
-    raise_descriptors();
+    d.job_descriptors = raise_descriptors();
     int r = up(&d);
     if (r == 0) {
         announce(&d);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <volt/io.h>
@@ -40,6 +41,7 @@ struct call_list {
 
 struct keeper_link {
     char *socket_path, *record_dir, *program; /* program: NULL when none may be started */
+    uint64_t descriptors;
     pid_t child; /* a keeper of ours to reap, 0: none; link's task only */
 
     vlock lock; /* protects what follows */
@@ -329,6 +331,19 @@ static void link_destroy(struct keeper_link *link)
     free(link);
 }
 
+/* voltd raises its own limit for its connections; jobs get what it was started with.
+ * Before HELLO, so before any job. */
+static void limit_descriptors(const struct keeper_link *link, pid_t pid)
+{
+    struct rlimit limit;
+
+    if (link->descriptors == 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur =
+        link->descriptors < limit.rlim_max ? link->descriptors : limit.rlim_max;
+    (void)prlimit(pid, RLIMIT_NOFILE, &limit, NULL); /* it has ended: HELLO will tell */
+}
+
 /* Connects and says HELLO, starting a keeper if there is none. A descriptor or -errno. */
 static int link_dial(struct keeper_link *link)
 {
@@ -341,6 +356,7 @@ static int link_dial(struct keeper_link *link)
         if (r < 0)
             return r;
         link->child = pid;
+        limit_descriptors(link, pid);
         vlock_lock(&link->lock);
         link->info.started++;
         vlock_unlock(&link->lock);
@@ -392,6 +408,7 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     if (link == NULL)
         goto fail;
     link->fd = -1;
+    link->descriptors = opt->descriptors;
     link->socket_path = strdup(opt->socket_path);
     link->record_dir = strdup(opt->record_dir);
     link->program = opt->program != NULL ? strdup(opt->program) : NULL;

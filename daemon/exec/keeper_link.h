@@ -24,6 +24,8 @@ struct keeper_link_options {
     const char *socket_path; /* <runtime dir>/keeper.sock */
     const char *record_dir;  /* absolute; exists */
     const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
+    uint64_t descriptors;    /* soft RLIMIT_NOFILE of a keeper that is started, and so of
+                                its jobs; 0: voltd's own */
 };
 
 /* Copies opt. 0 and *ret_link (free with keeper_link_free); -errno with a text in *err.

@@ -60,7 +60,8 @@ static int open_keeper(struct manager *m, const struct manager_options *o,
     char socket_path[108];
     struct keeper_link_options k = {.socket_path = socket_path,
                                     .record_dir = o->record_dir,
-                                    .program = o->keeper_path};
+                                    .program = o->keeper_path,
+                                    .descriptors = o->descriptors};
     int r;
 
     if (!o->keeper_path)

@@ -171,7 +171,8 @@ struct manager_options {
     const struct config *config;                      /* borrowed until the next reload */
     const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
     const char *keeper_path;                          /* program; borrowed */
-    const char *address; /* VOLT_ADDRESS for jobs, "unix:/..."; borrowed */
+    uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
+    const char *address;  /* VOLT_ADDRESS for jobs, "unix:/..."; borrowed */
 };
 /* Scans records, connects or starts the keeper, starts the queue. */
 int manager_new(const struct manager_options *o, struct manager **ret,

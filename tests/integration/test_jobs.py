@@ -3,6 +3,7 @@ its death, its memory, its silence."""
 
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -136,9 +137,26 @@ def conn_output(daemon, ident):
     return open(daemon.state / "output" / str(int(job) // 1024) / name)
 
 
+def test_jobs_get_the_limit_of_descriptors_that_voltd_was_started_with(private):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard - 1, hard))
+    try:
+        private.start()
+        assert f"{hard} " in next(
+            line for line in pathlib.Path(f"/proc/{private.process.pid}/limits").open()
+            if line.startswith("Max open files"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with private.connect() as v:
+        ident = submit(v, sh("ulimit -Sn"))
+        wait(v, ident)
+        with conn_output(private, ident) as f:
+            assert int(f.read()) == hard - 1
+
+
 def test_nothing_of_the_daemon_leaks_into_a_job(shared, conn):
     ident = submit(conn, {"argv": ["/bin/sh", "-c",
-                                   "ls /proc/self/fd; ulimit -Sn; grep Sig /proc/self/status"],
+                                   "ls /proc/self/fd; grep Sig /proc/self/status"],
                           "env": {"PATH": os.environ["PATH"]}})
     wait(conn, ident)
     with conn_output(shared, ident) as f:
