@@ -88,7 +88,7 @@ char **launch_env(const struct job_spec *spec, const struct job_key *key,
                   const char *address)
 {
     char job[JOB_KEY_TEXT_MAX];
-    size_t given = 0, n = 0, room = 160 + strlen(address);
+    size_t given = 0, n = 0, room = 256 + strlen(address);
 
     while (spec->env && spec->env[given])
         given++;

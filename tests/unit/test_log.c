@@ -1,0 +1,77 @@
+/* The log: priorities, one line per call, and no more than LOG_BURST of them. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon/observe/log.h"
+
+static char text[1 << 18];
+
+/* What fn wrote to stderr. */
+static void capture(void (*fn)(void))
+{
+    char path[] = "/tmp/volt-test-log-XXXXXX";
+    int fd = mkstemp(path), saved = dup(STDERR_FILENO);
+
+    assert_true(fd >= 0 && saved >= 0);
+    assert_true(dup2(fd, STDERR_FILENO) >= 0);
+    fn();
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    close(saved);
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    close(fd);
+    unlink(path);
+}
+
+static void some_lines(void)
+{
+    log_init(); /* a file is no terminal */
+    log_error("one %d", 1);
+    log_info("two");
+}
+
+static void flood(void)
+{
+    char big[4000];
+
+    memset(big, 'x', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    for (int i = 0; i < LOG_BURST * 2; i++)
+        log_warning("%s", big);
+}
+
+static void priorities(void **state)
+{
+    (void)state;
+    capture(some_lines);
+    assert_string_equal(text, "<3>one 1\n<6>two\n");
+}
+
+static void rate(void **state)
+{
+    (void)state;
+    size_t lines = 0;
+
+    capture(flood);
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines++;
+    assert_int_equal(lines, LOG_BURST - 2);        /* two were used before */
+    assert_true(strchr(text, '\n') - text < 1200); /* cut, still one line */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(priorities),
+        cmocka_unit_test(rate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
