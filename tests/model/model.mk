@@ -37,14 +37,14 @@ MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BAT
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk
 	@mkdir -p $(@D)
-	$(MODEL_CC) -include mcx_alloc.h -c -o $@ $<
+	$(call say,CC,$@)$(MODEL_CC) -include mcx_alloc.h -c -o $@ $<
 $(MB)/tests/model/%.o: tests/model/%.c Makefile tests/model/model.mk
 	@mkdir -p $(@D)
-	$(MODEL_CC) -c -o $@ $<
+	$(call say,CC,$@)$(MODEL_CC) -c -o $@ $<
 
 define model_program
 $(MB)/$(1): $(call mcx_obj,tests/model/$(1).c $(MCX_SRC) $(SUPPORT_$(1)) $(MODEL_$(1)))
-	$$(CC) -g -pthread -Wl,--gc-sections -o $$@ $$^
+	$$(call say,LD,$$@)$$(CC) -g -pthread -Wl,--gc-sections -o $$@ $$^
 endef
 $(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
 
