@@ -33,13 +33,18 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
     }
     struct volt_error err;
     int r = batch_read(b, in, &err);
-    if (r < 0)
-        say("%s: %s", name, err.text);
-    else if (b->count == 0)
-        say("%s: no job in it", name);
     if (!standard)
         (void)fclose(in);
-    return r < 0 ? r : b->count == 0 ? -EINVAL : 0;
+    if (r < 0) {
+        say("%s: %s", name, err.text);
+        return r;
+    }
+    if (b->count == 0) {
+        say("%s: no job in it", name);
+        batch_fini(b);
+        return -EINVAL;
+    }
+    return 0;
 }
 
 static void print_spec(json_t *spec)
