@@ -54,7 +54,7 @@ static const struct key keys[] = {
      "a time from 1s to 40s", false},
     {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 0, CONFIG_BACKEND_MEMORY,
      "memory", true},
-    {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 10000,
+    {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 2000,
      "a number from 0 to 10000000", false},
     {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
      "a number from 0 (one per CPU, at least 2) to 100000", false},

@@ -73,7 +73,9 @@ static void print_state(const json_t *job)
     bool ended = strcmp(state, "done") == 0;
     (void)printf("     State: %s%s%s%s%s", term_on(style), ended ? "done, " : "", text,
                  term_off(style),
-                 job_view_bool(job, "orphan") ? " (found at the start of voltd)" : "");
+                 job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
+                 : job_view_bool(job, "forgotten") ? " (only its end is still known)"
+                                                   : "");
     if (json_object_get(job, "exit_code"))
         (void)printf("; exit code %" PRId64, job_view_int(job, "exit_code"));
     (void)putchar('\n');

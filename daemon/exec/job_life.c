@@ -113,6 +113,8 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
         m->ended_head = oldest->next;
         m->ended_weight -= weight(oldest);
         table_remove(&m->table, oldest->id);
+        past_add(&m->past, oldest->id, oldest->owner.uid,
+                 oldest->array ? &oldest->array->worst : &oldest->status);
         oldest->next = after->garbage;
         after->garbage = oldest;
     }

@@ -22,6 +22,7 @@
 #include "daemon/exec/ids.h"
 #include "daemon/exec/keeper_link.h"
 #include "daemon/exec/manager.h"
+#include "daemon/exec/past.h"
 #include "daemon/exec/queue.h"
 #include "daemon/exec/record_watch.h"
 #include "daemon/exec/table.h"
@@ -115,6 +116,7 @@ struct manager {
     struct user *users;                  /* [L] */
     size_t nusers;                       /* [L] */
     struct job *ended_head, *ended_tail; /* [L] oldest first */
+    struct past past;                    /* [L] the ends of forgotten jobs */
     uint64_t ended_weight;               /* [L] an element of an array weighs 1/8 */
     bool closed;                         /* [L] */
     bool news_due; /* [L] the ring has grown since the last notify */

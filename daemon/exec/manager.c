@@ -189,6 +189,7 @@ static void free_jobs(struct manager *m)
             job_free(job);
     } while (id);
     table_fini(&m->table);
+    past_fini(&m->past);
 }
 
 void manager_free(struct manager *m)

@@ -33,7 +33,8 @@ struct job_view {
     enum job_wait wait;
     uint64_t wait_position; /* jobs in front of it in its queue */
     bool durable;
-    bool orphan; /* only a record is known */
+    bool orphan;    /* only a record is known */
+    bool forgotten; /* only how it ended is known */
     bool has_counts;
     uint64_t total, queued, running, done, failed; /* arrays as a whole */
     int exit_code;                                 /* when done; arrays: the largest */

@@ -97,6 +97,18 @@ static void view_orphan(const struct orphan *o, struct job_view *ret)
         ret->exit_code = job_exit_code(&ret->status);
 }
 
+static void view_past(const struct past_range *r, uint64_t id, struct job_view *ret)
+{
+    *ret = (struct job_view){.key = {.id = id, .index = JOB_NO_INDEX},
+                             .owner = {.uid = r->uid},
+                             .status = {.state = JOB_DONE,
+                                        .result = r->result,
+                                        .code = r->code,
+                                        .ended_usec = r->ended_usec},
+                             .forgotten = true};
+    ret->exit_code = job_exit_code(&ret->status);
+}
+
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
                       int64_t *ret_offset)
 {
@@ -119,10 +131,16 @@ static int get_locked(struct manager *m, uid_t uid, uint64_t id, int64_t index,
 {
     int64_t offset;
     struct job *job = jobs_find(m, uid, id, index, &offset);
+    const struct past_range *past;
     const struct orphan *o;
 
     if (job) {
         view_of(m, job, offset, ret);
+        return 0;
+    }
+    past = index < 0 ? past_find(&m->past, id) : NULL;
+    if (past && jobs_visible(uid, past->uid)) {
+        view_past(past, id, ret);
         return 0;
     }
     o = jobs_visible(uid, getuid()) ? orphans_find(m, id, index) : NULL;

@@ -84,6 +84,8 @@ json_t *job_to_json(const struct job_view *v, bool with_spec)
     wire_set(&o, "durable", json_boolean(v->durable));
     if (v->orphan)
         wire_set(&o, "orphan", json_true());
+    if (v->forgotten)
+        wire_set(&o, "forgotten", json_true());
     if (v->has_counts)
         wire_set(&o, "counts",
                  json_pack("{s:I,s:I,s:I,s:I,s:I}", "total", (json_int_t)v->total,

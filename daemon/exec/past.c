@@ -1,0 +1,99 @@
+#include "daemon/exec/past.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Index of the first range that ends at or after id; n when there is none. */
+static size_t lower_bound(const struct past *p, uint64_t id)
+{
+    size_t low = 0, high = p->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (p->range[mid].last < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const struct past_range *past_find(const struct past *p, uint64_t id)
+{
+    size_t i = lower_bound(p, id);
+
+    return i < p->n && p->range[i].first <= id ? &p->range[i] : NULL;
+}
+
+static bool alike(const struct past_range *r, uid_t uid, const struct job_status *st)
+{
+    return r->uid == uid && r->result == st->result && r->code == st->code;
+}
+
+static void later(struct past_range *r, uint64_t usec)
+{
+    if (r->ended_usec < usec)
+        r->ended_usec = usec;
+}
+
+/* Takes the range at i out, by moving those behind it. */
+static void take_out(struct past *p, size_t i)
+{
+    p->n--;
+    memmove(&p->range[i], &p->range[i + 1], (p->n - i) * sizeof(*p->range));
+}
+
+static bool make_room(struct past *p)
+{
+    if (p->n == PAST_MAX) {
+        p->n -= PAST_MAX / 4;
+        memmove(p->range, p->range + PAST_MAX / 4, p->n * sizeof(*p->range));
+    }
+    if (p->n < p->capacity)
+        return true;
+    size_t capacity = p->capacity ? p->capacity * 2 : 64;
+    struct past_range *grown = reallocarray(p->range, capacity, sizeof(*grown));
+    if (!grown)
+        return false;
+    p->range = grown;
+    p->capacity = capacity;
+    return true;
+}
+
+void past_add(struct past *p, uint64_t id, uid_t uid, const struct job_status *st)
+{
+    size_t i = lower_bound(p, id);
+    struct past_range *before = i > 0 ? &p->range[i - 1] : NULL;
+    struct past_range *behind = i < p->n ? &p->range[i] : NULL;
+    bool joins_before = before && before->last + 1 == id && alike(before, uid, st);
+    bool joins_behind = behind && behind->first == id + 1 && alike(behind, uid, st);
+
+    if (joins_before) {
+        before->last = joins_behind ? behind->last : id;
+        later(before, st->ended_usec);
+        if (joins_behind) {
+            later(before, behind->ended_usec);
+            take_out(p, i);
+        }
+    } else if (joins_behind) {
+        behind->first = id;
+        later(behind, st->ended_usec);
+    } else if (make_room(p)) {
+        i = lower_bound(p, id); /* room may have cost the lowest ones */
+        memmove(&p->range[i + 1], &p->range[i], (p->n - i) * sizeof(*p->range));
+        p->n++;
+        p->range[i] = (struct past_range){.first = id,
+                                          .last = id,
+                                          .ended_usec = st->ended_usec,
+                                          .uid = uid,
+                                          .code = st->code,
+                                          .result = st->result};
+    }
+}
+
+void past_fini(struct past *p)
+{
+    free(p->range);
+    *p = (struct past){0};
+}
