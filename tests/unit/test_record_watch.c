@@ -1,0 +1,241 @@
+/* Waiting for records that the test itself holds: every way in which an end can be told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <volt/runtime.h>
+#include "daemon/exec/record_watch.h"
+
+struct rig {
+    char path[64];
+    int dir_fd;
+    uint8_t boot[RECORD_ID_SIZE];
+    struct volt_runtime *rt;
+    struct record_watch *watch;
+};
+
+static int remove_one(const struct job_key *key, void *arg)
+{
+    return record_remove(*(int *)arg, NULL, key);
+}
+
+static int setup(void **state)
+{
+    struct rig *g = calloc(1, sizeof(*g));
+    strcpy(g->path, "/tmp/volt-watch-XXXXXX");
+    assert_non_null(mkdtemp(g->path));
+    g->dir_fd = open(g->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(g->dir_fd >= 0);
+    assert_int_equal(record_boot_id(g->boot), 0);
+    assert_int_equal(record_watch_open(g->dir_fd, g->boot, NULL, &g->watch), 0);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+    assert_int_equal(volt_runtime_shutdown(g->rt, 10000000), 0);
+    record_watch_free(g->watch);
+    volt_runtime_free(g->rt);
+    assert_int_equal(record_scan(g->dir_fd, remove_one, &g->dir_fd), 0);
+    assert_int_equal(rmdir(g->path), 0);
+    close(g->dir_fd);
+    free(g);
+    return 0;
+}
+
+struct waiting {
+    struct record_wait wait;
+    int polls; /* read by the test after the join only */
+    struct record record;
+};
+
+static enum volt_poll waiting_poll(struct volt_cx *cx, void *state)
+{
+    struct waiting *w = state;
+    w->polls++;
+    if (record_wait_poll(cx, &w->wait) == VOLT_PENDING)
+        return VOLT_PENDING;
+    (void)record_wait_result(&w->wait, &w->record);
+    return VOLT_READY;
+}
+
+static void waiting_drop(void *state)
+{
+    record_wait_fini(&((struct waiting *)state)->wait);
+}
+
+static const struct volt_task_type waiting_type = {
+    .name = "test-wait",
+    .size = sizeof(struct waiting),
+    .poll = waiting_poll,
+    .drop = waiting_drop,
+};
+
+static void spawn(struct rig *g, const struct job_key *key, struct volt_join *join)
+{
+    struct waiting *w = volt_task_new(g->rt, &waiting_type);
+    assert_non_null(w);
+    record_wait_init(&w->wait, g->watch, key);
+    assert_int_equal(volt_task_spawn(w, join), 0);
+}
+
+static int hold(struct rig *g, const struct job_key *key, uint32_t *seed)
+{
+    int fd = record_create(g->dir_fd, NULL, key, g->boot, 0, seed);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* Ends the attempt as its shim would. */
+static void finish(int fd, uint32_t seed, int status)
+{
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = status};
+    assert_int_equal(record_write_exited(fd, seed, &x), 0);
+    close(fd);
+}
+
+static void expect_exit(struct volt_join *join, int status)
+{
+    assert_int_equal(volt_join_wait(join), 0);
+    const struct waiting *w = volt_join_state(join);
+    assert_int_equal(w->record.verdict, RECORD_DONE);
+    assert_int_equal(w->record.exited.status, status);
+    volt_join_fini(join);
+}
+
+/* Until the tasks that were spawned have been polled and sleep. */
+static void settle(struct rig *g, uint64_t polls)
+{
+    struct volt_stats s;
+    do {
+        volt_runtime_stats(g->rt, &s);
+    } while (s.total.polled < polls);
+}
+
+static void test_already_over(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1}, none = {2, 5, 1};
+    struct volt_join join;
+    uint32_t seed;
+    int fd = hold(g, &key, &seed);
+    finish(fd, seed, 3);
+    spawn(g, &key, &join); /* without the watch's task: the first poll looks */
+    expect_exit(&join, 3);
+    spawn(g, &none, &join);
+    assert_int_equal(volt_join_wait(&join), 0);
+    const struct waiting *w = volt_join_state(&join);
+    assert_int_equal(w->record.verdict, RECORD_ABSENT);
+    volt_join_fini(&join);
+}
+
+static void test_event_wakes_its_own(void **state)
+{
+    enum { N = 50 };
+    struct rig *g = *state;
+    struct volt_join joins[N];
+    uint32_t seeds[N];
+    int fds[N];
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    for (int i = 0; i < N; i++) {
+        const struct job_key key = {7, i, 1};
+        fds[i] = hold(g, &key, &seeds[i]);
+        spawn(g, &key, &joins[i]);
+    }
+    settle(g, N + 1);
+    for (int i = N - 1; i >= 0; i--) {
+        finish(fds[i], seeds[i], i);
+        expect_exit(&joins[i], i);
+        if (i > 0)
+            assert_int_equal(volt_join_status(&joins[i - 1]), -EINPROGRESS);
+    }
+}
+
+/* The kernel tells of a close before it drops the lock: an event with the lock still held
+ * must not be the last look. */
+static void test_lock_drops_after_event(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 4};
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 2);
+    assert_int_equal(record_write_exited(fd, seed, &x), 0);
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int other = open(path, O_WRONLY | O_CLOEXEC);
+    close(other); /* the event, the lock being held */
+    settle(g, 4); /* it has been seen */
+    assert_int_equal(volt_join_status(&join), -EINPROGRESS);
+    close(fd);
+    expect_exit(&join, 4);
+}
+
+static void test_overflow(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    char limit[32] = "";
+    int f = open("/proc/sys/fs/inotify/max_queued_events", O_RDONLY | O_CLOEXEC);
+    assert_true(f >= 0 && read(f, limit, sizeof(limit) - 1) > 0);
+    close(f);
+    if (atol(limit) > 100000)
+        skip();
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 1);
+    for (long i = 0; i <= atol(limit); i++) /* alternating, or they would be merged */
+        close(openat(g->dir_fd, i % 2 ? "odd" : "even", O_CREAT | O_WRONLY | O_CLOEXEC,
+                     0600));
+    finish(fd, seed, 6); /* this event is lost */
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    expect_exit(&join, 6);
+    assert_int_equal(unlinkat(g->dir_fd, "odd", 0), 0);
+    assert_int_equal(unlinkat(g->dir_fd, "even", 0), 0);
+}
+
+static void test_given_up(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join, second;
+    uint32_t seed;
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    spawn(g, &key, &second);
+    settle(g, 3);
+    volt_join_cancel(&join);
+    assert_int_equal(volt_join_wait(&join), -ECANCELED);
+    volt_join_fini(&join);
+    finish(fd, seed, 8);
+    expect_exit(&second, 8);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_already_over),
+        TEST(test_event_wakes_its_own),
+        TEST(test_lock_drops_after_event),
+        TEST(test_overflow),
+        TEST(test_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
