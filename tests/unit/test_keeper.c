@@ -321,6 +321,11 @@ static void test_keeper_killed(void **state)
     assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_RUNNING);
     assert_int_equal(r.started.pid, job);
+    struct proc shim;
+    assert_int_equal(proc_read((pid_t)r.started.shim_pid, &shim), 0);
+    assert_int_equal(shim.session,
+                     shim.pid); /* no signal to the keeper's group hits it */
+    assert_int_equal(shim.start, r.started.shim_start);
     /* the new keeper can signal what the old one has started */
     assert_int_equal(keeper_client_signal(c, &key, SIGCONT, KEEPER_SCOPE_TREE).reached,
                      1);
@@ -372,6 +377,51 @@ static void test_terminate_tree(void **state)
     wait_file(c, "termed");
     assert_int_equal(r.exited.survivors, 0);
     assert_int_equal(keeper_client_signal(c, &key, 15, KEEPER_SCOPE_TREE).status, -ESRCH);
+}
+
+/* A plain tree, deep rather than wide, is reached to its leaves. */
+static void test_terminate_deep(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    /* waits in a builtin: a shell caught in vfork could not stop */
+    assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
+    assert_int_equal(
+        start_shell(c, &key, "sh -c \"sh -c 'echo \\$\\$ >pid; read x <gate; :'; :\"; :")
+            .status,
+        0);
+    pid_t leaf = read_pid(c, "pid");
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGSTOP, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_true(k.reached >= 3);
+    struct proc p = {.state = 'R'};
+    for (int i = 0; i < 10000 && p.state != 'T'; i++)
+        assert_int_equal(proc_read(leaf, &p), 0); /* sent is not yet delivered */
+    assert_int_equal(p.state, 'T');
+    assert_int_equal(keeper_client_signal(c, &key, 9, KEEPER_SCOPE_TREE).survivors, 0);
+    assert_true(is_gone(leaf));
+}
+
+/* The program is searched in the job's PATH, not in the keeper's. */
+static void test_path_of_the_job(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    char path[96];
+    char *argv[] = {(char[]){"only-here"}, NULL}, *env[] = {path, NULL};
+    struct launch l = {.argv = argv, .argc = 1, .env = env, .envc = 1};
+    snprintf(path, sizeof(path), "PATH=/nowhere:%s", c->dir);
+    int fd = openat(c->dir_fd, "only-here", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "#!/bin/sh\nexit 21\n", 18), 18);
+    close(fd);
+    assert_int_equal(keeper_client_start(c, &key, &l, -1, 0).status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
+    assert_int_equal(fchmodat(c->dir_fd, "only-here", 0700, 0), 0);
+    key = next_key();
+    assert_int_equal(keeper_client_start(c, &key, &l, -1, 0).status, 0);
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXIT, 21);
 }
 
 /* Forks away from its parents over and over, each in a session of its own. */
@@ -437,6 +487,8 @@ static void test_hello_supersedes(void **state)
     struct job_key key = next_key(), lost = next_key();
     int old = c->fd;
     char byte;
+    /* waits in a builtin: a shell caught in vfork could not stop */
+    assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
     assert_int_equal(start_shell(c, &key, "exec sleep 60").status, 0);
     /* With the keeper stopped, an old request and a new HELLO wait side by side. */
     kill(c->keeper, SIGSTOP);
@@ -535,6 +587,8 @@ int main(int argc, char **argv)
         TEST(test_keeper_killed),
         TEST(test_shim_killed),
         TEST(test_terminate_tree),
+        TEST(test_terminate_deep),
+        TEST(test_path_of_the_job),
         TEST(test_kill_escapers),
         TEST(test_leftovers),
         TEST(test_hello_supersedes),

@@ -184,6 +184,13 @@ static void test_launch_each_truncation(void **state)
         }
         free(copy);
     }
+    /* nor may anything follow, even if the block says it belongs to it */
+    uint64_t claim = size + 1;
+    uint8_t *longer = calloc(1, claim);
+    memcpy(longer, buf, size);
+    memcpy(longer + 8, &claim, sizeof(claim));
+    assert_int_equal(launch_decode(longer, claim, &l), -EBADMSG);
+    free(longer);
     free(buf);
 }
 

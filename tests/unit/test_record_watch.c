@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
@@ -180,8 +181,10 @@ static void test_lock_drops_after_event(void **state)
     close(other); /* the event, the lock being held */
     settle(g, 4); /* it has been seen */
     assert_int_equal(volt_join_status(&join), -EINPROGRESS);
-    close(fd);
+    settle(g, 8);                            /* looked more than once since */
+    assert_int_equal(flock(fd, LOCK_UN), 0); /* which is no event */
     expect_exit(&join, 4);
+    close(fd);
 }
 
 static void test_overflow(void **state)
