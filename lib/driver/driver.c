@@ -178,7 +178,7 @@ static void apply_changes(struct driver *d, struct task_chain *chain)
 
 int driver_register(struct driver *d, int fd, struct registration **ret)
 {
-    struct registration *r = calloc(1, sizeof(*r) + loop_event_size());
+    struct registration *r = calloc(1, sizeof(*r));
 
     if (!r)
         return -ENOMEM;

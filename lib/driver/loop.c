@@ -25,25 +25,25 @@ struct loop {
     uint64_t armed;           /* usec: what the timerfd is set to; UINT64_MAX: not set */
     int kick_fd, timer_fd;
     struct event kick_event, timer_event;
+    struct watch **watch; /* by descriptor number */
+    size_t watches;
 };
 
-/* In struct registration.event. */
+/* A descriptor number that was ever added. */
 struct watch {
     struct event event;
     struct loop *loop;
+    struct registration *reg; /* NULL: nobody is interested */
+    bool added;
 };
-
-static struct watch *watch_of(struct registration *r)
-{
-    return (struct watch *)(void *)r->event;
-}
 
 static void on_ready(evutil_socket_t fd, short what, void *arg)
 {
-    struct registration *r = arg;
+    struct watch *w = arg;
 
     (void)fd;
-    registration_event(r, what & EV_READ, what & EV_WRITE, watch_of(r)->loop->chain);
+    if (w->reg)
+        registration_event(w->reg, what & EV_READ, what & EV_WRITE, w->loop->chain);
 }
 
 static void on_kick(evutil_socket_t fd, short what, void *arg)
@@ -60,11 +60,6 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     l->armed = UINT64_MAX;
-}
-
-size_t loop_event_size(void)
-{
-    return sizeof(struct watch);
 }
 
 static struct event_base *base_new(void)
@@ -131,6 +126,9 @@ void loop_free(struct loop *l)
         return;
     if (l->base)
         event_base_free(l->base); /* drops the events that are still added */
+    for (size_t i = 0; i < l->watches; i++)
+        free(l->watch[i]);
+    free(l->watch);
     if (l->timer_fd >= 0)
         close(l->timer_fd);
     if (l->kick_fd >= 0)
@@ -138,25 +136,54 @@ void loop_free(struct loop *l)
     free(l);
 }
 
+/* The watch of a number, made if need be; NULL: out of memory. */
+static struct watch *watch_of(struct loop *l, int fd)
+{
+    size_t n = (size_t)fd;
+
+    if (n >= l->watches) {
+        size_t more = n < 64 ? 64 : n * 2;
+        struct watch **all = realloc(l->watch, more * sizeof(struct watch *));
+
+        if (!all)
+            return NULL;
+        for (size_t i = l->watches; i < more; i++)
+            all[i] = NULL;
+        l->watch = all;
+        l->watches = more;
+    }
+    if (!l->watch[n])
+        l->watch[n] = calloc(1, sizeof(struct watch));
+    return l->watch[n];
+}
+
 int loop_add(struct loop *l, struct registration *r)
 {
-    struct watch *w = watch_of(r);
+    struct watch *w = watch_of(l, r->fd);
 
+    if (!w)
+        return -ENOMEM;
+    if (w->added) /* of a predecessor; the kernel knows it no more, or still by this file */
+        (void)event_del(&w->event);
+    w->added = false;
     w->loop = l;
     if (event_assign(&w->event, l->base, r->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
-                     on_ready, r) < 0)
+                     on_ready, w) < 0)
         return -EINVAL;
     errno = 0;
     if (event_add(&w->event, NULL) < 0)
         return errno ? -errno : -ENOMEM;
+    w->added = true;
+    w->reg = r;
     return 0;
 }
 
 void loop_del(struct loop *l, struct registration *r)
 {
-    (void)l;
-    /* When the number is another file by now, the kernel says ENOENT: as good. */
-    (void)event_del(&watch_of(r)->event);
+    struct watch *w = l->watch[r->fd];
+
+    if (w->reg == r)
+        w->reg = NULL;
 }
 
 void loop_poll(struct loop *l, struct task_chain *chain)

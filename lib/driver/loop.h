@@ -14,11 +14,10 @@ struct loop;
 int loop_new(struct loop **ret);
 void loop_free(struct loop *l); /* NULL allowed; nothing may be added any more */
 
-/* Bytes of struct registration.event. Any thread. */
-size_t loop_event_size(void);
-/* 0 or a negative errno; the loop borrows r until loop_del(). */
+/* r->fd is open and its owner's. 0 or a negative errno; the loop borrows r until
+ * loop_del(). */
 int loop_add(struct loop *l, struct registration *r);
-/* The descriptor may be closed already, or be another file by now. */
+/* The descriptor may be closed already, or be another file by now: it is not touched. */
 void loop_del(struct loop *l, struct registration *r);
 
 /* Reports what is ready through registration_event(). */

@@ -56,8 +56,7 @@ struct registration {
     struct registration *next_change; /* the driver's queue of changes */
     struct registration *prev, *next; /* the driver's list, under its lock */
     struct readiness dir[2];
-    struct volt_sleep backoff;          /* of an accepting task out of descriptors */
-    _Alignas(16) unsigned char event[]; /* the loop's */
+    struct volt_sleep backoff; /* of an accepting task out of descriptors */
 };
 
 void registration_init(struct registration *r, struct driver *d, int fd);

@@ -35,11 +35,6 @@ void loop_free(struct loop *l)
     mcx_free(l);
 }
 
-size_t loop_event_size(void)
-{
-    return 16;
-}
-
 int loop_add(struct loop *l, struct registration *r)
 {
     MCX_CHECK(!l->added); /* models have one descriptor */

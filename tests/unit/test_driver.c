@@ -353,6 +353,35 @@ static void test_reused_number(void **state)
     driver_free(d);
 }
 
+/* Unregistered but not closed: the loop hears nothing; registered again, it hears what is
+ * there already. */
+static void test_registered_again(void **state)
+{
+    struct driver *d = new_driver(1);
+    struct registration *r;
+    struct volt_task t;
+    int fds[2];
+
+    (void)state;
+    task_init(&t);
+    new_pair(fds);
+    r = add(d, fds[0]);
+    (void)poll_once(d);
+    driver_unregister(r);
+    put_byte(fds[1]);
+    assert_int_equal(poll_once(d), 0);
+    for (int i = 0; i < 3; i++) {
+        r = add(d, fds[0]);
+        assert_false(readiness_poll(r, DIR_READ, &t, false));
+        assert_int_equal(poll_once(d), 1);
+        assert_true(task_was_woken(&t));
+        driver_unregister(r);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    driver_free(d);
+}
+
 /* Closed without any turn at all: the pending addition must not touch the number. */
 static void test_unregistered_before_the_loop_heard_of_it(void **state)
 {
@@ -442,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_untried_is_not_ready),
         cmocka_unit_test(test_F_I5_nothing_of_a_task_outlives_its_registration),
         cmocka_unit_test(test_reused_number),
+        cmocka_unit_test(test_registered_again),
         cmocka_unit_test(test_unregistered_before_the_loop_heard_of_it),
         cmocka_unit_test(test_shutdown_wakes_all_and_refuses),
         cmocka_unit_test(test_a_failed_registration_says_why),
