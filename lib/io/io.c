@@ -4,6 +4,7 @@
 #include "driver/registration.h"
 #include "driver/wheel.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -63,9 +64,13 @@ void volt_io_fini(struct volt_io *io)
 static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
                                  enum direction dir, bool tries)
 {
+    struct registration *r = io->registration;
+
+    assert(r->driver ==
+           runtime_driver(cx->task->rt)); /* events go to that runtime's rings */
     if (volt_coop_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (readiness_poll(io->registration, dir, cx->task, tries))
+    if (readiness_poll(r, dir, cx->task, tries))
         return VOLT_READY;
     volt_coop_restore(cx);
     return VOLT_PENDING;

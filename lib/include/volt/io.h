@@ -1,6 +1,6 @@
 /* Readiness of descriptors. A struct volt_io registers one non-blocking descriptor with the
- * runtime's event loop, edge-triggered for both directions. At most one task waits per
- * direction. The descriptor stays the caller's: call volt_io_fini() before closing it. */
+ * runtime's event loop, edge-triggered for both directions. Only tasks of that runtime poll
+ * it, at most one task per direction. The descriptor stays the caller's: call volt_io_fini() before closing it. */
 #ifndef VOLT_IO_H
 #define VOLT_IO_H
 
@@ -37,8 +37,8 @@ VOLT_API void volt_io_forget_writer(struct volt_io *io);
 
 /* As read(2), write(2), recvmsg(2), sendmsg(2), accept4(2), but pending instead of EAGAIN;
  * EINTR is retried. READY: *ret is the result, or a negative errno. */
-VOLT_API enum volt_poll volt_io_read_poll(struct volt_cx *cx, struct volt_io *io, void *buf,
-                                          size_t len, ssize_t *ret);
+VOLT_API enum volt_poll volt_io_read_poll(struct volt_cx *cx, struct volt_io *io,
+                                          void *buf, size_t len, ssize_t *ret);
 VOLT_API enum volt_poll volt_io_write_poll(struct volt_cx *cx, struct volt_io *io,
                                            const void *buf, size_t len, ssize_t *ret);
 VOLT_API enum volt_poll volt_io_recvmsg_poll(struct volt_cx *cx, struct volt_io *io,
@@ -49,6 +49,7 @@ VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io 
 /* *ret: a CLOEXEC, non-blocking descriptor owned by the caller; or a negative errno. After
  * -EMFILE and its like the connection stays queued and the next poll waits 100 ms, so a
  * loop that only logs the error does not spin. */
-VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *ret);
+VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io,
+                                            int *ret);
 
 #endif
