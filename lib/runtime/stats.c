@@ -82,7 +82,7 @@ void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret)
     const struct sched *s = &rt->sched;
 
     *ret = (struct volt_stats){
-        .global_depth = inject_len(&s->inject),
+        .global_depth = inject_len(&s->inject) + inject_len(&s->spill),
         .timers = driver_timers(s->driver),
         .io_handles = driver_io_handles(s->driver),
         .workers = s->workers,

@@ -52,7 +52,7 @@ void inject_init(struct inject *q);
  */
 void inject_push(struct inject *q, struct task_chain *chain);
 
-/* Any thread. Appends up to max tasks to out, which is empty. Returns how many: 0 when
+/* Any thread. Appends up to max tasks to out. Returns how many: 0 when
  * nothing is there or another consumer is at it. *ret_more: some are left, INJ-1 applies.
  */
 uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers,

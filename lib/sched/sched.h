@@ -64,7 +64,9 @@ struct worker {
 };
 
 struct sched {
-    struct inject inject;
+    /* The global queue, in two lanes: what other threads submit, and what full rings throw
+     * out. One lane would let injected work wait behind any backlog (G-7). */
+    struct inject inject, spill;
     struct idle idle;
     _Alignas(VOLT_CACHE_LINE) struct worker *worker; /* array */
     uint32_t workers;

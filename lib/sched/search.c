@@ -8,6 +8,7 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
                 uint64_t seed)
 {
     inject_init(&s->inject);
+    inject_init(&s->spill);
     idle_init(&s->idle, workers);
     s->worker = worker;
     s->workers = workers;
@@ -54,7 +55,7 @@ static void announce_ring(struct worker *w)
 static void overflow(struct worker *w, struct task_chain *chain)
 {
     counter_add(&w->count.overflows, 1);
-    inject_push(&w->sched->inject, chain);
+    inject_push(&w->sched->spill, chain);
     sched_notify(w->sched, w);
 }
 
@@ -112,7 +113,7 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
     struct sched *s = w->sched;
     struct task_chain got = {0};
     uint32_t room = ring_room(&w->ring), max;
-    bool more;
+    bool more, spill_more;
 
     if (share == INJECT_PERIODIC) {
         max = room + 1;
@@ -120,9 +121,13 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
         uint32_t used = RING_CAPACITY - room;
         max = used < RING_HALF ? RING_HALF - used + 1 : 1;
     }
-    if (inject_take(&s->inject, share, s->workers, max, &got, &more) == 0)
+    /* Of both lanes, injected work first: neither waits for the other to run dry. */
+    uint32_t n = inject_take(&s->inject, share, s->workers, max, &got, &more);
+    n += inject_take(&s->spill, share, s->workers, max - n, &got, &spill_more);
+    if (n == 0)
         return NULL;
     counter_add(&w->count.global_batch_fetches, 1);
+    more |= spill_more;
     struct volt_task *first = task_chain_pop(&got);
     if (got.head)
         worker_push_chain(w, &got);
@@ -186,7 +191,8 @@ static bool visible(struct worker *w)
 {
     struct sched *s = w->sched;
 
-    if (inject_visible(&s->inject) || ring_len(&w->ring) != 0)
+    if (inject_visible(&s->inject) || inject_visible(&s->spill) ||
+        ring_len(&w->ring) != 0)
         return true;
     for (uint32_t i = 0; s->stealing && i < s->workers; i++)
         if (ring_len(&s->worker[i].ring) != 0)

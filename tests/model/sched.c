@@ -268,6 +268,7 @@ static void finish(void)
     MCX_CHECK(idle_searchers(&sched->idle) == searching);
     MCX_CHECK(idle_parked(&sched->idle) == sched->workers);
     MCX_CHECK(!inject_visible(&sched->inject));
+    MCX_CHECK(!inject_visible(&sched->spill));
 }
 
 static const struct mcx_scenario scenarios[] = {

@@ -241,7 +241,7 @@ static void check_quiet(void)
         volt_runtime_stats(rt, &st);
     } while (st.live > 0 || st.workers_parked < st.workers);
     CHECK(idle_searchers(&s->idle) == 0);
-    CHECK(!inject_visible(&s->inject));
+    CHECK(!inject_visible(&s->inject) && !inject_visible(&s->spill));
     CHECK(st.global_depth == 0);
     for (uint32_t i = 0; i < s->workers; i++) {
         CHECK(ring_len(&s->worker[i].ring) == 0);

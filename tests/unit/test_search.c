@@ -138,7 +138,7 @@ static void f_c4_overflow_is_announced(void **state)
     sleep_worker(1);
     worker_push(&w[0], &task[RING_CAPACITY]);
     assert_true(claimed(1));
-    assert_int_equal(inject_len(&s->inject), RING_HALF + 1);
+    assert_int_equal(inject_len(&s->spill), RING_HALF + 1);
     assert_int_equal(ring_len(&w[0].ring), RING_HALF);
     assert_int_equal(vat_u64_load(&w[0].count.overflows, VAT_RLX), 1);
 }
@@ -155,8 +155,21 @@ static void a_long_chain_fills_the_ring_and_the_rest_is_announced(void **state)
     sched_submit_chain(&chain);
     assert_null(chain.head);
     assert_int_equal(ring_len(&w[0].ring), RING_CAPACITY);
-    assert_int_equal(inject_len(&s->inject), 10);
+    assert_int_equal(inject_len(&s->spill), 10);
     assert_true(claimed(1));
+}
+
+static void g7_injected_work_does_not_wait_behind_overflow(void **state)
+{
+    struct task_chain chain = {0};
+
+    (void)state;
+    for (int i = 0; i < 300; i++)
+        task_chain_push(&chain, &task[i]);
+    inject_push(&s->spill, &chain);
+    inject(500, 1);
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
+    assert_ptr_equal(worker_local(&w[0]), &task[0]); /* which goes on all the same */
 }
 
 static void f_d1_other_threads_go_through_the_global_queue(void **state)
@@ -313,6 +326,7 @@ int main(void)
         T(f_h7_local_pushes_wake_a_worker),
         T(f_c4_overflow_is_announced),
         T(a_long_chain_fills_the_ring_and_the_rest_is_announced),
+        T(g7_injected_work_does_not_wait_behind_overflow),
         T(f_d1_other_threads_go_through_the_global_queue),
         T(f_d2_a_worker_of_another_runtime_is_a_foreign_thread),
         T(f_b1_a_batch_can_be_stolen),
