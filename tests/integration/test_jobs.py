@@ -272,6 +272,60 @@ def test_an_orphan_that_runs_is_followed_to_its_end(private):
         assert (job["orphan"], job["result"], job["code"]) == (True, "exit", 3)
 
 
+def parent(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def keeper_of(daemon):
+    """The keeper is a child of the voltd that started it."""
+    return next(int(p) for p in os.listdir("/proc") if p.isdigit()
+                and cmdline(p).split(" ")[0].endswith("voltd-keeper")
+                and parent(p) == daemon.process.pid)
+
+
+def test_a_killed_keeper_costs_nothing(private):
+    private.start(config="[Queue]\nSlots=10\n")
+    with private.connect() as v:
+        ident = submit(v, {**sh(f"touch {private.dir}/up.$VOLT_ARRAY_INDEX;"
+                                f"while ! [ -e {private.dir}/go ]; do sleep 0.05; done;"
+                                "exit $VOLT_ARRAY_INDEX"), "array": {"first": 1, "last": 5}})
+        until(lambda: len(list(private.dir.glob("up.*"))) == 5)
+        os.kill(keeper_of(private), signal.SIGKILL)
+        later = [submit(v, sh(f"exit {i}")) for i in range(5)]
+        for i, other in enumerate(later):
+            assert ended(v, other)["exit_code"] == i
+        (private.dir / "go").touch()
+        assert wait(v, ident)["exit_code"] == 5
+        for i in range(1, 6):
+            assert get(v, f"{ident}_{i}")["code"] == i
+
+
+def test_a_killed_shim_makes_the_job_lost_and_ends_its_tree(private):
+    private.start()
+    with private.connect() as v:
+        ident = submit(v, sh("sleep 1000 & sleep 1000; wait"))
+        until(lambda: get(v, ident)["state"] == "running")
+        pid = get(v, ident)["pid"]
+        os.kill(parent(pid), signal.SIGKILL)
+        job = ended(v, ident)
+        assert (job["result"], job["exit_code"]) == ("lost", 125)
+        until(lambda: not pathlib.Path(f"/proc/{pid}").exists())
+        assert ended(v, submit(v, sh("exit 4")))["code"] == 4
+
+
+def test_kill_mode_main_leaves_the_rest_alone(private):
+    private.start()
+    with private.connect() as v:
+        ident = submit(v, sh(f"(trap '' TERM; while ! [ -e {private.dir}/go ]; do sleep 0.05;"
+                             f" done; touch {private.dir}/gone) & exec sleep 1000",
+                             kill_mode="main"))
+        until(lambda: get(v, ident)["state"] == "running")
+        v.ok(JOBS + "Cancel", {"ids": [ident]})
+        assert ended(v, ident)["result"] == "cancelled"
+        (private.dir / "go").touch()
+        until(lambda: (private.dir / "gone").exists())
+
+
 def test_shutdown_cancel_leaves_no_process(private):
     private.start(config="[Queue]\nSlots=8\n")
     with private.connect() as v:
