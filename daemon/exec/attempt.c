@@ -32,7 +32,7 @@ struct attempt {
     struct job_event end;
     struct keeper_start_args args;
     struct keeper_call call;
-    bool calling; /* run_poll has a signal on its way */
+    bool calling; /* `call` is on its way, in run_poll or remove_poll */
     bool resent;  /* an earlier START may have been carried out */
     unsigned tries;
     struct record_wait wait;
@@ -396,12 +396,25 @@ static bool start_committed(struct work *w)
     return r == 0 && w->attempt;
 }
 
-static void remove_begin(struct work *w)
+/* The record of an attempt that is over goes; READY: it is gone, or stays for a reason. A
+ * broken connection says nothing, and REMOVE may be repeated. */
+static enum volt_poll remove_poll(struct volt_cx *cx, struct work *w)
 {
+    struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
 
-    keeper_call_fini(&w->attempt->call);
-    keeper_call_init_remove(&w->attempt->call, w->manager->link, &key);
+    for (;;) {
+        if (!a->calling) {
+            keeper_call_fini(&a->call);
+            keeper_call_init_remove(&a->call, w->manager->link, &key);
+            a->calling = true;
+        }
+        if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        a->calling = false;
+        if (keeper_call_status(&a->call) != -ECONNRESET)
+            return VOLT_READY;
+    }
 }
 
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
@@ -419,9 +432,7 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
             VOLT_AWAIT(w->at, attempt_poll(cx, w));
     }
     VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
-    if (w->attempt && w->attempt->record.header.magic) {
-        remove_begin(w);
-        VOLT_AWAIT(w->at, keeper_call_poll(cx, &w->attempt->call));
-    }
+    if (w->attempt && w->attempt->record.header.magic)
+        VOLT_AWAIT(w->at, remove_poll(cx, w));
     VOLT_END(w->at);
 }
