@@ -148,13 +148,15 @@ check-layers:
 # Models are of the plain build: the explorer switches stacks, which sanitizers do not follow.
 check-model:
 -include tests/model/model.mk
+check-install: all
+	+@tests/tools/check-install $(abspath $(B))/install
 # Clients and systems that are not ours: they need Go, and a VM.
 check-clients: deps-clients all
 	@$(RUN) tests/clients/run
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-unit $(if $(SAN),,check-model) check-examples check-stress check-integration
+CHECKS := check-layers check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(CHECKS)
@@ -167,7 +169,7 @@ demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-model \
+.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-model check-install \
         check-clients check-vm bench bench-run demo
 
 # ---- packages -------------------------------------------------------------------------------
@@ -214,6 +216,7 @@ make check-stress    short stress runs, tests/stress
 make check-examples  the examples of libvolt
 make check-integration  pytest against real daemons, tests/integration
 make check-layers    who may include whom, length of files
+make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
 make bench           benchmarks
