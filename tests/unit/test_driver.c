@@ -213,8 +213,8 @@ static void test_F_N1_the_sleeper_sleeps_on_descriptors_too(void **state)
     task_init(&timer);
     task_init(&reader);
     assert_int_equal(driver_arm(d, 0, &far, &timer, volt_now_usec()), 0);
-    leader_start(&l, d); /* F-N2: one worker and a far timer */
-    leader_await_sleep(&l);
+    leader_start(&l, d);    /* F-N2: one worker and a far timer */
+    leader_await_sleep(&l); /* F-N4: it holds nothing that registering needs */
     new_pair(fds);
     r = add(d, fds[0]);
     assert_false(readiness_poll(r, DIR_READ, &reader, false));
@@ -226,6 +226,33 @@ static void test_F_N1_the_sleeper_sleeps_on_descriptors_too(void **state)
     driver_unregister(r);
     close(fds[0]);
     close(fds[1]);
+    driver_free(d);
+}
+
+/* F-N3: one lock, one count and one wake for each event. F-N4: nobody could register while
+ * the poller slept. */
+static void test_F_N3_events_of_one_turn_are_one_chain(void **state)
+{
+    enum { N = 8 };
+    struct driver *d = new_driver(1);
+    struct registration *r[N];
+    struct volt_task t[N];
+    int fds[N][2];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        task_init(&t[i]);
+        new_pair(fds[i]);
+        r[i] = add(d, fds[i][0]);
+        assert_false(readiness_poll(r[i], DIR_READ, &t[i], false));
+        put_byte(fds[i][1]);
+    }
+    assert_int_equal(poll_once(d), N);
+    for (int i = 0; i < N; i++) {
+        driver_unregister(r[i]);
+        close(fds[i][0]);
+        close(fds[i][1]);
+    }
     driver_free(d);
 }
 
@@ -467,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_F_J2_earlier_timer_wakes_the_sleeper),
         cmocka_unit_test(test_F_J1_any_holder_fires_the_timers_of_all),
         cmocka_unit_test(test_F_N1_the_sleeper_sleeps_on_descriptors_too),
+        cmocka_unit_test(test_F_N3_events_of_one_turn_are_one_chain),
         cmocka_unit_test(test_clear_spares_a_newer_event),
         cmocka_unit_test(test_untried_is_not_ready),
         cmocka_unit_test(test_F_I5_nothing_of_a_task_outlives_its_registration),

@@ -77,6 +77,44 @@ static void test_never_early(void **state)
     volt_runtime_free(rt);
 }
 
+/* F-J3: expiry ran callbacks under the lock of the timers, so that one which armed the next
+ * timer stopped for ever. */
+struct ticker {
+    struct volt_sleep sleep;
+    int at, ticks;
+};
+
+static enum volt_poll ticker_poll(struct volt_cx *cx, void *state)
+{
+    struct ticker *s = state;
+
+    VOLT_BEGIN(s->at);
+    for (s->ticks = 0; s->ticks < 5; s->ticks++) {
+        volt_sleep_init(&s->sleep, 1000);
+        VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
+        volt_sleep_fini(&s->sleep);
+    }
+    VOLT_END(s->at);
+}
+
+static void test_F_J3_what_a_timer_wakes_may_arm_the_next(void **state)
+{
+    static const struct volt_task_type type = {
+        .name = "ticker",
+        .size = sizeof(struct ticker),
+        .poll = ticker_poll,
+    };
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join join;
+
+    (void)state;
+    lone_spawn(volt_task_new(rt, &type), &join);
+    assert_int_equal(volt_join_wait(&join), 0);
+    assert_int_equal(((struct ticker *)volt_join_state(&join))->ticks, 5);
+    volt_join_fini(&join);
+    volt_runtime_free(rt);
+}
+
 static void test_past_is_ready_at_once(void **state)
 {
     struct volt_runtime *rt = lone_runtime();
@@ -189,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_never_early),
+        cmocka_unit_test(test_F_J3_what_a_timer_wakes_may_arm_the_next),
         cmocka_unit_test(test_past_is_ready_at_once),
         cmocka_unit_test(test_F_J5_cancelled_while_it_sleeps),
         cmocka_unit_test(test_polled_for_another_reason_goes_on_sleeping),
