@@ -18,6 +18,7 @@
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/job/key.h"
@@ -173,6 +174,15 @@ struct launch {
     size_t envc;
 };
 
+#define LAUNCH_MAGIC UINT32_C(0x484e4c56) /* "VLNH" */
+#define LAUNCH_PATHS 4
+
+struct launch_head {
+    uint32_t magic, version;
+    uint64_t size; /* of the whole block */
+    uint32_t argc, envc;
+};
+
 /* The launch block: a header, room for the two pointer tables, then the strings (cwd,
  * stdin, stdout, stderr, argv, environment), each with its NUL, and nothing after the
  * last. The room lets the decoder work in a private mapping without allocating.
@@ -184,6 +194,8 @@ long launch_encode(const struct launch *l, void *buf, size_t size);
 /* Decodes in place: *ret points into buf, whose pointer tables it fills. buf is 8-aligned
  * and writable. 0 or -EBADMSG. Pure but for buf. */
 int launch_decode(void *buf, size_t len, struct launch *ret);
+/* "NAME=value" with a name: what an entry of the environment must be. */
+bool launch_is_assignment(const char *s);
 /* A sealed memfd with l encoded. Returns the descriptor (CLOEXEC, owned by the caller)
  * and its size in *ret_size; -E2BIG; -EINVAL; -errno. */
 int launch_memfd(const struct launch *l, uint64_t *ret_size);
