@@ -6,6 +6,8 @@ import os
 import re
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -381,6 +383,57 @@ def test_connections_per_user(private):
     for v in held:
         v.ok(SERVICE + "GetInfo")
         v.close()
+
+
+SPEAK_AS = """
+import json, os, socket, sys
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.connect(sys.argv[2])
+try:
+    s.sendall(sys.argv[3].encode() + b"\\0")
+    data = b""
+    while not data.endswith(b"\\0") and (more := s.recv(65536)):
+        data += more
+except ConnectionError:
+    data = b""
+print(data.rstrip(b"\\0").decode())
+"""
+
+
+def speak_as(daemon, uid, method, parameters):
+    """One call as another user; None when the daemon wants nothing of him."""
+    call = json.dumps({"method": method, "parameters": parameters})
+    out = subprocess.run([sys.executable, "-c", SPEAK_AS, str(uid), daemon.socket, call],
+                         check=True, capture_output=True, text=True).stdout.strip()
+    return json.loads(out) if out else None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+def test_other_users_and_nobody(private):
+    private.start()
+    private.dir.chmod(0o755)
+    private.runtime.chmod(0o755)
+    private.socket.chmod(0o666)
+    with private.connect() as v:
+        mine = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep",
+                                               "duration_usec": 600_000_000}})["id"]
+        # Another user's job and one that does not exist: the same answer.
+        for ident in (mine, "77777777"):
+            for method, more in ((JOBS + "Get", {}), (JOBS + "Signal", {"signal": "TERM"})):
+                got = speak_as(private, 12345, method, {"id": ident, **more})
+                assert error(got, JOBS + "NoSuchJob") == {"id": ident}
+            got = speak_as(private, 12345, JOBS + "Cancel", {"ids": [ident]})
+            assert error(got, JOBS + "NoSuchJob") == {"id": ident}
+            got = speak_as(private, 12345, LOGS + "Open", {"id": ident})
+            assert error(got, LOGS + "NoSuchJob") == {"id": ident}
+        got = speak_as(private, 12345, JOBS + "Cancel", {"filter": {}})
+        assert got["parameters"] == {"count": 0}
+        got = speak_as(private, 12345, JOBS + "List", {})
+        assert got["parameters"]["jobs"] == []
+        # Who has no name in this user namespace could be anybody.
+        overflow = int(open("/proc/sys/kernel/overflowuid").read())
+        assert speak_as(private, overflow, SERVICE + "GetInfo", {}) is None
+        assert v.ok(JOBS + "Get", {"id": mine})["job"]["state"] != "done"
 
 
 def cpu_seconds(pid):
