@@ -183,6 +183,7 @@ deps-%:
 bindir     := $(prefix)/bin
 libdir     := $(prefix)/lib
 libexecdir := $(prefix)/libexec/voltd
+mandir     := $(prefix)/share/man
 sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 unitdir    := $(if $(filter /usr /usr/local,$(prefix)),/usr/lib/systemd/system,$(libdir)/systemd/system)
 D          := $(DESTDIR)
@@ -202,6 +203,8 @@ install: all
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
 	for unit in voltd.service voltd.socket voltd-control.socket; do \
 	    $(SUBST) systemd/$$unit >$(D)$(unitdir)/$$unit || exit 1; done
+	install -d $(addprefix $(D)$(mandir)/man,1 5 8)
+	for page in client/man/*.[158]; do install -m 644 $$page $(D)$(mandir)/man$${page##*.} || exit 1; done
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
 .PHONY: install

@@ -501,13 +501,11 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
             break;
         r = reconnect(&w);
     }
-    int code = w.exit_code;
+    if (w.forgotten > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
+        w.exit_code = WAIT_EXIT_VOLT_FAILED;
     if (r == 0)
         conclude(&w);
-    else
-        code = run_out(&w, r);
-    if (w.forgotten > 0 && code < WAIT_EXIT_VOLT_FAILED)
-        code = WAIT_EXIT_VOLT_FAILED;
+    int code = r == 0 ? w.exit_code : run_out(&w, r);
     portions_free(&w);
     return code;
 }

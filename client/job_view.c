@@ -130,6 +130,8 @@ enum term_style job_view_style(const json_t *job)
 
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec)
 {
+    if (json_is_object(json_object_get(job, "counts")))
+        return 0; /* its times are those of one element */
     uint64_t start = (uint64_t)job_view_int(job, "started_at_usec");
     uint64_t end = (uint64_t)job_view_int(job, "ended_at_usec");
     if (end == 0)

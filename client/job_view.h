@@ -21,7 +21,8 @@ void job_view_outcome(const json_t *job, char *buf, size_t size);
 void job_view_result_word(const json_t *job, char *buf, size_t size);
 /* Green for success, red for failure, and so on; arrays by their counts. */
 enum term_style job_view_style(const json_t *job);
-/* Microseconds it ran, up to now_usec while it runs; 0 when it has not started. */
+/* Microseconds it ran, up to now_usec while it runs; 0 when it has not started, and for
+ * arrays. */
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec);
 /* "Sat 2026-11-21 14:31:02 UTC", and with now_usec > 0 "; 3min 2s ago". */
 void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size);

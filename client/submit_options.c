@@ -66,7 +66,7 @@ static const struct option_entry run_options[] = {
 static const struct option_entry end_options[] = {
     {"timeout", OPT_TIMEOUT, "TIME", "end it after TIME of running: exit code 124"},
     {"kill-after", OPT_KILL_AFTER, "TIME",
-     "from the stop signal to SIGKILL (default 10s)"},
+     "from the stop signal to SIGKILL (default: KillAfterSec=\nof voltd, 10s)"},
     {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
     {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
     {NULL, 0, NULL, NULL},

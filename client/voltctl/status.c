@@ -97,15 +97,20 @@ static void print_job(const json_t *job)
         (void)printf("     Queue: %s, priority %" PRId64 "\n",
                      job_view_string(job, "queue"), job_view_int(job, "priority"));
     print_time("Submitted:", job, "submitted_at_usec");
-    print_time("Started:", job, "started_at_usec");
-    print_time("Ended:", job, "ended_at_usec");
+    bool array = json_is_object(json_object_get(job, "counts"));
+    if (!array) {
+        print_time("Started:", job, "started_at_usec");
+        print_time("Ended:", job, "ended_at_usec");
+    }
     uint64_t usec = job_view_runtime(job, job_view_now());
     if (usec > 0) {
         duration_format(usec, runtime, sizeof(runtime));
         (void)printf("   Runtime: %s\n", runtime);
     }
-    print_usage(job);
-    if (job_view_int(job, "pid") > 0 && strcmp(job_view_string(job, "state"), "done"))
+    if (!array)
+        print_usage(job);
+    if (!array && job_view_int(job, "pid") > 0 &&
+        strcmp(job_view_string(job, "state"), "done"))
         (void)printf("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
     print_command(json_object_get(job, "spec"));
 }

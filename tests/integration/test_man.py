@@ -1,0 +1,63 @@
+"""The manual pages name every option, verb and key there is, and no other."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BIN, ROOT
+
+MAN = ROOT / "client/man"
+
+
+def help_of(program, *args):
+    return subprocess.run([BIN / program, *args, "--help"], capture_output=True, text=True,
+                          check=True).stdout
+
+
+def options(text):
+    return set(re.findall(r"^ {2,6}(?:-\w, )?--([a-z-]+)", text, re.M))
+
+
+def page(name):
+    return (MAN / name).read_text().replace("\\-", "-")
+
+
+def named(text):
+    return set(re.findall(r"^\.It (?:Fl \w , )?Fl -([a-z-]+)", text, re.M))
+
+
+def test_volt_submit():
+    assert named(page("volt-submit.1")) == options(help_of("volt-submit"))
+
+
+def test_voltctl():
+    text, everything = page("voltctl.1"), help_of("voltctl")
+    verbs = set(re.findall(r"^  (\w+) .*[A-Z]", everything.split("\n\n")[1], re.M)) - {"help"}
+    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 13
+    common = options(everything)
+    for part in re.split(r"^\.Ss ", text, flags=re.M)[1:]:
+        verb = part.split("\n")[0]
+        if verb in verbs:
+            part = part.split("\n.Sh ")[0]
+            assert named(part) == options(help_of("voltctl", verb)) - common, verb
+
+
+def test_voltd():
+    text = page("voltd.8")
+    for option in re.findall(r"--([a-z-]+)", help_of("voltd")):
+        assert f"Fl -{option}" in text, option
+
+
+def test_voltd_conf():
+    keys = re.findall(r"^#(\w+=.*)$", (ROOT / "conf/voltd.conf").read_text(), re.M)
+    assert re.findall(r"^\.It Cm (.*)$", page("voltd.conf.5"), re.M) == keys
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
+@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltd.8", "voltd.conf.5"])
+def test_formats_without_a_warning(name):
+    done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", MAN / name],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
