@@ -3,8 +3,10 @@
 #include <volt/runtime.h>
 
 struct loop {
-    vat_u32 kicks; /* relaxed: the kernel's wake orders nothing that we rely on */
-    struct registration *added;
+    /* Acquire and release: write(2) to an eventfd comes before the epoll_wait(2) that it
+     * ends, by the kernel's locks; driver_kick() relies on that. */
+    vat_u32 kicks;
+    struct registration *added; /* annotated: what only the holder of the turn touches */
     uint64_t until;
 };
 
@@ -37,6 +39,7 @@ void loop_free(struct loop *l)
 
 int loop_add(struct loop *l, struct registration *r)
 {
+    VAT_WR(&l->added);
     MCX_CHECK(!l->added); /* models have one descriptor */
     l->added = r;
     mcx_note("descriptor added");
@@ -45,6 +48,7 @@ int loop_add(struct loop *l, struct registration *r)
 
 void loop_del(struct loop *l, struct registration *r)
 {
+    VAT_WR(&l->added);
     MCX_CHECK(l->added == r);
     l->added = NULL;
     mcx_note("descriptor removed");
@@ -58,6 +62,7 @@ void loop_stub_edge(void)
 
 void loop_poll(struct loop *l, struct task_chain *chain)
 {
+    VAT_WR(&l->added);
     if (l->added && loop_stub.edges > 0) {
         loop_stub.edges = 0;
         registration_event(l->added, true, false, chain);
@@ -77,7 +82,7 @@ void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
     loop_stub.sleeps++;
     l->until = until_usec;
     mcx_block_until(can_wake, l);
-    if (vat_u32_xchg(&l->kicks, 0, VAT_RLX) == 0 && loop_stub.edges == 0) {
+    if (vat_u32_xchg(&l->kicks, 0, VAT_ACQ) == 0 && loop_stub.edges == 0) {
         if (until_usec > loop_stub.now_usec)
             loop_stub.now_usec = until_usec;
         mcx_note("it is %d usec", (int)loop_stub.now_usec);
@@ -87,5 +92,5 @@ void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
 
 void loop_kick(struct loop *l)
 {
-    (void)vat_u32_add(&l->kicks, 1, VAT_RLX);
+    (void)vat_u32_add(&l->kicks, 1, VAT_REL);
 }

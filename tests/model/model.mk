@@ -17,6 +17,9 @@ MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
 MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
+MODEL_runtime := $(MODEL_sched) $(addprefix lib/driver/,driver.c wheel.c registration.c) \
+                lib/io/sleep.c lib/runtime/runtime.c lib/runtime/spawn.c
+SUPPORT_runtime := tests/model/loop_stub.c
 SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c
 SUPPORT_notify := tests/model/executor.c

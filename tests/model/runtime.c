@@ -1,0 +1,288 @@
+/* Model of the scheduler with its driver, and of the end of a runtime: real workers, real
+ * spawn.c and runtime.c (shutdown and free), a loop without a kernel, no pool.
+ *
+ * Oracle: a worker that leads in the event loop is called out of it by a submission; a
+ * sleeping task wakes; closing ends every task, whatever it waits for, and every worker; a
+ * spawn against it runs or is refused, and is dropped once (INV-9); the runtime's memory is
+ * not touched after volt_runtime_free(), and nothing leaks. */
+#include <errno.h>
+#include <string.h>
+#include "base/clock.h"
+#include "driver/driver.h"
+#include "loop_stub.h"
+#include "mcx.h"
+#include "runtime/runtime.h"
+#include <volt/time.h>
+
+#define WORKERS 2
+
+enum kind {
+    PLAIN,
+    PAIRED,  /* waits inside its poll until both are in theirs */
+    SLEEP,   /* until 5 ms */
+    WAITING, /* until woken */
+};
+
+struct job {
+    enum kind kind;
+    struct volt_sleep sleep;
+    int busy; /* annotated: by poll and drop */
+    int polls;
+};
+
+static struct volt_runtime *rt;
+static struct volt_waker waker;
+static int started, ran, dropped, tasks;
+static vat_u32 ended[WORKERS]; /* the end of a thread comes before its join */
+
+uint64_t clock_ns(void)
+{
+    return loop_stub.now_usec * 1000;
+}
+
+void pool_fini(struct pool *p)
+{
+    (void)p; /* there is none */
+}
+
+static bool worker_ended(void *arg)
+{
+    const vat_u32 *e = arg;
+
+    return e->v != 0;
+}
+
+/* The threads of the runtime are numbered, and end through the explorer. */
+int pthread_join(pthread_t thread, void **ret)
+{
+    (void)ret;
+    mcx_block_until(worker_ended, &ended[thread]);
+    (void)vat_u32_add(&ended[thread], 0, VAT_ACQ); /* the newest value */
+    return 0;
+}
+
+static bool both_started(void *arg)
+{
+    (void)arg;
+    return started == 2;
+}
+
+static enum volt_poll poll_job(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (j->kind == SLEEP && volt_sleep_poll(cx, &j->sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (j->kind == WAITING && j->polls++ == 0)
+        return VOLT_PENDING;
+    if (j->kind == PAIRED) {
+        started++;
+        mcx_block_until(both_started, NULL);
+    }
+    ran++;
+    return VOLT_READY;
+}
+
+static void drop_job(void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    volt_sleep_fini(&j->sleep);
+    dropped++;
+}
+
+static const struct volt_task_type job_type = {
+    .name = "job",
+    .size = sizeof(struct job),
+    .poll = poll_job,
+    .drop = drop_job,
+};
+
+static void start(uint32_t workers)
+{
+    struct worker *w = mcx_malloc(workers * sizeof(*w));
+
+    loop_stub_reset(NULL);
+    rt = mcx_malloc(sizeof(*rt));
+    sched_init(&rt->sched, w, workers, true, 1);
+    MCX_CHECK(owned_init(&rt->sched.owned, workers) == 0);
+    MCX_CHECK(driver_new(workers, &rt->sched.driver) == 0);
+    rt->thread = mcx_malloc(workers * sizeof(*rt->thread));
+    rt->threads = workers;
+    for (uint32_t i = 0; i < workers; i++) {
+        mcx_quiet(&w[i].count, sizeof(w[i].count));
+        rt->thread[i] = i;
+        vat_u32_init(&ended[i], 0);
+    }
+    mcx_quiet(&rt->sched.last_driver_poll, sizeof(rt->sched.last_driver_poll));
+    mcx_name(&rt->sched.idle.word, sizeof(rt->sched.idle.word), "idle");
+    mcx_name(&rt->sched.stop, sizeof(rt->sched.stop), "stop");
+    waker.task = NULL;
+    started = ran = dropped = tasks = 0;
+}
+
+static void setup_one_worker(void)
+{
+    start(1);
+}
+
+static void setup_two_workers(void)
+{
+    start(2);
+}
+
+static struct job *job_new(enum kind kind)
+{
+    struct job *j = volt_task_new(rt, &job_type);
+
+    j->kind = kind;
+    volt_sleep_init_at(&j->sleep, 5000);
+    tasks++;
+    return j;
+}
+
+static void worker(void)
+{
+    mcx_daemon();
+    worker_main(&rt->sched.worker[mcx_self()]);
+    vat_u32_store(&ended[mcx_self()], 1, VAT_REL);
+}
+
+static void spawn(enum kind kind)
+{
+    int r = volt_task_spawn(job_new(kind), NULL);
+
+    MCX_CHECK(r == 0 || r == -ESHUTDOWN);
+}
+
+static void spawn_plain(void)
+{
+    spawn(PLAIN);
+}
+
+static void spawn_paired(void)
+{
+    spawn(PAIRED);
+}
+
+static void spawn_sleep(void)
+{
+    spawn(SLEEP);
+}
+
+/* A task that waits for a waker from outside, spawned before the workers run. */
+static void setup_waiting(void)
+{
+    start(1);
+    struct job *j = job_new(WAITING);
+
+    waker.task = task_of(j);
+    MCX_CHECK(volt_task_spawn(j, NULL) == 0);
+    task_ref(waker.task);
+}
+
+static void outsider(void)
+{
+    volt_waker_wake(&waker);
+    volt_waker_fini(&waker);
+}
+
+static void closer(void)
+{
+    MCX_CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
+}
+
+static void freer(void)
+{
+    volt_runtime_free(rt);
+}
+
+static void finish_all_ran(void)
+{
+    if (ran != tasks || dropped != tasks)
+        mcx_fail("%d of %d tasks ran, %d dropped", ran, tasks, dropped);
+    MCX_CHECK(idle_parked(&rt->sched.idle) == rt->sched.workers);
+}
+
+static void finish_closed(void)
+{
+    MCX_CHECK(dropped == tasks);
+    for (uint32_t i = 0; i < rt->sched.workers; i++)
+        MCX_CHECK(vat_u32_load(&ended[i], VAT_ACQ));
+    volt_runtime_free(rt);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static void finish_freed(void)
+{
+    MCX_CHECK(dropped == tasks);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static const struct mcx_scenario scenarios[] = {
+    {
+        .name = "call-leader",
+        .promise = "a submission calls the only worker out of the event loop",
+        .setup = setup_one_worker,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker}, {"spawner", spawn_plain}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 15000,
+    },
+    {
+        .name = "call-both",
+        .promise = "two tasks that wait for each other: leader and sleeper both come",
+        .setup = setup_two_workers,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"spawner", spawn_paired},
+                    {"spawner 2", spawn_paired}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "sleep",
+        .promise = "a task that sleeps is woken, whoever leads",
+        .setup = setup_two_workers,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"spawner", spawn_sleep}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "close",
+        .promise = "closing against a spawn: the task ends either way, all workers end",
+        .setup = setup_two_workers,
+        .finish = finish_closed,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"spawner", spawn_sleep},
+                    {"closer", closer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "free",
+        .promise = "freeing against a wake from outside: no memory is touched afterwards",
+        .setup = setup_waiting,
+        .finish = finish_freed,
+        .threads = {{"worker 0", worker}, {"outsider", outsider}, {"freer", freer}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {0},
+};
+
+const struct mcx_model mcx_model = {
+    .name = "runtime",
+    .about = "workers with the event loop, and the end of a runtime",
+    .scenarios = scenarios,
+};
