@@ -5,6 +5,7 @@
 #   make check-model         quick bounds, under a minute
 #   make check-model-deep    one preemption more, many more executions: minutes to hours
 #   make check-model-mutants every mutant of mutants.txt must be found
+#   make check-model-spin    the idle protocol in spin (package spin); SPIN_WORKERS=3 for more
 #
 # MODEL_<name> lists the real sources of the model tests/model/<name>.c.
 MODEL_litmus :=
@@ -57,6 +58,8 @@ check-model-deep: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run --deep $^
 check-model-mutants: $(addprefix $(MB)/,$(MODELS))
 	@$(PYTHON) tests/model/mutants.py
-.PHONY: check-model check-model-deep check-model-mutants
+check-model-spin:
+	@tests/model/spin/run $(SPIN_WORKERS)
+.PHONY: check-model-spin check-model check-model-deep check-model-mutants
 
 -include $(shell find $(MB) -name '*.d' 2>/dev/null)
