@@ -129,11 +129,15 @@ $(EXAMPLES) $(BENCHES): $(B)/%: $(B)/%.o $(LIBVOLT)
 
 # What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime gives
 # up on kernels with more than 28 random bits.
-RUN := env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) PYTHONDONTWRITEBYTECODE=1 \
-       ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
-       UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1 \
+# Sanitizers report into files of their own: what a daemon under test said would be lost otherwise.
+# run-checks shows them, and any report is a failure.
+REPORTS := $(abspath $(B))/reports
+SANLOG  := log_path=$(REPORTS)/report:log_exe_name=1
+RUN = mkdir -p $(REPORTS); env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) PYTHONDONTWRITEBYTECODE=1 \
+       ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:$(SANLOG) LSAN_OPTIONS=$(SANLOG) \
+       UBSAN_OPTIONS=print_stacktrace=1:$(SANLOG) TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1:$(SANLOG) \
        $(if $(findstring thread,$(SAN)),setarch -R)
-EACH := $(RUN) tests/tools/run-each
+EACH  = $(RUN) tests/tools/run-each
 
 check-unit: all $(UNIT)
 	@$(EACH) unit $(UNIT)
@@ -159,7 +163,7 @@ check-vm: deps-vm all
 CHECKS := check-layers check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration
 check: deps
 	@$(MAKE) --no-print-directory all
-	+@tests/tools/run-checks "$(VARIANT)" $(CHECKS)
+	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
 
 bench: deps all
 	+@$(MAKE) --no-print-directory bench-run
