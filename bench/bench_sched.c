@@ -145,8 +145,7 @@ static enum volt_poll player_poll(struct volt_cx *cx, void *state)
 static const struct volt_task_type player_type = {
     .name = "player", .size = sizeof(struct player), .poll = player_poll};
 
-/* --- workloads: return the number of operations
- * ----------------------------------------- */
+/* --- workloads: return the number of operations ------------------------------------- */
 
 static uint64_t spawn_remote(void)
 {

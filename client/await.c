@@ -150,7 +150,7 @@ static void show_progress(struct waiting *w)
         progress_line_update(&w->line, w->total, w->done, w->failed);
 }
 
-/* ---- portions ------------------------------------------------------------------------ */
+/* --- portions ----------------------------------------------------------------------- */
 
 static int split(struct waiting *w)
 {
@@ -335,7 +335,7 @@ static int wait_portions(struct waiting *w)
     return r;
 }
 
-/* ---- lost connections ---------------------------------------------------------------- */
+/* --- lost connections --------------------------------------------------------------- */
 
 static uint64_t now_usec(void)
 {

@@ -1,5 +1,5 @@
-/* Command-line options from one table: parsing (getopt_long) and the --help text agree.
- */
+/* Command-line options from one table: parsing (getopt_long) and the
+ * --help text agree. */
 #ifndef VOLT_CLIENT_OPTIONS_H
 #define VOLT_CLIENT_OPTIONS_H
 

@@ -1,5 +1,5 @@
-/* Talk of the command-line programs: always on standard error, never on standard output.
- */
+/* Talk of the command-line programs: always on standard error, never on
+ * standard output. */
 #ifndef VOLT_CLIENT_SAY_H
 #define VOLT_CLIENT_SAY_H
 
@@ -13,8 +13,8 @@ void say_no_daemon(const struct client_tried *tried);
 void say_error(const struct client_reply *reply);
 /* Says why the connection failed in the middle; r: a result of client_receive(). */
 void say_lost(int r);
-/* Flushes standard output. Returns code, or failed with a message where writing failed.
- */
+/* Flushes standard output. Returns code, or failed with a message where
+ * writing failed. */
 int say_finish(int code, int failed);
 
 #endif

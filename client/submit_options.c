@@ -126,8 +126,7 @@ static void help(void)
         stdout);
 }
 
-/* ---- one option ----------------------------------------------------------------------
- */
+/* --- one option --------------------------------------------------------------------- */
 
 static int set_text(struct submit_options *o, const char *name, const char *value)
 {
@@ -310,8 +309,7 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     }
 }
 
-/* ---- the whole -----------------------------------------------------------------------
- */
+/* --- the whole ---------------------------------------------------------------------- */
 
 static bool runs_process(const struct submit_options *o)
 {

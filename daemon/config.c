@@ -117,8 +117,7 @@ void config_defaults(struct config *ret)
         *field(ret, &keys[i]) = keys[i].fallback;
 }
 
-/* ---- values -------------------------------------------------------------------------
- */
+/* --- values ------------------------------------------------------------------------- */
 
 struct unit {
     const char *name;
@@ -255,8 +254,7 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
     return 0;
 }
 
-/* ---- files --------------------------------------------------------------------------
- */
+/* --- files -------------------------------------------------------------------------- */
 
 struct load {
     FILE *file;
@@ -306,8 +304,8 @@ static const struct key *find_key(const char *section, const char *name)
     return NULL;
 }
 
-/* Says what would have been right: the known sections, or the section that has the key.
- */
+/* Says what would have been right: the known sections, or the section that
+ * has the key. */
 static int unknown(struct load *l, const char *section, const char *name)
 {
     bool known = false;

@@ -83,8 +83,7 @@ void control_shutdown(struct control *c, bool cancel)
     ask(c, cancel, false);
 }
 
-/* --- reload
- * --------------------------------------------------------------------------------- */
+/* --- reload ------------------------------------------------------------------------- */
 
 char **control_config_files(struct control *c)
 {
@@ -154,8 +153,7 @@ static void reload_by_signal(struct control *c)
     free(names);
 }
 
-/* --- signals
- * --------------------------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------------ */
 
 struct signal_task {
     struct control *control;
@@ -219,8 +217,7 @@ static int start_signals(struct control *c)
     return volt_task_spawn(s, NULL);
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------ */
 
 struct end_task {
     struct control *control;

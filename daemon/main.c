@@ -168,8 +168,7 @@ static int find_keeper(char path[PATH_MAX])
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-/* --- sockets
- * ---------------------------------------------------------------------------------- */
+/* --- sockets ------------------------------------------------------------------------ */
 
 /* Under the lock of the runtime dir nobody else listens there: what is found is stale. */
 static int listen_on(const struct address *address, mode_t mode, int *ret_fd)

@@ -40,8 +40,8 @@ put(char buf[PATH_MAX], struct volt_error *err, const char *format, ...)
     return 0;
 }
 
-/* dir as an absolute path: jobs and restarts must not depend on where voltd was started.
- */
+/* dir as an absolute path: jobs and restarts must not depend on where voltd
+ * was started. */
 static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
 {
     char cwd[PATH_MAX];

@@ -1,5 +1,5 @@
-/* What the verbs of voltctl share. Each verb is a file of its own with one struct verb.
- */
+/* What the verbs of voltctl share. Each verb is a file of its own with one
+ * struct verb. */
 #ifndef VOLT_CLIENT_VOLTCTL_CTL_H
 #define VOLT_CLIENT_VOLTCTL_CTL_H
 

@@ -138,8 +138,7 @@ void manager_unlock(struct manager *m, struct aftermath *after);
 
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
 
-/* --- job.c's events applied to what lives here. Lock held.
- * ------------------------------ */
+/* --- job.c's events applied to what lives here. Lock held. -------------------------- */
 /* Applies ev to the job (offset NO_OFFSET) or element, keeps the counters and the ring.
  * 0; -EPROTO. The element's chunk exists. */
 int jobs_apply(struct manager *m, struct job *job, int64_t offset,
@@ -166,8 +165,7 @@ struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
 bool jobs_match(const struct job_view *v,
                 const struct manager_filter *f); /* any thread */
 
-/* --- life
- * --------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 /* Returns a new job with its unspawned task, not in the table; NULL: out of memory. */
 struct job *job_new(struct manager *m, struct job_spec *spec,
                     const struct job_owner *owner, bool durable);
@@ -178,8 +176,7 @@ int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now);
 /* Lock held, its last task is gone: ended, or dropped by the end of the daemon. */
 void job_retire(struct manager *m, struct job *job, struct aftermath *after);
 
-/* --- works (work.c) --------------------------------------------------------------------
- */
+/* --- works (work.c) ----------------------------------------------------------------- */
 /* Returns a new unspawned task; NULL: out of memory. */
 struct work *work_new(struct manager *m, struct job *job, int64_t offset);
 void work_drop(void *state);
@@ -190,8 +187,8 @@ enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
 bool work_ended(struct work *w);
 /* Applies one event; an end gives the slot back. */
 void work_apply(struct work *w, const struct job_event *ev);
-/* Appends an event to the store; READY of work_commit_poll: kept, w->leaf.commit.status.
- */
+/* Appends an event to the store; READY of work_commit_poll: kept,
+ * w->leaf.commit.status. */
 void work_append(struct work *w, const struct job_event *events, size_t n);
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
 /* Commits the end, then applies it; also of a job that was cancelled in the queue. Every
@@ -206,8 +203,7 @@ enum volt_poll work_array_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
 void attempt_free(struct attempt *a);                           /* NULL allowed */
 
-/* --- output files (output.c) -----------------------------------------------------------
- */
+/* --- output files (output.c) -------------------------------------------------------- */
 /* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. */
 int output_create(struct manager *m, const struct job_key *key,
                   enum manager_stream stream);
@@ -217,8 +213,7 @@ int output_append(struct manager *m, const struct job_key *key,
 /* Read-only. -ENODATA: there is none. */
 int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream);
 
-/* --- orphans (orphan.c)
- * ------------------------------------------------------------------ */
+/* --- orphans (orphan.c) ------------------------------------------------------------- */
 /* Lists the records; *ret_max: the greatest job id among them. Blocks; at start. */
 int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err);
 /* A task for each that runs still. */

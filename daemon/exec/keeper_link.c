@@ -52,8 +52,7 @@ struct keeper_link {
     struct keeper_link_info info;
 };
 
-/* ---- calls --------------------------------------------------------------------------
- */
+/* --- calls -------------------------------------------------------------------------- */
 
 static void list_add(struct call_list *list, struct keeper_call *c)
 {
@@ -255,8 +254,7 @@ void keeper_call_fini(struct keeper_call *c)
     c->link = NULL;
 }
 
-/* ---- the connection -----------------------------------------------------------------
- */
+/* --- the connection ----------------------------------------------------------------- */
 
 static void link_take_reply(struct keeper_link *link, const struct keeper_reply *reply)
 {
@@ -467,8 +465,7 @@ void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
     vlock_unlock(&link->lock);
 }
 
-/* ---- the task -----------------------------------------------------------------------
- */
+/* --- the task ----------------------------------------------------------------------- */
 
 struct link_task {
     struct keeper_link *link;
@@ -494,8 +491,7 @@ static bool take_message(struct link_task *t)
         return false;
     if (t->message.head.op == KEEPER_REPLY)
         link_take_reply(t->link, &t->message.reply);
-    return true; /* EXITED is a hint; the watch on the record dir says the same and more
-                  */
+    return true; /* EXITED is a hint: the watch on the record dir says it, too */
 }
 
 static void dial(struct link_task *t)

@@ -28,8 +28,8 @@ struct keeper_link_options {
                                 its jobs; 0: voltd's own */
 };
 
-/* Copies opt. 0 and *ret_link (free with keeper_link_free); -errno with a text in *err.
- */
+/* Copies opt. 0 and *ret_link (free with keeper_link_free); -errno with a
+ * text in *err. */
 int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
@@ -89,8 +89,8 @@ void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
 enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
 /* After READY: the status of struct keeper_reply, or -ECONNRESET. */
 int keeper_call_status(const struct keeper_call *c);
-/* After READY: pid of the shim, counts and names of survivors; zero unless status is 0.
- */
+/* After READY: pid of the shim, counts and names of survivors; zero unless
+ * status is 0. */
 const struct keeper_reply *keeper_call_reply(const struct keeper_call *c);
 /* Any state, zero-initialised included; a call that was sent is not undone. */
 void keeper_call_fini(struct keeper_call *c);

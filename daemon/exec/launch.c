@@ -1,5 +1,5 @@
-/* argv with {i}, the environment with VOLT_*, output files, all into keeper_start_args.
- */
+/* argv with {i}, the environment with VOLT_*, output files, all into
+ * keeper_start_args. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

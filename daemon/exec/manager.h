@@ -53,8 +53,7 @@ struct manager_event {
     uid_t owner;
 };
 
-/* --- submit: leaf future; READY after the store has committed ------------------------
- */
+/* --- submit: leaf future; READY after the store has committed ----------------------- */
 struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
@@ -79,8 +78,7 @@ void manager_submit_init(struct manager_submit *s, struct manager *m,
 enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s);
 void manager_submit_fini(struct manager_submit *s);
 
-/* --- queries: never block -------------------------------------------------------------
- */
+/* --- queries: never block ----------------------------------------------------------- */
 /* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
 int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
                 int64_t index, struct job_view *ret);
@@ -105,8 +103,7 @@ int manager_list(struct manager *m, const struct job_owner *asker,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
 
-/* --- steering -------------------------------------------------------------------------
- */
+/* --- steering ----------------------------------------------------------------------- */
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
@@ -129,8 +126,7 @@ struct manager_signal {
 enum volt_poll manager_signal_poll(struct volt_cx *cx, struct manager_signal *s);
 void manager_signal_fini(struct manager_signal *s);
 
-/* --- events ----------------------------------------------------------------------------
- */
+/* --- events ------------------------------------------------------------------------- */
 /* Sequence number of the newest event. */
 uint64_t manager_event_seq(const struct manager *m);
 /* Copies the asker's events with seq > after, up to max. Returns their number; *ret_next:
@@ -141,8 +137,7 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
 /* To wait for news: volt_notified_init on this, then read, then poll. */
 struct volt_notify *manager_events_notify(struct manager *m);
 
-/* --- counters
- * --------------------------------------------------------------------------- */
+/* --- counters ----------------------------------------------------------------------- */
 struct manager_counts {
     uint64_t submitted, ended;            /* jobs; elements of arrays counted */
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
@@ -154,8 +149,7 @@ void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */
 bool manager_durable(const struct manager *m);
 
-/* --- output
- * ------------------------------------------------------------------------------ */
+/* --- output ------------------------------------------------------------------------- */
 enum manager_stream {
     MANAGER_STDOUT = 0, /* both together unless the spec split them */
     MANAGER_STDERR,
@@ -165,8 +159,7 @@ enum manager_stream {
 int manager_open_output(struct manager *m, const struct job_owner *asker, uint64_t id,
                         int64_t index, enum manager_stream stream);
 
-/* --- life
- * ---------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 struct manager_options {
     struct volt_runtime *rt;
     const struct config *config;                      /* borrowed until the next reload */

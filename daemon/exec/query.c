@@ -14,8 +14,7 @@ void job_view_fini(struct job_view *v)
     v->spec = NULL;
 }
 
-/* --- views: lock held
- * --------------------------------------------------------------------- */
+/* --- views: lock held --------------------------------------------------------------- */
 
 static void view_wait(struct manager *m, const struct work *w, struct job_view *v)
 {
@@ -161,8 +160,7 @@ int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
     return r;
 }
 
-/* --- filters
- * ------------------------------------------------------------------------------ */
+/* --- filters ------------------------------------------------------------------------ */
 
 static bool has_label(const struct job_spec *spec, const struct job_label *want)
 {
@@ -197,8 +195,7 @@ bool jobs_match(const struct job_view *v, const struct manager_filter *f)
     return spec_matches(v->spec, f);
 }
 
-/* --- lists
- * -------------------------------------------------------------------------------- */
+/* --- lists -------------------------------------------------------------------------- */
 
 struct listing {
     struct manager *m;
@@ -358,8 +355,7 @@ int manager_list(struct manager *m, const struct job_owner *asker,
     return r;
 }
 
-/* --- events, counters, output
- * ---------------------------------------------------------------- */
+/* --- events, counters, output ------------------------------------------------------- */
 
 uint64_t manager_event_seq(const struct manager *m)
 {

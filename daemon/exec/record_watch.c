@@ -93,8 +93,7 @@ static void take_event(struct record_watch *w, const struct inotify_event *e)
     }
 }
 
-/* ---- waits --------------------------------------------------------------------------
- */
+/* --- waits -------------------------------------------------------------------------- */
 
 void record_wait_init(struct record_wait *x, struct record_watch *watch,
                       const struct job_key *key)
@@ -188,8 +187,7 @@ void record_wait_fini(struct record_wait *x)
     x->watch = NULL;
 }
 
-/* ---- the watch ----------------------------------------------------------------------
- */
+/* --- the watch ---------------------------------------------------------------------- */
 
 static int watch_inotify(struct record_watch *w)
 {

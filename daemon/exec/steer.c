@@ -71,8 +71,7 @@ int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
     return r < 0 ? r : c.count;
 }
 
-/* --- signals
- * -------------------------------------------------------------------------------- */
+/* --- signals ------------------------------------------------------------------------ */
 
 /* 0 and the key of the running attempt. */
 static int running_key(struct manager_signal *s, struct job_key *ret)
@@ -127,8 +126,7 @@ void manager_signal_fini(struct manager_signal *s)
     s->pending = NULL;
 }
 
-/* --- drain
- * ---------------------------------------------------------------------------------- */
+/* --- drain -------------------------------------------------------------------------- */
 
 static bool drained(struct manager_drain *d)
 {

@@ -45,8 +45,7 @@ reject(struct manager_submit_item *item, int error, const char *format, ...)
     va_end(ap);
 }
 
-/* --- accounts: lock held
- * ----------------------------------------------------------------- */
+/* --- accounts: lock held ------------------------------------------------------------ */
 
 static struct user *account(struct manager *m, uid_t uid)
 {
@@ -111,8 +110,7 @@ static void unbook(struct manager *m, uid_t uid, uint64_t n, uint64_t bytes)
     manager_unlock(m, &after);
 }
 
-/* --- the passes
- * --------------------------------------------------------------------------- */
+/* --- the passes --------------------------------------------------------------------- */
 
 static void check_item(struct manager_submit *s, size_t i)
 {

@@ -224,8 +224,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
     return VOLT_READY;
 }
 
-/* --- noop and sleep
- * --------------------------------------------------------------------- */
+/* --- noop and sleep ----------------------------------------------------------------- */
 
 static void note_start(struct work *w)
 {
@@ -293,8 +292,7 @@ enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state)
     VOLT_END(w->at);
 }
 
-/* --- arrays
- * ------------------------------------------------------------------------------ */
+/* --- arrays ------------------------------------------------------------------------- */
 
 /* Lock held. Offset of the next element to start, skipping those cancelled one by one;
  * NO_OFFSET when there is none. */

@@ -64,8 +64,7 @@ struct job_spec {
 
     enum job_output output;
     char *output_path; /* absolute */
-    bool output_split; /* FILE: stderr in a file of its own (default: together, in order)
-                        */
+    bool output_split; /* FILE: stderr in a file of its own; else both in one, in order */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */

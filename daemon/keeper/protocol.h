@@ -96,8 +96,7 @@ struct keeper_start {
 };
 
 enum keeper_scope {
-    KEEPER_SCOPE_TREE, /* SIGKILL: rounds of STOP and KILL for at most 1 s, then a count
-                        */
+    KEEPER_SCOPE_TREE, /* SIGKILL in rounds of STOP and KILL, for at most 1 s */
     KEEPER_SCOPE_MAIN,
 };
 
@@ -113,8 +112,8 @@ struct keeper_remove {
     struct keeper_key key;
 };
 
-/* The orderly end of a voltd: a keeper without jobs leaves at once instead of after 5 s.
- */
+/* The orderly end of a voltd: a keeper without jobs leaves at once instead
+ * of after 5 s. */
 struct keeper_bye {
     struct keeper_head head;
 };

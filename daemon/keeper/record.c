@@ -1,5 +1,5 @@
-/* Judging exit records: the format and the reasons are in record.h. Nothing here writes.
- */
+/* Judging exit records: the format and the reasons are in record.h. Nothing
+ * here writes. */
 #include "daemon/keeper/record.h"
 
 #include <errno.h>
@@ -114,8 +114,8 @@ void record_parse(const void *buf, size_t len, const struct job_key *key,
     memset(ret, 0, sizeof(*ret));
     ret->verdict = judge_free(buf, len, key, boot_id, ret);
     if (locked) {
-        /* Slot 2 may be there already: the end is only final when the lock has dropped.
-         */
+        /* Slot 2 may be there already: the end is only final when the lock
+         * has dropped. */
         memset(&ret->exited, 0, sizeof(ret->exited));
         ret->verdict = RECORD_RUNNING;
     }

@@ -1,5 +1,5 @@
-/* Making, filling and listing exit records: the format and the reasons are in record.h.
- */
+/* Making, filling and listing exit records: the format and the reasons are
+ * in record.h. */
 #include "daemon/keeper/record.h"
 
 #include <dirent.h>

@@ -55,8 +55,7 @@ static struct {
     struct shim *shims; /* SHIM_TABLE entries, in memory that no child gets to see */
 } keeper;
 
-/* ---- shims --------------------------------------------------------------------------
- */
+/* --- shims -------------------------------------------------------------------------- */
 
 /* Successive pids are neighbours: few pages are touched. */
 static size_t shim_slot(pid_t pid)
@@ -108,8 +107,7 @@ static bool shim_take(pid_t pid, struct job_key *ret)
     return true;
 }
 
-/* ---- connections --------------------------------------------------------------------
- */
+/* --- connections -------------------------------------------------------------------- */
 
 static void conn_close(struct conn *c)
 {
@@ -158,8 +156,8 @@ static void accept_one(void)
     int fd = accept4(keeper.config.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    /* With no place left, one that has not said HELLO goes: there is always such a one.
-     */
+    /* With no place left, one that has not said HELLO goes: there is
+     * always such a one. */
     for (size_t i = 0; i < CONNS; i++) {
         struct conn *c = &keeper.conns[i];
         if (c->fd < 0 || (free_one == NULL && !c->served))
@@ -174,8 +172,7 @@ static void accept_one(void)
     free_one->fd = fd;
 }
 
-/* ---- requests -----------------------------------------------------------------------
- */
+/* --- requests ----------------------------------------------------------------------- */
 
 static void serve_hello(struct conn *c, const struct keeper_hello *m)
 {
@@ -310,8 +307,7 @@ static void conn_receive(struct conn *c)
         (void)close(fds[i]);
 }
 
-/* ---- the loop -----------------------------------------------------------------------
- */
+/* --- the loop ----------------------------------------------------------------------- */
 
 static void reap(void)
 {

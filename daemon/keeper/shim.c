@@ -117,8 +117,8 @@ static bool wait_main(pid_t child, struct record_exited *x)
     return true;
 }
 
-/* Reaps until no descendant is left or the time has come. Returns whether none is left.
- */
+/* Reaps until no descendant is left or the time has come. Returns whether
+ * none is left. */
 static bool reap_until(uint64_t deadline)
 {
     sigset_t set;

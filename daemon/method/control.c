@@ -28,8 +28,7 @@ static bool has_no_parameters(struct call *call)
     return params_read(call, none, NULL) == 0;
 }
 
-/* --- Config
- * ------------------------------------------------------------------------------ */
+/* --- Config ------------------------------------------------------------------------- */
 
 static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *state)
 {
@@ -58,8 +57,7 @@ static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *s
 
 static const struct method method_config = {.name = "Config", .poll = config_poll};
 
-/* --- Reload
- * ------------------------------------------------------------------------------ */
+/* --- Reload ------------------------------------------------------------------------- */
 
 static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *state)
 {
@@ -81,8 +79,7 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
 
 static const struct method method_reload = {.name = "Reload", .poll = reload_poll};
 
-/* --- Shutdown
- * ---------------------------------------------------------------------------- */
+/* --- Shutdown ----------------------------------------------------------------------- */
 
 struct shutdown {
     struct shutdown_params {
@@ -184,8 +181,7 @@ static const struct method method_shutdown = {
     .drop = shutdown_drop,
 };
 
-/* -----------------------------------------------------------------------------------------
- */
+/* --- the interface ------------------------------------------------------------------ */
 
 static const char description[] =
 #include "org.voltd.control.varlink.inc"

@@ -13,8 +13,7 @@
 #define NO_SUCH_JOB "org.voltd.jobs.NoSuchJob"
 #define LIST_MAX    1000
 
-/* --- Get
- * --------------------------------------------------------------------------------- */
+/* --- Get ---------------------------------------------------------------------------- */
 
 static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *state)
 {
@@ -44,8 +43,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
 
 const struct method method_get = {.name = "Get", .poll = get_poll};
 
-/* --- List
- * -------------------------------------------------------------------------------- */
+/* --- List --------------------------------------------------------------------------- */
 
 struct list_params {
     struct filter filter;
@@ -115,8 +113,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
 
 const struct method method_list = {.name = "List", .poll = list_poll};
 
-/* --- Cancel
- * ------------------------------------------------------------------------------ */
+/* --- Cancel ------------------------------------------------------------------------- */
 
 struct cancel_params {
     struct key_list ids;
@@ -179,8 +176,7 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *s
 
 const struct method method_cancel = {.name = "Cancel", .poll = cancel_poll};
 
-/* --- Signal
- * ------------------------------------------------------------------------------ */
+/* --- Signal ------------------------------------------------------------------------- */
 
 struct signal_state {
     struct signal_params {

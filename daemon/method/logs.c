@@ -59,8 +59,7 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, int er
         json_pack("{s:o,s:s}", "id", job_id_to_json(id->id, id->index), "reason", why));
 }
 
-/* --- Open
- * -------------------------------------------------------------------------------- */
+/* --- Open --------------------------------------------------------------------------- */
 
 struct open_params {
     struct job_key id;
@@ -100,8 +99,7 @@ static enum volt_poll open_poll(struct volt_cx *cx, struct call *call, void *sta
                                       "ended", now == JOB_DONE));
 }
 
-/* --- Read
- * -------------------------------------------------------------------------------- */
+/* --- Read --------------------------------------------------------------------------- */
 
 struct read_state {
     struct read_params {
@@ -159,8 +157,8 @@ static bool is_all(const struct read_state *s, size_t n, enum job_state now)
            st.st_size <= s->in.offset + (off_t)n;
 }
 
-/* One look at the file. READY: the call is answered. *ret_again: there may be more now.
- */
+/* One look at the file. READY: the call is answered. *ret_again: there may
+ * be more now. */
 static enum volt_poll read_once(struct call *call, struct read_state *s, bool *ret_again)
 {
     enum job_state now = JOB_QUEUED;
@@ -244,8 +242,7 @@ static void read_drop(struct call *call, void *state)
     free(s->text);
 }
 
-/* -----------------------------------------------------------------------------------------
- */
+/* --- the interface ------------------------------------------------------------------ */
 
 static const char description[] =
 #include "org.voltd.logs.varlink.inc"

@@ -96,8 +96,7 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* --- filters
- * ----------------------------------------------------------------------------- */
+/* --- filters ------------------------------------------------------------------------ */
 
 static const char *const state_names[] = {"queued",   "starting", "running",
                                           "stopping", "done",     NULL};
@@ -215,8 +214,7 @@ bool filter_wants(const struct filter *f, struct manager *m,
     return wanted;
 }
 
-/* --- errors
- * ------------------------------------------------------------------------------ */
+/* --- errors ------------------------------------------------------------------------- */
 
 enum volt_poll no_such_job(struct call *call, const char *error,
                            const struct job_key *key)

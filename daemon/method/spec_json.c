@@ -207,8 +207,7 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
     return r;
 }
 
-/* --- the other way
- * ----------------------------------------------------------------------- */
+/* --- the other way ------------------------------------------------------------------ */
 
 static json_t *strings(char *const *from)
 {

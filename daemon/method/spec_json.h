@@ -12,8 +12,8 @@
 int spec_from_json(json_t *object, const struct config *config, struct job_spec **ret,
                    struct field_error *err);
 
-/* What was submitted, without what equals the default. Returns new; NULL: out of memory.
- */
+/* What was submitted, without what equals the default. Returns new; NULL:
+ * out of memory. */
 json_t *spec_to_json(const struct job_spec *spec);
 
 /* "kind" of org.voltd.jobs. */

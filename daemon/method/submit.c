@@ -1,5 +1,5 @@
-/* Submit and SubmitBatch: specs become jobs. The answer leaves after the store's commit.
- */
+/* Submit and SubmitBatch: specs become jobs. The answer leaves after the
+ * store's commit. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
@@ -14,8 +14,7 @@
 /* Specs of a batch that are read in one poll: about 100 us. */
 #define SPECS_PER_POLL 128
 
-/* --- Submit
- * ------------------------------------------------------------------------------ */
+/* --- Submit ------------------------------------------------------------------------- */
 
 struct submit {
     struct job_spec *spec;
@@ -115,11 +114,10 @@ const struct method method_submit = {
     .drop = submit_drop,
 };
 
-/* --- SubmitBatch
- * ------------------------------------------------------------------------- */
+/* --- SubmitBatch -------------------------------------------------------------------- */
 
-/* Entries that are refused here never reach the manager: items has the others, in order.
- */
+/* Entries that are refused here never reach the manager: items has the
+ * others, in order. */
 struct batch {
     struct batch_params {
         json_t *specs;

@@ -39,8 +39,7 @@ struct wait {
     bool begun;
 };
 
-/* --- what is known of one job
- * ------------------------------------------------------------ */
+/* --- what is known of one job ------------------------------------------------------- */
 
 static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed,
                  int exit_code)
@@ -119,8 +118,7 @@ static void apply(struct wait *w, const struct manager_event *ev)
     }
 }
 
-/* --- answers
- * ----------------------------------------------------------------------------- */
+/* --- answers ------------------------------------------------------------------------ */
 
 static json_t *answer(const struct wait *w)
 {
@@ -166,8 +164,7 @@ static int tell(struct call *call, struct wait *w, bool heartbeat)
     return call_continue(call, reply);
 }
 
-/* --- the method
- * -------------------------------------------------------------------------- */
+/* --- the method --------------------------------------------------------------------- */
 
 static int begin(struct call *call, struct wait *w)
 {

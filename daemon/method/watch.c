@@ -91,8 +91,8 @@ static int add_job(void *arg, const struct job_view *v)
     return *jobs ? 0 : -ENOMEM;
 }
 
-/* Tells one page of the snapshot; an empty one too, so that the client has a beginning.
- */
+/* Tells one page of the snapshot; an empty one too, so that the client has
+ * a beginning. */
 static int tell_page(struct call *call, struct watch *w)
 {
     struct manager_filter filter = filter_for_manager(&w->in.filter);
@@ -120,8 +120,8 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* Reads on in the ring and tells what the filter wants. 1: there was something to read.
- */
+/* Reads on in the ring and tells what the filter wants. 1: there was
+ * something to read. */
 static int tell_events(struct call *call, struct watch *w)
 {
     struct manager *m = call_service(call)->manager;

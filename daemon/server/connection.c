@@ -32,8 +32,7 @@ static bool partial(const struct connection *c)
     return frame_pending(&c->session.in) > 0;
 }
 
-/* --- moving bytes
- * ------------------------------------------------------------------------ */
+/* --- moving bytes ------------------------------------------------------------------- */
 
 static bool wants_read(const struct connection *c, enum session_state doing)
 {
@@ -119,8 +118,7 @@ static bool peer_is_gone(struct volt_cx *cx, struct connection *c)
     return false;
 }
 
-/* --- deadlines
- * --------------------------------------------------------------------------- */
+/* --- deadlines ---------------------------------------------------------------------- */
 
 static uint64_t later(uint64_t since, uint64_t duration)
 {
@@ -165,8 +163,7 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
     }
 }
 
-/* --- the task
- * ---------------------------------------------------------------------------- */
+/* --- the task ----------------------------------------------------------------------- */
 
 /* Takes a new configuration up. */
 static void between_calls(struct session *s)

@@ -60,8 +60,8 @@ enum volt_poll call_invalid_parameter(struct call *call, const char *parameter,
                                       const char *reason);
 /* Answers nothing and closes the connection: there is not even memory for an answer. */
 enum volt_poll call_abort(struct call *call);
-/* A reply with continues: true; takes parameters. Then call_drained_poll before the next.
- */
+/* A reply with continues: true; takes parameters. Then call_drained_poll
+ * before the next. */
 int call_continue(struct call *call, json_t *parameters);
 /* READY when the output buffer is below its high-water mark. */
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call);

@@ -30,8 +30,8 @@ void output_drop_loose_fd(struct output *o);
 /* True when a peer has so much to read that it gets nothing more for now. */
 bool output_is_full(const struct output *o, uint64_t high_water);
 
-/* What to send next: bytes, and a descriptor for the first of them or -1. False: nothing.
- */
+/* What to send next: bytes, and a descriptor for the first of them or -1.
+ * False: nothing. */
 bool output_next(const struct output *o, const char **ret_at, size_t *ret_len,
                  int *ret_fd);
 /* n > 0 of these bytes were sent, the descriptor with them. */

@@ -15,8 +15,7 @@
 
 #define BACKOFF_USEC UINT64_C(100000)
 
-/* --- the list of connections
- * ------------------------------------------------------------- */
+/* --- the list of connections -------------------------------------------------------- */
 
 int server_enlist(struct server *s, struct connection *c)
 {
@@ -64,8 +63,7 @@ size_t server_connections(struct server *s)
     return n;
 }
 
-/* --- phases and configuration
- * ------------------------------------------------------------ */
+/* --- phases and configuration ------------------------------------------------------- */
 
 enum server_phase server_look(struct server *s, uint64_t *generation,
                               struct config *config)
@@ -137,8 +135,7 @@ void server_drain_fini(struct server_drain *d)
     d->server = NULL;
 }
 
-/* --- listeners
- * --------------------------------------------------------------------------- */
+/* --- listeners ---------------------------------------------------------------------- */
 
 struct listener {
     struct server *server;
@@ -255,8 +252,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
     return volt_task_spawn(l, NULL);
 }
 
-/* --- life
- * -------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------- */
 
 /* The uid that stands for everybody whom this user namespace cannot name. */
 static uid_t read_overflow_uid(void)

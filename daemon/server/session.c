@@ -144,8 +144,7 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
     }
 }
 
-/* --- what methods see
- * -------------------------------------------------------------------- */
+/* --- what methods see --------------------------------------------------------------- */
 
 const struct service *call_service(const struct call *call)
 {

@@ -62,8 +62,7 @@ enum session_state session_step(struct volt_cx *cx, struct session *s);
 /* Gives up the call in hand, if any, without a final answer, and closes. */
 void session_cut(struct session *s);
 
-/* --- for dispatch.c
- * ---------------------------------------------------------------------- */
+/* --- for dispatch.c ----------------------------------------------------------------- */
 /* Takes message apart and looks its method up: then s->call.method is set. Otherwise it
  * has been answered, or the session closes. Takes message. */
 void dispatch(struct session *s, json_t *message);

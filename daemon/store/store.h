@@ -102,8 +102,8 @@ static inline void store_free(struct store *s)
         s->backend->free(s);
 }
 
-/* Keeps nothing beyond the process: a restart knows no job. Returns new; NULL: no memory.
- */
+/* Keeps nothing beyond the process: a restart knows no job. Returns new;
+ * NULL: no memory. */
 struct store *store_memory_new(void);
 
 #endif

@@ -115,8 +115,7 @@ static void tell_leader(struct driver *d, uint64_t usec)
         loop_kick(d->loop);
 }
 
-/* --- changes of registrations
- * ----------------------------------------------------------- */
+/* --- changes of registrations ------------------------------------------------------- */
 
 static void push_change(struct driver *d, struct registration *r)
 {
@@ -152,8 +151,8 @@ static void apply_change(struct driver *d, struct registration *r,
     }
 }
 
-/* Holder only. In the order of their pushes: a number's removal before its next addition.
- */
+/* Holder only. In the order of their pushes: a number's removal before its
+ * next addition. */
 static void apply_changes(struct driver *d, struct task_chain *chain)
 {
     struct registration *r, *fifo = NULL;
@@ -220,8 +219,7 @@ void driver_unregister(struct registration *r)
         push_change(d, r);
 }
 
-/* --- the turn
- * --------------------------------------------------------------------------- */
+/* --- the turn ----------------------------------------------------------------------- */
 
 uint64_t driver_next_deadline(const struct driver *d)
 {
@@ -296,8 +294,7 @@ int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
     return r < 0 ? r : 0;
 }
 
-/* --- queries, shutdown, end
- * ------------------------------------------------------------- */
+/* --- queries, shutdown, end --------------------------------------------------------- */
 
 bool driver_has_interest(const struct driver *d)
 {

@@ -34,8 +34,8 @@ void driver_turn(struct driver *d, struct task_chain *chain);
 /* Any thread: makes a sleeping leader return (eventfd). */
 void driver_kick(struct driver *d);
 
-/* Owner thread of wheel `index` only: fires its overdue timers. One compare when none is.
- */
+/* Owner thread of wheel `index` only: fires its overdue timers. One compare
+ * when none is. */
 void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
                      struct task_chain *chain);
 /* Any thread: earliest deadline of any wheel in usec, UINT64_MAX for none. */

@@ -16,8 +16,7 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
-/* --- one connection
- * ---------------------------------------------------------------------- */
+/* --- one connection ----------------------------------------------------------------- */
 
 struct connection {
     int at; /* where VOLT_AWAIT has stopped */
@@ -76,8 +75,7 @@ static void connection_start(struct volt_runtime *rt, int fd)
     (void)volt_task_spawn(c, NULL); /* detached: nobody waits for it */
 }
 
-/* --- the listener
- * ------------------------------------------------------------------------ */
+/* --- the listener ------------------------------------------------------------------- */
 
 struct listener {
     int at;
@@ -149,8 +147,7 @@ static struct volt_join serve(struct volt_runtime *rt, int fd)
     return join;
 }
 
-/* --- a client
- * ---------------------------------------------------------------------------- */
+/* --- a client ----------------------------------------------------------------------- */
 
 #define CLIENTS 100
 #define LINES   20

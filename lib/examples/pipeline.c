@@ -19,8 +19,7 @@
 #define LICENCES 2
 #define END      UINT64_MAX /* no more numbers */
 
-/* --- a bounded channel: two semaphores and a ring
- * ---------------------------------------- */
+/* --- a bounded channel: two semaphores and a ring ----------------------------------- */
 
 #define ROOM 8
 
@@ -74,8 +73,7 @@ static enum volt_poll channel_get_poll(struct volt_cx *cx, struct channel *ch,
     return VOLT_READY;
 }
 
-/* --- the stages
- * -------------------------------------------------------------------------- */
+/* --- the stages --------------------------------------------------------------------- */
 
 struct plant {
     struct channel numbers, squares;

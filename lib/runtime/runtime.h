@@ -1,5 +1,5 @@
-/* The runtime object: the scheduler, its threads, the pool, and the phases of its life.
- */
+/* The runtime object: the scheduler, its threads, the pool, and the phases
+ * of its life. */
 #ifndef VOLT_RUNTIME_RUNTIME_H
 #define VOLT_RUNTIME_RUNTIME_H
 

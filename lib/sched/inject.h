@@ -48,8 +48,8 @@ enum inject_share {
 
 void inject_init(struct inject *q);
 
-/* Any thread. Queues the tokens of a non-empty chain and empties it. The caller notifies.
- */
+/* Any thread. Queues the tokens of a non-empty chain and empties it. The
+ * caller notifies. */
 void inject_push(struct inject *q, struct task_chain *chain);
 
 /* Any thread. Appends up to max tasks to out. Returns how many: 0 when

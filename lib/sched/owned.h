@@ -38,8 +38,8 @@ bool owned_add(struct owned *o, struct volt_task *t, uint32_t list)
 /* Any thread. t ends, and is still referenced. */
 void owned_remove(struct owned *o, struct volt_task *t, bool cancelled);
 
-/* Any thread. Closes all lists and cancels the tasks in them; owned tokens go to chain.
- */
+/* Any thread. Closes all lists and cancels the tasks in them; owned tokens
+ * go to chain. */
 void owned_close(struct owned *o, struct task_chain *chain);
 /* Any thread. Waits until all lists are closed and empty. 0 or -ETIMEDOUT. */
 int owned_wait_quiet(struct owned *o, uint64_t timeout_ns);

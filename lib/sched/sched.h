@@ -82,8 +82,7 @@ struct sched {
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed);
 
-/* --- search.c -------------------------------------------------------------------------
- */
+/* --- search.c ----------------------------------------------------------------------- */
 
 /* Any thread; self is the calling worker of s, or NULL. After publishing work: wakes one
  * worker if nobody searches and one sleeps. */
@@ -111,8 +110,7 @@ void worker_search_end(struct worker *w);
  * Returns a task to be run next, or NULL: look again. */
 struct volt_task *worker_park(struct worker *w);
 
-/* --- events.c -------------------------------------------------------------------------
- */
+/* --- events.c ----------------------------------------------------------------------- */
 
 /* Owner thread only, published as parked. Sleeps as the leader if the event loop is free,
  * else on the park word. What events made runnable goes to chain. True: it had led. */
@@ -123,8 +121,7 @@ void worker_hand_over(struct worker *w);
 /* Owner thread only. Polls the driver when that is due, and fires timers. */
 void worker_poll_events(struct worker *w, uint64_t now_ns);
 
-/* --- worker.c -------------------------------------------------------------------------
- */
+/* --- worker.c ----------------------------------------------------------------------- */
 
 /* The body of a worker thread: returns when stop is set. */
 void worker_main(struct worker *w);
@@ -141,8 +138,7 @@ enum task_ran task_run(struct owned *o, struct volt_cx *cx, struct volt_task *t)
  * in, or NULL. */
 void task_end(struct owned *o, struct volt_task *t, bool dropped);
 
-/* --- submit.c -------------------------------------------------------------------------
- */
+/* --- submit.c ----------------------------------------------------------------------- */
 
 /* The calling thread's worker, or NULL. */
 struct worker *worker_current(void);

@@ -82,8 +82,7 @@ void worker_schedule(struct worker *w, struct volt_task *t)
     if (w->lifo_polls < LIFO_CAP) {
         t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
         w->maybe_lifo = true;
-        if (!t) /* into the empty slot: not announced, the worker itself is coming (L-2)
-                 */
+        if (!t) /* the slot was empty: not announced, the worker itself is coming (L-2) */
             return;
     }
     worker_push(w, t);
@@ -205,8 +204,8 @@ void worker_search_end(struct worker *w)
     if (!w->searching)
         return;
     w->searching = false;
-    /* The chain (P-3): only as long as there is work, so that one task wakes one worker.
-     */
+    /* The chain (P-3): only as long as there is work, so that one task
+     * wakes one worker. */
     if (idle_search_end(&w->sched->idle) && visible(w))
         sched_notify(w->sched, w);
 }

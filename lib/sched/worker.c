@@ -109,8 +109,7 @@ void task_end(struct owned *o, struct volt_task *t, bool dropped)
 
     if (type->drop)
         type->drop(state);
-    if (o) /* before a joiner can see the end, so that spawned = completed + live for it
-            */
+    if (o) /* before a joiner sees the end: for it spawned = completed + live */
         owned_remove(o, t, dropped);
     struct task_ended e = task_complete(t, dropped);
     if (e.drop_output && type->drop_output)

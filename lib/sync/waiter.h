@@ -94,8 +94,8 @@ static inline void waiter_grant(struct volt_waiter *w, enum waiter_grant grant,
     vat_u32_store(waiter_grant_cell(w), grant, VAT_REL);
 }
 
-/* The future, queued. GRANT_NONE: still pending, and the next grant will wake the task.
- */
+/* The future, queued. GRANT_NONE: still pending, and the next grant will
+ * wake the task. */
 static inline enum waiter_grant waiter_granted(vlock *lock, struct volt_waiter *w,
                                                const struct volt_task *who)
 {

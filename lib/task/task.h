@@ -133,8 +133,8 @@ void task_shield_end(struct volt_task *t);
 void task_ref(struct volt_task *t);
 /* The last one frees. NULL is allowed. */
 void task_unref(struct volt_task *t);
-/* Frees the memory; only from the last task_unref() or for a task that was never spawned.
- */
+/* Frees the memory; only from the last task_unref() or for a task that was
+ * never spawned. */
 void task_free(struct volt_task *t);
 
 /* Holder of the join handle only. Stores the joiner, whose reference it takes. False: the

@@ -82,8 +82,8 @@ int field_no_memory(struct field_error *err); /* returns -ENOMEM */
 /* Puts a name in front of the path of an error. */
 void field_prefix(struct field_error *err, const char *name);
 
-/* The text of a JSON string without NUL inside, borrowed; NULL after setting the error.
- */
+/* The text of a JSON string without NUL inside, borrowed; NULL after
+ * setting the error. */
 const char *field_string(json_t *value, const char *path, struct field_error *err);
 
 /* An array of such strings, copied: *ret is for field_strings_free(). 0, or the error. */

@@ -22,8 +22,8 @@ struct frame_reader { /* zero-initialised but for limits */
 
 void frame_fini(struct frame_reader *r);
 
-/* Room to read into: at least 4 KiB, more when a long message is arriving. 0 or -ENOMEM.
- */
+/* Room to read into: at least 4 KiB, more when a long message is arriving.
+ * 0 or -ENOMEM. */
 int frame_space(struct frame_reader *r, char **ret_at, size_t *ret_room);
 /* n bytes have been read into the room. */
 void frame_filled(struct frame_reader *r, size_t n);

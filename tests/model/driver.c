@@ -61,7 +61,7 @@ static void leader(void)
     }
 }
 
-/* ---- timers ---- */
+/* --- timers ------------------------------------------------------------------------- */
 
 static enum volt_poll poll_sleep(struct volt_cx *cx, void *state)
 {
@@ -170,7 +170,7 @@ static void finish(void)
     end_driver();
 }
 
-/* ---- descriptors ---- */
+/* --- descriptors -------------------------------------------------------------------- */
 
 static enum volt_poll poll_read(struct volt_cx *cx, void *state)
 {

@@ -52,7 +52,7 @@ static void setup_rel_rlx(void)
     start(VAT_REL, VAT_RLX, false);
 }
 
-/* ---- store buffering: may both loads miss the other's store? ---- */
+/* --- store buffering: may both loads miss the other's store? ------------------------ */
 
 static void store_load(vat_u32 *mine, vat_u32 *other, uint32_t *result)
 {
@@ -78,7 +78,7 @@ static void sb_forbidden(void)
         mcx_fail("both loads missed");
 }
 
-/* ---- message passing: does the flag bring the data? ---- */
+/* --- message passing: does the flag bring the data? --------------------------------- */
 
 static void mp_writer(void)
 {
@@ -95,7 +95,7 @@ static void mp_reader(void)
     }
 }
 
-/* ---- IRIW: do two readers agree on the order of independent stores? ---- */
+/* --- IRIW: do two readers agree on the order of independent stores? ----------------- */
 
 static void iriw_write_x(void)
 {

@@ -53,7 +53,7 @@ struct mcx_model {
 /* Defined by the model. */
 extern const struct mcx_model mcx_model;
 
-/* ---- for models ---- */
+/* --- for models --------------------------------------------------------------------- */
 
 /* Ends this execution as a failure. */
 void mcx_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

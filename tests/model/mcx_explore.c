@@ -150,7 +150,7 @@ static bool enabled(const struct thread *t)
     return false;
 }
 
-/* ---- which thread next ---- */
+/* --- which thread next -------------------------------------------------------------- */
 
 struct candidates {
     int thread[MCX_THREADS];
@@ -217,7 +217,7 @@ static int next_thread(int last)
     return c.thread[k];
 }
 
-/* ---- one execution ---- */
+/* --- one execution ------------------------------------------------------------------ */
 
 static void start_threads(void)
 {

@@ -171,7 +171,7 @@ const char *mcx_name_of(const void *p, char *out, size_t size)
     return out;
 }
 
-/* ---- the log of a replay ---- */
+/* --- the log of a replay ------------------------------------------------------------ */
 
 bool mcx_log_on;
 /* Per thread: an operation is logged after the switch that precedes it. */

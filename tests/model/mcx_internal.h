@@ -40,7 +40,7 @@ extern struct thread mcx_threads[MCX_THREADS + 1];
 extern int mcx_current; /* running thread, MCX_MAIN outside a run */
 extern bool mcx_running;
 
-/* ---- mcx_explore.c ---- */
+/* --- mcx_explore.c ------------------------------------------------------------------ */
 
 enum mcx_mode { MODE_DFS, MODE_RANDOM, MODE_PCT, MODE_REPLAY };
 
@@ -69,7 +69,7 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
 void mcx_point(void);  /* every operation: the scheduler may switch */
 void mcx_switch(void); /* the running thread has changed its state: schedule */
 
-/* ---- mcx_choice.c ---- */
+/* --- mcx_choice.c ------------------------------------------------------------------- */
 
 void mcx_choice_reset(const struct mcx_bounds *b);
 void mcx_choice_rewind(void);  /* before each execution */
@@ -81,7 +81,7 @@ uint64_t mcx_choice_random(void);
 char *mcx_choice_text(char *out, size_t size);
 bool mcx_choice_load(const char *text); /* for MODE_REPLAY; false: not such a text */
 
-/* ---- mcx_memory.c ---- */
+/* --- mcx_memory.c ------------------------------------------------------------------- */
 
 /* Before and after setup: histories start over from the values in place. */
 void mcx_memory_forget(void);
@@ -89,14 +89,14 @@ void mcx_view_join(struct view *a, const struct view *b);
 /* The memory of [p, p + size) is being freed: every access must be ordered before. */
 void mcx_memory_check_free(const char *p, size_t size);
 
-/* ---- mcx_heap.c ---- */
+/* --- mcx_heap.c --------------------------------------------------------------------- */
 
 void mcx_heap_reset(void);
 /* p may be used by the running thread, if it is in the heap at all. */
 void mcx_heap_check(const void *p);
 bool mcx_is_quiet(const void *p);
 
-/* ---- mcx_fiber.c ---- */
+/* --- mcx_fiber.c -------------------------------------------------------------------- */
 
 void mcx_fiber_setup(void); /* once; finds the thread-local storage */
 void mcx_fiber_reset(void); /* fresh thread-locals for all */
@@ -104,7 +104,7 @@ void mcx_fiber_make(int i, void (*run)(void));
 void mcx_fiber_enter(int i); /* from main; returns when the fiber leaves */
 void mcx_fiber_leave(void);  /* back to main */
 
-/* ---- replays ---- */
+/* --- replays ------------------------------------------------------------------------ */
 
 extern bool mcx_log_on;
 const char *mcx_name_of(const void *p, char *out, size_t size);

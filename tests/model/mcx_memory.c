@@ -77,7 +77,7 @@ void mcx_view_join(struct view *a, const struct view *b)
         a->t[i] = a->t[i] > b->t[i] ? a->t[i] : b->t[i];
 }
 
-/* ---- finding cells ---- */
+/* --- finding cells ------------------------------------------------------------------ */
 
 static struct slot *slot_of(struct slot *table, const void *addr)
 {
@@ -207,7 +207,7 @@ static struct cell *enter(const void *addr, unsigned size, const char *what)
     return c;
 }
 
-/* ---- reading and writing ---- */
+/* --- reading and writing ------------------------------------------------------------ */
 
 static bool acquires(enum mcx_order o)
 {
@@ -411,7 +411,7 @@ void mcx_fence(const void *cell)
     mcx_log("fence sc");
 }
 
-/* ---- plain fields ---- */
+/* --- plain fields ------------------------------------------------------------------- */
 
 static struct shadow *plain_at(const void *p)
 {
@@ -466,7 +466,7 @@ void mcx_memory_check_free(const char *p, size_t size)
             race(&plains[i], true, "free");
 }
 
-/* ---- locks and futexes ---- */
+/* --- locks and futexes -------------------------------------------------------------- */
 
 static struct view *lock_view(const uint32_t *word)
 {

@@ -34,7 +34,7 @@ static void start(void)
     handle.task = NULL;
 }
 
-/* ---- notify ---- */
+/* --- notify ------------------------------------------------------------------------- */
 
 static enum volt_poll poll_notified(struct volt_cx *cx, void *state)
 {
@@ -118,7 +118,7 @@ static void finish_one_cancel(void)
     MCX_CHECK(dropped >= 1);
 }
 
-/* ---- oneshot ---- */
+/* --- oneshot ------------------------------------------------------------------------ */
 
 static enum volt_poll poll_recv(struct volt_cx *cx, void *state)
 {

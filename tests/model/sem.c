@@ -106,8 +106,8 @@ static void setup_cancel(void)
     (void)spawn(1, false, &handle);
 }
 
-/* The first wants all and gets a part; the second wants what the first would give back.
- */
+/* The first wants all and gets a part; the second wants what the first
+ * would give back. */
 static void setup_partial(void)
 {
     start(1, 2);

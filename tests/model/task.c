@@ -53,7 +53,7 @@ static void drop_output(void *state)
     outputs_dropped++;
 }
 
-/* ---- wakers ---- */
+/* --- wakers ------------------------------------------------------------------------- */
 
 static enum volt_poll poll_data(struct volt_cx *cx, void *state)
 {
@@ -108,7 +108,7 @@ static void finish_wakers(void)
     MCX_CHECK(mcx_live_objects() == 0);
 }
 
-/* ---- cancel ---- */
+/* --- cancel ------------------------------------------------------------------------- */
 
 static void setup_cancel(void)
 {
@@ -159,7 +159,7 @@ static void finish_shield(void)
     finish_wakers();
 }
 
-/* ---- join ---- */
+/* --- join --------------------------------------------------------------------------- */
 
 static enum volt_poll poll_child(struct volt_cx *cx, void *state)
 {
@@ -238,7 +238,7 @@ static void finish_joined(void)
     finish_join();
 }
 
-/* ---- a thread that joins ---- */
+/* --- a thread that joins ------------------------------------------------------------ */
 
 static void setup_wait(void)
 {

@@ -180,8 +180,7 @@ static enum volt_poll node_poll(struct volt_cx *cx, void *state)
     return VOLT_READY;
 }
 
-/* --- foreign threads
- * -------------------------------------------------------------------- */
+/* --- foreign threads ---------------------------------------------------------------- */
 
 struct injector {
     pthread_t thread;
@@ -227,8 +226,7 @@ static void *flush_main(void *arg)
     return NULL;
 }
 
-/* --- rounds
- * ----------------------------------------------------------------------------- */
+/* --- rounds ------------------------------------------------------------------------- */
 
 /* Polling is for the test only: these states are reached without any further event. */
 static void check_quiet(void)

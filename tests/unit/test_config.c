@@ -1,5 +1,5 @@
-/* The configuration: defaults, units, drop-ins, and errors that name file, line and key.
- */
+/* The configuration: defaults, units, drop-ins, and errors that name file,
+ * line and key. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -79,8 +79,8 @@ static void leader_start(struct leader *l, struct driver *d)
     assert_int_equal(pthread_create(&l->thread, NULL, leader_main, l), 0);
 }
 
-/* Until the kernel says that the thread sleeps: the kicks below have to reach it there.
- */
+/* Until the kernel says that the thread sleeps: the kicks below have to
+ * reach it there. */
 static void leader_await_sleep(struct leader *l)
 {
     char path[64], state = 'R';

@@ -22,8 +22,7 @@ static void new_pair(int fds[2])
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 }
 
-/* --- pumps: one task writes TOTAL bytes, another reads and checks them
- * ------------------- */
+/* --- pumps: one task writes TOTAL bytes, another reads and checks them -------------- */
 
 #define TOTAL (4 << 20)
 
@@ -132,8 +131,7 @@ static void test_streams_between_tasks(void **state)
     volt_runtime_free(rt);
 }
 
-/* --- a single operation
- * ------------------------------------------------------------------ */
+/* --- a single operation ------------------------------------------------------------- */
 
 struct once {
     struct volt_io *io;
@@ -245,8 +243,7 @@ static void test_shutdown_ends_waiting_and_refuses(void **state)
     volt_runtime_free(rt);
 }
 
-/* --- accepting with no descriptor left
- * --------------------------------------------------- */
+/* --- accepting with no descriptor left ---------------------------------------------- */
 
 struct acceptor {
     struct volt_io *io;
@@ -329,8 +326,7 @@ static void test_accept_without_descriptors_does_not_spin(void **state)
     volt_runtime_free(rt);
 }
 
-/* --- messages
- * ---------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------- */
 
 struct messenger {
     struct volt_io *io;

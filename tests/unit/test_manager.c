@@ -63,8 +63,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- leaf futures driven from a test's thread -----------------------------------------
- */
+/* --- leaf futures driven from a test's thread --------------------------------------- */
 
 enum what {
     SUBMIT,
@@ -211,8 +210,7 @@ static void wait_end(uint64_t id)
     volt_join_fini(&join);
 }
 
-/* --- tests
- * ---------------------------------------------------------------------------------- */
+/* --- tests -------------------------------------------------------------------------- */
 
 static void noop_from_submit_to_done(void **state)
 {

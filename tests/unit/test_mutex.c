@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-/* --- counting allocations, where no sanitizer has taken malloc
- * -------------------------- */
+/* --- counting allocations, where no sanitizer has taken malloc ---------------------- */
 
 static uint64_t allocations; /* of all threads; atomic */
 
@@ -33,8 +32,7 @@ void *calloc(size_t n, size_t size)
 }
 #endif
 
-/* --- tasks that fight for a mutex
- * -------------------------------------------------------- */
+/* --- tasks that fight for a mutex --------------------------------------------------- */
 
 #define TASKS  8
 #define ROUNDS 20000

@@ -1,5 +1,5 @@
-/* The queue: priority, order, removal, slots, an array that keeps its place, positions.
- */
+/* The queue: priority, order, removal, slots, an array that keeps its
+ * place, positions. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Exit records: what can be read back, and that no damage whatever yields a wrong status.
- */
+/* Exit records: what can be read back, and that no damage whatever yields a
+ * wrong status. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -52,8 +52,8 @@ static int dir_teardown(void **state)
     return 0;
 }
 
-/* A complete record with `slots` slots written, read back into buf; its file is removed.
- */
+/* A complete record with `slots` slots written, read back into buf; its
+ * file is removed. */
 static void make_record(struct dir *d, int slots, uint8_t buf[RECORD_SIZE])
 {
     uint32_t seed;

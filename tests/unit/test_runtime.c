@@ -54,8 +54,7 @@ static void join(struct volt_join *j, int expect)
     volt_join_fini(j);
 }
 
-/* --- polls
- * ------------------------------------------------------------------------------ */
+/* --- polls -------------------------------------------------------------------------- */
 
 static enum volt_poll raise_flag(struct volt_cx *cx, struct fn_task *f)
 {
@@ -111,8 +110,7 @@ static void wait_count(uint32_t n)
         vat_pause();
 }
 
-/* --- running
- * ---------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------ */
 
 static void a_task_runs_and_is_joined(void **state)
 {
@@ -414,8 +412,7 @@ static void p5_children_behind_a_long_poll_are_stolen(void **state)
     assert_int_equal(st.total.steal_ops, 1);
 }
 
-/* --- join and cancel
- * -------------------------------------------------------------------- */
+/* --- join and cancel ---------------------------------------------------------------- */
 
 static enum volt_poll joins_a_child(struct volt_cx *cx, struct fn_task *f)
 {
@@ -515,8 +512,7 @@ static void f_d2_a_task_is_woken_by_a_worker_of_another_runtime(void **state)
     volt_runtime_free(other);
 }
 
-/* --- timers and idleness
- * ---------------------------------------------------------------- */
+/* --- timers and idleness ------------------------------------------------------------ */
 
 static enum volt_poll sleeps_then_raises(struct volt_cx *cx, struct fn_task *f)
 {

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a task that acquires n permits and keeps them
- * -------------------------------------- */
+/* --- a task that acquires n permits and keeps them ---------------------------------- */
 
 static unsigned next_turn;
 

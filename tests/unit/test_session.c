@@ -16,8 +16,7 @@
 #include "daemon/server/session.h"
 #include "wire/fields.h"
 
-/* --- an interface to talk to
- * ------------------------------------------------------------- */
+/* --- an interface to talk to -------------------------------------------------------- */
 
 static int dropped, polled;
 static bool released; /* lets Hold go on */
@@ -114,8 +113,7 @@ static const struct interface test_interface = {
 };
 static const struct interface *const interfaces[] = {&test_interface, NULL};
 
-/* --- talking to it
- * ----------------------------------------------------------------------- */
+/* --- talking to it ------------------------------------------------------------------ */
 
 static struct session s;
 static const struct service service;
@@ -180,8 +178,8 @@ static void answers(const char *call, const char *reply)
     session_fini(&s);
 }
 
-/* What was answered before still goes out; the call itself and what follows get nothing.
- */
+/* What was answered before still goes out; the call itself and what follows
+ * get nothing. */
 static void closes(const char *message)
 {
     static const char good[] = "{\"method\":\"org.volt.test.Echo\"}";

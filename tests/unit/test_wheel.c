@@ -118,8 +118,8 @@ static void test_F_J7_next_expiry_is_exact_on_every_level(void **state)
     }
 }
 
-/* Many timers, random insertions, cancellations and pauses, against the plain definition.
- */
+/* Many timers, random insertions, cancellations and pauses, against the
+ * plain definition. */
 static void test_random_against_definition(void **state)
 {
     enum { N = 512, ROUNDS = 20000 };
