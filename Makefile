@@ -1,6 +1,7 @@
 # voltd and libvolt. `make help` lists the targets.
 #
-# Variants: SAN=address,undefined or SAN=thread; CC=gcc (default) or CC=clang. Objects, libraries
+# Variants: SAN=address,undefined or SAN=thread; CHAOS=1 with crash points, its keeper linked
+# dynamically so that faults can be preloaded; CC=gcc (default) or CC=clang. Objects, libraries
 # and test programs of a variant go to build/<variant>/, its programs to build/<variant>/bin, those
 # of the plain variant to build/bin. Sources are found by wildcard, a directory per layer; everything
 # but the mains is in a library, so that tests link it. A program is built when its main is there.
@@ -22,16 +23,17 @@ prefix  ?= /usr/local
 CC      := gcc
 AR      := ar
 SAN     ?=
+CHAOS   ?=
 PYTHON  := /usr/bin/python3
 comma   := ,
-VARIANT := $(if $(findstring clang,$(CC)),clang-)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),plain)
+VARIANT := $(if $(findstring clang,$(CC)),clang-)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(CHAOS),chaos,plain))
 B       := build/$(VARIANT)
 BIN     := $(if $(filter plain,$(VARIANT)),build/bin,$(B)/bin)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
           -Wcast-qual -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Werror
 CFLAGS ?= -O2 -g
-CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"'
+CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"' $(if $(CHAOS),-DVOLT_CRASH_POINTS)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
 INC    := -Ilib/include -Ilib -I. -I$(B)/gen
@@ -105,7 +107,7 @@ $(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
 $(BIN)/voltd-keeper: $(B)/daemon/keeper/main.o $(LIBKEEPER) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(SAN),,-static-pie) $< $(filter %.a,$^)
+	$(LINK) $(if $(SAN)$(CHAOS),,-static-pie) $< $(filter %.a,$^)
 $(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)

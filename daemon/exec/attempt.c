@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "daemon/exec/jobs.h"
 #include "daemon/exec/launch.h"
 #include "daemon/observe/log.h"
@@ -143,6 +144,7 @@ static void note_started(struct work *w, const struct record_started *s)
                            .attempt = key_of(w).attempt,
                            .pid = (int32_t)s->pid};
 
+    CRASH_POINT("started-seen");
     w->attempt->noted = true;
     work_apply(w, &ev);
 }
@@ -173,6 +175,8 @@ static void send_signal(struct work *w, int sig)
     struct attempt *a = w->attempt;
     const struct job_spec *spec = w->job->spec;
     struct job_key key = key_of(w);
+
+    CRASH_POINT("signal");
     enum keeper_scope scope =
         spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
 
@@ -356,12 +360,14 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
             VOLT_AWAIT(a->at, backoff_poll(cx, w));
             continue;
         }
+        CRASH_POINT("start-answered");
         run_begin(w);
         VOLT_AWAIT(a->at, run_poll(cx, w));
         if (needs_call(w)) {
             VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
             a->survivors = keeper_call_reply(&a->call)->survivors;
         }
+        CRASH_POINT("end-seen");
         judge_record(w);
     }
     VOLT_END(a->at);
@@ -384,6 +390,7 @@ static void commit_start(struct work *w)
                            .attempt = key_of(w).attempt};
 
     work_append(w, &ev, 1);
+    CRASH_POINT("start-appended");
 }
 
 /* STARTING is in the store, or nothing may be started. */
@@ -391,6 +398,7 @@ static bool start_committed(struct work *w)
 {
     int r = w->leaf.commit.status;
 
+    CRASH_POINT("start-committed");
     if (r < 0 && w->attempt)
         fail(w->attempt, "store", -r);
     return r == 0 && w->attempt;
@@ -405,6 +413,7 @@ static enum volt_poll remove_poll(struct volt_cx *cx, struct work *w)
 
     for (;;) {
         if (!a->calling) {
+            CRASH_POINT("record-remove");
             keeper_call_fini(&a->call);
             keeper_call_init_remove(&a->call, w->manager->link, &key);
             a->calling = true;
@@ -412,6 +421,7 @@ static enum volt_poll remove_poll(struct volt_cx *cx, struct work *w)
         if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
             return VOLT_PENDING;
         a->calling = false;
+        CRASH_POINT("record-removed");
         if (keeper_call_status(&a->call) != -ECONNRESET)
             return VOLT_READY;
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "daemon/exec/jobs.h"
 
 #define SUBMIT_SLICE 256
@@ -271,6 +272,7 @@ static void append(struct manager_submit *s)
     if (facts)
         r = store_append(s->manager->store, facts, n, &p->commit);
     free(facts);
+    CRASH_POINT("submit-appended");
     if (r < 0)
         p->commit = (struct store_commit){.status = r};
 }
@@ -284,6 +286,7 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
         return VOLT_PENDING;
     if (p->commit.status < 0)
         give_up(s, p->commit.status, "the store did not take it");
+    CRASH_POINT("submit-committed");
     p->committed = true;
     p->at = 0;
     return VOLT_READY;
@@ -367,6 +370,7 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     }
     if (p->accepted)
         VOLT_AWAIT(s->at, enter_poll(cx, s));
+    CRASH_POINT("submit-entered");
     VOLT_END(s->at);
 }
 

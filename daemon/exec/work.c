@@ -3,6 +3,7 @@
  * Kinds sleep and noop take no slot: slots bound processes. */
 #include <string.h>
 
+#include "base/crash.h"
 #include "daemon/exec/jobs.h"
 #include "daemon/observe/log.h"
 
@@ -212,6 +213,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
         size_t n = last_facts(w, exited, events);
 
         work_append(w, events, n);
+        CRASH_POINT("end-appended");
         w->step = 1;
     }
     if (work_commit_poll(cx, w) == VOLT_PENDING)
@@ -219,8 +221,10 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
     if (w->leaf.commit.status < 0)
         log_error("job %llu: its end could not be stored: %s",
                   (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
+    CRASH_POINT("end-committed");
     if (!work_ended(w))
         work_apply(w, exited);
+    CRASH_POINT("end-applied");
     return VOLT_READY;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/crash.h"
 #include "daemon/keeper/child.h"
 #include "daemon/keeper/tree.h"
 
@@ -53,6 +54,7 @@ pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const in
         shim_run(&args);
     if (pid < 0)
         pid = -errno;
+    CRASH_POINT("keeper-forked");
     (void)close(args.record_fd);
     if (pid < 0)
         (void)record_remove(self->record_dir_fd, &self->pool, &key);
@@ -120,5 +122,8 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
 int remove_record(struct keeper_self *self, const struct keeper_remove *m)
 {
     struct job_key key = keeper_key_unpack(&m->key);
-    return record_remove(self->record_dir_fd, &self->pool, &key);
+    CRASH_POINT("keeper-remove");
+    int r = record_remove(self->record_dir_fd, &self->pool, &key);
+    CRASH_POINT("keeper-removed");
+    return r;
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include "base/crash.h"
 
 _Noreturn static void child_fail(int fd, enum child_step step, int error)
 {
@@ -110,8 +111,10 @@ _Noreturn void child_run(const struct shim_args *args, int go_fd, int fail_fd)
 
     /* The lock on the record is the shim's alone. */
     (void)close(args->record_fd);
+    CRASH_POINT("child-born");
     if (read(go_fd, &go, 1) != 1)
         _exit(127);
+    CRASH_POINT("child-go");
     if (setsid() < 0)
         child_fail(fail_fd, CHILD_STEP_SESSION, errno);
     if (args->reset_oom_score && (error = reset_oom_score()) < 0)
@@ -129,6 +132,7 @@ _Noreturn void child_run(const struct shim_args *args, int go_fd, int fail_fd)
         child_fail(fail_fd, step, error);
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         child_fail(fail_fd, CHILD_STEP_CLOSE, errno);
+    CRASH_POINT("child-exec");
     environ = l.env; /* also the PATH that execvpe searches */
     (void)execvpe(l.argv[0], l.argv, l.env);
     child_fail(fail_fd, CHILD_STEP_EXEC, errno);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/crash.h"
 
 #define GENERATION "generation"
 
@@ -101,8 +102,10 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
     if (fd < 0)
         return fd;
     int r = write_exactly(fd, page, sizeof(page), 0);
+    CRASH_POINT("keeper-record-filled");
     if (r == 0)
         r = publish(dir_fd, own_name, name);
+    CRASH_POINT("keeper-record-named");
     if (r < 0) {
         (void)unlinkat(dir_fd, own_name, 0);
         (void)close(fd);

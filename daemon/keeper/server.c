@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/crash.h"
 
 #define CONNS       8
 #define KILLERS_MAX 32
@@ -183,6 +184,7 @@ static void serve_hello(struct conn *c, const struct keeper_hello *m)
         .pid = (uint32_t)getpid(),
         .live = keeper.live,
     };
+    CRASH_POINT("keeper-hello");
     if (w.status == 0) {
         for (size_t i = 0; i < CONNS; i++)
             if (&keeper.conns[i] != c && keeper.conns[i].fd >= 0 &&
@@ -201,6 +203,7 @@ static void serve_start(const struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
     struct job_key key = keeper_key_unpack(&m->key);
+    CRASH_POINT("keeper-start");
     pid_t pid = keeper.live < SHIMS_MAX ? start_job(&keeper.self, m, fds) : -EAGAIN;
     if (pid > 0) {
         shim_add(pid, &key);
@@ -208,6 +211,7 @@ static void serve_start(const struct keeper_start *m, const int *fds,
     } else {
         reply->status = pid;
     }
+    CRASH_POINT("keeper-started");
 }
 
 /* Forks a killer, which replies by itself. False: no process to be had. */

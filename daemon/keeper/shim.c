@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/crash.h"
 #include "daemon/keeper/tree.h"
 
 #define LINGER_USEC     500000
@@ -65,7 +66,10 @@ static void fill_figures(struct record_exited *x)
 _Noreturn static void shim_end(const struct shim_args *args, struct record_exited *x)
 {
     fill_figures(x);
-    _exit(record_write_exited(args->record_fd, args->record_seed, x) < 0 ? 1 : 0);
+    CRASH_POINT("shim-slot2");
+    int r = record_write_exited(args->record_fd, args->record_seed, x);
+    CRASH_POINT("shim-slot2-written");
+    _exit(r < 0 ? 1 : 0);
 }
 
 _Noreturn static void shim_end_unstarted(const struct shim_args *args, int error)
@@ -89,9 +93,12 @@ static int shim_release(const struct shim_args *args, pid_t child, int go_fd)
         .mono_usec = mono_usec(),
         .real_usec = real_usec(),
     };
+    CRASH_POINT("shim-slot1");
     int r = record_write_started(args->record_fd, args->record_seed, &s);
+    CRASH_POINT("shim-slot1-written");
     if (r == 0 && write(go_fd, "g", 1) != 1)
         r = -errno;
+    CRASH_POINT("shim-go-sent");
     return r;
 }
 
@@ -158,6 +165,7 @@ _Noreturn void shim_run(const struct shim_args *args)
     struct child_failure failure = {0};
     struct record_exited x = {0};
 
+    CRASH_POINT("shim-born");
     close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
     (void)setsid();
     (void)prctl(PR_SET_NAME, "volt-shim");
@@ -172,6 +180,7 @@ _Noreturn void shim_run(const struct shim_args *args)
         (void)close(go[1]);
         child_run(args, go[0], fail[1]);
     }
+    CRASH_POINT("shim-forked");
     const int kept[] = {args->record_fd, go[1], fail[0]};
     close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
     int r = shim_release(args, child, go[1]);
@@ -180,6 +189,7 @@ _Noreturn void shim_run(const struct shim_args *args)
     (void)close(fail[0]);
 
     bool known = wait_main(child, &x);
+    CRASH_POINT("shim-main-ended");
     if (r < 0)
         shim_end_unstarted(args, -r);
     if (!known)
