@@ -432,12 +432,14 @@ fail:
     return r;
 }
 
-/* A keeper that has nothing to do leaves when it is told that nobody will need it; one of
- * ours is reaped. */
-static void link_say_bye(struct keeper_link *link)
+/* A keeper that has nothing to do leaves when it is told that nobody will need it; the end
+ * of the connection is its end, and one of ours is reaped. */
+static void link_say_bye(struct keeper_link *link, bool settled)
 {
-    struct keeper_bye bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, ++link->serial}};
+    struct keeper_bye bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, ++link->serial},
+                             .settled = settled};
     union keeper_message m;
+    bool leaves = false;
     ssize_t n = 0;
     if (send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return;
@@ -445,16 +447,18 @@ static void link_say_bye(struct keeper_link *link)
         if (keeper_answer_check(&m, (size_t)n, 0) < 0 || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)
             continue; /* hints, and what cancelled calls had asked for */
-        if (m.reply.status == 0 && link->child > 0)
-            (void)waitpid(link->child, NULL, 0);
-        return;
+        if (m.reply.status < 0)
+            return;
+        leaves = true;
     }
+    if (leaves && link->child > 0)
+        (void)waitpid(link->child, NULL, 0);
 }
 
-void keeper_link_free(struct keeper_link *link)
+void keeper_link_free(struct keeper_link *link, bool settled)
 {
     if (link != NULL && link->fd >= 0)
-        link_say_bye(link);
+        link_say_bye(link, settled);
     link_destroy(link);
 }
 

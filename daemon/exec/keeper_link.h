@@ -12,6 +12,7 @@
 #ifndef DAEMON_EXEC_KEEPER_LINK_H
 #define DAEMON_EXEC_KEEPER_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <volt/error.h>
 #include <volt/task.h>
@@ -35,9 +36,9 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
 /* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
- * is waited for. After the runtime was shut down; no call may be left. NULL is allowed.
- */
-void keeper_link_free(struct keeper_link *link);
+ * is waited for. settled: the end of every job has been seen, so that this will be soon.
+ * After the runtime was shut down; no call may be left. NULL is allowed. */
+void keeper_link_free(struct keeper_link *link, bool settled);
 
 struct keeper_link_info {
     uint8_t boot_id[RECORD_ID_SIZE];

@@ -192,12 +192,23 @@ static void free_jobs(struct manager *m)
     past_fini(&m->past);
 }
 
+/* Has the end of everything that was started been seen? */
+static bool settled(const struct manager *m)
+{
+    const uint64_t *n = m->counts.by_state;
+
+    for (size_t i = 0; i < m->norphans; i++)
+        if (m->orphans[i].status.state != JOB_DONE)
+            return false;
+    return n[JOB_STARTING] + n[JOB_RUNNING] + n[JOB_STOPPING] == 0;
+}
+
 void manager_free(struct manager *m)
 {
     if (!m)
         return;
     record_watch_free(m->watch);
-    keeper_link_free(m->link);
+    keeper_link_free(m->link, settled(m));
     free_jobs(m);
     if (m->ids.dir_fd >= 0)
         ids_close(&m->ids);

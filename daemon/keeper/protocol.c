@@ -62,7 +62,10 @@ int keeper_request_check(const union keeper_message *m, size_t len, int nfds)
         return len == sizeof(m->remove) && nfds == 0 ? key_check(&m->remove.key)
                                                      : -EBADMSG;
     case KEEPER_BYE:
-        return len == sizeof(m->bye) && nfds == 0 ? 0 : -EBADMSG;
+        return len == sizeof(m->bye) && nfds == 0 && m->bye.settled <= 1 &&
+                       m->bye.zero == 0
+                   ? 0
+                   : -EBADMSG;
     default:
         return -EBADMSG;
     }

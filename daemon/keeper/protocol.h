@@ -116,13 +116,17 @@ struct keeper_remove {
  * of after 5 s. */
 struct keeper_bye {
     struct keeper_head head;
+    uint32_t settled; /* 1: voltd has seen the end of every job. What the keeper has not
+                         reaped yet is about to end, and the reply comes after it */
+    uint32_t zero;
 };
 
 /* The reply to all of these.
  * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
  *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
  * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
- * also when there was none; -EBUSY: its shim lives. */
+ * also when there was none; -EBUSY: its shim lives. BYE: 0: the keeper leaves; -EBUSY: it
+ * stays for its jobs. */
 struct keeper_reply {
     struct keeper_head head;
     int32_t status;

@@ -31,6 +31,8 @@
 struct conn {
     int fd; /* -1: free */
     bool served;
+    bool leaving;       /* said BYE, settled: its reply awaits the end of all children */
+    uint64_t bye;       /* the serial of that */
     size_t unsent_size; /* of a reply that did not fit into the socket */
     union {
         struct keeper_head head;
@@ -244,6 +246,21 @@ static bool is_idle(const struct conn *c)
     return keeper.live == 0 && keeper.killers == 0;
 }
 
+/* What ended the last jobs, and their shims, may need a moment more than the news of it:
+ * the reply to a settled voltd waits for them. */
+static bool serve_bye(struct conn *c, const struct keeper_bye *m,
+                      struct keeper_reply *reply)
+{
+    keeper.leaving = is_idle(c);
+    if (!keeper.leaving && m->settled) {
+        c->leaving = true;
+        c->bye = m->head.serial;
+        return true;
+    }
+    reply->status = keeper.leaving ? 0 : -EBUSY;
+    return false;
+}
+
 static void serve_request(struct conn *c, const union keeper_message *m, size_t len,
                           const int *fds, int nfds)
 {
@@ -268,8 +285,8 @@ static void serve_request(struct conn *c, const union keeper_message *m, size_t 
                 return;
             break;
         case KEEPER_BYE:
-            keeper.leaving = is_idle(c);
-            reply.status = keeper.leaving ? 0 : -EBUSY;
+            if (serve_bye(c, &m->bye, &reply))
+                return;
             break;
         default:
             reply.status = remove_record(&keeper.self, &m->remove);
@@ -364,6 +381,19 @@ static void serve_ready(const struct pollfd *p)
     }
 }
 
+/* The replies to BYE that are due. */
+static void part(void)
+{
+    for (size_t i = 0; i < CONNS; i++) {
+        struct conn *c = &keeper.conns[i];
+        if (c->fd < 0 || !c->leaving || c->unsent_size > 0 || !is_idle(c))
+            continue;
+        const struct keeper_reply reply = {.head = {KEEPER_MAGIC, KEEPER_REPLY, c->bye}};
+        keeper.leaving = true;
+        conn_reply(c, &reply, sizeof(reply));
+    }
+}
+
 static int serve(void)
 {
     for (;;) {
@@ -383,6 +413,7 @@ static int serve(void)
         if (p[CONNS].revents != 0 && !take_signals())
             return 0;
         serve_ready(p);
+        part();
         if (keeper.leaving)
             return 0;
         if (p[CONNS + 1].revents != 0)

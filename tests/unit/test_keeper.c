@@ -553,6 +553,34 @@ static void test_exited_hint(void **state)
     assert_true(job_key_equal(&got, &key));
 }
 
+static uint64_t say_bye(struct keeper_client *c, uint32_t settled)
+{
+    union keeper_message m = {.bye = {.head.op = KEEPER_BYE, .settled = settled}};
+    return keeper_client_send(c, &m, sizeof(m.bye), NULL, 0);
+}
+
+/* With jobs it stays, and says so at once; a voltd that has seen the end of all of them
+ * is answered when the keeper has too, and that is its last word. */
+static void test_bye(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    union keeper_message m;
+    int status = -1;
+    assert_int_equal(mkfifoat(c->dir_fd, "go", 0600), 0);
+    assert_int_equal(start_shell(c, &key, "read x <go").status, 0);
+    assert_int_equal(keeper_client_reply(c, say_bye(c, 0)).status, -EBUSY);
+    uint64_t bye = say_bye(c, 1);
+    assert_int_equal(keeper_client_remove(c, &key), -EBUSY); /* first: not yet answered */
+    int go = openat(c->dir_fd, "go", O_WRONLY | O_CLOEXEC);
+    close(go);
+    assert_int_equal(keeper_client_reply(c, bye).status, 0);
+    assert_int_equal(recv(c->fd, &m, sizeof(m), 0), 0);
+    assert_int_equal(waitpid(c->keeper, &status, 0), c->keeper);
+    assert_int_equal(status, 0);
+    c->keeper = 0;
+}
+
 static void test_many_at_once(void **state)
 {
     enum { N = 100 };
@@ -594,6 +622,7 @@ int main(int argc, char **argv)
         TEST(test_hello_supersedes),
         TEST(test_hello_first),
         TEST(test_exited_hint),
+        TEST(test_bye),
         TEST(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

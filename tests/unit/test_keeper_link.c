@@ -54,7 +54,7 @@ static void rig_open(struct rig *g)
 static void rig_close(struct rig *g)
 {
     assert_int_equal(volt_runtime_shutdown(g->rt, 10000000), 0);
-    keeper_link_free(g->link);
+    keeper_link_free(g->link, false);
     record_watch_free(g->watch);
     volt_runtime_free(g->rt);
 }

@@ -94,6 +94,8 @@ static void test_every_length(void **state)
             m.signal.signal = 15;
             m.signal.scope = KEEPER_SCOPE_TREE;
         }
+        if (m.head.op == KEEPER_BYE)
+            m.bye.settled = m.bye.zero = 0;
         for (size_t len = 0; len <= sizeof(m); len++)
             assert_int_equal(keeper_request_check(&m, len, requests[i].nfds),
                              len == requests[i].size ? 0 : -EBADMSG);
@@ -115,6 +117,18 @@ static void test_signal_fields(void **state)
     m.signal.signal = 9;
     m.signal.scope = 2;
     assert_int_equal(keeper_request_check(&m, sizeof(m.signal), 0), -EBADMSG);
+}
+
+static void test_bye_fields(void **state)
+{
+    (void)state;
+    union keeper_message m = {.bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, 1}}};
+    for (m.bye.settled = 0; m.bye.settled < 3; m.bye.settled++)
+        assert_int_equal(keeper_request_check(&m, sizeof(m.bye), 0),
+                         m.bye.settled < 2 ? 0 : -EBADMSG);
+    m.bye.settled = 0;
+    m.bye.zero = 1;
+    assert_int_equal(keeper_request_check(&m, sizeof(m.bye), 0), -EBADMSG);
 }
 
 static void test_answers(void **state)
@@ -268,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_start_fields),
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_signal_fields),
+        cmocka_unit_test(test_bye_fields),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_launch_round_trip),
         cmocka_unit_test(test_launch_each_truncation),
