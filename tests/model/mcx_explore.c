@@ -85,8 +85,10 @@ int mcx_choose(int n)
     return mcx_choice_pick(n);
 }
 
-static void tick(void)
+void mcx_tick(void)
 {
+    if (!mcx_running)
+        return;
     struct thread *t = &mcx_threads[mcx_current];
 
     t->clock++;
@@ -97,7 +99,7 @@ void mcx_switch(void)
 {
     mcx_fiber_leave();
     mcx_threads[mcx_current].state = THREAD_READY;
-    tick();
+    mcx_tick();
 }
 
 void mcx_point(void)
@@ -107,7 +109,7 @@ void mcx_point(void)
     if (++steps > MCX_STEPS)
         mcx_fail("livelock: too many steps");
     mcx_fiber_leave();
-    tick();
+    mcx_tick();
 }
 
 void mcx_yield(void)

@@ -67,6 +67,7 @@ extern int mcx_stale_left;
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
                  struct mcx_result *ret);
 void mcx_point(void);  /* every operation: the scheduler may switch */
+void mcx_tick(void);   /* the running thread's clock goes on, no switch */
 void mcx_switch(void); /* the running thread has changed its state: schedule */
 
 /* --- mcx_choice.c ------------------------------------------------------------------- */
