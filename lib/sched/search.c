@@ -218,7 +218,9 @@ struct volt_task *worker_park(struct worker *w)
 
     w->searching = false;
     if (look && visible(w)) {
-        w->searching = idle_unpark(&s->idle, w->index);
+        /* Back to the search, counted: whoever published while this worker was the last
+         * searcher woke nobody, and relies on the chain for what it does not take. */
+        w->searching = idle_unpark(&s->idle, w->index) || idle_search_begin(&s->idle);
         return NULL;
     }
     bool led = worker_sleep(w, &events);

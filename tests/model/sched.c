@@ -181,6 +181,23 @@ static void setup_periodic(void)
     clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
 }
 
+/* Of two tasks that wait for each other one is injected, the other pushed to its ring by a
+ * worker whose poll goes on: the worker that finds one must not leave the other alone. */
+static void setup_two_queues(void)
+{
+    start(3);
+    make(0, PAIRED);
+    make(1, PAIRED);
+    make(2, PLAIN);
+    struct job *parent = job_of(make(3, PARENT));
+
+    parent->child[0] = task[1];
+    parent->child[1] = task[2];
+    parent->awaited = 1;
+    together = 2;
+    expected = 4;
+}
+
 /* Worker 0 pushes one more than its ring holds; the first waits for the last. */
 static void setup_overflow(void)
 {
@@ -218,6 +235,11 @@ static void worker_with(int first, int last)
 static void worker_busy(void)
 {
     worker_with(2, 2);
+}
+
+static void worker_parent(void)
+{
+    worker_with(3, 3);
 }
 
 static void worker_full(void)
@@ -352,6 +374,19 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"worker 0", worker_busy},
                     {"worker 1", worker},
                     {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "two-queues",
+        .promise = "a worker that finds work while it parks leaves no other work alone",
+        .setup = setup_two_queues,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"worker 2", worker_parent},
+                    {"producer", producer}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,

@@ -263,7 +263,7 @@ static void f_h3_the_parker_looks_after_it_has_published(void **state)
     inject(0, 1);
     assert_null(worker_park(&w[0])); /* did not sleep */
     assert_int_equal(idle_parked(&s->idle), 0);
-    assert_false(w[0].searching);
+    assert_true(w[0].searching); /* so that it passes on what it does not take */
     assert_int_equal(vat_u64_load(&w[0].count.parked, VAT_RLX), 0);
 }
 
