@@ -2,11 +2,13 @@
 #include "base/lock.h"
 #include "base/futex.h"
 
-#define SPINS 100 /* about a critical section or two */
+#ifndef VLOCK_SPINS
+#define VLOCK_SPINS 100 /* about a critical section or two */
+#endif
 
 void vlock_lock_slow(vlock *l)
 {
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < VLOCK_SPINS; i++) {
         uint32_t free = 0;
 
         if (vat_u32_load(&l->word, VAT_RLX) == 0 &&

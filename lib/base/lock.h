@@ -6,8 +6,9 @@
 
 #include "base/atomic.h"
 
-#ifdef VOLT_MCX
-/* vlock and its operations come from mcx_atomic.h. */
+#if defined(VOLT_MCX) && !defined(VLOCK_IN_FULL)
+/* vlock and its operations come from mcx_atomic.h; the model of the lock itself has them
+ * in full. */
 #else
 
 typedef struct {

@@ -9,7 +9,10 @@
 #
 # MODEL_<name> lists the real sources of the model tests/model/<name>.c.
 MODEL_litmus :=
+MODEL_lock   :=
 MODEL_ring   := lib/sched/ring.c
+MODEL_inject := lib/sched/inject.c
+MODEL_idle   := lib/sched/idle.c lib/sched/park.c
 MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
                 idle.c park.c interval.c owned.c) \
                 $(addprefix lib/task/,task.c join.c cx.c alloc.c)
