@@ -151,6 +151,8 @@ check-integration: all
 	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/integration
 check-layers:
 	@tests/tools/check-layers --self-test
+check-promises:
+	@tests/tools/check-promises
 # Models are of the plain build: the explorer switches stacks, which sanitizers do not follow.
 check-model:
 -include tests/model/model.mk
@@ -162,7 +164,7 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration
+CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
@@ -175,7 +177,7 @@ demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-model check-install \
+.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-promises check-model check-install \
         check-clients check-vm bench bench-run demo
 
 # ---- packages -------------------------------------------------------------------------------
@@ -225,6 +227,7 @@ make check-stress    short stress runs, tests/stress
 make check-examples  the examples of libvolt
 make check-integration  pytest against real daemons, tests/integration
 make check-layers    who may include whom, length of files
+make check-promises  what the documentation promises has its test: lib/PROMISES.md
 make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)

@@ -305,7 +305,7 @@ static void test_untried_is_not_ready(void **state)
     driver_free(d);
 }
 
-static void test_F_I5_nothing_of_a_task_outlives_its_registration(void **state)
+static void test_F_I5_F_N5_nothing_of_a_task_outlives_its_registration(void **state)
 {
     struct driver *d = new_driver(1);
     struct volt_task *t = malloc(sizeof(*t));
@@ -497,7 +497,7 @@ int main(void)
         cmocka_unit_test(test_F_N3_events_of_one_turn_are_one_chain),
         cmocka_unit_test(test_clear_spares_a_newer_event),
         cmocka_unit_test(test_untried_is_not_ready),
-        cmocka_unit_test(test_F_I5_nothing_of_a_task_outlives_its_registration),
+        cmocka_unit_test(test_F_I5_F_N5_nothing_of_a_task_outlives_its_registration),
         cmocka_unit_test(test_reused_number),
         cmocka_unit_test(test_registered_again),
         cmocka_unit_test(test_unregistered_before_the_loop_heard_of_it),

@@ -38,7 +38,7 @@ static void p6_lowest_index_first(void **state)
     assert_int_equal(idle_claim(&s), 2);
 }
 
-static void the_leader_is_spared_while_another_is_parked(void **state)
+static void f_h9_the_leader_is_spared_while_another_is_parked(void **state)
 {
     (void)state;
     assert_true(idle_park(&s, 0, false));
@@ -125,7 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(p2_nobody_parked_nobody_claimed, setup),
         cmocka_unit_test_setup(p6_lowest_index_first, setup),
-        cmocka_unit_test_setup(the_leader_is_spared_while_another_is_parked, setup),
+        cmocka_unit_test_setup(f_h9_the_leader_is_spared_while_another_is_parked, setup),
         cmocka_unit_test_setup(p2_one_searcher_is_enough, setup),
         cmocka_unit_test_setup(f_h4_a_claim_counts_its_searcher_at_once, setup),
         cmocka_unit_test_setup(f_h2_unclaimed_means_not_searching, setup),

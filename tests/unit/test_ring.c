@@ -1,6 +1,6 @@
 /* The run queue by itself. Named by the flaws of the Volt documentation: F-C1 (a theft
  * overwrites what another thief still reads), F-C3 (length counted from steal), F-C5 (the
- * oldest tasks lose their turn), F-C7 (BUSY reported as EMPTY). */
+ * oldest tasks lose their turn), F-C6 (a lock for each of them), F-C7 (BUSY reported as EMPTY). */
 #include "sched/ring.h"
 
 #include <setjmp.h>
@@ -134,7 +134,7 @@ static void f_c7_a_second_thief_is_told_busy(void **state)
     assert_int_equal(ring_steal(&a, &b, &t, &n), RING_STOLEN);
 }
 
-static void f_c5_overflow_moves_the_newer_half(void **state)
+static void f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain(void **state)
 {
     struct task_chain excess = {0};
 
@@ -205,7 +205,7 @@ int main(void)
                                setup),
         cmocka_unit_test_setup(f_c3_length_is_counted_from_real, setup),
         cmocka_unit_test_setup(f_c7_a_second_thief_is_told_busy, setup),
-        cmocka_unit_test_setup(f_c5_overflow_moves_the_newer_half, setup),
+        cmocka_unit_test_setup(f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain, setup),
         cmocka_unit_test_setup(r7_overflow_during_a_theft_moves_the_new_task_only, setup),
         cmocka_unit_test_setup(r13_push_and_pop_go_on_during_a_theft, setup),
         cmocka_unit_test_setup(chain_fills_the_room_and_keeps_the_rest, setup),

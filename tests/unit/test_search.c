@@ -1,6 +1,6 @@
 /* The owner's side of the scheduler without threads: where tokens go, in which order they
  * come out, who is woken. The test thread plays the workers. Named by the flaws of the
- * Volt documentation: F-B1, F-C4, F-D1, F-D2, F-H3, F-H7 and the rule INJ-1. */
+ * Volt documentation: F-B1, F-C4, F-D1, F-D2, F-D4, F-H3, F-H6, F-H7 and the rule INJ-1. */
 #include "sched/sched.h"
 
 #include <string.h>
@@ -267,6 +267,31 @@ static void f_h3_the_parker_looks_after_it_has_published(void **state)
     assert_int_equal(vat_u64_load(&w[0].count.parked, VAT_RLX), 0);
 }
 
+static void f_h6_the_look_before_sleep_sees_every_queue(void **state)
+{
+    struct task_chain chain = {0}, none = {0};
+
+    (void)state;
+    assert_true(ring_push(&w[1].ring, &task[0], &none));
+    assert_null(worker_park(&w[0]));
+    assert_non_null(ring_pop(&w[1].ring));
+    task_chain_push(&chain, &task[1]);
+    inject_push(&s->spill, &chain);
+    assert_null(worker_park(&w[0]));
+    assert_int_equal(vat_u64_load(&w[0].count.parked, VAT_RLX), 0);
+    assert_int_equal(idle_parked(&s->idle), 0);
+}
+
+/* Nobody can take it: a worker that stayed awake for it would spin. */
+static void f_d4_the_look_before_sleep_ignores_slots(void **state)
+{
+    (void)state;
+    worker_schedule(&w[1], &task[0]);
+    assert_false(park_unpark(&w[0].park)); /* a stale token ends the sleep at once */
+    assert_null(worker_park(&w[0]));
+    assert_int_equal(vat_u64_load(&w[0].count.spurious_wakes, VAT_RLX), 1);
+}
+
 static void p8_an_unclaimed_wake_is_spurious(void **state)
 {
     (void)state;
@@ -334,6 +359,8 @@ int main(void)
         T(batches_leave_the_second_half_of_the_ring_free),
         T(p3_the_last_searcher_with_work_wakes_the_next_only_if_work_is_visible),
         T(f_h3_the_parker_looks_after_it_has_published),
+        T(f_h6_the_look_before_sleep_sees_every_queue),
+        T(f_d4_the_look_before_sleep_ignores_slots),
         T(p8_an_unclaimed_wake_is_spurious),
         T(w2_without_stealing_rings_are_private),
         T(s1_every_other_worker_is_asked),

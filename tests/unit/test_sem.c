@@ -1,12 +1,17 @@
-/* The semaphore. Requirements A-1..A-19 and flaws F-E1..F-E11 of the Volt documentation
+/* The semaphore. Requirements A-1..A-20 and flaws F-E1..F-E11 of the Volt documentation
  * are named where they are tested. */
 #include "base/lock.h"
+#include "sync/waiter.h"
 #include "tests/support/lone.h"
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 /* --- a task that acquires n permits and keeps them ---------------------------------- */
@@ -317,6 +322,31 @@ static void test_close_then_cancelled_unseen(void **state)
     end(&f);
 }
 
+/* Unlinked twice: the second time it is known for what it is. (A child, for the abort.) */
+static void test_A_20_a_stale_waiter_is_noticed(void **state)
+{
+    struct volt_waiter *head = NULL, *tail = NULL, w[2] = {0};
+    struct volt_task task = {0};
+    int status;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        waiter_link(&head, &tail, &w[i], &task);
+    waiter_unlink(&head, &tail, &w[0]);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_DUMPABLE, 0);
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)close(STDERR_FILENO);
+        waiter_unlink(&head, &tail, &w[0]);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    waiter_unlink(&head, &tail, &w[1]);
+    assert_null(head);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_F_E10_nobody_waits_no_lock),
         cmocka_unit_test(test_F_E11_close_wakes_and_refuses),
         cmocka_unit_test(test_close_then_cancelled_unseen),
+        cmocka_unit_test(test_A_20_a_stale_waiter_is_noticed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
