@@ -1,6 +1,7 @@
 /* The run queue by itself. Named by the flaws of the Volt documentation: F-C1 (a theft
  * overwrites what another thief still reads), F-C3 (length counted from steal), F-C5 (the
- * oldest tasks lose their turn), F-C6 (a lock for each of them), F-C7 (BUSY reported as EMPTY). */
+ * oldest tasks lose their turn), F-C6 (a lock for each of them), F-C7 (BUSY
+ * reported as EMPTY). */
 #include "sched/ring.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* Readiness of descriptors. A struct volt_io registers one non-blocking descriptor with the
  * runtime's event loop, edge-triggered for both directions. Only tasks of that runtime poll
- * it, at most one task per direction. The descriptor stays the caller's: call volt_io_fini() before closing it. */
+ * it, at most one task per direction. The descriptor stays the caller's: call volt_io_fini()
+ * before closing it. */
 #ifndef VOLT_IO_H
 #define VOLT_IO_H
 
