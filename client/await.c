@@ -224,8 +224,10 @@ static int forget(struct waiting *w, struct portion *p)
                         &reply);
         size_t i;
         const json_t *job;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)(void)
-            json_object_set_new(known, job_view_string(job, "id"), json_true());
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            (void)json_object_set_new(known, job_view_string(job, "id"), json_true());
+        }
         cursor = json_incref(json_object_get(reply.parameters, "cursor"));
         more = r == 0 && !reply.error && json_is_string(cursor);
         client_reply_fini(&reply);

@@ -25,10 +25,14 @@ static int run(struct ctl *ctl)
     const char *name;
     json_t *value;
     if (code == CTL_EXIT_OK && !json) {
-        json_array_foreach(json_object_get(reply.parameters, "files"), i, value)(void)
-            printf("# %s\n", json_string_value(value));
-        json_object_foreach(json_object_get(reply.parameters, "settings"), name, value)(
-            void) printf("%s=%s\n", name, json_string_value(value));
+        json_array_foreach(json_object_get(reply.parameters, "files"), i, value)
+        {
+            (void)printf("# %s\n", json_string_value(value));
+        }
+        json_object_foreach(json_object_get(reply.parameters, "settings"), name, value)
+        {
+            (void)printf("%s=%s\n", name, json_string_value(value));
+        }
     }
     client_reply_fini(&reply);
     return code;

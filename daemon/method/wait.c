@@ -109,8 +109,7 @@ static void apply(struct wait *w, const struct manager_event *ev)
             mark_stale(w, i);
         else if (e->key.index == ev->key.index && e->left > 0 &&
                  ev->result == JOB_RESULT_EXEC_FAILED)
-            mark_stale(w,
-                       i); /* the exit code depends on the step, which only the job has */
+            mark_stale(w, i); /* its exit code depends on the step: only the job has it */
         else if (e->key.index == ev->key.index && e->left > 0)
             note(w, e, 0, ev->result != JOB_RESULT_SUCCESS, job_exit_code(&end));
         else if (e->key.index > ev->key.index)

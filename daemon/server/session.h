@@ -4,10 +4,12 @@
  * they came, bytes come out (session.out). Whatever is not a call by the rules of Varlink
  * ends the session; what was answered before still goes out.
  *
- *   closes the session      invalid JSON, not an object, no method, an unknown header
- * field without a dot, a flag that is not a boolean, two flags error, then closes larger,
- * deeper or more of anything than the limits error                   everything else: see
- * dispatch.c nothing                 any of these errors for a oneway call */
+ *   invalid JSON, not an object, no method, an unknown      closes the session
+ *   header field without a dot, a flag that is not a
+ *   boolean, two flags
+ *   larger, deeper or more of anything than the limits      error, then closes
+ *   everything else: see dispatch.c                         error
+ *   any of these errors for a oneway call                   nothing */
 #ifndef VOLTD_SERVER_SESSION_H
 #define VOLTD_SERVER_SESSION_H
 
