@@ -23,7 +23,9 @@ struct cancel {
 static int cancel(struct ctl *ctl, const struct cancel *c)
 {
     char **ids;
-    int n = ctl_operands(ctl, &ids);
+    int n = ctl_ids(ctl, 0, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
     if (n == 0 && !c->filter && !c->all)
         return ctl_usage(ctl, "ids, a filter or --all are needed");
     if (c->all && n > 0)
@@ -33,7 +35,7 @@ static int cancel(struct ctl *ctl, const struct cancel *c)
         return code;
     json_t *params = json_object();
     if (n > 0)
-        (void)json_object_set_new(params, "ids", ctl_ids(ids, n));
+        (void)json_object_set_new(params, "ids", ctl_strings(ids, n));
     if (c->filter || c->all)
         (void)json_object_set_new(params, "filter",
                                   c->filter ? json_incref(c->filter) : json_object());

@@ -38,10 +38,45 @@ int ctl_option(struct ctl *ctl)
     }
 }
 
-int ctl_operands(const struct ctl *ctl, char ***ret)
+/* A whole number as the protocol writes it: without sign, space or leading zeros. The end
+ * of it, or NULL. */
+static const char *number_end(const char *s)
 {
-    *ret = ctl->argv + optind;
-    return ctl->argc - optind;
+    size_t len = strspn(s, "0123456789");
+    return len == 0 || (len > 1 && *s == '0') ? NULL : s + len;
+}
+
+static bool is_job_id(const char *text)
+{
+    const char *end = number_end(text);
+    if (end && *end == '_')
+        end = number_end(end + 1);
+    return end && !*end;
+}
+
+int ctl_ids(const struct ctl *ctl, int least, char ***ret)
+{
+    char **ids = ctl->argv + optind;
+    int n = ctl->argc - optind;
+    if (n < least) {
+        (void)ctl_usage(ctl, "an id is needed (see `voltctl list --all`)");
+        return -1;
+    }
+    for (int i = 0; i < n; i++)
+        if (!is_job_id(ids[i])) {
+            (void)ctl_usage(ctl, "%s is not a job id, such as 17 or 17_3", ids[i]);
+            return -1;
+        }
+    *ret = ids;
+    return n;
+}
+
+bool ctl_no_operands(const struct ctl *ctl)
+{
+    if (optind == ctl->argc)
+        return true;
+    (void)ctl_usage(ctl, "%s: nothing is expected here", ctl->argv[optind]);
+    return false;
 }
 
 int ctl_usage(const struct ctl *ctl, const char *format, ...)
@@ -110,8 +145,20 @@ void ctl_print_json(const json_t *value)
     (void)putchar('\n');
 }
 
-/* Appends the words of a list with commas. */
-static int add_words(json_t *filter, const char *name, const char *list)
+/* The value of an option as it is. */
+static int set_word(json_t *filter, const char *name, const char *option,
+                    const char *value)
+{
+    if (json_object_set_new(filter, name, json_string(value)) == 0)
+        return 0;
+    say("--%s: not UTF-8", option);
+    return -EINVAL;
+}
+
+/* Appends the words of a list with commas: at least one, because an empty list would
+ * stand for nothing where somebody's variable was empty. */
+static int add_words(json_t *filter, const char *name, const char *option,
+                     const char *list)
 {
     json_t *words = json_object_get(filter, name);
     if (!words) {
@@ -119,13 +166,19 @@ static int add_words(json_t *filter, const char *name, const char *list)
         if (json_object_set_new(filter, name, words) < 0)
             return -ENOMEM;
     }
+    bool any = false;
     while (*list) {
         size_t len = strcspn(list, ",");
-        if (len > 0 && json_array_append_new(words, json_stringn(list, len)) < 0)
+        if (len > 0 && json_array_append_new(words, json_stringn(list, len)) < 0) {
+            say("--%s: not UTF-8", option);
             return -EINVAL;
+        }
+        any |= len > 0;
         list += len + (list[len] == ',');
     }
-    return 0;
+    if (!any)
+        say("--%s: a value is needed", option);
+    return any ? 0 : -EINVAL;
 }
 
 static int add_label(json_t *filter, const char *text)
@@ -151,13 +204,13 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
         *filter = json_object();
     int r = 0;
     if (key == CTL_OPT_STATE)
-        r = add_words(*filter, "states", arg);
+        r = add_words(*filter, "states", "state", arg);
     else if (key == CTL_OPT_RESULT)
-        r = add_words(*filter, "results", arg);
+        r = add_words(*filter, "results", "result", arg);
     else if (key == CTL_OPT_NAME)
-        r = json_object_set_new(*filter, "name", json_string(arg));
+        r = set_word(*filter, "name", "name", arg);
     else if (key == CTL_OPT_QUEUE)
-        r = json_object_set_new(*filter, "queue", json_string(arg));
+        r = set_word(*filter, "queue", "queue", arg);
     else if (key == CTL_OPT_LABEL)
         r = add_label(*filter, arg);
     else
@@ -165,20 +218,19 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
     return r < 0 ? r : 1;
 }
 
-json_t *ctl_ids(char *const *ids, int n)
+json_t *ctl_strings(char *const *strings, int n)
 {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
-        (void)json_array_append_new(list, json_string(ids[i]));
+        (void)json_array_append_new(list, json_string(strings[i]));
     return list;
 }
 
 bool ctl_number(const char *option, const char *text, uint64_t *ret)
 {
-    char *end;
     errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (errno || end == text || *end || *text == '-') {
+    unsigned long long n = strtoull(text, NULL, 10);
+    if (errno || !*text || text[strspn(text, "0123456789")]) {
         say("%s: %s is not a number", option, text);
         return false;
     }

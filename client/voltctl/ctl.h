@@ -41,8 +41,11 @@ struct ctl {
 /* The verb's next option. OPTION_END: operands begin at argv[optind], and the address is
  * settled; OPTION_BAD: return ctl->code (help was shown, or the mistake said). */
 int ctl_option(struct ctl *ctl);
-/* Operands after the options. */
-int ctl_operands(const struct ctl *ctl, char ***ret);
+/* The operands after the options, which must be job ids, `least` of them or more. Returns
+ * their number, or -1 with the mistake said. */
+int ctl_ids(const struct ctl *ctl, int least, char ***ret);
+/* False where there are operands, and said. */
+bool ctl_no_operands(const struct ctl *ctl);
 /* Says what is wrong with the usage and returns CTL_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int ctl_usage(const struct ctl *ctl,
                                                     const char *format, ...);
@@ -97,8 +100,8 @@ enum {
  * said what is wrong. */
 int ctl_filter_take(json_t **filter, int key, const char *arg);
 
-/* An array of the operands' job ids. */
-json_t *ctl_ids(char *const *ids, int n);
+/* An array of strings, as the protocol wants ids. */
+json_t *ctl_strings(char *const *strings, int n);
 /* A whole number of at least 0; false: said. */
 bool ctl_number(const char *option, const char *text, uint64_t *ret);
 

@@ -112,12 +112,12 @@ static int run(struct ctl *ctl)
     int code = parse(ctl, &w);
     if (code < 0) {
         char **ids;
-        int n = ctl_operands(ctl, &ids);
+        int n = ctl_ids(ctl, 0, &ids);
         if (n > 0 && !w.filter)
             w.filter = json_object();
         if (n > 0)
-            (void)json_object_set_new(w.filter, "ids", ctl_ids(ids, n));
-        code = watch(ctl, &w);
+            (void)json_object_set_new(w.filter, "ids", ctl_strings(ids, n));
+        code = n < 0 ? CTL_EXIT_USAGE : watch(ctl, &w);
     }
     json_decref(w.filter);
     return code;

@@ -24,9 +24,9 @@ static int run(struct ctl *ctl)
             return ctl_usage(ctl, "--signal: %s is not a signal", ctl->options.arg);
     }
     char **ids;
-    int n = ctl_operands(ctl, &ids);
-    if (n == 0)
-        return ctl_usage(ctl, "an id is needed");
+    int n = ctl_ids(ctl, 1, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
     int worst = ctl_open(ctl, ADDRESS_JOBS);
     for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;

@@ -173,13 +173,15 @@ static void print_json(const json_t *jobs)
 
 static int list(struct ctl *ctl, struct listing *l)
 {
-    char **operands;
-    int n = ctl_operands(ctl, &operands);
+    char **ids;
+    int n = ctl_ids(ctl, 0, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
     if (n > 0) {
         l->all = true;
         if (!l->filter)
             l->filter = json_object();
-        (void)json_object_set_new(l->filter, "ids", ctl_ids(operands, n));
+        (void)json_object_set_new(l->filter, "ids", ctl_strings(ids, n));
     }
     if (!l->all) {
         if (!l->filter)

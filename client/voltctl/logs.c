@@ -53,9 +53,9 @@ static int run(struct ctl *ctl)
             return CTL_EXIT_USAGE;
     }
     char **ids;
-    int n = ctl_operands(ctl, &ids);
-    if (n == 0)
-        return ctl_usage(ctl, "an id is needed");
+    int n = ctl_ids(ctl, 1, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
     if (n > 1 && rq.follow)
         return ctl_usage(ctl, "--follow is for one job");
     int worst = ctl_open(ctl, ADDRESS_JOBS);

@@ -13,6 +13,8 @@ static int run(struct ctl *ctl)
             return ctl->code;
         json |= key == CTL_OPT_JSON;
     }
+    if (!ctl_no_operands(ctl))
+        return CTL_EXIT_USAGE;
     int code = ctl_open(ctl, ADDRESS_CONTROL);
     if (code != CTL_EXIT_OK)
         return code;

@@ -50,6 +50,8 @@ static int run(struct ctl *ctl)
         cancel |= key == OPT_CANCEL;
         wait |= key == 'w';
     }
+    if (!ctl_no_operands(ctl))
+        return CTL_EXIT_USAGE;
     int code = ctl_open(ctl, ADDRESS_CONTROL);
     if (code != CTL_EXIT_OK)
         return code;

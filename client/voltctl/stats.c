@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_WATCH = OPTION_LONG, OPT_NO_LEGEND, NAME_WIDTH = 22, CELL_WIDTH = 13 };
+enum { NAME_WIDTH = 22, CELL_WIDTH = 13 };
+/* What WatchStats takes. */
+enum { INTERVAL_MIN = 100000, INTERVAL_MAX = 15000000 };
 
 static const struct option_entry options[] = {
     {"watch", 'w', "[SEC]", "again every SEC seconds (default 1)"},
@@ -164,12 +166,13 @@ static int run(struct ctl *ctl)
             return ctl->code;
         json |= key == CTL_OPT_JSON;
         again |= key == 'w';
-        if (key == 'w' && arg && duration_parse(arg, &interval_usec) < 0)
-            return ctl_usage(ctl, "--watch: %s is not a time", arg);
+        if (key == 'w' && arg &&
+            (duration_parse(arg, &interval_usec) < 0 || interval_usec < INTERVAL_MIN ||
+             interval_usec > INTERVAL_MAX))
+            return ctl_usage(ctl, "--watch: %s is not a time from 100ms to 15s", arg);
     }
-    char **operands;
-    if (ctl_operands(ctl, &operands) > 0)
-        return ctl_usage(ctl, "%s: nothing is expected here", operands[0]);
+    if (!ctl_no_operands(ctl))
+        return CTL_EXIT_USAGE;
     int code = ctl_open(ctl, ADDRESS_CONTROL);
     if (code != CTL_EXIT_OK || again)
         return code != CTL_EXIT_OK ? code : watch(ctl, interval_usec, json);

@@ -15,6 +15,8 @@ static int run(struct ctl *ctl)
             return ctl->code;
         json |= key == CTL_OPT_JSON;
     }
+    if (!ctl_no_operands(ctl))
+        return CTL_EXIT_USAGE;
     /* Our own version is known also where no daemon is. */
     if (!json)
         (void)puts("voltctl " VOLT_VERSION);

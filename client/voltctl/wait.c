@@ -32,9 +32,9 @@ static int run(struct ctl *ctl)
                              ctl->options.arg);
     }
     char **ids;
-    int n = ctl_operands(ctl, &ids);
-    if (n == 0)
-        return ctl_usage(ctl, "an id is needed");
+    int n = ctl_ids(ctl, 1, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
     rq.ids = ids;
     rq.nids = (size_t)n;
     int code = ctl_open(ctl, ADDRESS_JOBS);

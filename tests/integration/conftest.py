@@ -40,6 +40,11 @@ def until(condition, what="the condition", limit=LIMIT):
         time.sleep(0.01)
 
 
+def word(arg):
+    """An argument as it is: bytes need not be UTF-8."""
+    return arg if isinstance(arg, bytes) else str(arg)
+
+
 class Varlink:
     """One connection that speaks Varlink, and can also speak it badly."""
 
@@ -188,10 +193,10 @@ class Daemon:
         return Varlink(self.control)
 
     def run(self, program, *args, input=None, env=None, cwd=None):
-        done = subprocess.run([BIN / program, *map(str, args)], env={**self.env, **(env or {})},
+        done = subprocess.run([BIN / program, *map(word, args)], env={**self.env, **(env or {})},
                               input=input, stdin=None if input else subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=LIMIT,
-                              cwd=cwd or self.dir)
+                              capture_output=True, text=True, errors="replace",
+                              timeout=LIMIT, cwd=cwd or self.dir)
         return Result(done)
 
     def submit(self, *args, **kw):
@@ -201,7 +206,7 @@ class Daemon:
         return self.run("voltctl", *args, **kw)
 
     def popen(self, program, *args, **kw):
-        return subprocess.Popen([BIN / program, *map(str, args)], env=self.env, text=True,
+        return subprocess.Popen([BIN / program, *map(word, args)], env=self.env, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, cwd=self.dir, **kw)
 

@@ -66,6 +66,15 @@ def test_help_fits_80_columns(alone):
     (["-F", "--array", "1-2", "true"], "--follow is for one job"),
     (["-F", "-f", "x"], "--follow is for one job"),
     (["-f", "/nonexistent/x"], "/nonexistent/x: No such file"),
+    (["-f", "/"], "/: Is a directory"),
+    (["--umask", "1777", "true"], "1777 is not an octal number from 0 to 777"),
+    (["--umask", "-1", "true"], "-1 is not an octal number from 0 to 777"),
+    (["--stop-signal", "RTMAX+1", "true"], "RTMAX+1 is not a signal"),
+    (["--stop-signal", "65", "true"], "65 is not a signal"),
+    (["--kind", "noop", "true"], "kind noop runs no command, but there is one: true"),
+    (["--label", "=x", "true"], "a name is needed before ="),
+    (["-n", b"\xff", "true"], "name: not UTF-8"),
+    (["true", b"\xff"], "argument 1 is not UTF-8"),
 ])
 def test_submit_usage(fake, args, text):
     """Mistakes of usage are 125 with a message, and nothing on standard output."""
@@ -89,10 +98,44 @@ def test_submit_usage(fake, args, text):
     (["stats", "1"], "nothing is expected"),
     (["list", "-o", "xml"], "neither table nor json"),
     (["help", "me"], "unknown verb me"),
+    (["shutdown", "12"], "12: nothing is expected"),
+    (["reload", "x"], "x: nothing is expected"),
+    (["config", "x"], "x: nothing is expected"),
+    (["version", "x"], "x: nothing is expected"),
+    (["status", "nightly"], "nightly is not a job id, such as 17 or 17_3"),
+    (["show", ""], " is not a job id"),
+    (["logs", "017"], "017 is not a job id"),
+    (["wait", "1", "1_x"], "1_x is not a job id"),
+    (["list", "1_-1"], "1_-1 is not a job id"),
+    (["events", "x"], "x is not a job id"),
+    (["cancel", b"\xff"], "is not a job id"),
+    (["kill", "1 "], "1  is not a job id"),
+    (["list", "--name", b"\xff"], "--name: not UTF-8"),
+    (["cancel", "--state", b"\xff"], "--state: not UTF-8"),
+    (["cancel", "--state", ""], "--state: a value is needed"),
+    (["list", "--result=,"], "--result: a value is needed"),
+    (["list", "-n", " -1"], " -1 is not a number"),
+    (["list", "-n", "+1"], "+1 is not a number"),
+    (["stats", "--watch=0"], "0 is not a time from 100ms to 15s"),
+    (["stats", "--watch=1min"], "1min is not a time from 100ms to 15s"),
 ])
 def test_ctl_usage(alone, args, text):
     r = alone.ctl(*args)
     assert r.code == 2 and r.out == "" and text in r.err, r
+
+
+def test_long_names_are_not_called_missing(alone):
+    name = "X" * 300
+    assert json.loads(alone.submit("--dry-run", "-E", name + "=1", "true").out)["env"][name]
+    assert json.loads(alone.submit("--dry-run", "--label", name + "=1", "x").out)["labels"][name]
+
+
+def test_signals_by_every_name(alone):
+    for text, name in (("9", "SIGKILL"), ("sigkill", "SIGKILL"), ("RTMIN", "SIGRTMIN+0"),
+                       ("rtmin+3", "SIGRTMIN+3"), ("RTMAX", "SIGRTMIN+30"),
+                       ("SIGRTMAX-1", "SIGRTMIN+29"), ("40", "SIGRTMIN+6")):
+        r = alone.submit("--dry-run", "--stop-signal", text, "true")
+        assert r.json["stop_signal"] == name, r
 
 
 def test_version(alone):
