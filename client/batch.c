@@ -19,6 +19,7 @@ static int complain(struct volt_error *err, unsigned line, const char *text)
 static int slurp(struct batch *b, FILE *in)
 {
     size_t room = 0;
+    int error;
     for (;;) {
         if (room - b->len < 65536) {
             room = room ? room * 2 : (size_t)1 << 18;
@@ -27,13 +28,15 @@ static int slurp(struct batch *b, FILE *in)
                 return room <= INPUT_MAX ? -ENOMEM : -EFBIG;
             b->text = text;
         }
+        errno = 0;
         size_t n = fread(b->text + b->len, 1, room - b->len, in);
+        error = errno ? errno : EIO;
         b->len += n;
         if (n == 0)
             break;
     }
     b->text[b->len] = '\0';
-    return ferror(in) ? -EIO : 0;
+    return ferror(in) ? -error : 0;
 }
 
 static int add(struct batch *b, size_t offset, size_t len, unsigned line)

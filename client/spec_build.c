@@ -16,30 +16,23 @@ int spec_build_pair(json_t *object, const char *text, bool from_environment,
                     struct volt_error *err)
 {
     const char *eq = strchr(text, '=');
-    size_t len = eq ? (size_t)(eq - text) : strlen(text);
-    char name[256];
-    if (len == 0 || len >= sizeof(name)) {
-        (void)snprintf(err->text, sizeof(err->text),
-                       "%.100s: a name is needed before =", text);
-        return -EINVAL;
-    }
-    memcpy(name, text, len);
-    name[len] = '\0';
-    const char *value = eq ? eq + 1 : NULL;
-    if (!eq && from_environment)
-        value = getenv(name);
-    if (!value) {
-        (void)snprintf(err->text, sizeof(err->text), "%.100s: %s", name,
-                       from_environment ? "not set here; give NAME=VALUE"
-                                        : "a value is needed, NAME=VALUE");
-        return -EINVAL;
-    }
-    json_t *string = json_string(value);
-    if (!string || json_object_set_new(object, name, string) < 0) {
-        (void)snprintf(err->text, sizeof(err->text), "%.100s: not UTF-8", text);
-        return -EINVAL;
-    }
-    return 0;
+    const char *value = eq ? eq + 1 : from_environment ? getenv(text) : NULL;
+    const char *wrong = NULL;
+    char *name = strndup(text, eq ? (size_t)(eq - text) : strlen(text));
+    if (!name)
+        return -ENOMEM;
+    if (!*name)
+        wrong = "a name is needed before =";
+    else if (!value)
+        wrong = from_environment ? "not set here; give NAME=VALUE"
+                                 : "a value is needed, NAME=VALUE";
+    else if (json_object_set_new(object, name, json_string(value)) < 0)
+        wrong = "not UTF-8";
+    free(name);
+    if (!wrong)
+        return 0;
+    (void)snprintf(err->text, sizeof(err->text), "%.100s: %s", text, wrong);
+    return -EINVAL;
 }
 
 int spec_build_environment(json_t *object, char *const *environ_list,
@@ -89,26 +82,53 @@ int spec_build_path(json_t *spec, const char *name, const char *path,
     return 0;
 }
 
-int spec_build_signal(const char *text, char *buf, size_t size)
+/* "RTMIN", "RTMIN+3", "RTMAX-1"; 0: no such signal. */
+static int realtime_signal(const char *name)
+{
+    bool down = strncasecmp(name, "RTMAX", 5) == 0;
+    const char *rest = name + 5;
+    unsigned long n = 0;
+    if (*rest) {
+        size_t digits = strspn(rest + 1, "0123456789");
+        if (*rest != (down ? '-' : '+') || digits == 0 || rest[1 + digits])
+            return 0;
+        n = strtoul(rest + 1, NULL, 10);
+    }
+    if (n > (unsigned long)(SIGRTMAX - SIGRTMIN))
+        return 0;
+    return down ? SIGRTMAX - (int)n : SIGRTMIN + (int)n;
+}
+
+/* The number of a signal; 0: no such signal. */
+static int signal_number(const char *text)
 {
     if (isdigit((unsigned char)*text)) {
         char *end;
         unsigned long n = strtoul(text, &end, 10);
-        const char *abbrev = n < NSIG && !*end ? sigabbrev_np((int)n) : NULL;
-        if (!abbrev)
-            return -EINVAL;
-        (void)snprintf(buf, size, "SIG%s", abbrev);
-        return 0;
+        return n <= (unsigned long)SIGRTMAX && !*end ? (int)n : 0;
     }
     const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
-    for (int n = 1; n < NSIG; n++) {
+    if (strncasecmp(name, "RTMIN", 5) == 0 || strncasecmp(name, "RTMAX", 5) == 0)
+        return realtime_signal(name);
+    for (int n = 1; n < SIGRTMIN; n++) {
         const char *abbrev = sigabbrev_np(n);
-        if (abbrev && strcasecmp(abbrev, name) == 0) {
-            (void)snprintf(buf, size, "SIG%s", abbrev);
-            return 0;
-        }
+        if (abbrev && strcasecmp(abbrev, name) == 0)
+            return n;
     }
-    return -EINVAL;
+    return 0;
+}
+
+int spec_build_signal(const char *text, char *buf, size_t size)
+{
+    int n = signal_number(text);
+    const char *abbrev = sigabbrev_np(n);
+    if (n <= 0 || (!abbrev && n < SIGRTMIN))
+        return -EINVAL;
+    if (abbrev)
+        (void)snprintf(buf, size, "SIG%s", abbrev);
+    else
+        (void)snprintf(buf, size, "SIGRTMIN+%d", n - SIGRTMIN);
+    return 0;
 }
 
 mode_t spec_build_umask(void)

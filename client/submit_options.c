@@ -137,18 +137,28 @@ static int set_text(struct submit_options *o, const char *name, const char *valu
     return -EINVAL;
 }
 
-static int set_integer(struct submit_options *o, const char *name, const char *option,
-                       const char *text, int base)
+static int set_priority(struct submit_options *o, const char *text)
 {
     char *end;
     errno = 0;
-    long long n = strtoll(text, &end, base);
+    long long n = strtoll(text, &end, 10);
     if (errno || end == text || *end) {
-        say("--%s: %s is not %s", option, text,
-            base == 8 ? "an octal number" : "a number");
+        say("--priority: %s is not a number", text);
         return -EINVAL;
     }
-    return json_object_set_new(o->spec, name, json_integer(n));
+    return json_object_set_new(o->spec, "priority", json_integer(n));
+}
+
+static int set_umask(struct submit_options *o, const char *text)
+{
+    size_t len = strlen(text);
+    long mask = strtol(text, NULL, 8);
+    if (len == 0 || strspn(text, "01234567") != len || mask > 0777) {
+        say("--umask: %s is not an octal number from 0 to 777", text);
+        return -EINVAL;
+    }
+    o->has_umask = true;
+    return json_object_set_new(o->spec, "umask", json_integer(mask));
 }
 
 static int set_time(struct submit_options *o, const char *name, const char *option,
@@ -272,7 +282,7 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     case 'q':
         return set_text(o, "queue", arg);
     case 'p':
-        return set_integer(o, "priority", "priority", arg, 10);
+        return set_priority(o, arg);
     case 'd':
         return set_path(o, "cwd", arg);
     case OPT_SAME_DIR:
@@ -290,8 +300,7 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     case OPT_DURATION:
         return set_time(o, "duration_usec", "duration", arg);
     case OPT_UMASK:
-        o->has_umask = true;
-        return set_integer(o, "umask", "umask", arg, 8);
+        return set_umask(o, arg);
     case OPT_STDIN:
         return set_path(o, "stdin", arg);
     case OPT_OUTPUT:
@@ -311,10 +320,16 @@ static int take_field(struct submit_options *o, int key, const char *arg)
 
 /* --- the whole ---------------------------------------------------------------------- */
 
-static bool runs_process(const struct submit_options *o)
+static const char *kind_of(const struct submit_options *o)
 {
     const char *kind = json_string_value(json_object_get(o->spec, "kind"));
-    return !kind || strcmp(kind, "exec") == 0;
+    return kind ? kind : "exec";
+}
+
+/* Kinds that we do not know may; voltd says what it knows. */
+static bool runs_process(const struct submit_options *o)
+{
+    return strcmp(kind_of(o), "sleep") != 0 && strcmp(kind_of(o), "noop") != 0;
 }
 
 static int take_command(struct submit_options *o, int argc, char **argv)
@@ -323,11 +338,12 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     bool want = !o->file && !shell && runs_process(o);
     if (argc == 0)
         return want ? (say("a command is needed; try --help"), -EINVAL) : 0;
+    if (!want && !o->file && !shell) {
+        say("kind %s runs no command, but there is one: %s", kind_of(o), argv[0]);
+        return -EINVAL;
+    }
     if (!want) {
-        say("%s: a command besides %s", argv[0],
-            o->file ? "--file"
-            : shell ? "--shell"
-                    : "a kind that runs none");
+        say("%s: a command besides %s", argv[0], o->file ? "--file" : "--shell");
         return -EINVAL;
     }
     json_t *list = json_array();
