@@ -68,11 +68,11 @@ static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
 
     assert(r->driver ==
            runtime_driver(cx->task->rt)); /* events go to that runtime's rings */
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (readiness_poll(r, dir, cx->task, tries))
         return VOLT_READY;
-    volt_coop_restore(cx);
+    cx_restore(cx);
     return VOLT_PENDING;
 }
 
@@ -163,7 +163,7 @@ static enum volt_poll op_poll(struct volt_cx *cx, struct volt_io *io, enum direc
             *ret = n;
             return VOLT_READY;
         }
-        volt_coop_restore(cx); /* nothing was done for this unit */
+        cx_restore(cx); /* nothing was done for this unit */
     }
 }
 

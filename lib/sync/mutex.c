@@ -1,6 +1,9 @@
-/* The mutex: a semaphore of one permit. */
-#include <assert.h>
-#include <volt/sync.h>
+/* The mutex: a semaphore of one permit (A-12). The word of one that is free, or locked
+ * without waiters, is known: the fast paths need not read it first. */
+#include "sync/sem.h"
+
+#define FREE   (UINT64_C(1) << SEM_SHIFT)
+#define LOCKED UINT64_C(0)
 
 void volt_mutex_init(struct volt_mutex *m)
 {
@@ -14,25 +17,20 @@ void volt_mutex_fini(struct volt_mutex *m)
 
 bool volt_mutex_try_lock(struct volt_mutex *m)
 {
-    return volt_sem_try_acquire(&m->sem, 1);
+    return sem_take_from(&m->sem, FREE, 1);
 }
 
 void volt_mutex_unlock(struct volt_mutex *m)
 {
-    int r = volt_sem_release(&m->sem, 1);
+    int r = sem_give_to(&m->sem, LOCKED, 1);
 
     assert(r == 0); /* it was not locked */
     (void)r;
 }
 
-void volt_mutex_lock_init(struct volt_mutex_lock *l, struct volt_mutex *m)
-{
-    volt_sem_acquire_init(&l->acquire, &m->sem, 1);
-}
-
 enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx, struct volt_mutex_lock *l)
 {
-    return volt_sem_acquire_poll(cx, &l->acquire);
+    return sem_acquire_from(cx, &l->acquire, FREE);
 }
 
 void volt_mutex_lock_fini(struct volt_mutex_lock *l)

@@ -148,14 +148,14 @@ enum volt_poll volt_notified_poll(struct volt_cx *cx, struct volt_notified *w)
 {
     bool done = true;
 
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (w->waiter.state == WAITER_NEW)
         done = take_or_queue(w, cx->task);
     else if (w->waiter.state == WAITER_QUEUED)
         done = waiter_granted(lock_of(w->notify), &w->waiter, cx->task) != GRANT_NONE;
     if (!done) {
-        volt_coop_restore(cx);
+        cx_restore(cx);
         return VOLT_PENDING;
     }
     w->waiter.state = WAITER_DONE;

@@ -93,7 +93,7 @@ enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o
 {
     bool done;
 
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     vlock_lock(&o->lock);
     done = take(o, ret_value, ret_status);
@@ -101,7 +101,7 @@ enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o
     vlock_unlock(&o->lock);
     if (done)
         return VOLT_READY;
-    volt_coop_restore(cx);
+    cx_restore(cx);
     return VOLT_PENDING;
 }
 

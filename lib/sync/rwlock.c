@@ -1,8 +1,13 @@
 /* The rwlock: a semaphore of VOLT_RWLOCK_MAX_READS permits; a reader takes one, a writer
  * all (A-13). First come, first served then gives what is promised: a queued writer holds
  * what the readers give back, so later readers queue behind it (A-14). */
-#include <assert.h>
-#include <volt/sync.h>
+#include "sync/sem.h"
+
+/* The words of a free lock and of one with a single reader, guesses of the fast paths: a
+ * wrong one costs a failed CAS, which brings the line here for the next. */
+#define FREE       (VOLT_RWLOCK_MAX_READS << SEM_SHIFT)
+#define ONE_READER ((VOLT_RWLOCK_MAX_READS - 1) << SEM_SHIFT)
+#define WRITTEN    UINT64_C(0)
 
 void volt_rwlock_init(struct volt_rwlock *l)
 {
@@ -16,27 +21,17 @@ void volt_rwlock_fini(struct volt_rwlock *l)
 
 bool volt_rwlock_try_read(struct volt_rwlock *l)
 {
-    return volt_sem_try_acquire(&l->sem, 1);
+    return sem_take_from(&l->sem, FREE, 1);
 }
 
 bool volt_rwlock_try_write(struct volt_rwlock *l)
 {
-    return volt_sem_try_acquire(&l->sem, VOLT_RWLOCK_MAX_READS);
-}
-
-void volt_rwlock_read_init(struct volt_rwlock_acquire *a, struct volt_rwlock *l)
-{
-    volt_sem_acquire_init(&a->acquire, &l->sem, 1);
-}
-
-void volt_rwlock_write_init(struct volt_rwlock_acquire *a, struct volt_rwlock *l)
-{
-    volt_sem_acquire_init(&a->acquire, &l->sem, VOLT_RWLOCK_MAX_READS);
+    return sem_take_from(&l->sem, FREE, VOLT_RWLOCK_MAX_READS);
 }
 
 enum volt_poll volt_rwlock_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a)
 {
-    return volt_sem_acquire_poll(cx, &a->acquire);
+    return sem_acquire_from(cx, &a->acquire, FREE);
 }
 
 void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)
@@ -44,20 +39,49 @@ void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)
     volt_sem_acquire_fini(&a->acquire);
 }
 
-static void unlock(struct volt_rwlock *l, uint64_t permits)
+void volt_rwlock_read_unlock(struct volt_rwlock *l)
 {
-    int r = volt_sem_release(&l->sem, permits);
+    int r = sem_give_to(&l->sem, ONE_READER, 1);
 
     assert(r == 0); /* it was not held so */
     (void)r;
 }
 
-void volt_rwlock_read_unlock(struct volt_rwlock *l)
-{
-    unlock(l, 1);
-}
-
 void volt_rwlock_write_unlock(struct volt_rwlock *l)
 {
-    unlock(l, VOLT_RWLOCK_MAX_READS);
+    int r = sem_give_to(&l->sem, WRITTEN, VOLT_RWLOCK_MAX_READS);
+
+    assert(r == 0); /* it was not held so */
+    (void)r;
+}
+
+/* While somebody waits the counter stands at 0 and who holds is told by the oldest waiter:
+ * what a writer still needs is what readers hold, unless it needs all (F-E8). */
+static uint64_t permits_out(const struct volt_rwlock *l)
+{
+    uint64_t s = vat_u64_load(permits_cell(&l->sem), VAT_RLX);
+    const struct volt_waiter *oldest = l->sem.tail;
+
+    if (!oldest)
+        return VOLT_RWLOCK_MAX_READS - (s >> SEM_SHIFT);
+    return oldest->requested > 1 ? oldest->need : VOLT_RWLOCK_MAX_READS;
+}
+
+void volt_rwlock_inspect(struct volt_rwlock *l, struct volt_rwlock_info *ret)
+{
+    struct volt_rwlock_info info = {.writer = false};
+    uint64_t out;
+
+    vlock_lock(sem_lock(&l->sem));
+    out = permits_out(l);
+    for (const struct volt_waiter *w = l->sem.head; w; w = w->next) {
+        if (w->requested > 1)
+            info.writers_waiting++;
+        else
+            info.readers_waiting++;
+    }
+    vlock_unlock(sem_lock(&l->sem));
+    info.writer = out == VOLT_RWLOCK_MAX_READS;
+    info.readers = info.writer ? 0 : (uint32_t)out;
+    *ret = info;
 }

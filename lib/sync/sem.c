@@ -17,29 +17,28 @@
  *
  * Orders: taking permits is an acquire, giving them back a release, so what the last
  * holder wrote is visible to the next; through a queue the lock and `granted` do it. */
-#include "sync/waiter.h"
+#include "sync/sem.h"
 
 #include <errno.h>
 
-#define WAITERS UINT64_C(1)
-#define CLOSED  UINT64_C(2)
-#define SHIFT   2
-
-static vat_u64 *permits_cell(const struct volt_sem *sem)
-{
-    return (vat_u64 *)(uintptr_t)&sem->permits;
-}
-
-static vlock *lock_of(struct volt_sem *sem)
-{
-    return (vlock *)(void *)&sem->lock;
-}
+/* Before it queues, an acquirer looks a few times more: what it waits for is mostly a short
+ * critical section on another core. And once tasks queue for a lock that all of them take
+ * again and again, first come, first served makes every hand-over a task switch until the
+ * queue has run dry, which it may never do.
+ *
+ * How long it is worth to look is learnt: `spin` grows with each success and is halved by
+ * each failure, so where holders sleep, or there is one worker only, hardly anything is
+ * spent. A lost update does no harm. */
+#ifndef SEM_SPIN_MAX
+#define SEM_SPIN_MIN 2
+#define SEM_SPIN_MAX 128 /* pauses, in all */
+#endif
 
 void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
 {
     assert(permits <= max && max <= VOLT_SEM_MAX);
-    *sem = (struct volt_sem){.max = max};
-    vat_u64_init(permits_cell(sem), permits << SHIFT);
+    *sem = (struct volt_sem){.max = max, .spin = SEM_SPIN_MAX / 4};
+    vat_u64_init(permits_cell(sem), permits << SEM_SHIFT);
 }
 
 void volt_sem_fini(struct volt_sem *sem)
@@ -50,19 +49,12 @@ void volt_sem_fini(struct volt_sem *sem)
 
 uint64_t volt_sem_available(const struct volt_sem *sem)
 {
-    return vat_u64_load(permits_cell(sem), VAT_RLX) >> SHIFT;
+    return vat_u64_load(permits_cell(sem), VAT_RLX) >> SEM_SHIFT;
 }
 
-/* Any thread, lock or not: n permits at once, or nothing. */
 bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n)
 {
-    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
-
-    while (!(s & (WAITERS | CLOSED)) && s >> SHIFT >= n) {
-        if (vat_u64_cas(permits_cell(sem), &s, s - (n << SHIFT), VAT_ACQ, VAT_RLX))
-            return true;
-    }
-    return false;
+    return sem_take(sem, n);
 }
 
 /* Lock held. Gives k permits to the waiters, oldest first, the rest to the counter.
@@ -89,29 +81,29 @@ static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
         return 0;
     s = vat_u64_load(permits_cell(sem), VAT_RLX);
     do {
-        count = s >> SHIFT;
+        count = s >> SEM_SHIFT;
         r = k > sem->max - count ? -EOVERFLOW : 0;
         count = r < 0 ? sem->max : count + k;
-    } while (!vat_u64_cas(permits_cell(sem), &s, count << SHIFT | (s & CLOSED), VAT_REL,
-                          VAT_RLX));
+    } while (!vat_u64_cas(permits_cell(sem), &s, count << SEM_SHIFT | (s & SEM_CLOSED),
+                          VAT_REL, VAT_RLX));
+    return r;
+}
+
+int sem_give_slow(struct volt_sem *sem, uint64_t n)
+{
+    struct task_chain chain = {0};
+    int r;
+
+    vlock_lock(sem_lock(sem));
+    r = serve(sem, n, &chain);
+    vlock_unlock(sem_lock(sem));
+    sched_submit_chain(&chain);
     return r;
 }
 
 int volt_sem_release(struct volt_sem *sem, uint64_t n)
 {
-    struct task_chain chain = {0};
-    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
-    int r;
-
-    while (!(s & WAITERS) && n <= sem->max - (s >> SHIFT)) {
-        if (vat_u64_cas(permits_cell(sem), &s, s + (n << SHIFT), VAT_REL, VAT_RLX))
-            return 0;
-    }
-    vlock_lock(lock_of(sem));
-    r = serve(sem, n, &chain);
-    vlock_unlock(lock_of(sem));
-    sched_submit_chain(&chain);
-    return r;
+    return sem_give(sem, n);
 }
 
 void volt_sem_close(struct volt_sem *sem)
@@ -119,8 +111,8 @@ void volt_sem_close(struct volt_sem *sem)
     struct task_chain chain = {0};
     uint64_t back = 0;
 
-    vlock_lock(lock_of(sem));
-    (void)vat_u64_or(permits_cell(sem), CLOSED, VAT_AR);
+    vlock_lock(sem_lock(sem));
+    (void)vat_u64_or(permits_cell(sem), SEM_CLOSED, VAT_AR);
     while (sem->tail) {
         struct volt_waiter *w = sem->tail;
 
@@ -129,69 +121,92 @@ void volt_sem_close(struct volt_sem *sem)
         waiter_grant(w, GRANT_CLOSED, &chain);
     }
     (void)serve(sem, back, &chain); /* nobody is queued: to the counter, bit cleared */
-    vlock_unlock(lock_of(sem));
+    vlock_unlock(sem_lock(sem));
     sched_submit_chain(&chain);
 }
 
-void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt_sem *sem, uint64_t n)
+static vat_u32 *spin_cell(struct volt_sem *sem)
 {
-    assert(n >= 1 && n <= sem->max);
-    *a = (struct volt_sem_acquire){.sem = sem, .waiter = {.requested = n}};
+    return (vat_u32 *)(void *)&sem->spin;
 }
 
-/* The first poll. True: acquired or closed; false: queued. */
+/* True: n permits were taken before anybody had to queue. */
+static bool spin(struct volt_sem *sem, uint64_t n)
+{
+    uint32_t limit = vat_u32_load(spin_cell(sem), VAT_RLX), done = 0;
+
+    for (uint32_t step = 1; done < limit; step *= 2) {
+        if (vat_u64_load(permits_cell(sem), VAT_RLX) & (SEM_WAITERS | SEM_CLOSED))
+            return false;
+        for (uint32_t i = 0; i < step; i++)
+            vat_pause();
+        done += step;
+        if (sem_take(sem, n)) {
+            if (limit < SEM_SPIN_MAX)
+                vat_u32_store(spin_cell(sem), limit * 2, VAT_RLX);
+            return true;
+        }
+    }
+    if (limit > SEM_SPIN_MIN)
+        vat_u32_store(spin_cell(sem), limit / 2, VAT_RLX);
+    return false;
+}
+
+/* The first poll, slow. True: acquired or closed; false: queued. */
 static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
                           struct volt_task *who)
 {
     uint64_t s, n = w->requested;
     bool done = true;
 
-    if (volt_sem_try_acquire(sem, n)) {
-        vat_u32_store(waiter_grant_cell(w), GRANT_YES, VAT_RLX);
+    if (spin(sem, n))
         return true;
-    }
-    vlock_lock(lock_of(sem));
+    vlock_lock(sem_lock(sem));
     s = vat_u64_load(permits_cell(sem), VAT_RLX);
     for (;;) {
-        uint64_t count = s >> SHIFT;
+        uint64_t count = s >> SEM_SHIFT;
 
-        if (s & CLOSED) {
+        if (s & SEM_CLOSED) {
             vat_u32_store(waiter_grant_cell(w), GRANT_CLOSED, VAT_RLX);
             break;
         }
         if (count >= n) { /* then nobody is queued */
-            if (vat_u64_cas(permits_cell(sem), &s, s - (n << SHIFT), VAT_ACQ, VAT_RLX)) {
-                vat_u32_store(waiter_grant_cell(w), GRANT_YES, VAT_RLX);
+            if (vat_u64_cas(permits_cell(sem), &s, s - (n << SEM_SHIFT), VAT_ACQ,
+                            VAT_RLX))
                 break;
-            }
-        } else if (vat_u64_cas(permits_cell(sem), &s, WAITERS, VAT_ACQ, VAT_RLX)) {
+        } else if (vat_u64_cas(permits_cell(sem), &s, SEM_WAITERS, VAT_ACQ, VAT_RLX)) {
             w->need = n - count;
             waiter_link(&sem->head, &sem->tail, w, who);
             done = false;
             break;
         }
     }
-    vlock_unlock(lock_of(sem));
+    vlock_unlock(sem_lock(sem));
     return done;
 }
 
-enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
+enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 {
     struct volt_waiter *w = &a->waiter;
     bool done = true;
 
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (w->state == WAITER_NEW)
         done = take_or_queue(a->sem, w, cx->task);
     else if (w->state == WAITER_QUEUED)
-        done = waiter_granted(lock_of(a->sem), w, cx->task) != GRANT_NONE;
+        done = waiter_granted(sem_lock(a->sem), w, cx->task) != GRANT_NONE;
     if (!done) {
-        volt_coop_restore(cx);
+        cx_restore(cx);
         return VOLT_PENDING;
     }
     w->state = WAITER_DONE;
     return VOLT_READY;
+}
+
+enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
+{
+    return sem_acquire_from(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX));
 }
 
 int volt_sem_acquire_status(const struct volt_sem_acquire *a)
@@ -209,7 +224,7 @@ void volt_sem_acquire_fini(struct volt_sem_acquire *a)
     uint64_t back = 0;
 
     if (w->state == WAITER_QUEUED) {
-        vlock_lock(lock_of(sem));
+        vlock_lock(sem_lock(sem));
         switch (vat_u32_load(waiter_grant_cell(w), VAT_ACQ)) {
         case GRANT_NONE:
             waiter_unlink(&sem->head, &sem->tail, w);
@@ -222,7 +237,7 @@ void volt_sem_acquire_fini(struct volt_sem_acquire *a)
             break;
         }
         (void)serve(sem, back, &chain);
-        vlock_unlock(lock_of(sem));
+        vlock_unlock(sem_lock(sem));
         sched_submit_chain(&chain);
     }
     w->state = WAITER_DONE;

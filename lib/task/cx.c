@@ -1,8 +1,6 @@
 /* What a poll function may do with its context. */
 #include "task/task.h"
 
-#include <volt/runtime.h>
-
 struct volt_runtime *volt_cx_runtime(const struct volt_cx *cx)
 {
     return cx->task->rt;
@@ -16,23 +14,23 @@ void volt_cx_wake(struct volt_cx *cx)
         __builtin_unreachable();
 }
 
-enum volt_poll volt_coop_take(struct volt_cx *cx)
+enum volt_poll cx_take_slow(struct volt_cx *cx)
 {
     if (cx->unbudgeted)
         return VOLT_READY;
-    if (cx->budget == 0) {
-        cx->exhausted = true;
-        volt_cx_wake(cx);
-        return VOLT_PENDING;
-    }
-    cx->budget--;
-    return VOLT_READY;
+    cx->exhausted = true;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+enum volt_poll volt_coop_take(struct volt_cx *cx)
+{
+    return cx_take(cx);
 }
 
 void volt_coop_restore(struct volt_cx *cx)
 {
-    if (!cx->unbudgeted && cx->budget < VOLT_BUDGET_PER_POLL)
-        cx->budget++;
+    cx_restore(cx);
 }
 
 void volt_shield_begin(struct volt_cx *cx)

@@ -53,7 +53,7 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
     struct volt_task *t = join->task;
 
     assert(t && t != cx->task);
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (ended(join))
         return VOLT_READY;
@@ -69,7 +69,7 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
     } else if (ended(join)) {
         return VOLT_READY;
     }
-    volt_coop_restore(cx);
+    cx_restore(cx);
     return VOLT_PENDING;
 }
 

@@ -23,6 +23,7 @@
 #define VOLT_TASK_TASK_H
 
 #include "base/atomic.h"
+#include <volt/runtime.h>
 #include <volt/task.h>
 
 #define TASK_RUNNING       UINT64_C(0x01)
@@ -166,5 +167,20 @@ struct volt_cx {
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */
 };
+
+/* volt_coop_take() and volt_coop_restore(), for leaves. */
+enum volt_poll cx_take_slow(struct volt_cx *cx);
+static inline enum volt_poll cx_take(struct volt_cx *cx)
+{
+    if (cx->budget == 0)
+        return cx_take_slow(cx);
+    cx->budget--;
+    return VOLT_READY;
+}
+static inline void cx_restore(struct volt_cx *cx)
+{
+    if (cx->budget < VOLT_BUDGET_PER_POLL)
+        cx->budget++;
+}
 
 #endif

@@ -39,7 +39,7 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
-                -DINJECT_BATCH_MAX=2
+                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk

@@ -1,5 +1,5 @@
 /* The rwlock: sharing, exclusion, and the order between a queued writer and later readers
- * (A-13, A-14, F-E6, F-E7). */
+ * (A-13, A-14, F-E6, F-E7, F-E8). */
 #include "tests/support/lone.h"
 
 #include <errno.h>
@@ -159,6 +159,50 @@ static void test_F_E6_writer_wakes_more_than_32_readers(void **state)
     end(&f);
 }
 
+static void expect_info(struct fixture *f, unsigned readers, bool writer,
+                        unsigned readers_waiting, unsigned writers_waiting)
+{
+    struct volt_rwlock_info i;
+
+    volt_rwlock_inspect(&f->lock, &i);
+    assert_int_equal(i.readers, readers);
+    assert_int_equal(i.writer, writer);
+    assert_int_equal(i.readers_waiting, readers_waiting);
+    assert_int_equal(i.writers_waiting, writers_waiting);
+}
+
+/* A queued writer is no holder, and what readers hold is counted beside it. */
+static void test_F_E8_inspect_tells_holders_from_waiters(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    expect_info(&f, 0, false, 0, 0);
+    assert_true(volt_rwlock_try_read(&f.lock));
+    assert_true(volt_rwlock_try_read(&f.lock));
+    expect_info(&f, 2, false, 0, 0);
+    ask(&f, 0, true);
+    ask(&f, 1, false);
+    expect_info(&f, 2, false, 1, 1);
+    volt_rwlock_read_unlock(&f.lock);
+    expect_info(&f, 1, false, 1, 1);
+    volt_rwlock_read_unlock(&f.lock);
+    assert_int_equal(lone_join(&f.join[0]), 0);
+    expect_info(&f, 0, true, 1, 0);
+    ask(&f, 2, true);
+    expect_info(&f, 0, true, 1, 1);
+    volt_rwlock_write_unlock(&f.lock);
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    expect_info(&f, 1, false, 0, 1);
+    volt_rwlock_read_unlock(&f.lock);
+    assert_int_equal(lone_join(&f.join[2]), 0);
+    expect_info(&f, 0, true, 0, 0);
+    volt_rwlock_write_unlock(&f.lock);
+    expect_info(&f, 0, false, 0, 0);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_A_14_queued_writer_blocks_later_readers),
         cmocka_unit_test(test_cancelled_writer_lets_the_readers_pass),
         cmocka_unit_test(test_F_E6_writer_wakes_more_than_32_readers),
+        cmocka_unit_test(test_F_E8_inspect_tells_holders_from_waiters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

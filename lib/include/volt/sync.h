@@ -10,6 +10,7 @@
 #ifndef VOLT_SYNC_H
 #define VOLT_SYNC_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <volt/task.h>
@@ -26,7 +27,7 @@ struct volt_waiter {
 
 struct volt_sem {
     uint64_t permits; /* atomic: bit 0 waiters, bit 1 closed, count above */
-    uint32_t lock, pad;
+    uint32_t lock, spin;
     uint64_t max;
     struct volt_waiter *head, *tail;
 };
@@ -49,11 +50,19 @@ struct volt_sem_acquire {
     struct volt_sem *sem;
     struct volt_waiter waiter;
 };
-VOLT_API void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt_sem *sem,
-                                    uint64_t n);
+static inline void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt_sem *sem,
+                                         uint64_t n)
+{
+    assert(n >= 1 && n <= sem->max);
+    a->sem = sem;
+    a->waiter.granted = a->waiter.state = 0;
+    a->waiter.requested = n; /* the rest is filled in by whoever queues it */
+}
 /* READY: acquired, or closed: see _status. */
-VOLT_API enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a);
-VOLT_API int volt_sem_acquire_status(const struct volt_sem_acquire *a); /* 0, -ECANCELED */
+VOLT_API enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx,
+                                              struct volt_sem_acquire *a);
+VOLT_API int
+volt_sem_acquire_status(const struct volt_sem_acquire *a); /* 0, -ECANCELED */
 VOLT_API void volt_sem_acquire_fini(struct volt_sem_acquire *a);
 
 struct volt_mutex {
@@ -66,8 +75,12 @@ VOLT_API void volt_mutex_init(struct volt_mutex *m);
 VOLT_API void volt_mutex_fini(struct volt_mutex *m);
 VOLT_API bool volt_mutex_try_lock(struct volt_mutex *m);
 VOLT_API void volt_mutex_unlock(struct volt_mutex *m);
-VOLT_API void volt_mutex_lock_init(struct volt_mutex_lock *l, struct volt_mutex *m);
-VOLT_API enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx, struct volt_mutex_lock *l);
+static inline void volt_mutex_lock_init(struct volt_mutex_lock *l, struct volt_mutex *m)
+{
+    volt_sem_acquire_init(&l->acquire, &m->sem, 1);
+}
+VOLT_API enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx,
+                                             struct volt_mutex_lock *l);
 VOLT_API void volt_mutex_lock_fini(struct volt_mutex_lock *l);
 
 /* Readers share, writers exclude; a queued writer blocks later readers. A task that holds a
@@ -83,12 +96,32 @@ VOLT_API void volt_rwlock_init(struct volt_rwlock *l);
 VOLT_API void volt_rwlock_fini(struct volt_rwlock *l);
 VOLT_API bool volt_rwlock_try_read(struct volt_rwlock *l);
 VOLT_API bool volt_rwlock_try_write(struct volt_rwlock *l);
-VOLT_API void volt_rwlock_read_init(struct volt_rwlock_acquire *a, struct volt_rwlock *l);
-VOLT_API void volt_rwlock_write_init(struct volt_rwlock_acquire *a, struct volt_rwlock *l);
-VOLT_API enum volt_poll volt_rwlock_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a);
+static inline void volt_rwlock_read_init(struct volt_rwlock_acquire *a,
+                                         struct volt_rwlock *l)
+{
+    volt_sem_acquire_init(&a->acquire, &l->sem, 1);
+}
+static inline void volt_rwlock_write_init(struct volt_rwlock_acquire *a,
+                                          struct volt_rwlock *l)
+{
+    volt_sem_acquire_init(&a->acquire, &l->sem, VOLT_RWLOCK_MAX_READS);
+}
+VOLT_API enum volt_poll volt_rwlock_poll(struct volt_cx *cx,
+                                         struct volt_rwlock_acquire *a);
 VOLT_API void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a);
 VOLT_API void volt_rwlock_read_unlock(struct volt_rwlock *l);
 VOLT_API void volt_rwlock_write_unlock(struct volt_rwlock *l);
+
+/* Who holds the lock and who waits, all at one moment, for diagnostics: a task that has
+ * locked itself out stands among the waiting readers behind a writer, and `readers` does
+ * not fall. Granted and not yet seen counts as held. Takes the lock's inner lock for as
+ * long as the queue is. Any thread. */
+struct volt_rwlock_info {
+    uint32_t readers; /* read locks held */
+    bool writer;      /* held by a writer (or by VOLT_RWLOCK_MAX_READS readers) */
+    uint32_t readers_waiting, writers_waiting;
+};
+VOLT_API void volt_rwlock_inspect(struct volt_rwlock *l, struct volt_rwlock_info *ret);
 
 /* Notify: a wake that is not lost. notify_one wakes the oldest waiter or leaves one permit
  * for the next; notify_all wakes those that wait now and leaves nothing. */
@@ -120,7 +153,8 @@ VOLT_API struct volt_oneshot *volt_oneshot_new(size_t size); /* NULL: out of mem
 /* Copies the value, wakes the receiver, gives the sending end up. 0, or -EPIPE: the
  * receiver has gone (the value is discarded). */
 VOLT_API int volt_oneshot_send(struct volt_oneshot *o, const void *value);
-VOLT_API void volt_oneshot_send_drop(struct volt_oneshot *o); /* gives up without a value */
+VOLT_API void
+volt_oneshot_send_drop(struct volt_oneshot *o); /* gives up without a value */
 /* READY: 0 in *ret_status and the value copied to ret_value; or -EPIPE. Only one of _poll
  * (one task) and _wait (a thread that is no worker) is used. */
 VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o,
