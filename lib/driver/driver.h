@@ -60,10 +60,13 @@ void driver_unregister(struct registration *r);
  * answers -ESHUTDOWN (io) or READY (sleep). */
 void driver_shutdown(struct driver *d, struct task_chain *chain);
 
-/* What the leaf futures of lib/io ask of lib/runtime, which defines both. */
+/* What the leaf futures of lib/io ask of lib/runtime, which defines them. */
 struct driver *runtime_driver(const struct volt_runtime *rt);
 /* The wheel of this worker; any valid one for NULL (a thread that is no worker). */
 unsigned worker_wheel(const struct worker *w);
+/* A time not later than now (usec), for next to nothing: when the calling worker last
+ * looked at the clock. 0 for NULL. */
+uint64_t worker_clock_usec(const struct worker *w);
 
 /* For statistics. */
 uint64_t driver_timers(const struct driver *d);

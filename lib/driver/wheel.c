@@ -78,7 +78,15 @@ static uint64_t place(struct wheel *w, struct volt_sleep *s)
     if (!(w->level[level].occupied >> index & 1) || when < slot->earliest)
         slot->earliest = when;
     w->level[level].occupied |= UINT64_C(1) << index;
+    w->occupied |= (uint8_t)(1 << level);
     return when;
+}
+
+/* Lock held. */
+static void set_next(struct wheel *w, uint64_t ms)
+{
+    w->next_ms = ms;
+    vat_u64_store(&w->next, ms == WHEEL_NEVER ? ms : ms * 1000, VAT_REL);
 }
 
 /* Lock held. */
@@ -86,20 +94,33 @@ static void publish_next(struct wheel *w)
 {
     uint64_t next = WHEEL_NEVER;
 
-    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
-        if (w->level[l].occupied) {
-            uint64_t earliest = w->level[l].slot[first_slot(w, l)].earliest;
+    for (unsigned levels = w->occupied; levels; levels &= levels - 1) {
+        unsigned l = (unsigned)__builtin_ctz(levels);
+        uint64_t earliest = w->level[l].slot[first_slot(w, l)].earliest;
 
-            if (earliest < next)
-                next = earliest;
-        }
+        if (earliest < next)
+            next = earliest;
     }
-    vat_u64_store(&w->next, next == WHEEL_NEVER ? next : next * 1000, VAT_REL);
+    set_next(w, next);
+}
+
+/* Lock held. The only writer, so no RMW is needed. */
+static void count_armed(struct wheel *w, uint64_t change)
+{
+    vat_u64_store(&w->armed, vat_u64_load(&w->armed, VAT_RLX) + change, VAT_RLX);
+}
+
+/* Lock held. The slot has become empty. */
+static void slot_emptied(struct wheel *w, unsigned level, unsigned index)
+{
+    w->level[level].occupied &= ~(UINT64_C(1) << index);
+    if (!w->level[level].occupied)
+        w->occupied &= (uint8_t) ~(1U << level);
 }
 
 void wheel_init(struct wheel *w, uint64_t now_usec)
 {
-    *w = (struct wheel){.elapsed = now_usec / 1000};
+    *w = (struct wheel){.elapsed = now_usec / 1000, .next_ms = WHEEL_NEVER};
     vat_u64_init(&w->armed, 0);
     vat_u64_init(&w->next, WHEEL_NEVER);
 }
@@ -107,25 +128,25 @@ void wheel_init(struct wheel *w, uint64_t now_usec)
 int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
                  uint64_t now_usec)
 {
-    uint64_t next;
-    int earlier;
+    uint64_t now = now_usec / 1000, when;
+    bool earlier;
 
     vlock_lock(&w->lock);
     if (w->closed) {
         vlock_unlock(&w->lock);
         return -ESHUTDOWN;
     }
-    next = vat_u64_load(&w->next, VAT_RLX);
-    if (next > now_usec && now_usec / 1000 > w->elapsed)
-        w->elapsed = now_usec / 1000; /* nothing is due: a finer level will do */
+    if (w->next_ms > now && now > w->elapsed)
+        w->elapsed = now; /* nothing is due: a finer level will do */
     VAT_WR(&s->slot);
     s->wheel = w;
     s->who = who;
     vat_u32_store(fired_cell(s), 0, VAT_RLX);
-    earlier = place(w, s) < next / 1000;
-    vat_u64_add(&w->armed, 1, VAT_RLX);
+    when = place(w, s);
+    earlier = when < w->next_ms;
+    count_armed(w, 1);
     if (earlier)
-        publish_next(w);
+        set_next(w, when);
     vlock_unlock(&w->lock);
     return earlier;
 }
@@ -146,8 +167,8 @@ bool wheel_fired(struct volt_sleep *s)
 /* Lock held. */
 static void unlink_entry(struct wheel *w, struct volt_sleep *s)
 {
-    struct wheel_level *level = &w->level[s->slot / WHEEL_SLOTS];
-    struct wheel_slot *slot = &level->slot[s->slot % WHEEL_SLOTS];
+    unsigned level = s->slot / WHEEL_SLOTS, index = s->slot % WHEEL_SLOTS;
+    struct wheel_slot *slot = &w->level[level].slot[index];
 
     VAT_WR(&s->slot);
     if (s->prev)
@@ -158,10 +179,10 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
         s->next->prev = s->prev;
     else
         slot->tail = s->prev;
-    vat_u64_sub(&w->armed, 1, VAT_RLX);
+    count_armed(w, (uint64_t)-1);
     if (!slot->head) {
-        level->occupied &= ~(UINT64_C(1) << s->slot % WHEEL_SLOTS);
-        if (slot->earliest * 1000 <= vat_u64_load(&w->next, VAT_RLX))
+        slot_emptied(w, level, index);
+        if (slot->earliest <= w->next_ms)
             publish_next(w); /* or the leader would wake for nothing */
     }
 }
@@ -187,7 +208,7 @@ static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain
 {
     struct volt_task *who = s->who;
 
-    vat_u64_sub(&w->armed, 1, VAT_RLX);
+    count_armed(w, (uint64_t)-1);
     if (task_notify(who))
         task_chain_push(chain, who);
     vat_u32_store(fired_cell(s), 1, VAT_REL); /* last touch */
@@ -211,7 +232,7 @@ static void take_due(struct wheel *w, uint64_t now, struct wheel_slot *due)
                 due->head = slot->head;
             due->tail = slot->tail;
             slot->head = slot->tail = NULL;
-            level->occupied &= ~(UINT64_C(1) << i);
+            slot_emptied(w, l, i);
         }
     }
 }
@@ -240,7 +261,7 @@ void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain)
     if (wheel_next(w) > now_usec)
         return;
     vlock_lock(&w->lock);
-    if (vat_u64_load(&w->next, VAT_RLX) <= now_usec)
+    if (w->next_ms <= now_usec / 1000)
         advance(w, now_usec / 1000, chain);
     vlock_unlock(&w->lock);
 }
@@ -261,9 +282,9 @@ void wheel_close(struct wheel *w, struct task_chain *chain)
                 fire(w, s, chain);
             }
             level->slot[i].head = level->slot[i].tail = NULL;
-            level->occupied &= level->occupied - 1;
+            slot_emptied(w, l, i);
         }
     }
-    vat_u64_store(&w->next, WHEEL_NEVER, VAT_REL);
+    set_next(w, WHEEL_NEVER);
     vlock_unlock(&w->lock);
 }

@@ -41,7 +41,9 @@ struct wheel_level {
 struct wheel {
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but the two cells' readers */
     bool closed;
+    uint8_t occupied; /* bit i: level i is not empty */
     uint64_t elapsed; /* ms: no entry is due at or before it */
+    uint64_t next_ms; /* what `next` says */
     vat_u64 armed;    /* number of entries; written under the lock, read by statistics */
     /* usec: no entry is due before it. Written under the lock, rel; read by the firing
      * worker and the leader, acq. wheel_insert's caller fences after it (see driver.c).

@@ -6,37 +6,48 @@
 #include <volt/runtime.h>
 #include <volt/time.h>
 
-void volt_sleep_init(struct volt_sleep *s, uint64_t duration_usec)
-{
-    uint64_t now = volt_now_usec();
+#define NEAR_USEC 2000
 
-    volt_sleep_init_at(s, duration_usec < UINT64_MAX - now ? now + duration_usec
-                                                           : UINT64_MAX);
-}
-
-void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec)
+static void init_at(struct volt_sleep *s, uint64_t deadline_usec)
 {
     *s = (struct volt_sleep){.deadline_usec = deadline_usec};
 }
 
+void volt_sleep_init(struct volt_sleep *s, uint64_t duration_usec)
+{
+    uint64_t deadline;
+
+    if (__builtin_add_overflow(volt_now_usec(), duration_usec, &deadline))
+        deadline = UINT64_MAX;
+    init_at(s, deadline);
+}
+
+void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec)
+{
+    init_at(s, deadline_usec);
+}
+
+/* The first poll. True: the time has come, or the runtime ends. An old time will do to
+ * arm a timer: it cannot fire early for it. Only one that is near enough to have come
+ * meanwhile is worth a look at the clock. */
+static bool come_or_armed(struct volt_cx *cx, struct volt_sleep *s)
+{
+    uint64_t now = worker_clock_usec(cx->worker);
+
+    if (s->deadline_usec < now + NEAR_USEC || now == 0)
+        now = volt_now_usec();
+    return s->deadline_usec <= now ||
+           driver_arm(runtime_driver(cx->task->rt), worker_wheel(cx->worker), s, cx->task,
+                      now) < 0;
+}
+
 enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s)
 {
-    bool done;
-
-    if (volt_coop_take(cx) == VOLT_PENDING)
+    if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (s->wheel) {
-        done = wheel_fired(s);
-    } else {
-        uint64_t now = volt_now_usec();
-
-        done = s->deadline_usec <= now ||
-               driver_arm(runtime_driver(cx->task->rt), worker_wheel(cx->worker), s,
-                          cx->task, now) < 0;
-    }
-    if (done)
+    if (s->wheel ? wheel_fired(s) : come_or_armed(cx, s))
         return VOLT_READY;
-    volt_coop_restore(cx);
+    cx_restore(cx);
     return VOLT_PENDING;
 }
 

@@ -167,3 +167,8 @@ unsigned worker_wheel(const struct worker *w)
 {
     return w ? w->index : 0;
 }
+
+uint64_t worker_clock_usec(const struct worker *w)
+{
+    return w ? w->clock / 1000 : 0;
+}
