@@ -200,9 +200,29 @@ static bool kernel_lists_children(void)
     return access(path, R_OK) == 0;
 }
 
+static bool is_dead(const struct proc *p)
+{
+    return p->state == 'Z' || p->state == 'X';
+}
+
+/* Those of an earlier walk that still live, as they are now. */
+static void keep_living(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < tree.n; i++) {
+        struct proc now;
+        if (proc_read(tree.proc[i].pid, &now) == 0 && now.start == tree.proc[i].start &&
+            !is_dead(&now))
+            tree.proc[n++] = now;
+    }
+    tree.n = n;
+}
+
+/* Adds to what earlier walks found: who has lost its parent, to a walk's own KILL, could
+ * not be found a second time where there is no shim. */
 static void tree_walk(const struct tree_root *root)
 {
-    tree.n = 0;
+    keep_living();
     if (root->shim != 0 && kernel_lists_children())
         walk_children(root->shim);
     else
@@ -212,16 +232,12 @@ static void tree_walk(const struct tree_root *root)
 uint32_t tree_signal(const struct tree_root *root, int sig)
 {
     uint32_t reached = 0;
+    tree.n = 0;
     tree_walk(root);
     for (size_t i = 0; i < tree.n; i++)
         if (proc_signal(tree.proc[i].pid, tree.proc[i].start, sig) == 0)
             reached++;
     return reached;
-}
-
-static bool is_dead(const struct proc *p)
-{
-    return p->state == 'Z' || p->state == 'X';
 }
 
 static bool is_stopped(const struct proc *p)
@@ -263,6 +279,7 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
 {
     uint64_t deadline = mono_usec() + limit_usec;
     struct tree_result result = {0};
+    tree.n = 0;
     for (int empty = 0;;) {
         tree_walk(root);
         count_survivors(&result);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -440,6 +441,42 @@ static int escape_main(const char *depth)
         pause();
 }
 
+/* In a session of its own, a child that takes a while to die. */
+static int heavy_main(void)
+{
+    const size_t size = (size_t)256 << 20;
+    if (fork() == 0) {
+        setsid();
+        char *p =
+            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE) < 0)
+            return 1;
+        memset(p, 1, size);
+        dprintf(openat(AT_FDCWD, "heavy", O_CREAT | O_WRONLY | O_CLOEXEC, 0600), "%d\n",
+                (int)getpid());
+    }
+    for (;;)
+        pause();
+}
+
+/* With neither shim nor parent it could not be found again, once the parent is dead: it
+ * stays known until it is dead itself. */
+static void test_kill_without_shim_awaits_all(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    const char *const words[] = {self_path(), "heavy", NULL};
+    assert_int_equal(start_words(c, &key, words, -1).status, 0);
+    pid_t heavy = read_pid(c, "heavy");
+    struct record r = keeper_client_wait_started(c, &key);
+    kill((pid_t)r.started.shim_pid, SIGKILL);
+    r = keeper_client_wait(c, &key);
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_int_equal(k.survivors, 0);
+    assert_true(is_gone(heavy));
+}
+
 static void test_kill_escapers(void **state)
 {
     struct keeper_client *c = *state;
@@ -604,6 +641,8 @@ int main(int argc, char **argv)
         return probe_main();
     if (argc > 2 && strcmp(argv[1], "escape") == 0)
         return escape_main(argv[2]);
+    if (argc > 1 && strcmp(argv[1], "heavy") == 0)
+        return heavy_main();
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_exit_and_signal),
@@ -617,6 +656,7 @@ int main(int argc, char **argv)
         TEST(test_terminate_tree),
         TEST(test_terminate_deep),
         TEST(test_path_of_the_job),
+        TEST(test_kill_without_shim_awaits_all),
         TEST(test_kill_escapers),
         TEST(test_leftovers),
         TEST(test_hello_supersedes),
