@@ -1,14 +1,16 @@
 """Integration tests: real programs on private sockets.
 
 VOLT_BIN names the directory of the programs (make check-integration sets it). Each daemon
-of a test lives in a temporary directory of its own; whatever a test leaves running there
-is found by that directory in its environment or working directory, ended, and reported.
+of a test lives in a temporary directory of its own. At the end of a test a daemon that
+runs is shut down, with its jobs, and has to go with status 0 and to leave no process: they
+are found by that directory in their environment, command line or working directory.
 
 Nothing sleeps to be "surely" late enough: what is waited for is looked at again and again
 under one generous limit, which only ends a test that hangs.
 """
 
 import array
+import contextlib
 import json
 import os
 import pathlib
@@ -223,63 +225,56 @@ class Daemon:
         return code
 
     def close(self):
-        """Ends everything. Returns what voltd ended with, and what had to be killed."""
-        code = None
-        if self.process is not None and self.process.poll() is None:
-            self.ctl("shutdown", "--cancel")
-            try:
-                code = self.process.wait(LIMIT)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                code = self.process.wait()
-        elif self.process is not None:
-            code = self.process.returncode
+        """Ends a daemon that runs, and its jobs. None, or what was wrong with its end."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            asked = self.ctl("shutdown", "--cancel")
+            if asked.code != 0:
+                return f"voltctl shutdown: {asked}"
+        code = self.process.wait(LIMIT)
         self.process = None
-        return code
+        left = processes(str(self.dir)) if code == 0 else []
+        if code == 0 and not left:
+            return None
+        return f"voltd ended with {code}, processes left {left}:\n{self.log.read_text()}"
 
     def kill_rest(self):
-        for pid in processes(str(self.dir)):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        """What tests that killed a daemon left, and after a failure."""
+        while rest := processes(str(self.dir)):
+            for pid in rest:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if self.process is not None:
+                self.process.wait()
+
+
+@contextlib.contextmanager
+def daemon_for_a_test():
+    daemon = Daemon(tempfile.mkdtemp(prefix="volt-test-"))
+    try:
+        yield daemon
+        wrong = daemon.close()
+        assert wrong is None, wrong
+    finally:
+        daemon.kill_rest()
+        shutil.rmtree(daemon.dir)
 
 
 @pytest.fixture
 def private():
     """A daemon that the test starts itself."""
-    directory = tempfile.mkdtemp(prefix="volt-test-")
-    daemon = Daemon(directory)
-    yield daemon
-    daemon.close()
-    daemon.kill_rest()
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def running_daemon():
-    directory = tempfile.mkdtemp(prefix="volt-test-")
-    daemon = Daemon(directory)
-    try:
-        yield daemon.start()
-        code = daemon.close()
-        log = daemon.log.read_text()
-        assert code == 0, f"voltd ended with {code}:\n{log}"
-    finally:
-        daemon.close()
-        daemon.kill_rest()
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-@pytest.fixture
-def voltd():
-    """A running daemon, for one test."""
-    yield from running_daemon()
+    with daemon_for_a_test() as daemon:
+        yield daemon
 
 
 @pytest.fixture(scope="module")
 def shared():
     """A running daemon for all tests of a file that do not mind each other."""
-    yield from running_daemon()
+    with daemon_for_a_test() as daemon:
+        yield daemon.start()
 
 
 class Fake:
@@ -350,7 +345,7 @@ def fake():
     yield make
     for daemon, server in made:
         server.close()
-        shutil.rmtree(daemon.dir, ignore_errors=True)
+        shutil.rmtree(daemon.dir)
 
 
 if not (BIN / "volt-submit").exists():
