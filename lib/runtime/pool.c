@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <time.h>
 
-int pool_init(struct pool *p, struct owned *owned, unsigned max_threads, const char *name)
+int pool_init(struct pool *p, unsigned max_threads, const char *name)
 {
     pthread_condattr_t attr;
 
-    *p = (struct pool){
-        .owned = owned, .max_threads = max_threads, .idle_ns = POOL_IDLE_NS};
+    *p = (struct pool){.max_threads = max_threads, .idle_ns = POOL_IDLE_NS};
     (void)snprintf(p->name, sizeof(p->name), "%s", name);
     int r = pthread_mutex_init(&p->lock, NULL);
     if (r)
@@ -60,7 +59,7 @@ static void *pool_thread(void *arg)
     pthread_mutex_lock(&p->lock);
     while ((t = wait_task_locked(p))) {
         pthread_mutex_unlock(&p->lock);
-        enum task_ran ran = task_run(p->owned, &cx, t);
+        enum task_ran ran = task_run(&cx, t);
         assert(ran != TASK_RAN_AGAIN && "a blocking task must return VOLT_READY");
         (void)ran;
         pthread_mutex_lock(&p->lock);

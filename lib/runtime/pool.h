@@ -4,7 +4,6 @@
 #ifndef VOLT_RUNTIME_POOL_H
 #define VOLT_RUNTIME_POOL_H
 
-#include "sched/owned.h"
 #include "task/task.h"
 
 #include <pthread.h>
@@ -20,7 +19,6 @@ struct pool {
     pthread_cond_t gone; /* threads == 0 */
     vat_u32 running;     /* = threads; written under the lock, read by anybody, relaxed */
     /* constant */
-    struct owned *owned;
     unsigned max_threads;
     uint64_t idle_ns;
     char name[12];
@@ -28,9 +26,8 @@ struct pool {
 
 #define POOL_IDLE_NS (UINT64_C(10) * 1000000000)
 
-/* 0 or a negative errno. Starts no thread. owned is borrowed. */
-int pool_init(struct pool *p, struct owned *owned, unsigned max_threads,
-              const char *name);
+/* 0 or a negative errno. Starts no thread. */
+int pool_init(struct pool *p, unsigned max_threads, const char *name);
 /* Any thread. Queues an owned token. 0; -EAGAIN when there is no thread and none could be
  * started: the caller keeps the token. */
 int pool_submit(struct pool *p, struct volt_task *t) __attribute__((warn_unused_result));

@@ -51,7 +51,7 @@ static void stop_workers(struct volt_runtime *rt)
 static void runtime_release(struct volt_runtime *rt)
 {
     driver_free(rt->sched.driver);
-    owned_fini(&rt->sched.owned);
+    heap_release(rt->sched.heap);
     free(rt->sched.worker);
     free(rt->thread);
     free(rt);
@@ -75,12 +75,13 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
     rt->thread = calloc(workers, sizeof(*rt->thread));
     (void)snprintf(rt->name, sizeof(rt->name), "%s",
                    opt->thread_name ? opt->thread_name : "volt");
-    if (w && rt->thread)
-        r = owned_init(&rt->sched.owned, workers);
+    rt->sched.heap = heap_new(workers);
+    if (w && rt->thread && rt->sched.heap)
+        r = 0;
     if (r == 0)
         r = driver_new(workers, &rt->sched.driver);
     if (r == 0)
-        r = pool_init(&rt->pool, &rt->sched.owned,
+        r = pool_init(&rt->pool,
                       opt->max_blocking_threads ? opt->max_blocking_threads
                                                 : DEFAULT_BLOCKING_THREADS,
                       rt->name);
@@ -131,12 +132,12 @@ int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec)
         return 0;
     if (!rt->closing) {
         rt->closing = true;
-        owned_close(&rt->sched.owned, &chain);
+        live_close(&rt->sched.live, rt->sched.heap, &chain);
         driver_shutdown(rt->sched.driver, &chain);
         sched_submit_chain(&chain);
     }
     uint64_t ns = timeout_usec > UINT64_MAX / 1000 ? UINT64_MAX : timeout_usec * 1000;
-    if (owned_wait_quiet(&rt->sched.owned, ns) < 0)
+    if (live_wait_quiet(&rt->sched.live, ns) < 0)
         return -ETIMEDOUT;
     stop_workers(rt);
     pool_fini(&rt->pool);

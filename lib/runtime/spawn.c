@@ -3,45 +3,32 @@
 
 #include <errno.h>
 
-/* Worker w spawns into its own list; other threads take turns. */
-static uint32_t list_for(struct sched *s)
-{
-    static vat_u32 turn;
-    static _Thread_local uint32_t mine;
-    struct worker *w = worker_current();
-
-    if (w && w->sched == s)
-        return w->index;
-    if (mine == 0)
-        mine = vat_u32_add(&turn, 1, VAT_RLX) % OWNED_OUTSIDE + 1;
-    return s->workers + mine - 1;
-}
-
 /* Ends t here and now instead of queueing it. */
-static void refuse(struct owned *o, struct volt_task *t)
+static void refuse(struct volt_task *t, bool counted)
 {
     enum task_start verdict = task_start(t);
 
     (void)verdict; /* dropped whatever it is */
-    task_end(o, t, true);
+    task_end(NULL, t, true, counted);
 }
 
 /* False: the runtime is closing; the task has ended as cancelled. */
 static bool admit(struct volt_task *t, struct volt_join *ret_join)
 {
     struct sched *s = sched_of(t->rt);
-    uint64_t state = TASK_NOTIFIED | TASK_REF_ONE;
+    struct worker *w = worker_current();
 
-    if (ret_join) {
-        state |= TASK_JOIN_INTEREST;
-        state += TASK_REF_ONE;
+    if (w && w->sched != s)
+        w = NULL;
+    if (ret_join)
         ret_join->task = t;
+    task_begin(t, ret_join != NULL);
+    if (live_closing(&s->live)) {
+        refuse(t, false);
+        return false;
     }
-    vat_u64_init(&t->state, state);
-    if (owned_add(&s->owned, t, list_for(s)))
-        return true;
-    refuse(NULL, t);
-    return false;
+    counter_add_at(w, w ? &w->count.spawned : NULL, &s->spawned);
+    return true;
 }
 
 int volt_task_spawn(void *state, struct volt_join *ret_join)
@@ -63,6 +50,6 @@ int volt_task_spawn_blocking(void *state, struct volt_join *ret_join)
         return -ESHUTDOWN;
     int r = pool_submit(&rt->pool, t);
     if (r < 0)
-        refuse(&rt->sched.owned, t);
+        refuse(t, true);
     return r;
 }

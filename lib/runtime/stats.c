@@ -90,12 +90,15 @@ void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret)
         .blocking_threads = vat_u32_load(&rt->pool.running, VAT_RLX),
     };
     /* completed before spawned: never more ended than spawned. */
-    for (uint32_t i = 0; i < s->owned.lists; i++) {
-        ret->completed += get(&s->owned.list[i].completed);
-        ret->cancelled += get(&s->owned.list[i].cancelled);
+    ret->completed = vat_u64_load(&s->completed, VAT_ACQ);
+    ret->cancelled = get(&s->cancelled);
+    for (unsigned i = 0; i < s->workers; i++) {
+        ret->completed += vat_u64_load(&s->worker[i].count.completed, VAT_ACQ);
+        ret->cancelled += get(&s->worker[i].count.cancelled);
     }
-    for (uint32_t i = 0; i < s->owned.lists; i++)
-        ret->spawned += get(&s->owned.list[i].spawned);
+    ret->spawned = get(&s->spawned);
+    for (unsigned i = 0; i < s->workers; i++)
+        ret->spawned += get(&s->worker[i].count.spawned);
     ret->live = ret->spawned - ret->completed;
     for (unsigned i = 0; i < s->workers; i++) {
         struct volt_worker_stats w;

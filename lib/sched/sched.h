@@ -16,7 +16,7 @@
 #include "sched/idle.h"
 #include "sched/inject.h"
 #include "sched/interval.h"
-#include "sched/owned.h"
+#include "sched/live.h"
 #include "sched/park.h"
 #include "sched/ring.h"
 
@@ -28,6 +28,7 @@
  * volt_worker_stats. */
 struct counters {
     _Alignas(VOLT_CACHE_LINE) vat_u64 polled;
+    vat_u64 spawned, completed, cancelled;
     vat_u64 lifo_hits;
     vat_u64 stolen, steal_ops, busy_victims;
     vat_u64 global_batch_fetches, overflows;
@@ -64,6 +65,7 @@ struct worker {
 };
 
 struct sched {
+    struct heap *heap; /* first: heap_of() */
     /* The global queue, in two lanes: what other threads submit, and what full rings throw
      * out. One lane would let injected work wait behind any backlog (G-7). */
     struct inject inject, spill;
@@ -72,13 +74,17 @@ struct sched {
     uint32_t workers;
     bool stealing;
     struct driver *driver; /* NULL (models, unit tests): sleep on the park word only */
-    struct owned owned;
+    struct live live;
+    /* Of threads that are no workers. */
+    vat_u64 spawned, completed, cancelled;
     vat_u32 stop; /* workers end; shutdown, rel; workers, acq */
     /* ns; by any worker, relaxed: a rate limit */
     _Alignas(VOLT_CACHE_LINE) vat_u64 last_driver_poll;
 };
 
-/* Initialises everything but driver and owned. worker: array of that many, zeroed. */
+_Static_assert(offsetof(struct sched, heap) == 0, "heap_of()");
+
+/* Initialises everything but driver and heap. worker: array of that many, zeroed. */
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed);
 
@@ -132,11 +138,11 @@ enum task_ran {
 };
 /* Starts the token's task, and ends it if it is ready or cancelled. Workers and pool
  * threads. */
-enum task_ran task_run(struct owned *o, struct volt_cx *cx, struct volt_task *t)
+enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
     __attribute__((warn_unused_result));
-/* RUNNING, or never queued: drops the state and completes the task. o: the lists it is
- * in, or NULL. */
-void task_end(struct owned *o, struct volt_task *t, bool dropped);
+/* RUNNING, on w or, NULL, another thread: drops the state and completes the task.
+ * counted: it is among the spawned. */
+void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted);
 
 /* --- submit.c ----------------------------------------------------------------------- */
 
@@ -155,6 +161,20 @@ static inline void counter_add(vat_u64 *c, uint64_t n)
     vat_u64_store(c, vat_u64_load(c, VAT_RLX) + n, VAT_RLX);
 #else
     (void)c, (void)n;
+#endif
+}
+
+/* By worker w into its own cell, or, NULL, by another thread into the shared one. Release:
+ * who reads that a task has completed reads that it was spawned. */
+static inline void counter_add_at(struct worker *w, vat_u64 *own, vat_u64 *shared)
+{
+#ifndef VOLT_MCX
+    if (w)
+        vat_u64_store(own, vat_u64_load(own, VAT_RLX) + 1, VAT_REL);
+    else
+        (void)vat_u64_add(shared, 1, VAT_REL);
+#else
+    (void)w, (void)own, (void)shared;
 #endif
 }
 

@@ -13,6 +13,10 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
     s->worker = worker;
     s->workers = workers;
     s->stealing = stealing;
+    live_init(&s->live);
+    vat_u64_init(&s->spawned, 0);
+    vat_u64_init(&s->completed, 0);
+    vat_u64_init(&s->cancelled, 0);
     vat_u32_init(&s->stop, 0);
     vat_u64_init(&s->last_driver_poll, 0);
     for (uint32_t i = 0; i < workers; i++) {

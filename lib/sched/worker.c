@@ -102,33 +102,47 @@ static struct volt_task *due(struct worker *w)
     return t;
 }
 
-void task_end(struct owned *o, struct volt_task *t, bool dropped)
+static void count_end(struct worker *w, struct sched *s, bool dropped)
+{
+    if (dropped)
+        counter_add_at(w, w ? &w->count.cancelled : NULL, &s->cancelled);
+    counter_add_at(w, w ? &w->count.completed : NULL, &s->completed);
+}
+
+void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
 {
     const struct volt_task_type *type = t->type;
+    struct sched *s = sched_of(t->rt);
     void *state = task_state(t);
 
     if (type->drop)
         type->drop(state);
-    if (o) /* before a joiner sees the end: for it spawned = completed + live */
-        owned_remove(o, t, dropped);
+    /* Before a joiner can see the end, so that spawned = completed + live for it. */
+    if (counted && s)
+        count_end(w, s, dropped);
     struct task_ended e = task_complete(t, dropped);
     if (e.drop_output && type->drop_output)
         type->drop_output(state);
     if (e.joiner)
         task_wake_joiner(e.joiner);
-    task_unref(t);
+    if (e.last)
+        task_free(t);
+    else
+        task_unref(t);
+    if (e.listed)
+        live_less(&s->live);
 }
 
-enum task_ran task_run(struct owned *o, struct volt_cx *cx, struct volt_task *t)
+enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
 {
     if (task_start(t) == TASK_CANCEL) {
-        task_end(o, t, true);
+        task_end(cx->worker, t, true, true);
         return TASK_RAN_NOT;
     }
     cx->task = t;
     if (t->type->poll(cx, task_state(t)) == VOLT_PENDING)
         return task_pending(t) ? TASK_RAN_AGAIN : TASK_RAN;
-    task_end(o, t, false);
+    task_end(cx->worker, t, false, true);
     return TASK_RAN;
 }
 
@@ -136,7 +150,7 @@ static void run(struct worker *w, struct volt_task *t)
 {
     vat_ptr_store(&w->count.running, (void *)(uintptr_t)t->type, VAT_RLX);
     w->quick--;
-    enum task_ran ran = task_run(&w->sched->owned, &w->cx, t);
+    enum task_ran ran = task_run(&w->cx, t);
 
     if (ran != TASK_RAN_NOT)
         counter_add(&w->count.polled, 1);
@@ -158,6 +172,8 @@ static struct volt_task *go_out(struct worker *w)
     }
     struct volt_task *t = worker_search(w);
 
+    if (!t)
+        slab_flush();
     if (!t && !vat_u32_load(&w->sched->stop, VAT_ACQ))
         t = worker_park(w);
     return t;
@@ -183,6 +199,7 @@ void worker_main(struct worker *w)
     struct sched *s = w->sched;
 
     worker_set_current(w);
+    slab_bind(s->heap, w->index);
     w->out = true;
     w->tick_left = VOLT_BUDGET_PER_TICK;
     w->last_maintenance = clock_ns();
@@ -201,5 +218,6 @@ void worker_main(struct worker *w)
             come_back(w);
         run(w, t);
     }
+    slab_unbind();
     worker_set_current(NULL);
 }

@@ -1,21 +1,20 @@
-/* Memory of tasks: header and state in one allocation (K-2). */
-#include "task/task.h"
+/* Header and state of a task in one slot of a slab (K-2). */
+#include "task/slab.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void *volt_task_new(struct volt_runtime *rt, const struct volt_task_type *type)
 {
     if (type->size > SIZE_MAX / 2)
         return NULL;
-    struct volt_task *t = malloc(sizeof(*t) + type->size);
+    struct volt_task *t = slab_alloc(heap_of(rt), sizeof(*t) + type->size);
+
     if (!t)
         return NULL;
-    memset(t, 0, sizeof(*t) + type->size);
-    vat_u64_init(&t->state, TASK_REF_ONE);
+    /* The state word stays as it is: dead, until spawn exchanges it. */
     t->type = type;
     t->rt = rt;
-    return task_state(t);
+    return memset(task_state(t), 0, type->size);
 }
 
 void volt_task_discard(void *state)
@@ -26,5 +25,5 @@ void volt_task_discard(void *state)
 
 void task_free(struct volt_task *t)
 {
-    free(t);
+    slab_free(t);
 }

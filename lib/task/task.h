@@ -1,15 +1,19 @@
 /* The task header and its state word: every transition, one RMW each.
  *
- * bit          meaning                                    set by            cleared by
- * RUNNING      a worker is in poll (or drops the state)   token holder      the same
- * worker COMPLETE     ended; state dropped, output ready         the worker        never
- * NOTIFIED     to be polled (again)                       any waker         token holder
- * CANCELLED    to be dropped instead of polled            canceller         never
- * JOIN_INTEREST  a join handle exists                     spawn             handle's
- * _fini JOIN_WAKER   the joiner field is valid              joiner            completer,
- * _fini DROPPED      ended without output: cancelled            the worker        never
- * SHIELD       8 bits: depth of deferred cancellation     the poll          the poll
- * REFS         48 bits: references                        ref               unref
+ * bit            meaning                                  set by        cleared by
+ * RUNNING        a worker is in poll (or drops the state)  token holder  the same worker
+ * COMPLETE       ended; state dropped, output ready        the worker    spawn
+ * NOTIFIED       to be polled (again)                      any waker     token holder
+ * CANCELLED      to be dropped instead of polled           canceller     spawn
+ * JOIN_INTEREST  a join handle exists                      spawn         handle's _fini
+ * JOIN_WAKER     the joiner field is valid                 joiner        completer, _fini
+ * DROPPED        ended without output: cancelled           the worker    spawn
+ * LISTED         counted when the runtime closed           closing       spawn
+ * SHIELD         8 bits: depth of deferred cancellation    the poll      the poll
+ * REFS           48 bits: references                       ref           unref
+ *
+ * Spawn begins a life by exchanging the word: NOTIFIED and the first references. Before
+ * it the word is 0 or that of an ended life (COMPLETE).
  *
  * Token (INV-2): NOTIFIED with neither RUNNING nor COMPLETE means that exactly one token
  * exists. Its holder alone may queue, link (next) or start the task, and keeps it alive;
@@ -33,6 +37,7 @@
 #define TASK_JOIN_INTEREST UINT64_C(0x10)
 #define TASK_JOIN_WAKER    UINT64_C(0x20)
 #define TASK_DROPPED       UINT64_C(0x40)
+#define TASK_LISTED        UINT64_C(0x80)
 #define TASK_SHIELD_ONE    (UINT64_C(1) << 8)
 #define TASK_SHIELD_MASK   (UINT64_C(0xff) << 8)
 #define TASK_REF_ONE       (UINT64_C(1) << 16)
@@ -45,8 +50,7 @@ struct volt_task {
     /* Valid while JOIN_WAKER, written before it is set: a task, or a thread blocked in
      * volt_join_wait(), tagged by its lowest bit. */
     void *joiner;
-    struct volt_task *owned_prev, *owned_next; /* under the lock of list `owner` */
-    uint32_t owner;
+    struct slab *home; /* for the memory's whole life; slab.h */
     /* the caller's state follows, 16-aligned */
 };
 _Static_assert(sizeof(struct volt_task) % 16 == 0, "the state is 16-aligned");
@@ -104,6 +108,9 @@ static inline __attribute__((warn_unused_result)) bool task_notify(struct volt_t
 
 /* The other transitions; task.c. */
 
+/* Spawn only. Begins a life: the caller owns the token. join: with a handle. */
+void task_begin(struct volt_task *t, bool join);
+
 enum task_start {
     TASK_POLL,   /* call poll */
     TASK_CANCEL, /* call drop, then complete as dropped */
@@ -116,15 +123,26 @@ bool task_pending(struct volt_task *t) __attribute__((warn_unused_result));
 
 struct task_ended {
     bool drop_output; /* nobody wants it: call type->drop_output */
+    bool last;        /* no reference is left: free t instead of task_unref() */
+    bool listed;      /* counted when the runtime closed */
     void *joiner; /* to be woken with task_wake_joiner(), which consumes it; or NULL */
 };
-/* Running worker only; the state has been dropped. */
+/* Running worker only; the state has been dropped. Unless `last`, t is touched again only
+ * until the owner's reference is dropped. */
 struct task_ended task_complete(struct volt_task *t, bool dropped)
     __attribute__((warn_unused_result));
 void task_wake_joiner(void *joiner);
 
 /* Any thread holding a reference. True: the caller owns the token. */
 bool task_cancel(struct volt_task *t) __attribute__((warn_unused_result));
+
+enum task_listed {
+    TASK_DEAD,       /* not spawned, or ended: nothing has happened */
+    TASK_LIVE,       /* cancelled and marked LISTED */
+    TASK_LIVE_TOKEN, /* likewise, and the caller owns the token */
+};
+/* Closing only; t is any slot, in use or not. */
+enum task_listed task_list(struct volt_task *t) __attribute__((warn_unused_result));
 
 /* Running worker only, from inside the poll; the depth saturates at 255. */
 void task_shield_begin(struct volt_task *t);
@@ -158,6 +176,12 @@ void sched_submit(struct volt_task *t);
 /* The same for all tokens of a chain (possibly of several runtimes): one publication and
  * one notify per runtime. Empties the chain. */
 void sched_submit_chain(struct task_chain *c);
+
+/* The heap of a runtime, which begins with a pointer to it. NULL: none (tests). */
+static inline struct heap *heap_of(struct volt_runtime *rt)
+{
+    return rt ? *(struct heap **)(void *)rt : NULL;
+}
 
 /* The current poll. One per worker, on its stack frame; pool threads have their own. */
 struct volt_cx {

@@ -26,14 +26,10 @@ struct volt_task *executor_spawn(const struct volt_task_type *type,
     static const char *const names[EXECUTOR_TASKS] = {"task 0", "task 1", "task 2",
                                                       "task 3"};
     struct volt_task *t = task_of(volt_task_new(NULL, type));
-    uint64_t state = TASK_NOTIFIED | TASK_REF_ONE;
 
-    if (ret_join) {
-        state |= TASK_JOIN_INTEREST;
-        state += TASK_REF_ONE;
+    if (ret_join)
         ret_join->task = t;
-    }
-    vat_u64_init(&t->state, state);
+    task_begin(t, ret_join != NULL);
     mcx_name(t, sizeof(*t) + type->size, names[ntasks]);
     vat_u32_init(&bag[ntasks].queued, !hold_back);
     mcx_name(&bag[ntasks].queued, sizeof(bag[0].queued), "(queued)");
@@ -84,7 +80,7 @@ static void run(int i)
     struct volt_cx cx = {.budget = VOLT_BUDGET_PER_POLL};
 
     running++;
-    if (task_run(NULL, &cx, bag[i].task) == TASK_RAN_AGAIN)
+    if (task_run(&cx, bag[i].task) == TASK_RAN_AGAIN)
         sched_submit(bag[i].task);
     running--;
 }

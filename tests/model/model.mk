@@ -13,10 +13,11 @@ MODEL_lock   :=
 MODEL_ring   := lib/sched/ring.c
 MODEL_inject := lib/sched/inject.c
 MODEL_idle   := lib/sched/idle.c lib/sched/park.c
+MODEL_slab   := lib/task/slab.c
 MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
-                idle.c park.c interval.c owned.c) \
-                $(addprefix lib/task/,task.c join.c cx.c alloc.c)
-TASK_SRC     := lib/sched/worker.c lib/sched/owned.c $(addprefix lib/task/,task.c join.c cx.c alloc.c)
+                idle.c park.c interval.c live.c) \
+                $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
+TASK_SRC     := lib/sched/worker.c lib/sched/live.c $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
 MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
 MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
@@ -39,7 +40,8 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
-                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4
+                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 \
+                -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 -DSLAB_BATCH=2
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk

@@ -107,7 +107,8 @@ static void start(uint32_t workers)
     loop_stub_reset(NULL);
     rt = mcx_malloc(sizeof(*rt));
     sched_init(&rt->sched, w, workers, true, 1);
-    MCX_CHECK(owned_init(&rt->sched.owned, workers) == 0);
+    rt->sched.heap = heap_new(workers);
+    MCX_CHECK(rt->sched.heap != NULL);
     MCX_CHECK(driver_new(workers, &rt->sched.driver) == 0);
     rt->thread = mcx_malloc(workers * sizeof(*rt->thread));
     rt->threads = workers;

@@ -95,8 +95,7 @@ static struct volt_task *make(int i, enum kind kind)
     struct job *j = volt_task_new((struct volt_runtime *)(void *)sched, &job_type);
     struct volt_task *t = task_of(j);
 
-    vat_u64_init(&t->state, TASK_REF_ONE | TASK_NOTIFIED);
-    MCX_CHECK(owned_add(&sched->owned, t, (uint32_t)i));
+    task_begin(t, false);
     j->kind = kind;
     j->payload = i;
     mcx_name(t, sizeof(*t), names[i]);
@@ -112,7 +111,6 @@ static void start(uint32_t workers)
 
     sched = mcx_malloc(sizeof(*sched));
     sched_init(sched, w, workers, true, 1);
-    MCX_CHECK(owned_init(&sched->owned, TASKS - OWNED_OUTSIDE) == 0);
     for (uint32_t i = 0; i < workers; i++) {
         mcx_quiet(&w[i].count, sizeof(w[i].count));
         mcx_name(&w[i].ring, sizeof(w[i].ring), rings[i]);

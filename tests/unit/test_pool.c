@@ -206,26 +206,22 @@ static void shutdown_waits_for_the_running_ones(void **state)
 /* By itself, with a short patience. */
 static void idle_threads_go_and_others_come(void **state)
 {
-    struct owned owned;
     struct pool p;
 
     (void)state;
-    assert_int_equal(owned_init(&owned, 1), 0);
-    assert_int_equal(pool_init(&p, &owned, 4, "test"), 0);
+    assert_int_equal(pool_init(&p, 4, "test"), 0);
     p.idle_ns = 1000000;
     vat_u32_store(&flag, 1, VAT_REL);
     for (uint32_t i = 1; i <= 3; i++) {
         struct volt_task *t = task_of(fn_task_new(rt, blocks, NULL));
 
         vat_u64_store(&t->state, TASK_NOTIFIED | TASK_REF_ONE, VAT_RLX);
-        assert_true(owned_add(&owned, t, 0));
         assert_int_equal(pool_submit(&p, t), 0);
         wait_count(i);
         while (vat_u32_load(&p.running, VAT_ACQ) > 0)
             vat_pause();
     }
     pool_fini(&p);
-    owned_fini(&owned);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -17,6 +17,7 @@ static int setup(void **state)
 {
     (void)state;
     t = task_of(volt_task_new(NULL, &type));
+    vat_u64_init(&t->state, TASK_REF_ONE); /* live, and idle */
     return 0;
 }
 

@@ -1,0 +1,379 @@
+#include "task/slab.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SLAB_POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLAB_POISON 1
+#endif
+#endif
+#ifdef SLAB_POISON
+#include <sanitizer/asan_interface.h>
+#define poison(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
+#define unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define poison(p, n)   ((void)(p), (void)(n))
+#define unpoison(p, n) ((void)(p), (void)(n))
+#endif
+
+#define SLOT_ALIGN 64
+#define IN_USE     (UINT64_C(1) << 32) /* more than there can be slots */
+
+struct slab {
+    struct store *store;
+    struct slab *next, *prev; /* the store's list, under its lock */
+    char *slots, *end;
+    uint32_t size;  /* of a slot */
+    uint32_t class; /* SLAB_CLASSES: large */
+};
+
+/* The store whose owner the calling thread is. */
+static _Thread_local struct store *mine;
+
+static char closed_mark;
+#define CLOSED ((void *)&closed_mark)
+
+/* Steps of 64 up to 512, then four to each doubling... of which two remain. */
+static uint32_t class_of(size_t size)
+{
+    if (size <= 512)
+        return (uint32_t)(size - 1) / 64;
+    if (size <= 1024)
+        return 8 + (uint32_t)(size - 513) / 128;
+    return 12 + (uint32_t)(size - 1025) / 256;
+}
+
+static uint32_t class_size(uint32_t class)
+{
+    if (class < 8)
+        return (class + 1) * 64;
+    if (class < 12)
+        return 512 + (class - 7) * 128;
+    return 1024 + (class - 11) * 256;
+}
+
+/* --- slabs ------------------------------------------------------------------------ */
+
+static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, size_t bytes)
+{
+    struct slab *b = calloc(1, sizeof(*b) + SLOT_ALIGN + bytes);
+
+    if (!b)
+        return NULL;
+    uintptr_t slots =
+        ((uintptr_t)(b + 1) + SLOT_ALIGN - 1) & ~(uintptr_t)(SLOT_ALIGN - 1);
+
+    b->store = s;
+    b->slots = (char *)slots;
+    b->end = b->slots + bytes / size * size;
+    b->size = size;
+    b->class = class;
+    poison(b->slots, bytes);
+    for (char *p = b->slots; p < b->end; p += size)
+        unpoison(p, sizeof(struct volt_task));
+    vlock_lock(&s->lock);
+    b->next = s->slabs;
+    if (b->next)
+        b->next->prev = b;
+    s->slabs = b;
+    if (class == SLAB_CLASSES)
+        s->large++;
+    vlock_unlock(&s->lock);
+    return b;
+}
+
+static void slab_delete(struct slab *b)
+{
+    unpoison(b->slots, b->end - b->slots);
+    free(b);
+}
+
+/* --- heap ------------------------------------------------------------------------- */
+
+struct heap *heap_new(uint32_t workers)
+{
+    uint32_t stores = workers + SLAB_OUTSIDE;
+    struct heap *h =
+        aligned_alloc(_Alignof(struct heap), sizeof(*h) + stores * sizeof(struct store));
+
+    if (!h)
+        return NULL;
+    h->workers = workers;
+    h->stores = stores;
+    vat_u64_init(&h->in_use, IN_USE);
+    for (uint32_t i = 0; i < stores; i++) {
+        h->store[i] = (struct store){.heap = h, .index = i, .outside = i >= workers};
+        vat_ptr_init(&h->store[i].remote, NULL);
+    }
+    return h;
+}
+
+static void heap_free(struct heap *h)
+{
+    for (uint32_t i = 0; i < h->stores; i++)
+        for (struct slab *b = h->store[i].slabs, *next; b; b = next) {
+            next = b->next;
+            slab_delete(b);
+        }
+    free(h);
+}
+
+/* n slots less are in use. */
+static void heap_less(struct heap *h, uint64_t n)
+{
+    if (vat_u64_sub(&h->in_use, n, VAT_AR) == n)
+        heap_free(h);
+}
+
+static uint64_t length(const struct volt_task *t)
+{
+    uint64_t n = 0;
+
+    for (; t; t = t->next)
+        n++;
+    return n;
+}
+
+void heap_release(struct heap *h)
+{
+    uint64_t in_use = 0;
+
+    if (!h)
+        return;
+    for (uint32_t i = 0; i < h->stores; i++) {
+        struct store *s = &h->store[i];
+
+        /* What others are about to push finds the mark, and counts as in use. */
+        in_use += s->taken - length(vat_ptr_xchg(&s->remote, CLOSED, VAT_ACQ));
+        for (uint32_t c = 0; c < SLAB_CLASSES; c++)
+            in_use -= length(s->free[c]);
+        vlock_lock(&s->lock);
+        s->closed = true;
+        in_use += s->large;
+        vlock_unlock(&s->lock);
+    }
+    heap_less(h, IN_USE - in_use);
+}
+
+/* --- freeing ---------------------------------------------------------------------- */
+
+static void free_large(struct slab *b)
+{
+    struct store *s = b->store;
+
+    vlock_lock(&s->lock);
+    if (b->prev)
+        b->prev->next = b->next;
+    else
+        s->slabs = b->next;
+    if (b->next)
+        b->next->prev = b->prev;
+    s->large--;
+    bool closed = s->closed;
+    vlock_unlock(&s->lock);
+    slab_delete(b);
+    if (closed)
+        heap_less(s->heap, 1);
+}
+
+/* Any thread. Gives n slots, linked from first to last, back to their store. */
+static void give_back(struct store *s, struct volt_task *first, struct volt_task *last,
+                      uint32_t n)
+{
+    void *top = vat_ptr_load(&s->remote, VAT_RLX);
+
+    do {
+        if (top == CLOSED) {
+            heap_less(s->heap, n);
+            return;
+        }
+        VAT_WR(&last->next);
+        last->next = top;
+    } while (!vat_ptr_cas(&s->remote, &top, first, VAT_REL, VAT_RLX));
+}
+
+static void batch_flush(struct slab_batch *b)
+{
+    if (b->count)
+        give_back(b->to, b->first, b->last, b->count);
+    b->count = 0;
+}
+
+/* Owner thread of `from`. */
+static void gather(struct store *from, struct store *to, struct volt_task *t)
+{
+    struct slab_batch *b = &from->batch[to->index % SLAB_BATCHES];
+
+    if (b->to != to || b->count == SLAB_BATCH)
+        batch_flush(b);
+    VAT_WR(&t->next);
+    if (b->count++ == 0) {
+        b->to = to;
+        b->last = t;
+        t->next = NULL;
+    } else {
+        t->next = b->first;
+    }
+    b->first = t;
+}
+
+void slab_flush(void)
+{
+    for (int i = 0; mine && i < SLAB_BATCHES; i++)
+        batch_flush(&mine->batch[i]);
+}
+
+void slab_bind(struct heap *h, uint32_t i)
+{
+    mine = h ? &h->store[i] : NULL;
+}
+
+void slab_unbind(void)
+{
+    slab_flush();
+    mine = NULL;
+}
+
+void slab_free(struct volt_task *t)
+{
+    struct slab *b = t->home;
+
+    if (!b) {
+        free(t);
+        return;
+    }
+    if (b->class == SLAB_CLASSES) {
+        free_large(b);
+        return;
+    }
+    struct store *s = b->store;
+
+    poison(task_state(t), b->size - sizeof(*t));
+    if (s == mine) {
+        VAT_WR(&t->next);
+        t->next = s->free[b->class];
+        s->free[b->class] = t;
+    } else if (mine && mine->heap == s->heap) {
+        gather(mine, s, t);
+    } else {
+        give_back(s, t, t, 1);
+    }
+}
+
+/* --- allocating ------------------------------------------------------------------- */
+
+/* Owner. Sorts what others gave back into the free lists. */
+static void collect(struct store *s)
+{
+    if (!vat_ptr_load(&s->remote, VAT_RLX))
+        return;
+    struct volt_task *t = vat_ptr_xchg(&s->remote, NULL, VAT_ACQ);
+
+    while (t) {
+        VAT_WR(&t->next);
+        struct volt_task *next = t->next;
+        uint32_t class = ((struct slab *)t->home)->class;
+
+        t->next = s->free[class];
+        s->free[class] = t;
+        t = next;
+    }
+}
+
+/* Owner. A slot that was never used. */
+static struct volt_task *fresh(struct store *s, uint32_t class)
+{
+    struct slab *b = s->newest[class];
+
+    if (!b || s->fresh[class] == b->end) {
+        size_t bytes = SLAB_FIRST;
+
+        if (b)
+            bytes = (size_t)(b->end - b->slots) * 2;
+        if (bytes > SLAB_MOST)
+            bytes = SLAB_MOST;
+        b = slab_new(s, class, class_size(class), bytes);
+        if (!b)
+            return NULL;
+        s->newest[class] = b;
+        s->fresh[class] = b->slots;
+    }
+    struct volt_task *t = (struct volt_task *)(void *)s->fresh[class];
+
+    s->fresh[class] += b->size;
+    s->taken++;
+    t->home = b;
+    return t;
+}
+
+/* Owner. */
+static struct volt_task *take(struct store *s, uint32_t class)
+{
+    if (!s->free[class])
+        collect(s);
+    struct volt_task *t = s->free[class];
+
+    if (!t)
+        return fresh(s, class);
+    VAT_RD(&t->next);
+    s->free[class] = t->next;
+    return t;
+}
+
+/* Threads that are no workers share the stores behind the workers', by turns. */
+static struct store *outside(struct heap *h)
+{
+    static vat_u32 turn;
+    static _Thread_local uint32_t my_turn;
+
+    if (my_turn == 0)
+        my_turn = vat_u32_add(&turn, 1, VAT_RLX) % SLAB_OUTSIDE + 1;
+    return &h->store[h->workers + my_turn - 1];
+}
+
+static struct volt_task *take_outside(struct store *s, uint32_t class)
+{
+    vlock_lock(&s->alloc);
+    struct volt_task *t = take(s, class);
+    vlock_unlock(&s->alloc);
+    return t;
+}
+
+struct volt_task *slab_alloc(struct heap *h, size_t size)
+{
+    struct volt_task *t;
+
+    if (!h)
+        return calloc(1, size);
+    struct store *s = mine && mine->heap == h ? mine : outside(h);
+
+    if (size > SLAB_LARGE) {
+        size = (size + SLOT_ALIGN - 1) & ~(size_t)(SLOT_ALIGN - 1);
+        struct slab *b =
+            size <= UINT32_MAX ? slab_new(s, SLAB_CLASSES, (uint32_t)size, size) : NULL;
+        if (!b)
+            return NULL;
+        t = (struct volt_task *)(void *)b->slots;
+        t->home = b;
+    } else {
+        t = s->outside ? take_outside(s, class_of(size)) : take(s, class_of(size));
+    }
+    if (t)
+        unpoison(t, size);
+    return t;
+}
+
+void slab_each(struct heap *h, void (*f)(struct volt_task *t, void *arg), void *arg)
+{
+    for (uint32_t i = 0; h && i < h->stores; i++) {
+        struct store *s = &h->store[i];
+
+        vlock_lock(&s->lock);
+        for (struct slab *b = s->slabs; b; b = b->next)
+            for (char *p = b->slots; p < b->end; p += b->size)
+                f((struct volt_task *)(void *)p, arg);
+        vlock_unlock(&s->lock);
+    }
+}

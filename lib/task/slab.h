@@ -1,0 +1,99 @@
+/* Memory of tasks: slabs of equal slots, per thread, type-stable.
+ *
+ * A heap belongs to one runtime and has a store for each worker, and a few with a lock
+ * that other threads share by turns. A store has slabs, by size class, and a free list
+ * for each class that only its owner touches.
+ *
+ *   allocate   the owner's free list; else what others have given back; else a new slot
+ *   free       by the owner: its free list; by another thread: the stack `remote` of the
+ *              slot's store, one CAS, for a whole batch of them when that thread is a
+ *              worker. The owner takes the stack with one exchange when it runs dry.
+ *
+ * A slot is a task for as long as its slab lives: between two lives its state word keeps
+ * COMPLETE, so that a stray wake touches nothing, and closing the runtime may walk over
+ * all slots (slab_each) instead of keeping a list of the tasks that live. The word of a
+ * slot that was never used is 0. Nobody but spawn begins a life, by an exchange.
+ *
+ * Tasks of more than SLAB_LARGE bytes have a slab each, which goes with them.
+ *
+ * Life: heap_release() closes the stacks. Slots that wakers and join handles still hold
+ * are counted then, and the last of them frees the heap. */
+#ifndef VOLT_TASK_SLAB_H
+#define VOLT_TASK_SLAB_H
+
+#include "base/lock.h"
+#include "task/task.h"
+
+#define SLAB_CLASSES 16
+#define SLAB_LARGE   2048 /* bytes, header included; the largest class */
+#ifndef SLAB_FIRST
+#define SLAB_FIRST 8192 /* bytes of a class's first slab; each is twice the last, up to */
+#define SLAB_MOST  262144
+#endif
+/* Stores that threads which are no workers share. */
+#ifndef SLAB_OUTSIDE
+#define SLAB_OUTSIDE 4
+#endif
+/* A worker's frees for other stores, gathered before they are given back. */
+#ifndef SLAB_BATCH
+#define SLAB_BATCH 32
+#endif
+#define SLAB_BATCHES 8 /* destinations at a time */
+
+struct slab;
+
+struct slab_batch {
+    struct store *to;
+    struct volt_task *first, *last; /* linked through next */
+    uint32_t count;
+};
+
+struct store {
+    /* slots freed by others, newest first, or CLOSED; push rel, take acq */
+    _Alignas(VOLT_CACHE_LINE) vat_ptr remote;
+    /* the owner's; in an outside store, whoever holds `alloc` */
+    _Alignas(VOLT_CACHE_LINE) struct volt_task *free[SLAB_CLASSES];
+    char *fresh[SLAB_CLASSES]; /* never used slots of the newest slab, up to */
+    struct slab *newest[SLAB_CLASSES];
+    uint64_t taken; /* slots ever made from slabs */
+    struct slab_batch batch[SLAB_BATCHES];
+    struct heap *heap;
+    uint32_t index;
+    bool outside;
+    vlock alloc;                          /* outside stores only */
+    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects what follows */
+    struct slab *slabs;
+    uint64_t large; /* length of the list of large ones, which is part of it */
+    bool closed;
+};
+
+struct heap {
+    uint32_t workers, stores;
+    /* slots in use after heap_release(); until then far from 0 */
+    vat_u64 in_use;
+    struct store store[];
+};
+
+/* NULL: out of memory. */
+struct heap *heap_new(uint32_t workers);
+/* After the last worker. Frees the heap, or leaves that to the last slot in use. NULL is
+ * allowed. */
+void heap_release(struct heap *h);
+
+/* The calling thread owns worker i's store from now on, until slab_unbind(). */
+void slab_bind(struct heap *h, uint32_t i);
+void slab_unbind(void);
+/* Owner thread only. Gives back what was gathered for other stores. */
+void slab_flush(void);
+
+/* Any thread. A slot of `size` bytes, header included; NULL: out of memory. All but state
+ * and home is as its last life left it. h NULL: memory of its own, which tests use. */
+struct volt_task *slab_alloc(struct heap *h, size_t size);
+/* Any thread. */
+void slab_free(struct volt_task *t);
+
+/* Any thread. Calls f for every slot, used or not; slots of slabs made meanwhile are left
+ * out, but whoever made them has seen what the caller did before. */
+void slab_each(struct heap *h, void (*f)(struct volt_task *t, void *arg), void *arg);
+
+#endif

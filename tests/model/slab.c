@@ -1,0 +1,132 @@
+/* Model of lib/task/slab.c: slots that other threads free, and the end of a heap.
+ *
+ * Oracle: no slot is in two hands at once; who gets a slot sees everything that its last
+ * owner did; the heap goes with its last slot, not before and not never. */
+#include "task/slab.h"
+#include "mcx.h"
+
+#define SLOTS 4 /* of one slab: SLAB_FIRST / 64 */
+
+static struct heap *heap;
+static struct volt_task *slot[SLOTS], *kept;
+
+/* Annotated: what a task's user writes. */
+static int *payload(struct volt_task *t)
+{
+    return task_state(t);
+}
+
+static struct volt_task *take(void)
+{
+    struct volt_task *t = slab_alloc(heap, sizeof(*t) + sizeof(int));
+
+    VAT_WR(payload(t));
+    MCX_CHECK(*payload(t) == 0);
+    *payload(t) = 1;
+    return t;
+}
+
+static void give(struct volt_task *t)
+{
+    VAT_WR(payload(t));
+    MCX_CHECK(*payload(t) == 1);
+    *payload(t) = 0;
+    slab_free(t);
+}
+
+static void setup(void)
+{
+    heap = heap_new(2);
+    mcx_name(&heap->store[0].remote, sizeof(vat_ptr), "remote 0");
+    mcx_name(&heap->in_use, sizeof(heap->in_use), "in_use");
+    slab_bind(heap, 0);
+    for (int i = 0; i < SLOTS; i++)
+        slot[i] = take();
+    slab_unbind();
+    mcx_name(slot[0], sizeof(*slot[0]), "slot 0");
+    mcx_name(slot[1], sizeof(*slot[1]), "slot 1");
+}
+
+/* Takes new ones, from what others give back if they do. */
+static void owner(void)
+{
+    slab_bind(heap, 0);
+    for (int i = 0; i < 2; i++)
+        give(take());
+    kept = take();
+    slab_unbind();
+}
+
+static void frees_0(void)
+{
+    give(slot[0]);
+}
+
+static void frees_1(void)
+{
+    give(slot[1]);
+}
+
+/* A worker: they go in one batch. */
+static void worker_frees(void)
+{
+    slab_bind(heap, 1);
+    give(slot[2]);
+    give(slot[3]);
+    slab_unbind();
+}
+
+static void finish_owner(void)
+{
+    give(kept);
+    heap_release(heap);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static void setup_release(void)
+{
+    setup();
+    give(slot[2]);
+    give(slot[3]);
+}
+
+static void releases(void)
+{
+    heap_release(heap);
+}
+
+static void finish_release(void)
+{
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static const struct mcx_scenario scenarios[] = {
+    {
+        .name = "remote",
+        .promise = "slots that others free come back whole, each to one taker",
+        .setup = setup,
+        .finish = finish_owner,
+        .threads = {{"owner", owner},
+                    {"freer", frees_0},
+                    {"freer 2", frees_1},
+                    {"worker 1", worker_frees}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "release",
+        .promise = "the heap goes with the last slot, whoever frees it",
+        .setup = setup_release,
+        .finish = finish_release,
+        .threads = {{"release", releases}, {"freer", frees_0}, {"freer 2", frees_1}},
+        .preempt = 3,
+        .stale = 2,
+    },
+    {0},
+};
+
+const struct mcx_model mcx_model = {
+    .name = "slab",
+    .about = "memory of tasks: remote free, and the end of a heap",
+    .scenarios = scenarios,
+};
