@@ -85,10 +85,27 @@ static void setup_two(void)
     spawn_notified(NULL);
 }
 
+static void setup_two_kept(void)
+{
+    start();
+    spawn_notified(NULL);
+    spawn_notified(NULL);
+}
+
 static void notify_one(void)
 {
     VAT_WR(&written);
     volt_notify_one(notify);
+}
+
+static void notify_one_mute(void)
+{
+    volt_notify_one(notify);
+}
+
+static void notify_all_mute(void)
+{
+    volt_notify_all(notify);
 }
 
 static void notify_all(void)
@@ -109,6 +126,12 @@ static void finish_notify(void)
         mcx_fail("%d of %d tasks ended: a lost wakeup", dropped, tasks);
     volt_notify_fini(notify);
     MCX_CHECK(mcx_live_objects() == 1);
+}
+
+static void finish_all_notified(void)
+{
+    MCX_CHECK(notified == 2);
+    finish_notify();
 }
 
 /* One wake, and the second task would take it at any time: somebody has had it. */
@@ -206,6 +229,12 @@ static void finish_received(void)
     finish_notify();
 }
 
+static void finish_thread(void)
+{
+    MCX_CHECK(received == 0);
+    finish_notify();
+}
+
 static void finish_refused(void)
 {
     MCX_CHECK(refused == 1);
@@ -248,6 +277,25 @@ static const struct mcx_scenario scenarios[] = {
         .stale = 1,
     },
     {
+        .name = "all-cancel",
+        .promise =
+            "notify_all against cancelling one of its waiters: no touch afterwards",
+        .setup = setup_two,
+        .finish = finish_notify,
+        .threads = {EXECUTORS, {"notifier", notify_all}, {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "one-all",
+        .promise = "notify_one and notify_all at once: both waiters have been woken",
+        .setup = setup_two_kept,
+        .finish = finish_all_notified,
+        .threads = {EXECUTORS, {"one", notify_one_mute}, {"all", notify_all_mute}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
         .name = "send",
         .promise = "the value reaches the receiving task, whenever it polls",
         .setup = setup_recv,
@@ -282,6 +330,24 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"sender", sender}, {"receiver", receiving_thread}},
         .preempt = 3,
         .stale = 2,
+    },
+    {
+        .name = "recv-thread-drop",
+        .promise = "a blocked thread hears that the sender has given up",
+        .setup = setup_thread,
+        .finish = finish_thread,
+        .threads = {{"sender", send_dropper}, {"receiver", receiving_thread}},
+        .preempt = 3,
+        .stale = 2,
+    },
+    {
+        .name = "send-cancel-drop",
+        .promise = "both ends give up at once: memory goes once",
+        .setup = setup_recv,
+        .finish = finish_notify,
+        .threads = {EXECUTORS, {"sender", send_dropper}, {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
     },
     {0},
 };

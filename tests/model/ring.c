@@ -119,6 +119,11 @@ static void start_wrap(void)
     start(4, 4);
 }
 
+static void start_empty(void)
+{
+    start(0, 0);
+}
+
 static void start_chain(void)
 {
     start(2, 0);
@@ -169,6 +174,20 @@ static void thief_once(void)
     steal(own, second_loot);
 }
 
+/* Two pushed, two popped: whatever the observer reads, there were never more. */
+static void owner_pops(void)
+{
+    push(own, 1);
+    push(own, 2);
+    drain(own);
+}
+
+static void counter(void)
+{
+    for (int i = 0; i < 2; i++)
+        MCX_CHECK(ring_len(own) <= 2);
+}
+
 static void observer(void)
 {
     MCX_CHECK(ring_len(own) <= RING_CAPACITY);
@@ -178,7 +197,7 @@ static void observer(void)
 static void finish(void)
 {
     struct ring *rings[] = {own, loot, second_loot, other};
-    int last = preloaded == 2 ? 6 : preloaded + pushes;
+    int last = preloaded == 2 ? 6 : preloaded == 0 ? 2 : preloaded + pushes;
 
     for (int i = 0; i < 4; i++) {
         uint64_t head = vat_u64_load(&rings[i]->head, VAT_SC);
@@ -245,6 +264,15 @@ static const struct mcx_scenario scenarios[] = {
                     {"observer", observer}},
         .preempt = 1,
         .stale = 1,
+    },
+    {
+        .name = "length",
+        .promise = "the length that others read never exceeds what was there",
+        .setup = start_empty,
+        .finish = finish,
+        .threads = {{"owner", owner_pops}, {"observer", counter}, {"thief", thief_once}},
+        .preempt = 2,
+        .stale = 2,
     },
     {0},
 };

@@ -1,4 +1,4 @@
-/* Model of lib/sync/sem.c and waiter.h, with mutex.c and rwlock.c on top.
+/* Model of lib/sync/sem.c and waiter.h.
  *
  * Oracle: no permit is lost or made (INV-6), also when a waiter is cancelled before,
  * while or after it is granted; every task that is owed permits gets them although no
@@ -115,20 +115,19 @@ static void setup_partial(void)
     (void)spawn(1, true, NULL);
 }
 
-static void setup_mutex(void)
+/* Two that want all there is, beside a thread that only tries. */
+static void setup_contend(void)
 {
     start(1, 1);
     (void)spawn(1, true, NULL);
     (void)spawn(1, true, NULL);
 }
 
-/* A writer between two readers. */
-static void setup_rwlock(void)
+/* One is granted, cancelled and closed at once. */
+static void setup_close_cancel(void)
 {
-    start(2, 2);
-    (void)spawn(1, true, NULL);
-    (void)spawn(2, true, NULL);
-    (void)spawn(1, true, NULL);
+    start(0, 1);
+    (void)spawn(1, false, &handle);
 }
 
 static void setup_close(void)
@@ -228,20 +227,11 @@ static const struct mcx_scenario scenarios[] = {
         .stale = 1,
     },
     {
-        .name = "mutex",
+        .name = "contend",
         .promise = "two tasks and a thread that tries: never two holders, all get it",
-        .setup = setup_mutex,
+        .setup = setup_contend,
         .finish = finish_all_acquired,
         .threads = {EXECUTORS, {"thread", try_locker}},
-        .preempt = 2,
-        .stale = 1,
-    },
-    {
-        .name = "rwlock",
-        .promise = "reader, writer, reader: the writer is alone, all get it",
-        .setup = setup_rwlock,
-        .finish = finish_all_acquired,
-        .threads = {EXECUTORS},
         .preempt = 2,
         .stale = 1,
     },
@@ -254,11 +244,23 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
     },
+    {
+        .name = "close-cancel",
+        .promise = "closing against a release and a cancellation: one of them answers",
+        .setup = setup_close_cancel,
+        .finish = finish,
+        .threads = {EXECUTORS,
+                    {"releaser", releaser},
+                    {"closer", closer},
+                    {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
+    },
     {0},
 };
 
 const struct mcx_model mcx_model = {
     .name = "sem",
-    .about = "semaphore, mutex, rwlock: grant against cancel against drop",
+    .about = "the semaphore: grant against cancel against drop",
     .scenarios = scenarios,
 };

@@ -16,6 +16,7 @@ struct job {
     int busy;              /* annotated: by poll and drop, which must be ordered */
     int output;            /* annotated */
     struct volt_join join; /* of a joiner on its child */
+    struct job *heir;      /* who gets the handle after the first poll; or NULL */
     int polls;
 };
 
@@ -232,6 +233,74 @@ static void finish_join(void)
     MCX_CHECK(mcx_live_objects() == 0);
 }
 
+/* The first joiner polls once, then leaves its handle to the second. */
+static enum volt_poll poll_mover(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (volt_join_poll(cx, &j->join) == VOLT_READY) {
+        read_output(&j->join);
+        return VOLT_READY;
+    }
+    VAT_WR(&j->heir->join);
+    j->heir->join = j->join;
+    vat_u32_store(&data[0], 1, VAT_REL);
+    j->join.task = NULL;
+    volt_waker_wake(&wakers[1]); /* queues the heir, with the handle */
+    return VOLT_READY;
+}
+
+static const struct volt_task_type mover_type = {
+    .name = "mover",
+    .size = sizeof(struct job),
+    .poll = poll_mover,
+    .drop = drop_job,
+};
+
+static enum volt_poll poll_heir(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    if (!vat_u32_load(&data[0], VAT_ACQ))
+        return VOLT_PENDING;
+    VAT_RD(&j->join);
+    return poll_joiner(cx, state);
+}
+
+static const struct volt_task_type heir_type = {
+    .name = "heir",
+    .size = sizeof(struct job),
+    .poll = poll_heir,
+    .drop = drop_job,
+};
+
+static void setup_join_move(void)
+{
+    reset();
+    struct job *j = task_state(executor_spawn(&mover_type, NULL, false));
+
+    (void)executor_spawn(&child_type, &j->join, false);
+    struct volt_task *heir = executor_spawn(&heir_type, NULL, false);
+
+    j->heir = task_state(heir);
+    wakers[1] = executor_waker(heir);
+}
+
+/* The heir remains, never woken, when the child had ended before the first poll. */
+static void waking_thread(void)
+{
+    volt_waker_wake(&wakers[1]);
+}
+
+static void finish_join_move(void)
+{
+    MCX_CHECK(joined == 1);
+    MCX_CHECK(outputs_dropped == 1);
+    volt_waker_fini(&wakers[1]);
+    MCX_CHECK(mcx_live_objects() == (drops == 2 ? 0 : 1));
+}
+
 static void finish_joined(void)
 {
     MCX_CHECK(joined == 1);
@@ -258,6 +327,191 @@ static void finish_wait(void)
     MCX_CHECK(outputs_dropped == 1);
     MCX_CHECK(mcx_live_objects() == 0);
 }
+
+/* Cancelled, then waited for: answered either way. */
+static void cancelling_thread(void)
+{
+    volt_join_cancel(&handle);
+    int status = volt_join_wait(&handle);
+
+    if (status == 0)
+        read_output(&handle);
+    else
+        MCX_CHECK(status == -ECANCELED);
+    volt_join_fini(&handle);
+    mcx_note("status %d", status);
+}
+
+static void finish_cancel_wait(void)
+{
+    MCX_CHECK(outputs_dropped == joined);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+/* ---- every order ---- */
+
+/* Ends at once, at its first wake, or after having woken itself; behind a shield or not. */
+static int behaviour;
+enum { ENDS, WAITS, YIELDS, SHIELDS, BEHAVIOURS };
+
+static enum volt_poll poll_any(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    MCX_CHECK(drops == 0);
+    VAT_WR(&j->output);
+    j->output = 7;
+    if (behaviour == WAITS ? vat_u32_load(&data[0], VAT_RLX) != 0
+                           : behaviour == ENDS || polls++ > 0) {
+        if (behaviour == SHIELDS)
+            volt_shield_end(cx);
+        return VOLT_READY;
+    }
+    if (behaviour == SHIELDS)
+        volt_shield_begin(cx);
+    if (behaviour != WAITS)
+        volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static const struct volt_task_type any_type = {
+    .name = "any",
+    .size = sizeof(struct job),
+    .poll = poll_any,
+    .drop = drop_job,
+    .drop_output = drop_output,
+};
+
+static void setup_any(int kind)
+{
+    reset();
+    behaviour = kind;
+    wakers[0] = executor_waker(executor_spawn(&any_type, &handle, false));
+}
+
+static void setup_ends(void)
+{
+    setup_any(ENDS);
+}
+
+static void setup_waits(void)
+{
+    setup_any(WAITS);
+}
+
+static void setup_yields(void)
+{
+    setup_any(YIELDS);
+}
+
+static void setup_shields(void)
+{
+    setup_any(SHIELDS);
+}
+
+static int woken, was_cancelled;
+
+static void holder_of_waker(void)
+{
+    struct volt_waker clone = {0};
+
+    woken = 0;
+    vat_u32_store(&data[0], 1, VAT_RLX);
+    switch (mcx_choose(4)) {
+    case 0:
+        break;
+    case 1:
+        woken = 1;
+        volt_waker_wake(&wakers[0]);
+        break;
+    case 2: /* twice, the second time by a clone that outlives the original */
+        woken = 1;
+        clone = volt_waker_ref(&wakers[0]);
+        volt_waker_wake(&wakers[0]);
+        volt_waker_fini(&wakers[0]);
+        volt_waker_wake(&clone);
+        break;
+    case 3: /* a clone that is never used */
+        clone = volt_waker_ref(&wakers[0]);
+        break;
+    }
+    volt_waker_fini(&wakers[0]);
+    volt_waker_fini(&clone);
+}
+
+static void holder_of_handle(void)
+{
+    was_cancelled = mcx_choose(2);
+    if (was_cancelled)
+        volt_join_cancel(&handle);
+    if (mcx_choose(2)) {
+        int status = volt_join_status(&handle);
+
+        MCX_CHECK(status == 0 || status == -EINPROGRESS ||
+                  (status == -ECANCELED && was_cancelled));
+        if (status == 0)
+            read_output(&handle);
+    }
+    volt_join_fini(&handle);
+}
+
+static void finish_any(void)
+{
+    if (!woken && !was_cancelled && behaviour == WAITS && drops == 0) {
+        MCX_CHECK(mcx_live_objects() == 1); /* nothing has woken it: it waits for ever */
+        return;
+    }
+    MCX_CHECK(drops == 1);
+    MCX_CHECK(outputs_dropped <= 1);
+    MCX_CHECK(was_cancelled || outputs_dropped == 1);
+    MCX_CHECK(mcx_live_objects() == 0);
+}
+
+/* ---- clones of a waker ---- */
+
+static void setup_clones(void)
+{
+    reset();
+    struct volt_task *t = executor_spawn(&data_type, NULL, false);
+
+    wakers[0] = executor_waker(t);
+    wakers[1] = volt_waker_ref(&wakers[0]);
+}
+
+/* Clones its clone, drops the old one, wakes by the new one. */
+static void cloner_0(void)
+{
+    struct volt_waker clone = volt_waker_ref(&wakers[0]);
+
+    volt_waker_fini(&wakers[0]);
+    vat_u32_store(&data[0], 1, VAT_RLX);
+    volt_waker_wake(&clone);
+    volt_waker_fini(&clone);
+}
+
+static void cloner_1(void)
+{
+    struct volt_waker clone = volt_waker_ref(&wakers[1]);
+
+    vat_u32_store(&data[1], 1, VAT_RLX);
+    volt_waker_wake(&wakers[1]);
+    volt_waker_fini(&wakers[1]);
+    volt_waker_wake(&clone); /* the task may have ended */
+    volt_waker_fini(&clone);
+}
+
+#define ANY(kind, set)                                                                   \
+    {                                                                                    \
+        .name = "any-order-" kind,                                                       \
+        .promise = "wake, clone, cancel, look, drop of both sides, in every order",      \
+        .setup = set, .finish = finish_any,                                              \
+        .threads = {{"executor", executor_run},                                          \
+                    {"executor 2", executor_run},                                        \
+                    {"waker", holder_of_waker},                                          \
+                    {"handle", holder_of_handle}},                                       \
+        .preempt = 1, .stale = 1,                                                        \
+    }
 
 static const struct mcx_scenario scenarios[] = {
     {
@@ -328,6 +582,42 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 3,
         .stale = 2,
     },
+    {
+        .name = "join-move",
+        .promise = "a handle that moves to another task wakes the new one, frees the old",
+        .setup = setup_join_move,
+        .finish = finish_join_move,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"waker", waking_thread}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "cancel-wait",
+        .promise = "a thread that cancels and waits is answered, whichever comes first",
+        .setup = setup_wait,
+        .finish = finish_cancel_wait,
+        .threads = {{"executor", executor_run}, {"thread", cancelling_thread}},
+        .preempt = 3,
+        .stale = 1,
+    },
+    {
+        .name = "clones",
+        .promise = "clones of a waker, used and dropped by two threads: as the original",
+        .setup = setup_clones,
+        .finish = finish_wakers,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"cloner", cloner_0},
+                    {"cloner 2", cloner_1}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    ANY("ends", setup_ends),
+    ANY("waits", setup_waits),
+    ANY("yields", setup_yields),
+    ANY("shields", setup_shields),
     {0},
 };
 
