@@ -149,7 +149,7 @@ static void finish(void)
     MCX_CHECK(idle_first_parked(&sched->idle) == 0);
 }
 
-/* ---- the park word alone ---- */
+/* --- the park word alone ------------------------------------------------------------ */
 
 static vat_u32 flag[2]; /* relaxed: only the token orders them */
 

@@ -145,7 +145,7 @@ static void finish(void)
         MCX_CHECK(position(0) < position(1) && position(2) < position(3));
 }
 
-/* ---- the gate ---- */
+/* --- the gate ----------------------------------------------------------------------- */
 
 static void submitter(void)
 {

@@ -4,7 +4,8 @@
 #
 #   make check-model         quick bounds, under a minute
 #   make check-model-deep    one preemption more, many more executions: minutes to hours
-#   make check-model-mutants every mutant of mutants.txt must be found
+#   make mutants             every mutant of mutants.txt must be found; MUTANTS='ID...'
+#   make weaken              every memory order one step weaker; WEAKEN='FILE...'
 #   make check-model-spin    the idle protocol in spin (package spin); SPIN_WORKERS=3 for more
 #
 # MODEL_<name> lists the real sources of the model tests/model/<name>.c.
@@ -63,10 +64,12 @@ check-model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run $^
 check-model-deep: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run --deep $^
-check-model-mutants: $(addprefix $(MB)/,$(MODELS))
-	@$(PYTHON) tests/model/mutants.py
+mutants: $(addprefix $(MB)/,$(MODELS))
+	@$(PYTHON) tests/model/mutants.py $(MUTANTS)
+weaken: $(addprefix $(MB)/,$(MODELS))
+	@$(PYTHON) tests/model/weaken.py $(WEAKEN)
 check-model-spin:
 	@tests/model/spin/run $(SPIN_WORKERS)
-.PHONY: check-model-spin check-model check-model-deep check-model-mutants
+.PHONY: check-model-spin check-model check-model-deep mutants weaken
 
 -include $(shell find $(MB) -name '*.d' 2>/dev/null)

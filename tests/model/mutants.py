@@ -1,20 +1,18 @@
 #!/usr/bin/python3
 """Applies each mutant of mutants.txt to a copy of the tree and runs its models, which must
-find it. Usage: mutants.py [ID...]   Exit status 1 when one survives or no longer applies."""
+find it. Usage: mutants.py [--table] [ID...]   --table prints the rows of README.md, too.
+Exit status 1 when one survives or no longer applies."""
 import os
 import re
-import shutil
-import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.dirname(os.path.dirname(HERE))
-WORK = os.path.join(TREE, "build", "mutants")
+import variant
+
 # All scenarios at their quick bounds, then again for longer.
 SEARCHES = (
-    ["--first"],
-    ["--first", "--dfs", "0", "--random", "20000", "--pct", "10000"],
-    ["--first", "--random", "100000", "--pct", "50000", "--dfs", "300000"],
+    [],
+    ["--dfs", "0", "--random", "50000", "--pct", "20000"],
+    ["--random", "200000", "--pct", "100000", "--dfs", "500000"],
 )
 
 
@@ -25,103 +23,73 @@ class Mutant:
             sys.exit(f"mutants.txt: not a head line: {head}")
         self.id, models, self.file, self.what = m.groups()
         self.models = models.split(",")
-        self.old, self.new, self.equivalent = [], [], ""
+        self.changes = []  # of [old, new]
+
+    def line(self, kind, text):
+        if kind == "-" and (not self.changes or self.changes[-1][1]):
+            self.changes.append(["", ""])
+        self.changes[-1][kind == "+"] += text + "\n"
+
+    def apply(self):
+        """The changed source, or None when a text is not there exactly once."""
+        source = variant.read_source(self.file)
+        for old, new in self.changes:
+            tokens = re.findall(r"\w+|[^\w\s]", old)
+            hits = list(re.finditer(r"\s*".join(map(re.escape, tokens)), source))
+            if len(hits) != 1:
+                return None
+            source = source[: hits[0].start()] + new.rstrip("\n") + source[hits[0].end() :]
+        return source
 
 
 def read(path):
     mutants = []
     with open(path) as f:
-        for line in f:
-            line = line.rstrip("\n")
-            if not line or line.startswith("#"):
-                continue
-            if line.startswith("- "):
-                mutants[-1].old.append(line[2:])
-            elif line.startswith("+ "):
-                mutants[-1].new.append(line[2:])
-            elif line.startswith("= "):
-                mutants[-1].equivalent = line[2:]
-            else:
+        for line in f.read().splitlines():
+            if re.match(r"[-+]( |$)", line):
+                mutants[-1].line(line[0], line[2:])
+            elif line and not line.startswith("#"):
                 mutants.append(Mutant(line))
     return mutants
 
 
-def mutate(mutant):
-    """The changed source, or None when the text is not there exactly once."""
-    with open(os.path.join(TREE, mutant.file)) as f:
-        source = f.read()
-    tokens = re.findall(r"\w+|[^\w\s]", " ".join(mutant.old))
-    pattern = r"\s*".join(re.escape(t) for t in tokens)
-    hits = list(re.finditer(pattern, source))
-    if len(hits) != 1:
-        print(f"{mutant.id:6} STALE     {mutant.file}: its text occurs {len(hits)} times")
-        return None
-    hit = hits[0]
-    return source[: hit.start()] + "\n".join(mutant.new) + source[hit.end() :]
-
-
-def prepare(mutant, source):
-    """A tree of links with one file replaced."""
-    tree = os.path.join(WORK, mutant.id)
-    shutil.rmtree(tree, ignore_errors=True)
-    os.makedirs(tree)
-    for part in ("lib", "tests/model", "Makefile"):
-        os.makedirs(os.path.dirname(os.path.join(tree, part)), exist_ok=True)
-        subprocess.run(["cp", "-rs", os.path.join(TREE, part), os.path.join(tree, part)], check=True)
-    path = os.path.join(tree, mutant.file)
-    os.unlink(path)
-    with open(path, "w") as f:
-        f.write(source)
-    return tree
-
-
-def search(tree, program):
-    """What the model found, or None."""
-    for bounds in SEARCHES:
-        run = subprocess.run([program] + bounds, cwd=tree, capture_output=True, text=True)
-        hit = re.search(r"^(\S+) +FAIL +(\d+) executions.*\n +(.*)$", run.stdout, re.M)
-        if hit:
-            return f"{hit.group(1)} after {hit.group(2)}: {hit.group(3)}"
-    return None
-
-
-def find(mutant):
-    source = mutate(mutant)
+def look(mutant):
+    """(verdict, scenario, executions, what was found)"""
+    source = mutant.apply()
     if source is None:
-        return False
-    tree = prepare(mutant, source)
+        return "STALE", f"its text is not there exactly once in {mutant.file}", "", ""
+    tree = variant.Variant(mutant.id, {mutant.file: source})
     for model in mutant.models:
-        program = f"build/model/{model}"
-        # A mutant may leave something unused.
-        build = subprocess.run(
-            ["make", "-s", program, "WARN=-w"], cwd=tree, capture_output=True, text=True
-        )
-        if build.returncode != 0:
-            print(f"{mutant.id:6} UNBUILT   {mutant.what}\n{build.stderr}")
-            return False
-        hit = search(tree, program)
-        if hit:
-            verdict = "EQUIVALENT?" if mutant.equivalent else "found    "
-            print(f"{mutant.id:6} {verdict} {mutant.what}: {hit}")
-            shutil.rmtree(tree)
-            return not mutant.equivalent
-    if mutant.equivalent:
-        print(f"{mutant.id:6} survives  {mutant.what}: {mutant.equivalent}")
-        return True
-    print(f"{mutant.id:6} SURVIVES  {mutant.what} ({', '.join(mutant.models)})")
-    return False
+        error = tree.build(model)
+        if error:
+            return "UNBUILT", error, "", ""
+    for bounds in SEARCHES:
+        for model in mutant.models:
+            hit = tree.search(model, bounds)
+            if hit:
+                tree.remove()
+                return ("killed",) + hit
+    return "SURVIVES", ", ".join(mutant.models), "", ""
 
 
 def main():
-    mutants = read(os.path.join(HERE, "mutants.txt"))
-    wanted = sys.argv[1:]
-    chosen = [m for m in mutants if not wanted or m.id in wanted]
-    found = 0
-    for m in chosen:
-        found += find(m)
+    wanted = [a for a in sys.argv[1:] if a != "--table"]
+    mutants = [m for m in read(os.path.join(variant.HERE, "mutants.txt"))
+               if not wanted or m.id in wanted]
+    rows, survived = [], 0
+    for m, (verdict, where, executions, what) in zip(mutants, variant.each(look, mutants)):
+        if verdict == "killed":
+            print(f"{m.id:5} killed    {where} after {executions}: {m.what}")
+            print(f"{'':15} {what}")
+            rows.append(f"| {m.id} | {m.what} | {where} | {executions} |")
+        else:
+            survived += 1
+            print(f"{m.id:5} {verdict:9} {m.what}: {where}")
         sys.stdout.flush()
-    print(f"mutants passed={found} failed={len(chosen) - found}")
-    sys.exit(0 if found == len(chosen) and chosen else 1)
+    if "--table" in sys.argv:
+        print("\n".join(rows))
+    print(f"mutants killed={len(mutants) - survived} survived={survived}")
+    sys.exit(1 if survived or not mutants else 0)
 
 
 main()

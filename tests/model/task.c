@@ -54,6 +54,20 @@ static void drop_output(void *state)
     outputs_dropped++;
 }
 
+/* The output may be finished as late as this; nobody else may have seen it. */
+static void drop_child(void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->output);
+}
+
+static void drop_any(void *state)
+{
+    drop_child(state);
+    drop_job(state);
+}
+
 /* --- wakers ------------------------------------------------------------------------- */
 
 static enum volt_poll poll_data(struct volt_cx *cx, void *state)
@@ -176,6 +190,7 @@ static const struct volt_task_type child_type = {
     .name = "child",
     .size = sizeof(struct job),
     .poll = poll_child,
+    .drop = drop_child,
     .drop_output = drop_output,
 };
 
@@ -348,7 +363,7 @@ static void finish_cancel_wait(void)
     MCX_CHECK(mcx_live_objects() == 0);
 }
 
-/* ---- every order ---- */
+/* --- every order -------------------------------------------------------------------- */
 
 /* Ends at once, at its first wake, or after having woken itself; behind a shield or not. */
 static int behaviour;
@@ -379,7 +394,7 @@ static const struct volt_task_type any_type = {
     .name = "any",
     .size = sizeof(struct job),
     .poll = poll_any,
-    .drop = drop_job,
+    .drop = drop_any,
     .drop_output = drop_output,
 };
 
@@ -468,7 +483,7 @@ static void finish_any(void)
     MCX_CHECK(mcx_live_objects() == 0);
 }
 
-/* ---- clones of a waker ---- */
+/* --- clones of a waker -------------------------------------------------------------- */
 
 static void setup_clones(void)
 {
