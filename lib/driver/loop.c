@@ -14,10 +14,13 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#define BASE_DESCRIPTORS 3
 
 struct loop {
     struct event_base *base;
@@ -62,6 +65,25 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     l->armed = UINT64_MAX;
 }
 
+/* libevent wants an epoll instance and a pair for signals, and without the pair it ends the
+ * process. So they are asked for beforehand; only somebody who takes the last ones in
+ * between can still bring that about. */
+static int descriptors_for_base(int any)
+{
+    int fd[BASE_DESCRIPTORS], n = 0, r = 0;
+
+    while (n < BASE_DESCRIPTORS && r == 0) {
+        fd[n] = fcntl(any, F_DUPFD_CLOEXEC, 0);
+        if (fd[n] < 0)
+            r = -errno;
+        else
+            n++;
+    }
+    while (n > 0)
+        close(fd[--n]);
+    return r;
+}
+
 static struct event_base *base_new(void)
 {
     struct event_config *config = event_config_new();
@@ -104,6 +126,10 @@ int loop_new(struct loop **ret)
         r = -errno;
         goto fail;
     }
+    r = descriptors_for_base(l->kick_fd);
+    if (r < 0)
+        goto fail;
+    r = -ENOMEM;
     l->base = base_new();
     if (!l->base)
         goto fail;
