@@ -124,6 +124,10 @@ STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
 EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 BENCHES  := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
 
+# Tests that count allocations, and make them fail: tests/support/alloc_hook.h.
+WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
+$(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
+
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(EXAMPLES) $(BENCHES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
