@@ -122,14 +122,13 @@ endef
 UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
 EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
-BENCHES  := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
 
 # Tests that count allocations, and make them fail: tests/support/alloc_hook.h.
 WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
 $(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
 
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
-$(EXAMPLES) $(BENCHES): $(B)/%: $(B)/%.o $(LIBVOLT)
+$(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
 
@@ -173,16 +172,13 @@ check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
 
-bench: deps all
-	+@$(MAKE) --no-print-directory bench-run
-bench-run: all $(BENCHES)
-	@$(RUN) bench/run $(BENCHES)
+include bench/bench.mk
 demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
 .PHONY: all check check-unit check-stress check-examples check-integration check-layers check-promises check-model check-install \
-        check-clients check-vm bench bench-run demo
+        check-clients check-vm demo
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
@@ -235,7 +231,8 @@ make check-promises  what the documentation promises has its test: lib/PROMISES.
 make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
-make bench           benchmarks
+make bench           benchmarks of libvolt
+make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)
 make deps            install missing Debian packages (others: deps-clients, deps-vm)
 make clean           remove build/

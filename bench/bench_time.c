@@ -1,0 +1,159 @@
+/* Timers.
+ *
+ *   timer_cancel   one task arms a timer of a minute and cancels it, a million times; ns
+ *   timers_100k    100,000 tasks started at once sleep to moments spread over the 50 ms that
+ *                  follow: CPU ms of the whole, and how late the middle one woke
+ *   timers_10k     10,000 tasks sleep 100 to 500 ms: how late they woke */
+#include "bench/tasks.h"
+
+#include <stdlib.h>
+
+enum {
+    CANCELS = 1000000,
+    CROWD = 100000,
+    CROWD_USEC = 50000,
+    CALM = 10000,
+    CALM_FROM_USEC = 100000,
+    CALM_USEC = 400000,
+};
+
+/* --- limits */
+
+static double limit_timer_cancel(void)
+{
+    return floor_clock_read() + 2 * floor_rmw() + floor_call();
+}
+
+/* Spawning, arming, being woken and polled again, in milliseconds. */
+static double limit_crowd_cpu(void)
+{
+    double one = 4 * floor_touch() + 2 * floor_clock_read() + 8 * floor_rmw() +
+                 floor_message() + 2 * floor_call();
+
+    return one * CROWD / 1e6;
+}
+
+static double limit_late_ms(void)
+{
+    return floor_sleep_p50() / 1000;
+}
+
+static double limit_late_p99_ms(void)
+{
+    return floor_sleep_p99() / 1000;
+}
+
+/* --- workloads */
+
+struct canceller {
+    int n;
+    struct volt_sleep sleep;
+};
+
+static enum volt_poll canceller_poll(struct volt_cx *cx, void *state)
+{
+    struct canceller *s = state;
+
+    while (s->n < CANCELS) {
+        volt_sleep_init(&s->sleep, 60000000);
+        if (volt_sleep_poll(cx, &s->sleep) == VOLT_READY)
+            bench_die("a timer fired early");
+        volt_sleep_fini(&s->sleep);
+        if (++s->n % 128 == 0) { /* as every task does that has much to do */
+            volt_cx_wake(cx);
+            return VOLT_PENDING;
+        }
+    }
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(canceller, sizeof(struct canceller));
+
+static void timer_cancel(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    uint64_t start;
+
+    (void)w;
+    bench_tasks_expect(1);
+    start = bench_now();
+    bench_spawn(bench_task(rt, &canceller_type));
+    bench_gate_wait();
+    *ret = bench_per_op(start, CANCELS);
+}
+
+struct sleeper {
+    double *late_ms;
+    struct volt_sleep sleep;
+};
+
+static enum volt_poll sleeper_poll(struct volt_cx *cx, void *state)
+{
+    struct sleeper *s = state;
+
+    if (volt_sleep_poll(cx, &s->sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    *s->late_ms = ((double)bench_now() / 1e3 - (double)s->sleep.deadline_usec) / 1e3;
+    volt_sleep_fini(&s->sleep);
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(sleeper, sizeof(struct sleeper));
+
+static double late[CROWD];
+
+/* n sleepers whose moments are spread over span, in no order. */
+static void sleepers(uint32_t n, uint64_t from_usec, uint64_t span_usec)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    uint64_t begin = bench_now() / 1000 + from_usec;
+
+    bench_tasks_expect(n);
+    for (uint64_t i = 0; i < n; i++) {
+        struct sleeper *s = bench_task(rt, &sleeper_type);
+
+        s->late_ms = &late[i];
+        volt_sleep_init_at(&s->sleep, begin + i * 7919 % n * span_usec / n);
+        bench_spawn(s);
+    }
+    bench_gate_wait();
+}
+
+static void timers_100k(const struct bench_workload *w, double *ret)
+{
+    uint64_t cpu = bench_cpu();
+
+    (void)w;
+    sleepers(CROWD, 0, CROWD_USEC);
+    ret[0] = (double)(bench_cpu() - cpu) / 1e6;
+    ret[1] = bench_quantile(late, CROWD, 0.5);
+}
+
+static void timers_10k(const struct bench_workload *w, double *ret)
+{
+    (void)w;
+    sleepers(CALM, CALM_FROM_USEC, CALM_USEC);
+    ret[0] = bench_quantile(late, CALM, 0.5);
+    ret[1] = bench_quantile(late, CALM, 0.99);
+}
+
+static const struct bench_workload workloads[] = {
+    {"timer_cancel", BENCH_TIME(limit_timer_cancel), timer_cancel, 0, false},
+    {.name = "timers_100k",
+     .run = timers_100k,
+     .metrics = {{"cpu", "ms", limit_crowd_cpu, false},
+                 {"late_p50", "ms", limit_late_ms, false}}},
+    {.name = "timers_10k",
+     .run = timers_10k,
+     .metrics = {{"late_p50", "ms", limit_late_ms, false},
+                 {"late_p99", "ms", limit_late_p99_ms, false}}},
+};
+
+int main(int argc, char **argv)
+{
+    int r = bench_main(argc, argv, "volt", workloads,
+                       sizeof(workloads) / sizeof(workloads[0]));
+
+    bench_runtime_end();
+    return r;
+}

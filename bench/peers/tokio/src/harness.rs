@@ -1,0 +1,148 @@
+//! The harness of bench/harness.h once more: the same arguments, the same lines.
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+pub struct Metric {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub more_is_better: bool,
+}
+
+pub const TIME: &[Metric] = &[Metric { name: "time", unit: "ns", more_is_better: false }];
+
+pub struct Workload {
+    pub name: &'static str,
+    pub metrics: &'static [Metric],
+    pub once: bool,
+    pub run: fn() -> [f64; 2],
+}
+
+/// A workload of one metric, in nanoseconds per operation.
+pub const fn time(name: &'static str, run: fn() -> [f64; 2]) -> Workload {
+    Workload { name, metrics: TIME, once: false, run }
+}
+
+static WORKERS: AtomicUsize = AtomicUsize::new(2);
+static RUNTIMES: Mutex<Vec<(usize, &'static Runtime)>> = Mutex::new(Vec::new());
+
+pub fn workers() -> usize {
+    WORKERS.load(Relaxed)
+}
+
+/// The runtime with so many workers, made at its first use, never ended.
+pub fn runtime(workers: usize) -> &'static Runtime {
+    let mut all = RUNTIMES.lock().unwrap();
+    if let Some((_, rt)) = all.iter().find(|(n, _)| *n == workers) {
+        return rt;
+    }
+    let rt = Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+    let rt: &'static Runtime = Box::leak(Box::new(rt));
+    all.push((workers, rt));
+    rt
+}
+
+pub fn rt() -> &'static Runtime {
+    runtime(workers())
+}
+
+pub fn per_op(start: Instant, operations: u64) -> [f64; 2] {
+    [start.elapsed().as_nanos() as f64 / operations as f64, 0.0]
+}
+
+pub fn quantile(values: &mut [f64], q: f64) -> f64 {
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    values[((q * values.len() as f64) as usize).min(values.len() - 1)]
+}
+
+/// Uses the processor for so many nanoseconds of wall time.
+pub fn burn(ns: u64) {
+    let end = Instant::now() + Duration::from_nanos(ns);
+    while Instant::now() < end {}
+}
+
+static GATE: Mutex<u32> = Mutex::new(0);
+static OPENED: Condvar = Condvar::new();
+
+pub fn gate_open() {
+    *GATE.lock().unwrap() += 1;
+    OPENED.notify_one();
+}
+
+/// False: nobody has opened it for so long that the answer is "never".
+pub fn gate_comes() -> bool {
+    let opened = GATE.lock().unwrap();
+    let (mut opened, timeout) =
+        OPENED.wait_timeout_while(opened, NEVER, |n| *n == 0).unwrap();
+    if timeout.timed_out() {
+        return false;
+    }
+    *opened -= 1;
+    true
+}
+pub const NEVER: Duration = Duration::from_secs(3);
+
+pub fn gate_wait() {
+    let mut opened = OPENED.wait_while(GATE.lock().unwrap(), |n| *n == 0).unwrap();
+    *opened -= 1;
+}
+
+#[repr(align(128))]
+struct Count(AtomicUsize);
+static LEFT: Count = Count(AtomicUsize::new(0));
+
+/// Counts the tasks of a workload down; the last one opens the gate.
+pub fn expect(n: usize) {
+    LEFT.0.store(n, Release);
+}
+
+pub fn done() {
+    if LEFT.0.fetch_sub(1, AcqRel) == 1 {
+        gate_open();
+    }
+}
+
+fn print(w: &Workload, m: &Metric, samples: &[f64]) {
+    let mut sorted = samples.to_vec();
+    let median = quantile(&mut sorted, 0.5);
+    let list: Vec<String> = samples.iter().map(|x| x.to_string()).collect();
+    println!(
+        "{{\"workload\": \"{}\", \"metric\": \"{}\", \"unit\": \"{}\", \"who\": \"tokio\", \
+         \"workers\": {}, \"median\": {}, \"min\": {}, \"max\": {}{}, \"samples\": [{}]}}",
+        w.name, m.name, m.unit, workers(), median, sorted[0], sorted[sorted.len() - 1],
+        if m.more_is_better { ", \"more_is_better\": true" } else { "" },
+        list.join(", ")
+    );
+}
+
+pub fn main(all: &[&[Workload]]) {
+    let (mut runs, mut list, mut names) = (7, false, Vec::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--list" => list = true,
+            "--runs" => runs = args.next().unwrap().parse().unwrap(),
+            "--workers" => WORKERS.store(args.next().unwrap().parse().unwrap(), Relaxed),
+            _ => names.push(arg),
+        }
+    }
+    for w in all.iter().flat_map(|part| part.iter()) {
+        if !names.is_empty() && !names.iter().any(|n| n == w.name) {
+            continue;
+        }
+        if list {
+            println!("{}", w.name);
+            continue;
+        }
+        if !w.once {
+            (w.run)();
+        }
+        let results: Vec<[f64; 2]> =
+            (0..if w.once { 1 } else { runs }).map(|_| (w.run)()).collect();
+        for (i, m) in w.metrics.iter().enumerate() {
+            let samples: Vec<f64> = results.iter().map(|r| r[i]).collect();
+            print(w, m, &samples);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The workloads of bench/bench_*.c on Tokio. What each of them does is said there.
+mod harness;
+mod latency;
+mod spawn;
+mod sync;
+mod timer;
+
+fn main() {
+    harness::main(&[spawn::ALL, sync::ALL, timer::ALL, latency::ALL]);
+}
