@@ -171,23 +171,30 @@ static void look_for_start(struct volt_cx *cx, struct work *w)
     } while (volt_sleep_poll(cx, &a->probe) == VOLT_READY);
 }
 
+/* a->last_signal goes to the job. */
+static void call_signal(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+    enum keeper_scope scope =
+        w->job->spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_signal(&a->call, w->manager->link, &key, a->last_signal, scope);
+    a->calling = true;
+    CRASH_POINT("signal");
+}
+
 static void send_signal(struct work *w, int sig)
 {
     struct attempt *a = w->attempt;
     const struct job_spec *spec = w->job->spec;
-    struct job_key key = key_of(w);
 
-    CRASH_POINT("signal");
-    enum keeper_scope scope =
-        spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
-
-    keeper_call_fini(&a->call);
-    keeper_call_init_signal(&a->call, w->manager->link, &key, sig, scope);
-    a->calling = true;
     volt_sleep_fini(&a->limit);
     volt_sleep_init(&a->limit, a->last_signal || sig == SIGKILL ? KILL_AGAIN
                                                                 : spec->kill_after_usec);
     a->last_signal = sig;
+    call_signal(w);
 }
 
 /* Steps towards the end that are due: the timeout, the stop signal, SIGKILL. False: none
@@ -233,6 +240,10 @@ static enum volt_poll run_poll(struct volt_cx *cx, struct work *w)
                 return VOLT_PENDING;
             a->calling = false;
             a->survivors = keeper_call_reply(&a->call)->survivors;
+            if (keeper_call_status(&a->call) == -ECONNRESET) {
+                call_signal(w); /* nobody knows whether it was sent */
+                continue;
+            }
             keeper_call_fini(&a->call);
         }
         if (!a->noted)
@@ -270,13 +281,11 @@ static void end_of_record(struct work *w)
         a->end.survivors = a->survivors;
 }
 
-/* What must be done about a record before it can be judged; true: a->call says what. */
-static bool needs_call(struct work *w)
+static void take_record(struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
 
-    keeper_call_fini(&a->call);
     a->calling = false;
     int r = record_wait_result(&a->wait, &a->record);
     record_wait_fini(&a->wait);
@@ -284,6 +293,15 @@ static bool needs_call(struct work *w)
         log_error("record of job %llu: %s", (unsigned long long)key.id, strerror(-r));
         a->record = (struct record){.verdict = RECORD_DAMAGED};
     }
+}
+
+/* What must be done about a record before it can be judged; true: a->call says what. */
+static bool needs_call(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    keeper_call_fini(&a->call);
     if (a->record.verdict == RECORD_SHIM_KILLED)
         keeper_call_init_signal(&a->call, w->manager->link, &key, SIGKILL,
                                 KEEPER_SCOPE_TREE);
@@ -294,10 +312,30 @@ static bool needs_call(struct work *w)
     return true;
 }
 
+/* Whether it has been done or cannot be; otherwise it is asked for again: a broken
+ * connection says nothing, and both requests may be repeated. */
+static bool call_settled(struct attempt *a)
+{
+    int r = keeper_call_status(&a->call);
+
+    if (r == -ECONNRESET || (transient(r) && ++a->tries < START_TRIES)) {
+        volt_sleep_fini(&a->limit);
+        volt_sleep_init(&a->limit, BACKOFF_FIRST);
+        return false;
+    }
+    a->survivors = keeper_call_reply(&a->call)->survivors;
+    if (r < 0 && a->record.verdict == RECORD_NEVER_RAN)
+        fail(a, "record", -r);
+    return true;
+}
+
 /* Over, or to be started once more. */
 static void judge_record(struct work *w)
 {
     struct attempt *a = w->attempt;
+
+    if (a->over)
+        return;
     bool never_ran = a->record.verdict == RECORD_NEVER_RAN ||
                      (a->record.verdict == RECORD_ABSENT && a->resent);
 
@@ -364,9 +402,12 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
         CRASH_POINT("start-answered");
         run_begin(w);
         VOLT_AWAIT(a->at, run_poll(cx, w));
-        if (needs_call(w)) {
+        take_record(w);
+        while (needs_call(w)) {
             VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
-            a->survivors = keeper_call_reply(&a->call)->survivors;
+            if (call_settled(a))
+                break;
+            VOLT_AWAIT(a->at, volt_sleep_poll(cx, &a->limit));
         }
         CRASH_POINT("end-seen");
         judge_record(w);

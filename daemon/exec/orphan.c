@@ -1,8 +1,10 @@
 /* Orphans: records of an earlier life of the daemon, of which the store knows nothing.
  *
  * They are shown with what their record says, never run again and never deleted. One that
- * runs still has a task that waits for its end. A record belongs to the daemon's user. */
+ * runs still has a task that waits for its end; where the shim was killed, the end is that
+ * of what it left running. A record belongs to the daemon's user. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,7 @@ static void status_of_record(const struct record *rec, struct job_status *st)
                                 .pid = (int32_t)rec->started.pid};
         (void)job_update(st, &ev);
     }
-    if (rec->verdict == RECORD_RUNNING)
+    if (rec->verdict == RECORD_RUNNING || rec->verdict == RECORD_SHIM_KILLED)
         return;
     ev = launch_end_event(rec);
     (void)job_update(st, &ev);
@@ -112,13 +114,19 @@ struct orphan_wait {
     struct manager *m;
     struct orphan *orphan;
     struct record_wait wait;
+    struct record record;
+    struct keeper_call kill;
+    int at;
 };
 
-static void note_end(struct manager *m, struct orphan *o, const struct record *rec)
+static void note_end(struct manager *m, struct orphan *o, const struct record *rec,
+                     uint32_t survivors)
 {
     struct job_event end = launch_end_event(rec);
     struct aftermath after = {0};
 
+    if (survivors > end.survivors)
+        end.survivors = survivors;
     manager_lock(m);
     if (job_update(&o->status, &end) == 0) {
         struct manager_event ev = {.at_usec = end.at_usec,
@@ -137,13 +145,21 @@ static void note_end(struct manager *m, struct orphan *o, const struct record *r
 static enum volt_poll orphan_poll(struct volt_cx *cx, void *state)
 {
     struct orphan_wait *o = state;
-    struct record rec;
 
-    if (record_wait_poll(cx, &o->wait) == VOLT_PENDING)
-        return VOLT_PENDING;
-    if (record_wait_result(&o->wait, &rec) == 0)
-        note_end(o->m, o->orphan, &rec);
-    return VOLT_READY;
+    VOLT_BEGIN(o->at);
+    VOLT_AWAIT(o->at, record_wait_poll(cx, &o->wait));
+    if (record_wait_result(&o->wait, &o->record) < 0)
+        return VOLT_READY;
+    while (o->record.verdict == RECORD_SHIM_KILLED) {
+        keeper_call_fini(&o->kill);
+        keeper_call_init_signal(&o->kill, o->m->link, &o->orphan->key, SIGKILL,
+                                KEEPER_SCOPE_TREE);
+        VOLT_AWAIT(o->at, keeper_call_poll(cx, &o->kill));
+        if (keeper_call_status(&o->kill) != -ECONNRESET)
+            break;
+    }
+    note_end(o->m, o->orphan, &o->record, keeper_call_reply(&o->kill)->survivors);
+    VOLT_END(o->at);
 }
 
 static void orphan_drop(void *state)
@@ -151,6 +167,7 @@ static void orphan_drop(void *state)
     struct orphan_wait *o = state;
 
     record_wait_fini(&o->wait);
+    keeper_call_fini(&o->kill);
 }
 
 static const struct volt_task_type orphan_type = {"orphan", sizeof(struct orphan_wait),

@@ -190,10 +190,11 @@ _Noreturn void shim_run(const struct shim_args *args)
 
     bool known = wait_main(child, &x);
     CRASH_POINT("shim-main-ended");
-    if (r < 0)
-        shim_end_unstarted(args, -r);
     if (!known)
         _exit(1);
+    /* A child that something killed before the go byte has ended by that signal. */
+    if (r < 0 && !(r == -EPIPE && x.end == RECORD_END_SIGNAL))
+        shim_end_unstarted(args, -r);
     if (failed) {
         x.end = RECORD_END_EXEC_FAILED;
         x.status = failure.error;
