@@ -159,6 +159,7 @@ check-promises:
 # Models are of the plain build: the explorer switches stacks, which sanitizers do not follow.
 check-model:
 -include tests/model/model.mk
+-include tests/chaos/chaos.mk
 check-install: all
 	+@tests/tools/check-install $(abspath $(B))/install
 # Clients and systems that are not ours: they need Go, and a VM.
@@ -167,7 +168,7 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration
+CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration check-chaos
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
@@ -226,11 +227,13 @@ make check-model     the explorer on the real sources, tests/model
 make check-stress    short stress runs, tests/stress
 make check-examples  the examples of libvolt
 make check-integration  pytest against real daemons, tests/integration
+make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=
 make check-layers    who may include whom, length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
 make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
+make chaos           the same for long: SECS=600 SEED=
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)

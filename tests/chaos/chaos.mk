@@ -1,0 +1,23 @@
+# The chaos suite: kills, stops, crash points, injected faults, and a judge with ledgers.
+#
+#   make check-chaos [SEED=S]     short and seeded, part of `make check`
+#   make chaos SECS=600 [SEED=S]  long; the last line is the result
+#
+# Crash points need a build of their own (CHAOS=1), which the plain variant makes on the way.
+SECS ?= 600
+SEED ?=
+CHAOS_JOB := $(B)/tests/chaos/ledger-job
+
+$(CHAOS_JOB): tests/chaos/ledger_job.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -static -o $@ $<
+
+CHAOS_NEEDS := $(CHAOS_JOB) $(if $(SAN),,chaos-build)
+chaos-build:
+	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
+
+check-chaos: all $(CHAOS_NEEDS)
+	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/chaos
+chaos: all $(CHAOS_NEEDS)
+	@$(RUN) tests/chaos/chaos --secs $(SECS) $(if $(SEED),--seed $(SEED))
+.PHONY: chaos-build check-chaos chaos

@@ -1,0 +1,86 @@
+"""Every named crash point, one after the other.
+
+For each point that the sources name, the daemon runs under load with VOLT_CRASH_AT set until
+the process that comes there is killed, then goes on with the next. Needs a build with crash
+points (make CHAOS=1).
+"""
+
+import random
+import re
+import signal
+import time
+
+from house import CRASH_BIN, ROOT, House, reap_orphans, until
+
+CALL = re.compile(r'CRASH_POINT\("([^"]+)"\)')
+LINE = 16   # bytes of one hit in its file
+RARE = 2    # hits of a point below which the next one is waited for
+
+
+def all_points():
+    names = [name for d in ("lib", "daemon") for path in sorted((ROOT / d).rglob("*.c"))
+             for name in CALL.findall(path.read_text())]
+    assert len(names) == len(set(names)), "a name stands for one place"
+    return names
+
+
+def crash_house(**kw):
+    house = House(bin=CRASH_BIN, **kw)
+    house.hits = house.dir / "hits"
+    house.hits.mkdir()
+    house.env["VOLT_CRASH_DIR"] = str(house.hits)
+    return house
+
+
+def hit_by(house, point):
+    """The pids that came to the point, in order."""
+    try:
+        return [int(line) for line in (house.hits / point).read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def expected(house, point, pid):
+    """Tells the judge who was killed."""
+    h = house.history
+    if point.startswith("shim-"):
+        h.shims.add(pid)
+    elif point.startswith("child-"):
+        h.children.add(pid)
+    elif not point.startswith("keeper-"):
+        house.intended.add(pid)
+
+
+def crash_at(house, point, moments):
+    """Starts voltd and keeper anew, so that someone dies at the point; waits for it."""
+    seen = hit_by(house, point)
+    n = len(seen) + (1 if len(seen) < RARE else moments.randrange(1, 6))
+    house.env["VOLT_CRASH_AT"] = f"{point}#{n}"
+    house.kill_voltd(signal.SIGKILL)
+    house.kill_keeper()
+    kick = time.monotonic() + 1
+
+    def arrived():
+        nonlocal kick
+        if len(hit_by(house, point)) >= n:
+            return True
+        if time.monotonic() > kick:     # a point on the way up: once more
+            house.kill_voltd(signal.SIGKILL)
+            house.kill_keeper()
+            kick = time.monotonic() + 1
+        return False
+    until(arrived, f"somebody to come to {point}", 30)
+    expected(house, point, hit_by(house, point)[n - 1])
+    reap_orphans({house.process.pid})
+
+
+def crash_everywhere(house, seed, limit=None):
+    """Crashes at each point, or at `limit` of them. Returns the points, in their order."""
+    moments = random.Random(seed)
+    points = all_points()
+    moments.shuffle(points)
+    chosen = points[:limit]
+    for point in chosen:
+        crash_at(house, point, moments)
+        time.sleep(moments.uniform(0, 0.05))
+    return chosen

@@ -1,0 +1,46 @@
+"""The short chaos: what `make check` can afford of it. The long one is `make chaos`."""
+
+import os
+
+import pytest
+
+from client import Load
+from house import House, SANITIZER
+from points import all_points, crash_everywhere, crash_house, hit_by
+from torture import judge, torture
+
+SEED = int(os.environ.get("VOLT_CHAOS_SEED", "1"))
+
+
+def passed(house, found):
+    """Removes the traces of a house without findings, keeps the others."""
+    found += house.end()
+    if found:
+        kept = house.keep(found)
+        pytest.fail("\n".join([*found[:20], f"kept: {kept}",
+                               f"again: make check-chaos SEED={SEED}"]))
+    house.remove()
+
+
+def test_nothing_is_lost_run_twice_or_invented():
+    house = House().start()
+    nemesis, load, found = torture(house, SEED, 5, pace=0.25)
+    assert nemesis.kills > 0 and load.submitted > 0
+    passed(house, found)
+
+
+@pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
+def test_crash_points():
+    """Somebody comes to each of them, and some of those are killed there."""
+    house = crash_house().start()
+    load = Load(house, SEED, timeouts=0.2).start()
+    try:
+        points = crash_everywhere(house, SEED, 12)
+    finally:
+        load.end()
+    del house.env["VOLT_CRASH_AT"]
+    house.kill_voltd()
+    found = judge(house, load)
+    assert len(points) == 12
+    assert [p for p in all_points() if not hit_by(house, p)] == []
+    passed(house, found)
