@@ -233,7 +233,7 @@ make check-promises  what the documentation promises has its test: lib/PROMISES.
 make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
-make chaos           the same for long: SECS=600 SEED=
+make chaos           check-chaos for long: SECS=600 SEED=
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)
