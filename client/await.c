@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 /* One Wait call: its message stays below voltd's limits of 256 KiB and 20,000 tokens. */
 #define PORTION_IDS   15000
@@ -46,10 +47,14 @@ struct waiting {
 
 int wait_interrupt_fd(void)
 {
+    static const int signals[] = {SIGINT, SIGTERM};
     sigset_t set;
     (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            (void)sigaddset(&set, signals[i]);
+    }
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd >= 0 && sigprocmask(SIG_BLOCK, &set, NULL) < 0)
         return -1;
@@ -413,7 +418,7 @@ static bool print_watch(const json_t *p, uint64_t *left)
 }
 
 /* With JSON: the events of the jobs until the last has ended. What goes wrong here is
- * left to the Wait call that follows. 0, or -EINTR. */
+ * left to the Wait call that follows. 0, -EINTR, or -EPIPE: nobody reads the events. */
 static int print_events(const struct wait_request *rq)
 {
     struct client *c;
@@ -421,6 +426,7 @@ static int print_events(const struct wait_request *rq)
     if (rq->nids > PORTION_IDS || client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return 0;
     client_set_interrupt_fd(c, rq->interrupt);
+    client_set_output_fd(c, STDOUT_FILENO);
     json_t *ids = json_array();
     for (size_t i = 0; i < rq->nids; i++)
         (void)json_array_append_new(ids, json_string(rq->ids[i]));
@@ -440,7 +446,7 @@ static int print_events(const struct wait_request *rq)
         client_reply_fini(&reply);
     }
     client_free(c);
-    return r == -EINTR ? r : 0;
+    return r == -EINTR || r == -EPIPE ? r : 0;
 }
 
 /* The end: one line for people, or one event. */
@@ -483,7 +489,7 @@ static int run_out(struct waiting *w, int r)
         wait_say_interrupted(w->rq->ids, w->rq->nids);
         return WAIT_EXIT_INTERRUPTED;
     }
-    if (r != -ECONNRESET) /* that has been said */
+    if (r != -ECONNRESET && r != -EPIPE) /* that has been said; that needs no saying */
         say_lost(r);
     return WAIT_EXIT_VOLT_FAILED;
 }

@@ -17,7 +17,7 @@
 
 struct client {
     int fd;
-    int interrupt_fd;
+    int interrupt_fd, output_fd;
     char *in; /* bytes read, not yet consumed: in[start..end) */
     size_t start, end, size;
     size_t scanned; /* no NUL before this offset */
@@ -42,7 +42,7 @@ struct client *client_new(int fd)
         return NULL;
     }
     c->fd = fd;
-    c->interrupt_fd = c->pending_fd = -1;
+    c->interrupt_fd = c->output_fd = c->pending_fd = -1;
     int flags = fcntl(fd, F_GETFL);
     (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     return c;
@@ -89,6 +89,11 @@ void client_free(struct client *c)
 void client_set_interrupt_fd(struct client *c, int fd)
 {
     c->interrupt_fd = fd;
+}
+
+void client_set_output_fd(struct client *c, int fd)
+{
+    c->output_fd = fd;
 }
 
 int client_fd(const struct client *c)
@@ -281,13 +286,16 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
             return r;
         if (c->gone)
             return -ECONNRESET;
-        struct pollfd p[2] = {{.fd = c->fd, .events = POLLIN},
-                              {.fd = c->interrupt_fd, .events = POLLIN}};
-        int n = poll(p, 2, poll_timeout(deadline));
+        struct pollfd p[3] = {{.fd = c->fd, .events = POLLIN},
+                              {.fd = c->interrupt_fd, .events = POLLIN},
+                              {.fd = c->output_fd}};
+        int n = poll(p, 3, poll_timeout(deadline));
         if (n < 0 && errno != EINTR)
             return -errno;
         if (n > 0 && p[1].revents)
             return -EINTR;
+        if (n > 0 && (p[2].revents & POLLERR))
+            return -EPIPE;
         if (n > 0 && p[0].revents) {
             r = read_some(c);
             if (r < 0 && r != -EAGAIN)

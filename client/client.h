@@ -52,6 +52,8 @@ void client_free(struct client *c); /* NULL allowed */
 
 /* While fd is readable client_receive() returns -EINTR (a signalfd, say). -1: none. */
 void client_set_interrupt_fd(struct client *c, int fd);
+/* While nobody reads fd any more (a pipe), client_receive() returns -EPIPE. -1: none. */
+void client_set_output_fd(struct client *c, int fd);
 /* For poll(): readable means that client_receive() may have something. Borrowed. */
 int client_fd(const struct client *c);
 
@@ -59,7 +61,8 @@ int client_fd(const struct client *c);
  * daemon is gone; -ENOMEM. */
 int client_send(struct client *c, const char *method, json_t *parameters, unsigned flags);
 /* Waits up to timeout_usec for the next reply and fills the empty *ret. 1; 0: time is up;
- * -EINTR: see above; -ECONNRESET: the daemon is gone; -EPROTO: no Varlink; -ENOMEM. */
+ * -EINTR, -EPIPE: see above; -ECONNRESET: the daemon is gone; -EPROTO: no Varlink;
+ * -ENOMEM. */
 int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret);
 /* Send and receive one reply. 0, or negative as above. */
 int client_call(struct client *c, const char *method, json_t *parameters,

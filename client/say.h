@@ -5,6 +5,10 @@
 
 #include "client/client.h"
 
+/* Before anything is opened: takes the places of standard descriptors that are closed, so
+ * that no socket gets them, and what is written to standard output goes to voltd. */
+void say_init(void);
+
 /* "volt-submit: TEXT" and a line end. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 /* Says that no voltd answered, every path tried, and what to do about it. */

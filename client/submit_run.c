@@ -217,6 +217,7 @@ static int submit_and_wait(struct submission *s)
     bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
     if (r != 0 || !s->o->wait || s->nids == 0)
         return bad ? SUBMIT_EXIT_FAILED : 0;
+    s->interrupt = wait_interrupt_fd(); /* until here an interrupt just ends us */
     int code = wait_all(s);
     return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
 }
@@ -229,8 +230,6 @@ int submit_run(const struct submit_options *o)
         say_no_daemon(&tried);
         return SUBMIT_EXIT_FAILED;
     }
-    if (o->wait)
-        s.interrupt = wait_interrupt_fd();
     int code = submit_and_wait(&s);
     for (size_t i = 0; i < s.nids; i++)
         free(s.ids[i]);

@@ -11,6 +11,7 @@
 int main(int argc, char **argv)
 {
     struct submit_options o = {0};
+    say_init();
     int code = submit_parse(&o, argc, argv);
     if (code == SUBMIT_GO)
         code = o.dry_run ? submit_dry_run(&o) : submit_run(&o);

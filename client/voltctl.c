@@ -111,6 +111,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct ctl ctl = {0};
+    say_init();
     int code = run(&ctl, argc, argv);
     client_free(ctl.client);
     return say_finish(code, CTL_EXIT_FAILED);

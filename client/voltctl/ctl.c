@@ -122,7 +122,8 @@ int ctl_refused(const struct client_reply *reply)
 
 int ctl_lost(int r)
 {
-    say_lost(r);
+    if (r != -EPIPE)
+        say_lost(r);
     return CTL_EXIT_FAILED;
 }
 

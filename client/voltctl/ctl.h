@@ -58,7 +58,8 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
 /* The code for an error reply, which is said. */
 int ctl_refused(const struct client_reply *reply);
-/* The code for a failed client_receive(), which is said. */
+/* The code for a failed client_receive(), which is said, unless nobody reads our output
+ * any more. */
 int ctl_lost(int r);
 
 /* One JSON value and a line end on standard output. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { OPT_AFTER = OPTION_LONG };
 
@@ -71,6 +72,7 @@ static int watch(struct ctl *ctl, struct watch *w)
     json_t *params = json_pack("{s:O*}", "filter", w->filter);
     if (w->resume)
         (void)json_object_set_new(params, "after", json_integer((json_int_t)w->after));
+    client_set_output_fd(ctl->client, STDOUT_FILENO);
     int r = client_send(ctl->client, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     bool over = r < 0;
     while (!over) {

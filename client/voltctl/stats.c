@@ -131,6 +131,7 @@ static void print_stats(const json_t *p)
 static int watch(struct ctl *ctl, uint64_t interval_usec, bool json)
 {
     json_t *params = json_pack("{s:I}", "interval_usec", (json_int_t)interval_usec);
+    client_set_output_fd(ctl->client, STDOUT_FILENO);
     int r = client_send(ctl->client, "org.voltd.control.WatchStats", params, CLIENT_MORE);
     int code = CTL_EXIT_OK;
     bool over = r < 0, first = true;

@@ -286,6 +286,7 @@ class Fake:
         self.path = self.dir / "fake.sock"
         self.answer = answer
         self.calls = []
+        self.connections = 0
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(self.path))
         self.listener.listen(8)
@@ -297,6 +298,7 @@ class Fake:
                 sock, _ = self.listener.accept()
             except OSError:
                 return
+            self.connections += 1
             threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
 
     def serve(self, sock):

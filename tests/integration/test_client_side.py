@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -450,3 +451,57 @@ def test_interrupt_leaves_the_job(fake):
     assert p.returncode == 130 and out == "1\n"
     assert "job 1 goes on" in err and "voltctl wait 1" in err
     assert not [c for c in d.fake.calls if "Cancel" in c["method"]]
+
+
+def test_interrupt_before_the_jobs_are_known(fake):
+    """Reading a batch, volt-submit --wait ends like any other program."""
+    d = fake(lambda *_: [])
+    p = subprocess.Popen([BIN / "volt-submit", "--wait", "-f", "-"], env=d.env,
+                         stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: d.fake.connections, "the connection")
+    p.send_signal(signal.SIGINT)
+    assert p.wait(LIMIT) == -signal.SIGINT
+    p.communicate()
+
+
+def test_an_ignored_interrupt_stays_ignored(fake):
+    """In the background of a shell, or under nohup."""
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def answer(method, parameters):
+        if method.endswith(".Wait"):
+            waiting.set()
+            assert go_on.wait(LIMIT)
+        return submit_then([{"parameters": {"left": 0, "failed": 0, "exit_code": 7}}])(
+            method, parameters)
+    d = fake(answer)
+    p = d.popen("volt-submit", "--wait", "true",
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert waiting.wait(LIMIT)
+    p.send_signal(signal.SIGINT)
+    go_on.set()
+    out, err = p.communicate(timeout=LIMIT)
+    assert p.returncode == 7 and "interrupted" not in err
+
+
+@pytest.mark.parametrize("closed", [[0], [1], [0, 1, 2]])
+def test_closed_descriptors_are_not_taken_for_sockets(fake, closed):
+    d = fake(submit_then([{"parameters": {"left": 0, "failed": 0, "exit_code": 0}}]))
+    p = subprocess.Popen([BIN / "volt-submit", "--wait", "true"], env=d.env,
+                         preexec_fn=lambda: [os.close(fd) for fd in closed])
+    assert p.wait(LIMIT) == (125 if 1 in closed else 0)
+    assert [c["method"] for c in d.fake.calls] == ["org.voltd.jobs.Submit",
+                                                    "org.voltd.jobs.Wait"]
+
+
+@pytest.mark.parametrize("args", [["events"], ["stats", "--watch"], ["wait", "--json", "1"]])
+def test_a_reader_that_goes_ends_what_would_follow(fake, args):
+    """`voltctl events | head -1` ends with head, not with the next event."""
+    first = {"continues": True, "parameters": {
+        "cursor": 1, "left": 1, "failed": 0, "events": [
+            {"cursor": 1, "at_usec": 1, "id": "1", "event": "submit", "state": "queued"}]}}
+    d = fake(lambda *_: [first])
+    p = d.popen("voltctl", *args)
+    assert p.stdout.readline()
+    p.stdout.close()
+    assert p.wait(LIMIT) in (1, 125, -signal.SIGPIPE) and p.stderr.read() == ""
