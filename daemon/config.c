@@ -6,6 +6,7 @@
  * it) without the line number, so the reader that feeds it counts lines. The first error
  * wins and ends the load. */
 #include "daemon/config.h"
+#include "daemon/paths.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -304,11 +305,25 @@ static const struct key *find_key(const char *section, const char *name)
     return NULL;
 }
 
+/* An assignment before the first section. */
+static int outside(struct load *l, const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcasecmp(keys[i].name, name) == 0)
+            return fail(l, -EINVAL,
+                        "%s:%u: %s= stands before any [Section]; it belongs in [%s]",
+                        l->path, l->line, name, keys[i].section);
+    return fail(l, -EINVAL, "%s:%u: %s= stands before any [Section]", l->path, l->line,
+                name);
+}
+
 /* Says what would have been right: the known sections, or the section that
  * has the key. */
 static int unknown(struct load *l, const char *section, const char *name)
 {
     bool known = false;
+    if (!*section)
+        return outside(l, name);
     for (size_t i = 0; i < KEYS; i++) {
         if (strcmp(keys[i].section, section) == 0)
             known = true;
@@ -360,6 +375,8 @@ static int load_file(const char *path, bool must_exist, struct config *cfg,
         return fail(&l, -EISDIR, "%s: %s", path, strerror(EISDIR));
     }
     int r = ini_parse_stream(read_line, &l, assign, &l);
+    if (r > 0 && (unsigned)r < l.line)
+        l.status = 0; /* a mistake of form is told in the end only, but came first */
     if (r > 0)
         (void)fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
     else if (r < 0)
@@ -495,13 +512,13 @@ int config_needs_restart(const struct config *before, const struct config *after
 int config_default_path(bool user, char *buf, size_t size)
 {
     const char *base = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
+    const char *home = paths_home();
     int n;
     if (!user)
         n = snprintf(buf, size, "/etc/voltd/voltd.conf");
     else if (base && base[0] == '/')
         n = snprintf(buf, size, "%s/voltd/voltd.conf", base);
-    else if (home && home[0] == '/')
+    else if (home)
         n = snprintf(buf, size, "%s/.config/voltd/voltd.conf", home);
     else
         return -ENOENT;

@@ -19,7 +19,7 @@ struct control {
     struct manager *manager;
     struct server *server;
     const char *config_path;
-    bool config_must_exist;
+    bool config_must_exist, workers_given;
     uint64_t started_usec;
     struct volt_join ending;
     struct volt_notify changed; /* one of the three below */
@@ -46,6 +46,7 @@ struct control *control_new(const struct control_options *o)
     c->manager = o->manager;
     c->config_path = o->config_path;
     c->config_must_exist = o->config_must_exist;
+    c->workers_given = o->workers_given;
     c->config = *o->config;
     c->started_usec = volt_now_usec();
     pthread_mutex_init(&c->lock, NULL);
@@ -100,6 +101,8 @@ static int reload_locked(struct control *c, char ***ret_names, struct volt_error
 
     if (r < 0)
         return r;
+    if (c->workers_given)
+        fresh.workers = c->config.workers;
     r = config_needs_restart(&c->config, &fresh, &names);
     if (r < 0)
         return r;

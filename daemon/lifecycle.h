@@ -20,6 +20,7 @@ struct control_options {
     const char *config_path; /* borrowed */
     bool config_must_exist;
     const struct config *config; /* copied */
+    bool workers_given;          /* on the command line: no file changes them */
 };
 
 /* The signals that the control task answers; to be blocked before the first thread. */

@@ -103,6 +103,12 @@ static int parse_options(int argc, char **argv, struct options *o)
 
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
+        if (strchr("crd", opt) && !*optarg)
+            return usage("--%s: a %s is needed",
+                         opt == 'c'   ? "config"
+                         : opt == 'r' ? "runtime-dir"
+                                      : "state-dir",
+                         opt == 'c' ? "file" : "directory");
         switch (opt) {
         case 'u':
             user = true;
@@ -213,9 +219,7 @@ static int open_sockets(struct daemon *d)
     return 0;
 }
 
-/* --- up
- * ---------------------------------------------------------------------------------------
- */
+/* --- up ---------------------------------------------------------------------------- */
 
 static int load_config(struct daemon *d, struct volt_error *err)
 {
@@ -228,6 +232,9 @@ static int load_config(struct daemon *d, struct volt_error *err)
                 : -ENAMETOOLONG;
     else
         r = config_default_path(o->user, d->config_path, PATH_MAX);
+    if (r == -ENOENT)
+        (void)snprintf(err->text, sizeof(err->text),
+                       "neither XDG_CONFIG_HOME nor HOME is set; use --config");
     if (r < 0)
         return failed("configuration", r, err);
     r = config_load(d->config_path, o->config != NULL, &d->config, err);
@@ -294,6 +301,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
         .config_path = d->config_path,
         .config_must_exist = d->options.config != NULL,
         .config = &d->config,
+        .workers_given = d->options.workers != 0,
     };
     int r;
 
@@ -302,16 +310,19 @@ static int start_server(struct daemon *d, struct volt_error *err)
         return failed("control", -ENOMEM, err);
     d->service =
         (struct service){.manager = d->manager, .rt = d->rt, .control = d->control};
-    struct server_listener listeners[2] = {
+    d->server = server_new(&d->service, &d->config);
+    if (!d->server)
+        return failed("server", -ENOMEM, err);
+    r = control_start(d->control, d->server);
+    if (r < 0)
+        return failed("control", r, err);
+    const struct server_listener listeners[2] = {
         {.fd = d->sockets[0], .interfaces = server_public_interfaces},
         {.fd = d->sockets[1], .interfaces = server_control_interfaces},
     };
     d->sockets[0] = d->sockets[1] = -1;
-    r = server_new(&d->service, &d->config, listeners, 2, &d->server, err);
-    if (r < 0)
-        return failed("server", r, err);
-    r = control_start(d->control, d->server);
-    return r < 0 ? failed("control", r, err) : 0;
+    r = server_listen(d->server, listeners, 2, err);
+    return r < 0 ? failed("server", r, err) : 0;
 }
 
 static void announce(const struct daemon *d)
@@ -319,11 +330,7 @@ static void announce(const struct daemon *d)
     struct manager_counts counts;
 
     manager_counts(d->manager, &counts);
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "voltd %s listens on %s\n", VOLT_VERSION,
-                      d->paths.socket.path);
-    else
-        log_info("voltd %s listens on %s", VOLT_VERSION, d->paths.socket.path);
+    log_info("version %s, listening on %s", VOLT_VERSION, d->paths.socket.path);
     log_notice("jobs are kept in memory: a restart forgets those that wait");
     if (counts.orphans)
         log_notice("%llu records of an earlier voltd: see voltctl list --orphans",
@@ -381,9 +388,7 @@ static int up(struct daemon *d)
     return r;
 }
 
-/* --- down
- * -------------------------------------------------------------------------------------
- */
+/* --- down -------------------------------------------------------------------------- */
 
 static void remove_socket(const struct daemon *d, int i, const struct address *address)
 {
@@ -411,6 +416,15 @@ static void down(struct daemon *d)
     paths_fini(&d->paths);
 }
 
+/* Descriptors 0 to 2 that are closed get their place taken, so that no socket is given it,
+ * and no client the log. */
+static void occupy_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDWR);
+}
+
 int main(int argc, char **argv)
 {
     struct daemon d = {.sockets = {-1, -1}};
@@ -418,6 +432,7 @@ int main(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    occupy_standard_descriptors();
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
     d.job_descriptors = raise_descriptors();

@@ -52,17 +52,23 @@ static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
     return put(buf, err, "%s/%s", cwd, dir);
 }
 
-static int user_state_dir(char buf[PATH_MAX], struct volt_error *err)
+const char *paths_home(void)
 {
-    const char *xdg = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
-    if (xdg && xdg[0] == '/')
-        return put(buf, err, "%s/voltd", xdg);
     if (!home || home[0] != '/') {
         const struct passwd *pw = getpwuid(getuid());
         home = pw ? pw->pw_dir : NULL;
     }
-    if (!home || home[0] != '/')
+    return home && home[0] == '/' ? home : NULL;
+}
+
+static int user_state_dir(char buf[PATH_MAX], struct volt_error *err)
+{
+    const char *xdg = getenv("XDG_STATE_HOME");
+    const char *home = paths_home();
+    if (xdg && xdg[0] == '/')
+        return put(buf, err, "%s/voltd", xdg);
+    if (!home)
         return refuse(err, -ENOENT,
                       "neither XDG_STATE_HOME nor HOME is set; use --state-dir");
     return put(buf, err, "%s/.local/state/voltd", home);
@@ -166,6 +172,9 @@ static int lock_dir(const char *dir, struct volt_error *err)
         ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
         pid[n > 0 ? n : 0] = '\0';
         (void)close(fd);
+        if (r == -EBUSY && atoi(pid) == (int)getpid())
+            return refuse(err, -EINVAL,
+                          "the runtime and state directory are the same, %s", dir);
         if (r == -EBUSY)
             return refuse(err, r, "another voltd (pid %d) already uses %s", atoi(pid),
                           dir);

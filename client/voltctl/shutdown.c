@@ -5,6 +5,9 @@
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { OPT_CANCEL = OPTION_LONG };
 
@@ -14,8 +17,33 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
-/* The end of the connection is the end of voltd: what is to be waited for. */
-static int wait_until_gone(struct ctl *ctl)
+#define GONE_MSEC 10000 /* from the end of the connection to the end of the process */
+
+/* The process that serves us, as a pidfd; -1: not to be had. */
+static int open_process(struct ctl *ctl)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int fd = -1;
+    if (client_call(ctl->client, "org.voltd.control.Stats", NULL, &reply) == 0) {
+        pid_t pid = (pid_t)job_view_int(reply.parameters, "pid");
+        fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    }
+    client_reply_fini(&reply);
+    return fd;
+}
+
+/* The connection ends before the process does, which holds its directories to the last:
+ * the next voltd could not start yet. In another PID namespace there is no such process
+ * to be waited for, or a wrong one: hence the limit. */
+static void wait_for_process(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (fd >= 0)
+        (void)poll(&p, 1, GONE_MSEC);
+}
+
+/* Progress, to the end of the connection. */
+static int follow_shutdown(struct ctl *ctl)
 {
     struct progress_line line;
     progress_line_init(&line, true);
@@ -57,9 +85,15 @@ static int run(struct ctl *ctl)
         return code;
     json_t *params = json_pack("{s:b, s:b}", "cancel", cancel, "wait", wait);
     if (wait) {
+        int process = open_process(ctl);
         int r =
             client_send(ctl->client, "org.voltd.control.Shutdown", params, CLIENT_MORE);
-        return r < 0 ? ctl_lost(r) : wait_until_gone(ctl);
+        code = r < 0 ? ctl_lost(r) : follow_shutdown(ctl);
+        if (code == CTL_EXIT_OK)
+            wait_for_process(process);
+        if (process >= 0)
+            (void)close(process);
+        return code;
     }
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     code = ctl_call(ctl, "org.voltd.control.Shutdown", params, &reply);

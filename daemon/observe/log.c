@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <volt/runtime.h>
 
@@ -17,7 +19,13 @@ static struct {
 
 void log_init(void)
 {
-    log_state.plain = isatty(STDERR_FILENO);
+    const char *journal = getenv("JOURNAL_STREAM");
+    unsigned long long dev, ino;
+    struct stat st;
+
+    log_state.plain = !journal || sscanf(journal, "%llu:%llu", &dev, &ino) != 2 ||
+                      fstat(STDERR_FILENO, &st) < 0 || st.st_dev != dev ||
+                      st.st_ino != ino;
 }
 
 /* True: the line may go out; *ret_left_out lines before it did not. */

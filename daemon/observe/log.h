@@ -1,5 +1,5 @@
-/* The daemon's own log: lines on stderr, with the priority in front that the journal and
- * syslog know ("<6>..."), but plain on a terminal. At most LOG_BURST lines in
+/* The daemon's own log: lines on stderr, with the priority in front ("<6>...") where the
+ * journal reads them (JOURNAL_STREAM says so), plain elsewhere. At most LOG_BURST lines in
  * LOG_INTERVAL_USEC, so that nothing a peer does fills a disk; what was left out is
  * counted in the next line. Any thread; one write(2) per line; never under a lock. */
 #ifndef VOLTD_OBSERVE_LOG_H
@@ -18,7 +18,7 @@ enum log_level {
     LOG_LEVEL_INFO = 6,
 };
 
-/* Looks once whether stderr is a terminal; before the first thread. */
+/* Looks once whether stderr is the journal; before the first thread. */
 void log_init(void);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level,

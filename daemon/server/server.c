@@ -268,33 +268,36 @@ static uid_t read_overflow_uid(void)
     return (uid_t)uid;
 }
 
-int server_new(const struct service *service, const struct config *config,
-               const struct server_listener *listeners, size_t n, struct server **ret,
-               struct volt_error *err)
+struct server *server_new(const struct service *service, const struct config *config)
 {
     struct server *s = calloc(1, sizeof(*s));
-    int r = s ? 0 : -ENOMEM;
-    size_t i;
 
-    if (s) {
-        s->service = service;
-        s->overflow_uid = read_overflow_uid();
-        s->config = *config;
-        s->generation = 1;
-        volt_notify_init(&s->changed);
-        volt_notify_init(&s->gone);
-    }
+    if (!s)
+        return NULL;
+    s->service = service;
+    s->overflow_uid = read_overflow_uid();
+    s->config = *config;
+    s->generation = 1;
+    volt_notify_init(&s->changed);
+    volt_notify_init(&s->gone);
+    return s;
+}
+
+int server_listen(struct server *s, const struct server_listener *listeners, size_t n,
+                  struct volt_error *err)
+{
+    size_t i;
+    int r = 0;
+
     for (i = 0; i < n && r == 0; i++)
         r = listen_on(s, &listeners[i]);
-    *ret = s;
     if (r == 0)
         return 0;
     for (; i < n; i++)
         (void)close(listeners[i].fd);
     if (err)
         (void)snprintf(err->text, sizeof(err->text), "cannot serve: %s", strerror(-r));
-    if (s)
-        server_close(s);
+    server_close(s);
     return r;
 }
 

@@ -22,13 +22,16 @@ struct server_listener {
 extern const struct interface *const server_public_interfaces[];
 extern const struct interface *const server_control_interfaces[];
 
-/* Starts to accept. Borrows service until server_free(), copies config and the listeners;
- * takes their descriptors, on failure too. 0; -ENOMEM, -ESHUTDOWN, or the errno of a
- * descriptor, with the text in err; then nobody is served, and *ret is still for
- * server_free() (NULL allowed): listeners that had begun end with the runtime. */
-int server_new(const struct service *service, const struct config *config,
-               const struct server_listener *listeners, size_t n, struct server **ret,
-               struct volt_error *err);
+/* Borrows service until server_free(), copies config. Serves nobody yet. Returns new;
+ * NULL: no memory. */
+struct server *server_new(const struct service *service, const struct config *config);
+
+/* Starts to accept, once: from here on every method may be called, so whatever they use
+ * must be there. Copies the listeners, takes their descriptors, on failure too. 0;
+ * -ENOMEM, -ESHUTDOWN, or the errno of a descriptor, with the text in err; then nobody is
+ * served: listeners that had begun end with the runtime. */
+int server_listen(struct server *s, const struct server_listener *listeners, size_t n,
+                  struct volt_error *err);
 
 /* Copies a new configuration; connections take it up with their next call. Any thread. */
 void server_reload(struct server *s, const struct config *config);

@@ -420,10 +420,10 @@ def test_bad_configuration_is_named(private):
 def test_sighup_reloads_and_keeps_the_old_on_error(private):
     private.start(config="[Queue]\nSlots=3\n")
     assert stats(private)["jobs"]["slots"] == 3
-    private.config.write_text("[Queue]\nSlots=5\n[Daemon]\nWorkers=7\n")
+    private.config.write_text("[Queue]\nSlots=5\n[Daemon]\nMaxBlockingThreads=7\n")
     private.process.send_signal(signal.SIGHUP)
     until(lambda: stats(private)["jobs"]["slots"] == 5)
-    until(lambda: "Daemon.Workers" in private.log.read_text())
+    until(lambda: "Daemon.MaxBlockingThreads" in private.log.read_text())
     private.config.write_text("[Queue]\nSlots=x\n")
     private.process.send_signal(signal.SIGHUP)
     until(lambda: "not reloaded" in private.log.read_text())

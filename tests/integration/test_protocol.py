@@ -845,8 +845,8 @@ def test_config_and_reload(private):
         assert str(private.config) in got["files"]
         with private.connect() as other:
             assert "2048" in invalid(other.call(JOBS + "Submit", big), "parameters")
-        private.config.write_text("[Limits]\nMaxMessage=64K\n[Daemon]\nWorkers=7\n")
-        assert v.ok(CONTROL + "Reload")["needs_restart"] == ["Daemon.Workers"]
+        private.config.write_text("[Limits]\nMaxMessage=64K\n[Daemon]\nMaxBlockingThreads=7\n")
+        assert v.ok(CONTROL + "Reload")["needs_restart"] == ["Daemon.MaxBlockingThreads"]
         assert v.ok(CONTROL + "Config")["settings"]["Limits.MaxMessage"] == "64K"
         # Also for what was sent together with the reload.
         private.config.write_text("[Limits]\nMaxMessage=32K\n")

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/config.h"
+#include "daemon/paths.h"
 
 static char dir[64], main_path[128];
 
@@ -177,7 +178,8 @@ static void test_unknown_names_are_errors(void **state)
     refuse("[Demon]\nColour=red\n", ":2: unknown section [Demon]", "[Daemon]");
     refuse("[Daemon]\nMaxDepth=3\n", ":2: MaxDepth= does not belong in [Daemon]",
            "[Limits]");
-    refuse("Workers=3\n", ":1: Workers= does not belong in []", "[Daemon]");
+    refuse("Workers=3\n", ":1: Workers= stands before any", "[Daemon]");
+    refuse("Colour=red\n", ":1: Colour= stands before any", "[Section]");
 }
 
 static void test_syntax_errors(void **state)
@@ -185,6 +187,7 @@ static void test_syntax_errors(void **state)
     (void)state;
     refuse("[Daemon]\nWorkers=1\nnonsense\n", "voltd.conf:3:", "Key=Value");
     refuse("[Daemon\n", "voltd.conf:1:", "[Section]");
+    refuse("[Daemon\nWorkers=3\n", "voltd.conf:1:", "neither"); /* not what follows */
     refuse("[Daemon]\nWorkers=1\n  Slots=3\n", ":3: Workers=Slots=3", "a number");
     char line[400] = "[Daemon]\n#";
     memset(line + 10, 'x', sizeof(line) - 12);
@@ -287,7 +290,10 @@ static void test_default_paths(void **state)
     assert_string_equal(buf, "/h/.config/voltd/voltd.conf");
     assert_int_equal(config_default_path(true, buf, 8), -ENAMETOOLONG);
     assert_int_equal(unsetenv("HOME"), 0);
-    assert_int_equal(config_default_path(true, buf, sizeof(buf)), -ENOENT);
+    char account[PATH_MAX]; /* what the account says */
+    (void)snprintf(account, sizeof(account), "%s/.config/voltd/voltd.conf", paths_home());
+    assert_int_equal(config_default_path(true, buf, sizeof(buf)), 0);
+    assert_string_equal(buf, account);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

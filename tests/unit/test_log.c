@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -33,7 +35,7 @@ static void capture(void (*fn)(void))
 
 static void some_lines(void)
 {
-    log_init(); /* a file is no terminal */
+    log_init();
     log_error("one %d", 1);
     log_info("two");
 }
@@ -48,11 +50,27 @@ static void flood(void)
         log_warning("%s", big);
 }
 
+/* systemd tells whom it has connected to the journal by device and inode. */
+static void lines_for_the_journal(void)
+{
+    struct stat st;
+    char stream[64];
+
+    assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+    (void)snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+                   (unsigned long long)st.st_ino);
+    assert_int_equal(setenv("JOURNAL_STREAM", stream, 1), 0);
+    some_lines();
+}
+
 static void priorities(void **state)
 {
     (void)state;
-    capture(some_lines);
+    capture(lines_for_the_journal);
     assert_string_equal(text, "<3>one 1\n<6>two\n");
+    assert_int_equal(setenv("JOURNAL_STREAM", "1:2", 1), 0); /* of somebody else */
+    capture(some_lines);
+    assert_string_equal(text, "voltd: one 1\nvoltd: two\n");
 }
 
 static void rate(void **state)
@@ -63,7 +81,7 @@ static void rate(void **state)
     capture(flood);
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         lines++;
-    assert_int_equal(lines, LOG_BURST - 2);        /* two were used before */
+    assert_int_equal(lines, LOG_BURST - 4);        /* four were used before */
     assert_true(strchr(text, '\n') - text < 1200); /* cut, still one line */
 }
 

@@ -1,0 +1,107 @@
+"""Starting voltd: directories, configuration, what it inherits; and its end."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, LIMIT, until
+
+
+def start(private, *args, env=None, **kw):
+    """voltd with these arguments only, which is to refuse: its exit code and its words."""
+    done = subprocess.run([BIN / "voltd", *args], env=private.env if env is None else env,
+                          cwd=private.dir, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=LIMIT, **kw)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("closed", [[2], [0, 1, 2]])
+def test_closed_descriptors_are_not_taken_for_sockets(private, closed):
+    private.config.write_text("")
+    private.process = subprocess.Popen(
+        [BIN / "voltd", "--user", f"--runtime-dir={private.runtime}",
+         f"--state-dir={private.state}", f"--config={private.config}"],
+        env=private.env, cwd=private.dir,
+        preexec_fn=lambda: [os.close(fd) for fd in closed])
+    until(private.answers, "voltd to answer")
+    for fd in closed:
+        assert os.readlink(f"/proc/{private.process.pid}/fd/{fd}") == "/dev/null"
+    private.process.send_signal(signal.SIGHUP)  # is logged
+    assert private.submit("--wait", "--shell", "ls -l /proc/self/fd; exit 3").code == 3
+
+
+@pytest.mark.parametrize("args, text", [
+    (["--runtime-dir=", "--state-dir=s"], "--runtime-dir: a directory is needed"),
+    (["--runtime-dir=r", "--state-dir="], "--state-dir: a directory is needed"),
+    (["--config="], "--config: a file is needed"),
+    (["--runtime-dir=d", "--state-dir=d"], "runtime and state directory are the same"),
+])
+def test_directories(private, args, text):
+    code, err = start(private, "--user", *args)
+    assert code in (1, 2) and text in err
+
+
+def test_without_a_home(private):
+    """The account's own, as for the state."""
+    env = {"XDG_STATE_HOME": str(private.dir / "s"), "PATH": os.environ["PATH"]}
+    done, err = start(private, "--user", f"--runtime-dir={private.dir}/r", "--workers=x",
+                      env=env)
+    assert done == 2
+    code, err = start(private, "--user", "--runtime-dir=/proc/none", env=env)
+    assert code == 1 and "/proc/none" in err and "configuration" not in err
+
+
+@pytest.mark.parametrize("text, where", [
+    ("[Queue\nSlots=3\n", ":1: neither [Section] nor Key=Value"),
+    ("Slots=3\n", ":1: Slots= stands before any [Section]; it belongs in [Queue]"),
+    ("Foo=3\n", ":1: Foo= stands before any [Section]"),
+    ("[queue]\nSlots=3\n", ":2: Slots= does not belong in [queue] but in [Queue]"),
+])
+def test_configuration_names_the_line(private, text, where):
+    private.config.write_text(text)
+    code, err = start(private, "--user", f"--config={private.config}")
+    assert code == 1 and f"{private.config}{where}" in err, err
+
+
+def test_reload_leaves_the_command_line_in_force(private):
+    private.start(config="[Daemon]\nWorkers=1\n", workers=2)
+    r = private.ctl("reload")
+    assert r.code == 0 and r.err == ""
+    assert private.ctl("config", "--json").json["settings"]["Daemon.Workers"] == "2"
+    private.config.write_text("[Daemon]\nWorkers=1\nMaxBlockingThreads=7\n")
+    r = private.ctl("reload")
+    assert r.code == 0 and "MaxBlockingThreads waits" in r.err and "Workers" not in r.err
+
+
+def test_the_first_call_of_all_may_be_a_reload(private):
+    """The socket listens before everything behind it is there; calls wait for that."""
+    for _ in range(25):
+        private.start(wait=False)
+        reload = None
+        while reload is None:
+            try:
+                reload = private.connect_control()
+            except OSError:
+                assert private.process.poll() is None
+        with reload:
+            reload.ok("org.voltd.control.Reload")
+        assert private.stop() == 0
+
+
+def test_shutdown_wait_is_over_when_voltd_has_gone(private):
+    """So that the next one can start at once."""
+    for _ in range(5):
+        private.start()
+        process = private.process
+        assert private.ctl("shutdown", "--wait").code == 0
+        assert process.poll() == 0 or \
+            pathlib.Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "Z"
+        private.process = None
+
+
+def test_log_prefixes_are_for_the_journal(private):
+    private.start()
+    assert private.log.read_text().startswith("voltd: version 0.")
