@@ -23,6 +23,7 @@ MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
 MODEL_mutex  := $(MODEL_sem) lib/sync/mutex.c lib/sync/rwlock.c
 MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
+MODEL_pool   := $(TASK_SRC) lib/runtime/pool.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
 MODEL_runtime := $(MODEL_sched) $(addprefix lib/driver/,driver.c wheel.c registration.c) \
                 lib/io/sleep.c lib/runtime/runtime.c lib/runtime/spawn.c
@@ -30,6 +31,7 @@ SUPPORT_runtime := tests/model/loop_stub.c
 SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c
 SUPPORT_mutex := tests/model/executor.c
+SUPPORT_pool := tests/model/executor.c
 SUPPORT_notify := tests/model/executor.c
 SUPPORT_task := tests/model/executor.c
 SUPPORT_sched := tests/model/no_driver.c

@@ -92,4 +92,5 @@ def main():
     sys.exit(1 if survived or not mutants else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
