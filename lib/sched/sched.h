@@ -157,7 +157,7 @@ static inline struct sched *sched_of(struct volt_runtime *rt)
 
 static inline void counter_add(vat_u64 *c, uint64_t n)
 {
-#ifndef VOLT_MCX /* statistics are no part of the models */
+#ifndef VOLT_MCX /* of the statistics the models have those of counter_add_at() */
     vat_u64_store(c, vat_u64_load(c, VAT_RLX) + n, VAT_RLX);
 #else
     (void)c, (void)n;
@@ -168,14 +168,10 @@ static inline void counter_add(vat_u64 *c, uint64_t n)
  * who reads that a task has completed reads that it was spawned. */
 static inline void counter_add_at(struct worker *w, vat_u64 *own, vat_u64 *shared)
 {
-#ifndef VOLT_MCX
     if (w)
         vat_u64_store(own, vat_u64_load(own, VAT_RLX) + 1, VAT_REL);
     else
         (void)vat_u64_add(shared, 1, VAT_REL);
-#else
-    (void)w, (void)own, (void)shared;
-#endif
 }
 
 #endif

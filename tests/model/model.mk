@@ -26,7 +26,7 @@ MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
 MODEL_pool   := $(TASK_SRC) lib/runtime/pool.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
 MODEL_runtime := $(MODEL_sched) $(addprefix lib/driver/,driver.c wheel.c registration.c) \
-                lib/io/sleep.c lib/runtime/runtime.c lib/runtime/spawn.c
+                lib/io/sleep.c $(addprefix lib/runtime/,runtime.c spawn.c stats.c)
 SUPPORT_runtime := tests/model/loop_stub.c
 SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c

@@ -21,6 +21,7 @@ enum kind {
     PAIRED,  /* waits inside its poll until both are in theirs */
     SLEEP,   /* until 5 ms */
     WAITING, /* until woken */
+    SPAWNS,  /* another one */
 };
 
 struct job {
@@ -67,6 +68,8 @@ static bool both_started(void *arg)
     return started == 2;
 }
 
+static void spawn(enum kind kind);
+
 static enum volt_poll poll_job(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
@@ -76,6 +79,8 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         return VOLT_PENDING;
     if (j->kind == WAITING && j->polls++ == 0)
         return VOLT_PENDING;
+    if (j->kind == SPAWNS)
+        spawn(PLAIN);
     if (j->kind == PAIRED) {
         started++;
         mcx_block_until(both_started, NULL);
@@ -100,7 +105,8 @@ static const struct volt_task_type job_type = {
     .drop = drop_job,
 };
 
-static void start(uint32_t workers)
+/* counted: the counters of tasks are cells, else plain memory. */
+static void start_counted(uint32_t workers, bool counted)
 {
     struct worker *w = mcx_malloc(workers * sizeof(*w));
 
@@ -113,15 +119,29 @@ static void start(uint32_t workers)
     rt->thread = mcx_malloc(workers * sizeof(*rt->thread));
     rt->threads = workers;
     for (uint32_t i = 0; i < workers; i++) {
-        mcx_quiet(&w[i].count, sizeof(w[i].count));
+        mcx_quiet(&w[i].count, counted ? sizeof(vat_u64) : sizeof(w[i].count));
+        mcx_quiet(&w[i].count.lifo_hits,
+                  sizeof(w[i].count) - offsetof(struct counters, lifo_hits));
         rt->thread[i] = i;
         vat_u32_init(&ended[i], 0);
     }
+    if (!counted)
+        mcx_quiet(&rt->sched.spawned, 3 * sizeof(rt->sched.spawned));
     mcx_quiet(&rt->sched.last_driver_poll, sizeof(rt->sched.last_driver_poll));
     mcx_name(&rt->sched.idle.word, sizeof(rt->sched.idle.word), "idle");
     mcx_name(&rt->sched.stop, sizeof(rt->sched.stop), "stop");
     waker.task = NULL;
     started = ran = dropped = tasks = 0;
+}
+
+static void start(uint32_t workers)
+{
+    start_counted(workers, false);
+}
+
+static void setup_stats(void)
+{
+    start_counted(1, true);
 }
 
 static void setup_one_worker(void)
@@ -173,6 +193,21 @@ static void spawn_sleep(void)
     spawn(SLEEP);
 }
 
+static void spawn_spawner(void)
+{
+    spawn(SPAWNS);
+}
+
+static void reader(void)
+{
+    struct volt_stats stats;
+
+    volt_runtime_stats(rt, &stats);
+    if (stats.completed > stats.spawned || stats.live > 2)
+        mcx_fail("%d spawned, %d completed, %d live", (int)stats.spawned,
+                 (int)stats.completed, (int)stats.live);
+}
+
 /* A task that waits for a waker from outside, spawned before the workers run. */
 static void setup_waiting(void)
 {
@@ -205,6 +240,7 @@ static void finish_all_ran(void)
     if (ran != tasks || dropped != tasks)
         mcx_fail("%d of %d tasks ran, %d dropped", ran, tasks, dropped);
     MCX_CHECK(idle_parked(&rt->sched.idle) == rt->sched.workers);
+    MCX_CHECK(idle_searchers(&rt->sched.idle) == 0);
 }
 
 static void finish_closed(void)
@@ -254,6 +290,30 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"worker 0", worker}, {"worker 1", worker}, {"spawner", spawn_sleep}},
         .preempt = 1,
         .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "sleep-spawn",
+        .promise =
+            "a leader that a timer wakes is claimed at once: nobody is counted twice",
+        .setup = setup_two_workers,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"spawner", spawn_sleep},
+                    {"spawner 2", spawn_plain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "stats",
+        .promise = "who reads the counters never sees more tasks ended than spawned",
+        .setup = setup_stats,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker}, {"spawner", spawn_spawner}, {"reader", reader}},
+        .preempt = 2,
+        .stale = 2,
         .dfs = 10000,
     },
     {

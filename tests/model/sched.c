@@ -116,6 +116,7 @@ static void start(uint32_t workers)
         mcx_name(&w[i].ring, sizeof(w[i].ring), rings[i]);
         mcx_name(&w[i].park, sizeof(w[i].park), parks[i]);
     }
+    mcx_quiet(&sched->spawned, 3 * sizeof(sched->spawned));
     mcx_name(&sched->idle.word, sizeof(sched->idle.word), "idle");
     mcx_name(&sched->inject.in, sizeof(sched->inject.in), "inject.in");
     mcx_name(&sched->inject.out_len, sizeof(sched->inject.out_len), "inject.out_len");
