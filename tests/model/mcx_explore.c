@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "mcx_internal.h"
 
 #define PCT_DEPTH 3
@@ -321,6 +322,14 @@ static bool run_once(void)
     return true;
 }
 
+double mcx_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
                  struct mcx_result *ret)
 {
@@ -346,6 +355,8 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
             break;
         }
         if (b->executions > 0 && ret->executions >= b->executions)
+            break;
+        if (b->until > 0 && ret->executions % 256 == 0 && mcx_now() >= b->until)
             break;
     }
     ret->longest = longest;

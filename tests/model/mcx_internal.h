@@ -50,6 +50,7 @@ struct mcx_bounds {
     int stale;   /* -1: none */
     int timeouts;
     long executions; /* at most; 0: no limit (MODE_DFS) */
+    double until;    /* mcx_now() at which the search is cut off; 0: never */
     uint64_t seed;
 };
 
@@ -66,6 +67,7 @@ extern int mcx_stale_left;
 
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
                  struct mcx_result *ret);
+double mcx_now(void);  /* seconds */
 void mcx_point(void);  /* every operation: the scheduler may switch */
 void mcx_tick(void);   /* the running thread's clock goes on, no switch */
 void mcx_switch(void); /* the running thread has changed its state: schedule */

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "mcx_internal.h"
 
 #define UNSET (-1000)
 
 struct options {
     const char *program, *scenario, *replay;
-    bool deep, first;
+    bool first;
+    int seconds;
     int preempt, stale, timeouts;
     long dfs, random, pct;
     uint64_t seed;
@@ -20,15 +20,16 @@ struct options {
 #define QUICK_DFS    30000
 #define QUICK_RANDOM 3000
 #define QUICK_PCT    2000
-#define DEEP_DFS     3000000
-#define DEEP_RANDOM  200000
-#define DEEP_PCT     100000
+#define DEEP_RANDOM  20000
+#define DEEP_PCT     10000
+#define DEEP_PREEMPT 3
 
 static const char usage[] =
     "usage: %s [options]\n"
     "  --list           the scenarios and what they promise\n"
     "  --scenario NAME  only this one\n"
-    "  --deep           one preemption and one stale read more, many more executions\n"
+    "  --seconds N      deep: the depth-first search with no preemption, then one, two,\n"
+    "                   three, each exhaustive unless these N seconds are over\n"
     "  --first          end with the first failure\n"
     "  --preempt N      bound of preemptions of the depth-first search (-1: none)\n"
     "  --stale N        bound of stale reads per execution (-1: none)\n"
@@ -40,14 +41,6 @@ static const char usage[] =
     "  --replay CHOICES one execution, each step printed; with --scenario and the\n"
     "                   bounds that were printed with the failure\n"
     "Exit status: 0 all promises hold, 1 one is broken, 2 usage.\n";
-
-static double now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void list(void)
 {
@@ -116,40 +109,77 @@ static bool try_mode(const struct mcx_scenario *s, const struct options *o,
     return true;
 }
 
-static long limit(long option, long scenario, long quick, long deep, bool is_deep)
+static long limit(long option, long scenario, long quick)
 {
     if (option != UNSET)
         return option;
     if (scenario < 0)
         return 0;
-    return is_deep ? deep : scenario > 0 ? scenario : quick;
+    return scenario > 0 ? scenario : quick;
+}
+
+/* Depth first with 0, 1, ... preemptions: what is cut off has searched all of the last
+ * round, not a corner of the next. False: failed, and reported. */
+static bool deepen(const struct mcx_scenario *s, const struct options *o,
+                   struct mcx_bounds b, char *summary, size_t size)
+{
+    int last = s->preempt > DEEP_PREEMPT ? s->preempt : DEEP_PREEMPT, complete = -1;
+    long executions = 0;
+    size_t at = strlen(summary);
+
+    b.timeouts = s->timeouts;
+    b.until = mcx_now() + o->seconds;
+    /* Those of a scenario that has no bound at all, the litmus tests, are one round. */
+    for (b.preempt = last > DEEP_PREEMPT ? last : 0; b.preempt <= last; b.preempt++) {
+        struct mcx_result r;
+
+        mcx_explore(s, &b, &r);
+        executions += r.executions;
+        if (r.failed && s->must_fail)
+            break;
+        if (r.failed) {
+            report_failure(s, o, &b, &r);
+            return false;
+        }
+        if (!r.exhausted)
+            break;
+        complete = b.preempt;
+    }
+    if (s->must_fail && complete == last) {
+        printf("FAIL  what must be found is not\n");
+        return false;
+    }
+    at += (size_t)snprintf(summary + at, size - at, "%ld dfs s=%d ", executions, b.stale);
+    if (complete == last)
+        snprintf(summary + at, size - at, "p=%d exhaustive", last);
+    else if (!s->must_fail)
+        snprintf(summary + at, size - at, "p=%d exhaustive, p=%d cut off", complete,
+                 b.preempt);
+    else
+        snprintf(summary + at, size - at, "until found");
+    return true;
 }
 
 /* True: the promise holds in everything explored. */
 static bool explore(const struct mcx_scenario *s, const struct options *o)
 {
     char summary[256] = "", name[64];
-    double start = now();
+    double start = mcx_now();
+    bool deep = o->seconds > 0;
     struct mcx_bounds dfs = {.mode = MODE_DFS,
-                             .preempt = s->preempt + o->deep,
-                             .stale = s->stale + o->deep,
-                             .executions =
-                                 limit(o->dfs, s->dfs, QUICK_DFS, DEEP_DFS, o->deep)};
+                             .preempt = o->preempt == UNSET ? s->preempt : o->preempt,
+                             .stale = o->stale == UNSET ? s->stale : o->stale,
+                             .executions = limit(o->dfs, s->dfs, QUICK_DFS)};
     struct mcx_bounds random = {
         .mode = MODE_RANDOM,
         .preempt = -1,
-        .stale = -1,
-        .executions = limit(o->random, s->random, QUICK_RANDOM, DEEP_RANDOM, o->deep)};
+        .stale = o->stale == UNSET ? -1 : o->stale,
+        .executions = limit(o->random, s->random, deep ? DEEP_RANDOM : QUICK_RANDOM)};
     struct mcx_bounds pct = {.mode = MODE_PCT,
                              .preempt = -1,
-                             .stale = -1,
-                             .executions =
-                                 limit(o->pct, 0, QUICK_PCT, DEEP_PCT, o->deep)};
+                             .stale = random.stale,
+                             .executions = limit(o->pct, 0, deep ? DEEP_PCT : QUICK_PCT)};
 
-    if (o->preempt != UNSET)
-        dfs.preempt = o->preempt;
-    if (o->stale != UNSET)
-        dfs.stale = random.stale = pct.stale = o->stale;
     snprintf(name, sizeof(name), "%s/%s", mcx_model.name, s->name);
     printf("%-30s ", name);
     fflush(stdout);
@@ -159,9 +189,14 @@ static bool explore(const struct mcx_scenario *s, const struct options *o)
     if (!try_mode(s, o, random, summary, sizeof(summary)) ||
         !try_mode(s, o, pct, summary, sizeof(summary)))
         return false;
-    if (!try_mode(s, o, dfs, summary, sizeof(summary)))
+    if (deep) {
+        dfs.executions = 0;
+        if (!deepen(s, o, dfs, summary, sizeof(summary)))
+            return false;
+    } else if (!try_mode(s, o, dfs, summary, sizeof(summary))) {
         return false;
-    printf("ok  %-60s %4.1f s\n", summary, now() - start);
+    }
+    printf("ok  %-60s %4.1f s\n", summary, mcx_now() - start);
     return true;
 }
 
@@ -170,7 +205,7 @@ static bool parse(int argc, char **argv, struct options *o)
     enum {
         LIST = 1,
         SCENARIO,
-        DEEP,
+        SECONDS,
         FIRST,
         PREEMPT,
         STALE,
@@ -184,7 +219,7 @@ static bool parse(int argc, char **argv, struct options *o)
     static const struct option longs[] = {
         {"list", no_argument, NULL, LIST},
         {"scenario", required_argument, NULL, SCENARIO},
-        {"deep", no_argument, NULL, DEEP},
+        {"seconds", required_argument, NULL, SECONDS},
         {"first", no_argument, NULL, FIRST},
         {"preempt", required_argument, NULL, PREEMPT},
         {"stale", required_argument, NULL, STALE},
@@ -205,8 +240,8 @@ static bool parse(int argc, char **argv, struct options *o)
         case SCENARIO:
             o->scenario = optarg;
             break;
-        case DEEP:
-            o->deep = true;
+        case SECONDS:
+            o->seconds = atoi(optarg);
             break;
         case FIRST:
             o->first = true;

@@ -3,7 +3,7 @@
 # Functions that a model does not reach are left out, and so need nothing to link with.
 #
 #   make check-model         quick bounds, under a minute
-#   make check-model-deep    one preemption more, many more executions: minutes to hours
+#   make model               three preemptions, DEEP_SECONDS for each scenario at most
 #   make mutants             every mutant of mutants.txt must be found; MUTANTS='ID...'
 #   make weaken              every memory order one step weaker; WEAKEN='FILE...'
 #   make check-model-spin    the idle protocol in spin (package spin); SPIN_WORKERS=3 for more
@@ -64,14 +64,16 @@ $(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
 
 check-model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run $^
-check-model-deep: $(addprefix $(MB)/,$(MODELS))
-	@tests/model/run --deep $^
+# About 100 scenarios, two at a time: nine minutes at most.
+DEEP_SECONDS ?= 10
+model: $(addprefix $(MB)/,$(MODELS))
+	@tests/model/run --seconds $(DEEP_SECONDS) $^
 mutants: $(addprefix $(MB)/,$(MODELS))
 	@$(PYTHON) tests/model/mutants.py $(MUTANTS)
 weaken: $(addprefix $(MB)/,$(MODELS))
 	@$(PYTHON) tests/model/weaken.py $(WEAKEN)
 check-model-spin:
 	@tests/model/spin/run $(SPIN_WORKERS)
-.PHONY: check-model-spin check-model check-model-deep mutants weaken
+.PHONY: check-model-spin check-model model mutants weaken
 
 -include $(shell find $(MB) -name '*.d' 2>/dev/null)

@@ -13,7 +13,7 @@ JOBS = 2
 
 def models():
     """All models, fast ones first. Their objects in build/model are up to date: see model.mk."""
-    names = re.findall(r"^MODEL_(\w+) ", open(os.path.join(HERE, "model.mk")).read(), re.M)
+    names = re.findall(r"^MODEL_([a-z]\w*) ", open(os.path.join(HERE, "model.mk")).read(), re.M)
     slow = ["driver", "runtime", "sched"]
     return [n for n in names if n not in slow and n != "litmus"] + slow
 

@@ -12,7 +12,7 @@ import sys
 import mutants
 import variant
 
-SEARCHES = ([], ["--dfs", "0", "--random", "30000", "--pct", "10000"])
+SEARCHES = (["--dfs", "5000"], ["--random", "30000", "--pct", "10000"])
 
 LOAD = {"SC": ["ACQ"], "ACQ": ["RLX"]}
 STORE = {"SC": ["REL"], "REL": ["RLX"]}
