@@ -44,6 +44,7 @@ enum turn {
 
 struct driver {
     _Alignas(VOLT_CACHE_LINE) vat_u32 turn; /* enter: acq, leave: rel */
+    vat_u32 turns;        /* number of turns; holder stores, sentinels read, rlx */
     vat_u64 asleep_until; /* usec; holder stores, tellers read after a barrier */
     vat_u32 leave;        /* driver_kick rel; holder acq */
     struct loop *loop;    /* holder, but for loop_kick() */
@@ -71,6 +72,7 @@ int driver_new(unsigned workers, struct driver **ret)
         return -ENOMEM;
     *d = (struct driver){.workers = workers};
     vat_u32_init(&d->turn, TURN_FREE);
+    vat_u32_init(&d->turns, 0);
     vat_u64_init(&d->asleep_until, 0);
     vat_u32_init(&d->leave, 0);
     vat_ptr_init(&d->changes, NULL);
@@ -96,8 +98,15 @@ bool driver_try_enter(struct driver *d, bool as_leader)
                        VAT_ACQ, VAT_RLX);
 }
 
+bool driver_unattended(const struct driver *d, uint32_t *ret_generation)
+{
+    *ret_generation = vat_u32_load(&d->turns, VAT_RLX);
+    return vat_u32_load(&d->turn, VAT_RLX) == TURN_FREE;
+}
+
 void driver_leave(struct driver *d)
 {
+    vat_u32_store(&d->turns, vat_u32_load(&d->turns, VAT_RLX) + 1, VAT_RLX);
     vat_u32_store(&d->turn, TURN_FREE, VAT_REL);
 }
 
@@ -246,7 +255,7 @@ static void fire_all(struct driver *d, struct task_chain *chain)
 }
 
 /* Leader. Sleeps at most once. */
-static void sleep_once(struct driver *d, struct task_chain *chain)
+static void sleep_once(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
     uint64_t until;
 
@@ -254,13 +263,15 @@ static void sleep_once(struct driver *d, struct task_chain *chain)
     vat_u64_fence(&d->asleep_until);
     apply_changes(d, chain);
     until = driver_next_deadline(d);
+    if (until > until_usec)
+        until = until_usec;
     vat_u64_store(&d->asleep_until, until, VAT_RLX);
     if (!chain->head)
         loop_sleep(d->loop, until, chain);
     vat_u64_store(&d->asleep_until, 0, VAT_RLX);
 }
 
-void driver_turn(struct driver *d, struct task_chain *chain)
+void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
     if (vat_u32_load(&d->turn, VAT_RLX) == TURN_POLLING) {
         apply_changes(d, chain);
@@ -269,9 +280,9 @@ void driver_turn(struct driver *d, struct task_chain *chain)
         return;
     }
     while (!vat_u32_load(&d->leave, VAT_ACQ)) {
-        sleep_once(d, chain);
+        sleep_once(d, until_usec, chain);
         fire_all(d, chain);
-        if (chain->head)
+        if (chain->head || (until_usec != UINT64_MAX && volt_now_usec() >= until_usec))
             return;
     }
     (void)vat_u32_xchg(&d->leave, 0, VAT_AR);

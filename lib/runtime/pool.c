@@ -88,7 +88,7 @@ int pool_submit(struct pool *p, struct volt_task *t)
     task_chain_push(&p->queue, t);
     if (p->idle >= p->queue.count) {
         pthread_cond_signal(&p->work);
-    } else if (p->threads < p->max_threads) {
+    } else if (p->threads - p->stand_ins < p->max_threads) {
         r = thread_start(&thread, pool_thread, p);
         if (r == 0)
             threads_add_locked(p, 1);
@@ -99,6 +99,34 @@ int pool_submit(struct pool *p, struct volt_task *t)
     }
     pthread_mutex_unlock(&p->lock);
     return r;
+}
+
+int pool_submit_stand_in(struct pool *p, struct volt_task *t)
+{
+    pthread_t thread;
+    int r = 0;
+
+    pthread_mutex_lock(&p->lock);
+    if (p->idle > p->queue.count) {
+        pthread_cond_signal(&p->work);
+    } else {
+        r = thread_start(&thread, pool_thread, p);
+        if (r == 0)
+            threads_add_locked(p, 1);
+    }
+    if (r == 0) {
+        p->stand_ins++;
+        task_chain_push_front(&p->queue, t);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+void pool_stand_in_end(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->stand_ins--;
+    pthread_mutex_unlock(&p->lock);
 }
 
 void pool_fini(struct pool *p)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
+#define SENTINEL_USEC            2000
 
 static unsigned cpus(void)
 {
@@ -89,6 +90,7 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
         runtime_release(rt);
         return r;
     }
+    rt->sched.sentinel_usec = SENTINEL_USEC;
     *ret = rt;
     return 0;
 }

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#define STUCK_NS 100000000
-
 static uint64_t get(const vat_u64 *c)
 {
     return vat_u64_load(c, VAT_RLX);
@@ -15,6 +13,7 @@ static void worker_read(const struct worker *w, struct volt_worker_stats *ret)
 {
     const struct counters *c = &w->count;
     const struct volt_task_type *type = vat_ptr_load(&c->running, VAT_RLX);
+    const struct volt_task_type *longest = vat_ptr_load(&c->longest, VAT_RLX);
     uint64_t clock = get(&c->clock), now = clock_ns();
 
     *ret = (struct volt_worker_stats){
@@ -23,6 +22,8 @@ static void worker_read(const struct worker *w, struct volt_worker_stats *ret)
         .steal_ops = get(&c->steal_ops),
         .parked = get(&c->parked),
         .lifo_hits = get(&c->lifo_hits),
+        .lifo_stolen = get(&c->lifo_stolen),
+        .rescues = get(&c->rescues),
         .global_batch_fetches = get(&c->global_batch_fetches),
         .overflows = get(&c->overflows),
         .budget_exhausted = get(&c->budget_exhausted),
@@ -32,11 +33,13 @@ static void worker_read(const struct worker *w, struct volt_worker_stats *ret)
         .busy_victims = get(&c->busy_victims),
         .avg_task_ns = get(&c->avg_ns),
         .longest_poll_usec = get(&c->longest_ns) / 1000,
+        .long_polls = get(&c->long_polls),
+        .longest_task = longest ? longest->name : NULL,
         .global_queue_interval = vat_u32_load(&c->interval, VAT_RLX),
         .ring_depth = ring_len(&w->ring),
     };
     /* The worker looks at the clock at least every 8 short polls. */
-    if (type && now > clock && now - clock > STUCK_NS) {
+    if (type && now > clock && now - clock > LONG_POLL_NS) {
         ret->stuck = 1;
         ret->stuck_task = type->name;
     }
@@ -73,8 +76,11 @@ static void add(struct volt_worker_stats *sum, const struct volt_worker_stats *w
     sum->stuck += w->stuck;
     if (w->stuck_task)
         sum->stuck_task = w->stuck_task;
-    if (w->longest_poll_usec > sum->longest_poll_usec)
+    sum->long_polls += w->long_polls;
+    if (w->longest_poll_usec > sum->longest_poll_usec) {
         sum->longest_poll_usec = w->longest_poll_usec;
+        sum->longest_task = w->longest_task;
+    }
 }
 
 void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret)

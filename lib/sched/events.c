@@ -1,20 +1,15 @@
 /* The worker's side of the driver (D9).
  *
  * A worker that is about to sleep first tries to become the leader, which sleeps in the
- * event loop until the earliest timer; the others sleep on their park words, without
- * limit. If all workers are parked, one of them leads: whoever leaves the loop is awake,
- * and comes back here before it sleeps again.
+ * event loop until the earliest timer; the others sleep on their park words. If all
+ * workers are parked, one of them leads: whoever leaves the loop is awake, and comes back
+ * here before it sleeps again.
  *
- * How long may events wait while nobody leads? The former leader runs one event's task
- * and nobody else is woken for the loop: most polls are far shorter than a hand-over,
- * which costs two context switches. So, with idle workers about, events and timers wait
- * at most for that poll and for the 500 us until the worker's next maintenance; with more
- * than one task a second worker is woken anyway, and leads when it finds nothing. A
- * leader that is claimed for new work is another matter, because that work may be long.
- * Claims spare it while another worker is parked (idle.h); one that parked since then
- * found the loop taken, and is woken to lead in its place. Neither can miss the other:
- * the leader leaves the loop, then takes itself out of the idle set; the other enters the
- * set, then tries the loop. */
+ * While nobody leads, events and timers wait for the polls of workers that are awake, and
+ * for their maintenance. Nobody is woken for the loop when the leader leaves it: most
+ * polls are far shorter than a hand-over, which costs two context switches. A long one is
+ * noticed by a sentinel, which then leads (sentinel.c). Claims spare the leader while
+ * another worker is parked (idle.h). */
 #include "base/clock.h"
 #include "sched/sched.h"
 
@@ -35,38 +30,53 @@ static bool enter_as_leader(struct sched *s)
     return false;
 }
 
-bool worker_sleep(struct worker *w, struct task_chain *chain)
+/* Sleeps in the event loop, looking round as a sentinel if that is its part. */
+static void lead(struct worker *w, struct task_chain *chain)
+{
+    struct sched *s = w->sched;
+
+    vat_u32_store(&s->idle.leader, w->index + 1, VAT_RLX);
+    for (;;) {
+        driver_turn(s->driver, w->sentinel ? w->next_look : UINT64_MAX, chain);
+        if (chain->head || park_notified(&w->park) || !w->sentinel)
+            break;
+        uint64_t now = clock_ns() / 1000;
+        if (now >= w->next_look && sentinel_look(w, now))
+            break;
+    }
+    vat_u32_store(&s->idle.leader, 0, VAT_RLX);
+}
+
+static void doze(struct worker *w)
+{
+    uint64_t ns = w->sched->sentinel_usec * 1000;
+
+    while (!park_sleep(&w->park, w->sentinel ? ns : UINT64_MAX))
+        if (sentinel_look(w, clock_ns() / 1000))
+            break;
+}
+
+void worker_sleep(struct worker *w, struct task_chain *chain)
 {
     struct sched *s = w->sched;
 
     if (vat_u32_load(&s->stop, VAT_ACQ))
-        return false;
-    if (s->driver && enter_as_leader(s)) {
-        if (park_begin(&w->park, PARK_DRIVER)) {
-            counter_add(&w->count.parked, 1);
-            vat_u32_store(&s->idle.leader, w->index + 1, VAT_RLX);
-            driver_turn(s->driver, chain);
-            vat_u32_store(&s->idle.leader, 0, VAT_RLX);
-        }
-        park_end(&w->park);
-        driver_leave(s->driver);
-        return true;
-    }
-    if (park_begin(&w->park, PARK_FUTEX)) {
+        return;
+    bool leads = s->driver && enter_as_leader(s);
+
+    if (park_begin(&w->park, leads ? PARK_DRIVER : PARK_FUTEX)) {
         counter_add(&w->count.parked, 1);
-        park_sleep(&w->park);
+        if (s->sentinel_usec)
+            sentinel_begin(w, clock_ns() / 1000);
+        if (leads)
+            lead(w, chain);
+        else
+            doze(w);
+        sentinel_end(w);
     }
     park_end(&w->park);
-    return false;
-}
-
-void worker_hand_over(struct worker *w)
-{
-    struct sched *s = w->sched;
-    int i = idle_first_parked(&s->idle);
-
-    if (i >= 0 && vat_u32_load(&s->idle.leader, VAT_RLX) == 0)
-        sched_unpark(s, (uint32_t)i); /* no claim: it finds nothing, and leads */
+    if (leads)
+        driver_leave(s->driver);
 }
 
 void worker_poll_events(struct worker *w, uint64_t now_ns)
@@ -85,7 +95,7 @@ void worker_poll_events(struct worker *w, uint64_t now_ns)
     if (poll || driver_next_deadline(s->driver) <= now_usec) {
         if (driver_try_enter(s->driver, false)) {
             vat_u64_store(&s->last_driver_poll, now_ns, VAT_RLX);
-            driver_turn(s->driver, &chain);
+            driver_turn(s->driver, UINT64_MAX, &chain);
             driver_leave(s->driver);
         }
     }

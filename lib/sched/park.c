@@ -1,6 +1,8 @@
 #include "sched/park.h"
 #include "base/futex.h"
 
+#include <errno.h>
+
 void park_init(struct park *p)
 {
     vat_u32_init(&p->word, PARK_EMPTY);
@@ -13,10 +15,17 @@ bool park_begin(struct park *p, enum park_state how)
     return vat_u32_cas(&p->word, &word, how, VAT_AR, VAT_ACQ);
 }
 
-void park_sleep(struct park *p)
+bool park_sleep(struct park *p, uint64_t timeout_ns)
 {
-    while (vat_u32_load(&p->word, VAT_ACQ) == PARK_FUTEX)
-        (void)vfutex_wait(&p->word, PARK_FUTEX, UINT64_MAX);
+    while (!park_notified(p))
+        if (vfutex_wait(&p->word, PARK_FUTEX, timeout_ns) == -ETIMEDOUT)
+            return false;
+    return true;
+}
+
+bool park_notified(const struct park *p)
+{
+    return vat_u32_load(&p->word, VAT_ACQ) == PARK_NOTIFIED;
 }
 
 void park_end(struct park *p)

@@ -4,6 +4,7 @@
  *   search.c   looking for work elsewhere, and going to sleep when there is none (D6)
  *   submit.c   where a token goes: the calling worker's slot or ring, or the global queue
  *   events.c   the worker's side of the driver: polling, leading (D9)
+ *   sentinel.c sleepers that look after those in long polls (D9)
  *   ring, inject, idle, park, interval: the parts, each by itself
  *
  * search.c and the parts know neither threads nor the operating system: the models in
@@ -20,6 +21,8 @@
 #include "sched/park.h"
 #include "sched/ring.h"
 
+#define LONG_POLL_NS 100000000 /* from here on a poll is too long, and counted */
+
 #ifndef LIFO_CAP
 #define LIFO_CAP VOLT_MAX_LIFO_POLLS_PER_TICK
 #endif
@@ -30,12 +33,13 @@ struct counters {
     _Alignas(VOLT_CACHE_LINE) vat_u64 polled;
     vat_u64 spawned, completed, cancelled;
     vat_u64 lifo_hits;
-    vat_u64 stolen, steal_ops, busy_victims;
+    vat_u64 stolen, steal_ops, busy_victims, lifo_stolen, rescues;
     vat_u64 global_batch_fetches, overflows;
     vat_u64 wakeups, wakeups_skipped;
     vat_u64 parked, spurious_wakes;
     vat_u64 budget_exhausted;
-    vat_u64 longest_ns, avg_ns;
+    vat_u64 longest_ns, avg_ns, long_polls;
+    vat_ptr longest; /* const struct volt_task_type */
     vat_u32 interval;
     vat_u64 clock;   /* when the worker last looked at it */
     vat_ptr running; /* const struct volt_task_type of the poll, or NULL: idle */
@@ -49,7 +53,12 @@ struct worker {
     bool out;            /* looking for work elsewhere, or asleep */
     uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
     struct rng rng;
-    struct volt_cx cx;
+    struct volt_cx *cx; /* of the thread that is this worker; worker_main() */
+
+    /* sentinel.c: the owner's, of its sleep */
+    bool sentinel, seen_global;
+    uint32_t quiet_looks, seen_generation;
+    uint64_t next_look; /* usec */
 
     /* Countdowns in polls, and the clock, in ns; worker.c. */
     uint32_t quick, quick_set; /* until the next look at the rest */
@@ -59,7 +68,9 @@ struct worker {
     struct interval interval;
 
     struct ring ring;
-    _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner: exchange ar (thieves will come) */
+    _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner and thieves: exchange ar */
+    vat_u32 poll_seq;                       /* number of polls begun; the owner's, rlx */
+    vat_u32 seen_seq; /* poll_seq at a sentinel's last look; sentinels, rlx */
     struct park park;
     struct counters count;
 };
@@ -75,6 +86,8 @@ struct sched {
     bool stealing;
     struct driver *driver; /* NULL (models, unit tests): sleep on the park word only */
     struct live live;
+    uint64_t sentinel_usec; /* between two looks; 0: none (models, unit tests) */
+    vat_u32 sentinels;      /* those that are at it; rlx, see sentinel.c */
     /* Of threads that are no workers. */
     vat_u64 spawned, completed, cancelled;
     vat_u32 stop; /* workers end; shutdown, rel; workers, acq */
@@ -119,18 +132,34 @@ struct volt_task *worker_park(struct worker *w);
 /* --- events.c ----------------------------------------------------------------------- */
 
 /* Owner thread only, published as parked. Sleeps as the leader if the event loop is free,
- * else on the park word. What events made runnable goes to chain. True: it had led. */
-bool worker_sleep(struct worker *w, struct task_chain *chain);
-/* Owner thread only, after worker_sleep() said true, no longer published as parked, and
- * with other work. Sees to it that the loop is led if another worker sleeps. */
-void worker_hand_over(struct worker *w);
+ * else on the park word. What events made runnable goes to chain. */
+void worker_sleep(struct worker *w, struct task_chain *chain);
 /* Owner thread only. Polls the driver when that is due, and fires timers. */
 void worker_poll_events(struct worker *w, uint64_t now_ns);
 
+/* --- sentinel.c --------------------------------------------------------------------- */
+
+/* Owner thread only, published as parked. Becomes a sentinel (w->sentinel) if one is
+ * wanted: then it calls sentinel_look() when w->next_look has come. */
+void sentinel_begin(struct worker *w, uint64_t now_usec);
+/* Owner thread only. True: there is something to do, and the sleep must end. May end
+ * w->sentinel. */
+bool sentinel_look(struct worker *w, uint64_t now_usec);
+/* Owner thread only, at the end of the sleep. */
+void sentinel_end(struct worker *w);
+/* Owner thread only, no longer published as parked: sees to it that there is a sentinel
+ * if somebody sleeps. */
+void sentinel_call(struct worker *w);
+
 /* --- worker.c ----------------------------------------------------------------------- */
 
-/* The body of a worker thread: returns when stop is set. */
+/* The body of a worker thread: returns when stop is set, or when a task has handed the
+ * worker over to another thread. */
 void worker_main(struct worker *w);
+/* Inside a poll: the calling thread is a worker no more, and another may call
+ * worker_main(). worker_resume() takes that back, if none has. */
+void worker_quit(struct volt_cx *cx);
+void worker_resume(struct volt_cx *cx, struct worker *w);
 enum task_ran {
     TASK_RAN,       /* polled; it ended, or waits */
     TASK_RAN_AGAIN, /* polled; woken meanwhile: the caller owns the token */

@@ -2,7 +2,8 @@
  * sched_unpark(). The protocol between submit and sleep is written down in idle.h. */
 #include "sched/sched.h"
 
-#define STEAL_PASSES 4 /* while a victim is busy with another thief */
+#define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
+#define PASS_PAUSES  8 /* between two of them */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed)
@@ -14,6 +15,7 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
     s->workers = workers;
     s->stealing = stealing;
     live_init(&s->live);
+    vat_u32_init(&s->sentinels, 0);
     vat_u64_init(&s->spawned, 0);
     vat_u64_init(&s->completed, 0);
     vat_u64_init(&s->cancelled, 0);
@@ -24,11 +26,12 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
 
         w->sched = s;
         w->index = i;
-        w->cx.worker = w;
         rng_init(&w->rng, seed, i);
         interval_init(&w->interval);
         ring_init(&w->ring);
         vat_ptr_init(&w->lifo, NULL);
+        vat_u32_init(&w->poll_seq, 0);
+        vat_u32_init(&w->seen_seq, 0);
         park_init(&w->park);
     }
 }
@@ -98,7 +101,7 @@ struct volt_task *worker_local(struct worker *w)
         struct volt_task *t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
 
         w->maybe_lifo = false;
-        if (t && w->lifo_polls < LIFO_CAP && w->cx.budget > 0) {
+        if (t && w->lifo_polls < LIFO_CAP && w->cx->budget > 0) {
             w->lifo_polls++; /* and what is left of the budget is inherited (D2) */
             counter_add(&w->count.lifo_hits, 1);
             return t;
@@ -107,7 +110,7 @@ struct volt_task *worker_local(struct worker *w)
             worker_push(w, t);
     }
     w->lifo_polls = 0;
-    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    w->cx->budget = VOLT_BUDGET_PER_POLL;
     return ring_pop(&w->ring);
 }
 
@@ -137,7 +140,7 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
     if (more)
         sched_notify(s, w); /* INJ-1, searching or not */
     w->lifo_polls = 0;
-    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    w->cx->budget = VOLT_BUDGET_PER_POLL;
     return first;
 }
 
@@ -170,26 +173,72 @@ static struct volt_task *steal_pass(struct worker *w, bool *busy)
     return NULL;
 }
 
+/* A worker whose slot is full, and how many polls it had begun; NULL: none. */
+static struct worker *full_slot(struct worker *w, uint32_t *seq)
+{
+    struct sched *s = w->sched;
+    uint32_t start = rng_below(&w->rng, s->workers);
+
+    for (uint32_t k = 0; k < s->workers; k++) {
+        struct worker *v = &s->worker[(start + k) % s->workers];
+
+        if (v != w && vat_ptr_load(&v->lifo, VAT_RLX)) {
+            *seq = vat_u32_load(&v->poll_seq, VAT_RLX);
+            return v;
+        }
+    }
+    return NULL;
+}
+
+/* All passes over the rings; then, of last resort, another's slot: but only if its owner
+ * has been in one poll all the while, so that two tasks that wake each other are never
+ * torn apart (D5). */
+static struct volt_task *steal(struct worker *w)
+{
+    struct worker *full = NULL;
+    uint32_t seq = 0;
+
+    for (int pass = 0; pass < STEAL_PASSES; pass++) {
+        bool busy;
+        struct volt_task *t = steal_pass(w, &busy);
+
+        if (t)
+            return t;
+        if (pass == 0)
+            full = full_slot(w, &seq);
+        if (!busy && !full)
+            return NULL;
+        for (int i = 0; i < PASS_PAUSES; i++)
+            vat_pause();
+    }
+    if (!full || vat_u32_load(&full->poll_seq, VAT_RLX) != seq)
+        return NULL;
+    struct volt_task *t = vat_ptr_xchg(&full->lifo, NULL, VAT_AR);
+    if (t) {
+        counter_add(&w->count.stolen, 1);
+        counter_add(&w->count.steal_ops, 1);
+        counter_add(&w->count.lifo_stolen, 1);
+    }
+    return t;
+}
+
 struct volt_task *worker_search(struct worker *w)
 {
     struct sched *s = w->sched;
-    struct volt_task *t;
 
     if (!w->searching)
         w->searching = idle_search_begin(&s->idle);
     if (w->searching && s->stealing && s->workers > 1) {
-        bool busy = true;
+        struct volt_task *t = steal(w);
 
-        for (int pass = 0; pass < STEAL_PASSES && busy; pass++) {
-            t = steal_pass(w, &busy);
-            if (t)
-                return t;
-        }
+        if (t)
+            return t;
     }
     return worker_take_global(w, INJECT_IDLE);
 }
 
-/* Is there anything that w could get? Slots do not count: nobody may take from them. */
+/* Is there anything that w could get? Slots do not count: their owners come to them soon,
+ * or sentinels do (F-D4). */
 static bool visible(struct worker *w)
 {
     struct sched *s = w->sched;
@@ -227,11 +276,10 @@ struct volt_task *worker_park(struct worker *w)
         w->searching = idle_unpark(&s->idle, w->index) || idle_search_begin(&s->idle);
         return NULL;
     }
-    bool led = worker_sleep(w, &events);
+    worker_sleep(w, &events);
 
     w->searching = idle_unpark(&s->idle, w->index);
-    if (led && w->searching)
-        worker_hand_over(w);
+    sentinel_call(w);
     struct volt_task *t = task_chain_pop(&events);
     if (!t && !w->searching)
         counter_add(&w->count.spurious_wakes, 1);

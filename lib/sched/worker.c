@@ -16,22 +16,27 @@
 #include <volt/runtime.h>
 
 #define CLOCK_STRIDE   8
-#define LONG_POLL_NS   10000 /* from here on every poll looks at the clock */
+#define EACH_POLL_NS   10000 /* from here on every poll looks at the clock */
 #define MAINTENANCE_NS 500000
 
 static void look_at_clock(struct worker *w)
 {
-    uint64_t now = clock_ns();
+    uint64_t now = clock_ns(), passed = now - w->clock;
 
-    if (now - w->clock > vat_u64_load(&w->count.longest_ns, VAT_RLX))
-        vat_u64_store(&w->count.longest_ns, now - w->clock, VAT_RLX);
+    if (passed > vat_u64_load(&w->count.longest_ns, VAT_RLX)) {
+        vat_u64_store(&w->count.longest_ns, passed, VAT_RLX);
+        vat_ptr_store(&w->count.longest, vat_ptr_load(&w->count.running, VAT_RLX),
+                      VAT_RLX);
+    }
+    if (passed > LONG_POLL_NS)
+        counter_add(&w->count.long_polls, 1);
     w->clock = now;
     vat_u64_store(&w->count.clock, now, VAT_RLX);
 }
 
 static void set_quick(struct worker *w)
 {
-    uint32_t n = w->interval.avg_ns >= LONG_POLL_NS ? 1 : CLOCK_STRIDE;
+    uint32_t n = w->interval.avg_ns >= EACH_POLL_NS ? 1 : CLOCK_STRIDE;
 
     if (n > w->tick_left)
         n = w->tick_left;
@@ -146,20 +151,28 @@ enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
     return TASK_RAN;
 }
 
-static void run(struct worker *w, struct volt_task *t)
+/* False: the thread is this worker no more; its task has handed the worker over. */
+static bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t)
 {
     vat_ptr_store(&w->count.running, (void *)(uintptr_t)t->type, VAT_RLX);
     w->quick--;
-    enum task_ran ran = task_run(&w->cx, t);
+    vat_u32_store(&w->poll_seq, vat_u32_load(&w->poll_seq, VAT_RLX) + 1, VAT_RLX);
+    enum task_ran ran = task_run(cx, t);
 
+    if (!cx->worker) {
+        if (ran == TASK_RAN_AGAIN)
+            sched_submit(t);
+        return false;
+    }
     if (ran != TASK_RAN_NOT)
         counter_add(&w->count.polled, 1);
     if (ran == TASK_RAN_AGAIN)
         worker_push(w, t); /* woken by itself: behind the others (F-A7) */
-    if (w->cx.exhausted) {
-        w->cx.exhausted = false;
+    if (cx->exhausted) {
+        cx->exhausted = false;
         counter_add(&w->count.budget_exhausted, 1);
     }
+    return true;
 }
 
 /* Nothing to run here: look elsewhere, else sleep. */
@@ -185,7 +198,7 @@ static void come_back(struct worker *w)
     w->out = false;
     worker_search_end(w);
     w->lifo_polls = 0;
-    w->cx.budget = VOLT_BUDGET_PER_POLL;
+    w->cx->budget = VOLT_BUDGET_PER_POLL;
     segment_begin(w);
     w->last_global = w->clock;
     w->global_left = w->interval.polls;
@@ -194,10 +207,28 @@ static void come_back(struct worker *w)
     set_quick(w);
 }
 
+void worker_quit(struct volt_cx *cx)
+{
+    slab_unbind();
+    worker_set_current(NULL);
+    cx->worker = NULL;
+}
+
+void worker_resume(struct volt_cx *cx, struct worker *w)
+{
+    cx->worker = w;
+    worker_set_current(w);
+    slab_bind(w->sched->heap, w->index);
+}
+
 void worker_main(struct worker *w)
 {
     struct sched *s = w->sched;
+    struct volt_cx cx = {.worker = w, .budget = VOLT_BUDGET_PER_POLL};
 
+    w->cx = &cx;
+    w->quick = w->quick_set = w->segment_polls = 0; /* of another thread, perhaps */
+    vat_ptr_store(&w->count.running, NULL, VAT_RLX);
     worker_set_current(w);
     slab_bind(s->heap, w->index);
     w->out = true;
@@ -216,7 +247,8 @@ void worker_main(struct worker *w)
             continue;
         if (w->out)
             come_back(w);
-        run(w, t);
+        if (!run(w, &cx, t))
+            return;
     }
     slab_unbind();
     worker_set_current(NULL);

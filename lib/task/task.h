@@ -82,6 +82,16 @@ static inline void task_chain_push(struct task_chain *c, struct volt_task *t)
     c->count++;
 }
 
+static inline void task_chain_push_front(struct task_chain *c, struct volt_task *t)
+{
+    VAT_WR(&t->next);
+    t->next = c->head;
+    c->head = t;
+    if (!c->tail)
+        c->tail = t;
+    c->count++;
+}
+
 /* The oldest token, or NULL. */
 static inline struct volt_task *task_chain_pop(struct task_chain *c)
 {

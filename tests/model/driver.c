@@ -61,7 +61,7 @@ static void leader(void)
             mcx_yield();
             continue;
         }
-        driver_turn(driver, &chain);
+        driver_turn(driver, UINT64_MAX, &chain);
         driver_leave(driver);
         sched_submit_chain(&chain);
     }
@@ -144,7 +144,7 @@ static void busy_worker(void)
 
         driver_fire_own(driver, 0, volt_now_usec(), &chain);
         if (driver_try_enter(driver, false)) {
-            driver_turn(driver, &chain);
+            driver_turn(driver, UINT64_MAX, &chain);
             driver_leave(driver);
         }
         sched_submit_chain(&chain);
@@ -284,7 +284,7 @@ static void finish_read(void)
         (vat_u32 *)(void *)driver; /* the leader sleeps inside: take its place */
     vat_u32_init(turn, 0);
     MCX_CHECK(driver_try_enter(driver, false));
-    driver_turn(driver, &none);
+    driver_turn(driver, UINT64_MAX, &none);
     driver_leave(driver);
     end_driver();
 }

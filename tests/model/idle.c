@@ -101,7 +101,7 @@ static void worker(void)
             continue;
         }
         if (park_begin(&sched->park[i], PARK_FUTEX))
-            park_sleep(&sched->park[i]);
+            (void)park_sleep(&sched->park[i], UINT64_MAX);
         park_end(&sched->park[i]);
         searching = idle_unpark(&sched->idle, (uint32_t)i);
     }
@@ -164,7 +164,7 @@ static void sleeper(void)
 {
     while (!vat_u32_load(&flag[0], VAT_RLX) || !vat_u32_load(&flag[1], VAT_RLX)) {
         if (park_begin(&sched->park[0], PARK_FUTEX))
-            park_sleep(&sched->park[0]);
+            (void)park_sleep(&sched->park[0], UINT64_MAX);
         park_end(&sched->park[0]);
     }
 }

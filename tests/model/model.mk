@@ -16,7 +16,7 @@ MODEL_inject := lib/sched/inject.c
 MODEL_idle   := lib/sched/idle.c lib/sched/park.c
 MODEL_slab   := lib/task/slab.c
 MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
-                idle.c park.c interval.c live.c) \
+                idle.c park.c interval.c live.c sentinel.c) \
                 $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
 TASK_SRC     := lib/sched/worker.c lib/sched/live.c $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
 MODEL_task   := $(TASK_SRC)

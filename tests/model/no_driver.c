@@ -15,9 +15,9 @@ void driver_leave(struct driver *d)
     mcx_fail("there is no driver");
 }
 
-void driver_turn(struct driver *d, struct task_chain *chain)
+void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
-    (void)d, (void)chain;
+    (void)d, (void)until_usec, (void)chain;
     mcx_fail("there is no driver");
 }
 
@@ -43,5 +43,11 @@ uint64_t driver_next_deadline(const struct driver *d)
 bool driver_has_interest(const struct driver *d)
 {
     (void)d;
+    mcx_fail("there is no driver");
+}
+
+bool driver_unattended(const struct driver *d, uint32_t *ret_generation)
+{
+    (void)d, (void)ret_generation;
     mcx_fail("there is no driver");
 }

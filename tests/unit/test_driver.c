@@ -49,7 +49,7 @@ static unsigned poll_once(struct driver *d)
     struct task_chain chain = {0};
 
     assert_true(driver_try_enter(d, false));
-    driver_turn(d, &chain);
+    driver_turn(d, UINT64_MAX, &chain);
     driver_leave(d);
     return chain.count;
 }
@@ -67,7 +67,7 @@ static void *leader_main(void *arg)
     struct leader *l = arg;
 
     vat_u32_store(&l->tid, (uint32_t)gettid(), VAT_REL);
-    driver_turn(l->d, &l->chain);
+    driver_turn(l->d, UINT64_MAX, &l->chain);
     driver_leave(l->d);
     return NULL;
 }

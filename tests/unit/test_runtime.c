@@ -408,8 +408,9 @@ static void p5_children_behind_a_long_poll_are_stolen(void **state)
     assert_int_equal(fn_spawn(rt, hogs_over_children, NULL, &j), 0);
     join(&j, 0);
     volt_runtime_stats(rt, &st);
-    assert_int_equal(st.total.stolen, 1);
-    assert_int_equal(st.total.steal_ops, 1);
+    /* The one in the ring, and perhaps the one in the slot. */
+    assert_int_equal(st.total.stolen - st.total.lifo_stolen, 1);
+    assert_int_equal(st.total.steal_ops - st.total.lifo_stolen, 1);
 }
 
 /* --- join and cancel ---------------------------------------------------------------- */
@@ -610,7 +611,7 @@ static void f_k5_an_idle_runtime_does_not_wake(void **state)
     do
         volt_runtime_stats(rt, &st);
     while (st.workers_parked < 4);
-    usleep(20000); /* from the announcement to the sleep */
+    usleep(200000); /* from the announcement to the sleep; sentinels linger for 100 ms */
     unsigned long before = switches();
     usleep(200000);
     if (getenv("VOLT_SAN") && strcmp(getenv("VOLT_SAN"), "thread") == 0)

@@ -16,6 +16,7 @@ enum { WORKERS = 3, TASKS = 4 * RING_CAPACITY };
 static struct sched *s;
 static struct worker *w;
 static struct volt_task task[TASKS];
+static struct volt_cx cx[WORKERS];
 
 static int setup(void **state)
 {
@@ -29,7 +30,10 @@ static int setup(void **state)
         sched_init(&sched[i], worker[i], WORKERS, true, 1);
     s = sched;
     w = worker[0];
-    w[0].cx.budget = VOLT_BUDGET_PER_POLL;
+    for (int i = 0; i < WORKERS; i++) {
+        cx[i] = (struct volt_cx){.worker = &w[i], .budget = VOLT_BUDGET_PER_POLL};
+        w[i].cx = &cx[i];
+    }
     memset(task, 0, sizeof(task));
     for (int i = 0; i < TASKS; i++)
         task[i].rt = (struct volt_runtime *)(void *)s;
@@ -103,14 +107,14 @@ static void d2_successors_in_the_slot_inherit_the_budget(void **state)
 {
     (void)state;
     worker_schedule(&w[0], &task[0]);
-    w[0].cx.budget = 5;
+    w[0].cx->budget = 5;
     assert_ptr_equal(worker_local(&w[0]), &task[0]);
-    assert_int_equal(w[0].cx.budget, 5);
+    assert_int_equal(w[0].cx->budget, 5);
     worker_push(&w[0], &task[1]);
     worker_schedule(&w[0], &task[2]);
-    w[0].cx.budget = 0; /* nothing to inherit */
+    w[0].cx->budget = 0; /* nothing to inherit */
     assert_ptr_equal(worker_local(&w[0]), &task[1]);
-    assert_int_equal(w[0].cx.budget, VOLT_BUDGET_PER_POLL);
+    assert_int_equal(w[0].cx->budget, VOLT_BUDGET_PER_POLL);
     assert_ptr_equal(worker_local(&w[0]), &task[2]);
 }
 

@@ -188,6 +188,8 @@ static void a_stuck_poll_is_named(void **state)
     assert_int_equal(w.stuck, 0);
     assert_null(w.stuck_task);
     assert_true(w.longest_poll_usec >= 100000);
+    assert_true(w.long_polls >= 1);
+    assert_string_equal(w.longest_task, "fn");
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -59,7 +59,7 @@ struct volt_worker_stats {
     uint64_t steal_ops;   /* steals that returned at least one task */
     uint64_t parked;      /* times it really slept (futex or event loop) */
     uint64_t lifo_hits;   /* polls of tasks taken from the LIFO slot */
-    uint64_t lifo_stolen; /* from another's LIFO slot: 0, slots are private yet */
+    uint64_t lifo_stolen; /* of these, from another's LIFO slot */
     uint64_t global_batch_fetches; /* fetches from the global queue that got tasks */
     uint64_t overflows;            /* times its ring moved tasks to the global queue */
     uint64_t budget_exhausted;     /* polls stopped by the budget per poll */
@@ -67,7 +67,7 @@ struct volt_worker_stats {
     uint64_t wakeups_skipped; /* notifications that found a searcher or nobody asleep */
     uint64_t spurious_wakes;  /* sleeps that ended without a claim or an event */
     uint64_t busy_victims;    /* steals refused because another steal was going on */
-    uint64_t rescues;         /* tasks found by a timeout: 0, no worker sleeps on one */
+    uint64_t rescues;         /* tasks found by looking round: 0, or a wake was lost */
     uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
     /* Between two looks at the clock: one poll, or up to 8 short ones. */
     uint64_t longest_poll_usec;
@@ -75,6 +75,9 @@ struct volt_worker_stats {
     uint32_t ring_depth;            /* now: tasks in its ring */
     uint32_t stuck;                 /* now: 1 while one poll lasts longer than 100 ms */
     const char *stuck_task;         /* now: type name of that poll, or NULL */
+    uint64_t long_polls;            /* polls that lasted longer than 100 ms */
+    /* Type name of the longest poll, or of one of the 7 before it; NULL: none yet. */
+    const char *longest_task;
 };
 
 struct volt_stats {
