@@ -92,7 +92,7 @@ static const struct key keys[] = {
     {"Limits", "MaxBytesPerUser", KEY_SIZE, FIELD(max_bytes_per_user), MIB, TIB, GIB,
      "a size from 1M to 1T", false},
     {"Limits", "MaxOutputBacklog", KEY_SIZE, FIELD(max_output_backlog), 64 * KIB, GIB,
-     16 * MIB, "a size from 64K to 1G", false},
+     MIB, "a size from 64K to 1G", false},
     {"Limits", "MaxWatchBacklog", KEY_COUNT, FIELD(max_watch_backlog), 1, 1000000, 4096,
      "a number from 1 to 1000000", false},
     {"Limits", "FrameTimeoutSec", KEY_LIMIT, FIELD(frame_timeout_usec), SEC / 10, DAY,

@@ -13,7 +13,8 @@ size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
                        struct manager_event *buf, size_t max, size_t scan,
                        uint64_t *ret_next, uint64_t *ret_lost)
 {
-    uint64_t oldest = r->seq > EVENT_RING_CAPACITY ? r->seq - EVENT_RING_CAPACITY : 0;
+    uint64_t oldest =
+        r->seq - r->base > EVENT_RING_CAPACITY ? r->seq - EVENT_RING_CAPACITY : r->base;
     uint64_t at = after, lost = 0;
     size_t n = 0;
 

@@ -11,14 +11,21 @@
 #define EVENT_RING_CAPACITY 16384 /* a power of two */
 
 struct event_ring {
-    uint64_t seq; /* of the newest; 0: none yet */
+    uint64_t base; /* the number before the first event of all */
+    uint64_t seq;  /* of the newest; base: none yet */
     struct manager_event entries[EVENT_RING_CAPACITY];
 };
+
+/* Of zeroed memory: numbers begin behind base. */
+static inline void event_ring_init(struct event_ring *r, uint64_t base)
+{
+    r->base = r->seq = base;
+}
 
 /* Numbers the event and stores it. */
 void event_ring_push(struct event_ring *r, const struct manager_event *ev);
 
-/* Copies events with seq > after that uid may see (his own; root: all) to buf, at most
+/* Copies events with seq > after (base or more) that uid may see (his own; root: all) to buf, at most
  * max, looking at no more than `scan` entries. Returns their number;
  * *ret_next: read up to here; *ret_lost: overwritten before they could be read. */
 size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,

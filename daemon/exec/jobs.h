@@ -162,8 +162,6 @@ bool jobs_visible(uid_t asker, uid_t owner);
 /* The job that uid may see, and the offset of its element `index`; NULL: none. */
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
                       int64_t *ret_offset);
-bool jobs_match(const struct job_view *v,
-                const struct manager_filter *f); /* any thread */
 
 /* --- life --------------------------------------------------------------------------- */
 /* Returns a new job with its unspawned task, not in the table; NULL: out of memory. */

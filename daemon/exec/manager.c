@@ -111,6 +111,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     m->ids.dir_fd = -1;
     pthread_mutex_init(&m->lock, NULL);
     volt_notify_init(&m->news);
+    event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
     m->address = strdup(o->address ? o->address : "");
     m->store = store_memory_new();

@@ -43,7 +43,7 @@ void job_view_fini(struct job_view *v);
 
 /* An entry of the event ring. */
 struct manager_event {
-    uint64_t seq; /* gap-free from 1 */
+    uint64_t seq; /* gap-free from manager_event_first() + 1 */
     uint64_t at_usec;
     struct job_key key;
     uint8_t type;   /* enum job_event_type */
@@ -90,13 +90,16 @@ struct manager_filter {
     const char *queue;
     const struct job_label *labels; /* all must match */
     size_t nlabels;
-    const struct job_key *keys; /* any of these; NULL: any */
+    const struct job_key *keys; /* any of these (none of none); NULL: any */
     size_t nkeys;
     bool orphans; /* only records without a job */
     bool newest_first;
 };
-/* Calls fn for up to limit jobs after `cursor` (a job id; 0: from the start) in id order
- * (or newest first). Sets *ret_cursor to the id to continue from, 0 at the end. Stops
+/* Whether the filter wants this job; its keys are not looked at. */
+bool manager_matches(const struct job_view *v, const struct manager_filter *f);
+/* Calls fn for up to limit jobs after `cursor` (0: from the start) in id order (or newest
+ * first). Sets *ret_cursor to where to continue: an id, or with keys how many of them have
+ * been looked at; 0 at the end. Stops
  * when fn returns non-zero and returns that. fn runs without the lock. */
 int manager_list(struct manager *m, const struct job_owner *asker,
                  const struct manager_filter *f, uint64_t cursor, size_t limit,
@@ -129,6 +132,9 @@ void manager_signal_fini(struct manager_signal *s);
 /* --- events ------------------------------------------------------------------------- */
 /* Sequence number of the newest event. */
 uint64_t manager_event_seq(const struct manager *m);
+/* The one before the first: the time of our start in microseconds, so that the numbers of
+ * two daemons on the same state never meet, and those of an earlier one are known as such. */
+uint64_t manager_event_first(const struct manager *m);
 /* Copies the asker's events with seq > after, up to max. Returns their number; *ret_next:
  * the seq read up to; *ret_lost: how many were overwritten before they could be read. */
 size_t manager_events_read(struct manager *m, const struct job_owner *asker,

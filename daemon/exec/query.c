@@ -184,7 +184,7 @@ static bool spec_matches(const struct job_spec *spec, const struct manager_filte
     return true;
 }
 
-bool jobs_match(const struct job_view *v, const struct manager_filter *f)
+bool manager_matches(const struct job_view *v, const struct manager_filter *f)
 {
     if (f->orphans != v->orphan)
         return false;
@@ -201,9 +201,9 @@ struct listing {
     struct manager *m;
     uid_t uid;
     const struct manager_filter *f;
-    uint64_t at; /* id of the last one looked at */
-    size_t at_key;
-    struct job_key *keys; /* sorted copy of the filter's */
+    uint64_t at;          /* id of the last one looked at */
+    size_t at_key;        /* of keys: how many were looked at */
+    struct job_key *keys; /* sorted copy of the filter's; NULL: it has none */
     bool end;
 };
 
@@ -237,7 +237,7 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
         if (!jobs_visible(l->uid, job->owner.uid))
             continue;
         view_of(l->m, job, NO_OFFSET, &views[n]);
-        if (jobs_match(&views[n], l->f))
+        if (manager_matches(&views[n], l->f))
             n++;
         else
             job_view_fini(
@@ -255,17 +255,29 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
         const struct job_key *key = &l->keys[i];
         struct manager_filter f = *l->f;
 
-        l->at = key->id;
         if (get_locked(l->m, l->uid, key->id, key->index, &views[n]) < 0)
             continue;
         f.orphans = views[n].orphan; /* named is named */
-        if (jobs_match(&views[n], &f))
+        if (manager_matches(&views[n], &f))
             n++;
         else
             job_view_fini(&views[n]);
     }
     l->end = l->at_key == l->f->nkeys;
     return n;
+}
+
+/* Whether the keys have this one, or the array that it is an element of. */
+static bool has_key(const struct listing *l, const struct job_key *key)
+{
+    const struct job_key wanted[] = {*key, {.id = key->id, .index = JOB_NO_INDEX}};
+
+    if (!l->keys)
+        return true;
+    for (size_t i = 0; i < 2; i++)
+        if (bsearch(&wanted[i], l->keys, l->f->nkeys, sizeof(*l->keys), by_id))
+            return true;
+    return false;
 }
 
 static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
@@ -287,7 +299,7 @@ static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t
             break;
         }
         view_orphan(o, &views[n]);
-        if (jobs_match(&views[n], l->f))
+        if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
             n++;
     }
     if (n)
@@ -303,7 +315,7 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
     manager_lock(l->m);
     if (l->f->orphans)
         n = slice_of_orphans(l, views, max);
-    else if (l->f->nkeys)
+    else if (l->keys)
         n = slice_of_keys(l, views, max);
     else
         n = slice_of_table(l, views, max);
@@ -313,19 +325,14 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
 
 static int keys_begin(struct listing *l, uint64_t cursor)
 {
-    if (!l->f->nkeys || l->f->orphans)
+    if (!l->f->keys)
         return 0;
-    l->keys = malloc(l->f->nkeys * sizeof(*l->keys));
+    l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
+    l->keys = malloc((l->f->nkeys + 1) * sizeof(*l->keys));
     if (!l->keys)
         return -ENOMEM;
     memcpy(l->keys, l->f->keys, l->f->nkeys * sizeof(*l->keys));
     qsort(l->keys, l->f->nkeys, sizeof(*l->keys), by_id);
-    while (cursor && l->at_key < l->f->nkeys) {
-        size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
-        if (l->f->newest_first ? l->keys[i].id < cursor : l->keys[i].id > cursor)
-            break;
-        l->at_key++;
-    }
     return 0;
 }
 
@@ -350,12 +357,17 @@ int manager_list(struct manager *m, const struct job_owner *asker,
             job_view_fini(&views[i]);
         }
     }
+    *ret_cursor = l.end ? 0 : l.keys && !f->orphans ? l.at_key : l.at;
     free(l.keys);
-    *ret_cursor = l.end ? 0 : l.at;
     return r;
 }
 
 /* --- events, counters, output ------------------------------------------------------- */
+
+uint64_t manager_event_first(const struct manager *m)
+{
+    return m->ring.base;
+}
 
 uint64_t manager_event_seq(const struct manager *m)
 {

@@ -104,6 +104,8 @@ uint64_t table_next(const struct table *t, uint64_t id, size_t *steps,
     uint64_t last = table_last(t), at = id + 1;
 
     *ret_job = NULL;
+    if (id >= last)
+        return 0;
     if (at < t->base * TABLE_CHUNK)
         at = t->base * TABLE_CHUNK;
     for (; at <= last && *steps > 0; (*steps)--) {

@@ -121,8 +121,22 @@ struct cancel_params {
     bool filtered;
 };
 
-/* All of the ids are looked at before the first is touched: an unknown one changes
- * nothing. */
+/* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
+static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key)
+{
+    char id[JOB_KEY_TEXT_MAX], reason[2 * JOB_KEY_TEXT_MAX + 96];
+
+    (void)job_key_format_job(key, id);
+    (void)snprintf(reason, sizeof(reason),
+                   "job %s is of an earlier voltd and can only be signalled, as with "
+                   "voltctl kill %s",
+                   id, id);
+    return call_error(call, "org.voltd.jobs.Refused",
+                      json_pack("{s:s}", "reason", reason));
+}
+
+/* All of the ids are looked at before the first is touched: one that cannot be cancelled
+ * changes nothing. */
 static enum volt_poll cancel(struct call *call, const struct cancel_params *in)
 {
     struct manager *m = call_service(call)->manager;
@@ -137,10 +151,14 @@ static enum volt_poll cancel(struct call *call, const struct cancel_params *in)
     for (size_t i = 0; i < in->ids.n; i++) {
         const struct job_key *key = &in->ids.keys[i];
         struct job_view view;
+        bool orphan;
 
         if (manager_get(m, call_peer(call), key->id, key->index, &view) < 0)
             return no_such_job(call, NO_SUCH_JOB, key);
+        orphan = view.orphan && view.status.state != JOB_DONE;
         job_view_fini(&view);
+        if (orphan)
+            return refuse_orphan(call, key);
     }
     for (size_t i = 0; i < in->ids.n; i++)
         count += manager_cancel(m, call_peer(call), in->ids.keys[i].id,

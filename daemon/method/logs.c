@@ -20,6 +20,7 @@
 #define FOLLOW_USEC  UINT64_C(200000)
 #define READ_MAX     INT64_C(1048576)
 #define READ_DEFAULT INT64_C(65536)
+#define OFFSET_MAX   (INT64_MAX - READ_MAX) /* what is read from there still has one */
 
 static const char *const stream_names[] = {"stdout", "stderr", NULL};
 
@@ -120,7 +121,7 @@ static int begin_read(struct call *call, struct read_state *s)
         FIELD(struct read_params, id, FIELD_CUSTOM, .read = read_job_id,
               .required = true),
         FIELD(struct read_params, stream, FIELD_ENUM, .names = stream_names),
-        FIELD(struct read_params, offset, FIELD_INT, .max = INT64_MAX),
+        FIELD(struct read_params, offset, FIELD_INT, .max = OFFSET_MAX),
         FIELD(struct read_params, max_bytes, FIELD_INT, .min = 1, .max = READ_MAX),
         {.name = NULL},
     };

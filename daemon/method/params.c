@@ -131,8 +131,10 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
 
 const struct field filter_fields[] = {
     FIELD(struct filter, ids, FIELD_CUSTOM, .read = read_job_ids),
-    FIELD(struct filter, states, FIELD_SET, .names = state_names),
-    FIELD(struct filter, results, FIELD_SET, .names = result_names),
+    FIELD(struct filter, states, FIELD_SET, .names = state_names,
+          .present = FIELD_PRESENT(struct filter, has_states)),
+    FIELD(struct filter, results, FIELD_SET, .names = result_names,
+          .present = FIELD_PRESENT(struct filter, has_results)),
     FIELD(struct filter, name, FIELD_STRING),
     FIELD(struct filter, queue, FIELD_STRING),
     FIELD(struct filter, labels, FIELD_CUSTOM, .read = read_labels),
@@ -147,11 +149,17 @@ void filter_fini(struct filter *f)
     *f = (struct filter){.states = 0};
 }
 
+/* An empty set becomes a bit that nothing has: 0 is everything. */
+static uint32_t set_bits(bool given, uint32_t set)
+{
+    return given && !set ? UINT32_C(1) << 31 : set;
+}
+
 struct manager_filter filter_for_manager(const struct filter *f)
 {
     return (struct manager_filter){
-        .states = f->states,
-        .results = f->results << 1,
+        .states = set_bits(f->has_states, f->states),
+        .results = set_bits(f->has_results, f->results << 1),
         .name = f->name,
         .queue = f->queue,
         .labels = f->labels,
@@ -169,47 +177,26 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
-static bool has_label(const struct job_spec *s, const struct job_label *wanted)
-{
-    for (size_t i = 0; i < s->nlabels; i++) {
-        if (strcmp(s->labels[i].name, wanted->name) == 0)
-            return strcmp(s->labels[i].value, wanted->value) == 0;
-    }
-    return false;
-}
-
-static bool wants_spec(const struct filter *f, const struct job_spec *s)
-{
-    if (!s)
-        return false;
-    if (f->name && strcmp(f->name, job_spec_display_name(s)) != 0)
-        return false;
-    if (f->queue && strcmp(f->queue, s->queue ? s->queue : "default") != 0)
-        return false;
-    for (size_t i = 0; i < f->nlabels; i++) {
-        if (!has_label(s, &f->labels[i]))
-            return false;
-    }
-    return true;
-}
-
 bool filter_wants(const struct filter *f, struct manager *m,
                   const struct job_owner *asker, const struct manager_event *ev)
 {
+    struct manager_filter rest = filter_for_manager(f);
     struct job_view view;
     bool wanted;
 
-    if (f->orphans || !wants_key(f, &ev->key))
+    if (!wants_key(f, &ev->key))
         return false;
-    if (f->states && !(f->states & UINT32_C(1) << ev->state))
+    if (rest.states && !(rest.states & UINT32_C(1) << ev->state))
         return false;
-    if (f->results && !(f->results << 1 & UINT32_C(1) << ev->result))
+    if (rest.results && !(rest.results & UINT32_C(1) << ev->result))
         return false;
-    if (!f->name && !f->queue && !f->nlabels)
+    if (!f->orphans && !f->name && !f->queue && !f->nlabels)
         return true;
     if (manager_get(m, asker, ev->key.id, ev->key.index, &view) < 0)
         return false;
-    wanted = wants_spec(f, view.spec);
+    rest.states = rest.results = 0; /* those of the event count, not those of now */
+    rest.orphans = f->orphans || view.orphan;
+    wanted = manager_matches(&view, &rest);
     job_view_fini(&view);
     return wanted;
 }

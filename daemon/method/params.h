@@ -27,7 +27,8 @@ struct filter {
     struct key_list ids;
     struct job_label *labels; /* for free(); the texts are borrowed */
     size_t nlabels;
-    uint32_t states, results; /* results: bit 0 is the first real one */
+    uint32_t states, results;     /* results: bit 0 is the first real one */
+    bool has_states, has_results; /* an empty set was given, too */
     const char *name, *queue;
     bool orphans;
 };

@@ -58,11 +58,11 @@ static int begin(struct call *call, struct watch *w)
     w->cursor = manager_event_seq(m);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     restart_silence(call, w);
-    if (w->in.resumes && w->in.after > w->cursor) {
-        (void)call_invalid_parameter(
-            call, "after",
-            "is ahead of all events: the daemon has been started "
-            "since; watch without it");
+    if (w->in.resumes &&
+        (w->in.after > w->cursor || w->in.after < manager_event_first(m))) {
+        (void)call_invalid_parameter(call, "after",
+                                     "is the cursor of another voltd, whose events are "
+                                     "not known here; watch without it");
         return -EINVAL;
     }
     if (w->in.resumes)

@@ -737,7 +737,7 @@ def test_list_pages_and_filters(private):
                                            if i % 2 == 1 and i % 3 == 2]
         some = v.ok(JOBS + "List", {"filter": {"ids": [ids[5], ids[2]]}})["jobs"]
         assert [j["id"] for j in some] == [ids[2], ids[5]]
-        assert v.ok(JOBS + "List", {"filter": {"states": []}})["jobs"]
+        assert v.ok(JOBS + "List", {"filter": {"states": []}})["jobs"] == []
 
 
 def test_watch_tells_snapshot_then_events_and_resumes(private):

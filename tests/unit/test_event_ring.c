@@ -71,9 +71,34 @@ static void overwritten_ones_are_counted(void **state)
     assert_int_equal(event_ring_read(r, 0, 100, buf, 1, 1, &next, &lost), 1);
     assert_int_equal(lost, 0);
     assert_int_equal(buf[0].seq, 101);
-    /* A cursor of another life of the daemon lies in the future. */
+    /* One from the future. */
     assert_int_equal(event_ring_read(r, 0, UINT64_MAX, buf, 1, 1, &next, &lost), 0);
     assert_int_equal(next, EVENT_RING_CAPACITY + 100);
+    free(r);
+}
+
+static void numbers_begin_behind_the_base(void **state)
+{
+    (void)state;
+    enum { BASE = 1795277537945092 };
+    struct event_ring *r = calloc(1, sizeof(*r));
+    struct manager_event ev = {.owner = 1000}, buf[4];
+    uint64_t next, lost;
+
+    event_ring_init(r, BASE);
+    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 0);
+    assert_int_equal(next, BASE);
+    for (int i = 0; i < 3; i++)
+        event_ring_push(r, &ev);
+    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 3);
+    assert_int_equal(lost, 0);
+    assert_int_equal(buf[0].seq, BASE + 1);
+    assert_int_equal(next, BASE + 3);
+    for (int i = 0; i < EVENT_RING_CAPACITY; i++)
+        event_ring_push(r, &ev);
+    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 4);
+    assert_int_equal(lost, 3);
+    assert_int_equal(buf[0].seq, BASE + 4);
     free(r);
 }
 
@@ -83,6 +108,7 @@ int main(void)
         cmocka_unit_test(gap_free),
         cmocka_unit_test(own_events_only),
         cmocka_unit_test(overwritten_ones_are_counted),
+        cmocka_unit_test(numbers_begin_behind_the_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -401,8 +401,8 @@ static void big_batch_is_cancelled_and_forgotten(void **state)
     enum { N = 3000 };
     struct manager_submit_item *items = calloc(N, sizeof(*items));
     struct job_spec *s = spec_of(JOB_KIND_SLEEP, 3600000000);
-    struct manager_filter f = {
-        .states = 1u << JOB_QUEUED | 1u << JOB_STARTING | 1u << JOB_RUNNING};
+    struct manager_filter f = {.states = 1u << JOB_QUEUED | 1u << JOB_STARTING |
+                                         1u << JOB_RUNNING};
     struct manager_counts c;
     struct job_view v;
     uint64_t last = 0, cursor;

@@ -74,6 +74,9 @@ static void bounded_steps(void **state)
     assert_true(at > 1 && at < 1000);
     assert_int_equal(next(&t, at, &job), 1000);
     steps = 10;
+    at = table_next(&t, UINT64_MAX, &steps, &job); /* not the first again */
+    assert_null(job);
+    assert_int_equal(at, 0);
     at = table_prev(&t, 1000, &steps, &job);
     assert_null(job);
     assert_true(at > 1 && at < 1000);
