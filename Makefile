@@ -148,6 +148,11 @@ check-unit: all $(UNIT)
 	@$(EACH) unit $(UNIT)
 check-stress: all $(STRESS)
 	@$(EACH) stress $(STRESS)
+# For longer: SECS seconds in all, with each number of WORKERS; any build, SAN=thread above all.
+SECS    ?= 600
+WORKERS ?= 2 8 64
+stress: all $(STRESS)
+	@$(RUN) tests/stress/run $(SECS) "$(WORKERS)" $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
 check-integration: all
@@ -178,7 +183,7 @@ demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all check check-unit check-stress check-examples check-integration check-layers check-promises check-model check-install \
+.PHONY: all check check-unit check-stress stress check-examples check-integration check-layers check-promises check-model check-install \
         check-clients check-vm demo
 
 # ---- packages -------------------------------------------------------------------------------
@@ -225,6 +230,7 @@ make check           all tests of this build (below); installs what it needs
 make check-unit      cmocka programs, tests/unit
 make check-model     the explorer on the real sources, tests/model
 make check-stress    short stress runs, tests/stress
+make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt
 make check-integration  pytest against real daemons, tests/integration
 make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=

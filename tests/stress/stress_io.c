@@ -3,38 +3,16 @@
  * than CPUs, while the main thread cancels some in the middle. At the end every message
  * was right, and no registration, timer, task or descriptor is left.
  *
- *   stress_io [SEED [PAIRS]]      without a seed: three fixed ones */
+ * Options: tests/support/stress.h. */
 #include "base/atomic.h"
+#include "tests/support/stress.h"
 
 #include <dirent.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <volt/volt.h>
 
-#define WORKERS 6
-#define SLOTS   32
-#define ROUNDS  20
+enum { PAIRS = 300, SLOTS = 32, ROUNDS = 20 };
 
-#define CHECK(x)                                                                         \
-    do {                                                                                 \
-        if (!(x)) {                                                                      \
-            (void)fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #x);  \
-            abort();                                                                     \
-        }                                                                                \
-    } while (0)
-
-static struct volt_runtime *rt;
-static vat_u64 rounds_done, alive;
-
-static uint64_t rnd(uint64_t *seed, uint64_t below)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed % below;
-}
+static vat_u64 alive;
 
 /* One end of a pair. The asker sends a number and expects it plus one; the answerer goes on
  * until the other end is closed. An end that is cancelled just closes. */
@@ -81,12 +59,12 @@ static enum volt_poll asker_poll(struct volt_cx *cx, struct end *e)
 {
     VOLT_BEGIN(e->at);
     for (e->round = 0; e->round < ROUNDS; e->round++) {
-        if (rnd(&e->seed, 8) == 0) {
-            volt_sleep_init(&e->pause, rnd(&e->seed, 1500));
+        if (stress_random(&e->seed, 8) == 0) {
+            volt_sleep_init(&e->pause, stress_random(&e->seed, 1500));
             VOLT_AWAIT(e->at, volt_sleep_poll(cx, &e->pause));
             volt_sleep_fini(&e->pause);
         }
-        e->sent = rnd(&e->seed, UINT64_MAX);
+        e->sent = stress_random(&e->seed, UINT64_MAX);
         e->done = 0;
         VOLT_AWAIT(e->at, write_all(cx, e));
         if (e->done < sizeof(e->sent))
@@ -96,7 +74,6 @@ static enum volt_poll asker_poll(struct volt_cx *cx, struct end *e)
         if (e->done < sizeof(e->got))
             return VOLT_READY;
         CHECK(e->got == e->sent + 1);
-        vat_u64_add(&rounds_done, 1, VAT_RLX);
     }
     VOLT_END(e->at);
 }
@@ -142,7 +119,8 @@ static const struct volt_task_type end_type = {
     .drop = end_drop,
 };
 
-static void spawn_end(int fd, bool asks, uint64_t seed, struct volt_join *ret_join)
+static void spawn_end(struct volt_runtime *rt, int fd, bool asks, uint64_t seed,
+                      struct volt_join *ret_join)
 {
     struct end *e = volt_task_new(rt, &end_type);
 
@@ -155,13 +133,16 @@ static void spawn_end(int fd, bool asks, uint64_t seed, struct volt_join *ret_jo
     CHECK(volt_task_spawn(e, ret_join) == 0);
 }
 
-static void spawn_pair(uint64_t *seed, struct volt_join *ret_asker)
+/* Both ends in one runtime or in two. */
+static void spawn_pair(struct stress *st, uint64_t *seed, struct volt_join *ret_asker)
 {
+    struct volt_runtime *a = st->rt[stress_random(seed, st->runtimes)];
+    struct volt_runtime *b = st->rt[stress_random(seed, st->runtimes)];
     int fds[2];
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
-    spawn_end(fds[1], false, 0, NULL);
-    spawn_end(fds[0], true, rnd(seed, UINT64_MAX), ret_asker);
+    spawn_end(a, fds[1], false, 0, NULL);
+    spawn_end(b, fds[0], true, stress_random(seed, UINT64_MAX), ret_asker);
 }
 
 static unsigned open_descriptors(void)
@@ -176,55 +157,49 @@ static unsigned open_descriptors(void)
     return n;
 }
 
-static void run(uint64_t seed, unsigned pairs)
+static void one_round(struct stress *st)
 {
-    struct volt_options opt = {.workers = WORKERS, .seed = seed};
+    uint64_t seed = stress_mix(st->seed, 0);
+    unsigned before = open_descriptors();
     struct volt_join join[SLOTS];
-    unsigned cancelled = 0, before = open_descriptors();
-    uint64_t s = seed * 2 + 1;
     struct volt_stats stats;
 
-    CHECK(volt_runtime_new(&opt, &rt) == 0);
-    vat_u64_init(&rounds_done, 0);
+    stress_start(st, st->workers, NULL);
     vat_u64_init(&alive, 0);
     for (unsigned i = 0; i < SLOTS; i++)
-        spawn_pair(&s, &join[i]);
-    for (unsigned i = SLOTS; i < pairs; i++) {
-        unsigned slot = (unsigned)rnd(&s, SLOTS);
+        spawn_pair(st, &seed, &join[i]);
+    for (unsigned i = SLOTS; i < PAIRS; i++) {
+        unsigned slot = (unsigned)stress_random(&seed, SLOTS);
 
-        if (rnd(&s, 2)) {
+        if (stress_random(&seed, 2))
             volt_join_cancel(&join[slot]);
-            cancelled++;
-        }
         (void)volt_join_wait(&join[slot]);
         volt_join_fini(&join[slot]);
-        spawn_pair(&s, &join[slot]);
+        spawn_pair(st, &seed, &join[slot]);
     }
     for (unsigned i = 0; i < SLOTS; i++) {
         (void)volt_join_wait(&join[i]);
         volt_join_fini(&join[i]);
     }
-    while (vat_u64_load(&alive, VAT_ACQ) > 0) /* the answerers, when they see the end */
+    do { /* the answerers go when they see the end */
         (void)usleep(100);
-    volt_runtime_stats(rt, &stats);
+        stats = stress_stats(st);
+    } while (stats.live > 0);
+    CHECK(vat_u64_load(&alive, VAT_ACQ) == 0);
+    CHECK(stats.spawned == 2 * PAIRS && stats.completed == 2 * PAIRS);
     CHECK(stats.io_handles == 0 && stats.timers == 0);
     CHECK(stats.total.rescues == 0);
-    CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
-    volt_runtime_free(rt);
+    stress_stop(st);
+    stress_free(st);
     CHECK(open_descriptors() == before);
-    (void)printf("seed %" PRIu64 ": %u pairs, %u cancelled, %" PRIu64 " rounds\n", seed,
-                 pairs, cancelled, vat_u64_load(&rounds_done, VAT_RLX));
 }
 
 int main(int argc, char **argv)
 {
-    unsigned pairs = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 2000;
+    struct stress st;
 
-    if (argc > 1) {
-        run(strtoull(argv[1], NULL, 0), pairs);
-        return 0;
-    }
-    for (uint64_t seed = 1; seed <= 3; seed++)
-        run(seed, pairs);
+    stress_init(&st, argc, argv);
+    while (stress_next(&st))
+        one_round(&st);
     return 0;
 }

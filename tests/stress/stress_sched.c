@@ -2,42 +2,30 @@
  * mailboxes, join and cancel each other, driven by foreign threads, in rounds. No timeout
  * helps a lost wake: the round then hangs, and the alarm ends the program.
  *
- *   stress_sched [--secs N] [--seed N] [--workers N]
+ * Options: tests/support/stress.h.
  *
  * After each round, conservation: every state dropped once, every output dropped once,
  * spawned = completed; in rounds that end by themselves also: queues empty, nobody
  * searches, every worker parked. */
 #include "base/clock.h"
 #include "runtime/runtime.h"
+#include "tests/support/stress.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <volt/volt.h>
-
-#define CHECK(c)                                                                         \
-    do {                                                                                 \
-        if (!(c)) {                                                                      \
-            (void)fprintf(stderr, "%s:%d: seed %llu round %u: %s\n", __FILE__, __LINE__, \
-                          (unsigned long long)seed, round_no, #c);                       \
-            abort();                                                                     \
-        }                                                                                \
-    } while (0)
 
 enum { BOXES = 16, CHILDREN = 3, INJECTORS = 2, BATCH = 24, MAGIC = 0x5eed };
 
-static uint64_t seed;
-static unsigned round_no;
-static struct volt_runtime *rt;
+#define ROUND_NS UINT64_C(100000000)
+
+static struct stress st;
 static vat_ptr box[BOXES]; /* tasks, with a reference, that wait for anybody */
 static vat_u32 made, dropped, outputs, outputs_dropped, closing, flush_stop;
 
 struct node {
     struct rng rng;
-    int depth, steps, started;
+    int depth, steps, started, ended;
     unsigned children, next;
     struct volt_join child[CHILDREN];
     struct volt_yield yield;
@@ -77,6 +65,7 @@ static enum volt_poll blocking_poll(struct volt_cx *cx, void *state)
     struct node *n = state;
 
     (void)cx;
+    CHECK(!n->ended++);
     n->output = MAGIC;
     vat_u32_add(&outputs, 1, VAT_RLX);
     return VOLT_READY;
@@ -93,7 +82,8 @@ static const struct volt_task_type blocking_type = {
 static void spawn_node(uint32_t from, int depth, struct volt_join *join)
 {
     bool blocking = depth == 0 && from % 64 == 0;
-    struct node *n = volt_task_new(rt, blocking ? &blocking_type : &node_type);
+    struct node *n =
+        volt_task_new(st.rt[from % st.runtimes], blocking ? &blocking_type : &node_type);
 
     CHECK(n);
     rng_init(&n->rng, from, 1);
@@ -154,6 +144,7 @@ static enum volt_poll node_poll(struct volt_cx *cx, void *state)
 {
     struct node *n = state;
 
+    CHECK(!n->ended);
     if (!n->started)
         start_children(n);
     while (n->steps > 0) {
@@ -175,6 +166,7 @@ static enum volt_poll node_poll(struct volt_cx *cx, void *state)
     }
     if (join_children(cx, n) == VOLT_PENDING)
         return VOLT_PENDING;
+    n->ended = 1;
     n->output = MAGIC;
     vat_u32_add(&outputs, 1, VAT_RLX);
     return VOLT_READY;
@@ -228,48 +220,59 @@ static void *flush_main(void *arg)
 
 /* --- rounds ------------------------------------------------------------------------- */
 
-/* Polling is for the test only: these states are reached without any further event. */
-static void check_quiet(void)
+static void check_empty(const struct sched *s)
 {
-    struct sched *s = &rt->sched;
-    struct volt_stats st;
-
-    do {
-        usleep(100);
-        volt_runtime_stats(rt, &st);
-    } while (st.live > 0 || st.workers_parked < st.workers);
     CHECK(idle_searchers(&s->idle) == 0);
     CHECK(!inject_visible(&s->inject) && !inject_visible(&s->spill));
-    CHECK(st.global_depth == 0);
     for (uint32_t i = 0; i < s->workers; i++) {
         CHECK(ring_len(&s->worker[i].ring) == 0);
         CHECK(vat_ptr_load(&s->worker[i].lifo, VAT_RLX) == NULL);
     }
 }
 
-static void one_round(unsigned workers, uint64_t ns, struct rng *rng, uint64_t *sum)
+/* Polling is for the test only: these states are reached without any further event. */
+static void check_quiet(void)
 {
-    struct volt_options opt = {.workers = workers,
-                               .seed = rng_next(rng) | 1,
-                               .disable_stealing = rng_below(rng, 8) == 0};
-    bool abrupt = rng_below(rng, 3) == 0;
+    struct volt_stats stats;
+
+    do {
+        usleep(100);
+        stats = stress_stats(&st);
+    } while (stats.live > 0 || stats.workers_parked < stats.workers);
+    CHECK(stats.global_depth == 0);
+    for (unsigned i = 0; i < st.runtimes; i++)
+        check_empty(&st.rt[i]->sched);
+}
+
+/* Every third round with all workers, the others with some of them. */
+static unsigned some_workers(struct rng *rng)
+{
+    return st.round % 3 == 1 ? st.workers : 1 + rng_below(rng, st.workers);
+}
+
+static void one_round(void)
+{
+    struct rng rng;
+    rng_init(&rng, st.seed, 0);
+    struct volt_options opt = {.disable_stealing = rng_below(&rng, 8) == 0};
+    bool abrupt = rng_below(&rng, 3) == 0;
     struct injector in[INJECTORS];
+    struct volt_stats stats;
     pthread_t flusher;
-    struct volt_stats st;
 
     vat_u32_store(&closing, 0, VAT_RLX);
     vat_u32_store(&flush_stop, 0, VAT_RLX);
-    CHECK(volt_runtime_new(&opt, &rt) == 0);
+    stress_start(&st, some_workers(&rng), &opt);
     CHECK(pthread_create(&flusher, NULL, flush_main, NULL) == 0);
     for (int i = 0; i < INJECTORS; i++) {
-        rng_init(&in[i].rng, rng_next(rng), (uint32_t)i);
-        in[i].until = clock_ns() + ns;
+        rng_init(&in[i].rng, rng_next(&rng), (uint32_t)i);
+        in[i].until = clock_ns() + ROUND_NS;
         CHECK(pthread_create(&in[i].thread, NULL, inject_main, &in[i]) == 0);
     }
     if (abrupt) {
-        usleep((useconds_t)(ns / 2000));
+        usleep(ROUND_NS / 2000);
         vat_u32_store(&closing, 1, VAT_REL);
-        CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
+        stress_stop(&st);
     }
     for (int i = 0; i < INJECTORS; i++)
         pthread_join(in[i].thread, NULL);
@@ -277,52 +280,21 @@ static void one_round(unsigned workers, uint64_t ns, struct rng *rng, uint64_t *
         check_quiet();
     vat_u32_store(&flush_stop, 1, VAT_REL);
     pthread_join(flusher, NULL);
-    CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
-    volt_runtime_stats(rt, &st);
-    CHECK(st.live == 0 && st.spawned == st.completed);
-    volt_runtime_free(rt);
+    stress_stop(&st);
+    stats = stress_stats(&st);
+    CHECK(stats.live == 0 && stats.spawned == stats.completed);
+    CHECK(stats.total.rescues == 0);
+    stress_free(&st);
     for (uint32_t i = 0; i < BOXES; i++)
         wake_box(i, NULL); /* wakers outlive the runtime */
     CHECK(vat_u32_load(&made, VAT_ACQ) == vat_u32_load(&dropped, VAT_ACQ));
     CHECK(vat_u32_load(&outputs, VAT_ACQ) == vat_u32_load(&outputs_dropped, VAT_ACQ));
-    CHECK(st.total.rescues == 0);
-    sum[0] += st.completed;
-    sum[1] += st.cancelled;
-    sum[2] += st.total.stolen;
-    sum[3] += st.total.parked;
-    sum[4] += st.total.overflows;
 }
 
 int main(int argc, char **argv)
 {
-    unsigned secs = 5, workers = 8;
-    struct rng rng;
-    uint64_t sum[5] = {0};
-
-    seed = clock_ns();
-    for (int i = 1; i + 1 < argc; i += 2) {
-        uint64_t v = strtoull(argv[i + 1], NULL, 0);
-
-        if (strcmp(argv[i], "--secs") == 0)
-            secs = (unsigned)v;
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = v;
-        else if (strcmp(argv[i], "--workers") == 0)
-            workers = (unsigned)v;
-    }
-    (void)alarm(secs * 4 + 60);
-    rng_init(&rng, seed, 0);
-    uint64_t end = clock_ns() + (uint64_t)secs * 1000000000;
-    while (clock_ns() < end) {
-        unsigned w = round_no % 3 == 0 ? workers : 1 + rng_below(&rng, workers);
-
-        one_round(w, 100000000, &rng, sum);
-        round_no++;
-    }
-    printf("stress_sched: seed %llu, %u rounds, %llu tasks, %llu cancelled, %llu stolen, "
-           "%llu sleeps, %llu overflows\n",
-           (unsigned long long)seed, round_no, (unsigned long long)sum[0],
-           (unsigned long long)sum[1], (unsigned long long)sum[2],
-           (unsigned long long)sum[3], (unsigned long long)sum[4]);
+    stress_init(&st, argc, argv);
+    while (stress_next(&st))
+        one_round();
     return 0;
 }

@@ -3,30 +3,14 @@
  * of them at random moments. At the end nothing may be missing: permits, locks, messages,
  * tasks, timers.
  *
- *   stress_sync [SEED [ACTORS]]      without a seed: three fixed ones
- *
- * The order of events is the machine's; the seed fixes what each actor does. */
+ * Options: tests/support/stress.h. The order of events is the machine's; the seed fixes
+ * what each actor does. */
 #include "base/atomic.h"
+#include "tests/support/stress.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <volt/volt.h>
+enum { ACTORS = 600, SLOTS = 64 /* alive at once */, ROUNDS = 40, PERMITS = 10 };
 
-#define WORKERS 8
-#define SLOTS   64 /* actors alive at once */
-#define ROUNDS  40
-#define PERMITS 10
-
-#define CHECK(x)                                                                         \
-    do {                                                                                 \
-        if (!(x)) {                                                                      \
-            (void)fprintf(stderr, "%s:%d: CHECK failed: %s\n", __FILE__, __LINE__, #x);  \
-            abort();                                                                     \
-        }                                                                                \
-    } while (0)
-
-static struct volt_runtime *rt;
+static struct stress st;
 static struct volt_sem sem;
 static struct volt_mutex mutex;
 static struct volt_rwlock rwlock;
@@ -36,7 +20,7 @@ static vat_u64 held;     /* permits in actors' hands */
 static uint64_t counter; /* under the mutex; plain, for the race detector */
 static uint64_t pair[2]; /* under the rwlock: always equal */
 static vat_u64 counted;  /* what counter must be */
-static vat_u64 messages; /* received */
+static vat_u64 dropped;  /* actors */
 
 enum holds {
     HOLD_NOTHING,
@@ -60,6 +44,7 @@ struct actor {
     struct volt_oneshot *oneshot;
     uint64_t sent, got;
     int status;
+    bool ended; /* READY was answered */
     enum { LEAF_NONE, LEAF_SEM, LEAF_MUTEX, LEAF_RWLOCK, LEAF_SLEEP, LEAF_NOTIFIED } leaf;
     union {
         struct volt_sem_acquire sem;
@@ -68,12 +53,9 @@ struct actor {
     } u;
 };
 
-static uint64_t rnd(uint64_t *seed, uint64_t below)
+static struct volt_runtime *any_runtime(uint64_t *seed)
 {
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed % below;
+    return st.rt[stress_random(seed, st.runtimes)];
 }
 
 static void give_back(struct actor *s)
@@ -159,11 +141,11 @@ static const struct volt_task_type sender_type = {
 
 static void ask_for_message(struct actor *s)
 {
-    struct sender *peer = volt_task_new(rt, &sender_type);
+    struct sender *peer = volt_task_new(any_runtime(&s->seed), &sender_type);
 
     s->oneshot = volt_oneshot_new(sizeof(s->sent));
     CHECK(peer && s->oneshot);
-    s->sent = rnd(&s->seed, UINT64_MAX);
+    s->sent = stress_random(&s->seed, UINT64_MAX);
     *peer = (struct sender){.oneshot = s->oneshot, .value = s->sent};
     CHECK(volt_task_spawn(peer, NULL) == 0);
 }
@@ -195,11 +177,12 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
 {
     struct actor *s = state;
 
+    CHECK(!s->ended);
     VOLT_BEGIN(s->at);
     for (s->round = 0; s->round < ROUNDS; s->round++) {
-        s->what = (unsigned)rnd(&s->seed, 12);
+        s->what = (unsigned)stress_random(&s->seed, 12);
         if (s->what < 4) {
-            s->permits = 1 + rnd(&s->seed, s->what == 0 ? PERMITS : 3);
+            s->permits = 1 + stress_random(&s->seed, s->what == 0 ? PERMITS : 3);
             volt_sem_acquire_init(&s->u.sem, &sem, s->permits);
             s->leaf = LEAF_SEM;
             VOLT_AWAIT(s->at, volt_sem_acquire_poll(cx, &s->u.sem));
@@ -222,11 +205,10 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
             VOLT_AWAIT(s->at,
                        volt_oneshot_recv_poll(cx, s->oneshot, &s->got, &s->status));
             CHECK(s->status == 0 && s->got == s->sent);
-            vat_u64_add(&messages, 1, VAT_RLX);
             volt_oneshot_recv_drop(s->oneshot);
             s->oneshot = NULL;
         } else if (s->what == 10) {
-            volt_sleep_init(&s->sleep, rnd(&s->seed, 2000));
+            volt_sleep_init(&s->sleep, stress_random(&s->seed, 2000));
             s->leaf = LEAF_SLEEP;
             VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
         } else {
@@ -238,10 +220,11 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
         }
         leaf_fini(s);
         work(s);
-        if (rnd(&s->seed, 3) == 0)
+        if (stress_random(&s->seed, 3) == 0)
             VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
         give_back(s);
     }
+    s->ended = true;
     VOLT_END(s->at);
 }
 
@@ -256,6 +239,7 @@ static void actor_drop(void *state)
     give_back(s);
     if (s->oneshot)
         volt_oneshot_recv_drop(s->oneshot);
+    vat_u64_add(&dropped, 1, VAT_AR);
 }
 
 static const struct volt_task_type actor_type = {
@@ -269,38 +253,40 @@ static const struct volt_task_type actor_type = {
 
 static void spawn_actor(uint64_t *seed, struct volt_join *join)
 {
-    struct actor *s = volt_task_new(rt, &actor_type);
+    struct actor *s = volt_task_new(any_runtime(seed), &actor_type);
 
     CHECK(s);
-    s->seed = rnd(seed, UINT64_MAX) | 1;
+    s->seed = stress_random(seed, UINT64_MAX) | 1;
     CHECK(volt_task_spawn(s, join) == 0);
 }
 
-static void check_nothing_is_missing(void)
+static void check_nothing_is_missing(const struct volt_stats *stats)
 {
-    struct volt_stats stats;
+    struct volt_rwlock_info info;
 
+    CHECK(vat_u64_load(&dropped, VAT_ACQ) == ACTORS);
     CHECK(vat_u64_load(&held, VAT_ACQ) == 0);
     CHECK(volt_sem_available(&sem) == PERMITS);
     CHECK(volt_sem_try_acquire(&sem, PERMITS));
     CHECK(volt_mutex_try_lock(&mutex));
     CHECK(counter == vat_u64_load(&counted, VAT_RLX));
+    volt_rwlock_inspect(&rwlock, &info);
+    CHECK(info.readers == 0 && !info.writer);
+    CHECK(info.readers_waiting == 0 && info.writers_waiting == 0);
     CHECK(volt_rwlock_try_write(&rwlock));
     CHECK(pair[0] == pair[1]);
-    volt_runtime_stats(rt, &stats);
-    CHECK(stats.timers == 0);
-    CHECK(stats.live == 0 && stats.spawned == stats.completed);
-    CHECK(stats.total.rescues == 0);
+    CHECK(stats->timers == 0);
+    CHECK(stats->spawned == stats->completed);
+    CHECK(stats->total.rescues == 0);
 }
 
-static void run(uint64_t seed, unsigned actors)
+static void one_round(void)
 {
-    struct volt_options opt = {.workers = WORKERS, .seed = seed};
+    uint64_t seed = stress_mix(st.seed, 0);
     struct volt_join join[SLOTS];
-    unsigned cancelled = 0;
-    uint64_t s = seed * 2 + 1;
+    struct volt_stats stats;
 
-    CHECK(volt_runtime_new(&opt, &rt) == 0);
+    stress_start(&st, st.workers, NULL);
     volt_sem_init(&sem, PERMITS, PERMITS);
     volt_mutex_init(&mutex);
     volt_rwlock_init(&rwlock);
@@ -308,46 +294,35 @@ static void run(uint64_t seed, unsigned actors)
     volt_notify_one(&notify);
     vat_u64_init(&held, 0);
     vat_u64_init(&counted, 0);
-    vat_u64_init(&messages, 0);
+    vat_u64_init(&dropped, 0);
     counter = pair[0] = pair[1] = 0;
     for (unsigned i = 0; i < SLOTS; i++)
-        spawn_actor(&s, &join[i]);
-    for (unsigned i = SLOTS; i < actors; i++) {
-        unsigned slot = (unsigned)rnd(&s, SLOTS);
+        spawn_actor(&seed, &join[i]);
+    for (unsigned i = SLOTS; i < ACTORS; i++) {
+        unsigned slot = (unsigned)stress_random(&seed, SLOTS);
 
-        if (rnd(&s, 2)) {
+        if (stress_random(&seed, 2))
             volt_join_cancel(&join[slot]);
-            cancelled++;
-        }
         (void)volt_join_wait(&join[slot]);
         volt_join_fini(&join[slot]);
-        spawn_actor(&s, &join[slot]);
+        spawn_actor(&seed, &join[slot]);
     }
     for (unsigned i = 0; i < SLOTS; i++) {
         (void)volt_join_wait(&join[i]);
         volt_join_fini(&join[i]);
     }
-    /* Senders are detached. */
-    for (struct volt_stats stats = {.live = 1}; stats.live > 0;)
-        volt_runtime_stats(rt, &stats);
-    check_nothing_is_missing();
-    CHECK(volt_runtime_shutdown(rt, UINT64_MAX) == 0);
-    volt_runtime_free(rt);
-    (void)printf("seed %" PRIu64 ": %u actors, %u cancelled, mutex %" PRIu64
-                 ", writes %" PRIu64 ", messages %" PRIu64 "\n",
-                 seed, actors, cancelled, counter, pair[0],
-                 vat_u64_load(&messages, VAT_RLX));
+    do { /* senders are detached */
+        stats = stress_stats(&st);
+    } while (stats.live > 0);
+    check_nothing_is_missing(&stats);
+    stress_stop(&st);
+    stress_free(&st);
 }
 
 int main(int argc, char **argv)
 {
-    unsigned actors = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 3000;
-
-    if (argc > 1) {
-        run(strtoull(argv[1], NULL, 0), actors);
-        return 0;
-    }
-    for (uint64_t seed = 1; seed <= 3; seed++)
-        run(seed, actors);
+    stress_init(&st, argc, argv);
+    while (stress_next(&st))
+        one_round();
     return 0;
 }
