@@ -165,6 +165,7 @@ check-promises:
 check-model:
 -include tests/model/model.mk
 -include tests/chaos/chaos.mk
+-include tests/fuzz/fuzz.mk
 check-install: all
 	+@tests/tools/check-install $(abspath $(B))/install
 # Clients and systems that are not ours: they need Go, and a VM.
@@ -173,7 +174,7 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-stress check-integration check-chaos
+CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-stress check-integration check-chaos
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
@@ -229,6 +230,8 @@ make demo            build, run real work through a private voltd, clean up
 make check           all tests of this build (below); installs what it needs
 make check-unit      cmocka programs, tests/unit
 make check-model     the explorer on the real sources, tests/model
+make check-fuzz      a corpus and mutations of it through every parser, tests/fuzz
+make fuzz            the same with libFuzzer, SECS=60 seconds each
 make check-stress    short stress runs, tests/stress
 make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt

@@ -119,7 +119,7 @@ enum scan_result scan_feed(struct scan *s, const struct scan_limits *limits,
 
         if (bytes[i] == '\0') {
             *ret_used = i + 1;
-            return s->bytes > bounds(s, limits)->bytes ? SCAN_TOO_LARGE : SCAN_END;
+            return SCAN_END;
         }
         if (s->in_string)
             used = scan_string(s, limits, bytes + i, len - i);
@@ -127,11 +127,13 @@ enum scan_result scan_feed(struct scan *s, const struct scan_limits *limits,
             scan_byte(s, bytes[i]);
         i += used;
         s->bytes += used;
+        if (s->bytes > bounds(s, limits)->bytes)
+            return SCAN_TOO_LARGE;
         if (s->depth > limits->depth)
             return SCAN_TOO_DEEP;
         if (s->tokens > bounds(s, limits)->tokens)
             return SCAN_TOO_MANY_TOKENS;
     }
     *ret_used = len;
-    return s->bytes > bounds(s, limits)->bytes ? SCAN_TOO_LARGE : SCAN_MORE;
+    return SCAN_MORE;
 }

@@ -200,6 +200,25 @@ static bool oneway(const char *text)
     return got;
 }
 
+/* Which limit is named, and whether the large one holds, is the message's own matter: not
+ * that of the pieces in which it came. */
+static void the_first_limit_counts_in_any_pieces(void **state)
+{
+    char deep[1200], late[1300];
+
+    (void)state;
+    memset(deep, 'x', sizeof(deep));
+    memset(deep + 1100, '[', 20);
+    (void)snprintf(late, sizeof(late), "{\"parameters\":\"%01100d\",\"method\":\"%s\"}",
+                   0, LARGE);
+    for (size_t piece = 1; piece < sizeof(late); piece = piece * 3 + 1) {
+        assert_int_equal(scan_all(deep, sizeof(deep), piece), SCAN_TOO_LARGE);
+        assert_int_equal(scan_all(late, strlen(late) + 1, piece), SCAN_TOO_LARGE);
+    }
+    assert_int_equal(scan_all(deep, sizeof(deep), sizeof(deep)), SCAN_TOO_LARGE);
+    assert_int_equal(scan_all(late, strlen(late) + 1, sizeof(late)), SCAN_TOO_LARGE);
+}
+
 static void oneway_is_seen(void **state)
 {
     (void)state;
@@ -232,6 +251,7 @@ int main(void)
         cmocka_unit_test(depth_at_its_edge),
         cmocka_unit_test(tokens_at_their_edge),
         cmocka_unit_test(only_the_large_method_may_be_large),
+        cmocka_unit_test(the_first_limit_counts_in_any_pieces),
         cmocka_unit_test(oneway_is_seen),
         cmocka_unit_test(memory_goes_back),
     };
