@@ -58,7 +58,7 @@ uint64_t bench_resident(void);
  * one, and the microseconds of CPU they used. */
 void bench_idle(double seconds, double *ret_switches, double *ret_cpu_usec);
 /* Ends the program with a message. */
-_Noreturn void bench_die(const char *what);
+void bench_die(const char *what) __attribute__((noreturn));
 
 /* A gate: main waits until somebody opens it. One waiter, one opening at a time. */
 void bench_gate_open(void);

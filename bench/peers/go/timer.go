@@ -1,0 +1,69 @@
+// As bench_time.c.
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+const (
+	cancels = 1000000
+	crowd   = 100000
+	calm    = 10000
+)
+
+func timerCancel() [2]float64 {
+	expect(1)
+	start := time.Now()
+	go func() {
+		for i := 0; i < cancels; i++ {
+			time.NewTimer(time.Minute).Stop()
+		}
+		done()
+	}()
+	<-gate
+	return perOp(start, cancels)
+}
+
+// sleepers answers how many milliseconds late n goroutines woke, whose moments are spread over span.
+func sleepers(n int, from, span time.Duration) []float64 {
+	late := make([]float64, n)
+	begin := time.Now().Add(from)
+	expect(n)
+	for i := 0; i < n; i++ {
+		at := begin.Add(span * time.Duration(i*7919%n) / time.Duration(n))
+		ms := &late[i]
+		go func() {
+			time.Sleep(time.Until(at))
+			*ms = float64(time.Since(at).Nanoseconds()) / 1e6
+			done()
+		}()
+	}
+	<-gate
+	return late
+}
+
+func cpuMs() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
+}
+
+func timers100k() [2]float64 {
+	cpu := cpuMs()
+	late := sleepers(crowd, 0, 50*time.Millisecond)
+	return [2]float64{cpuMs() - cpu, quantile(late, 0.5)}
+}
+
+func timers10k() [2]float64 {
+	late := sleepers(calm, 100*time.Millisecond, 400*time.Millisecond)
+	return [2]float64{quantile(late, 0.5), quantile(late, 0.99)}
+}
+
+var timers = []workload{
+	{"timer_cancel", timeOnly, false, timerCancel},
+	{"timers_100k", []metric{{"cpu", "ms", false}, {"late_p50", "ms", false}}, false, timers100k},
+	{"timers_10k", []metric{{"late_p50", "ms", false}, {"late_p99", "ms", false}}, false, timers10k},
+}
