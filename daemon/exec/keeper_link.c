@@ -28,7 +28,7 @@
 #define WINDOW          64
 #define OPEN_TIMEOUT_MS 10000
 #define OPEN_TRIES      5
-#define BYE_TIMEOUT_MS  1000
+#define BYE_TIMEOUT_MS  5000
 #define RETRY_MIN_USEC  2000
 #define RETRY_MAX_USEC  1000000
 #define WAKES_PER_ROUND 32
@@ -498,13 +498,18 @@ static bool take_message(struct link_task *t)
     return true; /* EXITED is a hint: the watch on the record dir says it, too */
 }
 
-static void dial(struct link_task *t)
+/* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */
+static int dial(struct link_task *t)
 {
     t->dialled = link_dial(t->link);
-    if (t->dialled >= 0 && volt_io_init(&t->io, t->rt, t->dialled) < 0) {
+    if (t->dialled < 0)
+        return t->dialled;
+    int r = volt_io_init(&t->io, t->rt, t->dialled);
+    if (r < 0 && r != -ESHUTDOWN) {
         (void)close(t->dialled);
         t->dialled = -1;
     }
+    return r;
 }
 
 /* After WELCOME, or what came instead. Returns whether the connection stands. */
@@ -530,6 +535,8 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
     for (;;) {
         while (t->link->fd >= 0) {
             VOLT_AWAIT(t->at, receive_poll(cx, t));
+            if (t->received == -ESHUTDOWN)
+                return VOLT_READY;
             if (take_message(t))
                 continue;
             volt_io_fini(&t->io);
@@ -543,22 +550,31 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
         volt_sleep_fini(&t->pause);
         t->pause_usec =
             t->pause_usec * 2 < RETRY_MAX_USEC ? t->pause_usec * 2 : RETRY_MAX_USEC;
-        dial(t);
-        if (t->dialled < 0)
+        int r = dial(t);
+        if (r == -ESHUTDOWN)
+            return VOLT_READY;
+        if (r < 0)
             continue;
         VOLT_AWAIT(t->at, receive_poll(cx, t));
+        if (t->received == -ESHUTDOWN)
+            return VOLT_READY;
         (void)settle_dialled(t);
     }
     VOLT_END(t->at);
 }
 
+/* The connection stays, for keeper_link_free to say good-bye on: also one that has not
+ * seen its WELCOME. */
 static void link_drop(void *state)
 {
     struct link_task *t = state;
     volt_sleep_fini(&t->pause);
     volt_io_fini(&t->io);
-    if (t->dialled >= 0)
-        (void)close(t->dialled);
+    if (t->dialled < 0)
+        return;
+    vlock_lock(&t->link->lock);
+    t->link->fd = t->dialled;
+    vlock_unlock(&t->link->lock);
 }
 
 static const struct volt_task_type link_type = {
