@@ -573,11 +573,13 @@ static void f_j1_busy_workers_fire_the_timers_of_one_in_a_long_poll(void **state
     join(&busy, 0);
 }
 
-/* Context switches of all threads but this one. */
-static unsigned long switches(void)
+/* Context switches of all threads but this one; false: one of them does not sleep. */
+static bool switches(unsigned long *ret_sum)
 {
     DIR *dir = opendir("/proc/self/task");
     unsigned long sum = 0, n;
+    bool asleep = true;
+    char state;
 
     assert_non_null(dir);
     for (struct dirent *e; (e = readdir(dir));) {
@@ -587,14 +589,18 @@ static unsigned long switches(void)
             continue;
         (void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", e->d_name);
         FILE *file = fopen(path, "re");
-        while (file && fgets(line, sizeof(line), file))
+        while (file && fgets(line, sizeof(line), file)) {
+            if (sscanf(line, "State: %c", &state) == 1)
+                asleep &= state == 'S';
             if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
                 sum += n;
+        }
         if (file)
             (void)fclose(file);
     }
     (void)closedir(dir);
-    return sum;
+    *ret_sum = sum;
+    return asleep;
 }
 
 static void f_k5_an_idle_runtime_does_not_wake(void **state)
@@ -611,12 +617,17 @@ static void f_k5_an_idle_runtime_does_not_wake(void **state)
     do
         volt_runtime_stats(rt, &st);
     while (st.workers_parked < 4);
-    usleep(200000); /* from the announcement to the sleep; sentinels linger for 100 ms */
-    unsigned long before = switches();
-    usleep(200000);
     if (getenv("VOLT_SAN") && strcmp(getenv("VOLT_SAN"), "thread") == 0)
         skip(); /* its runtime has a thread of its own */
-    assert_int_equal(switches(), before);
+    /* First the sleep that was announced, and sentinels that linger, 100 ms each. */
+    unsigned long before, after = 0;
+    bool quiet = false;
+    for (int i = 0; i < 20 && !quiet; i++) {
+        bool asleep = switches(&before);
+        usleep(200000);
+        quiet = switches(&after) && asleep && after == before;
+    }
+    assert_true(quiet);
 }
 
 static void f_h8_more_workers_than_bits_are_refused(void **state)
