@@ -471,6 +471,7 @@ def test_a_hundred_thousand_sleeps_three_times(private):
             ids += batch(v, {"kind": "sleep", "duration_usec": 60 * 10**6}, n)
             assert v.ok(JOBS + "Cancel", {"filter": {"states": ["queued", "starting",
                                                                 "running"]}})["count"] == n
+        until(lambda: stats(private)["jobs"]["ended"] == len(ids), "the end of all")
         until(lambda: stats(private)["totals"]["live"] <= live + 1)
         peaks.append(status_of(pid, "VmHWM"))
     assert stats(private)["jobs"]["results"]["cancelled"] == 3 * n
