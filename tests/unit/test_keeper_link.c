@@ -51,10 +51,11 @@ static void rig_open(struct rig *g)
     assert_int_equal(record_watch_start(g->watch, g->rt), 0);
 }
 
-static void rig_close(struct rig *g)
+/* settled: no job is left. */
+static void rig_close(struct rig *g, bool settled)
 {
     assert_int_equal(volt_runtime_shutdown(g->rt, 10000000), 0);
-    keeper_link_free(g->link, false);
+    keeper_link_free(g->link, settled);
     record_watch_free(g->watch);
     volt_runtime_free(g->rt);
 }
@@ -71,7 +72,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct rig *g = *state;
-    rig_close(g);
+    rig_close(g, true);
     keeper_client_fini(&g->files);
     free(g);
     return 0;
@@ -278,7 +279,7 @@ static void test_keeper_found_again(void **state)
         r = keeper_client_wait_started(&g->files, &key);
     }
     assert_int_equal(r.verdict, RECORD_RUNNING);
-    rig_close(g);
+    rig_close(g, false);
     assert_int_equal(proc_read(keeper, &p), 0);
     rig_open(g);
     keeper_link_info(g->link, &info);
@@ -310,7 +311,7 @@ static void test_bye(void **state)
     struct proc p;
     for (int i = 0; i < 10; i++) {
         pid_t keeper = keeper_pid(g);
-        rig_close(g);
+        rig_close(g, true);
         int r = proc_read(keeper, &p);
         rig_open(g);
         assert_int_equal(r, -ESRCH);
@@ -335,7 +336,7 @@ static void test_bye_while_dialling(void **state)
         pid_t old = keeper_pid(g);
         kill(old, SIGKILL);
         poll(NULL, 0, ms); /* the link gets as far as it may: any moment will do */
-        rig_close(g);
+        rig_close(g, true);
         (void)waitpid(old, NULL, 0); /* where the link has not done it */
         bool left = a_child_lives();
         rig_open(g);
