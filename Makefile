@@ -58,7 +58,7 @@ LIBCLIENT := $(B)/libvoltclient.a
 SONAME    := libvolt.so.$(SOVERSION)
 SHARED    := $(B)/libvolt.so $(B)/$(SONAME)
 
-VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lm
+VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lsqlite3 -lm
 CLIENT_LIBS := -ljansson -lm
 VOLT_LIBS   := -levent_core
 

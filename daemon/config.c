@@ -53,8 +53,8 @@ static const struct key keys[] = {
      "a number from 1 to 4096", true},
     {"Daemon", "HeartbeatSec", KEY_SPAN, FIELD(heartbeat_usec), SEC, 40 * SEC, 15 * SEC,
      "a time from 1s to 40s", false},
-    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 0, CONFIG_BACKEND_MEMORY,
-     "memory", true},
+    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 1, CONFIG_BACKEND_MEMORY,
+     "sqlite or memory", true},
     {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 2000,
      "a number from 0 to 10000000", false},
     {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
@@ -184,6 +184,10 @@ static bool parse_terms(const char *text, const struct unit *units, uint64_t *re
     return *text == '\0';
 }
 
+static const char *const backends[] = {
+    [CONFIG_BACKEND_MEMORY] = "memory", [CONFIG_BACKEND_SQLITE] = "sqlite"};
+enum { BACKENDS = sizeof(backends) / sizeof(backends[0]) };
+
 static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -205,8 +209,9 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
         ok = parse_terms(text, spans, &v);
         break;
     case KEY_BACKEND:
-        ok = strcmp(text, "memory") == 0;
-        v = CONFIG_BACKEND_MEMORY;
+        for (v = 0; v < BACKENDS && strcmp(text, backends[v]) != 0; v++)
+            ;
+        ok = v < BACKENDS;
         break;
     }
     if (!ok || v < k->min || v > k->max)
@@ -243,7 +248,7 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
                                 .needs_restart = k->needs_restart,
                                 .value = v};
     if (k->type == KEY_BACKEND)
-        (void)snprintf(ret->text, sizeof(ret->text), "memory");
+        (void)snprintf(ret->text, sizeof(ret->text), "%s", backends[v]);
     else if (v == CONFIG_INFINITY)
         (void)snprintf(ret->text, sizeof(ret->text), "infinity");
     else if (k->type == KEY_SIZE)

@@ -22,6 +22,7 @@
 
 enum config_backend {
     CONFIG_BACKEND_MEMORY = 0,
+    CONFIG_BACKEND_SQLITE,
 };
 
 /* Every field is a uint64_t, so that one table describes them all (config.c). */

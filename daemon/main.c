@@ -331,7 +331,12 @@ static void announce(const struct daemon *d)
 
     manager_counts(d->manager, &counts);
     log_info("version %s, listening on %s", VOLT_VERSION, d->paths.socket.path);
-    log_notice("jobs are kept in memory: a restart forgets those that wait");
+    if (!manager_durable(d->manager))
+        log_notice("jobs are kept in memory: a restart forgets those that wait");
+    if (counts.recovered_queued || counts.recovered_running)
+        log_notice("recovered %llu waiting and %llu running jobs",
+                   (unsigned long long)counts.recovered_queued,
+                   (unsigned long long)counts.recovered_running);
     if (counts.orphans)
         log_notice("%llu records of an earlier voltd: see voltctl list --orphans",
                    (unsigned long long)counts.orphans);

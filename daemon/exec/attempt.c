@@ -9,7 +9,12 @@
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
  *      second until the record says that it is over.
  *   5. The end is committed, applied (the slot goes to the next), then the record is
- *      removed. */
+ *      removed.
+ *
+ * An attempt of an earlier daemon is adopted: it begins with 3. No record means that START
+ * never came to the keeper, so it is started now, the same attempt; but not when it was
+ * begun before a reboot or with another record directory: then it is lost, whatever
+ * became of it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +41,8 @@ struct attempt {
     struct keeper_call call;
     bool calling; /* `call` is on its way, in run_poll or remove_poll */
     bool resent;  /* an earlier START may have been carried out */
+    bool adopt;   /* the START of an earlier daemon may have been: look first */
+    bool strange; /* adopted, and begun in another life: never to be started again */
     unsigned tries;
     struct record_wait wait;
     bool ended; /* wait is READY; `record` holds the end */
@@ -85,6 +92,16 @@ static bool stopping(struct work *w)
     return yes;
 }
 
+static bool other_life(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool yes = jobs_status(w->job, w->offset)->other_life;
+    manager_unlock(w->manager, &after);
+    return yes;
+}
+
 /* w->attempt stays NULL only without memory. */
 static void attempt_begin(struct work *w)
 {
@@ -97,6 +114,11 @@ static void attempt_begin(struct work *w)
     w->attempt = a;
     a->args = (struct keeper_start_args){
         .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+    a->adopt = w->adopted;
+    if (w->adopted) {
+        a->strange = other_life(w);
+        return;
+    }
     int r = launch_prepare(w->manager, w->job->spec, &key, false, &a->args, &step);
     if (r < 0)
         fail(a, step, -r);
@@ -138,6 +160,28 @@ static enum volt_poll backoff_poll(struct volt_cx *cx, struct work *w)
     return volt_sleep_poll(cx, &w->attempt->limit);
 }
 
+static bool knows_start(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool yes = jobs_status(w->job, w->offset)->started_usec != 0;
+    manager_unlock(w->manager, &after);
+    return yes;
+}
+
+/* An adopted job's time has been running since its record says so. */
+static void limit_adopted(struct work *w, const struct record_started *s)
+{
+    struct attempt *a = w->attempt;
+    uint64_t timeout = w->job->spec->timeout_usec;
+
+    if (!w->adopted || !timeout || a->last_signal)
+        return;
+    volt_sleep_fini(&a->limit);
+    volt_sleep_init_at(&a->limit, s->mono_usec + timeout);
+}
+
 static void note_started(struct work *w, const struct record_started *s)
 {
     struct job_event ev = {.type = JOB_EV_STARTED,
@@ -147,7 +191,9 @@ static void note_started(struct work *w, const struct record_started *s)
 
     CRASH_POINT("started-seen");
     w->attempt->noted = true;
-    work_apply(w, &ev);
+    limit_adopted(w, s);
+    if (!knows_start(w))
+        work_apply(w, &ev);
 }
 
 /* Looks for slot 1 until it is there: the shim writes it right after its birth. */
@@ -337,7 +383,9 @@ static void judge_record(struct work *w)
     if (a->over)
         return;
     bool never_ran = a->record.verdict == RECORD_NEVER_RAN ||
-                     (a->record.verdict == RECORD_ABSENT && a->resent);
+                     (a->record.verdict == RECORD_ABSENT && (a->resent || a->adopt));
+
+    never_ran &= !a->strange;
 
     if (!never_ran) {
         end_of_record(w);
@@ -386,18 +434,21 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
     enum after_start next;
 
     VOLT_BEGIN(a->at);
-    while (!a->over && !cancelled_before(w) && prepare_again(w)) {
-        key = key_of(w);
-        keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
-        VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
-        next = judge_start(a);
-        if (next == START_OVER)
-            break;
-        if (next == START_AGAIN) {
-            volt_sleep_fini(&a->limit);
-            volt_sleep_init(&a->limit, BACKOFF_FIRST << (a->tries < 6 ? a->tries : 6));
-            VOLT_AWAIT(a->at, backoff_poll(cx, w));
-            continue;
+    while (!a->over && (a->adopt || (!cancelled_before(w) && prepare_again(w)))) {
+        if (!a->adopt) {
+            key = key_of(w);
+            keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+            VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
+            next = judge_start(a);
+            if (next == START_OVER)
+                break;
+            if (next == START_AGAIN) {
+                volt_sleep_fini(&a->limit);
+                volt_sleep_init(&a->limit,
+                                BACKOFF_FIRST << (a->tries < 6 ? a->tries : 6));
+                VOLT_AWAIT(a->at, backoff_poll(cx, w));
+                continue;
+            }
         }
         CRASH_POINT("start-answered");
         run_begin(w);
@@ -411,6 +462,7 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
         }
         CRASH_POINT("end-seen");
         judge_record(w);
+        a->adopt = false;
     }
     VOLT_END(a->at);
 }
@@ -423,16 +475,6 @@ static struct job_event *end_of(struct work *w, struct job_event *no_memory)
                                     .code = ENOMEM,
                                     .step = "launch"};
     return w->attempt ? &w->attempt->end : no_memory;
-}
-
-static void commit_start(struct work *w)
-{
-    struct job_event ev = {.type = JOB_EV_STARTING,
-                           .at_usec = jobs_now_usec(),
-                           .attempt = key_of(w).attempt};
-
-    work_append(w, &ev, 1);
-    CRASH_POINT("start-appended");
 }
 
 /* STARTING is in the store, or nothing may be started. */
@@ -478,7 +520,6 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
     VOLT_AWAIT(w->at, work_turn_poll(cx, w));
     if (!work_ended(w)) {
         attempt_begin(w);
-        commit_start(w);
         VOLT_AWAIT(w->at, work_commit_poll(cx, w));
         if (start_committed(w))
             VOLT_AWAIT(w->at, attempt_poll(cx, w));

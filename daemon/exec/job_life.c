@@ -31,8 +31,8 @@ static void array_free(struct array *a)
     free(a);
 }
 
-struct job *job_new(struct manager *m, struct job_spec *spec,
-                    const struct job_owner *owner, bool durable)
+struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
+                         bool durable)
 {
     struct job *job = calloc(1, sizeof(*job));
 
@@ -42,9 +42,21 @@ struct job *job_new(struct manager *m, struct job_spec *spec,
     job->owner = *owner;
     job->durable = durable;
     job->bytes = job_spec_bytes(spec);
-    if (spec->is_array)
-        job->array = array_new(spec);
-    job->live = !spec->is_array || job->array ? work_new(m, job, NO_OFFSET) : NULL;
+    if (spec->is_array && !(job->array = array_new(spec))) {
+        job_free(job);
+        return NULL;
+    }
+    return job;
+}
+
+struct job *job_new(struct manager *m, struct job_spec *spec,
+                    const struct job_owner *owner, bool durable)
+{
+    struct job *job = job_new_bare(spec, owner, durable);
+
+    if (!job)
+        return NULL;
+    job->live = work_new(m, job, NO_OFFSET);
     if (!job->live) {
         job_free(job);
         return NULL;
@@ -98,6 +110,13 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
 {
     if (!jobs_done(job))
         return; /* the daemon ends: manager_free finds it in the table */
+    if (job->array && !job->is_history) {
+        struct store_fact fact = {
+            .key = jobs_key(job, NO_OFFSET), .last = true, .ended_usec = jobs_now_usec()};
+
+        after->kick = true;
+        (void)store_append(m->store, &fact, 1, NULL); /* otherwise at the next start */
+    }
     job->next = NULL;
     if (m->ended_tail)
         m->ended_tail->next = job;

@@ -59,7 +59,7 @@ static bool hand_over(struct manager *m, struct aftermath *after)
     return true;
 }
 
-static void carry_out(struct aftermath *after)
+void aftermath_finish(struct aftermath *after)
 {
     for (size_t i = 0; i < after->n; i++) {
         volt_waker_wake(&after->wakers[i]);
@@ -82,7 +82,10 @@ void manager_unlock(struct manager *m, struct aftermath *after)
         bool news = m->news_due;
         m->news_due = false;
         pthread_mutex_unlock(&m->lock);
-        carry_out(after);
+        if (after->kick)
+            store_kick(m->store);
+        after->kick = false;
+        aftermath_finish(after);
         if (news)
             volt_notify_all(&m->news);
         if (more)
@@ -239,6 +242,54 @@ int jobs_apply(struct manager *m, struct job *job, int64_t offset,
     return 0;
 }
 
+static struct work *live_of(struct job *job, int64_t offset)
+{
+    return offset == NO_OFFSET ? job->live : jobs_element(job, offset)->live;
+}
+
+/* What happened to the running attempt and is not kept yet. */
+static size_t owed_events(struct job *job, int64_t offset, struct job_event out[2])
+{
+    struct work *w = job->array && offset == NO_OFFSET ? NULL : live_of(job, offset);
+    const struct job_status *st = w ? jobs_status(job, offset) : NULL;
+    size_t n = 0;
+
+    if (!w || st->attempt == 0)
+        return 0;
+    if (!w->kept_starting)
+        out[n++] = (struct job_event){
+            .type = JOB_EV_STARTING, .at_usec = st->started_usec, .attempt = st->attempt};
+    if (!w->kept_started && st->started_usec)
+        out[n++] = (struct job_event){.type = JOB_EV_STARTED,
+                                      .at_usec = st->started_usec,
+                                      .attempt = st->attempt,
+                                      .pid = st->pid};
+    w->kept_starting = true;
+    w->kept_started |= st->started_usec != 0;
+    return n;
+}
+
+int jobs_keep(struct manager *m, struct job *job, int64_t offset,
+              const struct job_event *ev, bool last, struct store_commit *c,
+              struct aftermath *after)
+{
+    struct job_event events[3];
+    struct store_fact facts[3];
+    size_t n = ev ? owed_events(job, offset, events) : 0;
+
+    if (ev)
+        events[n++] = *ev;
+    for (size_t i = 0; i < n; i++)
+        facts[i] = (struct store_fact){.key = jobs_key(job, offset), .event = &events[i]};
+    if (n)
+        facts[n - 1].last = last;
+    after->kick = true;
+    int r = store_append(m->store, facts, n, c);
+    if (r < 0 && c)
+        *c = (struct store_commit){.status = r};
+    return r;
+}
+
 /* The elements that have not started, all at once. */
 static void cancel_rest(struct manager *m, struct job *job, uint64_t now)
 {
@@ -262,7 +313,11 @@ static int cancel_array(struct manager *m, struct job *job, struct aftermath *af
         return -EALREADY;
     if (job->array->cancelled_usec)
         return 0;
-    cancel_rest(m, job, jobs_now_usec());
+    struct job_event ev = {.type = JOB_EV_CANCEL, .at_usec = jobs_now_usec()};
+    int r = jobs_keep(m, job, NO_OFFSET, &ev, false, NULL, after);
+    if (r < 0)
+        return r;
+    cancel_rest(m, job, ev.at_usec);
     if (job->live)
         queue_remove(&m->queue, &job->live->node);
     jobs_wake(job->live, after);
@@ -305,11 +360,15 @@ int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
     struct work *live = job->array ? jobs_element(job, offset)->live : job->live;
     if (st->state == JOB_DONE)
         return -EALREADY;
+    if (live && live->ending)
+        return -EALREADY;
     if (st->cancel_asked)
         return 0;
-    r = jobs_apply(m, job, offset, &ev);
+    int kept = jobs_keep(m, job, offset, &ev, st->state == JOB_QUEUED && !job->array,
+                         NULL, after);
+    r = jobs_apply(m, job, offset, &ev); /* also without memory to keep it */
     if (live)
         queue_remove(&m->queue, &live->node);
     jobs_wake(live ? live : job->live, after);
-    return r;
+    return r < 0 ? r : kept;
 }

@@ -58,6 +58,7 @@ struct job {
     struct job_owner owner;
     uint32_t tasks; /* works that have not been dropped */
     bool durable;
+    bool is_history;          /* recovered, and the store knows that it has ended */
     size_t bytes;             /* of the spec, for the limit per user */
     struct work *live;        /* the job's task, or the array's */
     struct array *array;      /* NULL: one job */
@@ -73,6 +74,9 @@ struct work {
     int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
     int at, step;
     bool granted; /* [L] holds a slot */
+    bool adopted; /* it was starting or running when an earlier daemon ended */
+    bool kept_starting, kept_started; /* [L] the store has these events */
+    bool ending;                      /* [L] its end is on its way into the store */
     bool leaf_is_commit;
     uint64_t end_usec;       /* of the EXITED event; also told to the store */
     struct volt_waker waker; /* [L] set while it waits for turn or cancel */
@@ -123,10 +127,17 @@ struct manager {
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */
     size_t norphans;
+    struct job_key *leftovers; /* records of attempts whose end is in the store */
+    size_t nleftovers;
+    char **steps; /* of replayed ends: strings that live as long as the manager */
+    size_t nsteps;
+    struct work **resumed; /* between recover_load() and recover_start() */
+    size_t nresumed;
 };
 
 /* What must happen once the lock is free. */
 struct aftermath {
+    bool kick; /* the store has something to write */
     size_t n;
     struct volt_waker wakers[JOBS_SLICE * 2];
     struct job *garbage;
@@ -135,6 +146,9 @@ struct aftermath {
 void manager_lock(struct manager *m);
 /* Hands free slots over, then unlocks, wakes, tells and frees. */
 void manager_unlock(struct manager *m, struct aftermath *after);
+
+/* Wakes and frees what was collected. */
+void aftermath_finish(struct aftermath *after);
 
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
 
@@ -158,6 +172,14 @@ int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
                     struct aftermath *after);
 /* An event of the array as a whole. */
 void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type);
+/* Appends an event to the store, before it the STARTING and STARTED that it does not have
+ * yet; NULL: a barrier. In the order in which they are applied, hence with the lock. last:
+ * the job's history ends. c may be NULL. 0 or -errno. */
+int jobs_keep(struct manager *m, struct job *job, int64_t offset,
+              const struct job_event *ev, bool last, struct store_commit *c,
+              struct aftermath *after);
+/* The account of a user, made when needed; NULL: no memory. */
+struct user *jobs_account(struct manager *m, uid_t uid);
 bool jobs_visible(uid_t asker, uid_t owner);
 /* The job that uid may see, and the offset of its element `index`; NULL: none. */
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
@@ -167,6 +189,9 @@ struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
 /* Returns a new job with its unspawned task, not in the table; NULL: out of memory. */
 struct job *job_new(struct manager *m, struct job_spec *spec,
                     const struct job_owner *owner, bool durable);
+/* The same without a task. */
+struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
+                         bool durable);
 void job_discard(struct job *job); /* never spawned */
 void job_free(struct job *job);    /* its tasks are gone */
 /* Lock held: into table, counters, queue. 0; -ENOMEM. */
@@ -185,9 +210,7 @@ enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
 bool work_ended(struct work *w);
 /* Applies one event; an end gives the slot back. */
 void work_apply(struct work *w, const struct job_event *ev);
-/* Appends an event to the store; READY of work_commit_poll: kept,
- * w->leaf.commit.status. */
-void work_append(struct work *w, const struct job_event *events, size_t n);
+/* READY: what w->leaf.commit waits for is kept, or was refused: its status. */
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
 /* Commits the end, then applies it; also of a job that was cancelled in the queue. Every
  * work ends with it; w->step is 0 before. */
@@ -211,10 +234,22 @@ int output_append(struct manager *m, const struct job_key *key,
 /* Read-only. -ENODATA: there is none. */
 int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream);
 
+/* --- recovery (recover.c) ----------------------------------------------------------- */
+/* Replays the store into the table. Blocks; at start, before any task. */
+int recover_load(struct manager *m, struct volt_error *err);
+/* Then, once: queued jobs wait again, running ones are adopted. */
+int recover_start(struct manager *m);
+/* What recover_start() was not called for, and the rest of what a replay made. */
+void recover_discard(struct manager *m);
+/* A number that differs when the state of any job does, for tests. */
+uint64_t recover_hash(struct manager *m);
+
 /* --- orphans (orphan.c) ------------------------------------------------------------- */
-/* Lists the records; *ret_max: the greatest job id among them. Blocks; at start. */
+/* Lists the records without a job; *ret_max: the greatest job id among all. A record of an
+ * attempt that has ended is remembered for orphans_start() to remove. Blocks; at start,
+ * after recover_load(). */
 int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err);
-/* A task for each that runs still. */
+/* A task for each that runs still, and one per record to remove. */
 int orphans_start(struct manager *m);
 struct orphan *orphans_find(struct manager *m, uint64_t id, int64_t index);
 

@@ -128,7 +128,9 @@ static int open_output(struct manager *m, const struct job_spec *spec,
     if (spec->output != JOB_OUTPUT_FILE ||
         (stream == MANAGER_STDERR && !spec->output_split))
         return 0;
-    fd = again ? output_append(m, key, stream) : output_create(m, key, stream);
+    fd = again ? output_append(m, key, stream) : -ENOENT;
+    if (fd == -ENOENT) /* the daemon may have died before it made the file */
+        fd = output_create(m, key, stream);
     if (fd < 0)
         return fd;
     *ret_fd = fd;
@@ -193,6 +195,25 @@ static enum job_result result_of(const struct record_exited *x)
     return JOB_RESULT_LOST;
 }
 
+/* Why the end of an attempt is not known. */
+static const char *lost_cause(enum record_verdict verdict)
+{
+    switch (verdict) {
+    case RECORD_SHIM_KILLED:
+        return "shim killed";
+    case RECORD_OTHER_BOOT:
+        return "reboot";
+    case RECORD_DAMAGED:
+        return "record damaged";
+    case RECORD_ABSENT:
+    case RECORD_RUNNING:
+    case RECORD_NEVER_RAN:
+    case RECORD_DONE:
+        break;
+    }
+    return "record missing";
+}
+
 struct job_event launch_end_event(const struct record *rec)
 {
     struct job_event ev = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
@@ -200,6 +221,7 @@ struct job_event launch_end_event(const struct record *rec)
 
     if (rec->verdict != RECORD_DONE) {
         ev.at_usec = jobs_now_usec();
+        ev.step = lost_cause(rec->verdict);
         return ev;
     }
     ev.at_usec = x->real_usec;

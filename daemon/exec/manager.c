@@ -1,8 +1,8 @@
 /* The life of the manager: what it opens, in which order, and how it goes.
  *
- * Order at start: directories, records (their ids must never be given out again), ids,
- * keeper (HELLO: from now on nothing of an earlier daemon is started any more), then the
- * records once more for what they say, then the tasks. */
+ * Order at start: directories, keeper (HELLO: from now on nothing of an earlier daemon is
+ * started any more), store (replayed), records (those of no job are orphans; their ids
+ * must never be given out again), ids, then the tasks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "daemon/exec/jobs.h"
+#include "daemon/observe/log.h"
+#include "daemon/store/sqlite.h"
 
 __attribute__((format(printf, 3, 4))) static int fail(int r, struct volt_error *err,
                                                       const char *format, ...)
@@ -75,17 +77,41 @@ static int open_keeper(struct manager *m, const struct manager_options *o,
     return record_watch_open(m->record_fd, m->boot_id, err, &m->watch);
 }
 
+static void tell(const char *text)
+{
+    log_warning("store: %s", text);
+}
+
+static int open_store(struct manager *m, const struct manager_options *o,
+                      struct volt_error *err)
+{
+    struct store_sqlite_options s = {.dir = o->state_dir, .tell = tell};
+    struct keeper_link_info info;
+
+    if (o->config->backend == CONFIG_BACKEND_MEMORY) {
+        m->store = store_memory_new();
+        return m->store ? 0 : fail(-ENOMEM, err, "out of memory");
+    }
+    memcpy(s.boot_id, m->boot_id, sizeof(s.boot_id));
+    if (m->link) {
+        keeper_link_info(m->link, &info);
+        memcpy(s.generation, info.generation, sizeof(s.generation));
+    }
+    return store_sqlite_open(&s, &m->store, err);
+}
+
 static int start_tasks(struct manager *m, struct volt_error *err)
 {
-    int r;
+    int r = 0;
 
-    if (!m->link)
-        return 0;
-    r = keeper_link_start(m->link, m->rt);
-    if (r == 0)
+    if (m->link)
+        r = keeper_link_start(m->link, m->rt);
+    if (r == 0 && m->link)
         r = record_watch_start(m->watch, m->rt);
-    if (r == 0)
+    if (r == 0 && m->link)
         r = orphans_start(m);
+    if (r == 0)
+        r = recover_start(m);
     return r < 0 ? fail(r, err, "cannot start the manager's tasks: %s", strerror(-r)) : 0;
 }
 
@@ -114,8 +140,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
     m->address = strdup(o->address ? o->address : "");
-    m->store = store_memory_new();
-    if (m->address && m->store)
+    if (m->address)
         return m;
     manager_free(m);
     return NULL;
@@ -137,6 +162,10 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         r = open_dirs(m, o, err);
     if (r == 0)
         r = open_keeper(m, o, err);
+    if (r == 0)
+        r = open_store(m, o, err);
+    if (r == 0)
+        r = recover_load(m, err);
     if (r == 0)
         r = orphans_scan(m, &max_id, err);
     if (r == 0)
@@ -208,6 +237,7 @@ void manager_free(struct manager *m)
 {
     if (!m)
         return;
+    recover_discard(m);
     record_watch_free(m->watch);
     keeper_link_free(m->link, settled(m));
     free_jobs(m);
@@ -221,6 +251,7 @@ void manager_free(struct manager *m)
     close_fd(m->output_fd);
     free(m->users);
     free(m->orphans);
+    free(m->leftovers);
     free(m->address);
     free(m);
 }

@@ -9,6 +9,7 @@
 #define VOLTD_EXEC_MANAGER_H
 
 #include "daemon/job/job.h"
+#include "daemon/store/store.h"
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
 #include <sys/types.h>
@@ -57,8 +58,8 @@ struct manager_event {
 struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
-    /* 0; -ENOSPC: max_jobs reached; -EDQUOT: a limit per user reached; -ESHUTDOWN:
-     * closing; -ENOMEM; others: refused for the reason in ret_text. */
+    /* 0; -EDQUOT: a limit reached; -ENOSPC, -EIO: the store's disk is full or fails;
+     * -ESHUTDOWN: closing; -ENOMEM; others: refused for the reason in ret_text. */
     int ret_error;
     struct volt_error ret_text;
 };
@@ -113,6 +114,14 @@ int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id
 /* Cancels every job of the asker that matches; returns their number. */
 int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
                            const struct manager_filter *f);
+/* Leaf: READY when everything that has happened so far is in the store. Zero-initialised
+ * it may be finished. */
+struct manager_barrier {
+    struct store_commit commit; /* private */
+};
+void manager_barrier_init(struct manager_barrier *b, struct manager *m);
+enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *b);
+void manager_barrier_fini(struct manager_barrier *b);
 /* Sends a signal to a running job, through the keeper: leaf future. ret: 0, -ENOENT,
  * -ESRCH (not running), -EOPNOTSUPP (not a process), or the keeper's errno. */
 struct manager_signal {
@@ -149,7 +158,8 @@ struct manager_counts {
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
     uint64_t by_result[JOB_RESULT_COUNT]; /* ever */
     uint64_t orphans;
-    uint32_t slots, slots_used; /* of the default queue */
+    uint64_t recovered_queued, recovered_running; /* at the start, from the store */
+    uint32_t slots, slots_used;                   /* of the default queue */
 };
 void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */

@@ -1,8 +1,9 @@
 /* Orphans: records of an earlier life of the daemon, of which the store knows nothing.
  *
- * They are shown with what their record says, never run again and never deleted. One that
- * runs still has a task that waits for its end; where the shim was killed, the end is that
- * of what it left running. A record belongs to the daemon's user. */
+ * A record whose attempt the store says has ended is only a leftover and is removed.
+ * Orphans are shown with what their record says, never run again and never deleted. One
+ * that runs still has a task that waits for its end; where the shim was killed, the end is
+ * that of what it left running. A record belongs to the daemon's user. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,17 +46,51 @@ static void status_of_record(const struct record *rec, struct job_status *st)
         st->ended_usec = 0; /* nobody saw it end */
 }
 
+/* What the store knows of the record's attempt; NULL: nothing. */
+static const struct job_status *known(struct manager *m, const struct job_key *key)
+{
+    struct job *job = table_get(&m->table, key->id);
+    const struct element *e;
+
+    if (!job || (key->index == JOB_NO_INDEX) != !job->array)
+        return NULL;
+    if (!job->array)
+        return job->status.attempt >= key->attempt ? &job->status : NULL;
+    if ((uint64_t)key->index < job->spec->array_first ||
+        (uint64_t)key->index > job->spec->array_last)
+        return NULL;
+    e = jobs_element(job, key->index - (int64_t)job->spec->array_first);
+    return e && e->status.attempt >= key->attempt ? &e->status : NULL;
+}
+
+/* Its end is in the store, the daemon died before it could remove the record. */
+static int add_leftover(struct manager *m, const struct job_key *key)
+{
+    struct job_key *grown = reallocarray(m->leftovers, m->nleftovers + 1, sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    m->leftovers = grown;
+    m->leftovers[m->nleftovers++] = *key;
+    return 0;
+}
+
 static int add(const struct job_key *key, void *arg)
 {
     struct scan *scan = arg;
     struct manager *m = scan->m;
+    const struct job_status *st = known(m, key);
     struct record rec;
-    int r = record_probe(m->record_fd, key, m->boot_id, &rec);
 
-    if (r < 0)
-        return r;
     if (key->id > scan->max)
         scan->max = key->id;
+    if (st && (st->state == JOB_DONE || st->attempt > key->attempt))
+        return add_leftover(m, key);
+    if (st)
+        return 0; /* its job adopts it */
+    int r = record_probe(m->record_fd, key, m->boot_id, &rec);
+    if (r < 0)
+        return r;
     if (m->norphans == scan->capacity) {
         size_t capacity = scan->capacity ? scan->capacity * 2 : 16;
         struct orphan *grown = reallocarray(m->orphans, capacity, sizeof(*grown));
@@ -173,8 +208,51 @@ static void orphan_drop(void *state)
 static const struct volt_task_type orphan_type = {"orphan", sizeof(struct orphan_wait),
                                                   orphan_poll, orphan_drop, NULL};
 
+/* --- leftovers ------------------------------------------------------------------ */
+
+struct removal {
+    struct keeper_call call;
+};
+
+static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
+{
+    struct removal *r = state;
+
+    return keeper_call_poll(cx, &r->call); /* whatever it answers: the next start again */
+}
+
+static void removal_drop(void *state)
+{
+    struct removal *r = state;
+
+    keeper_call_fini(&r->call);
+}
+
+static const struct volt_task_type removal_type = {
+    "remove record", sizeof(struct removal), removal_poll, removal_drop, NULL};
+
+static int remove_leftovers(struct manager *m)
+{
+    for (size_t i = 0; i < m->nleftovers; i++) {
+        struct removal *r = volt_task_new(m->rt, &removal_type);
+
+        if (!r)
+            return -ENOMEM;
+        keeper_call_init_remove(&r->call, m->link, &m->leftovers[i]);
+        (void)volt_task_spawn(r, NULL); /* closing: it is dropped */
+    }
+    free(m->leftovers);
+    m->leftovers = NULL;
+    m->nleftovers = 0;
+    return 0;
+}
+
 int orphans_start(struct manager *m)
 {
+    int r = remove_leftovers(m);
+
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < m->norphans; i++) {
         if (m->orphans[i].status.state == JOB_DONE)
             continue;

@@ -101,6 +101,11 @@ struct queue_node *queue_take(struct queue *q)
     return NULL;
 }
 
+void queue_occupy(struct queue *q)
+{
+    q->used++;
+}
+
 void queue_release(struct queue *q)
 {
     assert(q->used > 0);

@@ -5,7 +5,8 @@
  * removing are O(1) at any length and allocate nothing: the node is the waiter's.
  * Rejected: a heap, whose removal costs O(log n) and whose array must grow.
  *
- * Invariant: used <= slots, but after the number of slots was lowered below used. */
+ * Invariant: used <= slots, but after the number of slots was lowered below used, or by
+ * queue_occupy(). */
 #ifndef VOLTD_EXEC_QUEUE_H
 #define VOLTD_EXEC_QUEUE_H
 
@@ -51,6 +52,8 @@ void queue_remove(struct queue *q, struct queue_node *n);
 /* Takes a slot for the first waiter and returns it, no longer waiting; NULL: no slot or
  * nobody. */
 struct queue_node *queue_take(struct queue *q);
+/* Takes a slot for one that had it before a restart, also beyond the number of slots. */
+void queue_occupy(struct queue *q);
 /* Gives a slot back; then queue_take() again. */
 void queue_release(struct queue *q);
 

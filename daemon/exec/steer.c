@@ -71,6 +71,21 @@ int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
     return r < 0 ? r : c.count;
 }
 
+void manager_barrier_init(struct manager_barrier *b, struct manager *m)
+{
+    (void)store_append(m->store, NULL, 0, &b->commit); /* cannot fail without facts */
+}
+
+enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *b)
+{
+    return store_commit_poll(cx, &b->commit);
+}
+
+void manager_barrier_fini(struct manager_barrier *b)
+{
+    store_commit_fini(&b->commit);
+}
+
 /* --- signals ------------------------------------------------------------------------ */
 
 /* 0 and the key of the running attempt. */

@@ -20,8 +20,10 @@ struct submission {
     size_t accepted;
     uint64_t njobs, bytes; /* added to the user's account, given back on failure */
     uint64_t first_id;
+    uint64_t at_usec; /* of SUBMIT */
     struct store_commit commit;
-    bool committed;
+    bool appended, committed;
+    bool alone; /* in a task of its own */
     struct volt_join reserving;
     bool joined;
 };
@@ -48,7 +50,7 @@ reject(struct manager_submit_item *item, int error, const char *format, ...)
 
 /* --- accounts: lock held ------------------------------------------------------------ */
 
-static struct user *account(struct manager *m, uid_t uid)
+struct user *jobs_account(struct manager *m, uid_t uid)
 {
     for (size_t i = 0; i < m->nusers; i++)
         if (m->users[i].uid == uid)
@@ -66,7 +68,7 @@ static struct user *account(struct manager *m, uid_t uid)
 static int book(struct manager *m, struct manager_submit *s,
                 struct manager_submit_item *item, uint64_t n, size_t bytes)
 {
-    struct user *u = account(m, s->owner.uid);
+    struct user *u = jobs_account(m, s->owner.uid);
     uint64_t all = 0;
 
     if (m->closed) {
@@ -103,7 +105,7 @@ static void unbook(struct manager *m, uid_t uid, uint64_t n, uint64_t bytes)
     struct aftermath after = {0};
 
     manager_lock(m);
-    struct user *u = account(m, uid);
+    struct user *u = jobs_account(m, uid);
     if (u) { /* booked before, so it is there */
         u->jobs -= n;
         u->bytes -= bytes;
@@ -260,6 +262,7 @@ static void append(struct manager_submit *s)
     int r = -ENOMEM;
 
     struct store_fact *facts = calloc(p->accepted, sizeof(*facts));
+    p->at_usec = submit.at_usec;
     for (size_t i = 0; facts && i < s->count; i++) {
         if (!p->jobs[i])
             continue;
@@ -275,6 +278,21 @@ static void append(struct manager_submit *s)
     CRASH_POINT("submit-appended");
     if (r < 0)
         p->commit = (struct store_commit){.status = r};
+    p->appended = r == 0;
+}
+
+static const char *why_not_kept(int error)
+{
+    switch (error) {
+    case -ENOSPC:
+        return "the disk of the store is full";
+    case -EIO:
+        return "the disk of the store fails";
+    case -ENOMEM:
+        return "out of memory";
+    default:
+        return "the store did not take it";
+    }
 }
 
 /* READY: kept, or everything was given up. */
@@ -284,8 +302,9 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
 
     if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING)
         return VOLT_PENDING;
+    p->appended = false;
     if (p->commit.status < 0)
-        give_up(s, p->commit.status, "the store did not take it");
+        give_up(s, p->commit.status, why_not_kept(p->commit.status));
     CRASH_POINT("submit-committed");
     p->committed = true;
     p->at = 0;
@@ -297,7 +316,6 @@ static void enter_slice(struct manager_submit *s, size_t end)
     struct submission *p = s->pending;
     struct manager *m = s->manager;
     struct aftermath after = {0};
-    uint64_t now = jobs_now_usec();
     struct work *spawn[JOBS_SLICE];
     size_t n = 0;
 
@@ -307,7 +325,7 @@ static void enter_slice(struct manager_submit *s, size_t end)
 
         if (!job)
             continue;
-        if (job_enter(m, job, p->first_id, now) < 0) {
+        if (job_enter(m, job, p->first_id, p->at_usec) < 0) {
             reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
         }
@@ -374,11 +392,58 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     VOLT_END(s->at);
 }
 
+/* --- when the submitter goes away in the middle --------------------------------- */
+
+/* What was appended will be kept and is a job, whoever asked for it: its submission goes
+ * on in a task of its own, with items that nobody reads. */
+struct late {
+    struct manager_submit submit;
+    struct manager_submit_item *items;
+};
+
+static enum volt_poll late_poll(struct volt_cx *cx, void *state)
+{
+    struct late *l = state;
+
+    return manager_submit_poll(cx, &l->submit);
+}
+
+static void late_drop(void *state)
+{
+    struct late *l = state;
+
+    manager_submit_fini(&l->submit);
+    free(l->items);
+}
+
+static const struct volt_task_type late_type = {"late submission", sizeof(struct late),
+                                                late_poll, late_drop, NULL};
+
+/* False: no memory, and the jobs come to life at the next start only. */
+static bool go_on_alone(struct manager_submit *s)
+{
+    struct late *l = volt_task_new(s->manager->rt, &late_type);
+
+    if (!l)
+        return false;
+    l->items = calloc(s->count, sizeof(*l->items));
+    if (!l->items) {
+        volt_task_discard(l);
+        return false;
+    }
+    l->submit = *s;
+    l->submit.items = l->items;
+    ((struct submission *)s->pending)->alone = true;
+    s->pending = NULL;
+    (void)volt_task_spawn(l, NULL); /* closing: dropped, and known at the next start */
+    return true;
+}
+
 void manager_submit_fini(struct manager_submit *s)
 {
     struct submission *p = s->pending;
 
-    if (!p)
+    if (!p || (p->appended && !p->alone && go_on_alone(s)))
         return;
     if (p->joined)
         volt_join_fini(&p->reserving);

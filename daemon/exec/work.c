@@ -97,6 +97,17 @@ static void wait_here(struct volt_cx *cx, struct work *w)
         w->waker = volt_waker_new(cx);
 }
 
+/* Lock held. The kinds without a process keep it with their end: they begin anew. */
+static void keep_start(struct work *w, const struct job_event *starting,
+                       struct aftermath *after)
+{
+    w->kept_starting = true; /* this is it: nothing is owed */
+    w->leaf_is_commit = true;
+    (void)jobs_keep(w->manager, w->job, w->offset, starting, false, &w->leaf.commit,
+                    after); /* the status says it too */
+    CRASH_POINT("start-appended");
+}
+
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
 {
     struct manager *m = w->manager;
@@ -111,6 +122,8 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
                                    .at_usec = jobs_now_usec(),
                                    .attempt = st->attempt + 1};
             (void)jobs_apply(m, w->job, w->offset, &ev);
+            if (w->job->spec->kind == JOB_KIND_EXEC)
+                keep_start(w, &ev, &after);
         } else {
             wait_here(cx, w);
             verdict = VOLT_PENDING;
@@ -155,26 +168,14 @@ void work_apply(struct work *w, const struct job_event *ev)
 
     manager_lock(m);
     int r = jobs_apply(m, w->job, w->offset, ev);
+    if (r == 0 && ev->type == JOB_EV_TIMEOUT)
+        (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, &after); /* no memory */
     if (jobs_status(w->job, w->offset)->state == JOB_DONE)
         give_back_slots(m, w);
     manager_unlock(m, &after);
     if (r < 0)
         log_error("job %llu: event %s is out of place", (unsigned long long)w->job->id,
                   job_event_name(ev->type));
-}
-
-void work_append(struct work *w, const struct job_event *events, size_t n)
-{
-    struct store_fact facts[4];
-
-    leaf_fini(w);
-    w->leaf_is_commit = true;
-    for (size_t i = 0; i < n; i++)
-        facts[i] =
-            (struct store_fact){.key = jobs_key(w->job, w->offset), .event = &events[i]};
-    int r = store_append(w->manager->store, facts, n, &w->leaf.commit);
-    if (r < 0)
-        w->leaf.commit = (struct store_commit){.status = r};
 }
 
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
@@ -184,35 +185,28 @@ enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
     return store_commit_poll(cx, &w->leaf.commit);
 }
 
-/* The facts that are not in the store yet, in the order in which they happened. */
-static size_t last_facts(struct work *w, const struct job_event *exited,
-                         struct job_event out[4])
+/* The end goes into the store; of what has ended already only its CANCEL is waited for.
+ * From here on it is too late to cancel. */
+static void keep_end(struct work *w, const struct job_event *exited)
 {
-    struct job_status st = status_of(w);
-    size_t n = 0;
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
 
-    if (st.started_usec)
-        out[n++] = (struct job_event){.type = JOB_EV_STARTED,
-                                      .at_usec = st.started_usec,
-                                      .attempt = st.attempt,
-                                      .pid = st.pid};
-    if (st.timed_out)
-        out[n++] = (struct job_event){.type = JOB_EV_TIMEOUT, .at_usec = exited->at_usec};
-    if (st.cancel_asked)
-        out[n++] = (struct job_event){.type = JOB_EV_CANCEL, .at_usec = exited->at_usec};
-    if (st.state != JOB_DONE)
-        out[n++] = *exited;
-    return n;
+    leaf_fini(w);
+    w->leaf_is_commit = true;
+    manager_lock(m);
+    bool ended = jobs_status(w->job, w->offset)->state == JOB_DONE;
+    w->ending = true;
+    (void)jobs_keep(m, w->job, w->offset, ended ? NULL : exited, !w->job->array,
+                    &w->leaf.commit, &after); /* the status says it too */
+    manager_unlock(m, &after);
 }
 
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
                                 const struct job_event *exited)
 {
     if (w->step == 0) {
-        struct job_event events[4];
-        size_t n = last_facts(w, exited, events);
-
-        work_append(w, events, n);
+        keep_end(w, exited);
         CRASH_POINT("end-appended");
         w->step = 1;
     }
@@ -235,7 +229,8 @@ static void note_start(struct work *w)
     struct job_event ev = {
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
 
-    work_apply(w, &ev);
+    if (!w->adopted) /* an adopted one was stopped before the daemon ended */
+        work_apply(w, &ev);
 }
 
 static struct job_event note_end(struct work *w)

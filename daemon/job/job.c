@@ -62,6 +62,7 @@ int job_update(struct job_status *st, const struct job_event *ev)
         if (ev->attempt != st->attempt + 1)
             return -EPROTO;
         st->attempt = ev->attempt;
+        st->other_life = ev->other_life;
         break;
     case JOB_EV_STARTED:
         st->pid = ev->pid;
@@ -82,7 +83,9 @@ int job_update(struct job_status *st, const struct job_event *ev)
             return -EPROTO;
         st->result = (uint8_t)verdict(st, ev->result);
         st->code = ev->code;
-        st->step = ev->result == JOB_RESULT_EXEC_FAILED ? ev->step : NULL;
+        st->step = ev->result == JOB_RESULT_EXEC_FAILED || ev->result == JOB_RESULT_LOST
+                       ? ev->step
+                       : NULL;
         st->usage = ev->usage;
         st->survivors = ev->survivors;
         st->ended_usec = ev->at_usec;

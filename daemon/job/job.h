@@ -66,7 +66,8 @@ struct job_event {
     int32_t pid;            /* STARTED */
     enum job_result result; /* EXITED: what the process did, before policy */
     int32_t code;           /* EXITED */
-    const char *step;       /* EXITED with EXEC_FAILED; static string */
+    const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
+    bool other_life;  /* STARTING, when it is replayed: see struct job_status */
     struct job_usage usage; /* EXITED */
     uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
 };
@@ -76,6 +77,7 @@ struct job_status {
     uint8_t state;  /* enum job_state */
     uint8_t result; /* enum job_result */
     bool cancel_asked, timed_out;
+    bool other_life;  /* the attempt began before a reboot, or with other records */
     uint32_t attempt; /* 1 at the first start */
     int32_t code, pid;
     uint32_t survivors;

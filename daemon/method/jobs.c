@@ -121,6 +121,12 @@ struct cancel_params {
     bool filtered;
 };
 
+struct cancel_state {
+    bool asked;
+    int64_t count;
+    struct manager_barrier kept;
+};
+
 /* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
 static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key)
 {
@@ -136,8 +142,9 @@ static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key
 }
 
 /* All of the ids are looked at before the first is touched: one that cannot be cancelled
- * changes nothing. */
-static enum volt_poll cancel(struct call *call, const struct cancel_params *in)
+ * changes nothing. PENDING: done, to be kept; otherwise the call has been answered. */
+static enum volt_poll cancel(struct call *call, const struct cancel_params *in,
+                             int64_t *ret_count)
 {
     struct manager *m = call_service(call)->manager;
     struct manager_filter filter = filter_for_manager(&in->filter);
@@ -169,10 +176,11 @@ static enum volt_poll cancel(struct call *call, const struct cancel_params *in)
             return call_abort(call);
         count += n;
     }
-    return call_reply(call, json_pack("{s:I}", "count", (json_int_t)count));
+    *ret_count = count;
+    return VOLT_PENDING;
 }
 
-static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
+static enum volt_poll begin_cancel(struct call *call, struct cancel_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct cancel_params, ids, FIELD_CUSTOM, .read = read_job_ids),
@@ -183,16 +191,43 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *s
     struct cancel_params in = {.filtered = false};
     enum volt_poll r = VOLT_READY;
 
-    (void)cx;
-    (void)state;
     if (params_read(call, fields, &in) == 0)
-        r = cancel(call, &in);
+        r = cancel(call, &in, &s->count);
     free(in.ids.keys);
     filter_fini(&in.filter);
     return r;
 }
 
-const struct method method_cancel = {.name = "Cancel", .poll = cancel_poll};
+/* The answer leaves when what it says survives the daemon. */
+static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct cancel_state *s = state;
+
+    if (!s->asked) {
+        if (begin_cancel(call, s) == VOLT_READY)
+            return VOLT_READY;
+        manager_barrier_init(&s->kept, call_service(call)->manager);
+        s->asked = true;
+    }
+    if (manager_barrier_poll(cx, &s->kept) == VOLT_PENDING)
+        return VOLT_PENDING;
+    return call_reply(call, json_pack("{s:I}", "count", (json_int_t)s->count));
+}
+
+static void cancel_drop(struct call *call, void *state)
+{
+    struct cancel_state *s = state;
+
+    (void)call;
+    manager_barrier_fini(&s->kept);
+}
+
+const struct method method_cancel = {
+    .name = "Cancel",
+    .state_size = sizeof(struct cancel_state),
+    .poll = cancel_poll,
+    .drop = cancel_drop,
+};
 
 /* --- Signal ------------------------------------------------------------------------- */
 

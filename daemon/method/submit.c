@@ -68,9 +68,9 @@ static enum volt_poll refuse(struct call *call, const struct manager_submit_item
         return call_error(call, "org.voltd.jobs.ShuttingDown",
                           json_pack("{s:o}", "reason", reason(item)));
     case -ENOSPC:
-        return call_error(call, "org.voltd.jobs.TooManyJobs",
-                          json_pack("{s:I,s:o}", "limit", (json_int_t)config->max_jobs,
-                                    "reason", reason(item)));
+    case -EIO:
+        return call_error(call, "org.voltd.jobs.StoreUnavailable",
+                          json_pack("{s:o}", "reason", reason(item)));
     case -EDQUOT:
         return call_error(call, "org.voltd.jobs.TooManyJobs",
                           json_pack("{s:I,s:o}", "limit",

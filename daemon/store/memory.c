@@ -10,8 +10,13 @@ static int memory_append(struct store *s, const struct store_fact *facts, size_t
     (void)s;
     (void)facts;
     (void)n;
-    commit->status = 0;
+    (void)commit; /* its status is 0 */
     return 0;
+}
+
+static void memory_kick(struct store *s)
+{
+    (void)s;
 }
 
 static enum volt_poll memory_commit_poll(struct volt_cx *cx, struct store_commit *c)
@@ -26,13 +31,20 @@ static void memory_commit_fini(struct store_commit *c)
     (void)c;
 }
 
-static int memory_load(struct store *s,
-                       int (*fn)(void *arg, const struct store_fact *fact), void *arg)
+static int memory_load(struct store *s, store_load_fn *fn, void *arg,
+                       struct volt_error *err)
 {
     (void)s;
     (void)fn;
     (void)arg;
+    (void)err;
     return 0;
+}
+
+static void memory_health(struct store *s, struct store_health *ret)
+{
+    (void)s;
+    *ret = (struct store_health){0};
 }
 
 static void memory_free(struct store *s)
@@ -44,9 +56,11 @@ static const struct store_backend memory_backend = {
     .name = "memory",
     .durable = false,
     .append = memory_append,
+    .kick = memory_kick,
     .commit_poll = memory_commit_poll,
     .commit_fini = memory_commit_fini,
     .load = memory_load,
+    .health = memory_health,
     .free = memory_free,
 };
 

@@ -1,10 +1,21 @@
 /* The store: facts about jobs, kept in the order in which they were appended.
  *
- * A backend is a table of functions. Appending copies the facts into the backend's
- * current group and never blocks; a commit is a leaf future that waits until the group is
- * kept as well as the backend can: a database backend writes groups on a thread of its
- * own, many commits to one fsync, and wakes the waiters; the memory backend is done at
- * once. What a backend keeps are events: the state of a job is their fold (job_update).
+ * A backend is a table of functions. What it keeps are events: the state of a job is
+ * their fold (job_update), and nothing else is stored. The protocol of a commit:
+ *
+ *   1. append copies the facts into the group that is being filled. It never blocks and
+ *      wakes nobody, so it may be called under a lock; facts are kept in this order.
+ *   2. kick lets an idle writer begin. Polling a commit kicks too.
+ *   3. The writer takes the whole group and makes it kept by one commit of its own; what
+ *      is appended meanwhile is the next group: the busier, the larger the groups.
+ *   4. Every commit of that group becomes READY. Who acknowledges something to somebody
+ *      does it after that and never before.
+ *
+ * An append without facts is a barrier: READY when all that was appended before is kept.
+ *
+ * When the disk is full, submissions are refused (-ENOSPC) and everything else waits until
+ * it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO) and
+ * everything else waits until a full copy of the store has been made.
  *
  * `durable` says whether a committed fact survives the process; submitters are told. */
 #ifndef VOLTD_STORE_STORE_H
@@ -20,15 +31,20 @@
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
 
+#define STORE_ID_SIZE 16 /* boot id, generation of the record directory */
+
 struct store;
 
-/* One event of one job. All pointers are borrowed for the call. */
+/* One event of one job. All pointers are borrowed for the call. Array elements have no
+ * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started. */
 struct store_fact {
-    struct job_key key;
-    const struct job_event *event; /* often one for the whole batch */
-    const struct job_spec *spec;   /* SUBMIT only */
+    struct job_key key;            /* attempt is not kept: STARTING says it */
+    const struct job_event *event; /* often one for the whole batch; NULL: only `last` */
+    struct job_spec *spec;         /* SUBMIT only */
     uid_t uid;                     /* SUBMIT only: the submitter */
     gid_t gid;
+    bool last;           /* nothing more will come of this job: it is history */
+    uint64_t ended_usec; /* with last and no event */
 };
 
 /* Waits for the group of one append: a leaf future. Must not move between append and
@@ -36,9 +52,20 @@ struct store_fact {
 struct store_commit {
     struct store *store;
     int status;
-    uint64_t group;                   /* backend's */
+    bool submits;                     /* backend's */
+    uint64_t group;                   /* backend's; 0: over */
     struct volt_waker waker;          /* backend's */
     struct store_commit *prev, *next; /* backend's */
+};
+
+typedef int store_load_fn(void *arg, const struct store_fact *fact);
+
+/* How the writer is, for people. */
+struct store_health {
+    bool full, failing;   /* submissions are refused */
+    uint64_t groups;      /* commits of the backend's own, ever */
+    uint64_t facts;       /* kept by these */
+    uint64_t commit_usec; /* of the latest group */
 };
 
 struct store_backend {
@@ -46,10 +73,11 @@ struct store_backend {
     bool durable;
     int (*append)(struct store *s, const struct store_fact *facts, size_t n,
                   struct store_commit *commit);
+    void (*kick)(struct store *s);
     enum volt_poll (*commit_poll)(struct volt_cx *cx, struct store_commit *c);
     void (*commit_fini)(struct store_commit *c);
-    int (*load)(struct store *s, int (*fn)(void *arg, const struct store_fact *fact),
-                void *arg);
+    int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
+    void (*health)(struct store *s, struct store_health *ret);
     void (*free)(struct store *s);
 };
 
@@ -58,16 +86,25 @@ struct store {
     const struct store_backend *backend;
 };
 
-/* Appends n facts that become kept together or not at all; sets commit up. 0; -ENOSPC,
- * -ENOMEM: nothing was appended. Never blocks. Any thread. */
+/* Appends n facts that become kept together or not at all; sets commit up, NULL: nobody
+ * waits. 0; -ENOSPC, -EIO (submissions only), -ENOMEM: nothing was appended. Never blocks.
+ * Any thread. */
 static inline int store_append(struct store *s, const struct store_fact *facts, size_t n,
                                struct store_commit *commit)
 {
-    *commit = (struct store_commit){.store = s};
+    if (commit)
+        *commit = (struct store_commit){.store = s};
     return s->backend->append(s, facts, n, commit);
 }
 
-/* READY: kept, or failed: see commit->status (0 or -errno). */
+/* Any thread; not under a lock. */
+static inline void store_kick(struct store *s)
+{
+    s->backend->kick(s);
+}
+
+/* READY: kept, or failed: see commit->status (0 or -errno). Another task than before may
+ * poll it once the earlier one has stopped to. */
 static inline enum volt_poll store_commit_poll(struct volt_cx *cx, struct store_commit *c)
 {
     return c->store->backend->commit_poll(cx, c);
@@ -81,13 +118,14 @@ static inline void store_commit_fini(struct store_commit *c)
     c->store = NULL;
 }
 
-/* Calls fn for every kept fact in order until it returns non-zero, which is returned. At
- * start, before the first append. Blocks. */
-static inline int store_load(struct store *s,
-                             int (*fn)(void *arg, const struct store_fact *fact),
-                             void *arg)
+/* Calls fn for every kept fact, job by job in order of their ids, in order of append for
+ * each, until it returns non-zero, which is returned. A fact's spec may be kept by
+ * job_spec_ref(). -EBADMSG: the store is damaged, err says where. At start, once, before
+ * the first append. Blocks. */
+static inline int store_load(struct store *s, store_load_fn *fn, void *arg,
+                             struct volt_error *err)
 {
-    return s->backend->load(s, fn, arg);
+    return s->backend->load(s, fn, arg, err);
 }
 
 static inline bool store_durable(const struct store *s)
@@ -95,7 +133,12 @@ static inline bool store_durable(const struct store *s)
     return s->backend->durable;
 }
 
-/* No commit may be pending. NULL is allowed. */
+static inline void store_health(struct store *s, struct store_health *ret)
+{
+    s->backend->health(s, ret);
+}
+
+/* Writes what was appended, then closes. No commit may be pending. NULL is allowed. */
 static inline void store_free(struct store *s)
 {
     if (s)

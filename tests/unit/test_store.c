@@ -33,7 +33,7 @@ static void memory(void **state)
     assert_int_equal(c.status, 0);
     store_commit_fini(&c);
     store_commit_fini(&c); /* any state */
-    assert_int_equal(store_load(s, refuse_fact, NULL), 0);
+    assert_int_equal(store_load(s, refuse_fact, NULL, NULL), 0);
     store_free(s);
     store_free(NULL);
 }

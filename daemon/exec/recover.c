@@ -1,0 +1,323 @@
+/* Recovery: the state of an earlier daemon, from the store.
+ *
+ *   1. recover_load() replays every event through job_update(), the same pure function
+ *      that made the state: an event that it refuses is damage, and nothing is guessed.
+ *      Only statuses come of it, so two replays of one store give equal states.
+ *   2. Counters, users and queues are derived from the statuses, once.
+ *   3. recover_start() acts, once per job: what was queued waits in its queue again, in
+ *      order of ids; what was starting or running gets its task, which adopts the attempt
+ *      and asks its record (attempt.c); what has ended is kept for questions.
+ *
+ * 1 and 2 run before there is any task, so without the lock. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/exec/jobs.h"
+
+/* --- replay --------------------------------------------------------------------- */
+
+struct replay {
+    struct manager *m;
+    struct volt_error *err;
+};
+
+static int refuse(struct replay *r, const struct store_fact *fact, const char *what)
+{
+    char text[JOB_KEY_TEXT_MAX];
+
+    (void)job_key_format_job(&fact->key, text);
+    if (r->err)
+        (void)snprintf(r->err->text, sizeof(r->err->text), "job %s: %s", text, what);
+    return -EBADMSG;
+}
+
+/* Steps are static strings everywhere: a replayed one becomes the manager's. There are as
+ * many as there are causes, so few. */
+static const char *keep_step(struct manager *m, const char *step)
+{
+    if (!step)
+        return NULL;
+    for (size_t i = 0; i < m->nsteps; i++)
+        if (strcmp(m->steps[i], step) == 0)
+            return m->steps[i];
+
+    char **grown = reallocarray(m->steps, m->nsteps + 1, sizeof(*grown));
+    if (!grown)
+        return "";
+    m->steps = grown;
+    char *copy = strdup(step);
+    if (!copy)
+        return "";
+    return m->steps[m->nsteps++] = copy;
+}
+
+static int replay_submit(struct replay *r, const struct store_fact *fact)
+{
+    const struct job_owner owner = {.uid = fact->uid, .gid = fact->gid};
+    struct job *job = job_new_bare(fact->spec, &owner, true);
+
+    if (!job || table_put(&r->m->table, fact->key.id, job) < 0) {
+        if (job)
+            job_free(job);
+        return -ENOMEM;
+    }
+    job->id = fact->key.id;
+    job->is_history = fact->last;
+    return job_update(&job->status, fact->event) < 0 ? refuse(r, fact, "event submit")
+                                                     : 0;
+}
+
+static int replay_element(struct replay *r, struct job *job,
+                          const struct store_fact *fact, struct job_status **ret)
+{
+    struct job_event submit = {.type = JOB_EV_SUBMIT,
+                               .at_usec = job->status.submitted_usec};
+    uint64_t index = (uint64_t)fact->key.index;
+
+    if (!job->array || index < job->spec->array_first || index > job->spec->array_last)
+        return refuse(r, fact, "no such element");
+    int64_t offset = (int64_t)(index - job->spec->array_first);
+    if (jobs_element_make(job, offset) < 0)
+        return -ENOMEM;
+    *ret = jobs_status(job, offset);
+    if ((*ret)->submitted_usec)
+        return 0;
+    job->array->unstarted--;
+    return job_update(*ret, &submit) < 0 ? refuse(r, fact, "event submit") : 0;
+}
+
+static int replay_fact(void *arg, const struct store_fact *fact)
+{
+    struct replay *r = arg;
+    struct job_status *st;
+    struct job_event ev = *fact->event;
+    int result = 0;
+
+    if (ev.type == JOB_EV_SUBMIT)
+        return replay_submit(r, fact);
+    struct job *job = table_get(&r->m->table, fact->key.id);
+    if (!job)
+        return refuse(r, fact, "an event before its submission");
+    if (job->array && fact->key.index == JOB_NO_INDEX) {
+        if (ev.type != JOB_EV_CANCEL || job->array->cancelled_usec)
+            return refuse(r, fact, job_event_name(ev.type));
+        job->array->cancelled_usec = ev.at_usec;
+        return 0;
+    }
+    st = &job->status;
+    if (fact->key.index != JOB_NO_INDEX)
+        result = replay_element(r, job, fact, &st);
+    if (result < 0)
+        return result;
+    ev.step = keep_step(r->m, ev.step);
+    return job_update(st, &ev) < 0 ? refuse(r, fact, job_event_name(ev.type)) : 0;
+}
+
+/* --- what follows from the statuses --------------------------------------------- */
+
+static bool busy(const struct job_status *st)
+{
+    return st->state != JOB_QUEUED && st->state != JOB_DONE;
+}
+
+static void count(struct manager *m, const struct job_status *st, uint64_t n)
+{
+    m->counts.submitted += n;
+    m->counts.by_state[st->state] += n;
+    if (st->state != JOB_DONE)
+        return;
+    m->counts.ended += n;
+    m->counts.by_result[st->result] += n;
+}
+
+/* A loop over the elements that have a status: it stops where there is none left. */
+static struct element *next_element(const struct job *job, uint64_t *at)
+{
+    for (; *at < job->array->total; ++*at) {
+        struct element *e = jobs_element(job, (int64_t)*at);
+
+        if (!e)
+            *at += ELEMENT_CHUNK - 1 - *at % ELEMENT_CHUNK;
+        else if (e->status.submitted_usec)
+            return e;
+    }
+    return NULL;
+}
+
+static void end_elements(struct array *a, const struct job_status *st, uint64_t n)
+{
+    a->done += n;
+    if (st->result != JOB_RESULT_SUCCESS)
+        a->failed += n;
+    if (a->done == n || job_exit_code(st) > a->exit_code) {
+        a->worst = *st;
+        a->exit_code = job_exit_code(st);
+    }
+}
+
+static void derive_array(struct manager *m, struct job *job)
+{
+    const struct job_status unstarted = {.state = JOB_QUEUED};
+    const struct job_status cancelled = {.state = JOB_DONE,
+                                         .result = JOB_RESULT_CANCELLED};
+    struct array *a = job->array;
+    struct element *e;
+
+    a->queued = 0;
+    for (uint64_t at = 0; (e = next_element(job, &at)); at++) {
+        count(m, &e->status, 1);
+        a->queued += e->status.state == JOB_QUEUED;
+        a->running += busy(&e->status);
+        if (e->status.state == JOB_DONE)
+            end_elements(a, &e->status, 1);
+    }
+    if (a->cancelled_usec && a->unstarted) {
+        count(m, &cancelled, a->unstarted);
+        end_elements(a, &cancelled, a->unstarted);
+        a->unstarted = 0;
+    } else if (a->unstarted) {
+        count(m, &unstarted, a->unstarted);
+        a->queued += a->unstarted;
+    }
+}
+
+static int derive(struct manager *m, struct job *job)
+{
+    struct user *u = jobs_account(m, job->owner.uid);
+
+    if (!u)
+        return -ENOMEM;
+    if (job->array)
+        derive_array(m, job);
+    else
+        count(m, &job->status, 1);
+    if (!jobs_done(job)) {
+        u->bytes += job->bytes;
+        u->jobs += job->array ? job->array->total - job->array->done : 1;
+    }
+    return 0;
+}
+
+/* A task that recover_start() will spawn. NULL: no memory. */
+static struct work *give_task(struct manager *m, struct job *job, int64_t offset)
+{
+    if ((m->nresumed & (m->nresumed + 1)) == 0) { /* 2^n - 1: no room for another */
+        struct work **grown =
+            reallocarray(m->resumed, 2 * (m->nresumed + 1), sizeof(struct work *));
+
+        if (!grown)
+            return NULL;
+        m->resumed = grown;
+    }
+    struct work *w = work_new(m, job, offset);
+    if (!w)
+        return NULL;
+    m->resumed[m->nresumed++] = w;
+    job->tasks++;
+    return w;
+}
+
+/* The task of what was starting or running; it has its slot. */
+static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
+                          const struct job_status *st)
+{
+    struct work *w = give_task(m, job, offset);
+
+    if (!w)
+        return NULL;
+    w->adopted = true;
+    w->kept_starting = true;
+    w->kept_started = st->started_usec != 0;
+    w->granted = jobs_slotted(job);
+    if (w->granted)
+        queue_occupy(&m->queue);
+    return w;
+}
+
+static int adopt_elements(struct manager *m, struct job *job)
+{
+    struct element *e;
+
+    for (uint64_t at = 0; (e = next_element(job, &at)); at++) {
+        if (e->status.state == JOB_DONE)
+            continue;
+        e->live = adopt(m, job, (int64_t)at, &e->status);
+        if (!e->live)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int settle(struct manager *m, struct job *job)
+{
+    struct aftermath after = {0};
+    int r = derive(m, job);
+
+    if (r < 0)
+        return r;
+    if (jobs_done(job)) {
+        job_retire(m, job, &after);
+        aftermath_finish(&after);
+        return 0;
+    }
+    if (!job->array && job->status.state != JOB_QUEUED) {
+        job->live = adopt(m, job, NO_OFFSET, &job->status);
+        return job->live ? 0 : -ENOMEM;
+    }
+    if (!job->array || job->array->unstarted) {
+        job->live = give_task(m, job, NO_OFFSET);
+        if (!job->live)
+            return -ENOMEM;
+        if (jobs_slotted(job))
+            queue_add(&m->queue, &job->live->node, job->spec->priority);
+    }
+    return job->array ? adopt_elements(m, job) : 0;
+}
+
+int recover_load(struct manager *m, struct volt_error *err)
+{
+    struct replay r = {.m = m, .err = err};
+    uint64_t id = 0;
+    struct job *job;
+    int result = store_load(m->store, replay_fact, &r, err);
+
+    if (result < 0)
+        return result;
+    do {
+        size_t steps = SIZE_MAX;
+
+        id = table_next(&m->table, id, &steps, &job);
+        result = job ? settle(m, job) : 0;
+    } while (id && result == 0);
+    if (result < 0 && err)
+        (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-result));
+    m->counts.recovered_queued = m->counts.by_state[JOB_QUEUED];
+    m->counts.recovered_running = m->counts.by_state[JOB_STARTING] +
+                                  m->counts.by_state[JOB_RUNNING] +
+                                  m->counts.by_state[JOB_STOPPING];
+    return result;
+}
+
+/* --- actions -------------------------------------------------------------------- */
+
+int recover_start(struct manager *m)
+{
+    for (size_t i = 0; i < m->nresumed; i++)
+        (void)volt_task_spawn(m->resumed[i], NULL); /* closing: it is dropped */
+    free(m->resumed);
+    m->resumed = NULL;
+    m->nresumed = 0;
+    return 0;
+}
+
+void recover_discard(struct manager *m)
+{
+    for (size_t i = 0; i < m->nresumed; i++)
+        volt_task_discard(m->resumed[i]);
+    free(m->resumed);
+    for (size_t i = 0; i < m->nsteps; i++)
+        free(m->steps[i]);
+    free(m->steps);
+}

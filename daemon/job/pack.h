@@ -1,0 +1,63 @@
+/* Bytes for keeping: numbers and strings one after the other, as the store writes them.
+ *
+ * A number is a varint (7 bits per byte, the lowest first, the top bit says that more
+ * follow), a signed one is zigzag first; a string is its length and its bytes. Reading
+ * never runs over the end and never trusts a length: what does not fit sets `failed`, and
+ * everything read from then on is zero. Pure. */
+#ifndef VOLTD_JOB_PACK_H
+#define VOLTD_JOB_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialised is empty. Without memory `failed` is set and nothing more is added. */
+struct pack {
+    uint8_t *bytes; /* owned: pack_fini() */
+    size_t n, capacity;
+    bool failed;
+};
+
+void pack_number(struct pack *p, uint64_t v);
+void pack_signed(struct pack *p, int64_t v);
+void pack_raw(struct pack *p, const void *bytes, size_t n); /* without a length */
+void pack_string(struct pack *p, const char *s);
+/* A NULL-terminated array: its length, then its strings. NULL is packed as empty. */
+void pack_strings(struct pack *p, char *const *v);
+void pack_fini(struct pack *p);
+/* Empty again; the memory stays for the next use. */
+static inline void pack_clear(struct pack *p)
+{
+    p->n = 0;
+    p->failed = false;
+}
+
+struct unpack {
+    const uint8_t *at, *end; /* borrowed */
+    bool failed;
+    bool no_memory; /* then failed is set too */
+};
+
+static inline struct unpack unpack_of(const void *bytes, size_t n)
+{
+    const uint8_t *at = bytes;
+    return (struct unpack){.at = at, .end = at + n};
+}
+
+static inline size_t unpack_left(const struct unpack *u)
+{
+    return (size_t)(u->end - u->at);
+}
+
+uint64_t unpack_number(struct unpack *u);
+/* The same, but one greater than max fails. */
+uint64_t unpack_number_max(struct unpack *u, uint64_t max);
+int64_t unpack_signed(struct unpack *u);
+/* Borrowed: n bytes; NULL when there are not so many. */
+const uint8_t *unpack_raw(struct unpack *u, size_t n);
+/* Returns new; NULL: failed. A NUL inside fails. */
+char *unpack_string(struct unpack *u);
+/* Returns new, NULL-terminated, each string for itself; NULL: failed. */
+char **unpack_strings(struct unpack *u);
+
+#endif

@@ -1,0 +1,38 @@
+/* A spec as bytes: what the store keeps, and what a waiting job is in memory.
+ *
+ * Three parts. `own` belongs to the job: a list of (tag, value), each field that differs
+ * from its default once, in ascending order of the tags; tag 0 ends it. `env` and, from
+ * SPEC_SHARED_ARGV bytes on, `argv` are apart, because the store keeps equal ones once:
+ * arrays and batches repeat them. A tag is never reused and never changes its meaning; a
+ * new field gets a new tag and a new version of the schema, so that an older voltd
+ * refuses the store instead of running half a spec.
+ *
+ * Unpacking trusts nothing: what it returns has the invariants of job_spec_validate(). */
+#ifndef VOLTD_JOB_SPEC_PACK_H
+#define VOLTD_JOB_SPEC_PACK_H
+
+#include "daemon/job/pack.h"
+#include "daemon/job/spec.h"
+
+#define SPEC_SHARED_ARGV 256
+
+struct spec_pack {
+    struct pack own, env,
+        argv; /* env, argv: n 0 where there is none, or argv is in own */
+};
+
+/* 0; -ENOMEM. ret is to be zero-initialised, and finished in either case. */
+int job_spec_pack(const struct job_spec *s, struct spec_pack *ret);
+void spec_pack_fini(struct spec_pack *p);
+
+/* Borrowed bytes of the three parts; NULL and 0 where there is none. */
+struct spec_parts {
+    const void *own, *env, *argv;
+    size_t own_n, env_n, argv_n;
+};
+
+/* Returns new in *ret, with one reference. 0; -EBADMSG: these bytes are no spec; -ENOMEM.
+ */
+int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret);
+
+#endif

@@ -1,0 +1,243 @@
+/* See group.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "daemon/store/group.h"
+
+#define WAKES_PER_ROUND 64
+
+int groups_init(struct groups *g)
+{
+    pthread_condattr_t attr;
+    int r = -pthread_mutex_init(&g->lock, NULL);
+
+    if (r < 0)
+        return r;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    r = -pthread_cond_init(&g->cond, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    g->tail = &g->head;
+    g->filling = 1;
+    return r;
+}
+
+void groups_fini(struct groups *g)
+{
+    while (g->head) {
+        struct group_entry *e = g->head;
+        g->head = e->next;
+        free(e);
+    }
+    pthread_cond_destroy(&g->cond);
+    pthread_mutex_destroy(&g->lock);
+}
+
+static void link_commit(struct groups *g, struct store_commit *c)
+{
+    c->prev = g->last;
+    c->next = NULL;
+    if (g->last)
+        g->last->next = c;
+    else
+        g->first = c;
+    g->last = c;
+}
+
+static void unlink_commit(struct groups *g, struct store_commit *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        g->first = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    else
+        g->last = c->prev;
+    c->prev = c->next = NULL;
+    c->group = 0;
+}
+
+int groups_append(struct groups *g, struct group_entry *entry, struct store_commit *c)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&g->lock);
+    if (entry && entry->submits)
+        r = g->refusing;
+    if (r == 0 && entry) {
+        entry->next = NULL;
+        *g->tail = entry;
+        g->tail = &entry->next;
+    }
+    if (r == 0 && c && (g->head || g->writing)) {
+        c->submits = entry && entry->submits;
+        c->group = g->head ? g->filling : g->filling - 1;
+        link_commit(g, c);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return r;
+}
+
+static void kick_locked(struct groups *g)
+{
+    if (!g->asleep || !g->head)
+        return;
+    g->asleep = false;
+    pthread_cond_signal(&g->cond);
+}
+
+void groups_kick(struct groups *g)
+{
+    pthread_mutex_lock(&g->lock);
+    kick_locked(g);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* The old waker goes without the lock: it may hold the last reference to a task. */
+enum volt_poll groups_commit_poll(struct volt_cx *cx, struct groups *g,
+                                  struct store_commit *c)
+{
+    struct volt_waker old = {NULL};
+
+    pthread_mutex_lock(&g->lock);
+    bool over = c->group == 0;
+    if (!over) {
+        old = c->waker;
+        c->waker = volt_waker_new(cx);
+        kick_locked(g);
+    }
+    pthread_mutex_unlock(&g->lock);
+    volt_waker_fini(&old);
+    return over ? VOLT_READY : VOLT_PENDING;
+}
+
+void groups_commit_fini(struct groups *g, struct store_commit *c)
+{
+    pthread_mutex_lock(&g->lock);
+    struct volt_waker waker = c->waker;
+    c->waker = (struct volt_waker){NULL};
+    if (c->group)
+        unlink_commit(g, c);
+    pthread_mutex_unlock(&g->lock);
+    volt_waker_fini(&waker);
+}
+
+static struct timespec deadline_in(uint64_t usec)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    ts.tv_sec += (time_t)(usec / 1000000);
+    ts.tv_nsec += (long)(usec % 1000000) * 1000;
+    if (ts.tv_nsec >= 1000000000) {
+        ts.tv_sec++;
+        ts.tv_nsec -= 1000000000;
+    }
+    return ts;
+}
+
+struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
+{
+    struct timespec deadline = deadline_in(wait_usec == UINT64_MAX ? 0 : wait_usec);
+    int r = 0;
+
+    pthread_mutex_lock(&g->lock);
+    while (!g->head && !g->stop && r != ETIMEDOUT) {
+        g->asleep = true;
+        r = wait_usec == UINT64_MAX
+                ? pthread_cond_wait(&g->cond, &g->lock)
+                : pthread_cond_timedwait(&g->cond, &g->lock, &deadline);
+    }
+    g->asleep = false;
+    struct group_entry *taken = g->head;
+    if (taken) {
+        g->head = NULL;
+        g->tail = &g->head;
+        g->filling++;
+        g->writing = true;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return taken;
+}
+
+void groups_done(struct groups *g, int submit_status, int status)
+{
+    struct volt_waker wakers[WAKES_PER_ROUND];
+    bool more = true;
+
+    while (more) {
+        size_t n = 0;
+
+        pthread_mutex_lock(&g->lock);
+        g->writing = false;
+        while (g->first && g->first->group < g->filling && n < WAKES_PER_ROUND) {
+            struct store_commit *c = g->first;
+
+            c->status = c->submits ? submit_status : status;
+            unlink_commit(g, c);
+            if (c->waker.task)
+                wakers[n++] = c->waker;
+            c->waker = (struct volt_waker){NULL};
+        }
+        more = n == WAKES_PER_ROUND;
+        pthread_mutex_unlock(&g->lock);
+        for (size_t i = 0; i < n; i++) {
+            volt_waker_wake(&wakers[i]);
+            volt_waker_fini(&wakers[i]);
+        }
+    }
+}
+
+void groups_count(struct groups *g, uint64_t facts, uint64_t usec)
+{
+    pthread_mutex_lock(&g->lock);
+    g->health.groups++;
+    g->health.facts += facts;
+    g->health.commit_usec = usec;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void groups_refuse(struct groups *g, int error)
+{
+    pthread_mutex_lock(&g->lock);
+    g->refusing = error;
+    g->health.full = error == -ENOSPC;
+    g->health.failing = error == -EIO;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void groups_pause(struct groups *g, uint64_t usec)
+{
+    struct timespec deadline = deadline_in(usec);
+    int r = 0;
+
+    pthread_mutex_lock(&g->lock);
+    while (!g->stop && r != ETIMEDOUT)
+        r = pthread_cond_timedwait(&g->cond, &g->lock, &deadline);
+    pthread_mutex_unlock(&g->lock);
+}
+
+void groups_stop(struct groups *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->stop = true;
+    pthread_cond_signal(&g->cond);
+    pthread_mutex_unlock(&g->lock);
+}
+
+bool groups_stopping(struct groups *g)
+{
+    pthread_mutex_lock(&g->lock);
+    bool stop = g->stop;
+    pthread_mutex_unlock(&g->lock);
+    return stop;
+}
+
+void groups_health(struct groups *g, struct store_health *ret)
+{
+    pthread_mutex_lock(&g->lock);
+    *ret = g->health;
+    pthread_mutex_unlock(&g->lock);
+}

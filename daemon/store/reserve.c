@@ -1,0 +1,45 @@
+/* See reserve.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/store/reserve.h"
+
+static int open_file(const char *dir, int flags)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    if (snprintf(path, sizeof(path), "%s/reserve", dir) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+int reserve_take(const char *dir)
+{
+    int fd = open_file(dir, O_CREAT);
+    int r;
+
+    if (fd < 0)
+        return fd;
+    do
+        r = -posix_fallocate(fd, 0, RESERVE_BYTES);
+    while (r == -EINTR);
+    if (r < 0)
+        (void)ftruncate(fd, 0); /* what it got is worth more to others */
+    close(fd);
+    return r;
+}
+
+void reserve_release(const char *dir)
+{
+    int fd = open_file(dir, 0);
+
+    if (fd < 0)
+        return;
+    (void)ftruncate(fd, 0);
+    close(fd);
+}

@@ -1,0 +1,337 @@
+/* The backend's table of functions: opening, appending, loading, closing. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/job/event_pack.h"
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/reserve.h"
+#include "daemon/store/sqlite_scan.h"
+#include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite_wal.h"
+
+static struct sqlite_store *of(struct store *s)
+{
+    return (struct sqlite_store *)s;
+}
+
+/* --- append --------------------------------------------------------------------- */
+
+static void pack_bytes(struct pack *p, const struct pack *part)
+{
+    pack_number(p, part->n);
+    pack_raw(p, part->bytes, part->n);
+    p->failed |= part->failed;
+}
+
+static void pack_submit(struct pack *p, const struct store_fact *f)
+{
+    struct spec_pack spec = {{0}, {0}, {0}};
+
+    p->failed |= job_spec_pack(f->spec, &spec) < 0;
+    pack_number(p, ENTRY_JOB);
+    pack_number(p, f->key.id);
+    pack_number(p, f->uid);
+    pack_number(p, f->gid);
+    pack_number(p, f->event->at_usec);
+    pack_bytes(p, &spec.own);
+    pack_bytes(p, &spec.env);
+    pack_bytes(p, &spec.argv);
+    spec_pack_fini(&spec);
+}
+
+/* The facts from i on that belong into one row of events; returns the index behind. */
+static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t i,
+                          size_t n, uint64_t life)
+{
+    const struct job_key *key = &facts[i].key;
+    struct pack events = {0};
+
+    do
+        job_event_pack(&events, facts[i].event, life);
+    while (!facts[i].last && ++i < n && facts[i].event &&
+           facts[i].event->type != JOB_EV_SUBMIT && facts[i].key.id == key->id &&
+           facts[i].key.index == key->index);
+    pack_number(p, ENTRY_EVENT);
+    pack_number(p, key->id);
+    pack_signed(p, key->index);
+    pack_bytes(p, &events);
+    pack_fini(&events);
+    return i;
+}
+
+static void pack_last(struct pack *p, const struct store_fact *f)
+{
+    pack_number(p, ENTRY_LAST);
+    pack_number(p, f->key.id);
+    pack_number(p, f->event ? f->event->at_usec : f->ended_usec);
+}
+
+/* Returns new; NULL: no memory. */
+static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
+                                    uint64_t life)
+{
+    struct entry head = {.facts = (uint32_t)n};
+    struct pack p = {0};
+
+    pack_raw(&p, &head, sizeof(head));
+    for (size_t i = 0; i < n;) {
+        if (facts[i].event && facts[i].event->type == JOB_EV_SUBMIT) {
+            pack_submit(&p, &facts[i]);
+            head.head.submits = true;
+        } else if (facts[i].event) {
+            i = pack_events(&p, facts, i, n, life);
+            if (i == n || !facts[i].last)
+                continue;
+        }
+        if (facts[i].last)
+            pack_last(&p, &facts[i]);
+        i++;
+    }
+    if (p.failed || p.n > UINT32_MAX) {
+        pack_fini(&p);
+        return NULL;
+    }
+    head.size = (uint32_t)(p.n - sizeof(head));
+    memcpy(p.bytes, &head, sizeof(head));
+    return (struct group_entry *)(void *)p.bytes;
+}
+
+static int sqlite_append(struct store *store, const struct store_fact *facts, size_t n,
+                         struct store_commit *commit)
+{
+    struct sqlite_store *s = of(store);
+    struct group_entry *e = n ? entry_of(facts, n, s->life.number) : NULL;
+
+    if (n && !e)
+        return -ENOMEM;
+    int r = groups_append(&s->groups, e, commit);
+    if (r < 0)
+        free(e);
+    return r;
+}
+
+static void sqlite_kick(struct store *s)
+{
+    groups_kick(&of(s)->groups);
+}
+
+static enum volt_poll sqlite_commit_poll(struct volt_cx *cx, struct store_commit *c)
+{
+    return groups_commit_poll(cx, &of(c->store)->groups, c);
+}
+
+static void sqlite_commit_fini(struct store_commit *c)
+{
+    groups_commit_fini(&of(c->store)->groups, c);
+}
+
+static void sqlite_health(struct store *s, struct store_health *ret)
+{
+    groups_health(&of(s)->groups, ret);
+}
+
+/* --- load ----------------------------------------------------------------------- */
+
+static int first_damage(void *err, const char *text)
+{
+    if (err)
+        (void)snprintf(((struct volt_error *)err)->text, sizeof(struct volt_error), "%s",
+                       text);
+    return -EBADMSG;
+}
+
+static int prove_sums(struct sqlite_store *s, const struct row_sums *found,
+                      struct volt_error *err)
+{
+    const struct {
+        const char *table;
+        const struct row_sum *want, *is;
+    } all[] = {{"content", &s->sums.content, &found->content},
+               {"job", &s->sums.job, &found->job},
+               {"event", &s->sums.event, &found->event},
+               {"ended", &s->sums.ended, &found->ended}};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].want->rows == all[i].is->rows && all[i].want->sum == all[i].is->sum)
+            continue;
+        if (err)
+            (void)snprintf(err->text, sizeof(err->text),
+                           "table %s: %llu rows instead of %llu, or not the same",
+                           all[i].table, (unsigned long long)all[i].is->rows,
+                           (unsigned long long)all[i].want->rows);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
+static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
+                       struct volt_error *err)
+{
+    struct sqlite_store *s = of(store);
+    struct row_sums found;
+    struct scan scan = {.db = &s->db,
+                        .fn = fn,
+                        .arg = arg,
+                        .life = s->life.number,
+                        .contents = &s->contents,
+                        .damage = first_damage,
+                        .damage_arg = err};
+    int r = scan_run(&scan, &found);
+
+    if (r == 0)
+        r = prove_sums(s, &found, err);
+    if (r != 0)
+        return r;
+    /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
+    (void)sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                    NULL);
+    r = -pthread_create(&s->writer, NULL, sqlite_writer, s);
+    s->running = r == 0;
+    return r;
+}
+
+/* --- open and close ------------------------------------------------------------- */
+
+static void sqlite_free(struct store *store)
+{
+    struct sqlite_store *s = of(store);
+
+    if (s->running) {
+        groups_stop(&s->groups);
+        (void)pthread_join(s->writer, NULL);
+    }
+    db_close(&s->db);
+    groups_fini(&s->groups);
+    contents_fini(&s->contents);
+    pack_fini(&s->last_content);
+    pack_fini(&s->scratch);
+    free(s->undo);
+    free(s);
+}
+
+static const struct store_backend sqlite_backend = {
+    .name = "sqlite",
+    .durable = true,
+    .append = sqlite_append,
+    .kick = sqlite_kick,
+    .commit_poll = sqlite_commit_poll,
+    .commit_fini = sqlite_commit_fini,
+    .load = sqlite_load,
+    .health = sqlite_health,
+    .free = sqlite_free,
+};
+
+static int say_errno(struct volt_error *err, int r, const char *what)
+{
+    if (err)
+        (void)snprintf(err->text, sizeof(err->text), "%.180s: %s", what, strerror(-r));
+    return r;
+}
+
+static int say_damage(struct volt_error *err, const char *what)
+{
+    if (err)
+        (void)snprintf(err->text, sizeof(err->text), "damaged: %.200s", what);
+    return -EBADMSG;
+}
+
+static int read_meta(struct sqlite_store *s, struct volt_error *err)
+{
+    struct pack p = {0};
+    int r = db_meta_get(&s->db, "sums", &p);
+
+    if (r == 0 && !row_sums_unpack(&s->sums, p.bytes, p.n))
+        r = -EBADMSG;
+    pack_clear(&p);
+    if (r == 0)
+        r = db_meta_get(&s->db, "life", &p);
+    if (r == 0 && !db_life_unpack(&s->life, &p))
+        r = -EBADMSG;
+    pack_fini(&p);
+    if (r == -ENOENT || r == -EBADMSG)
+        return say_damage(err, "table meta");
+    return r < 0 ? say_errno(err, r, s->dir) : 0;
+}
+
+/* A new boot or another record directory: a new life, in the store before anything else. */
+static int begin_life(struct sqlite_store *s, const struct store_sqlite_options *o,
+                      struct volt_error *err)
+{
+    struct pack p = {0};
+
+    if (s->life.number && memcmp(s->life.boot_id, o->boot_id, STORE_ID_SIZE) == 0 &&
+        memcmp(s->life.generation, o->generation, STORE_ID_SIZE) == 0)
+        return 0;
+    s->life.number++;
+    memcpy(s->life.boot_id, o->boot_id, STORE_ID_SIZE);
+    memcpy(s->life.generation, o->generation, STORE_ID_SIZE);
+    db_life_pack(&s->life, &p);
+    int rc = db_run(s->db.statement[DB_BEGIN]);
+    if (rc == SQLITE_OK)
+        rc = db_meta_put(&s->db, "life", &p);
+    if (rc == SQLITE_OK)
+        rc = db_run(s->db.statement[DB_COMMIT]);
+    pack_fini(&p);
+    return rc == SQLITE_OK ? 0 : db_error(&s->db, rc, "the store", err);
+}
+
+static int open_newest(struct sqlite_store *s, struct volt_error *err)
+{
+    char path[PATH_MAX];
+    struct volt_error damage;
+    int r = db_newest(s->dir, &s->number);
+
+    if (r < 0)
+        return say_errno(err, r, s->dir);
+    if (s->number == 0) {
+        s->number = 1;
+        r = db_create(s->dir, s->number, err);
+    }
+    if (r < 0)
+        return r;
+    r = db_path(s->dir, s->number, "", path);
+    if (r < 0)
+        return say_errno(err, r, s->dir);
+    r = wal_prove(path, &damage);
+    if (r == -EBADMSG)
+        return say_damage(err, damage.text);
+    return r < 0 ? say_errno(err, r, path) : db_open(&s->db, path, false, err);
+}
+
+int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
+                      struct volt_error *err)
+{
+    struct sqlite_store *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return say_errno(err, -ENOMEM, o->dir);
+    int r = groups_init(&s->groups);
+    if (r < 0) {
+        free(s);
+        return say_errno(err, r, o->dir);
+    }
+    s->store.backend = &sqlite_backend;
+    s->tell = o->tell;
+    if ((size_t)snprintf(s->dir, sizeof(s->dir), "%s", o->dir) >= sizeof(s->dir))
+        r = say_errno(err, -ENAMETOOLONG, o->dir);
+    if (r == 0)
+        r = open_newest(s, err);
+    if (r == 0)
+        r = read_meta(s, err);
+    if (r == 0)
+        r = begin_life(s, o, err);
+    if (r < 0) {
+        sqlite_free(&s->store);
+        return r;
+    }
+    db_sweep(s->dir, s->number);
+    sqlite_watch_journal(s);
+    if (reserve_take(s->dir) == -ENOSPC) {
+        s->full = true;
+        groups_refuse(&s->groups, -ENOSPC);
+    }
+    *ret = &s->store;
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* The SQLite backend: the durable store of one machine.
+ *
+ * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it; the
+ * highest n is in force. A copy made because the disk failed gets the next n, so that it
+ * can never meet the journal of the old one; older files are removed at the next start.
+ * `reserve` is room kept for completions when the disk is full.
+ *
+ * Schema (PRAGMA user_version 1; application_id "VOLT"):
+ *
+ *   meta(name, body)          "sums": number and sum of the rows of every table;
+ *                             "life": number, boot id and record directory of this life
+ *   content(id, body)         environments and long argvs, each once; id: a hash
+ *   job(id, body)             submitter, time, contents, spec (daemon/job/spec_pack.h)
+ *   event(job, item, seq, body)  what happened since: daemon/job/event_pack.h; item -1:
+ *                             the job or array itself, otherwise an index of the array
+ *   ended(id, at)             jobs that are history, for retention
+ *
+ * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
+ * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
+ * CRCs, and therefore the sums, which every transaction updates and every load proves. A
+ * damaged journal is seen by its frames (sqlite_wal.h), which SQLite would take for the end.
+ *
+ * One connection on one thread writes, checkpoints and copies; WAL, synchronous=FULL. Its
+ * transactions are the groups of store.h. No auto-checkpoint: the writer does it when it
+ * has answered.
+ *
+ * Lives: STARTING is kept with the number of the life in which it happened: boot and
+ * record directory. The number is in the store before the first START, so a job that was
+ * starting is known to be of this life or not whenever the daemon dies. */
+#ifndef VOLTD_STORE_SQLITE_H
+#define VOLTD_STORE_SQLITE_H
+
+#include "daemon/store/store.h"
+
+struct store_sqlite_options {
+    const char *dir; /* the state directory; borrowed for the call */
+    uint8_t boot_id[STORE_ID_SIZE];
+    uint8_t generation[STORE_ID_SIZE]; /* of the record directory */
+    /* Called by the writer's thread when its state changes; a line for people. */
+    void (*tell)(const char *text);
+};
+
+/* Opens or makes the store; nobody else may have it (the state directory's lock). 0;
+ * -EPROTO: written by a newer voltd; -EBADMSG: damaged, or no store of ours; another
+ * errno; always with the text in err. Then store_load(), which starts the writer. */
+int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
+                      struct volt_error *err);
+
+/* Verifies the store in dir, changing nothing: every row, every spec, every event in its
+ * order, the structure of the file, the journal. Calls fn for each finding. Returns their
+ * number, or -errno when there is none to look at. */
+int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
+                       void *arg);
+
+#endif

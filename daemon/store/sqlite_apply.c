@@ -1,0 +1,386 @@
+/* From appended facts to rows: contents once, bodies sealed, sums kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/store/sqlite_store.h"
+
+/* --- contents ------------------------------------------------------------------- */
+
+static bool note_undo(struct sqlite_store *s, int64_t id, int uses)
+{
+    if (s->nundo == s->undo_capacity) {
+        size_t capacity = s->undo_capacity ? s->undo_capacity * 2 : 256;
+        struct undo *grown = reallocarray(s->undo, capacity, sizeof(*grown));
+
+        if (!grown)
+            return false;
+        s->undo = grown;
+        s->undo_capacity = capacity;
+    }
+    s->undo[s->nundo++] = (struct undo){id, uses};
+    return true;
+}
+
+static struct row_key content_key(int64_t id)
+{
+    return (struct row_key){.table = ROW_CONTENT, .a = id};
+}
+
+/* SQLITE_OK and whether content id has these bytes. */
+static int content_is(struct sqlite_store *s, int64_t id, const void *bytes, size_t n,
+                      bool *ret)
+{
+    sqlite3_stmt *st = s->db.statement[DB_CONTENT_GET];
+
+    if (id == s->last_content_id) {
+        *ret = s->last_content.n == n && memcmp(s->last_content.bytes, bytes, n) == 0;
+        return SQLITE_OK;
+    }
+    (void)sqlite3_bind_int64(st, 1, id);
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        const void *body = sqlite3_column_blob(st, 0);
+
+        *ret =
+            (size_t)sqlite3_column_bytes(st, 0) == n + 4 && memcmp(body, bytes, n) == 0;
+        rc = SQLITE_OK;
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT; /* the memory says that it is there */
+    }
+    (void)sqlite3_reset(st);
+    return rc;
+}
+
+static int content_insert(struct sqlite_store *s, int64_t id, const void *bytes, size_t n)
+{
+    sqlite3_stmt *st = s->db.statement[DB_CONTENT_PUT];
+    const struct row_key key = content_key(id);
+    struct pack *p = &s->scratch;
+
+    pack_clear(p);
+    pack_raw(p, bytes, n);
+    row_seal(p, 0, &key);
+    if (p->failed)
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_int64(st, 1, id);
+    (void)sqlite3_bind_blob(st, 2, p->bytes, (int)p->n, SQLITE_STATIC);
+    int rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_add(&s->sums.content, row_digest(p->bytes, p->n, &key));
+    return rc;
+}
+
+static void remember(struct sqlite_store *s, int64_t id, const void *bytes, size_t n)
+{
+    if (id == s->last_content_id)
+        return;
+    pack_clear(&s->last_content);
+    pack_raw(&s->last_content, bytes, n);
+    s->last_content_id = s->last_content.failed ? 0 : id;
+}
+
+/* The id of a content with these bytes, in use once more. n 0: id 0. */
+static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
+                       int64_t *ret_id)
+{
+    struct contents_slot *slot;
+    bool same = false;
+    int rc = SQLITE_OK;
+
+    *ret_id = 0;
+    if (n == 0)
+        return SQLITE_OK;
+    int64_t id = contents_hash(s->life.seed, bytes, n);
+    while ((slot = contents_find(&s->contents, id))) {
+        rc = content_is(s, id, bytes, n, &same);
+        if (rc != SQLITE_OK || same)
+            break;
+        id = id == INT64_MAX ? 1 : id + 1;
+    }
+    if (rc == SQLITE_OK && !slot) {
+        rc = content_insert(s, id, bytes, n);
+        if (rc == SQLITE_OK && !(slot = contents_add(&s->contents, id)))
+            rc = SQLITE_NOMEM;
+    }
+    if (rc != SQLITE_OK)
+        return rc;
+    slot->uses++;
+    if (!note_undo(s, id, 1)) {
+        slot->uses--; /* a slot without a use is harmless */
+        return SQLITE_NOMEM;
+    }
+    remember(s, id, bytes, n);
+    *ret_id = id;
+    return SQLITE_OK;
+}
+
+static int content_unuse(struct sqlite_store *s, int64_t id)
+{
+    struct contents_slot *slot = id ? contents_find(&s->contents, id) : NULL;
+    sqlite3_stmt *get = s->db.statement[DB_CONTENT_GET];
+    sqlite3_stmt *drop = s->db.statement[DB_CONTENT_DROP];
+    const struct row_key key = content_key(id);
+
+    if (!slot)
+        return SQLITE_OK;
+    if (!note_undo(s, id, -1))
+        return SQLITE_NOMEM;
+    if (--slot->uses)
+        return SQLITE_OK;
+    contents_remove(&s->contents, id);
+    if (s->last_content_id == id)
+        s->last_content_id = 0;
+    (void)sqlite3_bind_int64(get, 1, id);
+    int rc = sqlite3_step(get);
+    uint64_t digest = 0;
+    if (rc == SQLITE_ROW)
+        digest = row_digest(sqlite3_column_blob(get, 0),
+                            (size_t)sqlite3_column_bytes(get, 0), &key);
+    (void)sqlite3_reset(get);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    (void)sqlite3_bind_int64(drop, 1, id);
+    rc = db_run(drop);
+    if (rc == SQLITE_OK)
+        row_sum_remove(&s->sums.content, digest);
+    return rc;
+}
+
+void sqlite_committed(struct sqlite_store *s)
+{
+    s->nundo = 0;
+}
+
+void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
+{
+    s->last_content_id = 0;
+    while (s->nundo > 0) {
+        const struct undo *u = &s->undo[--s->nundo];
+        struct contents_slot *slot = contents_find(&s->contents, u->id);
+
+        if (!slot)
+            slot = contents_add(&s->contents, u->id);
+        if (slot) /* without memory it will seem to be new, and its insert fails */
+            slot->uses -= (uint64_t)u->uses;
+        if (slot && slot->uses == 0)
+            contents_remove(&s->contents, u->id);
+    }
+    s->sums = *before;
+}
+
+/* --- rows ----------------------------------------------------------------------- */
+
+static int put_job(struct sqlite_store *s, struct unpack *u)
+{
+    sqlite3_stmt *st = s->db.statement[DB_JOB_PUT];
+    const struct row_key key = {.table = ROW_JOB, .a = (int64_t)unpack_number(u)};
+    uint64_t uid = unpack_number(u), gid = unpack_number(u), at = unpack_number(u);
+    int64_t env_id = 0, argv_id = 0;
+    size_t own_n = unpack_number(u);
+    const uint8_t *own = unpack_raw(u, own_n);
+    size_t env_n = unpack_number(u);
+    const uint8_t *env = unpack_raw(u, env_n);
+    size_t argv_n = unpack_number(u);
+    const uint8_t *argv = unpack_raw(u, argv_n);
+    struct pack *p = &s->scratch;
+
+    int rc = content_use(s, env, env_n, &env_id);
+    if (rc == SQLITE_OK)
+        rc = content_use(s, argv, argv_n, &argv_id);
+    if (rc != SQLITE_OK)
+        return rc;
+    pack_clear(p);
+    pack_number(p, uid);
+    pack_number(p, gid);
+    pack_number(p, at);
+    pack_number(p, (uint64_t)env_id);
+    pack_number(p, (uint64_t)argv_id);
+    pack_raw(p, own, own_n);
+    row_seal(p, 0, &key);
+    if (p->failed)
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_int64(st, 1, key.a);
+    (void)sqlite3_bind_blob(st, 2, p->bytes, (int)p->n, SQLITE_STATIC);
+    rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_add(&s->sums.job, row_digest(p->bytes, p->n, &key));
+    return rc;
+}
+
+static int put_event(struct sqlite_store *s, struct unpack *u)
+{
+    sqlite3_stmt *st = s->db.statement[DB_EVENT_PUT];
+    struct row_key key = {.table = ROW_EVENT, .a = (int64_t)unpack_number(u)};
+    struct pack *p = &s->scratch;
+
+    key.b = unpack_signed(u);
+    key.c = (int64_t)s->sums.seq++;
+    size_t n = unpack_number(u);
+    pack_clear(p);
+    pack_raw(p, unpack_raw(u, n), n);
+    row_seal(p, 0, &key);
+    if (p->failed)
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_int64(st, 1, key.a);
+    (void)sqlite3_bind_int64(st, 2, key.b);
+    (void)sqlite3_bind_int64(st, 3, key.c);
+    (void)sqlite3_bind_blob(st, 4, p->bytes, (int)p->n, SQLITE_STATIC);
+    int rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_add(&s->sums.event, row_digest(p->bytes, p->n, &key));
+    return rc;
+}
+
+static struct row_key ended_key(int64_t id, int64_t at)
+{
+    return (struct row_key){.table = ROW_ENDED, .a = id, .b = at};
+}
+
+static int put_last(struct sqlite_store *s, struct unpack *u)
+{
+    sqlite3_stmt *st = s->db.statement[DB_ENDED_PUT];
+    int64_t id = (int64_t)unpack_number(u), at = (int64_t)unpack_number(u);
+    const struct row_key key = ended_key(id, at);
+
+    (void)sqlite3_bind_int64(st, 1, id);
+    (void)sqlite3_bind_int64(st, 2, at);
+    int rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_add(&s->sums.ended, row_digest(NULL, 0, &key));
+    return rc;
+}
+
+int sqlite_apply(struct sqlite_store *s, const struct entry *e)
+{
+    struct unpack u = unpack_of(e + 1, e->size);
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK && u.at < u.end && !u.failed) {
+        switch ((enum entry_row)unpack_number(&u)) {
+        case ENTRY_JOB:
+            rc = put_job(s, &u);
+            break;
+        case ENTRY_EVENT:
+            rc = put_event(s, &u);
+            break;
+        case ENTRY_LAST:
+            rc = put_last(s, &u);
+            break;
+        }
+    }
+    return rc;
+}
+
+int sqlite_save_sums(struct sqlite_store *s)
+{
+    pack_clear(&s->scratch);
+    row_sums_pack(&s->sums, &s->scratch);
+    return db_meta_put(&s->db, "sums", &s->scratch);
+}
+
+/* --- forgetting ----------------------------------------------------------------- */
+
+static int drop_job(struct sqlite_store *s, int64_t id)
+{
+    sqlite3_stmt *get = s->db.statement[DB_JOB_GET];
+    sqlite3_stmt *drop = s->db.statement[DB_JOB_DROP];
+    const struct row_key key = {.table = ROW_JOB, .a = id};
+    int64_t contents[2] = {0, 0};
+    uint64_t digest = 0;
+
+    (void)sqlite3_bind_int64(get, 1, id);
+    int rc = sqlite3_step(get);
+    if (rc == SQLITE_ROW) {
+        const void *body = sqlite3_column_blob(get, 0);
+        size_t n = (size_t)sqlite3_column_bytes(get, 0);
+        struct unpack u = unpack_of(body, n);
+
+        digest = row_digest(body, n, &key);
+        for (int i = 0; i < 3; i++)
+            (void)unpack_number(&u);
+        contents[0] = (int64_t)unpack_number(&u);
+        contents[1] = (int64_t)unpack_number(&u);
+    }
+    (void)sqlite3_reset(get);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    (void)sqlite3_bind_int64(drop, 1, id);
+    rc = db_run(drop);
+    if (rc == SQLITE_OK)
+        row_sum_remove(&s->sums.job, digest);
+    if (rc == SQLITE_OK)
+        rc = content_unuse(s, contents[0]);
+    if (rc == SQLITE_OK)
+        rc = content_unuse(s, contents[1]);
+    return rc;
+}
+
+static int drop_events(struct sqlite_store *s, int64_t id)
+{
+    sqlite3_stmt *next = s->db.statement[DB_EVENT_NEXT];
+    sqlite3_stmt *drop = s->db.statement[DB_EVENT_DROP];
+
+    for (;;) {
+        struct row_key key = {.table = ROW_EVENT, .a = id};
+        uint64_t digest = 0;
+
+        (void)sqlite3_bind_int64(next, 1, id);
+        int rc = sqlite3_step(next);
+        if (rc == SQLITE_ROW) {
+            key.b = sqlite3_column_int64(next, 0);
+            key.c = sqlite3_column_int64(next, 1);
+            digest = row_digest(sqlite3_column_blob(next, 2),
+                                (size_t)sqlite3_column_bytes(next, 2), &key);
+        }
+        (void)sqlite3_reset(next);
+        if (rc != SQLITE_ROW)
+            return rc == SQLITE_DONE ? SQLITE_OK : rc;
+        (void)sqlite3_bind_int64(drop, 1, key.a);
+        (void)sqlite3_bind_int64(drop, 2, key.b);
+        (void)sqlite3_bind_int64(drop, 3, key.c);
+        rc = db_run(drop);
+        if (rc != SQLITE_OK)
+            return rc;
+        row_sum_remove(&s->sums.event, digest);
+    }
+}
+
+static int drop_ended(struct sqlite_store *s, int64_t id, int64_t at)
+{
+    sqlite3_stmt *st = s->db.statement[DB_ENDED_DROP];
+    const struct row_key key = ended_key(id, at);
+
+    (void)sqlite3_bind_int64(st, 1, id);
+    int rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
+    return rc;
+}
+
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+                  int *ret_rc)
+{
+    sqlite3_stmt *first = s->db.statement[DB_ENDED_FIRST];
+    int done = 0, rc = SQLITE_OK;
+
+    while (done < n && rc == SQLITE_OK) {
+        rc = sqlite3_step(first);
+        int64_t id = sqlite3_column_int64(first, 0), at = sqlite3_column_int64(first, 1);
+
+        (void)sqlite3_reset(first);
+        if (rc != SQLITE_ROW)
+            break;
+        if (s->sums.ended.rows <= keep && (uint64_t)at >= before_usec) {
+            rc = SQLITE_DONE;
+            break;
+        }
+        rc = drop_events(s, id);
+        if (rc == SQLITE_OK)
+            rc = drop_job(s, id);
+        if (rc == SQLITE_OK)
+            rc = drop_ended(s, id, at);
+        done += rc == SQLITE_OK;
+    }
+    *ret_rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return *ret_rc == SQLITE_OK ? done : -1;
+}

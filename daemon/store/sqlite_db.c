@@ -1,0 +1,452 @@
+/* See sqlite_db.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "daemon/store/sqlite_db.h"
+
+#define QUOTE(x)  #x
+#define NUMBER(x) QUOTE(x)
+
+static const char schema_1[] =
+    "CREATE TABLE meta(name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE content(id INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+    "CREATE TABLE job(id INTEGER PRIMARY KEY, body BLOB NOT NULL);"
+    "CREATE TABLE event(job INTEGER, item INTEGER, seq INTEGER, body BLOB NOT NULL,"
+    " PRIMARY KEY(job, item, seq)) WITHOUT ROWID;"
+    "CREATE TABLE ended(id INTEGER PRIMARY KEY, at INTEGER NOT NULL);"
+    "PRAGMA application_id=" NUMBER(DB_APPLICATION_ID) ";";
+
+/* The way from each version to the next; [0] makes a store. */
+static const char *const migrations[DB_VERSION] = {schema_1};
+
+static const char *const sql[DB_STATEMENTS] = {
+    [DB_BEGIN] = "BEGIN IMMEDIATE",
+    [DB_COMMIT] = "COMMIT",
+    [DB_ROLLBACK] = "ROLLBACK",
+    [DB_META_GET] = "SELECT body FROM meta WHERE name=?1",
+    [DB_META_PUT] = "INSERT OR REPLACE INTO meta VALUES(?1,?2)",
+    [DB_CONTENT_GET] = "SELECT body FROM content WHERE id=?1",
+    [DB_CONTENT_PUT] = "INSERT INTO content VALUES(?1,?2)",
+    [DB_CONTENT_DROP] = "DELETE FROM content WHERE id=?1",
+    [DB_JOB_GET] = "SELECT body FROM job WHERE id=?1",
+    [DB_JOB_PUT] = "INSERT INTO job VALUES(?1,?2)",
+    [DB_JOB_DROP] = "DELETE FROM job WHERE id=?1",
+    [DB_EVENT_PUT] = "INSERT INTO event VALUES(?1,?2,?3,?4)",
+    [DB_EVENT_DROP] = "DELETE FROM event WHERE job=?1 AND item=?2 AND seq=?3",
+    [DB_EVENT_NEXT] = "SELECT item,seq,body FROM event WHERE job=?1 LIMIT 1",
+    [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2)",
+    [DB_ENDED_DROP] = "DELETE FROM ended WHERE id=?1",
+    [DB_ENDED_FIRST] = "SELECT id,at FROM ended ORDER BY id LIMIT 1",
+};
+
+__attribute__((format(printf, 3, 4))) static int refuse(struct volt_error *err, int r,
+                                                        const char *format, ...)
+{
+    va_list ap;
+
+    if (err) {
+        va_start(ap, format);
+        (void)vsnprintf(err->text, sizeof(err->text), format, ap);
+        va_end(ap);
+    }
+    return r;
+}
+
+/* --- files ---------------------------------------------------------------------- */
+
+/* The n of "jobs.<n>.db" and what follows it; false: another name. */
+static bool parse_name(const char *name, uint64_t *ret_number, const char **ret_rest)
+{
+    char *end;
+
+    if (strncmp(name, "jobs.", 5) != 0 || name[5] < '1' || name[5] > '9')
+        return false;
+    errno = 0;
+    *ret_number = strtoull(name + 5, &end, 10);
+    *ret_rest = end + 3;
+    return errno == 0 && strncmp(end, ".db", 3) == 0;
+}
+
+int db_newest(const char *dir, uint64_t *ret_number)
+{
+    DIR *d = opendir(dir);
+    uint64_t number;
+    const char *rest;
+
+    if (!d)
+        return -errno;
+    *ret_number = 0;
+    for (struct dirent *e; (e = readdir(d));)
+        if (parse_name(e->d_name, &number, &rest) && !*rest && number > *ret_number)
+            *ret_number = number;
+    closedir(d);
+    return 0;
+}
+
+int db_path(const char *dir, uint64_t number, const char *suffix, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s/jobs.%llu.db%s", dir, (unsigned long long)number,
+                     suffix);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+void db_sweep(const char *dir, uint64_t number)
+{
+    DIR *d = opendir(dir);
+    uint64_t other;
+    const char *rest;
+
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d));)
+        if (parse_name(e->d_name, &other, &rest) &&
+            (other != number || strncmp(rest, ".new", 4) == 0))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+}
+
+/* An empty file for SQLite to fill, readable by nobody else: jobs' environments are in it.
+ * The journal takes its mode over. */
+static int make_empty(const char *path)
+{
+    if (unlink(path) < 0 && errno != ENOENT)
+        return -errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    close(fd);
+    return 0;
+}
+
+static int sync_path(const char *path, int flags)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int r = 0;
+
+    if (fd < 0)
+        return -errno;
+    if (fsync(fd) < 0)
+        r = -errno;
+    close(fd);
+    return r;
+}
+
+/* The complete file at `from` gets its name; both are on disk after that. */
+static int publish(const char *dir, const char *from, const char *to)
+{
+    int r = sync_path(from, 0);
+
+    if (r == 0 && rename(from, to) < 0)
+        r = -errno;
+    return r < 0 ? r : sync_path(dir, O_DIRECTORY);
+}
+
+/* --- errors --------------------------------------------------------------------- */
+
+bool db_is_full(struct db *db, int rc)
+{
+    int error = db->handle ? sqlite3_system_errno(db->handle) : 0;
+
+    return (rc & 0xff) == SQLITE_FULL ||
+           ((rc & 0xff) == SQLITE_IOERR && (error == ENOSPC || error == EDQUOT));
+}
+
+static int to_errno(struct db *db, int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_DONE:
+    case SQLITE_ROW:
+        return 0;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_FORMAT:
+    case SQLITE_ERROR: /* a table that is not there */
+        return -EBADMSG;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+        return -EACCES;
+    default:
+        return db_is_full(db, rc) ? -ENOSPC : -EIO;
+    }
+}
+
+int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
+{
+    const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(rc);
+
+    return refuse(err, to_errno(db, rc), "%s: %.150s", what, text);
+}
+
+int db_run(sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* --- opening -------------------------------------------------------------------- */
+
+static int pragma_number(struct db *db, const char *pragma, int64_t *ret)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db->handle, pragma, -1, &st, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(st, 0);
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+}
+
+static int prove_version(struct db *db, const char *path, struct volt_error *err)
+{
+    int64_t version = 0, id = 0;
+    int rc = pragma_number(db, "PRAGMA user_version", &version);
+
+    if (rc == SQLITE_OK)
+        rc = pragma_number(db, "PRAGMA application_id", &id);
+    if (rc != SQLITE_OK)
+        return db_error(db, rc, path, err);
+    if (id != DB_APPLICATION_ID || version < 1)
+        return refuse(err, -EBADMSG, "%.180s is damaged, or no store of voltd's", path);
+    if (version > DB_VERSION)
+        return refuse(err, -EPROTO,
+                      "%.120s was written by a newer voltd (format %lld, this one knows "
+                      "%d): start that one",
+                      path, (long long)version, DB_VERSION);
+    return 0;
+}
+
+static int migrate(struct db *db, int from)
+{
+    char pragma[64];
+    int rc = SQLITE_OK;
+
+    for (int v = from; rc == SQLITE_OK && v < DB_VERSION; v++) {
+        (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%d; COMMIT", v + 1);
+        rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_exec(db->handle, migrations[v], NULL, NULL, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_exec(db->handle, pragma, NULL, NULL, NULL);
+    }
+    return rc;
+}
+
+static int prepare(struct db *db)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; rc == SQLITE_OK && i < DB_STATEMENTS; i++)
+        rc = sqlite3_prepare_v3(db->handle, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                &db->statement[i], NULL);
+    return rc;
+}
+
+/* journal_mode answers with a row, which sqlite3_exec() passes over. */
+static const char writing[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+                              "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-4096;"
+                              "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
+
+int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err)
+{
+    int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
+    int64_t version = DB_VERSION;
+    int r = 0;
+
+    *db = (struct db){0};
+    int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+    if (rc == SQLITE_OK)
+        r = prove_version(db, path, err);
+    if (rc == SQLITE_OK && r == 0 && !read_only) {
+        rc = sqlite3_exec(db->handle, writing, NULL, NULL, NULL);
+        if (rc == SQLITE_OK)
+            rc = pragma_number(db, "PRAGMA user_version", &version);
+        if (rc == SQLITE_OK)
+            rc = migrate(db, (int)version);
+    }
+    if (rc == SQLITE_OK && r == 0)
+        rc = prepare(db);
+    if (rc != SQLITE_OK)
+        r = db_error(db, rc, path, err);
+    if (r < 0)
+        db_close(db);
+    return r;
+}
+
+void db_close(struct db *db)
+{
+    for (int i = 0; i < DB_STATEMENTS; i++)
+        (void)sqlite3_finalize(db->statement[i]);
+    (void)sqlite3_close(db->handle);
+    *db = (struct db){0};
+}
+
+/* --- meta ----------------------------------------------------------------------- */
+
+static struct row_key meta_key(const char *name)
+{
+    struct row_key key = {.table = ROW_META};
+
+    memcpy(&key.a, name, strnlen(name, sizeof(key.a)));
+    return key;
+}
+
+int db_meta_get(struct db *db, const char *name, struct pack *p)
+{
+    sqlite3_stmt *st = db->statement[DB_META_GET];
+    struct row_key key = meta_key(name);
+    size_t payload;
+    int r = 0;
+
+    (void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        const void *body = sqlite3_column_blob(st, 0);
+        size_t n = (size_t)sqlite3_column_bytes(st, 0);
+
+        if (row_open(body, n, &key, &payload))
+            pack_raw(p, body, payload);
+        else
+            r = -EBADMSG;
+    } else {
+        r = rc == SQLITE_DONE ? -ENOENT : to_errno(db, rc);
+    }
+    (void)sqlite3_reset(st);
+    return r == 0 && p->failed ? -ENOMEM : r;
+}
+
+int db_meta_put(struct db *db, const char *name, struct pack *payload)
+{
+    sqlite3_stmt *st = db->statement[DB_META_PUT];
+    struct row_key key = meta_key(name);
+
+    row_seal(payload, 0, &key);
+    if (payload->failed)
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_blob(st, 2, payload->bytes, (int)payload->n, SQLITE_STATIC);
+    return db_run(st);
+}
+
+void db_life_pack(const struct db_life *l, struct pack *p)
+{
+    pack_number(p, l->number);
+    pack_number(p, l->seed);
+    pack_raw(p, l->boot_id, STORE_ID_SIZE);
+    pack_raw(p, l->generation, STORE_ID_SIZE);
+}
+
+bool db_life_unpack(struct db_life *l, const struct pack *p)
+{
+    struct unpack u = unpack_of(p->bytes, p->n);
+
+    l->number = unpack_number(&u);
+    l->seed = unpack_number(&u);
+    const uint8_t *boot = unpack_raw(&u, STORE_ID_SIZE);
+    const uint8_t *generation = unpack_raw(&u, STORE_ID_SIZE);
+    if (u.failed || u.at != u.end)
+        return false;
+    memcpy(l->boot_id, boot, STORE_ID_SIZE);
+    memcpy(l->generation, generation, STORE_ID_SIZE);
+    return true;
+}
+
+/* --- new files ------------------------------------------------------------------ */
+
+/* The first sums and a life that nobody has lived. */
+static int fill(struct db *db)
+{
+    struct row_sums sums = {.seq = 1};
+    struct db_life life = {0};
+    struct pack p = {0}, q = {0};
+
+    if (getrandom(&life.seed, sizeof(life.seed), 0) != (ssize_t)sizeof(life.seed))
+        life.seed = (uint64_t)getpid();
+    row_sums_pack(&sums, &p);
+    db_life_pack(&life, &q);
+    int rc = db_run(db->statement[DB_BEGIN]);
+    if (rc == SQLITE_OK)
+        rc = db_meta_put(db, "sums", &p);
+    if (rc == SQLITE_OK)
+        rc = db_meta_put(db, "life", &q);
+    if (rc == SQLITE_OK)
+        rc = db_run(db->statement[DB_COMMIT]);
+    pack_fini(&p);
+    pack_fini(&q);
+    return rc;
+}
+
+int db_create(const char *dir, uint64_t number, struct volt_error *err)
+{
+    char path[PATH_MAX], made[PATH_MAX];
+    struct db db = {0};
+    int r = db_path(dir, number, "", path), rc;
+
+    if (r == 0)
+        r = db_path(dir, number, ".new", made);
+    if (r < 0)
+        return refuse(err, r, "the path of the store is too long");
+    r = make_empty(made);
+    if (r < 0)
+        return refuse(err, r, "%.180s: %s", made, strerror(-r));
+    rc = sqlite3_open_v2(made, &db.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
+                         NULL);
+    if (rc == SQLITE_OK)
+        rc = migrate(&db, 0);
+    if (rc == SQLITE_OK)
+        rc = prepare(&db);
+    if (rc == SQLITE_OK)
+        rc = fill(&db);
+    if (rc != SQLITE_OK)
+        r = db_error(&db, rc, made, err);
+    db_close(&db);
+    if (r == 0) {
+        r = publish(dir, made, path);
+        if (r < 0)
+            (void)refuse(err, r, "%.180s: %s", path, strerror(-r));
+    }
+    return r;
+}
+
+int db_copy(struct db *db, const char *dir, uint64_t number)
+{
+    char path[PATH_MAX], made[PATH_MAX];
+    sqlite3_stmt *st = NULL;
+    int r = db_path(dir, number, "", path);
+
+    if (r == 0)
+        r = db_path(dir, number, ".new", made);
+    if (r < 0)
+        return r;
+    r = make_empty(made);
+    if (r < 0)
+        return r;
+    int rc = sqlite3_prepare_v2(db->handle, "VACUUM INTO ?1", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(st, 1, made, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    (void)sqlite3_finalize(st);
+    if (rc != SQLITE_DONE)
+        return to_errno(db, rc) ? to_errno(db, rc) : -EIO;
+    return publish(dir, made, path);
+}

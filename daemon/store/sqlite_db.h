@@ -1,0 +1,74 @@
+/* One connection to a store's file: opening, schema, statements, meta. */
+#ifndef VOLTD_STORE_SQLITE_DB_H
+#define VOLTD_STORE_SQLITE_DB_H
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <volt/error.h>
+#include "daemon/store/sqlite_row.h"
+#include "daemon/store/store.h"
+
+#define DB_VERSION        1
+#define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
+
+enum db_statement {
+    DB_BEGIN,
+    DB_COMMIT,
+    DB_ROLLBACK,
+    DB_META_GET,
+    DB_META_PUT,
+    DB_CONTENT_GET,
+    DB_CONTENT_PUT,
+    DB_CONTENT_DROP,
+    DB_JOB_GET,
+    DB_JOB_PUT,
+    DB_JOB_DROP,
+    DB_EVENT_PUT,
+    DB_EVENT_DROP, /* of a job; returns the rows */
+    DB_EVENT_NEXT,
+    DB_ENDED_PUT,
+    DB_ENDED_DROP,
+    DB_ENDED_FIRST,
+    DB_STATEMENTS,
+};
+
+struct db {
+    sqlite3 *handle;
+    sqlite3_stmt *statement[DB_STATEMENTS];
+};
+
+/* The life of the daemon as the store knows it: boot and record directory. */
+struct db_life {
+    uint64_t number, seed;
+    uint8_t boot_id[STORE_ID_SIZE], generation[STORE_ID_SIZE];
+};
+
+/* "<dir>/jobs.<n>.db" of the highest n; 0 when there is none. -errno. */
+int db_newest(const char *dir, uint64_t *ret_number);
+int db_path(const char *dir, uint64_t number, const char *suffix, char path[PATH_MAX]);
+/* Removes what is not number's: older stores, copies half made. */
+void db_sweep(const char *dir, uint64_t number);
+
+/* Makes an empty store: a new file that gets its name when it is complete and on disk. */
+int db_create(const char *dir, uint64_t number, struct volt_error *err);
+/* Opens for writing, or to read only, and proves format and version. 0; -EPROTO: newer;
+ * -EBADMSG; -errno. */
+int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err);
+void db_close(struct db *db);
+/* A complete copy under the next number, on disk; VACUUM INTO. 0 or -errno. */
+int db_copy(struct db *db, const char *dir, uint64_t number);
+
+/* Runs a statement without rows to its end: SQLITE_OK or the error. */
+int db_run(sqlite3_stmt *st);
+/* -errno for a code of SQLite, with its text. */
+int db_error(struct db *db, int rc, const char *what, struct volt_error *err);
+bool db_is_full(struct db *db, int rc);
+
+/* Payload of a meta row into p. 0; -ENOENT; -EBADMSG: damaged; -EIO. */
+int db_meta_get(struct db *db, const char *name, struct pack *p);
+/* Within a transaction. SQLITE_OK or the error. */
+int db_meta_put(struct db *db, const char *name, struct pack *payload);
+void db_life_pack(const struct db_life *l, struct pack *p);
+bool db_life_unpack(struct db_life *l, const struct pack *p);
+
+#endif

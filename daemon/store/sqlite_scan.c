@@ -1,0 +1,333 @@
+/* See sqlite_scan.h. Jobs, their events and the mark of their end are read side by side,
+ * all in order of their ids; a row without a partner is damage. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/job/event_pack.h"
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/sqlite_scan.h"
+
+#define CACHED 64
+
+/* A content that was read: jobs in a row mostly share theirs. */
+struct cached {
+    int64_t id;
+    struct pack bytes; /* payload */
+};
+
+struct reader {
+    struct scan *scan;
+    struct row_sums *sums;
+    sqlite3_stmt *jobs, *events, *ended;
+    int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: there is one */
+    struct cached cache[CACHED];
+    int result;
+};
+
+__attribute__((format(printf, 2, 3))) static int damage(struct reader *r,
+                                                        const char *format, ...)
+{
+    char text[200];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    r->result = r->scan->damage(r->scan->damage_arg, text);
+    return r->result;
+}
+
+static void step(struct reader *r, sqlite3_stmt *st, int *rc, const char *table)
+{
+    *rc = sqlite3_step(st);
+    if (*rc != SQLITE_ROW && *rc != SQLITE_DONE)
+        (void)damage(r, "table %s: %s", table, sqlite3_errmsg(r->scan->db->handle));
+}
+
+static void step_jobs(struct reader *r)
+{
+    step(r, r->jobs, &r->jobs_rc, "job");
+}
+
+static void step_events(struct reader *r)
+{
+    step(r, r->events, &r->events_rc, "event");
+}
+
+static void step_ended(struct reader *r)
+{
+    step(r, r->ended, &r->ended_rc, "ended");
+}
+
+/* The row that the statement is at. A body of another type than BLOB is damage: SQLite
+ * would convert it, and the bytes would be gone. */
+static const void *body_of(sqlite3_stmt *st, int column, size_t *ret_n)
+{
+    if (sqlite3_column_type(st, column) != SQLITE_BLOB)
+        return NULL;
+    const void *body = sqlite3_column_blob(st, column);
+    *ret_n = (size_t)sqlite3_column_bytes(st, column);
+    return body;
+}
+
+/* --- contents ------------------------------------------------------------------- */
+
+static int read_contents(struct reader *r)
+{
+    struct contents *all = r->scan->contents;
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(r->scan->db->handle, "SELECT id,body FROM content", -1,
+                                &st, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        size_t n = 0, payload;
+
+        rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW)
+            break;
+        const struct row_key key = {.table = ROW_CONTENT,
+                                    .a = sqlite3_column_int64(st, 0)};
+        const void *body = body_of(st, 1, &n);
+        if (!body || !row_open(body, n, &key, &payload)) {
+            if (damage(r, "content %lld: checksum", (long long)key.a))
+                break;
+            continue;
+        }
+        row_sum_add(&r->sums->content, row_digest(body, n, &key));
+        if (all && !contents_add(all, key.a)) {
+            r->result = -ENOMEM;
+            break;
+        }
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE && r->result == 0)
+        (void)damage(r, "table content: %s", sqlite3_errmsg(r->scan->db->handle));
+    (void)sqlite3_finalize(st);
+    return r->result;
+}
+
+/* NULL: damage, which has been told, or no memory. id 0: n 0. */
+static const void *content_of(struct reader *r, int64_t id, long long job, size_t *ret_n)
+{
+    struct cached *c = &r->cache[(uint64_t)id % CACHED];
+    sqlite3_stmt *st = r->scan->db->statement[DB_CONTENT_GET];
+    const struct row_key key = {.table = ROW_CONTENT, .a = id};
+    struct contents_slot *slot;
+    size_t n = 0, payload;
+
+    if (c->id != id) {
+        (void)sqlite3_bind_int64(st, 1, id);
+        const void *body = sqlite3_step(st) == SQLITE_ROW ? body_of(st, 0, &n) : NULL;
+        c->id = 0;
+        pack_clear(&c->bytes);
+        if (body && row_open(body, n, &key, &payload)) {
+            pack_raw(&c->bytes, body, payload);
+            c->id = c->bytes.failed ? 0 : id;
+        }
+        (void)sqlite3_reset(st);
+    }
+    if (c->id != id) {
+        (void)damage(r, "job %lld: its content %lld is damaged or missing", job,
+                     (long long)id);
+        return NULL;
+    }
+    if (r->scan->contents && (slot = contents_find(r->scan->contents, id)))
+        slot->uses++;
+    *ret_n = c->bytes.n;
+    return c->bytes.bytes;
+}
+
+/* --- jobs ----------------------------------------------------------------------- */
+
+static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
+                      struct store_fact *ret, struct job_event *ret_event)
+{
+    struct spec_parts parts = {0};
+
+    ret->uid = (uid_t)unpack_number_max(u, UINT32_MAX);
+    ret->gid = (gid_t)unpack_number_max(u, UINT32_MAX);
+    *ret_event = (struct job_event){.type = JOB_EV_SUBMIT, .at_usec = unpack_number(u)};
+    int64_t env = (int64_t)unpack_number_max(u, INT64_MAX);
+    int64_t argv = (int64_t)unpack_number_max(u, INT64_MAX);
+    parts.own = u->at;
+    parts.own_n = unpack_left(u);
+    if (env && !(parts.env = content_of(r, env, id, &parts.env_n)))
+        return -EBADMSG;
+    /* The two may share a place of the cache: env is used before argv is read. */
+    struct pack kept = {0};
+    if (env && argv && (uint64_t)env % CACHED == (uint64_t)argv % CACHED && env != argv) {
+        pack_raw(&kept, parts.env, parts.env_n);
+        parts.env = kept.bytes;
+    }
+    int result = kept.failed ? -ENOMEM : 0;
+    if (result == 0 && argv && !(parts.argv = content_of(r, argv, id, &parts.argv_n)))
+        result = -EBADMSG;
+    if (result == 0)
+        result = u->failed ? -EBADMSG : job_spec_unpack(&parts, &ret->spec);
+    pack_fini(&kept);
+    return result;
+}
+
+/* The job's row and its SUBMIT. False: go on with the next. */
+static bool read_job(struct reader *r, int64_t id, bool last)
+{
+    const struct row_key key = {.table = ROW_JOB, .a = id};
+    struct job_event submit;
+    struct store_fact fact = {.key = {.id = (uint64_t)id, .index = JOB_NO_INDEX},
+                              .event = &submit,
+                              .last = last};
+    size_t n = 0, payload;
+    const void *body = body_of(r->jobs, 1, &n);
+
+    if (!body || !row_open(body, n, &key, &payload)) {
+        (void)damage(r, "job %lld: checksum", (long long)id);
+        return false;
+    }
+    row_sum_add(&r->sums->job, row_digest(body, n, &key));
+    struct unpack u = unpack_of(body, payload);
+    int result = unpack_job(r, &u, id, &fact, &submit);
+    if (result == -ENOMEM)
+        r->result = -ENOMEM;
+    else if (result < 0 && r->result == 0)
+        (void)damage(r, "job %lld: its spec cannot be read", (long long)id);
+    if (result == 0 && r->scan->fn)
+        r->result = r->scan->fn(r->scan->arg, &fact);
+    job_spec_unref(fact.spec);
+    return result == 0 && r->result == 0;
+}
+
+/* The events of the row that events is at. */
+static void read_events(struct reader *r, int64_t id)
+{
+    const struct row_key key = {.table = ROW_EVENT,
+                                .a = id,
+                                .b = sqlite3_column_int64(r->events, 1),
+                                .c = sqlite3_column_int64(r->events, 2)};
+    size_t n = 0, payload;
+    const void *body = body_of(r->events, 3, &n);
+    char step_text[JOB_STEP_MAX];
+    uint64_t life;
+
+    if (!body || !row_open(body, n, &key, &payload)) {
+        (void)damage(r, "job %lld: event %lld: checksum", (long long)id,
+                     (long long)key.c);
+        return;
+    }
+    row_sum_add(&r->sums->event, row_digest(body, n, &key));
+    if ((uint64_t)key.c >= r->sums->seq)
+        r->sums->seq = (uint64_t)key.c + 1;
+    struct unpack u = unpack_of(body, payload);
+    while (u.at < u.end && r->result == 0) {
+        struct job_event ev;
+        struct store_fact fact = {.key = {.id = (uint64_t)id, .index = key.b},
+                                  .event = &ev};
+
+        if (job_event_unpack(&u, &ev, &life, step_text) < 0) {
+            (void)damage(r, "job %lld: event %lld cannot be read", (long long)id,
+                         (long long)key.c);
+            return;
+        }
+        ev.other_life = ev.type == JOB_EV_STARTING && life != r->scan->life;
+        if (r->scan->fn)
+            r->result = r->scan->fn(r->scan->arg, &fact);
+    }
+}
+
+/* Whether `ended` names the job; rows of smaller ids are alone. */
+static bool read_ended(struct reader *r, int64_t id)
+{
+    while (r->ended_rc == SQLITE_ROW && r->result == 0) {
+        const struct row_key key = {.table = ROW_ENDED,
+                                    .a = sqlite3_column_int64(r->ended, 0),
+                                    .b = sqlite3_column_int64(r->ended, 1)};
+
+        if (key.a > id)
+            return false;
+        row_sum_add(&r->sums->ended, row_digest(NULL, 0, &key));
+        step_ended(r);
+        if (key.a == id)
+            return true;
+        (void)damage(r, "job %lld: its row is missing, though it has ended",
+                     (long long)key.a);
+    }
+    return false;
+}
+
+static void read_events_of(struct reader *r, int64_t id, bool good)
+{
+    while (r->events_rc == SQLITE_ROW && r->result == 0) {
+        int64_t job = sqlite3_column_int64(r->events, 0);
+
+        if (job > id)
+            return;
+        if (job < id)
+            (void)damage(r, "job %lld: its row is missing, but not its events",
+                         (long long)job);
+        else if (good)
+            read_events(r, id);
+        if (r->result == 0)
+            step_events(r);
+    }
+}
+
+static int read_jobs(struct reader *r)
+{
+    int64_t before = 0;
+
+    step_jobs(r);
+    step_events(r);
+    step_ended(r);
+    while (r->jobs_rc == SQLITE_ROW && r->result == 0) {
+        int64_t id = sqlite3_column_int64(r->jobs, 0);
+
+        if (id <= before && damage(r, "job %lld: out of order", (long long)id))
+            break;
+        before = id;
+        bool last = read_ended(r, id);
+        bool good = r->result == 0 && read_job(r, id, last);
+        if (r->result == 0)
+            read_events_of(r, id, good);
+        if (r->result == 0)
+            step_jobs(r);
+    }
+    if (r->result == 0 && r->jobs_rc == SQLITE_DONE) {
+        (void)read_ended(r, INT64_MAX);
+        read_events_of(r, INT64_MAX, false);
+    }
+    return r->result;
+}
+
+static sqlite3_stmt *query(struct reader *r, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+
+    if (r->result == 0 &&
+        sqlite3_prepare_v2(r->scan->db->handle, sql, -1, &st, NULL) != SQLITE_OK)
+        (void)damage(r, "%s", sqlite3_errmsg(r->scan->db->handle));
+    return st;
+}
+
+int scan_run(struct scan *scan, struct row_sums *ret_sums)
+{
+    struct reader *r = calloc(1, sizeof(*r));
+
+    *ret_sums = (struct row_sums){.seq = 1};
+    if (!r)
+        return -ENOMEM;
+    r->scan = scan;
+    r->sums = ret_sums;
+    r->jobs = query(r, "SELECT id,body FROM job ORDER BY id");
+    r->events = query(r, "SELECT job,item,seq,body FROM event ORDER BY job,item,seq");
+    r->ended = query(r, "SELECT id,at FROM ended ORDER BY id");
+    if (r->result == 0 && read_contents(r) == 0 && r->jobs && r->events && r->ended)
+        (void)read_jobs(r);
+    (void)sqlite3_finalize(r->jobs);
+    (void)sqlite3_finalize(r->events);
+    (void)sqlite3_finalize(r->ended);
+    for (int i = 0; i < CACHED; i++)
+        pack_fini(&r->cache[i].bytes);
+    int result = r->result;
+    free(r);
+    return result;
+}

@@ -1,0 +1,23 @@
+/* Reading a whole store and proving it on the way: for the load, which stops at the first
+ * damage, and for the check, which names it all. */
+#ifndef VOLTD_STORE_SQLITE_SCAN_H
+#define VOLTD_STORE_SQLITE_SCAN_H
+
+#include "daemon/store/contents.h"
+#include "daemon/store/sqlite_db.h"
+
+struct scan {
+    struct db *db;
+    store_load_fn *fn;
+    void *arg;
+    uint64_t life;             /* number of the present one */
+    struct contents *contents; /* filled with every content and its uses; NULL: not */
+    /* Called for each damage, with its place. Non-zero ends the scan, which returns it. */
+    int (*damage)(void *arg, const char *text);
+    void *damage_arg;
+};
+
+/* 0; what fn or damage returned; -errno of reading. *ret_sums: as found in the rows. */
+int scan_run(struct scan *scan, struct row_sums *ret_sums);
+
+#endif

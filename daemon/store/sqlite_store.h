@@ -1,0 +1,67 @@
+/* Inside the SQLite backend: what its files share. Fields without a note belong to the
+ * writer's thread once it runs. */
+#ifndef VOLTD_STORE_SQLITE_STORE_H
+#define VOLTD_STORE_SQLITE_STORE_H
+
+#include "daemon/store/contents.h"
+#include "daemon/store/group.h"
+#include "daemon/store/sqlite.h"
+#include "daemon/store/sqlite_db.h"
+
+/* The rows of an append, packed behind the head of its entry: kinds and fields. */
+enum entry_row {
+    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv */
+    ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
+    ENTRY_LAST,    /* id, at */
+};
+
+struct entry {
+    struct group_entry head;
+    uint32_t size; /* bytes behind the struct */
+    uint32_t facts;
+};
+
+/* What the running transaction did to the contents, to be taken back. */
+struct undo {
+    int64_t id;
+    int uses;
+};
+
+struct sqlite_store {
+    struct store store;
+    struct groups groups; /* its own lock */
+    pthread_t writer;
+    bool running;
+    void (*tell)(const char *text);
+    char dir[PATH_MAX];
+    uint64_t number; /* of the file in force */
+    struct db db;
+    struct db_life life; /* never changes once it is open */
+    struct row_sums sums;
+    struct contents contents;
+    struct pack last_content; /* bytes of the content used last, and its id */
+    int64_t last_content_id;
+    struct undo *undo;
+    size_t nundo, undo_capacity;
+    struct pack scratch;
+    int wal_pages;
+    bool full;
+    unsigned last_tries;
+};
+
+/* sqlite_write.c: the thread; and to be called for each new connection. */
+void *sqlite_writer(void *store);
+void sqlite_watch_journal(struct sqlite_store *s);
+/* sqlite_apply.c: one entry within a transaction; SQLITE_OK or the error. */
+int sqlite_apply(struct sqlite_store *s, const struct entry *e);
+/* Deletes up to n of the oldest ended jobs that are beyond keep in number or ended before
+ * usec, all they had included. Their number, or -1 with *ret_rc. */
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+                  int *ret_rc);
+/* The sums into the transaction, before its commit. */
+int sqlite_save_sums(struct sqlite_store *s);
+/* After a commit, after a rollback. before: the sums at the transaction's begin. */
+void sqlite_committed(struct sqlite_store *s);
+void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before);
+
+#endif

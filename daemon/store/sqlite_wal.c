@@ -1,0 +1,148 @@
+/* See sqlite_wal.h; the format is that of SQLite's documentation, "WAL-mode file format":
+ * a header of 32 bytes, then frames: 24 bytes and a page. All numbers big-endian. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/store/sqlite_wal.h"
+
+#define HEADER   32
+#define FRAME    24
+#define MAGIC    UINT32_C(0x377f0682) /* | 1: checksums of big-endian words */
+#define PAGE_MAX 65536
+
+struct wal {
+    int fd;
+    uint32_t page;
+    bool big;
+    uint8_t salt[8];
+    uint32_t s1, s2;
+    uint8_t buf[FRAME + PAGE_MAX];
+};
+
+static uint32_t big32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint32_t little32(const uint8_t *p)
+{
+    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static void sum(struct wal *w, const uint8_t *p, size_t n)
+{
+    for (; n >= 8; p += 8, n -= 8) {
+        w->s1 += (w->big ? big32(p) : little32(p)) + w->s2;
+        w->s2 += (w->big ? big32(p + 4) : little32(p + 4)) + w->s1;
+    }
+}
+
+static bool read_header(struct wal *w)
+{
+    const uint8_t *b = w->buf;
+
+    w->big = big32(b) & 1;
+    w->page = big32(b + 8);
+    w->s1 = w->s2 = 0;
+    sum(w, b, 24);
+    memcpy(w->salt, b + 16, sizeof(w->salt));
+    return (big32(b) & ~UINT32_C(1)) == MAGIC && w->s1 == big32(b + 24) &&
+           w->s2 == big32(b + 28) && w->page >= 512 && w->page <= PAGE_MAX &&
+           (w->page & (w->page - 1)) == 0;
+}
+
+/* 0 or -errno; *ret_whole: the frame is complete. */
+static int read_frame(struct wal *w, uint64_t n, bool *ret_whole)
+{
+    size_t size = FRAME + w->page;
+    ssize_t got = pread(w->fd, w->buf, size, (off_t)(HEADER + n * size));
+
+    if (got < 0)
+        return -errno;
+    *ret_whole = (size_t)got == size;
+    return 0;
+}
+
+/* Frames of this journal that end a transaction, behind the first bad one. */
+static int prove_frames(struct wal *w, struct volt_error *err)
+{
+    uint64_t bad = 0, ends = 0, last = UINT64_MAX;
+    bool whole, found = false;
+
+    for (uint64_t n = 0;; n++) {
+        int r = read_frame(w, n, &whole);
+        if (r < 0)
+            return r;
+        if (!whole)
+            break;
+        bool ours = memcmp(w->buf + 8, w->salt, sizeof(w->salt)) == 0;
+        if (!found && ours) {
+            sum(w, w->buf, 8);
+            sum(w, w->buf + FRAME, w->page);
+        }
+        if (!found &&
+            (!ours || w->s1 != big32(w->buf + 16) || w->s2 != big32(w->buf + 20))) {
+            found = true;
+            bad = n;
+        }
+        if (found && ours && big32(w->buf + 4)) {
+            ends++;
+            last = n;
+        }
+    }
+    if (ends < 2)
+        return 0;
+    (void)snprintf(err->text, sizeof(err->text),
+                   "the journal: frame %llu is damaged, and valid ones follow up to %llu",
+                   (unsigned long long)bad, (unsigned long long)last);
+    return -EBADMSG;
+}
+
+static int prove(struct wal *w, struct volt_error *err)
+{
+    ssize_t n = pread(w->fd, w->buf, HEADER, 0);
+
+    if (n < 0)
+        return -errno;
+    if (n == 0)
+        return 0;
+    if (n == HEADER && read_header(w))
+        return prove_frames(w, err);
+    /* The first write of a new journal is its header: alone it may be half there. */
+    struct stat st;
+    if (fstat(w->fd, &st) < 0)
+        return -errno;
+    if (st.st_size <= HEADER)
+        return 0;
+    (void)snprintf(err->text, sizeof(err->text), "the header of the journal");
+    return -EBADMSG;
+}
+
+int wal_prove(const char *path, struct volt_error *err)
+{
+    char name[PATH_MAX];
+    struct wal *w;
+
+    if (snprintf(name, sizeof(name), "%s-wal", path) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int r = -ENOMEM;
+    w = malloc(sizeof(*w));
+    if (w) {
+        w->fd = fd;
+        r = prove(w, err);
+        free(w);
+    }
+    close(fd);
+    return r;
+}

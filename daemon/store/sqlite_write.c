@@ -1,0 +1,255 @@
+/* The writer: groups become transactions, the journal is checkpointed, and what the disk
+ * does to us is borne.
+ *
+ *   disk full      submissions of the group are refused and further ones at once; the
+ *                  reserve gives its room to the rest, which is tried until it is kept.
+ *                  Every FULL_RETRY the reserve is tried again: when it has its room,
+ *                  submissions are taken again.
+ *   disk failing   any other error of a write. Nothing is acknowledged from the failed
+ *                  group on, completions included: after a failed fsync the kernel calls
+ *                  the pages clean though they are not on disk, so a retry would lie. What
+ *                  had been committed is copied out of the cache into a new file under the
+ *                  next number, which is synced and takes over; then the group is tried
+ *                  again, there. Readers have the old file meanwhile. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/store/reserve.h"
+#include "daemon/store/sqlite_store.h"
+
+#define CHECKPOINT_PAGES 4096 /* 16 MiB of journal */
+#define CHECKPOINT_FULL  256  /* the reserve is to last */
+#define TRUNCATE_PAGES                                                                   \
+    16384 /* 64 MiB: readers hold it up; all of it at the next chance */
+#define FULL_RETRY    UINT64_C(250000)
+#define FAILING_RETRY UINT64_C(500000)
+#define LAST_TRIES    8 /* at the end of the daemon */
+
+static uint64_t now_usec(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct sqlite_store *s,
+                                                      const char *format, ...)
+{
+    char text[256];
+    va_list ap;
+
+    if (!s->tell)
+        return;
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    s->tell(text);
+}
+
+/* --- one transaction ------------------------------------------------------------ */
+
+/* SQLITE_OK: kept. Otherwise nothing has changed. */
+static int write_once(struct sqlite_store *s, const struct group_entry *first,
+                      bool with_submits)
+{
+    const struct row_sums before = s->sums;
+    int rc = db_run(s->db.statement[DB_BEGIN]);
+
+    for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
+        if (with_submits || !e->submits)
+            rc = sqlite_apply(s, (const struct entry *)e);
+    if (rc == SQLITE_OK)
+        rc = sqlite_save_sums(s);
+    if (rc == SQLITE_OK)
+        rc = db_run(s->db.statement[DB_COMMIT]);
+    if (rc == SQLITE_OK) {
+        sqlite_committed(s);
+        return rc;
+    }
+    if (!sqlite3_get_autocommit(s->db.handle))
+        (void)db_run(s->db.statement[DB_ROLLBACK]);
+    sqlite_rolled_back(s, &before);
+    return rc;
+}
+
+/* --- full ----------------------------------------------------------------------- */
+
+static void become_full(struct sqlite_store *s)
+{
+    if (!s->full)
+        say(s, "the disk of %.150s is full: no jobs are taken until there is room",
+            s->dir);
+    s->full = true;
+    groups_refuse(&s->groups, -ENOSPC);
+    reserve_release(s->dir);
+}
+
+static void look_for_room(struct sqlite_store *s)
+{
+    if (!s->full || reserve_take(s->dir) < 0)
+        return;
+    s->full = false;
+    groups_refuse(&s->groups, 0);
+    say(s, "there is room on the disk again: jobs are taken");
+}
+
+/* --- failing -------------------------------------------------------------------- */
+
+static int open_number(struct sqlite_store *s, uint64_t number)
+{
+    char path[PATH_MAX];
+    struct db db;
+    int r = db_path(s->dir, number, "", path);
+
+    if (r == 0)
+        r = db_open(&db, path, false, NULL);
+    if (r < 0)
+        return r;
+    /* The old file is given up: nothing more may be written to it. */
+    (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    db_close(&s->db);
+    s->db = db;
+    s->number = number;
+    s->wal_pages = 0;
+    sqlite_watch_journal(s);
+    db_sweep(s->dir, number);
+    return 0;
+}
+
+/* One try of a full copy. */
+static int move_out(struct sqlite_store *s)
+{
+    int r = db_copy(&s->db, s->dir, s->number + 1);
+
+    return r < 0 ? r : open_number(s, s->number + 1);
+}
+
+/* 0: the store is in a new file; -ECANCELED: the daemon ends. */
+static int recover(struct sqlite_store *s, int rc)
+{
+    int r = -EIO;
+
+    say(s, "cannot write %.100s: %s; nothing is acknowledged until a full copy is made",
+        s->dir, sqlite3_errstr(rc));
+    groups_refuse(&s->groups, -EIO);
+    while (r < 0) {
+        r = move_out(s);
+        if (r == 0)
+            break;
+        if (groups_stopping(&s->groups))
+            return -ECANCELED;
+        groups_pause(&s->groups, FAILING_RETRY);
+    }
+    groups_refuse(&s->groups, s->full ? -ENOSPC : 0);
+    say(s, "the store has been copied to jobs.%llu.db and goes on there",
+        (unsigned long long)s->number);
+    return 0;
+}
+
+/* --- groups --------------------------------------------------------------------- */
+
+static uint64_t count_facts(const struct group_entry *e)
+{
+    uint64_t n = 0;
+
+    for (; e; e = e->next)
+        n += ((const struct entry *)e)->facts;
+    return n;
+}
+
+/* Until it is kept, but for its submissions: *ret_submits is how they ended. 0; -EIO: the
+ * daemon ends before it could be kept. */
+static int write_group(struct sqlite_store *s, const struct group_entry *first,
+                       int *ret_submits)
+{
+    bool with_submits = true;
+
+    for (;;) {
+        int rc = write_once(s, first, with_submits);
+
+        *ret_submits = with_submits ? 0 : -ENOSPC;
+        if (rc == SQLITE_OK)
+            return 0;
+        if (groups_stopping(&s->groups) && s->last_tries++ == LAST_TRIES)
+            return *ret_submits = -EIO;
+        if (db_is_full(&s->db, rc)) {
+            if (!with_submits)
+                groups_pause(&s->groups, FULL_RETRY);
+            become_full(s);
+            with_submits = false;
+        } else if (rc == SQLITE_NOMEM || rc == SQLITE_BUSY) {
+            groups_pause(&s->groups, FULL_RETRY);
+        } else if (recover(s, rc) < 0) {
+            return *ret_submits = -EIO;
+        }
+    }
+}
+
+static void free_entries(struct group_entry *e)
+{
+    while (e) {
+        struct group_entry *next = e->next;
+        free(e);
+        e = next;
+    }
+}
+
+static int note_pages(void *store, sqlite3 *handle, const char *name, int pages)
+{
+    struct sqlite_store *s = store;
+
+    (void)handle;
+    (void)name;
+    s->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+void sqlite_watch_journal(struct sqlite_store *s)
+{
+    (void)sqlite3_wal_hook(s->db.handle, note_pages, s);
+}
+
+static void checkpoint(struct sqlite_store *s)
+{
+    if (s->wal_pages < (s->full ? CHECKPOINT_FULL : CHECKPOINT_PAGES))
+        return;
+    int mode = s->wal_pages < TRUNCATE_PAGES ? SQLITE_CHECKPOINT_PASSIVE
+                                             : SQLITE_CHECKPOINT_TRUNCATE;
+    int rc = sqlite3_wal_checkpoint_v2(s->db.handle, NULL, mode, NULL, NULL);
+
+    s->wal_pages = 0; /* the next commit tells how long it is */
+    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || rc == SQLITE_NOMEM)
+        return;
+    if (db_is_full(&s->db, rc))
+        become_full(s);
+    else
+        (void)recover(s, rc);
+}
+
+void *sqlite_writer(void *store)
+{
+    struct sqlite_store *s = store;
+
+    for (;;) {
+        uint64_t wait = s->full ? FULL_RETRY : UINT64_MAX;
+        struct group_entry *first = groups_take(&s->groups, wait);
+        uint64_t began = now_usec(), facts = count_facts(first);
+        int submits;
+
+        look_for_room(s);
+        if (!first) {
+            if (groups_stopping(&s->groups))
+                return NULL;
+            continue;
+        }
+        int r = write_group(s, first, &submits);
+        free_entries(first);
+        groups_count(&s->groups, facts, now_usec() - began);
+        groups_done(&s->groups, submits, r);
+        checkpoint(s);
+    }
+}

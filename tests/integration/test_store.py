@@ -1,0 +1,324 @@
+"""The durable store: what was acknowledged is there after kill -9, queued jobs run, running
+ones are adopted with their exact ends, nothing runs twice, and damage is refused by name."""
+
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import BIN, LIMIT, until
+
+JOBS = "org.voltd.jobs."
+SQLITE = "[Store]\nBackend=sqlite\n[Queue]\nSlots={slots}\n"
+
+
+def config(slots=2):
+    return SQLITE.format(slots=slots)
+
+
+def submit(v, spec):
+    return v.ok(JOBS + "Submit", {"spec": spec})
+
+
+def sh(text, **more):
+    return {"shell": text, "env": {"PATH": os.environ["PATH"]}, **more}
+
+
+def get(v, ident):
+    return v.ok(JOBS + "Get", {"id": ident})["job"]
+
+
+def wait(v, *idents):
+    *_, last = v.stream(JOBS + "Wait", {"ids": list(idents)})
+    return last
+
+
+def ended(v, ident):
+    wait(v, ident)
+    return get(v, ident)
+
+
+def listed(v, **filter):
+    return v.ok(JOBS + "List", {"filter": filter})["jobs"]
+
+
+def records(daemon):
+    return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
+
+
+def refused(daemon):
+    """Starts a daemon that must not: its exit status and what it said."""
+    before = len(daemon.log.read_text()) if daemon.log.exists() else 0
+    daemon.start(wait=False)
+    code = daemon.process.wait(LIMIT)
+    daemon.process = None
+    return code, daemon.log.read_text()[before:]
+
+
+# --- queued --------------------------------------------------------------------------------
+
+
+def test_acknowledged_is_durable(private):
+    private.start(config=config())
+    with private.connect() as v:
+        assert submit(v, {"kind": "noop"})["durable"] is True
+        assert v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}]})["durable"] is True
+
+
+def test_queued_jobs_are_there_after_kill_and_run_once(private):
+    private.start(config=config(slots=1))
+    ran = private.dir / "ran"
+    with private.connect() as v:
+        first = submit(v, sh(f"until [ -e {private.dir}/go ]; do sleep 0.02; done"))["id"]
+        ids = [submit(v, sh(f"echo $VOLT_JOB_ID >>{ran}; exit {i}", name=f"n{i}", priority=i,
+                            labels={"i": str(i)}))["id"] for i in range(20)]
+        array = submit(v, {**sh(f"echo $VOLT_JOB_ID >>{ran}; exit $VOLT_ARRAY_INDEX"),
+                           "array": {"first": 1, "last": 10}})["id"]
+        before = [v.ok(JOBS + "Get", {"id": i, "with_spec": True})["job"]["spec"] for i in ids]
+        until(lambda: get(v, first)["state"] == "running")
+    for _ in range(3):
+        private.stop(signal.SIGKILL)
+        private.start()
+    with private.connect() as v:
+        after = [v.ok(JOBS + "Get", {"id": i, "with_spec": True})["job"]["spec"] for i in ids]
+        assert after == before
+        assert all(get(v, i)["state"] == "queued" for i in [*ids, array])
+        (private.dir / "go").touch()
+        for i, ident in enumerate(ids):
+            assert ended(v, ident)["exit_code"] == i
+        assert ended(v, array)["exit_code"] == 10
+        counts = get(v, array)["counts"]
+        assert (counts["total"], counts["done"], counts["failed"]) == (10, 10, 10)
+    lines = ran.read_text().split()
+    # Priority first, in the order of submission then: as before.
+    assert lines == [*reversed(ids), *(f"{array}_{i}" for i in range(1, 11))] or \
+        sorted(lines) == sorted([*ids, *(f"{array}_{i}" for i in range(1, 11))])
+    assert len(lines) == len(set(lines)) == 30
+    until(lambda: records(private) == [], "the records to go")
+
+
+def test_ids_go_on(private):
+    private.start(config=config())
+    with private.connect() as v:
+        before = int(submit(v, {"kind": "noop"})["id"])
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        assert int(submit(v, {"kind": "noop"})["id"]) > before
+
+
+def test_an_acknowledged_cancel_survives(private):
+    private.start(config=config(slots=1))
+    with private.connect() as v:
+        runs = submit(v, sh("exec sleep 1000"))["id"]
+        queued = submit(v, sh(f"touch {private.dir}/ran"))["id"]
+        array = submit(v, {**sh(f"touch {private.dir}/ran"), "array": {"first": 1, "last": 5}})["id"]
+        until(lambda: get(v, runs)["state"] == "running")
+        assert v.ok(JOBS + "Cancel", {"ids": [queued, f"{array}_2", array]})["count"] >= 2
+        private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        assert get(v, queued)["result"] == "cancelled"
+        assert get(v, array)["counts"]["done"] == 5
+        assert get(v, f"{array}_2")["result"] == get(v, f"{array}_4")["result"] == "cancelled"
+        v.ok(JOBS + "Cancel", {"ids": [runs]})
+        assert ended(v, runs)["result"] == "cancelled"
+    assert not (private.dir / "ran").exists()
+
+
+# --- running -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_running_jobs_are_adopted_with_exact_ends(private, how):
+    private.start(config=config(slots=60))
+    script = (f"touch {private.dir}/up.$VOLT_ARRAY_INDEX;"
+              f"until [ -e {private.dir}/go ]; do sleep 0.05; done;"
+              f"echo $VOLT_JOB_ID >>{private.dir}/ends; exit $VOLT_ARRAY_INDEX")
+    with private.connect() as v:
+        ident = submit(v, {**sh(script), "array": {"first": 1, "last": 50}})["id"]
+        single = submit(v, sh("echo before; " + script.replace("exit $VOLT_ARRAY_INDEX",
+                                                               "echo after; kill -9 $$")))["id"]
+        until(lambda: len(list(private.dir.glob("up.*"))) == 51)
+    private.stop(how)
+    private.start()
+    with private.connect() as v:
+        until(lambda: get(v, ident)["counts"]["running"] == 50)
+        until(lambda: get(v, single)["state"] == "running")
+        assert get(v, single)["pid"] > 0
+        (private.dir / "go").touch()
+        wait(v, ident, single)
+        for i in range(1, 51):
+            job = get(v, f"{ident}_{i}")
+            assert (job["result"], job["code"], job["attempt"]) == ("exit", i, 1)
+        job = get(v, single)
+        assert (job["result"], job["code"]) == ("signal", 9)
+        assert listed(v, orphans=True) == []
+    assert private.ctl("logs", single).out == "before\nafter\n"
+    assert len((private.dir / "ends").read_text().split()) == 51
+    until(lambda: records(private) == [], "the records to go")
+
+
+def test_ends_while_nobody_looked_are_exact(private):
+    private.start(config=config(slots=8))
+    with private.connect() as v:
+        ids = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do"
+                            f" sleep 0.02; done; touch {private.dir}/end.{i}; exit {i}"))["id"]
+               for i in range(8)]
+        until(lambda: len(list(private.dir.glob("up.*"))) == 8)
+    private.stop(signal.SIGKILL)
+    (private.dir / "go").touch()
+    until(lambda: len(list(private.dir.glob("end.*"))) == 8)
+    private.start()
+    with private.connect() as v:
+        assert [ended(v, i)["exit_code"] for i in ids] == list(range(8))
+
+
+def test_a_timeout_goes_on_over_a_restart(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000", timeout_usec=1500000))["id"]
+        until(lambda: get(v, ident)["state"] == "running")
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        job = ended(v, ident)
+        assert job["result"] == "timeout"
+        assert job["ended_at_usec"] - job["started_at_usec"] >= 1400000
+
+
+def test_an_adopted_job_can_be_cancelled(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000"))["id"]
+        until(lambda: get(v, ident)["state"] == "running")
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        v.ok(JOBS + "Cancel", {"ids": [ident]})
+        assert ended(v, ident)["result"] == "cancelled"
+
+
+def test_a_job_without_its_record_is_lost_and_not_run_again(private):
+    """The record directory was replaced while nobody looked: nothing is known, so nothing is
+    invented and nothing runs twice."""
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh(f"echo x >>{private.dir}/ran; exec sleep 1000"))["id"]
+        until(lambda: (private.dir / "ran").exists())
+    private.stop(signal.SIGKILL)
+    private.kill_rest()
+    shutil.rmtree(private.state / "rec")
+    private.start()
+    with private.connect() as v:
+        job = ended(v, ident)
+        assert (job["result"], job["step"], job["exit_code"]) == ("lost", "record missing", 125)
+    assert (private.dir / "ran").read_text() == "x\n"
+
+
+def test_a_killed_shim_is_lost_with_its_cause(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000"))["id"]
+        until(lambda: get(v, ident)["state"] == "running")
+        pid = get(v, ident)["pid"]
+        shim = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    private.stop(signal.SIGKILL)
+    os.kill(shim, signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        job = ended(v, ident)
+        assert (job["result"], job["step"]) == ("lost", "shim killed")
+    until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "the job to be ended")
+
+
+def keeper_of(daemon):
+    for p in pathlib.Path("/proc").iterdir():
+        try:
+            if p.name.isdigit() and b"voltd-keeper" in (p / "cmdline").read_bytes() and \
+                    f"\nPPid:\t{daemon.process.pid}\n" in (p / "status").read_text():
+                return int(p.name)
+        except OSError:
+            pass
+
+
+def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
+    """STARTING is in the store and there is no record: the same attempt, exactly once."""
+    private.start(config=config(slots=8))
+    keeper = until(lambda: keeper_of(private))
+    os.kill(keeper, signal.SIGSTOP)
+    with private.connect() as v:
+        ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; exit 4"))["id"]
+               for _ in range(5)]
+        until(lambda: all(get(v, i)["state"] == "starting" for i in ids))
+    # Each START lies in the keeper's socket; what lies there is of a connection that is gone.
+    private.stop(signal.SIGKILL)
+    os.kill(keeper, signal.SIGCONT)
+    private.start()
+    with private.connect() as v:
+        assert [ended(v, i)["exit_code"] for i in ids] == [4] * 5
+    assert sorted((private.dir / "ran").read_text().split()) == sorted(f"{i}.1" for i in ids)
+
+
+# --- what is shown -------------------------------------------------------------------------
+
+
+def test_what_has_ended_is_known_after_a_restart(private):
+    private.start(config=config())
+    with private.connect() as v:
+        good = submit(v, sh("echo out; exit 0", name="good"))["id"]
+        bad = submit(v, {"argv": ["/does/not/exist"]})["id"]
+        noop = submit(v, {"kind": "noop"})["id"]
+        late = submit(v, {"kind": "sleep", "duration_usec": 10**9, "timeout_usec": 1000})["id"]
+        before = [ended(v, i) for i in (good, bad, noop, late)]
+    private.stop()
+    private.start()
+    with private.connect() as v:
+        assert [get(v, i) for i in (good, bad, noop, late)] == before
+        counts = private.connect_control().ok("org.voltd.control.Stats")["jobs"]
+        assert counts["ended"] == 4
+    assert private.ctl("logs", good).out == "out\n"
+
+
+# --- refusals ------------------------------------------------------------------------------
+
+
+def test_a_second_daemon_is_refused(private):
+    private.start(config=config())
+    other = subprocess.run([BIN / "voltd", "--user", f"--runtime-dir={private.dir}/other",
+                            f"--state-dir={private.state}", f"--config={private.config}"],
+                           capture_output=True, text=True, env=private.env, timeout=LIMIT)
+    assert other.returncode == 1
+    assert f"another voltd (pid {private.process.pid})" in other.stderr
+
+
+def test_a_newer_store_is_refused(private):
+    private.start(config=config())
+    private.stop()
+    db = sqlite3.connect(private.state / "jobs.1.db")
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    code, said = refused(private)
+    assert code == 1 and "written by a newer voltd" in said and "jobs.1.db" in said
+
+
+def test_a_damaged_store_is_refused_with_the_place(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exit 1", name="find-these-bytes"))["id"]
+        wait(v, ident)
+    private.stop()
+    path = private.state / "jobs.1.db"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"find-these-bytes", b"find-those-bytes"))
+    code, said = refused(private)
+    assert code == 1 and f"job {ident}: checksum" in said, said
+    assert path.read_bytes().count(b"find-those-bytes") == 1  # and is left as it is
+    path.write_bytes(data)
+    private.start()
+    with private.connect() as v:
+        assert get(v, ident)["exit_code"] == 1

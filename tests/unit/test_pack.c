@@ -1,0 +1,280 @@
+/* Bytes for keeping: numbers, strings, specs and events come back as they were; anything
+ * else is refused, whatever byte of it is wrong. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/job/event_pack.h"
+#include "daemon/job/spec_pack.h"
+
+static void numbers_and_strings(void **state)
+{
+    static const uint64_t values[] = {0,     1,     127,        128,
+                                      16383, 16384, UINT32_MAX, UINT64_MAX};
+    static const int64_t signs[] = {0, -1, 1, INT64_MIN, INT64_MAX};
+    char *const strings[] = {(char *)(uintptr_t) "a", (char *)(uintptr_t) "", NULL};
+    struct pack p = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        pack_number(&p, values[i]);
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+        pack_signed(&p, signs[i]);
+    pack_string(&p, "hello");
+    pack_strings(&p, strings);
+    pack_strings(&p, NULL);
+
+    struct unpack u = unpack_of(p.bytes, p.n);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        assert_true(unpack_number(&u) == values[i]);
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+        assert_true(unpack_signed(&u) == signs[i]);
+    char *s = unpack_string(&u);
+    assert_string_equal(s, "hello");
+    free(s);
+    char **v = unpack_strings(&u);
+    assert_string_equal(v[0], "a");
+    assert_string_equal(v[1], "");
+    assert_null(v[2]);
+    free(v[0]);
+    free(v[1]);
+    free(v);
+    v = unpack_strings(&u);
+    assert_null(v[0]);
+    free(v);
+    assert_false(u.failed);
+    assert_true(u.at == u.end);
+    assert_true(unpack_number(&u) == 0 && u.failed); /* over the end */
+    pack_fini(&p);
+}
+
+static void lengths_are_not_trusted(void **state)
+{
+    static const uint8_t huge[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
+    static const uint8_t long_number[] = {0x80, 0x80, 0x80, 0x80, 0x80,
+                                          0x80, 0x80, 0x80, 0x80, 0x02};
+    struct unpack u = unpack_of(huge, sizeof(huge));
+
+    (void)state;
+    assert_null(unpack_string(&u));
+    assert_true(u.failed);
+    u = unpack_of(huge, sizeof(huge));
+    assert_null(unpack_strings(&u));
+    assert_true(u.failed);
+    u = unpack_of(long_number, sizeof(long_number));
+    assert_true(unpack_number(&u) == 0 && u.failed);
+    u = unpack_of("\2a\0", 3); /* a NUL inside */
+    assert_null(unpack_string(&u));
+    assert_true(u.failed);
+}
+
+/* --- specs ---------------------------------------------------------------------- */
+
+static char **strings(const char *a, const char *b)
+{
+    char **v = calloc(3, sizeof(*v));
+
+    v[0] = strdup(a);
+    v[1] = b ? strdup(b) : NULL;
+    return v;
+}
+
+static struct job_spec *full_spec(bool long_argv)
+{
+    struct job_spec *s = job_spec_new();
+    char text[600];
+
+    memset(text, 'x', sizeof(text));
+    text[long_argv ? sizeof(text) - 1 : 5] = '\0';
+    s->argv = strings("/bin/echo", text);
+    s->name = strdup("name");
+    s->labels = calloc(2, sizeof(*s->labels));
+    s->nlabels = 2;
+    s->labels[0] = (struct job_label){strdup("k"), strdup("v")};
+    s->labels[1] = (struct job_label){strdup("k2"), strdup("")};
+    s->cwd = strdup("/tmp");
+    s->env = strings("A=1", "B=");
+    s->umask = 0;
+    s->stdin_path = strdup("/dev/null");
+    s->queue = strdup("default");
+    s->priority = -7;
+    s->timeout_usec = 1;
+    s->kill_after_usec = UINT64_MAX;
+    s->stop_signal = SIGINT;
+    s->kill_mode = JOB_KILL_MAIN;
+    s->output = JOB_OUTPUT_PATH;
+    s->output_path = strdup("/tmp/out");
+    s->is_array = true;
+    s->array_first = 3;
+    s->array_last = 9;
+    return s;
+}
+
+static int unpack_spec(const struct spec_pack *p, struct job_spec **ret)
+{
+    const struct spec_parts parts = {.own = p->own.bytes,
+                                     .own_n = p->own.n,
+                                     .env = p->env.bytes,
+                                     .env_n = p->env.n,
+                                     .argv = p->argv.bytes,
+                                     .argv_n = p->argv.n};
+    return job_spec_unpack(&parts, ret);
+}
+
+static void round_trip(struct job_spec *s, bool shared_argv)
+{
+    struct spec_pack p = {{0}, {0}, {0}};
+    struct job_spec *back = NULL;
+
+    assert_int_equal(job_spec_pack(s, &p), 0);
+    assert_int_equal(p.argv.n > 0, shared_argv);
+    assert_int_equal(unpack_spec(&p, &back), 0);
+    assert_true(job_spec_equal(s, back));
+    job_spec_unref(back);
+    spec_pack_fini(&p);
+    job_spec_unref(s);
+}
+
+static void specs_come_back_as_they_were(void **state)
+{
+    struct job_spec *s;
+
+    (void)state;
+    round_trip(full_spec(false), false);
+    round_trip(full_spec(true), true);
+    s = job_spec_new();
+    s->argv = strings("true", NULL);
+    round_trip(s, false);
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    round_trip(s, false);
+    s = job_spec_new();
+    s->kind = JOB_KIND_SLEEP;
+    s->duration_usec = UINT64_C(1) << 60;
+    round_trip(s, false);
+    s = job_spec_new();
+    s->argv = strings("/bin/sh", "-c");
+    s->shell = true;
+    s->output_split = true;
+    round_trip(s, false);
+}
+
+/* Any byte changed, any end cut off: refused, or a spec that holds its own rules. The
+ * store's CRC comes before this; here nothing may be read or freed wrongly. */
+static void damaged_specs_do_no_harm(void **state)
+{
+    struct job_spec *s = full_spec(true), *back;
+    struct spec_pack p = {{0}, {0}, {0}};
+    struct pack *parts[] = {&p.own, &p.env, &p.argv};
+    const char *field;
+
+    (void)state;
+    assert_int_equal(job_spec_pack(s, &p), 0);
+    for (size_t part = 0; part < 3; part++) {
+        for (size_t i = 0; i < parts[part]->n; i++) {
+            for (unsigned bit = 0; bit < 8; bit++) {
+                parts[part]->bytes[i] ^= (uint8_t)(1u << bit);
+                if (unpack_spec(&p, &back) == 0) {
+                    assert_int_equal(job_spec_validate(back, &field, NULL), 0);
+                    job_spec_unref(back);
+                }
+                parts[part]->bytes[i] ^= (uint8_t)(1u << bit);
+            }
+        }
+        for (size_t whole = parts[part]->n; parts[part]->n > 0;) {
+            parts[part]->n--;
+            assert_int_equal(unpack_spec(&p, &back), -EBADMSG);
+            if (parts[part]->n == 0) {
+                parts[part]->n = whole;
+                break;
+            }
+        }
+    }
+    spec_pack_fini(&p);
+    job_spec_unref(s);
+}
+
+static void a_spec_without_its_environment_is_none(void **state)
+{
+    struct job_spec *s = full_spec(false), *back;
+    struct spec_pack p = {{0}, {0}, {0}};
+
+    (void)state;
+    assert_int_equal(job_spec_pack(s, &p), 0);
+    pack_fini(&p.env);
+    assert_int_equal(unpack_spec(&p, &back), -EBADMSG);
+    spec_pack_fini(&p);
+    job_spec_unref(s);
+}
+
+/* --- events --------------------------------------------------------------------- */
+
+static void events_come_back_as_they_were(void **state)
+{
+    const struct job_event all[] = {
+        {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 3},
+        {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 4711},
+        {.type = JOB_EV_TIMEOUT, .at_usec = 7},
+        {.type = JOB_EV_CANCEL, .at_usec = 8},
+        {.type = JOB_EV_EXITED,
+         .at_usec = 9,
+         .result = JOB_RESULT_LOST,
+         .code = -1,
+         .step = "reboot",
+         .usage = {1, 2, UINT64_MAX},
+         .survivors = 12},
+    };
+    struct pack p = {0};
+    struct job_event ev;
+    char step[JOB_STEP_MAX];
+    uint64_t life;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        job_event_pack(&p, &all[i], 99);
+    struct unpack u = unpack_of(p.bytes, p.n);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(job_event_unpack(&u, &ev, &life, step), 0);
+        assert_int_equal(ev.type, all[i].type);
+        assert_true(ev.at_usec == all[i].at_usec);
+        assert_int_equal(ev.attempt, all[i].attempt);
+        assert_int_equal(ev.pid, all[i].pid);
+        assert_int_equal(ev.result, all[i].result);
+        assert_int_equal(ev.code, all[i].code);
+        assert_int_equal(ev.survivors, all[i].survivors);
+        assert_memory_equal(&ev.usage, &all[i].usage, sizeof(ev.usage));
+        assert_int_equal(life, ev.type == JOB_EV_STARTING ? 99 : 0);
+        assert_true(!ev.step == !all[i].step);
+        if (ev.step)
+            assert_string_equal(ev.step, all[i].step);
+    }
+    assert_true(u.at == u.end);
+    for (size_t n = p.n - 1; n > 0; n--) {
+        int r = 0;
+
+        u = unpack_of(p.bytes, n);
+        while (r == 0 && u.at < u.end)
+            r = job_event_unpack(&u, &ev, &life, step);
+        assert_true(r == 0 || r == -EBADMSG);
+    }
+    pack_fini(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_and_strings),
+        cmocka_unit_test(lengths_are_not_trusted),
+        cmocka_unit_test(specs_come_back_as_they_were),
+        cmocka_unit_test(damaged_specs_do_no_harm),
+        cmocka_unit_test(a_spec_without_its_environment_is_none),
+        cmocka_unit_test(events_come_back_as_they_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,476 @@
+/* The SQLite store: what is committed is loaded again, contents are kept once, a damaged
+ * file is refused wherever the damage is, newer formats are refused, and a full or
+ * failing disk loses nothing that was acknowledged. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <volt/volt.h>
+
+#include "daemon/store/sqlite.h"
+
+static char dir[] = "/dev/shm/volt-test-sqlite-XXXXXX"; /* where syncs cost nothing */
+static struct volt_runtime *rt;
+
+static void path_of(const char *name, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/%s", dir, name);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    DIR *d = opendir(dir);
+
+    (void)state;
+    for (struct dirent *e; (e = readdir(d));)
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    return rmdir(dir);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    return volt_runtime_new(&(struct volt_options){.workers = 1}, &rt);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    volt_runtime_free(rt);
+    return 0;
+}
+
+static int open_store(uint8_t boot, struct store **ret, struct volt_error *err)
+{
+    struct store_sqlite_options o = {.dir = dir, .boot_id = {boot}, .generation = {7}};
+
+    return store_sqlite_open(&o, ret, err);
+}
+
+/* --- waiting for a commit ------------------------------------------------------- */
+
+struct waiter {
+    struct store_commit commit;
+    int status;
+};
+
+static enum volt_poll waiter_poll(struct volt_cx *cx, void *state)
+{
+    struct waiter *w = state;
+
+    if (store_commit_poll(cx, &w->commit) == VOLT_PENDING)
+        return VOLT_PENDING;
+    w->status = w->commit.status;
+    return VOLT_READY;
+}
+
+static void waiter_drop(void *state)
+{
+    struct waiter *w = state;
+
+    store_commit_fini(&w->commit);
+}
+
+static const struct volt_task_type waiter_type = {"waiter", sizeof(struct waiter),
+                                                  waiter_poll, waiter_drop, NULL};
+
+/* Appends and waits: the status of the commit, or of the append. */
+static int keep(struct store *s, const struct store_fact *facts, size_t n)
+{
+    struct waiter *w = volt_task_new(rt, &waiter_type);
+    struct volt_join join;
+    int r = store_append(s, facts, n, &w->commit);
+
+    if (r < 0) {
+        w->commit = (struct store_commit){0};
+        volt_task_discard(w);
+        return r;
+    }
+    assert_int_equal(volt_task_spawn(w, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    r = ((struct waiter *)volt_join_state(&join))->status;
+    volt_join_fini(&join);
+    return r;
+}
+
+static struct job_spec *spec_new(const char *argument, const char *env)
+{
+    struct job_spec *s = job_spec_new();
+
+    s->argv = calloc(3, sizeof(*s->argv));
+    s->argv[0] = strdup("echo");
+    s->argv[1] = strdup(argument);
+    if (env) {
+        s->env = calloc(2, sizeof(*s->env));
+        s->env[0] = strdup(env);
+    }
+    return s;
+}
+
+static int keep_submit(struct store *s, uint64_t id, const char *argument,
+                       const char *env)
+{
+    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = &ev,
+                              .spec = spec_new(argument, env),
+                              .uid = 1,
+                              .gid = 2};
+    int r = keep(s, &fact, 1);
+
+    job_spec_unref(fact.spec);
+    return r;
+}
+
+static int keep_starting(struct store *s, uint64_t id)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev};
+
+    return keep(s, &fact, 1);
+}
+
+static int keep_end(struct store *s, uint64_t id, int code)
+{
+    struct job_event ev[2] = {{.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
+                              {.type = JOB_EV_EXITED,
+                               .at_usec = 7,
+                               .result = code ? JOB_RESULT_EXIT : JOB_RESULT_SUCCESS,
+                               .code = code}};
+    struct store_fact facts[2] = {
+        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0]},
+        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[1], .last = true}};
+
+    return keep(s, facts, 2);
+}
+
+/* --- what a load finds ---------------------------------------------------------- */
+
+struct found {
+    char text[4096]; /* a word per fact */
+};
+
+static int note(void *arg, const struct store_fact *f)
+{
+    struct found *found = arg;
+    size_t n = strlen(found->text);
+
+    if (f->event->type == JOB_EV_SUBMIT)
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:%s:%s:%s%s ",
+                       (unsigned long long)f->key.id, job_event_name(f->event->type),
+                       f->spec->argv[1], f->spec->env ? f->spec->env[0] : "",
+                       f->last ? ":last" : "");
+    else
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu_%lld:%s%s%d ",
+                       (unsigned long long)f->key.id, (long long)f->key.index,
+                       job_event_name(f->event->type), f->event->other_life ? "!" : "",
+                       f->event->code);
+    return 0;
+}
+
+/* Opens and loads: 0 and what was found, or the error. */
+static int reload(uint8_t boot, struct found *found, struct volt_error *err)
+{
+    struct store *s;
+    int r = open_store(boot, &s, err);
+
+    memset(found, 0, sizeof(*found));
+    if (r < 0)
+        return r;
+    r = store_load(s, note, found, err);
+    store_free(s);
+    return r;
+}
+
+static struct store *fresh(void)
+{
+    struct volt_error err = {{0}};
+    struct store *s = NULL;
+
+    if (open_store(1, &s, &err) < 0)
+        fail_msg("%s", err.text);
+    if (store_load(s, note, &(struct found){{0}}, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static const char expected[] = "1:submit:a:E=1:last 1_-1:starting0 1_-1:started0 "
+                               "1_-1:exited3 2:submit:b:E=1 2_-1:starting0 3:submit:c: ";
+
+static void fill(struct store *s)
+{
+    assert_int_equal(keep_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(keep_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(keep_submit(s, 3, "c", NULL), 0);
+    assert_int_equal(keep_starting(s, 1), 0);
+    assert_int_equal(keep_starting(s, 2), 0);
+    assert_int_equal(keep_end(s, 1, 3), 0);
+}
+
+static void what_was_committed_is_loaded(void **state)
+{
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    assert_true(store_durable(s));
+    fill(s);
+    assert_int_equal(keep(s, NULL, 0), 0); /* a barrier */
+    store_free(s);
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_string_equal(found.text, expected);
+}
+
+static void a_copy_of_the_files_at_any_moment_has_what_was_committed(void **state)
+{
+    char command[PATH_MAX * 2];
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    fill(s);
+    (void)snprintf(command, sizeof(command), "mkdir %s.copy && cp %s/jobs.* %s.copy", dir,
+                   dir, dir);
+    assert_int_equal(system(command), 0); /* as after kill -9 */
+    store_free(s);
+    (void)snprintf(command, sizeof(command),
+                   "rm %s/* && mv %s.copy/* %s && rmdir %s.copy", dir, dir, dir, dir);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_string_equal(found.text, expected);
+}
+
+static void another_boot_is_another_life(void **state)
+{
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    assert_int_equal(reload(2, &found, &err), 0);
+    assert_non_null(strstr(found.text, "2_-1:starting!0"));
+    assert_int_equal(reload(2, &found, &err), 0); /* and stays one */
+    assert_non_null(strstr(found.text, "2_-1:starting!0"));
+}
+
+static int64_t query(const char *sql)
+{
+    char path[PATH_MAX];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+
+    path_of("jobs.1.db", path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    int rc = sqlite3_step(st);
+    int64_t v = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+    assert_true(rc == SQLITE_ROW || rc == SQLITE_DONE);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+static void equal_contents_are_kept_once(void **state)
+{
+    struct store *s = fresh();
+    char text[600];
+
+    (void)state;
+    memset(text, 'y', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    assert_int_equal(keep_submit(s, 1, text, "E=1"), 0);
+    assert_int_equal(keep_submit(s, 2, text, "E=1"), 0);
+    assert_int_equal(keep_submit(s, 3, text, "E=2"), 0);
+    store_free(s);
+    assert_int_equal(query("SELECT count(*) FROM content"), 3);
+    s = fresh(); /* also by one that found them there */
+    assert_int_equal(keep_submit(s, 4, text, "E=2"), 0);
+    store_free(s);
+    assert_int_equal(query("SELECT count(*) FROM content"), 3);
+}
+
+static void a_newer_format_is_refused(void **state)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    store_free(fresh());
+    query("PRAGMA user_version=99");
+    assert_int_equal(reload(1, &found, &err), -EPROTO);
+    assert_non_null(strstr(err.text, "newer voltd"));
+}
+
+/* --- damage --------------------------------------------------------------------- */
+
+static size_t read_file(const char *name, uint8_t **ret)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    path_of(name, path);
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && fstat(fd, &st) == 0);
+    *ret = malloc((size_t)st.st_size + 1);
+    assert_int_equal(read(fd, *ret, (size_t)st.st_size), st.st_size);
+    close(fd);
+    return (size_t)st.st_size;
+}
+
+static void write_file(const char *name, const uint8_t *bytes, size_t n)
+{
+    char path[PATH_MAX];
+
+    path_of(name, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, n), n);
+    close(fd);
+}
+
+static void remove_others(void)
+{
+    char path[PATH_MAX];
+
+    path_of("jobs.1.db-wal", path);
+    (void)unlink(path);
+    path_of("jobs.1.db-shm", path);
+    (void)unlink(path);
+}
+
+/* Refused, or exactly what was there. */
+static void never_silently_wrong(size_t at)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+    int r = reload(1, &found, &err);
+
+    if (r == 0 && strcmp(found.text, expected) != 0)
+        fail_msg("damage at %zu: accepted as %s", at, found.text);
+    if (r < 0 && !err.text[0])
+        fail_msg("damage at %zu: refused without a word", at);
+}
+
+static void no_flipped_byte_is_silently_wrong(void **state)
+{
+    struct store *s = fresh();
+    uint8_t *bytes;
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    size_t n = read_file("jobs.1.db", &bytes);
+    for (size_t i = 0; i < n; i += 29) { /* all of them: tests/chaos */
+        bytes[i] ^= 0xff;
+        remove_others();
+        write_file("jobs.1.db", bytes, n);
+        never_silently_wrong(i);
+        bytes[i] ^= 0xff;
+    }
+    for (size_t i = 0; i < n; i += 211) {
+        remove_others();
+        write_file("jobs.1.db", bytes, i);
+        never_silently_wrong(i);
+    }
+    remove_others();
+    write_file("jobs.1.db", bytes, n);
+    free(bytes);
+}
+
+/* A row that somebody deletes leaves a file that is perfectly sound to SQLite. */
+static void a_missing_row_is_damage(void **state)
+{
+    static const char *const statements[] = {
+        "DELETE FROM job WHERE id=3", "DELETE FROM event WHERE job=2",
+        "DELETE FROM ended", "DELETE FROM content", "DELETE FROM meta WHERE name='sums'"};
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+    uint8_t *bytes;
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    size_t n = read_file("jobs.1.db", &bytes);
+    for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
+        query(statements[i]);
+        assert_int_equal(reload(1, &found, &err), -EBADMSG);
+        remove_others();
+        write_file("jobs.1.db", bytes, n);
+    }
+    assert_int_equal(reload(1, &found, &err), 0);
+    free(bytes);
+}
+
+/* In the journal, where SQLite itself would take it for the end. */
+static void damage_inside_the_journal_is_seen(void **state)
+{
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+    uint8_t *bytes, *wal;
+
+    (void)state;
+    fill(s);
+    size_t n = read_file("jobs.1.db", &bytes), wal_n = read_file("jobs.1.db-wal", &wal);
+    store_free(s);
+    assert_true(wal_n > 8 * 4120);
+    for (size_t i = 0; i < 6; i++) {
+        size_t at = 32 + i * 4120 + 100;
+
+        wal[at] ^= 1;
+        remove_others();
+        write_file("jobs.1.db", bytes, n);
+        write_file("jobs.1.db-wal", wal, wal_n);
+        assert_int_equal(reload(1, &found, &err), -EBADMSG);
+        assert_non_null(strstr(err.text, "journal"));
+        wal[at] ^= 1;
+    }
+    remove_others();
+    write_file("jobs.1.db", bytes, n);
+    write_file("jobs.1.db-wal", wal, wal_n);
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_string_equal(found.text, expected);
+    free(bytes);
+    free(wal);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(what_was_committed_is_loaded),
+        T(a_copy_of_the_files_at_any_moment_has_what_was_committed),
+        T(another_boot_is_another_life),
+        T(equal_contents_are_kept_once),
+        T(a_newer_format_is_refused),
+        T(no_flipped_byte_is_silently_wrong),
+        T(a_missing_row_is_damage),
+        T(damage_inside_the_journal_is_seen),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
