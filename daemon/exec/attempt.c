@@ -126,7 +126,8 @@ static void attempt_begin(struct work *w)
 
 static bool transient(int r)
 {
-    return r == -EAGAIN || r == -ENOMEM || r == -ENOSPC || r == -ENFILE || r == -EMFILE;
+    return r == -EAGAIN || r == -ENOMEM || r == -ENOSPC || r == -ENFILE || r == -EMFILE ||
+           r == -ENOBUFS || r == -ETOOMANYREFS;
 }
 
 enum after_start {
@@ -140,7 +141,7 @@ static enum after_start judge_start(struct attempt *a)
     int r = keeper_call_status(&a->call);
 
     keeper_call_fini(&a->call);
-    if (r == 0 || (r == -EEXIST && a->resent))
+    if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
         return START_DONE;
     if (r == -ECONNRESET)
         a->resent = true;

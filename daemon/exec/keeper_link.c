@@ -111,7 +111,10 @@ static int call_send(int fd, const struct keeper_call *c)
         h->cmsg_len = CMSG_LEN(size);
         memcpy(CMSG_DATA(h), c->fds, size);
     }
-    return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+    while (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
 }
 
 static bool is_broken(int error)

@@ -21,10 +21,11 @@ static int check_launch(int fd, uint64_t size)
     const int need = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & need) != need || fstat(fd, &st) < 0 ||
-        (uint64_t)st.st_size != size)
-        return -EBADMSG;
-    return 0;
+    if (seals < 0)
+        return errno == EINVAL ? -EBADMSG : -errno; /* no memfd at all */
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
 }
 
 pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const int *fds)

@@ -20,10 +20,15 @@
 #include <unistd.h>
 #include "base/crash.h"
 
+#define FAIL_TRIES 8
+
 _Noreturn static void child_fail(int fd, enum child_step step, int error)
 {
     struct child_failure failure = {step, error};
-    (void)!write(fd, &failure, sizeof(failure));
+    /* Again if need be: an exit that was not announced would pass for the job's own. */
+    for (int tries = 0; tries < FAIL_TRIES; tries++)
+        if (write(fd, &failure, sizeof(failure)) == (ssize_t)sizeof(failure))
+            break;
     _exit(127);
 }
 
@@ -106,14 +111,20 @@ _Noreturn void child_run(const struct shim_args *args, int go_fd, int fail_fd)
 {
     struct launch l;
     sigset_t none;
+    ssize_t n;
     char go;
     int error = 0;
 
     /* The lock on the record is the shim's alone. */
     (void)close(args->record_fd);
     CRASH_POINT("child-born");
-    if (read(go_fd, &go, 1) != 1)
-        _exit(127);
+    do
+        n = read(go_fd, &go, 1);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        child_fail(fail_fd, CHILD_STEP_FORK, errno);
+    if (n == 0)
+        _exit(127); /* the shim has been killed, or has a reason of its own */
     CRASH_POINT("child-go");
     if (setsid() < 0)
         child_fail(fail_fd, CHILD_STEP_SESSION, errno);

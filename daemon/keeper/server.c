@@ -23,10 +23,11 @@
 #include <unistd.h>
 #include "base/crash.h"
 
-#define CONNS       8
-#define KILLERS_MAX 32
-#define SHIMS_MAX   32768
-#define SHIM_TABLE  65536 /* power of two, half empty */
+#define CONNS           8
+#define ACCEPT_PAUSE_MS 100 /* a listening socket that cannot be served stays readable */
+#define KILLERS_MAX     32
+#define SHIMS_MAX       32768
+#define SHIM_TABLE      65536 /* power of two, half empty */
 
 struct conn {
     int fd; /* -1: free */
@@ -55,6 +56,7 @@ static struct {
     pid_t killer[KILLERS_MAX];
     unsigned live;
     bool leaving;       /* BYE was answered with yes */
+    bool no_accept;     /* for ACCEPT_PAUSE_MS: there was no descriptor to be had */
     struct shim *shims; /* SHIM_TABLE entries, in memory that no child gets to see */
 } keeper;
 
@@ -157,8 +159,10 @@ static void accept_one(void)
 {
     struct conn *free_one = NULL;
     int fd = accept4(keeper.config.listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        keeper.no_accept = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
         return;
+    }
     /* With no place left, one that has not said HELLO goes: there is
      * always such a one. */
     for (size_t i = 0; i < CONNS; i++) {
@@ -401,9 +405,12 @@ static int serve(void)
         for (size_t i = 0; i < CONNS; i++)
             p[i] = (struct pollfd){keeper.conns[i].fd, wanted(&keeper.conns[i]), 0};
         p[CONNS] = (struct pollfd){keeper.signal_fd, POLLIN, 0};
-        p[CONNS + 1] = (struct pollfd){keeper.config.listen_fd, POLLIN, 0};
-        bool leaving = keeper.config.leave_usec > 0 && is_idle(NULL);
-        int r = poll(p, CONNS + 2, leaving ? (int)(keeper.config.leave_usec / 1000) : -1);
+        p[CONNS + 1] =
+            (struct pollfd){keeper.no_accept ? -1 : keeper.config.listen_fd, POLLIN, 0};
+        bool leaving = keeper.config.leave_usec > 0 && is_idle(NULL) && !keeper.no_accept;
+        int patience = leaving ? (int)(keeper.config.leave_usec / 1000) : -1;
+        int r = poll(p, CONNS + 2, keeper.no_accept ? ACCEPT_PAUSE_MS : patience);
+        keeper.no_accept = false;
         if (r < 0 && errno != EINTR)
             return -errno;
         if (r == 0 && leaving)

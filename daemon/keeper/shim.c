@@ -28,8 +28,9 @@
 #define LINGER_USEC     500000
 #define KILL_LIMIT_USEC 1000000
 
-/* Closes everything from 3 on but the n descriptors of keep, which may hold -1. */
-static void close_all_but(const int *keep, size_t n)
+/* Closes everything from 3 on but the n descriptors of keep, which may hold -1. 0 or
+ * -errno. */
+static int close_all_but(const int *keep, size_t n)
 {
     for (int next = 3;;) {
         int lowest = -1;
@@ -37,10 +38,10 @@ static void close_all_but(const int *keep, size_t n)
             if (keep[i] >= next && (lowest < 0 || keep[i] < lowest))
                 lowest = keep[i];
         unsigned last = lowest < 0 ? ~0u : (unsigned)lowest - 1;
-        if (lowest != next)
-            (void)syscall(SYS_close_range, (unsigned)next, last, 0);
+        if (lowest != next && syscall(SYS_close_range, (unsigned)next, last, 0) < 0)
+            return -errno;
         if (lowest < 0)
-            return;
+            return 0;
         next = lowest + 1;
     }
 }
@@ -83,8 +84,11 @@ _Noreturn static void shim_end_unstarted(const struct shim_args *args, int error
 static int shim_release(const struct shim_args *args, pid_t child, int go_fd)
 {
     struct proc self, main_process;
-    if (proc_read(getpid(), &self) < 0 || proc_read(child, &main_process) < 0)
-        return -ESRCH;
+    int r = proc_read(getpid(), &self);
+    if (r == 0)
+        r = proc_read(child, &main_process);
+    if (r < 0)
+        return r;
     struct record_started s = {
         .pid = (uint32_t)child,
         .shim_pid = (uint32_t)getpid(),
@@ -94,10 +98,11 @@ static int shim_release(const struct shim_args *args, pid_t child, int go_fd)
         .real_usec = real_usec(),
     };
     CRASH_POINT("shim-slot1");
-    int r = record_write_started(args->record_fd, args->record_seed, &s);
+    r = record_write_started(args->record_fd, args->record_seed, &s);
     CRASH_POINT("shim-slot1-written");
-    if (r == 0 && write(go_fd, "g", 1) != 1)
-        r = -errno;
+    while (r == 0 && write(go_fd, "g", 1) != 1)
+        if (errno != EINTR)
+            r = -errno;
     CRASH_POINT("shim-go-sent");
     return r;
 }
@@ -124,6 +129,17 @@ static bool wait_main(pid_t child, struct record_exited *x)
     return true;
 }
 
+/* What the child says before its end of the pipe closes: at its exec, or when it gives up.
+ * False: it cannot be known. */
+static bool hear_child(int fd, struct child_failure *ret)
+{
+    ssize_t n;
+    do
+        n = read(fd, ret, sizeof(*ret));
+    while (n < 0 && errno == EINTR);
+    return n == 0 || n == (ssize_t)sizeof(*ret);
+}
+
 /* Reaps until no descendant is left or the time has come. Returns whether
  * none is left. */
 static bool reap_until(uint64_t deadline)
@@ -135,7 +151,7 @@ static bool reap_until(uint64_t deadline)
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid > 0)
             continue;
-        if (pid < 0)
+        if (pid < 0 && errno == ECHILD)
             return true;
         uint64_t now = mono_usec();
         if (now >= deadline)
@@ -166,7 +182,9 @@ _Noreturn void shim_run(const struct shim_args *args)
     struct record_exited x = {0};
 
     CRASH_POINT("shim-born");
-    close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
+    int r = close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
+    if (r < 0)
+        shim_end_unstarted(args, -r);
     (void)setsid();
     (void)prctl(PR_SET_NAME, "volt-shim");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || pipe2(go, O_CLOEXEC) < 0 ||
@@ -182,20 +200,23 @@ _Noreturn void shim_run(const struct shim_args *args)
     }
     CRASH_POINT("shim-forked");
     const int kept[] = {args->record_fd, go[1], fail[0]};
-    close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
-    int r = shim_release(args, child, go[1]);
+    /* These two by themselves: with them open the pipes would never end. */
+    (void)close(go[0]);
+    (void)close(fail[1]);
+    (void)close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
+    r = shim_release(args, child, go[1]);
     (void)close(go[1]);
-    bool failed = read(fail[0], &failure, sizeof(failure)) == (ssize_t)sizeof(failure);
+    bool heard = hear_child(fail[0], &failure);
     (void)close(fail[0]);
 
     bool known = wait_main(child, &x);
     CRASH_POINT("shim-main-ended");
-    if (!known)
-        _exit(1);
     /* A child that something killed before the go byte has ended by that signal. */
-    if (r < 0 && !(r == -EPIPE && x.end == RECORD_END_SIGNAL))
+    if (r < 0 && !(known && r == -EPIPE && x.end == RECORD_END_SIGNAL))
         shim_end_unstarted(args, -r);
-    if (failed) {
+    if (!known || !heard)
+        _exit(1);
+    if (failure.step != CHILD_STEP_NONE) {
         x.end = RECORD_END_EXEC_FAILED;
         x.status = failure.error;
         x.step = failure.step;

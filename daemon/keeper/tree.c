@@ -43,7 +43,10 @@ static ssize_t read_text(const char *path, char *buf, size_t size)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    ssize_t n = read(fd, buf, size - 1);
+    ssize_t n;
+    do
+        n = read(fd, buf, size - 1);
+    while (n < 0 && errno == EINTR);
     if (n >= 0)
         buf[n] = '\0';
     else
@@ -56,8 +59,9 @@ int proc_read(pid_t pid, struct proc *ret)
 {
     char path[32], buf[1024];
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (read_text(path, buf, sizeof(buf)) <= 0)
-        return -ESRCH;
+    ssize_t n = read_text(path, buf, sizeof(buf));
+    if (n <= 0)
+        return n == 0 || n == -ENOENT ? -ESRCH : (int)n;
     char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
     if (p == NULL || strlen(p) < 4)
         return -ESRCH;

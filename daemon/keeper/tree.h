@@ -25,7 +25,7 @@ struct proc {
     uint64_t start; /* ticks since boot */
 };
 
-/* What /proc says of a process. 0; -ESRCH. */
+/* What /proc says of a process. 0; -ESRCH: there is none; -errno. */
 int proc_read(pid_t pid, struct proc *ret);
 
 /* Signals the process that has this pid and start time. 0; -ESRCH; -EPERM. */
