@@ -7,12 +7,17 @@
 SECS ?= 600
 SEED ?=
 CHAOS_JOB := $(B)/tests/chaos/ledger-job
+CHAOS_FAULTS := $(B)/tests/chaos/faults.so
 
 $(CHAOS_JOB): tests/chaos/ledger_job.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -static -o $@ $<
 
-CHAOS_NEEDS := $(CHAOS_JOB) $(if $(SAN),,chaos-build)
+$(CHAOS_FAULTS): tests/chaos/faults.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -Wno-missing-prototypes -fPIC -shared -o $@ $< -ldl
+
+CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_FAULTS) $(if $(SAN),,chaos-build)
 chaos-build:
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
 

@@ -1,0 +1,128 @@
+"""Calls that fail: the n-th of keeper, shim, child and voltd, one after the other; storms of
+EINTR and of one-byte transfers; a clock that jumps. Each failure has a clear end, and none
+that did not happen."""
+
+import errno
+import random
+
+import pytest
+
+from checker import check
+from client import Load
+from faults import CALLS, CHILD, ERRORS, IO, KEEPER, MEMORY, SHIM, SLOW, VOLTD, Faults
+from house import CRASH_BIN, LEDGER_JOB, SANITIZER, House, until, view_of
+from ledger import Sent, parse_id
+from test_chaos import SEED, passed
+from torture import judge
+
+pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="sanitizers cannot be preloaded into")
+
+KEPT = (errno.EIO, errno.ENOMEM, errno.EMFILE)
+MOST = 400  # calls of one process on the way of one job: a sweep ends before
+
+
+@pytest.fixture
+def faulty():
+    house = House(bin=CRASH_BIN)
+    house.faults = Faults(house)
+    house.history.errors.update(ERRORS)
+    house.start()
+    yield house
+    house.stop_guard()
+    house.kill_rest()
+
+
+def run_job(house, key, argv=None):
+    """One job to its end; what voltd says of it."""
+    if argv is None:
+        house.clients.sent(Sent(key))
+        argv = [str(LEDGER_JOB), str(house.ledger), str(key)]
+    with house.connect() as v:
+        p = v.ok("org.voltd.jobs.Submit", {"spec": {"argv": argv, "name": f"k{key}"}})
+        if argv[0] == str(LEDGER_JOB):
+            house.clients.ack(key, parse_id(p["id"])[0], p["durable"], house.life)
+        for answer in v.stream("org.voltd.jobs.Wait", {"ids": [p["id"]]}):
+            if answer.get("jobs") and not answer["left"]:
+                return view_of(answer["jobs"][0])
+    return None
+
+
+def sweep(house, role, error, judge_one, argv=None):
+    """Fails the n-th call of the role for n = 1, 2, 3, ... until no n-th call is made."""
+    for n in range(1, MOST):
+        house.faults.nth(role, n, error)
+        view = run_job(house, n, argv)
+        fired, pid, call = house.faults.fired()
+        house.faults.disarm()
+        if not fired:
+            return n - 1
+        if role == SHIM:
+            house.history.shims.add(pid)
+        wrong = judge_one(view, call)
+        assert not wrong, f"call {n}, {call}, failed with {errno.errorcode[error]}: {view}, {wrong}"
+    raise AssertionError("the sweep has no end")
+
+
+def finish(house):
+    until(house.quiet, "every job to end")
+    house.collect()
+    return check(house.history)
+
+
+@pytest.mark.parametrize("role", [KEEPER, SHIM, CHILD], ids=["keeper", "shim", "child"])
+def test_nth_call_of_one_process(faulty, role):
+    """The checker judges the statuses; here: a failure names its step."""
+    def named(view, call):
+        return view["result"] == "exec_failed" and not view["step"] and "no step"
+
+    calls, key = 0, 0
+    for error in KEPT:
+        base = key
+        for n in range(1, MOST):
+            key += 1
+            faulty.faults.nth(role, n, error)
+            view = run_job(faulty, key)
+            fired, pid, call = faulty.faults.fired()
+            faulty.faults.disarm()
+            if not fired:
+                break
+            calls += 1
+            if role == SHIM:
+                faulty.history.shims.add(pid)
+            assert not named(view, call), (call, view)
+            assert view["result"] != "lost" or role == SHIM, (n, call, view)
+        assert base + 5 < key < base + MOST - 1
+    passed(faulty, finish(faulty))
+
+
+@pytest.mark.parametrize("role", [SHIM, CHILD], ids=["shim", "child"])
+def test_nth_call_when_the_command_does_not_exist(faulty, role):
+    """No exit status of a command that never ran."""
+    def right(view, call):
+        if view["result"] == "lost" and role == SHIM:
+            return None
+        ok = view["result"] == "exec_failed" and view["step"] and \
+            view["code"] in (errno.ENOENT, errno.EIO)
+        return None if ok else "that is not what happened"
+
+    assert sweep(faulty, role, errno.EIO, right, ["/nonexistent/command"]) > 5
+    faulty.end()
+
+
+def test_storms(faulty):
+    """Every third call interrupted, every other transfer one byte, the clock all over."""
+    everyone = [VOLTD, KEEPER, SHIM, CHILD]
+    faulty.faults.rate(everyone, SLOW, errno.EINTR, 3)
+    faulty.faults.short([VOLTD], 2)
+    load = Load(faulty, SEED, backlog=60).start()
+    clock = random.Random(SEED)
+    for _ in range(40):
+        faulty.faults.clock(clock.choice([0, 1, -1]) * clock.uniform(1, 4e8))
+        load.stop.wait(0.05)
+    faulty.faults.clock(0)
+    load.end()
+    assert load.submitted > 50
+    assert faulty.faults.fired(0)[0] > 100 and faulty.faults.fired(1)[0] > 100
+    faulty.faults.disarm(0)
+    faulty.faults.disarm(1)
+    passed(faulty, judge(faulty, load))
