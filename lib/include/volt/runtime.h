@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <volt/task.h>
+#include <volt/time.h>
 
 /* Constants of the Volt documentation; the tests name them. */
 #define VOLT_BUDGET_PER_TICK             128 /* polls between two maintenances */
@@ -47,9 +48,6 @@ VOLT_API int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_use
 VOLT_API void volt_runtime_free(struct volt_runtime *rt);
 
 VOLT_API unsigned volt_runtime_workers(const struct volt_runtime *rt);
-
-/* Monotonic time in microseconds, as used by all timers. */
-VOLT_API uint64_t volt_now_usec(void);
 
 /* Counters of one worker; each only grows unless it says "now". Read at any time from any
  * thread: every counter is exact by itself, their sums may be a few polls apart. */

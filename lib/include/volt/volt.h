@@ -8,5 +8,6 @@
 #include <volt/sync.h>
 #include <volt/task.h>
 #include <volt/time.h>
+#include <volt/version.h>
 
 #endif
