@@ -245,6 +245,7 @@ make check-vm        the units on a real systemd in a VM (qemu)
 make chaos           check-chaos for long: SECS=600 SEED=
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
+make bench-daemon    voltd beside a bare spawner, xargs, make, parallel, task-spooler, nq
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)
 make deps            install missing Debian packages (others: deps-clients, deps-vm)
 make clean           remove build/

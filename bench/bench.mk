@@ -41,4 +41,21 @@ bench-peers: deps
 bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio go tbb naive)
 	@bench/run --build $(abspath $(B)) --peers $(PEERS) $(BENCH)
 
-.PHONY: bench bench-run bench-peers bench-peers-run
+# ---- the daemon --------------------------------------------------------------------------------
+# The reference is static, as voltd-keeper is: half the page tables to copy per fork.
+DAEMON_BENCH := $(B)/bench/daemon/reference $(B)/bench/daemon/load
+
+$(B)/bench/daemon/reference: $(B)/bench/daemon/reference.o
+	@mkdir -p $(@D)
+	$(LINK) $(if $(SAN),,-static-pie) $<
+$(B)/bench/daemon/load: $(B)/bench/daemon/load.o
+	@mkdir -p $(@D)
+	$(LINK) $<
+
+bench-daemon: deps
+	@tests/tools/deps bench-daemon
+	+@$(MAKE) --no-print-directory bench-daemon-run
+bench-daemon-run: all $(DAEMON_BENCH)
+	@bench/daemon/run --bin $(abspath $(BIN)) --tools $(abspath $(B))/bench/daemon
+
+.PHONY: bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run
