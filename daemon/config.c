@@ -53,7 +53,7 @@ static const struct key keys[] = {
      "a number from 1 to 4096", true},
     {"Daemon", "HeartbeatSec", KEY_SPAN, FIELD(heartbeat_usec), SEC, 40 * SEC, 15 * SEC,
      "a time from 1s to 40s", false},
-    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 1, CONFIG_BACKEND_MEMORY,
+    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 1, CONFIG_BACKEND_SQLITE,
      "sqlite or memory", true},
     {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 2000,
      "a number from 0 to 10000000", false},

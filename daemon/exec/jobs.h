@@ -147,6 +147,8 @@ void manager_lock(struct manager *m);
 /* Hands free slots over, then unlocks, wakes, tells and frees. */
 void manager_unlock(struct manager *m, struct aftermath *after);
 
+/* Frees the table with its jobs; no task is left. */
+void manager_forget_all(struct manager *m);
 /* Wakes and frees what was collected. */
 void aftermath_finish(struct aftermath *after);
 

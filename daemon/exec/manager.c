@@ -207,7 +207,7 @@ static void close_fd(int fd)
         close(fd);
 }
 
-static void free_jobs(struct manager *m)
+void manager_forget_all(struct manager *m)
 {
     uint64_t id = 0;
     struct job *job;
@@ -240,7 +240,7 @@ void manager_free(struct manager *m)
     recover_discard(m);
     record_watch_free(m->watch);
     keeper_link_free(m->link, settled(m));
-    free_jobs(m);
+    manager_forget_all(m);
     if (m->ids.dir_fd >= 0)
         ids_close(&m->ids);
     store_free(m->store);

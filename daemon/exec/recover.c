@@ -312,6 +312,77 @@ int recover_start(struct manager *m)
     return 0;
 }
 
+/* FNV-1a, 64 bits. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t hash_number(uint64_t h, uint64_t v)
+{
+    return hash(h, &v, sizeof(v));
+}
+
+static uint64_t hash_status(uint64_t h, const struct job_status *st)
+{
+    const uint64_t words[] = {st->state,
+                              st->result,
+                              st->cancel_asked,
+                              st->timed_out,
+                              st->other_life,
+                              st->attempt,
+                              (uint64_t)st->code,
+                              (uint64_t)st->pid,
+                              st->survivors,
+                              st->submitted_usec,
+                              st->started_usec,
+                              st->ended_usec,
+                              st->usage.user_usec,
+                              st->usage.system_usec,
+                              st->usage.max_rss_bytes};
+
+    h = hash(h, words, sizeof(words));
+    return st->step ? hash(h, st->step, strlen(st->step)) : h;
+}
+
+static uint64_t hash_job(uint64_t h, const struct job *job)
+{
+    struct element *e;
+
+    h = hash_number(h, job->id);
+    h = hash_number(h, job->owner.uid);
+    h = hash_status(h, &job->status);
+    if (!job->array)
+        return h;
+    h = hash_number(h, job->array->cancelled_usec);
+    h = hash_number(h, job->array->unstarted);
+    for (uint64_t at = 0; (e = next_element(job, &at)); at++)
+        h = hash_status(hash_number(h, at), &e->status);
+    return h;
+}
+
+uint64_t recover_hash(struct manager *m)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325), id = 0;
+    struct aftermath after = {0};
+    struct job *job;
+
+    manager_lock(m);
+    do {
+        size_t steps = SIZE_MAX;
+
+        id = table_next(&m->table, id, &steps, &job);
+        if (job)
+            h = hash_job(h, job);
+    } while (id);
+    manager_unlock(m, &after);
+    return h;
+}
+
 void recover_discard(struct manager *m)
 {
     for (size_t i = 0; i < m->nresumed; i++)

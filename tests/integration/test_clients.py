@@ -420,8 +420,25 @@ def test_shutdown_cancel_wait(private):
 
 
 def test_wait_over_a_restart(private):
-    """The job survives the daemon; whoever waits is told what can be known."""
+    """The job survives the daemon, and whoever waits for it gets its exact end."""
     private.start()
+    go = private.dir / "go"
+    os.mkfifo(go)
+    p = private.popen("volt-submit", "--wait", "--", "sh", "-c", f"cat '{go}'; exit 9")
+    ident = p.stdout.readline().strip()
+    until(lambda: private.job(ident)["state"] == "running", "the job to run")
+    private.stop(signal.SIGKILL)
+    private.start()
+    assert private.job(ident)["state"] in ("starting", "running")
+    go.write_text("")
+    _, err = p.communicate(timeout=LIMIT)
+    assert "connected again" in err
+    assert p.returncode == 9, err
+
+
+def test_wait_over_a_restart_of_a_store_in_memory(private):
+    """The job survives the daemon; whoever waits is told what can be known."""
+    private.start(config="[Store]\nBackend=memory\n")
     go = private.dir / "go"
     os.mkfifo(go)
     p = private.popen("volt-submit", "--wait", "--", "sh", "-c", f"cat '{go}'; exit 9")

@@ -107,7 +107,7 @@ def test_cursors_of_another_life(private):
 
 
 def test_a_running_orphan_can_be_ended(private):
-    private.start()
+    private.start(config="[Store]\nBackend=memory\n")
     ident = private.submit("--shell", "trap 'exit 5' TERM; while :; do sleep 0.05; done").out.strip()
     until(lambda: private.job(ident)["state"] == "running")
     private.stop(signal.SIGKILL)

@@ -260,9 +260,13 @@ def check_fifty(daemon, ident):
         assert record_end(found[f"{ident}_{i}.1"]) == (1, i)
 
 
+# A store in memory: the records alone outlive the daemon. With SQLite: test_store.py.
+MEMORY = "[Store]\nBackend=memory\n"
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
-    private.start(config="[Queue]\nSlots=50\n")
+    private.start(config=MEMORY + "[Queue]\nSlots=50\n")
     with private.connect() as v:
         ident = start_fifty(private, v)
     code = private.stop(how)
@@ -283,7 +287,7 @@ def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
 
 
 def test_an_orphan_that_runs_is_followed_to_its_end(private):
-    private.start()
+    private.start(config=MEMORY)
     with private.connect() as v:
         ident = submit(v, sh(f"while ! [ -e {private.dir}/go ]; do sleep 0.05; done; exit 3"))
         until(lambda: get(v, ident)["state"] == "running")
@@ -460,9 +464,10 @@ def test_counters_add_up_after_many_noops(private):
     assert all(w["polled"] > 0 for w in s["workers"])
 
 
-def test_a_hundred_thousand_sleeps_three_times(private):
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+def test_a_hundred_thousand_sleeps_three_times(private, backend):
     n = 100000 if not SANITIZER else 5000
-    private.start()
+    private.start(config=f"[Store]\nBackend={backend}\n")
     pid = private.process.pid
     live = stats(private)["totals"]["live"]
     peaks, ids = [], []
@@ -485,7 +490,9 @@ def test_a_hundred_thousand_sleeps_three_times(private):
         assert first["forgotten"] and first["result"] == "cancelled" and first["exit_code"] == 125
     assert known == 2000  # KeepEndedJobs=
     if not SANITIZER:
-        assert peaks[1] < peaks[0] * 1.02 and peaks[2] < peaks[1] * 1.02, peaks
+        cache = 8 << 10  # KiB: SQLite's, which fills once
+        assert peaks[1] < peaks[0] * 1.02 + cache * (backend == "sqlite"), peaks
+        assert peaks[2] < peaks[1] * 1.02, peaks
 
 
 def switches(pid):

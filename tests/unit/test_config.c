@@ -95,7 +95,7 @@ static void test_defaults_are_those_of_the_protocol(void **state)
     assert_int_equal(cfg.max_batch, 16 * 1024 * 1024);
     assert_int_equal(cfg.max_depth, 32);
     assert_int_equal(cfg.heartbeat_usec, 15000000);
-    assert_int_equal(cfg.backend, CONFIG_BACKEND_MEMORY);
+    assert_int_equal(cfg.backend, CONFIG_BACKEND_SQLITE);
 }
 
 static void test_missing_files(void **state)

@@ -52,6 +52,7 @@ static int setup(void **state)
     (void)state;
     config_defaults(&config);
     config.keep_ended_jobs = 100;
+    config.backend = CONFIG_BACKEND_MEMORY;
     start();
     return 0;
 }

@@ -1,0 +1,259 @@
+/* Recovery by replay: the state of a store is one state, however often it is read, and it
+ * is the state that was; events that cannot have happened are damage. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/store/sqlite.h"
+
+static char base[] = "/dev/shm/volt-test-recover-XXXXXX"; /* where syncs cost nothing */
+static char records[64];
+static struct config config;
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(base + sizeof(base) - 7, "XXXXXX");
+    if (!mkdtemp(base))
+        return -1;
+    (void)snprintf(records, sizeof(records), "%s/rec", base);
+    config_defaults(&config);
+    return mkdir(records, 0700);
+}
+
+static int teardown(void **state)
+{
+    char command[80];
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -r %s", base);
+    return system(command);
+}
+
+/* --- a store written by hand ------------------------------------------------------------ */
+
+static int nothing(void *arg, const struct store_fact *fact)
+{
+    (void)arg;
+    (void)fact;
+    return 0;
+}
+
+static struct store *open_store(void)
+{
+    struct store_sqlite_options o = {.dir = base};
+    struct volt_error err = {{0}};
+    struct store *s = NULL;
+
+    assert_int_equal(record_boot_id(o.boot_id), 0);
+    if (store_sqlite_open(&o, &s, &err) < 0 || store_load(s, nothing, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void put(struct store *s, uint64_t id, int64_t index, const struct job_event *ev)
+{
+    struct store_fact fact = {.key = {.id = id, .index = index}, .event = ev};
+
+    assert_int_equal(store_append(s, &fact, 1, NULL), 0);
+}
+
+static void submit(struct store *s, uint64_t id, uint64_t array)
+{
+    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 100 + id};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = &ev,
+                              .spec = job_spec_new(),
+                              .uid = 1000 + (uid_t)id % 3};
+
+    fact.spec->kind = JOB_KIND_SLEEP;
+    fact.spec->duration_usec = UINT64_C(3600000000);
+    fact.spec->is_array = array > 0;
+    fact.spec->array_first = 1;
+    fact.spec->array_last = array;
+    assert_int_equal(store_append(s, &fact, 1, NULL), 0);
+    job_spec_unref(fact.spec);
+}
+
+static const struct job_event starting = {
+    .type = JOB_EV_STARTING, .at_usec = 200, .attempt = 1};
+static const struct job_event started = {
+    .type = JOB_EV_STARTED, .at_usec = 201, .pid = 7};
+static const struct job_event cancel = {.type = JOB_EV_CANCEL, .at_usec = 202};
+static const struct job_event exited = {.type = JOB_EV_EXITED,
+                                        .at_usec = 203,
+                                        .result = JOB_RESULT_EXIT,
+                                        .code = 5,
+                                        .usage = {1, 2, 3}};
+static const struct job_event lost = {
+    .type = JOB_EV_EXITED, .at_usec = 204, .result = JOB_RESULT_LOST, .step = "reboot"};
+
+static void end(struct store *s, uint64_t id, int64_t index, const struct job_event *how)
+{
+    put(s, id, index, &starting);
+    put(s, id, index, &started);
+    put(s, id, index, how);
+}
+
+static void fill(struct store *s)
+{
+    submit(s, 1, 0);
+    end(s, 1, JOB_NO_INDEX, &exited);
+    submit(s, 2, 0);
+    end(s, 2, JOB_NO_INDEX, &lost);
+    submit(s, 3, 0);
+    submit(s, 4, 300); /* some of its elements have begun, one was cancelled */
+    for (int64_t i = 1; i <= 140; i++)
+        end(s, 4, i, i % 2 ? &exited : &lost);
+    put(s, 4, 299, &cancel);
+    submit(s, 5, 10); /* cancelled as a whole */
+    put(s, 5, JOB_NO_INDEX, &cancel);
+    submit(s, 6, 0);
+    put(s, 6, JOB_NO_INDEX, &cancel);
+}
+
+/* --- a manager on it -------------------------------------------------------------------- */
+
+struct life {
+    struct volt_runtime *rt;
+    struct manager *m;
+};
+
+static int begin(struct life *l, struct volt_error *err)
+{
+    struct manager_options o = {.config = &config,
+                                .runtime_dir = base,
+                                .state_dir = base,
+                                .record_dir = records,
+                                .address = "unix:/x"};
+
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &l->rt), 0);
+    o.rt = l->rt;
+    return manager_new(&o, &l->m, err);
+}
+
+static void finish(struct life *l)
+{
+    assert_int_equal(volt_runtime_shutdown(l->rt, UINT64_MAX), 0);
+    manager_free(l->m);
+    volt_runtime_free(l->rt);
+    *l = (struct life){NULL, NULL};
+}
+
+static void the_state_is_that_of_the_events(void **state)
+{
+    const struct job_owner root = {0};
+    struct store *s = open_store();
+    struct volt_error err = {{0}};
+    struct manager_counts c;
+    struct job_view v;
+    struct life l;
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    if (begin(&l, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(manager_get(l.m, &root, 1, -1, &v), 0);
+    assert_int_equal(v.exit_code, 5);
+    assert_int_equal(v.status.usage.max_rss_bytes, 3);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(l.m, &root, 2, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_LOST);
+    assert_string_equal(v.status.step, "reboot");
+    job_view_fini(&v);
+    assert_int_equal(manager_get(l.m, &root, 4, -1, &v), 0);
+    assert_int_equal(v.total, 300);
+    assert_int_equal(v.done, 141);
+    assert_int_equal(v.failed, 141);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(l.m, &root, 5, -1, &v), 0);
+    assert_int_equal(v.done, 10);
+    assert_int_equal(v.status.result, JOB_RESULT_CANCELLED);
+    job_view_fini(&v);
+    manager_counts(l.m, &c);
+    assert_int_equal(c.submitted, 314);
+    assert_int_equal(c.ended, 2 + 141 + 10 + 1);
+    assert_int_equal(c.recovered_queued, 1 + 159);
+    assert_int_equal(c.by_state[JOB_DONE], c.ended);
+    assert_int_equal(c.by_result[JOB_RESULT_LOST], 1 + 70);
+    finish(&l);
+}
+
+/* What is replayed, before anything acts on it. */
+static uint64_t replayed(void)
+{
+    struct store_sqlite_options o = {.dir = base};
+    struct volt_error err = {{0}};
+    struct life l = {NULL, NULL};
+    struct manager m = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &l.rt), 0);
+    m.rt = l.rt;
+    m.config = config;
+    queue_init(&m.queue, 2);
+    volt_notify_init(&m.news);
+    assert_int_equal(record_boot_id(o.boot_id), 0);
+    assert_int_equal(store_sqlite_open(&o, &m.store, &err), 0);
+    if (recover_load(&m, &err) < 0)
+        fail_msg("%s", err.text);
+    m.closed = true;
+    uint64_t hash = recover_hash(&m);
+    recover_discard(&m);
+    manager_forget_all(&m);
+    store_free(m.store);
+    volt_notify_fini(&m.news);
+    free(m.users);
+    volt_runtime_free(l.rt);
+    return hash;
+}
+
+static void two_replays_give_the_same_state(void **state)
+{
+    struct store *s = open_store();
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    uint64_t first = replayed();
+    assert_true(replayed() == first);
+    s = open_store();
+    put(s, 3, JOB_NO_INDEX, &cancel);
+    store_free(s);
+    assert_true(replayed() != first);
+}
+
+static void what_cannot_have_happened_is_damage(void **state)
+{
+    struct store *s = open_store();
+    struct volt_error err = {{0}};
+    struct life l = {NULL, NULL};
+
+    (void)state;
+    submit(s, 1, 0);
+    put(s, 1, JOB_NO_INDEX, &exited); /* it never started */
+    store_free(s);
+    assert_int_equal(begin(&l, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "job 1: exited"));
+    volt_runtime_free(l.rt);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(the_state_is_that_of_the_events),
+        T(two_replays_give_the_same_state),
+        T(what_cannot_have_happened_is_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
