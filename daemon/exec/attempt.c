@@ -119,7 +119,8 @@ static void attempt_begin(struct work *w)
         a->strange = other_life(w);
         return;
     }
-    int r = launch_prepare(w->manager, w->job->spec, &key, false, &a->args, &step);
+    int r = launch_prepare(w->manager, w->job->spec, &key, w->job->recovered, &a->args,
+                           &step);
     if (r < 0)
         fail(a, step, -r);
 }

@@ -58,6 +58,7 @@ struct job {
     struct job_owner owner;
     uint32_t tasks; /* works that have not been dropped */
     bool durable;
+    bool recovered;           /* of an earlier daemon */
     bool is_history;          /* recovered, and the store knows that it has ended */
     size_t bytes;             /* of the spec, for the limit per user */
     struct work *live;        /* the job's task, or the array's */

@@ -129,7 +129,7 @@ static int open_output(struct manager *m, const struct job_spec *spec,
         (stream == MANAGER_STDERR && !spec->output_split))
         return 0;
     fd = again ? output_append(m, key, stream) : -ENOENT;
-    if (fd == -ENOENT) /* the daemon may have died before it made the file */
+    if (fd == -ENOENT) /* an earlier daemon may have died before it made the file */
         fd = output_create(m, key, stream);
     if (fd < 0)
         return fd;

@@ -64,6 +64,7 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
         return -ENOMEM;
     }
     job->id = fact->key.id;
+    job->recovered = true;
     job->is_history = fact->last;
     return job_update(&job->status, fact->event) < 0 ? refuse(r, fact, "event submit")
                                                      : 0;

@@ -260,7 +260,8 @@ def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
     os.kill(keeper, signal.SIGCONT)
     private.start()
     with private.connect() as v:
-        assert [ended(v, i)["exit_code"] for i in ids] == [4] * 5
+        jobs = [ended(v, i) for i in ids]
+        assert [j["exit_code"] for j in jobs] == [4] * 5, jobs
     assert sorted((private.dir / "ran").read_text().split()) == sorted(f"{i}.1" for i in ids)
 
 
