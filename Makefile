@@ -218,8 +218,11 @@ install: all
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
 	for unit in voltd.service voltd.socket voltd-control.socket; do \
 	    $(SUBST) systemd/$$unit >$(D)$(unitdir)/$$unit || exit 1; done
-	install -d $(addprefix $(D)$(mandir)/man,1 5 8)
-	for page in client/man/*.[158]; do install -m 644 $$page $(D)$(mandir)/man$${page##*.} || exit 1; done
+	install -d $(addprefix $(D)$(mandir)/man,1 3 5 7 8)
+	for page in client/man/*.[158] lib/man/*.[37]; do \
+	    install -m 644 $$page $(D)$(mandir)/man$${page##*.} || exit 1; done
+	for page in lib/man/*.3; do for name in $$(sed -n 's/^\.Nm \(\w*\).*/\1/p' $$page); do \
+	    [ $$name.3 = $${page##*/} ] || ln -sf $${page##*/} $(D)$(mandir)/man3/$$name.3 || exit 1; done; done
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
 .PHONY: install

@@ -1,0 +1,110 @@
+"""libvolt's headers and its manual pages: each function has a page that says what the header
+does, nothing else is there, the pages are sound, and the example in volt(7) runs."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+HEADERS = sorted((ROOT / "lib/include/volt").glob("*.h"))
+PAGES = sorted((ROOT / "lib/man").glob("*.[37]"))
+LIBVOLT = os.environ["VOLT_BUILD"] + "/libvolt.a"
+
+
+def squeeze(text):
+    return re.sub(r"\s*([*,])\s*", r"\1", re.sub(r"\s+", " ", text)).strip()
+
+
+def declared():
+    """{function: (header, "ret name(args)")}"""
+    found = {}
+    for header in HEADERS:
+        text = re.sub(r"/\*.*?\*/", " ", header.read_text(), flags=re.S)
+        for ret, name, args in re.findall(
+                r"(?:VOLT_API|static inline)\s+([^;{}()]*?)(\bvolt_\w+)"
+                r"\(((?:[^()]|\([^()]*\))*)\)\s*[;{]", text):
+            found[name] = (header.name, squeeze(f"{ret} {name}({args})"))
+    return found
+
+
+def documented():
+    """{function: [(headers of its page, "ret name(args)")]}"""
+    found = {}
+    for page in PAGES:
+        text = page.read_text()
+        headers = re.findall(r"^\.In volt/(\S+)$", text, re.M)
+        for ret, name, args in re.findall(r"^\.Ft (.*)\n\.Fo (.*)\n((?:\.Fa .*\n)+)\.Fc$", text, re.M):
+            args = ", ".join(re.findall(r'^\.Fa "(.*)"$', args, re.M))
+            found.setdefault(name, []).append((headers, squeeze(f"{ret} {name}({args})")))
+    return found
+
+
+def names(page):
+    return re.findall(r"^\.Nm (\w+)(?: ,)?$", page.read_text(), re.M)
+
+
+def test_every_function_has_its_page():
+    headers, pages = declared(), documented()
+    assert len(headers) > 80
+    assert sorted(pages) == sorted(headers)
+    for name, (header, prototype) in headers.items():
+        assert len(pages[name]) == 1, name
+        assert header in pages[name][0][0] and pages[name][0][1] == prototype, name
+
+
+def test_names_find_their_page():
+    """What stands under NAME becomes a link when the pages are installed."""
+    everything = [name for page in PAGES for name in names(page)]
+    assert len(everything) == len(set(everything))
+    assert set(declared()) <= set(everything)
+    for page in PAGES:
+        assert page.stem in names(page)
+
+
+def test_references_are_there():
+    there = {f"{page.stem} {page.suffix[1]}" for page in PAGES}
+    named = set()
+    for page in PAGES:
+        refs = set(re.findall(r"\bXr (volt(?:_\w+)? [37])\b", page.read_text()))
+        assert refs <= there, page.name
+        named |= refs if page.stem == "volt" else set()
+    assert named == there - {"volt 7"}
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.name)
+def test_header_stands_alone(header):
+    for flags in (["-std=c11"], ["-std=gnu17", "-DNDEBUG"]):
+        subprocess.run(["gcc", *flags, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c",
+                        f"-I{ROOT}/lib/include", "-"], input=f"#include <volt/{header.name}>\n".encode(),
+                       check=True)
+
+
+def test_example_of_volt_7(tmp_path):
+    text = (ROOT / "lib/man/volt.7").read_text()
+    code = re.search(r"^\.Sh EXAMPLES.*?^\.Bd -literal.*?\n(.*?)^\.Ed$", text, re.M | re.S).group(1)
+    (tmp_path / "example.c").write_text(code.replace("\\en", "\\n"))
+    sanitize = [f"-fsanitize={os.environ['VOLT_SAN']}"] if os.environ.get("VOLT_SAN") else []
+    compiler = "clang" if "clang" in os.environ["VOLT_BUILD"] else "gcc"
+    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", *sanitize, f"-I{ROOT}/lib/include",
+                    "-o", tmp_path / "example", tmp_path / "example.c", LIBVOLT, "-levent_core",
+                    "-pthread"], check=True)
+    done = subprocess.run([tmp_path / "example"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "42\n"
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_formats_without_a_warning(page):
+    done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="no mandoc")
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_lint(page):
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
