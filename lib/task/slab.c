@@ -105,7 +105,8 @@ struct heap *heap_new(uint32_t workers)
     vat_u64_init(&h->in_use, IN_USE);
     for (uint32_t i = 0; i < stores; i++) {
         h->store[i] = (struct store){.heap = h, .index = i, .outside = i >= workers};
-        vat_ptr_init(&h->store[i].remote, NULL);
+        for (uint32_t c = 0; c < SLAB_CLASSES; c++)
+            vat_ptr_init(&h->store[i].remote[c], NULL);
     }
     return h;
 }
@@ -127,7 +128,7 @@ static void heap_less(struct heap *h, uint64_t n)
         heap_free(h);
 }
 
-static uint64_t length(const struct volt_task *t)
+static uint64_t length(struct volt_task *t)
 {
     uint64_t n = 0;
 
@@ -146,9 +147,10 @@ void heap_release(struct heap *h)
         struct store *s = &h->store[i];
 
         /* What others are about to push finds the mark, and counts as in use. */
-        in_use += s->taken - length(vat_ptr_xchg(&s->remote, CLOSED, VAT_ACQ));
+        in_use += s->taken;
         for (uint32_t c = 0; c < SLAB_CLASSES; c++)
-            in_use -= length(s->free[c]);
+            in_use -=
+                length(vat_ptr_xchg(&s->remote[c], CLOSED, VAT_ACQ)) + length(s->free[c]);
         vlock_lock(&s->lock);
         s->closed = true;
         in_use += s->large;
@@ -178,11 +180,12 @@ static void free_large(struct slab *b)
         heap_less(s->heap, 1);
 }
 
-/* Any thread. Gives n slots, linked from first to last, back to their store. */
-static void give_back(struct store *s, struct volt_task *first, struct volt_task *last,
-                      uint32_t n)
+/* Any thread. Gives n slots of a class, linked from first to last, back to their store. */
+static void give_back(struct store *s, uint32_t class, struct volt_task *first,
+                      struct volt_task *last, uint32_t n)
 {
-    void *top = vat_ptr_load(&s->remote, VAT_RLX);
+    vat_ptr *remote = &s->remote[class];
+    void *top = vat_ptr_load(remote, VAT_RLX);
 
     do {
         if (top == CLOSED) {
@@ -191,26 +194,39 @@ static void give_back(struct store *s, struct volt_task *first, struct volt_task
         }
         VAT_WR(&last->next);
         last->next = top;
-    } while (!vat_ptr_cas(&s->remote, &top, first, VAT_REL, VAT_RLX));
+    } while (!vat_ptr_cas(remote, &top, first, VAT_REL, VAT_RLX));
 }
 
 static void batch_flush(struct slab_batch *b)
 {
     if (b->count)
-        give_back(b->to, b->first, b->last, b->count);
+        give_back(b->to, b->class, b->first, b->last, b->count);
     b->count = 0;
+}
+
+/* Owner. */
+static void keep(struct store *s, struct volt_task *t)
+{
+    uint32_t class = ((struct slab *)t->home)->class;
+
+    VAT_WR(&t->next);
+    t->next = s->free[class];
+    s->free[class] = t;
+    s->kept[class]++;
 }
 
 /* Owner thread of `from`. */
 static void gather(struct store *from, struct store *to, struct volt_task *t)
 {
-    struct slab_batch *b = &from->batch[to->index % SLAB_BATCHES];
+    uint32_t class = ((struct slab *)t->home)->class;
+    struct slab_batch *b = &from->batch[(to->index + class) % SLAB_BATCHES];
 
-    if (b->to != to || b->count == SLAB_BATCH)
+    if (b->to != to || b->class != class || b->count == SLAB_BATCH)
         batch_flush(b);
     VAT_WR(&t->next);
     if (b->count++ == 0) {
         b->to = to;
+        b->class = class;
         b->last = t;
         t->next = NULL;
     } else {
@@ -251,44 +267,91 @@ void slab_free(struct volt_task *t)
     struct store *s = b->store;
 
     poison(task_state(t), b->size - sizeof(*t));
-    if (s == mine) {
-        VAT_WR(&t->next);
-        t->next = s->free[b->class];
-        s->free[b->class] = t;
+    if (s == mine && s->kept[b->class] < SLAB_KEEP) {
+        keep(s, t);
     } else if (mine && mine->heap == s->heap) {
         gather(mine, s, t);
     } else {
-        give_back(s, t, t, 1);
+        give_back(s, b->class, t, t, 1);
     }
 }
 
 /* --- allocating ------------------------------------------------------------------- */
 
-/* Owner. Sorts what others gave back into the free lists. */
-static void collect(struct store *s)
+/* Lock `pop` held: nobody else takes away, so what was on top stays where it was.
+ * Returns at most SLAB_POP slots. */
+static struct volt_task *pop_locked(vat_ptr *remote)
 {
-    if (!vat_ptr_load(&s->remote, VAT_RLX))
-        return;
-    struct volt_task *t = vat_ptr_xchg(&s->remote, NULL, VAT_ACQ);
+    void *top = vat_ptr_load(remote, VAT_ACQ);
 
-    while (t) {
-        VAT_WR(&t->next);
-        struct volt_task *next = t->next;
-        uint32_t class = ((struct slab *)t->home)->class;
+    while (top && top != CLOSED) {
+        struct volt_task *last = top, *next;
 
-        t->next = s->free[class];
-        s->free[class] = t;
-        t = next;
+        for (int n = 1;; n++) {
+            VAT_RD(&last->next);
+            next = last->next;
+            if (!next || n == SLAB_POP)
+                break;
+            last = next;
+        }
+        if (vat_ptr_cas(remote, &top, next, VAT_ACQ, VAT_ACQ)) {
+            VAT_WR(&last->next);
+            last->next = NULL;
+            return top;
+        }
     }
+    return NULL;
 }
 
-/* Owner. A slot that was never used. */
+/* Owner of s, whose list is empty. Takes some of what was given back to a store. False:
+ * there was nothing. */
+static bool collect(struct store *s, struct store *from, uint32_t class)
+{
+    if (!vat_ptr_load(&from->remote[class], VAT_RLX))
+        return false;
+    vlock_lock(&from->pop);
+    struct volt_task *t = pop_locked(&from->remote[class]);
+    vlock_unlock(&from->pop);
+    s->free[class] = t;
+    s->kept[class] = (uint32_t)length(t);
+    return t != NULL;
+}
+
+/* Owner of s. What was given back to the others, rather than a new slab. */
+static bool borrow(struct store *s, uint32_t class)
+{
+    struct heap *h = s->heap;
+
+    for (uint32_t i = 1; i < h->stores; i++) {
+        struct store *from = &h->store[(s->index + i) % h->stores];
+
+        if (collect(s, from, class))
+            return true;
+    }
+    return false;
+}
+
+/* Owner. */
+static struct volt_task *from_list(struct store *s, uint32_t class)
+{
+    struct volt_task *t = s->free[class];
+
+    VAT_RD(&t->next);
+    s->free[class] = t->next;
+    s->kept[class]--;
+    return t;
+}
+
+/* Owner. A slot that was never used, where none is free. */
 static struct volt_task *fresh(struct store *s, uint32_t class)
 {
     struct slab *b = s->newest[class];
 
     if (!b || s->fresh[class] == b->end) {
         size_t bytes = SLAB_FIRST;
+
+        if (borrow(s, class))
+            return from_list(s, class);
 
         if (b)
             bytes = (size_t)(b->end - b->slots) * 2;
@@ -311,15 +374,7 @@ static struct volt_task *fresh(struct store *s, uint32_t class)
 /* Owner. */
 static struct volt_task *take(struct store *s, uint32_t class)
 {
-    if (!s->free[class])
-        collect(s);
-    struct volt_task *t = s->free[class];
-
-    if (!t)
-        return fresh(s, class);
-    VAT_RD(&t->next);
-    s->free[class] = t->next;
-    return t;
+    return s->free[class] || collect(s, s, class) ? from_list(s, class) : fresh(s, class);
 }
 
 /* Threads that are no workers share the stores behind the workers', by turns. */

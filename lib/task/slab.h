@@ -4,10 +4,17 @@
  * that other threads share by turns. A store has slabs, by size class, and a free list
  * for each class that only its owner touches.
  *
- *   allocate   the owner's free list; else what others have given back; else a new slot
- *   free       by the owner: its free list; by another thread: the stack `remote` of the
- *              slot's store, one CAS, for a whole batch of them when that thread is a
- *              worker. The owner takes the stack with one exchange when it runs dry.
+ *   allocate   the owner's free list; else some of what others have given back; else a
+ *              slot never used; else some of what was given back to other stores; else a
+ *              new slab
+ *   free       by the owner: its free list, while that is short; otherwise, and by other
+ *              threads: the stack `remote` of the slot's store and class, one CAS, for a
+ *              whole batch of them when that thread is a worker
+ *
+ * Anybody pushes to `remote`; who pops holds its lock, and so only what is above it can
+ * change under him. What is free is thus within the reach of all stores but for SLAB_KEEP
+ * slots each: tasks that are made now by one worker, now by another do not cost the memory
+ * of both.
  *
  * A slot is a task for as long as its slab lives: between two lives its state word keeps
  * COMPLETE, so that a stray wake touches nothing, and closing the runtime may walk over
@@ -39,21 +46,29 @@
 #define SLAB_BATCH 32
 #endif
 #define SLAB_BATCHES 8 /* destinations at a time */
+/* What an owner keeps at most of its own frees, and pops at a time. */
+#ifndef SLAB_KEEP
+#define SLAB_KEEP 512
+#endif
+#define SLAB_POP (SLAB_KEEP / 2)
 
 struct slab;
 
 struct slab_batch {
     struct store *to;
+    uint32_t class;
     struct volt_task *first, *last; /* linked through next */
     uint32_t count;
 };
 
 struct store {
-    /* slots freed by others, newest first, or CLOSED; push rel, take acq */
-    _Alignas(VOLT_CACHE_LINE) vat_ptr remote;
+    /* slots given back, newest first, or CLOSED; push rel, pop acq under `pop` */
+    _Alignas(VOLT_CACHE_LINE) vat_ptr remote[SLAB_CLASSES];
+    vlock pop;
     /* the owner's; in an outside store, whoever holds `alloc` */
     _Alignas(VOLT_CACHE_LINE) struct volt_task *free[SLAB_CLASSES];
-    char *fresh[SLAB_CLASSES]; /* never used slots of the newest slab, up to */
+    uint32_t kept[SLAB_CLASSES]; /* their lengths */
+    char *fresh[SLAB_CLASSES];   /* never used slots of the newest slab, up to */
     struct slab *newest[SLAB_CLASSES];
     uint64_t taken; /* slots ever made from slabs */
     struct slab_batch batch[SLAB_BATCHES];

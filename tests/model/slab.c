@@ -8,7 +8,7 @@
 #define SLOTS 4 /* of one slab: SLAB_FIRST / 64 */
 
 static struct heap *heap;
-static struct volt_task *slot[SLOTS], *kept;
+static struct volt_task *slot[SLOTS], *kept, *lent;
 
 /* Annotated: what a task's user writes. */
 static int *payload(struct volt_task *t)
@@ -37,7 +37,7 @@ static void give(struct volt_task *t)
 static void setup(void)
 {
     heap = heap_new(2);
-    mcx_name(&heap->store[0].remote, sizeof(vat_ptr), "remote 0");
+    mcx_name(heap->store[0].remote, sizeof(heap->store[0].remote), "remote 0");
     mcx_name(&heap->in_use, sizeof(heap->in_use), "in_use");
     slab_bind(heap, 0);
     for (int i = 0; i < SLOTS; i++)
@@ -55,6 +55,29 @@ static void owner(void)
         give(take());
     kept = take();
     slab_unbind();
+}
+
+static void takes_one(void)
+{
+    slab_bind(heap, 0);
+    kept = take();
+    slab_unbind();
+}
+
+/* Has no slab, and is dry: takes what was given back to store 0, if anything was. */
+static void worker_takes(void)
+{
+    slab_bind(heap, 1);
+    struct volt_task *t = take();
+    lent = take();
+    give(t);
+    slab_unbind();
+}
+
+static void frees_two(void)
+{
+    give(slot[0]);
+    give(slot[1]);
 }
 
 static void frees_0(void)
@@ -81,6 +104,14 @@ static void finish_owner(void)
     give(kept);
     heap_release(heap);
     MCX_CHECK(mcx_live_objects() == 0);
+}
+
+static void finish_borrow(void)
+{
+    give(slot[2]);
+    give(slot[3]);
+    give(lent);
+    finish_owner();
 }
 
 static void setup_release(void)
@@ -110,6 +141,17 @@ static const struct mcx_scenario scenarios[] = {
                     {"freer", frees_0},
                     {"freer 2", frees_1},
                     {"worker 1", worker_frees}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "borrow",
+        .promise = "a dry store takes what was given back to another, each slot once",
+        .setup = setup,
+        .finish = finish_borrow,
+        .threads = {{"owner", takes_one},
+                    {"worker 1", worker_takes},
+                    {"freer", frees_two}},
         .preempt = 2,
         .stale = 1,
     },

@@ -141,6 +141,27 @@ static void a_workers_frees_come_back_in_batches(void **state)
     assert_int_equal(heap->store[1].taken, 0);
 }
 
+/* Work that moves from worker to worker does not cost the memory of each. */
+static void a_dry_store_takes_what_others_have_free(void **state)
+{
+    enum { N = 5 * SLAB_KEEP };
+    struct volt_task *t[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        t[i] = slab_alloc(heap, HEADER + 8);
+    for (int i = 0; i < N; i++)
+        slab_free(t[i]);
+    slab_unbind();
+    slab_bind(heap, 1);
+    for (int i = 0; i < N - SLAB_KEEP; i++)
+        t[i] = slab_alloc(heap, HEADER + 8);
+    assert_int_equal(heap->store[0].taken, N);
+    assert_int_equal(heap->store[1].taken, 0);
+    for (int i = 0; i < N - SLAB_KEEP; i++)
+        slab_free(t[i]);
+}
+
 static void threads_that_are_no_workers_share_stores(void **state)
 {
     (void)state;
@@ -200,6 +221,7 @@ int main(void)
         T(a_freed_slot_keeps_its_word),
         T(another_threads_frees_come_back),
         T(a_workers_frees_come_back_in_batches),
+        T(a_dry_store_takes_what_others_have_free),
         T(threads_that_are_no_workers_share_stores),
         T(held_slots_outlive_the_release),
         T(every_slot_is_walked_over),
