@@ -3,11 +3,13 @@
  *   <output dir>/<id / 1024>/<id>.out, .err            a job
  *   <output dir>/<id / 1024>/<id>/<index>.out, .err    an element of an array
  *
- * Ids are never reused, so a file that is there already is an error, not a leftover. */
+ * Ids are never reused, so a file that is there already is an error, unless it is empty:
+ * a daemon that made it died before it could say that it starts the job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/exec/jobs.h"
 
@@ -32,6 +34,22 @@ static void path_of(const struct job_key *key, enum manager_stream stream,
     }
 }
 
+static int open_leftover(struct manager *m, const char *file)
+{
+    struct stat st;
+    int fd = openat(m->output_fd, file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    int r = fstat(fd, &st) < 0 ? -errno : 0;
+    if (r == 0 && (!S_ISREG(st.st_mode) || st.st_size != 0))
+        r = -EEXIST;
+    if (r == 0)
+        return fd;
+    (void)close(fd);
+    return r;
+}
+
 int output_create(struct manager *m, const struct job_key *key,
                   enum manager_stream stream)
 {
@@ -48,6 +66,8 @@ int output_create(struct manager *m, const struct job_key *key,
             return -errno;
         fd = openat(m->output_fd, p.file, flags, 0600);
     }
+    if (fd < 0 && errno == EEXIST)
+        return open_leftover(m, p.file);
     return fd < 0 ? -errno : fd;
 }
 
