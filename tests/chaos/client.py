@@ -128,7 +128,7 @@ class Client:
         usec = r.choices([0, r.randrange(1000, 50000), r.randrange(100000, 1500000)],
                          [70, 25, 5])[0]
         if timeout:
-            usec = 20_000_000
+            usec = 3_000_000
         spec = {"argv": [str(LEDGER_JOB), str(self.house.ledger), str(key), str(usec)],
                 "name": f"k{key}", "priority": r.randrange(-2, 3)}
         if timeout:

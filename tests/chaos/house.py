@@ -56,11 +56,11 @@ def reap_orphans(known):
 class House(integration.Daemon):
     """A daemon that is started again whenever it dies."""
 
-    def __init__(self, config="", bin=None, env=None, workers=2, slots=8):
+    def __init__(self, store="sqlite", config="", bin=None, env=None, workers=2, slots=8):
         super().__init__(tempfile.mkdtemp(prefix="volt-chaos-"))
         self.bin, self.workers, self.slots = bin or BIN, workers, slots
         self.env.update(env or {})
-        self.config.write_text("[Store]\nKeepEndedJobs=10000000\n"
+        self.config.write_text(f"[Store]\nBackend={store}\nKeepEndedJobs=10000000\n"
                                f"[Queue]\nSlots={slots}\n" + config)
         self.ledger = self.dir / "ledger"
         self.ledger.touch()
@@ -254,7 +254,13 @@ class House(integration.Daemon):
             return None
 
     def leftovers(self):
-        """What must not be there once all has ended."""
+        """What must not be there once all has ended, and goes within seconds."""
+        end = time.monotonic() + 10
+        while self.found_left() and time.monotonic() < end:
+            time.sleep(0.05)
+        return self.found_left()
+
+    def found_left(self):
         left = [f"process {pid} ({name})" for pid, name in self.each_process()
                 if name != "voltd-keeper"]
         for kind, n in sorted(self.descriptors().items()):
