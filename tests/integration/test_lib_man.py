@@ -1,5 +1,6 @@
-"""libvolt's headers and its manual pages: each function has a page that says what the header
-does, nothing else is there, the pages are sound, and the example in volt(7) runs."""
+"""libvolt's headers, manual pages and tour: each function has a page that says what the header
+does, nothing else is there, the pages are sound, the example in volt(7) runs, and the tour names
+what is there."""
 
 import os
 import re
@@ -108,3 +109,13 @@ def test_formats_without_a_warning(page):
 def test_lint(page):
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tour_names_what_is_there():
+    tour = (ROOT / "lib/README.md").read_text()
+    for path in set(re.findall(r"\b((?:tests/unit|base|task|sync|driver|sched|runtime|io)/\w+\.[ch])\b", tour)):
+        assert (ROOT / "lib" / path).exists() or (ROOT / path).exists(), path
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", tour):
+        assert (ROOT / "lib" / link).exists(), link
+    for function in set(re.findall(r"\b(volt_\w+)\(\)", tour)):
+        assert function in declared(), function
