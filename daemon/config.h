@@ -35,7 +35,9 @@ struct config {
     /* [Store] */
     uint64_t backend; /* Backend=: enum config_backend; needs a restart */
     uint64_t
-        keep_ended_jobs; /* KeepEndedJobs=: records of ended jobs kept for questions */
+        keep_ended_jobs;   /* KeepEndedJobs=: records of ended jobs kept for questions */
+    uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */
+    uint64_t keep_history_usec; /* KeepHistorySec= */
 
     /* [Queue]: the default queue */
     uint64_t slots; /* Slots=: running exec jobs; 0: max(2, online CPUs) */

@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/check.h"
 #include "daemon/config.h"
 #include "daemon/lifecycle.h"
 #include "daemon/observe/log.h"
@@ -42,6 +43,8 @@ static const char help[] =
     "  --runtime-dir DIR   sockets and lock\n"
     "  --state-dir DIR     job ids, records, output\n"
     "  --workers N         threads of the scheduler (default: Workers=, or one per CPU)\n"
+    "  --check-store       verify the store of a voltd that does not run, and say what is\n"
+    "                      damaged; exit status 0: sound, 1: damaged or not readable\n"
     "  --help, --version\n"
     "\n"
     "SIGTERM stops; running jobs go on without voltd. SIGHUP reads the configuration again.\n"
@@ -51,6 +54,7 @@ struct options {
     bool user;
     const char *config, *runtime_dir, *state_dir;
     uint64_t workers; /* 0: as configured */
+    bool check_store;
 };
 
 /* Everything that has to be taken down, in the order of birth. */
@@ -93,6 +97,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"runtime-dir", required_argument, NULL, 'r'},
         {"state-dir", required_argument, NULL, 'd'},
         {"workers", required_argument, NULL, 'w'},
+        {"check-store", no_argument, NULL, 'k'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -131,6 +136,9 @@ static int parse_options(int argc, char **argv, struct options *o)
             if (errno || *end || optarg[0] < '0' || optarg[0] > '9' || o->workers < 1 ||
                 o->workers > 256)
                 return usage("--workers %s: a number from 1 to 256 is needed", optarg);
+            break;
+        case 'k':
+            o->check_store = true;
             break;
         case 'h':
             (void)fputs(help, stdout);
@@ -430,6 +438,19 @@ static void occupy_standard_descriptors(void)
             (void)open("/dev/null", O_RDWR);
 }
 
+static int check_only(struct daemon *d)
+{
+    struct volt_error err = {{0}};
+    int r = paths_init(&d->paths, d->options.user, d->options.runtime_dir,
+                       d->options.state_dir, &err);
+
+    if (r < 0) {
+        (void)failed("directories", r, &err);
+        return 1;
+    }
+    return check_store(&d->paths);
+}
+
 int main(int argc, char **argv)
 {
     struct daemon d = {.sockets = {-1, -1}};
@@ -440,6 +461,8 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
+    if (d.options.check_store)
+        return check_only(&d);
     d.job_descriptors = raise_descriptors();
     int r = up(&d);
     if (r == 0) {

@@ -146,6 +146,14 @@ static struct manager *manager_alloc(const struct manager_options *o)
     return NULL;
 }
 
+static void retain(struct manager *m, const struct config *config)
+{
+    const struct store_retention r = {.jobs = config->keep_history,
+                                      .usec = config->keep_history_usec};
+
+    store_retain(m->store, &r);
+}
+
 int manager_new(const struct manager_options *o, struct manager **ret,
                 struct volt_error *err)
 {
@@ -166,6 +174,8 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         r = open_store(m, o, err);
     if (r == 0)
         r = recover_load(m, err);
+    if (r == 0)
+        retain(m, o->config);
     if (r == 0)
         r = orphans_scan(m, &max_id, err);
     if (r == 0)
@@ -188,6 +198,7 @@ int manager_reload(struct manager *m, const struct config *config)
     m->config = *config;
     queue_set_slots(&m->queue, slots_of(config));
     manager_unlock(m, &after);
+    retain(m, config);
     return 0;
 }
 

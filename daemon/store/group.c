@@ -20,6 +20,7 @@ int groups_init(struct groups *g)
     (void)pthread_condattr_destroy(&attr);
     g->tail = &g->head;
     g->filling = 1;
+    g->retention = (struct store_retention){UINT64_MAX, UINT64_MAX};
     return r;
 }
 
@@ -217,6 +218,29 @@ void groups_pause(struct groups *g, uint64_t usec)
     while (!g->stop && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&g->cond, &g->lock, &deadline);
     pthread_mutex_unlock(&g->lock);
+}
+
+void groups_retain(struct groups *g, const struct store_retention *retention)
+{
+    pthread_mutex_lock(&g->lock);
+    g->retention = *retention;
+    pthread_mutex_unlock(&g->lock);
+}
+
+bool groups_busy(struct groups *g)
+{
+    pthread_mutex_lock(&g->lock);
+    bool busy = g->head != NULL;
+    pthread_mutex_unlock(&g->lock);
+    return busy;
+}
+
+struct store_retention groups_retention(struct groups *g)
+{
+    pthread_mutex_lock(&g->lock);
+    struct store_retention r = g->retention;
+    pthread_mutex_unlock(&g->lock);
+    return r;
 }
 
 void groups_stop(struct groups *g)

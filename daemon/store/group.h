@@ -31,6 +31,7 @@ struct groups {
     bool asleep, stop;
     int refusing; /* -errno for submissions; 0: they are taken */
     struct store_health health;
+    struct store_retention retention;
     struct store_commit *first, *last;
 };
 
@@ -56,6 +57,11 @@ void groups_count(struct groups *g, uint64_t facts, uint64_t usec);
 void groups_refuse(struct groups *g, int error);
 /* Writer only: returns after usec, or at once when it is to stop. */
 void groups_pause(struct groups *g, uint64_t usec);
+/* Any thread. */
+void groups_retain(struct groups *g, const struct store_retention *retention);
+/* Writer only: something waits to be taken. */
+bool groups_busy(struct groups *g);
+struct store_retention groups_retention(struct groups *g);
 void groups_stop(struct groups *g);
 bool groups_stopping(struct groups *g);
 void groups_health(struct groups *g, struct store_health *ret);

@@ -47,6 +47,12 @@ static void memory_health(struct store *s, struct store_health *ret)
     *ret = (struct store_health){0};
 }
 
+static void memory_retain(struct store *s, const struct store_retention *retention)
+{
+    (void)s;
+    (void)retention;
+}
+
 static void memory_free(struct store *s)
 {
     free(s);
@@ -61,6 +67,7 @@ static const struct store_backend memory_backend = {
     .commit_fini = memory_commit_fini,
     .load = memory_load,
     .health = memory_health,
+    .retain = memory_retain,
     .free = memory_free,
 };
 

@@ -132,38 +132,20 @@ static void sqlite_health(struct store *s, struct store_health *ret)
     groups_health(&of(s)->groups, ret);
 }
 
+static void sqlite_retain(struct store *s, const struct store_retention *retention)
+{
+    groups_retain(&of(s)->groups, retention);
+}
+
 /* --- load ----------------------------------------------------------------------- */
 
 static int first_damage(void *err, const char *text)
 {
     if (err)
-        (void)snprintf(((struct volt_error *)err)->text, sizeof(struct volt_error), "%s",
+        (void)snprintf(((struct volt_error *)err)->text, sizeof(struct volt_error),
+                       "the store is damaged: %.170s (voltd --check-store names it all)",
                        text);
     return -EBADMSG;
-}
-
-static int prove_sums(struct sqlite_store *s, const struct row_sums *found,
-                      struct volt_error *err)
-{
-    const struct {
-        const char *table;
-        const struct row_sum *want, *is;
-    } all[] = {{"content", &s->sums.content, &found->content},
-               {"job", &s->sums.job, &found->job},
-               {"event", &s->sums.event, &found->event},
-               {"ended", &s->sums.ended, &found->ended}};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].want->rows == all[i].is->rows && all[i].want->sum == all[i].is->sum)
-            continue;
-        if (err)
-            (void)snprintf(err->text, sizeof(err->text),
-                           "table %s: %llu rows instead of %llu, or not the same",
-                           all[i].table, (unsigned long long)all[i].is->rows,
-                           (unsigned long long)all[i].want->rows);
-        return -EBADMSG;
-    }
-    return 0;
 }
 
 static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
@@ -181,7 +163,7 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
     int r = scan_run(&scan, &found);
 
     if (r == 0)
-        r = prove_sums(s, &found, err);
+        r = scan_prove_sums(&scan, &s->sums, &found);
     if (r != 0)
         return r;
     /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
@@ -220,6 +202,7 @@ static const struct store_backend sqlite_backend = {
     .commit_fini = sqlite_commit_fini,
     .load = sqlite_load,
     .health = sqlite_health,
+    .retain = sqlite_retain,
     .free = sqlite_free,
 };
 
@@ -230,29 +213,12 @@ static int say_errno(struct volt_error *err, int r, const char *what)
     return r;
 }
 
-static int say_damage(struct volt_error *err, const char *what)
-{
-    if (err)
-        (void)snprintf(err->text, sizeof(err->text), "damaged: %.200s", what);
-    return -EBADMSG;
-}
-
 static int read_meta(struct sqlite_store *s, struct volt_error *err)
 {
-    struct pack p = {0};
-    int r = db_meta_get(&s->db, "sums", &p);
+    struct scan scan = {.db = &s->db, .damage = first_damage, .damage_arg = err};
+    int r = scan_meta(&scan, &s->sums, &s->life);
 
-    if (r == 0 && !row_sums_unpack(&s->sums, p.bytes, p.n))
-        r = -EBADMSG;
-    pack_clear(&p);
-    if (r == 0)
-        r = db_meta_get(&s->db, "life", &p);
-    if (r == 0 && !db_life_unpack(&s->life, &p))
-        r = -EBADMSG;
-    pack_fini(&p);
-    if (r == -ENOENT || r == -EBADMSG)
-        return say_damage(err, "table meta");
-    return r < 0 ? say_errno(err, r, s->dir) : 0;
+    return r < 0 && r != -EBADMSG ? say_errno(err, r, s->dir) : r;
 }
 
 /* A new boot or another record directory: a new life, in the store before anything else. */
@@ -296,7 +262,7 @@ static int open_newest(struct sqlite_store *s, struct volt_error *err)
         return say_errno(err, r, s->dir);
     r = wal_prove(path, &damage);
     if (r == -EBADMSG)
-        return say_damage(err, damage.text);
+        return first_damage(err, damage.text);
     return r < 0 ? say_errno(err, r, path) : db_open(&s->db, path, false, err);
 }
 

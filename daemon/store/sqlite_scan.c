@@ -331,3 +331,51 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
     free(r);
     return result;
 }
+
+int scan_prove_sums(struct scan *scan, const struct row_sums *want,
+                    const struct row_sums *found)
+{
+    const struct {
+        const char *table;
+        const struct row_sum *want, *is;
+    } all[] = {{"content", &want->content, &found->content},
+               {"job", &want->job, &found->job},
+               {"event", &want->event, &found->event},
+               {"ended", &want->ended, &found->ended}};
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++) {
+        char text[160];
+
+        if (all[i].want->rows == all[i].is->rows && all[i].want->sum == all[i].is->sum)
+            continue;
+        (void)snprintf(text, sizeof(text), "table %s: %llu rows instead of %llu%s",
+                       all[i].table, (unsigned long long)all[i].is->rows,
+                       (unsigned long long)all[i].want->rows,
+                       all[i].want->rows == all[i].is->rows ? ", but not the same" : "");
+        r = scan->damage(scan->damage_arg, text);
+    }
+    if (r == 0 && found->seq > want->seq)
+        r = scan->damage(scan->damage_arg, "table event: rows of the future");
+    return r;
+}
+
+int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life)
+{
+    struct pack p = {0};
+    int r = db_meta_get(scan->db, "sums", &p), result = 0;
+
+    if (r == 0 && !row_sums_unpack(ret_sums, p.bytes, p.n))
+        r = -EBADMSG;
+    if (r == -ENOENT || r == -EBADMSG)
+        result = scan->damage(scan->damage_arg, "table meta: the sums");
+    pack_clear(&p);
+    if (r == 0 || result == 0)
+        r = db_meta_get(scan->db, "life", &p);
+    if (r == 0 && !db_life_unpack(ret_life, &p))
+        r = -EBADMSG;
+    if (result == 0 && (r == -ENOENT || r == -EBADMSG))
+        result = scan->damage(scan->damage_arg, "table meta: the life");
+    pack_fini(&p);
+    return result ? result : r == -ENOENT || r == -EBADMSG ? 0 : r;
+}

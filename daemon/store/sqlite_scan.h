@@ -19,5 +19,10 @@ struct scan {
 
 /* 0; what fn or damage returned; -errno of reading. *ret_sums: as found in the rows. */
 int scan_run(struct scan *scan, struct row_sums *ret_sums);
+/* Compares what meta says with what was found; the differences are damage. */
+int scan_prove_sums(struct scan *scan, const struct row_sums *want,
+                    const struct row_sums *found);
+/* Reads meta; what is wrong with it is damage. */
+int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life);
 
 #endif

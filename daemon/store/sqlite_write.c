@@ -26,7 +26,10 @@
     16384 /* 64 MiB: readers hold it up; all of it at the next chance */
 #define FULL_RETRY    UINT64_C(250000)
 #define FAILING_RETRY UINT64_C(500000)
-#define LAST_TRIES    8 /* at the end of the daemon */
+#define FORGET_SLICE  256
+#define FORGET_BEHIND 20000              /* ended jobs beyond retention, under load */
+#define FORGET_EVERY  UINT64_C(60000000) /* a look at the clock of an idle store */
+#define LAST_TRIES    8                  /* at the end of the daemon */
 
 static uint64_t now_usec(void)
 {
@@ -52,6 +55,13 @@ __attribute__((format(printf, 2, 3))) static void say(struct sqlite_store *s,
 
 /* --- one transaction ------------------------------------------------------------ */
 
+static void take_back(struct sqlite_store *s, const struct row_sums *before)
+{
+    if (!sqlite3_get_autocommit(s->db.handle))
+        (void)db_run(s->db.statement[DB_ROLLBACK]);
+    sqlite_rolled_back(s, before);
+}
+
 /* SQLITE_OK: kept. Otherwise nothing has changed. */
 static int write_once(struct sqlite_store *s, const struct group_entry *first,
                       bool with_submits)
@@ -70,9 +80,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
         sqlite_committed(s);
         return rc;
     }
-    if (!sqlite3_get_autocommit(s->db.handle))
-        (void)db_run(s->db.statement[DB_ROLLBACK]);
-    sqlite_rolled_back(s, &before);
+    take_back(s, &before);
     return rc;
 }
 
@@ -230,13 +238,60 @@ static void checkpoint(struct sqlite_store *s)
         (void)recover(s, rc);
 }
 
+/* A slice of what retention lets go, as a transaction of its own. True: there is more. */
+static bool forget_some(struct sqlite_store *s, const struct store_retention *keep)
+{
+    const struct row_sums before = s->sums;
+    struct timespec ts;
+    int done = 0;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    uint64_t now = (uint64_t)ts.tv_sec * 1000000;
+    uint64_t limit = keep->usec < now ? now - keep->usec : 0;
+    int rc = db_run(s->db.statement[DB_BEGIN]);
+    if (rc == SQLITE_OK)
+        done = sqlite_forget(s, keep->jobs, limit, FORGET_SLICE, &rc);
+    if (rc == SQLITE_OK)
+        rc = sqlite_save_sums(s);
+    if (rc == SQLITE_OK)
+        rc = db_run(s->db.statement[DB_COMMIT]);
+    if (rc != SQLITE_OK) {
+        take_back(s, &before);
+        return false; /* the next group meets whatever this was */
+    }
+    sqlite_committed(s);
+    return done == FORGET_SLICE;
+}
+
+/* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
+ * under load only when much has come together. By age: when nothing else is to do. */
+static void forget(struct sqlite_store *s, bool idle)
+{
+    struct store_retention keep = groups_retention(&s->groups);
+    uint64_t beyond = s->sums.ended.rows > keep.jobs ? s->sums.ended.rows - keep.jobs : 0;
+    bool more =
+        !s->full &&
+        (idle ? beyond || keep.usec != UINT64_MAX
+              : beyond >= (groups_busy(&s->groups) ? FORGET_BEHIND : FORGET_SLICE));
+
+    while (more && !groups_stopping(&s->groups))
+        more = forget_some(s, &keep) && !groups_busy(&s->groups);
+}
+
+/* What is only to be forgotten does not wake an idle daemon often, and else nothing does. */
+static uint64_t patience(struct sqlite_store *s)
+{
+    if (s->full)
+        return FULL_RETRY;
+    return s->sums.ended.rows ? FORGET_EVERY : UINT64_MAX;
+}
+
 void *sqlite_writer(void *store)
 {
     struct sqlite_store *s = store;
 
     for (;;) {
-        uint64_t wait = s->full ? FULL_RETRY : UINT64_MAX;
-        struct group_entry *first = groups_take(&s->groups, wait);
+        struct group_entry *first = groups_take(&s->groups, patience(s));
         uint64_t began = now_usec(), facts = count_facts(first);
         int submits;
 
@@ -244,6 +299,7 @@ void *sqlite_writer(void *store)
         if (!first) {
             if (groups_stopping(&s->groups))
                 return NULL;
+            forget(s, true);
             continue;
         }
         int r = write_group(s, first, &submits);
@@ -251,5 +307,6 @@ void *sqlite_writer(void *store)
         groups_count(&s->groups, facts, now_usec() - began);
         groups_done(&s->groups, submits, r);
         checkpoint(s);
+        forget(s, false);
     }
 }

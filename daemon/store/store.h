@@ -68,6 +68,13 @@ struct store_health {
     uint64_t commit_usec; /* of the latest group */
 };
 
+/* What is kept of jobs that have ended: whatever is beyond one of the two goes, oldest
+ * first, when the writer has nothing better to do. */
+struct store_retention {
+    uint64_t jobs; /* their number */
+    uint64_t usec; /* since their end */
+};
+
 struct store_backend {
     const char *name;
     bool durable;
@@ -78,6 +85,7 @@ struct store_backend {
     void (*commit_fini)(struct store_commit *c);
     int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
     void (*health)(struct store *s, struct store_health *ret);
+    void (*retain)(struct store *s, const struct store_retention *retention);
     void (*free)(struct store *s);
 };
 
@@ -136,6 +144,12 @@ static inline bool store_durable(const struct store *s)
 static inline void store_health(struct store *s, struct store_health *ret)
 {
     s->backend->health(s, ret);
+}
+
+/* From now on; any thread. */
+static inline void store_retain(struct store *s, const struct store_retention *retention)
+{
+    s->backend->retain(s, retention);
 }
 
 /* Writes what was appended, then closes. No commit may be pending. NULL is allowed. */

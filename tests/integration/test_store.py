@@ -285,6 +285,54 @@ def test_what_has_ended_is_known_after_a_restart(private):
     assert private.ctl("logs", good).out == "out\n"
 
 
+# --- check -----------------------------------------------------------------------------------
+
+
+def check_store(daemon):
+    return subprocess.run([BIN / "voltd", "--user", f"--runtime-dir={daemon.runtime}",
+                           f"--state-dir={daemon.state}", "--check-store"],
+                          capture_output=True, text=True, env=daemon.env, timeout=LIMIT)
+
+
+def test_check_store(private):
+    r = check_store(private)
+    assert r.returncode == 1 and "No such file" in r.stderr, r
+    private.start(config=config())
+    with private.connect() as v:
+        for i in range(10):
+            wait(v, submit(v, sh("exit 1", env={"I": str(i), "PATH": os.environ["PATH"]}))["id"])
+        wait(v, submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}})["id"])
+        submit(v, sh("exec sleep 1000"))
+    r = check_store(private)
+    assert r.returncode == 1 and f"pid {private.process.pid}" in r.stderr, r
+    private.stop(signal.SIGKILL)
+    before = (private.state / "jobs.1.db").read_bytes()
+    r = check_store(private)
+    assert (r.returncode, r.stdout, r.stderr) == (0, f"{private.state}: sound\n", ""), r
+    assert (private.state / "jobs.1.db").read_bytes() == before
+
+
+def test_check_store_names_all_damage(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ids = [submit(v, sh("exit 1", name=f"name-of-{i}"))["id"] for i in range(3)]
+        wait(v, *ids)
+    private.stop()
+    path = private.state / "jobs.1.db"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"name-of-0", b"name-0f-0").replace(b"name-of-2", b"name-0f-2"))
+    db = sqlite3.connect(path)
+    db.execute("DELETE FROM event WHERE job=?", (int(ids[1]),))
+    db.commit()
+    db.close()
+    r = check_store(private)
+    assert r.returncode == 1, r
+    for what in (f"job {ids[0]}: checksum", f"job {ids[2]}: checksum", "table job: 1 rows",
+                 "table event: "):
+        assert what in r.stdout, r
+    assert f"job {ids[1]}: checksum" not in r.stdout
+
+
 # --- refusals ------------------------------------------------------------------------------
 
 
@@ -319,6 +367,8 @@ def test_a_damaged_store_is_refused_with_the_place(private):
     code, said = refused(private)
     assert code == 1 and f"job {ident}: checksum" in said, said
     assert path.read_bytes().count(b"find-those-bytes") == 1  # and is left as it is
+    r = check_store(private)
+    assert r.returncode == 1 and f"job {ident}: checksum" in r.stdout and "damaged" in r.stdout, r
     path.write_bytes(data)
     private.start()
     with private.connect() as v:

@@ -312,6 +312,32 @@ static void equal_contents_are_kept_once(void **state)
     assert_int_equal(query("SELECT count(*) FROM content"), 3);
 }
 
+static void what_has_ended_goes_when_it_is_too_much(void **state)
+{
+    struct store *s = fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+    char env[16];
+
+    (void)state;
+    store_retain(s, &(struct store_retention){.jobs = 10, .usec = UINT64_MAX});
+    assert_int_equal(keep_submit(s, 1, "stays", "E=1"), 0); /* it has not ended */
+    for (uint64_t id = 2; id < 602; id++) {
+        (void)snprintf(env, sizeof(env), "E=%d", (int)id);
+        assert_int_equal(keep_submit(s, id, "x", env), 0);
+        assert_int_equal(keep_starting(s, id), 0);
+        assert_int_equal(keep_end(s, id, 0), 0);
+    }
+    store_free(s);
+    int64_t ended = query("SELECT count(*) FROM ended");
+    assert_in_range(ended, 10, 10 + 2 * 256);
+    assert_int_equal(query("SELECT count(*) FROM job"), ended + 1);
+    assert_int_equal(query("SELECT count(*) FROM event"), ended * 2);
+    assert_int_equal(query("SELECT count(*) FROM content"), ended + 1);
+    assert_int_equal(query("SELECT max(id) FROM job"), 601);
+    assert_int_equal(reload(1, &found, &err), 0);
+}
+
 static void a_newer_format_is_refused(void **state)
 {
     struct volt_error err = {{0}};
@@ -467,6 +493,7 @@ int main(void)
         T(a_copy_of_the_files_at_any_moment_has_what_was_committed),
         T(another_boot_is_another_life),
         T(equal_contents_are_kept_once),
+        T(what_has_ended_goes_when_it_is_too_much),
         T(a_newer_format_is_refused),
         T(no_flipped_byte_is_silently_wrong),
         T(a_missing_row_is_damage),

@@ -1,0 +1,127 @@
+/* voltd --check-store: everything that a load proves, and what it has no time for, with
+ * every finding instead of the first. Opens read-only and leaves the files as they are. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/store/sqlite.h"
+#include "daemon/store/sqlite_scan.h"
+#include "daemon/store/sqlite_wal.h"
+
+struct check {
+    void (*fn)(void *arg, const char *text);
+    void *arg;
+    int findings;
+    /* The job or element whose events are passing by. */
+    struct job_key key;
+    struct job_status status;
+    bool is_array;
+};
+
+static int find(void *arg, const char *text)
+{
+    struct check *c = arg;
+
+    c->findings++;
+    c->fn(c->arg, text);
+    return 0;
+}
+
+static void find_event(struct check *c, const struct store_fact *fact)
+{
+    char name[JOB_KEY_TEXT_MAX], text[128];
+
+    (void)job_key_format_job(&fact->key, name);
+    (void)snprintf(text, sizeof(text), "job %s: event %s is out of place", name,
+                   job_event_name(fact->event->type));
+    (void)find(c, text);
+}
+
+/* Events of one element come in a row, behind their job's submission. */
+static int replay(void *arg, const struct store_fact *fact)
+{
+    struct check *c = arg;
+    const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = 1};
+
+    if (fact->event->type == JOB_EV_SUBMIT)
+        c->is_array = fact->spec->is_array;
+    if (fact->event->type == JOB_EV_SUBMIT || !job_key_equal(&c->key, &fact->key)) {
+        c->key = fact->key;
+        c->status = (struct job_status){0};
+        (void)job_update(&c->status, &submit);
+    }
+    if (fact->event->type == JOB_EV_SUBMIT)
+        return 0;
+    if (c->is_array && fact->key.index == JOB_NO_INDEX
+            ? fact->event->type != JOB_EV_CANCEL
+            : job_update(&c->status, fact->event) < 0)
+        find_event(c, fact);
+    return 0;
+}
+
+static void check_structure(struct check *c, struct db *db)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db->handle, "PRAGMA integrity_check(100)", -1, &st, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW)
+            break;
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        if (text && strcmp(text, "ok") != 0)
+            (void)find(c, text);
+    }
+    if (rc != SQLITE_DONE)
+        (void)find(c, sqlite3_errmsg(db->handle));
+    (void)sqlite3_finalize(st);
+}
+
+static int check_rows(struct check *c, struct db *db)
+{
+    struct scan scan = {
+        .db = db, .fn = replay, .arg = c, .damage = find, .damage_arg = c};
+    struct row_sums want = {.seq = 1}, found;
+    struct db_life life = {0};
+    int before = c->findings;
+    int r = scan_meta(&scan, &want, &life);
+    bool comparable = r == 0 && c->findings == before;
+
+    scan.life = life.number;
+    if (r == 0)
+        r = scan_run(&scan, &found);
+    if (r == 0 && comparable)
+        r = scan_prove_sums(&scan, &want, &found);
+    return r;
+}
+
+int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
+                       void *arg)
+{
+    struct check c = {.fn = fn, .arg = arg};
+    struct volt_error err = {{0}};
+    char path[PATH_MAX];
+    struct db db;
+    uint64_t number;
+    int r = db_newest(dir, &number);
+
+    if (r == 0 && number == 0)
+        r = -ENOENT;
+    if (r == 0)
+        r = db_path(dir, number, "", path);
+    if (r < 0)
+        return r;
+    r = wal_prove(path, &err);
+    if (r == -EBADMSG)
+        (void)find(&c, err.text);
+    r = db_open(&db, path, true, &err);
+    if (r < 0) {
+        (void)find(&c, err.text);
+        return c.findings;
+    }
+    r = check_rows(&c, &db);
+    if (r == 0)
+        check_structure(&c, &db);
+    db_close(&db);
+    return r < 0 ? r : c.findings;
+}
