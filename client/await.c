@@ -3,6 +3,7 @@
 #include "client/job_view.h"
 #include "client/progress.h"
 #include "client/say.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +73,7 @@ void wait_say_interrupted(char *const *ids, size_t nids)
 
 static void print_event(json_t *event)
 {
-    if (event && json_dumpf(event, stdout, JSON_COMPACT) == 0) {
+    if (event && json_dumpf(event, stdout, term_json_flags()) == 0) {
         (void)putchar('\n');
         (void)fflush(stdout);
     }
@@ -121,6 +122,20 @@ static void say_reasons_of_array(struct waiting *w, struct client *c, const char
     client_reply_fini(&reply);
 }
 
+/* One that could not be started: its spec says what was not there. */
+static void say_failed_start(struct waiting *w, struct client *c, const json_t *job)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params =
+        json_pack("{s:s, s:b}", "id", job_view_string(job, "id"), "with_spec", 1);
+    int r = w->reasons < REASONS_MOST
+                ? client_call(c, "org.voltd.jobs.Get", params, &reply)
+                : (json_decref(params), -E2BIG);
+    const json_t *whole = json_object_get(reply.parameters, "job");
+    say_reason(w, r == 0 && whole ? whole : job);
+    client_reply_fini(&reply);
+}
+
 static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
 {
     size_t i;
@@ -128,7 +143,10 @@ static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
     json_array_foreach(jobs, i, job)
     {
         const json_t *counts = json_object_get(job, "counts");
-        if (!json_is_object(counts))
+        if (!json_is_object(counts) &&
+            strcmp(job_view_string(job, "result"), "exec_failed") == 0)
+            say_failed_start(w, c, job);
+        else if (!json_is_object(counts))
             say_reason(w, job);
         else if (job_view_int(counts, "failed") > 0 && !w->rq->json)
             say_reasons_of_array(w, c, job_view_string(job, "id"));

@@ -1,6 +1,7 @@
 /* Output of a job; see follow.h. */
 #include "client/follow.h"
 #include "client/base64.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,11 +13,15 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-static int write_out(int fd, const void *data, size_t len, bool *writing)
+/* Writes data, which may change on the way. */
+static int write_out(const struct follow_request *rq, char *data, size_t len,
+                     bool *writing)
 {
     const char *p = data;
+    if (rq->clean)
+        len = term_clean_bytes(data, len);
     while (len > 0) {
-        ssize_t n = write(fd, p, len);
+        ssize_t n = write(rq->out, p, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -56,7 +61,8 @@ static off_t tail_offset(int fd, uint64_t lines)
 }
 
 /* Copies what is there from *offset on. */
-static int drain(int fd, off_t *offset, int out, char *buf, bool *writing)
+static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf,
+                 bool *writing)
 {
     for (;;) {
         ssize_t n = pread(fd, buf, CHUNK, *offset);
@@ -65,7 +71,7 @@ static int drain(int fd, off_t *offset, int out, char *buf, bool *writing)
         if (n <= 0)
             return n < 0 ? -errno : 0;
         *offset += n;
-        int r = write_out(out, buf, (size_t)n, writing);
+        int r = write_out(rq, buf, (size_t)n, writing);
         if (r < 0)
             return r;
     }
@@ -92,7 +98,7 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
     int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
     bool ended = false;
     while (r == 0 && !ended) {
-        r = drain(fd, offset, rq->out, buf, writing);
+        r = drain(rq, fd, offset, buf, writing);
         if (r < 0)
             break;
         struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
@@ -117,7 +123,7 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
         client_reply_fini(&reply);
     }
     if (r == 0)
-        r = drain(fd, offset, rq->out, buf, writing);
+        r = drain(rq, fd, offset, buf, writing);
     if (in >= 0)
         (void)close(in);
     return r;
@@ -131,13 +137,14 @@ static int print_file(struct client *c, const struct follow_request *rq, int fd,
         return -ENOMEM;
     off_t offset = tail_offset(fd, rq->lines);
     int r = rq->follow && !ended ? follow_file(c, rq, fd, &offset, buf, writing)
-                                 : drain(fd, &offset, rq->out, buf, writing);
+                                 : drain(rq, fd, &offset, buf, writing);
     free(buf);
     return r;
 }
 
 /* The bytes of one Read reply. */
-static int print_reply(const struct client_reply *reply, int out, bool *writing)
+static int print_reply(const struct follow_request *rq, const struct client_reply *reply,
+                       bool *writing)
 {
     const json_t *data = json_object_get(reply->parameters, "data");
     size_t len = json_string_length(data);
@@ -147,7 +154,7 @@ static int print_reply(const struct client_reply *reply, int out, bool *writing)
     if (!buf)
         return -ENOMEM;
     ssize_t n = base64_decode(json_string_value(data), len, buf);
-    int r = n < 0 ? -EPROTO : write_out(out, buf, (size_t)n, writing);
+    int r = n < 0 ? -EPROTO : write_out(rq, (char *)buf, (size_t)n, writing);
     free(buf);
     return r;
 }
@@ -171,7 +178,7 @@ static int print_by_read(struct client *c, const struct follow_request *rq,
                 return 1;
             }
             if (r == 1)
-                r = print_reply(&reply, rq->out, writing);
+                r = print_reply(rq, &reply, writing);
             more = r == 0 && reply.continues;
             end = json_is_true(json_object_get(reply.parameters, "end"));
             int64_t next =

@@ -14,6 +14,7 @@ struct follow_request {
     const char *id;
     const char *stream; /* "stdout" or "stderr" */
     int out;            /* descriptor to write to */
+    bool clean;         /* for a terminal: control characters as '?' */
     uint64_t lines;     /* only the last so many; UINT64_MAX: all */
     bool follow;        /* to the end of the job; waits for its start */
 };

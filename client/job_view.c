@@ -35,12 +35,27 @@ static void signal_name(int64_t sig, char *buf, size_t size)
         (void)snprintf(buf, size, "signal %" PRId64, sig);
 }
 
+/* What the step that failed was about, as far as the spec tells; "" otherwise. */
+static const char *object_of_step(const json_t *spec, const char *step)
+{
+    static const struct {
+        const char *step, *member;
+    } known[] = {{"cwd", "cwd"}, {"stdin", "stdin"}, {"stdout", "output_path"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(step, known[i].step) == 0)
+            return job_view_string(spec, known[i].member);
+    const json_t *program = json_array_get(json_object_get(spec, "argv"), 0);
+    return strcmp(step, "exec") == 0 && program ? json_string_value(program) : "";
+}
+
 static void failed_start(const json_t *job, char *buf, size_t size)
 {
-    int64_t code = job_view_int(job, "code");
     const char *step = job_view_string(job, "step");
-    (void)snprintf(buf, size, "could not be started: %s%s%s", step, *step ? ": " : "",
-                   strerror((int)code));
+    char object[128];
+    term_clean(object_of_step(json_object_get(job, "spec"), step), object,
+               sizeof(object));
+    (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
+                   object, *object ? ": " : "", strerror((int)job_view_int(job, "code")));
 }
 
 static void outcome_done(const json_t *job, char *buf, size_t size)

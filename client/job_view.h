@@ -15,7 +15,8 @@ int64_t job_view_int(const json_t *job, const char *name);        /* 0 when abse
 bool job_view_bool(const json_t *job, const char *name);
 
 /* How it ended or what it does: "exit status 7", "killed by signal 9 (SIGKILL)",
- * "running", "waiting for a slot (place 4)". */
+ * "running", "waiting for a slot (place 4)"; with its spec also what could not be opened
+ * or executed. */
 void job_view_outcome(const json_t *job, char *buf, size_t size);
 /* A short word for tables: "exit 7", "SIGKILL", "success", "timeout". */
 void job_view_result_word(const json_t *job, char *buf, size_t size);

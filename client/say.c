@@ -1,8 +1,10 @@
 /* Messages of the programs; see say.h. */
 #include "client/say.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,7 @@ void say_init(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    (void)setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 void say(const char *format, ...)
@@ -37,9 +40,10 @@ void say_no_daemon(const struct client_tried *tried)
 
 void say_error(const struct client_reply *reply)
 {
-    char text[512];
+    char text[512], shown[512];
     client_error_text(reply, text, sizeof(text));
-    say("%s", text);
+    term_clean(text, shown, sizeof(shown));
+    say("%s", shown);
 }
 
 void say_lost(int r)

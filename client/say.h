@@ -5,8 +5,8 @@
 
 #include "client/client.h"
 
-/* Before anything is opened: takes the places of standard descriptors that are closed, so
- * that no socket gets them, and what is written to standard output goes to voltd. */
+/* First of all. Takes the places of standard descriptors that are closed: no socket shall
+ * get them, or what is printed would go to voltd. Widths of characters are Unicode's. */
 void say_init(void);
 
 /* "volt-submit: TEXT" and a line end. */

@@ -49,7 +49,7 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
 
 static void print_spec(json_t *spec)
 {
-    (void)json_dumpf(spec, stdout, JSON_COMPACT);
+    (void)json_dumpf(spec, stdout, term_json_flags());
     (void)putchar('\n');
 }
 

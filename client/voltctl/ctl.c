@@ -2,6 +2,7 @@
 #include "client/voltctl/ctl.h"
 #include "client/say.h"
 #include "client/spec_build.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -142,7 +143,7 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
 
 void ctl_print_json(const json_t *value)
 {
-    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)json_dumpf(value, stdout, term_json_flags());
     (void)putchar('\n');
 }
 

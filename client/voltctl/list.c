@@ -27,7 +27,7 @@ static const struct option_entry options[] = {
 
 struct listing {
     json_t *filter;
-    bool all, newest, json, legend, has_limit;
+    bool all, newest, json, legend, has_limit, orphans;
     uint64_t limit;
 };
 
@@ -43,6 +43,7 @@ static int parse(struct ctl *ctl, struct listing *l)
             return CTL_EXIT_USAGE;
         l->all |= key == 'a' || key == CTL_OPT_STATE || key == CTL_OPT_RESULT ||
                   key == CTL_OPT_ORPHANS;
+        l->orphans |= key == CTL_OPT_ORPHANS;
         l->newest |= key == OPT_NEWEST;
         l->json |= key == CTL_OPT_JSON || (key == 'o' && strcmp(arg, "json") == 0);
         l->legend &= key != OPT_NO_LEGEND;
@@ -53,6 +54,11 @@ static int parse(struct ctl *ctl, struct listing *l)
         l->has_limit |= key == 'n';
     }
     return -1;
+}
+
+static json_t *live_states(void)
+{
+    return json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping");
 }
 
 /* Gets every page. The jobs are in the order they were asked for. */
@@ -166,9 +172,21 @@ static void print_json(const json_t *jobs)
     json_array_foreach(jobs, i, job)
     {
         (void)fputs(i > 0 ? ",\n" : "", stdout);
-        (void)json_dumpf(job, stdout, JSON_COMPACT);
+        (void)json_dumpf(job, stdout, term_json_flags());
     }
     (void)puts("]");
+}
+
+/* On a terminal: that there is more than meets the eye. */
+static void hint_at_orphans(struct ctl *ctl)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params = json_pack("{s:{s:b, s:o}, s:i}", "filter", "orphans", 1, "states",
+                               live_states(), "limit", 1);
+    if (client_call(ctl->client, "org.voltd.jobs.List", params, &reply) == 0 &&
+        json_array_size(json_object_get(reply.parameters, "jobs")) > 0)
+        (void)puts("Jobs of an earlier voltd still run: voltctl list --orphans");
+    client_reply_fini(&reply);
 }
 
 static int list(struct ctl *ctl, struct listing *l)
@@ -186,9 +204,7 @@ static int list(struct ctl *ctl, struct listing *l)
     if (!l->all) {
         if (!l->filter)
             l->filter = json_object();
-        (void)json_object_set_new(
-            l->filter, "states",
-            json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping"));
+        (void)json_object_set_new(l->filter, "states", live_states());
     }
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
@@ -207,6 +223,9 @@ static int list(struct ctl *ctl, struct listing *l)
         print_json(jobs);
     else if (code == CTL_EXIT_OK)
         code = print_table(l, jobs);
+    if (code == CTL_EXIT_OK && !l->json && l->legend && !l->orphans &&
+        term_is_tty(STDOUT_FILENO))
+        hint_at_orphans(ctl);
     json_decref(jobs);
     return code;
 }

@@ -1,4 +1,5 @@
 /* voltctl show: everything about jobs as NAME=VALUE lines, or JSON. */
+#include "client/term.h"
 #include "client/voltctl/verbs.h"
 
 #include <stdio.h>
@@ -6,30 +7,59 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
+/* A text that stays on its line and steers no terminal, by the escapes of JSON strings; in
+ * JSON itself only what JSON has left as it was. */
+static void print_escaped(const char *text, bool json, char also)
+{
+    while (*text) {
+        struct term_char ch = term_char(text);
+        const char *short_form = ch.code == '\n'   ? "\\n"
+                                 : ch.code == '\t' ? "\\t"
+                                 : ch.code == '\r' ? "\\r"
+                                 : ch.code == '\\' ? "\\\\"
+                                                   : NULL;
+        if (short_form && !json)
+            (void)fputs(short_form, stdout);
+        else if (ch.harmful || (also && *text == also))
+            (void)printf("\\u%04x", (unsigned)ch.code);
+        else
+            (void)fwrite(text, 1, ch.len, stdout);
+        text += ch.len;
+    }
+}
+
+struct prefix {
+    const struct prefix *before;
+    const char *name;
+};
+
+static void print_name(const struct prefix *p)
+{
+    if (p->before) {
+        print_name(p->before);
+        (void)putchar('.');
+    }
+    print_escaped(p->name, false, '=');
+}
+
 /* Nested objects become dotted names; arrays stay JSON on one line. */
-static void print_members(const char *prefix, json_t *object)
+static void print_members(const struct prefix *before, json_t *object)
 {
     const char *key;
     json_t *value;
     json_object_foreach(object, key, value)
     {
-        char name[256];
-        (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", key);
+        const struct prefix here = {before, key};
         if (json_is_object(value)) {
-            print_members(name, value);
+            print_members(&here, value);
             continue;
         }
         char *text = json_is_string(value)
                          ? NULL
                          : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        (void)printf("%s=", name);
-        const char *c = text ? text : json_string_value(value);
-        for (; c && *c; c++) { /* a value stays on its line */
-            if (*c == '\n')
-                (void)fputs("\\n", stdout);
-            else
-                (void)putchar(*c);
-        }
+        print_name(&here);
+        (void)putchar('=');
+        print_escaped(text ? text : json_string_value(value), text != NULL, '\0');
         (void)putchar('\n');
         free(text);
     }
@@ -44,7 +74,7 @@ static int one(struct ctl *ctl, const char *id, bool json)
     if (code == CTL_EXIT_OK && json)
         ctl_print_json(job);
     else if (code == CTL_EXIT_OK)
-        print_members("", job);
+        print_members(NULL, job);
     client_reply_fini(&reply);
     return code;
 }
@@ -77,8 +107,9 @@ const struct verb verb_show = {
     .operands = "ID...",
     .summary = "Print every property of jobs, for programs",
     .text =
-        "Lines of NAME=VALUE, with an empty line between jobs; with --json one object\n"
-        "a line, what was submitted in its member spec.\n",
+        "Lines of NAME=VALUE, with an empty line between jobs. Values are escaped like JSON\n"
+        "strings: \\n, \\t, \\\\, \\u001b. With --json one object a line; what was submitted\n"
+        "is in its member spec.\n",
     .options = options,
     .run = run,
 };

@@ -66,8 +66,9 @@ static void print_workers(const json_t *p)
     const json_t *workers = json_object_get(p, "workers");
     const json_t *totals = json_object_get(p, "totals");
     size_t n = json_array_size(workers), columns = n + 1;
+    unsigned terminal = term_columns(STDOUT_FILENO);
     if (term_is_tty(STDOUT_FILENO))
-        columns = (term_columns(STDOUT_FILENO) - NAME_WIDTH) / CELL_WIDTH;
+        columns = terminal > NAME_WIDTH ? (terminal - NAME_WIDTH) / CELL_WIDTH : 0;
     for (size_t first = 0; first < n;) {
         bool with_total = first == 0;
         size_t count = columns > (with_total ? 2U : 1U) ? columns - with_total : 1;

@@ -43,24 +43,25 @@ static void print_command(const json_t *spec)
 {
     size_t i;
     const json_t *word;
-    char text[512];
     const char *shell = json_string_value(json_object_get(spec, "shell"));
     if (shell) {
-        term_clean(shell, text, sizeof(text));
-        (void)printf("   Command: /bin/sh -c '%s'\n", text);
+        (void)fputs("   Command: /bin/sh -c '", stdout);
+        term_put(shell);
+        (void)puts("'");
     } else if (json_array_size(json_object_get(spec, "argv")) > 0) {
         (void)fputs("   Command:", stdout);
         json_array_foreach(json_object_get(spec, "argv"), i, word)
         {
-            term_clean(json_string_value(word), text, sizeof(text));
-            (void)printf(" %s", text);
+            (void)putchar(' ');
+            term_put(json_string_value(word));
         }
         (void)putchar('\n');
     }
     const char *cwd = json_string_value(json_object_get(spec, "cwd"));
     if (cwd) {
-        term_clean(cwd, text, sizeof(text));
-        (void)printf(" Directory: %s\n", text);
+        (void)fputs(" Directory: ", stdout);
+        term_put(cwd);
+        (void)putchar('\n');
     }
 }
 
@@ -83,12 +84,14 @@ static void print_state(const json_t *job)
 
 static void print_job(const json_t *job)
 {
-    char text[256], runtime[32];
+    char runtime[32];
     enum term_style style = job_view_style(job);
-    term_clean(job_view_string(job, "name"), text, sizeof(text));
-    (void)printf("%s\u25cf%s %s%s%s - %s\n", term_on(style), term_off(style),
+    const char *name = job_view_string(job, "name");
+    (void)printf("%s\u25cf%s %s%s%s%s", term_on(style), term_off(style),
                  term_on(TERM_BOLD), job_view_string(job, "id"), term_off(TERM_BOLD),
-                 text);
+                 *name ? " - " : "");
+    term_put(name);
+    (void)putchar('\n');
     print_state(job);
     if (job_view_int(job, "survivors") > 0)
         (void)printf(" Survivors: %" PRId64 " processes of it could not be ended\n",
@@ -127,6 +130,7 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
                                 .id = id,
                                 .stream = "stdout",
                                 .out = STDOUT_FILENO,
+                                .clean = term_is_tty(STDOUT_FILENO),
                                 .lines = lines};
     struct client_reply error = CLIENT_REPLY_EMPTY;
     bool writing;

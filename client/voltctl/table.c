@@ -109,12 +109,14 @@ static void print_cell(const char *text, size_t width, enum table_align align, b
         return;
     }
     const char *end = text;
-    for (size_t n = 0; *end; end++) {
-        n += ((unsigned char)*end & 0xc0) != 0x80;
-        if (n >= width)
-            break;
+    size_t n = 1; /* the ellipsis */
+    for (struct term_char ch = term_char(end); n + ch.width <= width;
+         ch = term_char(end)) {
+        n += ch.width;
+        end += ch.len;
     }
-    (void)printf("%.*s\u2026", (int)(end - text), text);
+    (void)printf("%.*s\u2026%*s", (int)(end - text), text, last ? 0 : (int)(width - n),
+                 "");
 }
 
 void table_print(const struct table *t, bool legend)

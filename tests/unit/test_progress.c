@@ -97,25 +97,12 @@ static void test_outcome(void **state)
             "2 of 5 done, 1 failed, 1 running, 2 queued");
 }
 
-static void test_clean(void **state)
-{
-    (void)state;
-    char buf[16];
-    term_clean("a\033[31mb\n", buf, sizeof(buf));
-    assert_string_equal(buf, "a?[31mb?");
-    term_clean("0123456789abcdefghij", buf, sizeof(buf));
-    assert_string_equal(buf, "0123456789abcde");
-    assert_int_equal(term_width("\xc3\xa4"
-                                "b"),
-                     2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),    cmocka_unit_test(test_rate_counts_what_it_saw),
         cmocka_unit_test(test_narrow),  cmocka_unit_test(test_suggest),
-        cmocka_unit_test(test_outcome), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_outcome),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

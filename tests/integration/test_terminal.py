@@ -1,0 +1,157 @@
+"""What people see on a terminal: widths, characters that would steer it, hints."""
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+import unicodedata
+
+import pytest
+
+from conftest import BIN, LIMIT, until
+
+NASTY = "a\tb\r\n\x1b[31mred\x7f\u009b31m\u0085\u202eevil\u2066\u2028end"
+
+
+def on_terminal(daemon, program, *args, columns=80):
+    """What the program writes to a terminal of this width, line ends as they were."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    mode = termios.tcgetattr(theirs)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, mode)
+    env = {k: v for k, v in daemon.env.items() if k != "COLUMNS"}
+    p = subprocess.Popen([BIN / program, *map(str, args)], env=env, stdin=theirs,
+                         stdout=theirs, stderr=theirs, cwd=daemon.dir)
+    os.close(theirs)
+    data = b""
+    while True:
+        try:
+            more = os.read(ours, 1 << 16)
+        except OSError:  # the other end has closed
+            break
+        if not more:
+            break
+        data += more
+    os.close(ours)
+    assert p.wait(LIMIT) >= 0
+    return data.decode()
+
+
+def width(text):
+    return sum(0 if unicodedata.combining(c) else
+               2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def harmful(text):
+    return [c for c in text if c != "\n" and
+            (unicodedata.category(c) in ("Cc", "Zl", "Zp") or
+             unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "PDF",
+                                              "LRI", "RLI", "FSI", "PDI"))]
+
+
+@pytest.fixture(scope="module")
+def nasty(shared):
+    """A job whose every text would steer a terminal, its output too."""
+    r = shared.submit("--wait", "-n", NASTY, "--label", f"{NASTY}={NASTY}", "-E",
+                      f"N={NASTY}", "--", "printf", "%s", NASTY + "tail")
+    assert r.code == 0
+    return r.out.strip()
+
+
+@pytest.mark.parametrize("args", [["list", "--all"], ["status"], ["show"], ["show", "--json"],
+                                  ["events", "-n1", "--after"]])
+def test_nothing_steers_the_terminal(shared, nasty, args):
+    if args[0] == "events":
+        with shared.connect() as v:
+            v.send("org.voltd.jobs.Watch", {}, more=True)
+            last = str(v.recv()["parameters"]["cursor"] - 1)
+    out = on_terminal(shared, "voltctl", *args, last if args[0] == "events" else nasty,
+                      columns=133)
+    if args[0] != "events":
+        assert "evil" in out and "end" in out
+    if "--json" in args:
+        out = out.replace("\x7f", "")  # JSON does not escape it, and terminals ignore it
+    if args[0] == "status":
+        head, tail = out.split("\n\n")
+        out = head + tail.replace("\t", "").replace("\r", "")  # may shift, but not steer
+    assert harmful(out) == [], repr(out)
+
+
+def test_logs_are_as_they_were_written(shared, nasty):
+    assert on_terminal(shared, "voltctl", "logs", nasty) == NASTY + "tail"
+    done = subprocess.run([BIN / "voltctl", "status", nasty], env=shared.env,
+                          stdout=subprocess.PIPE, timeout=LIMIT)
+    assert done.stdout.endswith((NASTY.split("\n")[1] + "tail").encode())
+
+
+def test_show_is_lines_that_can_be_read_back(shared, nasty):
+    text = shared.ctl("show", nasty).out
+    lines = dict(line.split("=", 1) for line in text.splitlines())
+    assert lines["id"] == nasty
+    for value in (lines["name"], lines["spec.env.N"]):
+        assert value.encode("ascii").decode("unicode_escape") == NASTY
+    (label,) = [k for k in lines if k.startswith("spec.labels.")]
+    assert label[12:].encode("ascii").decode("unicode_escape") == NASTY
+    ident = shared.submit("--wait", "-n", "back\\slash \u65e5", "-E", "A" * 400 + "=1",
+                          "--label", "a=b", "true").out.strip()
+    text = shared.ctl("show", ident).out
+    assert "\nname=back\\\\slash \u65e5\n" in text
+    assert f"\nspec.env.{'A' * 400}=1\n" in text
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 133])
+def test_tables_keep_their_columns(shared, columns):
+    names = ["plain", "\u65e5\u672c\u8a9e" * 20, "e\u0301" * 30, "x" * 200, "\U0001f600\U0001f600"]
+    ids = [shared.submit("--wait", "--kind=noop", "-n", n).out.strip() for n in names]
+    out = on_terminal(shared, "voltctl", "list", *ids, columns=columns)
+    head, *rows = out.split("\n\n")[0].splitlines()
+    assert len(rows) == len(names)
+    for row in rows:
+        state = width(row[:row.index("done ")])
+        assert state == width(head[:head.index("STATE")]), out
+        if columns >= 80:
+            assert width(row) <= columns, out
+
+
+@pytest.mark.parametrize("columns", [20, 21, 22, 40, 80])
+def test_stats_fit(shared, columns):
+    out = on_terminal(shared, "voltctl", "stats", columns=columns)
+    workers = out.split("\n\n")[1].splitlines()
+    assert max(map(width, workers)) <= max(columns, 22 + 2 * 13)
+
+
+def test_progress_leaves_one_line(shared):
+    out = on_terminal(shared, "volt-submit", "--wait", "--kind=noop", "--array=1-500")
+    assert "500/500" in out and out.count("\n") == 4  # note, id, progress, sum
+    assert "succeeded, 0 failed" in out.splitlines()[-1]
+
+
+def test_what_could_not_be_started_is_named(shared):
+    for args, text in (
+            (["-d", "/none/x", "true"], "cwd: /none/x: No such file"),
+            (["--stdin", "/none/in", "true"], "stdin: /none/in: No such file"),
+            (["--output", "/none/out", "true"], "stdout: /none/out: No such file"),
+            (["/none/program"], "exec: /none/program: No such file"),
+            (["/etc/passwd"], "exec: /etc/passwd: Permission denied")):
+        r = shared.submit("--wait", *args)
+        assert text in r.err, r
+        assert text in shared.ctl("status", r.out.strip()).out
+
+
+def test_orphans_are_hinted_at(private):
+    private.start()
+    assert "earlier voltd" not in on_terminal(private, "voltctl", "list")
+    private.submit("--shell", f"while ! [ -e {private.dir}/go ]; do sleep 0.05; done")
+    until(lambda: private.job("1")["state"] == "running")
+    private.stop(signal.SIGKILL)
+    private.start()
+    assert "voltctl list --orphans" in on_terminal(private, "voltctl", "list")
+    assert "voltctl list --orphans" not in private.ctl("list").out
+    assert on_terminal(private, "voltctl", "status", "1").splitlines()[0] == "\u25cf 1"
+    (private.dir / "go").touch()
+    assert private.ctl("wait", "1").code == 0
+    assert "earlier voltd" not in on_terminal(private, "voltctl", "list")
