@@ -2,6 +2,7 @@
 #include "client/await.h"
 #include "client/job_view.h"
 #include "client/progress.h"
+#include "client/reconnect.h"
 #include "client/say.h"
 #include "client/term.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* One Wait call: its message stays below voltd's limits of 256 KiB and 20,000 tokens. */
@@ -21,7 +21,6 @@
 #define PORTION_BYTES 200000
 #define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
 #define REASONS_MOST  10 /* jobs named one by one in the end */
-#define RETRY_MSEC    200
 
 /* Some of the ids. Each has a connection of its own while it is waited for, so that a slow
  * job in one does not hide the end of the others until voltd has forgotten them. */
@@ -360,49 +359,21 @@ static int wait_portions(struct waiting *w)
     return r;
 }
 
-/* --- lost connections --------------------------------------------------------------- */
-
-static uint64_t now_usec(void)
+/* All waiting begins anew. As reconnect(). */
+static int connect_again(struct waiting *w)
 {
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-/* 0: connected again; -EINTR; -ECONNRESET: the time is up. */
-static int reconnect(struct waiting *w)
-{
+    const struct wait_request *rq = w->rq;
     for (size_t i = 0; i < w->nportions; i++)
         stop_portion(w, &w->portions[i]);
-    client_free(*w->c);
-    *w->c = NULL;
     progress_line_clear(&w->line);
-    uint64_t limit = w->rq->reconnect_usec;
-    if (limit == 0) {
-        say_lost(-ECONNRESET);
-        return -ECONNRESET;
-    }
-    say("the connection to voltd is lost; trying again for %" PRIu64 " s",
-        limit / 1000000);
-    uint64_t deadline = now_usec() + limit;
-    struct client_tried tried;
-    for (;;) {
-        if (client_open(w->rq->choice, ADDRESS_JOBS, w->c, &tried) == 0) {
-            say("connected again");
-            w->reconnected = true;
-            return 0;
-        }
-        if (now_usec() >= deadline) {
-            say("voltd did not come back; the running jobs go on. "
-                "Wait again: voltctl wait %s%s",
-                w->rq->ids[0], w->rq->nids > 1 ? " ..." : "");
-            return -ECONNRESET;
-        }
-        struct pollfd p = {.fd = w->rq->interrupt, .events = POLLIN};
-        if (poll(&p, 1, RETRY_MSEC) > 0)
-            return -EINTR;
-    }
+    int r = reconnect(w->c, rq->choice, rq->reconnect_usec, rq->interrupt);
+    w->reconnected |= r == 0;
+    if (r == -ECONNRESET)
+        say("wait again: voltctl wait %s%s", rq->ids[0], rq->nids > 1 ? " ..." : "");
+    return r;
 }
+
+/* --- events ------------------------------------------------------------------------- */
 
 /* Adds to *left what a snapshot's job still has to do. */
 static void count_left(const json_t *job, uint64_t *left)
@@ -525,7 +496,7 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
         r = wait_portions(&w);
         if (r != -ECONNRESET)
             break;
-        r = reconnect(&w);
+        r = connect_again(&w);
     }
     if (w.forgotten > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
         w.exit_code = WAIT_EXIT_VOLT_FAILED;

@@ -1,6 +1,7 @@
 /* Output of a job; see follow.h. */
 #include "client/follow.h"
 #include "client/base64.h"
+#include "client/reconnect.h"
 #include "client/term.h"
 
 #include <errno.h>
@@ -129,15 +130,17 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
     return r;
 }
 
+/* *offset < 0: not begun. */
 static int print_file(struct client *c, const struct follow_request *rq, int fd,
-                      bool ended, bool *writing)
+                      bool ended, off_t *offset, bool *writing)
 {
     char *buf = malloc(CHUNK);
     if (!buf)
         return -ENOMEM;
-    off_t offset = tail_offset(fd, rq->lines);
-    int r = rq->follow && !ended ? follow_file(c, rq, fd, &offset, buf, writing)
-                                 : drain(rq, fd, &offset, buf, writing);
+    if (*offset < 0)
+        *offset = tail_offset(fd, rq->lines);
+    int r = rq->follow && !ended ? follow_file(c, rq, fd, offset, buf, writing)
+                                 : drain(rq, fd, offset, buf, writing);
     free(buf);
     return r;
 }
@@ -160,31 +163,33 @@ static int print_reply(const struct follow_request *rq, const struct client_repl
 }
 
 /* Without a descriptor: by Read. The whole of it; -n is for local files. */
-static int print_by_read(struct client *c, const struct follow_request *rq,
+static int print_by_read(struct client *c, const struct follow_request *rq, off_t *offset,
                          struct client_reply *error, bool *writing)
 {
-    int64_t offset = 0;
+    if (*offset < 0)
+        *offset = 0;
     for (;;) {
         json_t *params = json_pack("{s:s, s:s, s:I}", "id", rq->id, "stream", rq->stream,
-                                   "offset", (json_int_t)offset);
+                                   "offset", (json_int_t)*offset);
         int r =
             client_send(c, "org.voltd.logs.Read", params, rq->follow ? CLIENT_MORE : 0);
         bool more = r == 0, end = false;
         while (more) {
             struct client_reply reply = CLIENT_REPLY_EMPTY;
             r = client_receive(c, CLIENT_FOREVER, &reply);
-            if (r == 1 && reply.error) {
+            if (r < 0)
+                return r;
+            if (reply.error) {
                 *error = reply;
                 return 1;
             }
-            if (r == 1)
-                r = print_reply(rq, &reply, writing);
+            r = print_reply(rq, &reply, writing);
             more = r == 0 && reply.continues;
-            end = json_is_true(json_object_get(reply.parameters, "end"));
-            int64_t next =
-                json_integer_value(json_object_get(reply.parameters, "next_offset"));
-            end = end || next <= offset;
-            offset = next;
+            off_t next = (off_t)json_integer_value(
+                json_object_get(reply.parameters, "next_offset"));
+            end = json_is_true(json_object_get(reply.parameters, "end")) ||
+                  (next <= *offset && !more);
+            *offset = next > *offset ? next : *offset;
             client_reply_fini(&reply);
         }
         if (r < 0 || end)
@@ -251,10 +256,10 @@ static int reopen(struct client **c, const struct follow_request *rq)
     return 0;
 }
 
-int follow_output(struct client **c, const struct follow_request *rq,
-                  struct client_reply *error, bool *ret_writing)
+/* On one connection, from *offset on. */
+static int print_output(struct client **c, const struct follow_request *rq, off_t *offset,
+                        struct client_reply *error, bool *writing)
 {
-    *ret_writing = false;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = open_output(*c, rq, &reply);
     if (r == 0 && rq->follow && client_error_is(&reply, "NoOutput")) {
@@ -272,9 +277,25 @@ int follow_output(struct client **c, const struct follow_request *rq,
     }
     if (r == 0) {
         bool ended = json_is_true(json_object_get(reply.parameters, "ended"));
-        r = reply.fd >= 0 ? print_file(*c, rq, reply.fd, ended, ret_writing)
-                          : print_by_read(*c, rq, error, ret_writing);
+        r = reply.fd >= 0 ? print_file(*c, rq, reply.fd, ended, offset, writing)
+                          : print_by_read(*c, rq, offset, error, writing);
     }
     client_reply_fini(&reply);
+    return r;
+}
+
+int follow_output(struct client **c, const struct follow_request *rq,
+                  struct client_reply *error, bool *ret_writing)
+{
+    off_t offset = -1;
+    *ret_writing = false;
+    int r = print_output(c, rq, &offset, error, ret_writing);
+    while (r == -ECONNRESET && rq->follow && !*ret_writing) {
+        r = reconnect(c, rq->choice, rq->reconnect_usec, rq->interrupt);
+        if (r < 0)
+            break;
+        client_set_interrupt_fd(*c, rq->interrupt);
+        r = print_output(c, rq, &offset, error, ret_writing);
+    }
     return r;
 }

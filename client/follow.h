@@ -9,8 +9,10 @@
 #include "client/client.h"
 
 struct follow_request {
-    const struct address_choice *choice; /* to connect again after waiting for a start */
-    int interrupt;                       /* see client_set_interrupt_fd(); or -1 */
+    const struct address_choice
+        *choice;             /* to connect again: after waiting for a start, */
+    uint64_t reconnect_usec; /* and for so long when following lost it */
+    int interrupt;           /* see client_set_interrupt_fd(); or -1 */
     const char *id;
     const char *stream; /* "stdout" or "stderr" */
     int out;            /* descriptor to write to */
@@ -19,8 +21,9 @@ struct follow_request {
     bool follow;        /* to the end of the job; waits for its start */
 };
 
-/* *c may be replaced by another connection. 0; 1: an error reply, moved to *error;
- * -EINTR; -EPIPE and the like of writing (ret_writing is then true); -ECONNRESET. */
+/* *c may be replaced by another connection, and is NULL when there is none any more. 0; 1: an error reply, moved to *error;
+ * -EINTR; -EPIPE and the like of writing (ret_writing is then true); -ECONNRESET, which
+ * has been said where it was tried again. */
 int follow_output(struct client **c, const struct follow_request *rq,
                   struct client_reply *error, bool *ret_writing);
 

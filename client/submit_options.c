@@ -2,6 +2,7 @@
 #include "client/duration.h"
 #include "client/options.h"
 #include "client/range.h"
+#include "client/reconnect.h"
 #include "client/say.h"
 #include "client/spec_build.h"
 #include "client/submit.h"
@@ -396,7 +397,7 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     o->spec = json_object();
     o->env = json_object();
     o->count = 1;
-    o->reconnect_usec = UINT64_C(30000000);
+    o->reconnect_usec = RECONNECT_USEC;
     if (!o->spec || !o->env)
         return SUBMIT_EXIT_FAILED;
     struct options opts = {

@@ -159,6 +159,7 @@ static int submit_all(struct submission *s, struct client_reply *error)
 static int follow(struct submission *s)
 {
     struct follow_request rq = {.choice = &s->o->choice,
+                                .reconnect_usec = s->o->reconnect_usec,
                                 .interrupt = s->interrupt,
                                 .id = s->ids[0],
                                 .stream = "stdout",
@@ -177,6 +178,8 @@ static int follow(struct submission *s)
         wait_say_interrupted(s->ids, s->nids);
         return WAIT_EXIT_INTERRUPTED;
     }
+    if (!s->c) /* said */
+        return SUBMIT_EXIT_FAILED;
     if (writing) {
         say("writing the output: %s; job %s goes on", strerror(-r), s->ids[0]);
         return SUBMIT_EXIT_FAILED;

@@ -1,5 +1,6 @@
 /* Shared parts of voltctl; see ctl.h. */
 #include "client/voltctl/ctl.h"
+#include "client/duration.h"
 #include "client/say.h"
 #include "client/spec_build.h"
 #include "client/term.h"
@@ -238,4 +239,12 @@ bool ctl_number(const char *option, const char *text, uint64_t *ret)
     }
     *ret = n;
     return true;
+}
+
+bool ctl_reconnect_take(struct ctl *ctl, int key, uint64_t *ret_usec)
+{
+    if (key != CTL_OPT_RECONNECT || duration_parse(ctl->options.arg, ret_usec) == 0)
+        return true;
+    (void)ctl_usage(ctl, "--reconnect: %s is not a time like 30s", ctl->options.arg);
+    return false;
 }

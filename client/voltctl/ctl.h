@@ -87,10 +87,16 @@ enum {
     CTL_OPT_LABEL,
     CTL_OPT_ORPHANS,
     CTL_OPT_JSON,
+    CTL_OPT_RECONNECT,
 };
 #define CTL_JSON_OPTION                                                                  \
     {                                                                                    \
         "json", CTL_OPT_JSON, NULL, "JSON on standard output"                            \
+    }
+#define CTL_RECONNECT_OPTION                                                             \
+    {                                                                                    \
+        "reconnect", CTL_OPT_RECONNECT, "TIME",                                          \
+            "how long a lost connection is retried (default 30s)"                        \
     }
 #define CTL_OPTIONS_END                                                                  \
     {                                                                                    \
@@ -105,5 +111,7 @@ int ctl_filter_take(json_t **filter, int key, const char *arg);
 json_t *ctl_strings(char *const *strings, int n);
 /* A whole number of at least 0; false: said. */
 bool ctl_number(const char *option, const char *text, uint64_t *ret);
+/* The time of --reconnect, if key is that; false: it is none, said. */
+bool ctl_reconnect_take(struct ctl *ctl, int key, uint64_t *ret_usec);
 
 #endif

@@ -1,7 +1,10 @@
 /* voltctl events: what happens to jobs, while it happens. */
 #include "client/job_view.h"
+#include "client/reconnect.h"
+#include "client/say.h"
 #include "client/voltctl/verbs.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -12,8 +15,9 @@ enum { OPT_AFTER = OPTION_LONG };
 static const struct option_entry options[] = {
     {"follow", 'f', NULL, "go on until interrupted (the default)"},
     {"count", 'n', "N", "end after N events"},
-    {"after", OPT_AFTER, "CURSOR", "resume behind this event of an earlier run"},
+    {"after", OPT_AFTER, "CURSOR", "resume behind this event, which was told before"},
     CTL_FILTER_OPTIONS,
+    CTL_RECONNECT_OPTION,
     CTL_JSON_OPTION,
     CTL_OPTIONS_END,
 };
@@ -21,7 +25,7 @@ static const struct option_entry options[] = {
 struct watch {
     json_t *filter;
     bool json, resume, counted;
-    uint64_t after, count;
+    uint64_t after, count, reconnect_usec;
 };
 
 static void print_event(const struct watch *w, const json_t *event)
@@ -53,7 +57,7 @@ static bool print_reply(struct watch *w, const json_t *p)
     const json_t *event;
     int64_t lagged = job_view_int(p, "lagged");
     if (lagged > 0)
-        (void)fprintf(stderr, "voltctl: %" PRId64 " events were lost here\n", lagged);
+        say("%" PRId64 " events were lost here", lagged);
     json_array_foreach(json_object_get(p, "events"), i, event)
     {
         print_event(w, event);
@@ -64,26 +68,57 @@ static bool print_reply(struct watch *w, const json_t *p)
     return (w->counted && w->count == 0) || ferror(stdout);
 }
 
-static int watch(struct ctl *ctl, struct watch *w)
+/* Follows on one connection. 0: enough was printed; 1: refused, *error filled; negative as
+ * client_receive(). */
+static int follow(struct ctl *ctl, struct watch *w, struct client_reply *error)
 {
-    int code = ctl_open(ctl, ADDRESS_JOBS);
-    if (code != CTL_EXIT_OK)
-        return code;
     json_t *params = json_pack("{s:O*}", "filter", w->filter);
     if (w->resume)
         (void)json_object_set_new(params, "after", json_integer((json_int_t)w->after));
     client_set_output_fd(ctl->client, STDOUT_FILENO);
     int r = client_send(ctl->client, "org.voltd.jobs.Watch", params, CLIENT_MORE);
-    bool over = r < 0;
-    while (!over) {
+    bool over = false;
+    while (r == 0 && !over) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
-        if (r == 1 && reply.error)
-            code = ctl_refused(&reply);
-        over =
-            r < 0 || reply.error || print_reply(w, reply.parameters) || !reply.continues;
+        if (r < 0)
+            break;
+        if (reply.error) {
+            *error = reply;
+            return 1;
+        }
+        over = print_reply(w, reply.parameters) || !reply.continues;
+        w->after = (uint64_t)job_view_int(reply.parameters, "cursor");
+        w->resume = true;
+        r = 0;
         client_reply_fini(&reply);
     }
+    return r;
+}
+
+static int watch(struct ctl *ctl, struct watch *w)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    bool again = false;
+    int r = follow(ctl, w, &error);
+    while (r == -ECONNRESET ||
+           (r == 1 && again && client_error_is(&error, "InvalidParameter"))) {
+        if (r == 1) {
+            say("this is another voltd; the events in between are not known");
+            client_reply_fini(&error);
+            w->resume = false;
+        } else if (reconnect(&ctl->client, &ctl->choice, w->reconnect_usec, -1) < 0) {
+            return CTL_EXIT_NO_DAEMON;
+        }
+        again = r != 1;
+        r = follow(ctl, w, &error);
+    }
+    if (r == 1)
+        code = ctl_refused(&error);
+    client_reply_fini(&error);
     return r < 0 ? ctl_lost(r) : code;
 }
 
@@ -95,6 +130,8 @@ static int parse(struct ctl *ctl, struct watch *w)
         if (key == OPTION_BAD)
             return ctl->code;
         if (ctl_filter_take(&w->filter, key, arg) < 0)
+            return CTL_EXIT_USAGE;
+        if (!ctl_reconnect_take(ctl, key, &w->reconnect_usec))
             return CTL_EXIT_USAGE;
         w->json |= key == CTL_OPT_JSON;
         w->resume |= key == OPT_AFTER;
@@ -110,7 +147,7 @@ static int parse(struct ctl *ctl, struct watch *w)
 
 static int run(struct ctl *ctl)
 {
-    struct watch w = {0};
+    struct watch w = {.reconnect_usec = RECONNECT_USEC};
     int code = parse(ctl, &w);
     if (code < 0) {
         char **ids;
@@ -129,9 +166,11 @@ const struct verb verb_events = {
     .name = "events",
     .operands = "[ID...]",
     .summary = "Print what happens to jobs, as it happens",
-    .text = "One line per change: its time, the job, the event, the result. With --json\n"
-            "one object a line; its cursor is what --after resumes at.\n"
-            "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
+    .text =
+        "One line per change: its time, the job, the event, the result. With --json\n"
+        "one object a line; its cursor is what --after resumes at, in the same run of\n"
+        "voltd. A lost connection is tried again, and resumed where it was.\n"
+        "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
     .options = options,
     .run = run,
 };

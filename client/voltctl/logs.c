@@ -1,5 +1,6 @@
 /* voltctl logs: the output of a job. */
 #include "client/follow.h"
+#include "client/reconnect.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
@@ -13,6 +14,7 @@ static const struct option_entry options[] = {
     {"follow", 'f', NULL, "go on until the job has ended"},
     {"lines", 'n', "N", "begin with the last N lines"},
     {"stderr", OPT_STDERR, NULL, "standard error of a job with --split-output"},
+    CTL_RECONNECT_OPTION,
     CTL_OPTIONS_END,
 };
 
@@ -28,6 +30,8 @@ static int print(struct ctl *ctl, struct follow_request *rq)
         code = CTL_EXIT_FAILED;
     } else if (r == 1) {
         code = ctl_refused(&error);
+    } else if (!ctl->client) {
+        code = CTL_EXIT_NO_DAEMON; /* said */
     } else if (r < 0) {
         code = ctl_lost(r);
     }
@@ -38,6 +42,7 @@ static int print(struct ctl *ctl, struct follow_request *rq)
 static int run(struct ctl *ctl)
 {
     struct follow_request rq = {.choice = &ctl->choice,
+                                .reconnect_usec = RECONNECT_USEC,
                                 .interrupt = -1,
                                 .stream = "stdout",
                                 .out = STDOUT_FILENO,
@@ -49,6 +54,8 @@ static int run(struct ctl *ctl)
         rq.follow |= key == 'f';
         if (key == OPT_STDERR)
             rq.stream = "stderr";
+        if (!ctl_reconnect_take(ctl, key, &rq.reconnect_usec))
+            return CTL_EXIT_USAGE;
         if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &rq.lines))
             return CTL_EXIT_USAGE;
     }
@@ -74,7 +81,8 @@ const struct verb verb_logs = {
     .text =
         "Standard output and standard error together, as they were written, unless\n"
         "the job was submitted with --split-output. Output of one element of an array:\n"
-        "ID_INDEX. With -f a job that still waits is waited for.\n"
+        "ID_INDEX. With -f a job that still waits is waited for, and a lost\n"
+        "connection is tried again; output goes on where it was.\n"
         "\nExamples:\n  voltctl logs 12\n  voltctl logs -f -n 20 12_7\n",
     .options = options,
     .run = run,

@@ -1,14 +1,13 @@
 /* voltctl wait: until jobs have ended, then their exit code. */
 #include "client/await.h"
-#include "client/duration.h"
+#include "client/reconnect.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
-enum { OPT_QUIET = OPTION_LONG, OPT_RECONNECT };
+enum { OPT_QUIET = OPTION_LONG };
 
 static const struct option_entry options[] = {
-    {"reconnect", OPT_RECONNECT, "TIME",
-     "how long a lost connection is retried (default 30s)"},
+    CTL_RECONNECT_OPTION,
     {"quiet", OPT_QUIET, NULL, "no progress and no summary"},
     {"json", CTL_OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     CTL_OPTIONS_END,
@@ -17,7 +16,7 @@ static const struct option_entry options[] = {
 static int run(struct ctl *ctl)
 {
     struct wait_request rq = {.choice = &ctl->choice,
-                              .reconnect_usec = UINT64_C(30000000),
+                              .reconnect_usec = RECONNECT_USEC,
                               .no_such_job_code = CTL_EXIT_NO_SUCH_JOB,
                               .interrupt = -1};
     int key;
@@ -26,10 +25,8 @@ static int run(struct ctl *ctl)
             return ctl->code;
         rq.quiet |= key == OPT_QUIET;
         rq.json |= key == CTL_OPT_JSON;
-        if (key == OPT_RECONNECT &&
-            duration_parse(ctl->options.arg, &rq.reconnect_usec) < 0)
-            return ctl_usage(ctl, "--reconnect: %s is not a time like 30s",
-                             ctl->options.arg);
+        if (!ctl_reconnect_take(ctl, key, &rq.reconnect_usec))
+            return CTL_EXIT_USAGE;
     }
     char **ids;
     int n = ctl_ids(ctl, 1, &ids);

@@ -44,6 +44,21 @@ def test_voltctl():
             assert named(part) == options(help_of("voltctl", verb)) - common, verb
 
 
+def letters(text):
+    return re.sub(r"[^a-z0-9]", "", re.sub(r".\x08|\x1b\[[0-9;]*m", "", text).lower())
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
+def test_what_verbs_say_of_themselves():
+    shown = letters(subprocess.run(["groff", "-mandoc", "-Tascii", MAN / "voltctl.1"],
+                                   capture_output=True, text=True).stdout)
+    verbs = re.findall(r"^  (\w+) .*[A-Z]", help_of("voltctl").split("\n\n")[1], re.M)
+    for verb in set(verbs) - {"help", "wait"}:  # wait: the codes of volt-submit(1)
+        text = help_of("voltctl", verb).split("Options:")[0].split("\nExample")[0]
+        for sentence in re.split(r"[.;:]\s", " ".join(text.split("\n")[1:])):
+            assert letters(sentence) in shown, (verb, sentence)
+
+
 def test_voltd():
     text = page("voltd.8")
     for option in re.findall(r"--([a-z-]+)", help_of("voltd")):

@@ -1,0 +1,44 @@
+/* Trying again; see reconnect.h. */
+#include "client/reconnect.h"
+#include "client/duration.h"
+#include "client/say.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#define RETRY_MSEC 200
+
+static uint64_t now_usec(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int reconnect(struct client **c, const struct address_choice *choice, uint64_t limit_usec,
+              int interrupt)
+{
+    struct client_tried tried;
+    char limit[32];
+    client_free(*c);
+    *c = NULL;
+    if (limit_usec == 0) {
+        say_lost(-ECONNRESET);
+        return -ECONNRESET;
+    }
+    duration_format(limit_usec, limit, sizeof(limit));
+    say("the connection to voltd is lost; trying again for %s", limit);
+    uint64_t deadline = now_usec() + limit_usec;
+    while (client_open(choice, ADDRESS_JOBS, c, &tried) < 0) {
+        if (now_usec() >= deadline) {
+            say("voltd did not come back; what runs goes on");
+            return -ECONNRESET;
+        }
+        struct pollfd p = {.fd = interrupt, .events = POLLIN};
+        if (poll(&p, 1, RETRY_MSEC) > 0)
+            return -EINTR;
+    }
+    say("connected again");
+    return 0;
+}
