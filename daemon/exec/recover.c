@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "daemon/exec/jobs.h"
 
 /* --- replay --------------------------------------------------------------------- */
@@ -305,6 +306,7 @@ int recover_load(struct manager *m, struct volt_error *err)
 
 int recover_start(struct manager *m)
 {
+    CRASH_POINT("recovered");
     for (size_t i = 0; i < m->nresumed; i++)
         (void)volt_task_spawn(m->resumed[i], NULL); /* closing: it is dropped */
     free(m->resumed);

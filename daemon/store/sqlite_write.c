@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/crash.h"
 #include "daemon/store/reserve.h"
 #include "daemon/store/sqlite_store.h"
 
@@ -69,13 +70,16 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
     const struct row_sums before = s->sums;
     int rc = db_run(s->db.statement[DB_BEGIN]);
 
+    CRASH_POINT("store-begun");
     for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
         if (with_submits || !e->submits)
             rc = sqlite_apply(s, (const struct entry *)e);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
+    CRASH_POINT("store-written");
     if (rc == SQLITE_OK)
         rc = db_run(s->db.statement[DB_COMMIT]);
+    CRASH_POINT("store-committed");
     if (rc == SQLITE_OK) {
         sqlite_committed(s);
         return rc;
@@ -306,6 +310,7 @@ void *sqlite_writer(void *store)
         free_entries(first);
         groups_count(&s->groups, facts, now_usec() - began);
         groups_done(&s->groups, submits, r);
+        CRASH_POINT("store-told");
         checkpoint(s);
         forget(s, false);
     }
