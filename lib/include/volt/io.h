@@ -1,7 +1,14 @@
-/* Readiness of descriptors. A struct volt_io registers one non-blocking descriptor with the
- * runtime's event loop, edge-triggered for both directions. Only tasks of that runtime poll
- * it, at most one task per direction. The descriptor stays the caller's: call volt_io_fini()
- * before closing it. */
+/* Descriptors: readiness, and the usual system calls as leaf futures.
+ *
+ * A struct volt_io registers one non-blocking descriptor with the runtime's event loop,
+ * edge-triggered for both directions. Only tasks of that runtime poll it, at most one task
+ * per direction. The descriptor stays the caller's: volt_io_fini() before closing it, in the
+ * task's drop as for every leaf.
+ *
+ * An operation is tried first, and waits only when it would block: a busy connection costs
+ * no system call beside its own. Each that succeeds takes a unit of the poll's budget.
+ *
+ * lib/io/io.c, lib/driver/registration.h. */
 #ifndef VOLT_IO_H
 #define VOLT_IO_H
 
@@ -12,7 +19,7 @@
 #include <volt/task.h>
 
 struct volt_io {
-    int fd;
+    int fd; /* to be read */
     void *registration; /* private */
 };
 

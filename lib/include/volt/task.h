@@ -20,8 +20,13 @@
  * the state: waiting allocates nothing. A leaf that waits must not move and must stay in
  * one task until its _fini.
  *
- * Thread rule: a poll runs on one worker at a time, on any worker. Memory rule: what one
- * poll wrote, the next sees; what a waker wrote before waking, the woken poll sees. */
+ * Threads: polls of one task run one at a time, on any worker. A poll does not block; what
+ * must, goes to volt_task_spawn_blocking() or volt_block_in_place().
+ * Memory order: what was written before the spawn, the first poll sees; what one poll
+ * wrote, the next one; what a waker wrote before it woke, the poll that follows; what the
+ * task wrote, its joiner. Also when the wake found the task awake already.
+ *
+ * lib/task/task.h, lib/README.md. */
 #ifndef VOLT_TASK_H
 #define VOLT_TASK_H
 
@@ -46,8 +51,9 @@ struct volt_task_type {
     void (*drop_output)(void *state); /* may be NULL */
 };
 
-/* A handle on a spawned task, embedded where it is awaited (also a leaf future).
- * Exactly one volt_join_fini() per successful spawn with a handle. */
+/* A handle on a spawned task, embedded where it is awaited (also a leaf future). Exactly
+ * one volt_join_fini() per spawn with a handle, also one that was refused; a zeroed handle
+ * is empty. One thread at a time uses it, but for volt_join_cancel(). */
 struct volt_join {
     struct volt_task *task; /* private; NULL: empty */
 };
@@ -88,10 +94,14 @@ VOLT_API void volt_join_fini(struct volt_join *join);
 struct volt_waker {
     struct volt_task *task; /* private; NULL: empty */
 };
-VOLT_API struct volt_waker volt_waker_new(struct volt_cx *cx);         /* returns new */
-VOLT_API struct volt_waker volt_waker_ref(const struct volt_waker *w); /* returns new */
-VOLT_API void volt_waker_wake(const struct volt_waker *w);             /* any thread */
-VOLT_API void volt_waker_fini(struct volt_waker *w);                   /* empty allowed */
+/* Returns new: of the running task; of the same task as w (any thread). */
+VOLT_API struct volt_waker volt_waker_new(struct volt_cx *cx);
+VOLT_API struct volt_waker volt_waker_ref(const struct volt_waker *w);
+/* Has the task polled again; several wakes may be answered by one poll. Any thread, also
+ * after the task's end and its runtime's, when it does nothing. */
+VOLT_API void volt_waker_wake(const struct volt_waker *w);
+/* Ends it; empty is allowed. Any thread. */
+VOLT_API void volt_waker_fini(struct volt_waker *w);
 
 /* The runtime of the running task. */
 VOLT_API struct volt_runtime *volt_cx_runtime(const struct volt_cx *cx);
