@@ -50,6 +50,9 @@ def read(path):
                 mutants[-1].line(line[0], line[2:])
             elif line and not line.startswith("#"):
                 mutants.append(Mutant(line))
+    ids = [m.id for m in mutants]
+    if len(set(ids)) < len(ids):
+        sys.exit(f"mutants.txt: used twice: {[i for i in ids if ids.count(i) > 1]}")
     return mutants
 
 

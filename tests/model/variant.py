@@ -23,6 +23,12 @@ def read_source(path):
         return f.read()
 
 
+def included():
+    """What the Makefile includes, besides the models' own part."""
+    found = re.findall(r"^include (\S+\.mk)$", read_source("Makefile"), re.M)
+    return [f for f in found if not f.startswith("tests/model/")]
+
+
 class Variant:
     """A tree of links with some files replaced, and with the objects of the real one, so that
     only what depends on these is compiled."""
@@ -30,10 +36,11 @@ class Variant:
     def __init__(self, name, files):
         self.tree = os.path.join(WORK, name)
         shutil.rmtree(self.tree, ignore_errors=True)
-        os.makedirs(os.path.join(self.tree, "tests"))
         os.makedirs(os.path.join(self.tree, "build"))
-        for part in ("lib", "tests/model", "Makefile"):
-            self.run("cp", "-rs", os.path.join(TREE, part), os.path.join(self.tree, part))
+        for part in ["lib", "tests/model", "Makefile"] + included():
+            target = os.path.join(self.tree, part)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            self.run("cp", "-rs", os.path.join(TREE, part), target)
         self.run("cp", "-a", os.path.join(TREE, "build/model"), os.path.join(self.tree, "build"))
         for path, source in files.items():
             os.unlink(os.path.join(self.tree, path))
@@ -48,7 +55,10 @@ class Variant:
 
     def affects(self, model):
         command = ["make", "-q", f"build/model/{model}"]
-        return subprocess.run(command, cwd=self.tree, capture_output=True).returncode == 1
+        r = subprocess.run(command, cwd=self.tree, capture_output=True, text=True)
+        if r.returncode > 1:
+            raise RuntimeError(r.stderr)
+        return r.returncode == 1
 
     def build(self, model):
         """None, or what the compiler said. A change may leave something unused: no warnings."""

@@ -114,6 +114,8 @@ class Looker:
         source = source[: change.start] + change.text + source[change.end :]
         tree = variant.Variant(f"weak-{number}", {change.file: source})
         built = []
+        if not self.models(change.file):
+            return "NO MODEL runs this source"
         # Longer for what is not excused: it is about to be called a survivor.
         for bounds in SEARCHES[: 1 if change.key in self.known else 2]:
             for model in self.models(change.file):
@@ -147,7 +149,10 @@ def main():
         looker.models(f) if changes_of(f) else None
     killed = survived = bad = 0
     for change, hit in zip(changes, variant.each(looker.look, list(enumerate(changes)))):
-        if hit:
+        if hit and hit.startswith(("UNBUILT", "NO MODEL")):
+            bad += 1
+            print(f"BROKEN    {change.key}\n            {hit}")
+        elif hit:
             killed += 1
             print(f"killed    {change.key}\n            {hit}")
             if change.key in known:
