@@ -2,8 +2,10 @@
  * sched_unpark(). The protocol between submit and sleep is written down in idle.h. */
 #include "sched/sched.h"
 
+#ifndef STEAL_PASSES
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
+#endif
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed)

@@ -18,8 +18,10 @@
  * workers sleep would be a lost wake, and is counted as a rescue. */
 #include "sched/sched.h"
 
-#define MOST   2
-#define LINGER 50 /* looks, with everybody asleep */
+#define MOST 2
+#ifndef SENTINEL_LINGER
+#define SENTINEL_LINGER 50 /* looks, with everybody asleep */
+#endif
 
 static bool all_asleep(const struct sched *s)
 {
@@ -70,7 +72,7 @@ static void rest(struct worker *w)
 {
     struct sched *s = w->sched;
 
-    if (++w->quiet_looks < LINGER)
+    if (++w->quiet_looks < SENTINEL_LINGER)
         return;
     sentinel_end(w);
     vat_u64_fence(&s->idle.word);

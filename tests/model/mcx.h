@@ -21,7 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MCX_THREADS 6
+#define MCX_THREADS     6
+#define MCX_LAST_RESORT (-1)
 
 struct mcx_thread {
     const char *name;
@@ -38,7 +39,8 @@ struct mcx_scenario {
     struct mcx_thread threads[MCX_THREADS]; /* ends at run == NULL */
     int preempt;                            /* quick bounds of the depth-first search */
     int stale;
-    int timeouts; /* futex timeouts allowed in an execution */
+    int timeouts; /* futex timeouts allowed in an execution; MCX_LAST_RESORT: any number,
+                     but only while nothing else can move */
     long dfs;     /* quick limits, executions; 0: the default, -1: none */
     long random;
     bool must_fail; /* for the explorer's own test: a failure is what must be found */
@@ -74,6 +76,12 @@ void mcx_yield(void);
 /* Blocks until f(arg); f reads only the model's own plain state. Orders nothing: what the
  * model passes on this way needs a cell of its own. */
 void mcx_block_until(bool (*f)(void *arg), void *arg);
+
+/* Inside such an f: no other thread can move, but for those that ask this themselves. */
+bool mcx_alone(void);
+
+/* Called when a futex wait has timed out; a model with a clock defines it. */
+void mcx_time_passed(uint64_t ns);
 
 /* Zeroed memory of this execution; freed memory is never reused within it. The sources
  * under test get malloc, calloc, free and the like from mcx_alloc.h. */

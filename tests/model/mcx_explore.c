@@ -121,6 +121,21 @@ void mcx_yield(void)
     mcx_point();
 }
 
+static int asked = -1;    /* the thread whose condition is evaluated */
+static bool asking_alone; /* inside mcx_alone() */
+
+/* Of a thread that waits, or is about to. */
+static bool holds(const struct thread *t)
+{
+    int before = asked;
+    bool r;
+
+    asked = (int)(t - mcx_threads);
+    r = t->until(t->until_arg);
+    asked = before;
+    return r;
+}
+
 void mcx_block_until(bool (*f)(void *), void *arg)
 {
     struct thread *t = &mcx_threads[mcx_current];
@@ -128,12 +143,25 @@ void mcx_block_until(bool (*f)(void *), void *arg)
     if (!mcx_running)
         return;
     mcx_point();
-    while (!f(arg)) {
+    t->until = f;
+    t->until_arg = arg;
+    while (!holds(t)) {
         t->state = THREAD_UNTIL;
-        t->until = f;
-        t->until_arg = arg;
         mcx_switch();
     }
+}
+
+static bool may_time_out(const struct thread *t)
+{
+    int before = asked;
+    bool r;
+
+    if (!t->may_time_out || bounds->timeouts != MCX_LAST_RESORT)
+        return t->may_time_out && timeouts_left > 0;
+    asked = (int)(t - mcx_threads);
+    r = mcx_alone();
+    asked = before;
+    return r;
 }
 
 static bool enabled(const struct thread *t)
@@ -144,13 +172,26 @@ static bool enabled(const struct thread *t)
     case THREAD_LOCK:
         return *t->word == 0;
     case THREAD_FUTEX:
-        return t->may_time_out && timeouts_left > 0;
+        return may_time_out(t);
     case THREAD_UNTIL:
-        return t->until(t->until_arg);
+        return holds(t);
     case THREAD_DONE:
         break;
     }
     return false;
+}
+
+bool mcx_alone(void)
+{
+    bool alone = true;
+
+    if (asking_alone)
+        return false;
+    asking_alone = true;
+    for (int i = 0; i < mcx_nthreads && alone; i++)
+        alone = i == asked || !enabled(&mcx_threads[i]);
+    asking_alone = false;
+    return alone;
 }
 
 /* --- which thread next -------------------------------------------------------------- */
@@ -276,7 +317,7 @@ static void run_threads(void)
             break;
         struct thread *t = &mcx_threads[last];
 
-        if (t->state == THREAD_FUTEX)
+        if (t->state == THREAD_FUTEX && timeouts_left > 0)
             timeouts_left--;
         unswitched = last == before ? unswitched + 1 : 0;
         if (unswitched > LONG_RUN) {

@@ -26,7 +26,7 @@ MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
 MODEL_pool   := $(TASK_SRC) lib/runtime/pool.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
 MODEL_runtime := $(MODEL_sched) $(addprefix lib/driver/,driver.c wheel.c registration.c) \
-                lib/io/sleep.c $(addprefix lib/runtime/,runtime.c spawn.c stats.c)
+                lib/io/sleep.c $(addprefix lib/runtime/,runtime.c spawn.c stats.c block.c)
 SUPPORT_runtime := tests/model/loop_stub.c
 SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c
@@ -46,7 +46,8 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
                 -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 \
-                -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 -DSLAB_BATCH=2 -DSLAB_KEEP=2
+                -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 -DSLAB_BATCH=2 -DSLAB_KEEP=2 \
+                -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 -DPASS_PAUSES=1
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk

@@ -12,7 +12,7 @@ import variant
 SEARCHES = (
     [],
     ["--dfs", "0", "--random", "50000", "--pct", "20000"],
-    ["--random", "200000", "--pct", "100000", "--dfs", "500000"],
+    ["--random", "100000", "--pct", "50000", "--dfs", "100000"],
 )
 
 
@@ -63,7 +63,7 @@ def look(mutant):
         return "STALE", f"its text is not there exactly once in {mutant.file}", "", ""
     tree = variant.Variant(mutant.id, {mutant.file: source})
     for model in mutant.models:
-        error = tree.build(model)
+        error = tree.build(model.partition("/")[0])
         if error:
             return "UNBUILT", error, "", ""
     for bounds in SEARCHES:

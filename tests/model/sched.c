@@ -14,7 +14,8 @@
 
 enum kind {
     PLAIN,  /* ends at once */
-    PARENT, /* pushes a child to the ring, then as WAITER */
+    PARENT, /* pushes its children, then as WAITER */
+    SPLIT,  /* pushes its children, and ends */
     WAITER, /* waits inside its poll until task `awaited` has run */
     PAIRED, /* waits inside its poll until as many as `together` are in theirs */
     AGAIN,  /* pending once, woken by itself: back to the ring */
@@ -29,6 +30,7 @@ struct job {
 
 static struct sched *sched;
 static struct volt_task *task[TASKS];
+static enum kind job_kind[TASKS];
 static int polls[TASKS]; /* apart from the tasks, which are freed */
 static int started, together, ran, expected;
 static uint64_t now_ns, clock_step;
@@ -37,6 +39,12 @@ uint64_t clock_ns(void)
 {
     now_ns += clock_step;
     return now_ns;
+}
+
+/* The clock stands still but for what sentinels sleep. */
+void mcx_time_passed(uint64_t ns)
+{
+    now_ns += ns;
 }
 
 static struct job *job_of(struct volt_task *t)
@@ -67,10 +75,13 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         volt_cx_wake(cx);
         return VOLT_PENDING;
     }
-    if (j->kind == PARENT) {
+    if (j->kind == PARENT || j->kind == SPLIT) {
         sched_submit(j->child[0]);
-        sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
+        if (j->child[1])
+            sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
     }
+    for (int i = 0; i < 2 && j->kind == SPLIT; i++)
+        mcx_yield(); /* takes its time */
     if (j->kind == PARENT || j->kind == WAITER)
         mcx_block_until(child_ran, &j->awaited);
     if (j->kind == PAIRED) {
@@ -96,7 +107,7 @@ static struct volt_task *make(int i, enum kind kind)
     struct volt_task *t = task_of(j);
 
     task_begin(t, false);
-    j->kind = kind;
+    j->kind = job_kind[i] = kind;
     j->payload = i;
     mcx_name(t, sizeof(*t), names[i]);
     task[i] = t;
@@ -197,6 +208,27 @@ static void setup_two_queues(void)
     expected = 4;
 }
 
+/* What lies in a slot is not announced. Worker 0 runs its poll, or wakes for it. */
+static void setup_slot(void)
+{
+    start(2);
+    sched->sentinel_usec = 2000;
+    struct job *parent = job_of(make(0, PARENT));
+
+    parent->child[0] = make(1, PLAIN);
+    parent->awaited = 1;
+    expected = 2;
+}
+
+static void setup_slot_split(void)
+{
+    start(2);
+    make(0, SPLIT);
+    job_of(task[0])->child[0] = make(1, PLAIN);
+    make(2, PLAIN);
+    expected = 3;
+}
+
 /* Worker 0 pushes one more than its ring holds; the first waits for the last. */
 static void setup_overflow(void)
 {
@@ -236,6 +268,11 @@ static void worker_busy(void)
     worker_with(2, 2);
 }
 
+static void worker_first(void)
+{
+    worker_with(0, 0);
+}
+
 static void worker_parent(void)
 {
     worker_with(3, 3);
@@ -257,9 +294,27 @@ static void producer(void)
     submit(0);
 }
 
+static bool alone(void *arg)
+{
+    (void)arg;
+    return mcx_alone();
+}
+
+/* Comes when all sleep, before or after the sentinels have gone to rest. */
+static void producer_late(void)
+{
+    mcx_block_until(alone, NULL);
+    submit(0);
+}
+
 static void producer_2(void)
 {
     submit(1);
+}
+
+static void producer_third(void)
+{
+    submit(2);
 }
 
 static void producer_chain(void)
@@ -286,8 +341,11 @@ static void finish(void)
         mcx_fail("%d of %d tasks ran", ran, expected);
     for (uint32_t i = 0; i < sched->workers; i++)
         searching += sched->worker[i].searching;
+    MCX_CHECK(vat_u32_load(&sched->sentinels, VAT_RLX) == 0);
     MCX_CHECK(idle_searchers(&sched->idle) == searching);
     MCX_CHECK(idle_parked(&sched->idle) == sched->workers);
+    for (int i = 0; i < TASKS; i++)
+        MCX_CHECK(polls[i] <= 1 || job_kind[i] == AGAIN);
     MCX_CHECK(!inject_visible(&sched->inject));
     MCX_CHECK(!inject_visible(&sched->spill));
 }
@@ -386,6 +444,43 @@ static const struct mcx_scenario scenarios[] = {
                     {"worker 1", worker},
                     {"worker 2", worker_parent},
                     {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "slot",
+        .promise = "a task in the slot behind a long poll is found by a sentinel (F-D3)",
+        .setup = setup_slot,
+        .finish = finish,
+        .threads = {{"worker 0", worker_first}, {"worker 1", worker}},
+        .preempt = 2,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+    },
+    {
+        .name = "slot-wake",
+        .promise = "the same when both had slept, and their sentinels as well",
+        .setup = setup_slot,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer_late}},
+        .preempt = 2,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+    },
+    {
+        .name = "slot-theft",
+        .promise =
+            "a slot that its owner empties and a thief takes from: one gets the task",
+        .setup = setup_slot_split,
+        .finish = finish,
+        .threads = {{"worker 0", worker_first},
+                    {"worker 1", worker},
+                    {"producer", producer_third}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,

@@ -67,11 +67,14 @@ class Variant:
         return r.stderr if r.returncode != 0 else None
 
     def search(self, model, bounds):
-        """What the model found, and for how many executions it looked; or None."""
-        program = f"build/model/{model}"
+        """What the model, or MODEL/SCENARIO, found, and for how many executions it looked; or
+        None."""
+        model, _, scenario = model.partition("/")
+        command = [f"build/model/{model}", "--first"] + bounds
+        if scenario:
+            command += ["--scenario", scenario]
         try:
-            r = subprocess.run([program, "--first"] + bounds, cwd=self.tree, capture_output=True,
-                               text=True, timeout=600)
+            r = subprocess.run(command, cwd=self.tree, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
             return None
         hit = re.search(r"^(\S+) +FAIL +(\d+) executions.*\n +(.*)$", r.stdout, re.M)

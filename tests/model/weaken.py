@@ -96,7 +96,7 @@ class Looker:
         self.affected = {}  # file to models
         self.likely = collections.defaultdict(list)
         for m in mutants.read(os.path.join(variant.HERE, "mutants.txt")):
-            self.likely[m.file] += m.models
+            self.likely[m.file] += [name.partition("/")[0] for name in m.models]
 
     def models(self, path):
         if path not in self.affected:
