@@ -12,14 +12,18 @@ static void refuse(struct volt_task *t, bool counted)
     task_end(NULL, t, true, counted);
 }
 
-/* False: the runtime is closing; the task has ended as cancelled. */
-static bool admit(struct volt_task *t, struct volt_join *ret_join)
+/* The calling thread as a worker of s, or NULL. */
+static struct worker *self_in(struct sched *s)
 {
-    struct sched *s = sched_of(t->rt);
     struct worker *w = worker_current();
 
-    if (w && w->sched != s)
-        w = NULL;
+    return w && w->sched == s ? w : NULL;
+}
+
+/* False: the runtime is closing; the task has ended as cancelled. */
+static bool admit(struct sched *s, struct worker *self, struct volt_task *t,
+                  struct volt_join *ret_join)
+{
     if (ret_join)
         ret_join->task = t;
     task_begin(t, ret_join != NULL);
@@ -27,17 +31,19 @@ static bool admit(struct volt_task *t, struct volt_join *ret_join)
         refuse(t, false);
         return false;
     }
-    counter_add_at(w, w ? &w->count.spawned : NULL, &s->spawned);
+    counter_add_at(self, self ? &self->count.spawned : NULL, &s->spawned);
     return true;
 }
 
 int volt_task_spawn(void *state, struct volt_join *ret_join)
 {
     struct volt_task *t = task_of(state);
+    struct sched *s = sched_of(t->rt);
+    struct worker *self = self_in(s);
 
-    if (!admit(t, ret_join))
+    if (!admit(s, self, t, ret_join))
         return -ESHUTDOWN;
-    sched_submit(t);
+    sched_submit_kept(s, self, t);
     return 0;
 }
 
@@ -46,7 +52,7 @@ int volt_task_spawn_blocking(void *state, struct volt_join *ret_join)
     struct volt_task *t = task_of(state);
     struct volt_runtime *rt = t->rt;
 
-    if (!admit(t, ret_join))
+    if (!admit(&rt->sched, self_in(&rt->sched), t, ret_join))
         return -ESHUTDOWN;
     int r = pool_submit(&rt->pool, t);
     if (r < 0)

@@ -30,16 +30,12 @@ static uint32_t choose(struct idle *s, uint64_t parked)
     return (uint32_t)__builtin_ctzll(parked);
 }
 
-int idle_claim(struct idle *s)
+int idle_claim_one(struct idle *s, uint64_t word)
 {
-    vat_u64_fence(&s->word);
-    uint64_t word = vat_u64_load(&s->word, VAT_RLX);
-
     for (;;) {
-        uint64_t parked = word & PARKED;
-        if (searchers(word) != 0 || parked == 0)
+        if (idle_busy(word))
             return -1;
-        uint32_t i = choose(s, parked);
+        uint32_t i = choose(s, word & PARKED);
         if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_AR,
                         VAT_RLX))
             return (int)i;

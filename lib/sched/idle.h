@@ -38,9 +38,24 @@ struct idle {
 
 void idle_init(struct idle *s, uint32_t workers);
 
+/* Inside. There is a searcher, or nobody is parked. */
+static inline bool idle_busy(uint64_t word)
+{
+    return word >> IDLE_MAX_WORKERS != 0 || word == 0;
+}
+/* Inside. word: of idle_claim(). */
+int idle_claim_one(struct idle *s, uint64_t word) __attribute__((warn_unused_result));
+
 /* Any thread, after it has published a task. Claims one parked worker as a searcher
  * unless somebody searches already. Returns its index, to be unparked, or -1. */
-int idle_claim(struct idle *s) __attribute__((warn_unused_result));
+static inline __attribute__((warn_unused_result)) int idle_claim(struct idle *s)
+{
+    vat_u64_fence(&s->word);
+    uint64_t word = vat_u64_load(&s->word, VAT_RLX);
+
+    /* Mostly somebody searches, or nobody sleeps. */
+    return idle_busy(word) ? -1 : idle_claim_one(s, word);
+}
 
 /* Owner thread only. Becomes a searcher, unless half of the workers search (S-5). */
 bool idle_search_begin(struct idle *s) __attribute__((warn_unused_result));

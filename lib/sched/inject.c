@@ -15,8 +15,7 @@ void inject_init(struct inject *q)
     *q = (struct inject){.out = {0}};
     vat_ptr_init(&q->in, NULL);
     vat_u32_init(&q->gate, 0);
-    vat_u32_init(&q->pushed, 0);
-    vat_u32_init(&q->popped, 0);
+    vat_u32_init(&q->in_len, 0);
     vat_u32_init(&q->out_len, 0);
 }
 
@@ -35,17 +34,45 @@ static struct volt_task *reverse(struct volt_task *t)
     return r;
 }
 
-void inject_push(struct inject *q, struct task_chain *chain)
+/* Lock held. Moves the stack to the end of the list. */
+static void refill_locked(struct inject *q)
+{
+    struct volt_task *t = reverse(vat_ptr_xchg(&q->in, NULL, VAT_ACQ));
+    uint32_t before = q->out.count;
+
+    while (t) {
+        struct volt_task *next = t->next;
+        task_chain_push(&q->out, t);
+        t = next;
+    }
+    count(&q->in_len, before - q->out.count);
+}
+
+static void push_stack(struct inject *q, struct task_chain *chain)
 {
     struct volt_task *oldest = chain->head, *newest = reverse(chain->head);
     void *top = vat_ptr_load(&q->in, VAT_RLX);
 
-    count(&q->pushed, chain->count);
+    count(&q->in_len, chain->count);
     *chain = (struct task_chain){0};
     do {
         VAT_WR(&oldest->next);
         oldest->next = top;
     } while (!vat_ptr_cas(&q->in, &top, newest, VAT_REL, VAT_RLX));
+}
+
+void inject_push(struct inject *q, struct task_chain *chain)
+{
+    if (!vlock_try_lock(&q->lock)) {
+        push_stack(q, chain);
+        return;
+    }
+    VAT_WR(&q->out);
+    if (vat_ptr_load(&q->in, VAT_RLX))
+        refill_locked(q); /* older ones first */
+    task_chain_append(&q->out, chain);
+    vat_u32_store(&q->out_len, q->out.count, VAT_REL);
+    vlock_unlock(&q->lock);
 }
 
 static uint32_t batch_size(enum inject_share share, uint32_t len, uint32_t workers)
@@ -68,23 +95,21 @@ static uint32_t batch_size(enum inject_share share, uint32_t len, uint32_t worke
     return n < len ? n : len;
 }
 
-/* Lock held. */
-static void refill_locked(struct inject *q)
+static bool try_lock(struct inject *q)
 {
-    struct volt_task *t = reverse(vat_ptr_xchg(&q->in, NULL, VAT_ACQ));
-
-    while (t) {
-        struct volt_task *next = t->next;
-        task_chain_push(&q->out, t);
-        t = next;
+    for (int i = 0; i < INJECT_TRIES; i++) {
+        if (vlock_try_lock(&q->lock))
+            return true;
+        vat_pause();
     }
+    return false;
 }
 
 uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers,
                      uint32_t max, struct task_chain *out, bool *ret_more)
 {
     *ret_more = false;
-    if (max == 0 || !inject_visible(q) || !vlock_try_lock(&q->lock))
+    if (max == 0 || !inject_visible(q) || !try_lock(q))
         return 0;
     VAT_WR(&q->out);
     if (!q->out.head)
@@ -92,9 +117,8 @@ uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers
     uint32_t n = batch_size(share, q->out.count, workers);
     if (n > max)
         n = max;
-    for (uint32_t i = 0; i < n; i++)
-        task_chain_push(out, task_chain_pop(&q->out));
-    count(&q->popped, n);
+    if (n > 0) /* or the others have just taken all */
+        task_chain_cut(&q->out, n, out);
     *ret_more = q->out.head != NULL;
     vat_u32_store(&q->out_len, q->out.count, VAT_REL);
     vlock_unlock(&q->lock);
@@ -109,9 +133,7 @@ bool inject_visible(const struct inject *q)
 
 uint32_t inject_len(const struct inject *q)
 {
-    uint32_t popped = vat_u32_load(&q->popped, VAT_RLX);
-
-    return vat_u32_load(&q->pushed, VAT_RLX) - popped;
+    return vat_u32_load(&q->out_len, VAT_RLX) + vat_u32_load(&q->in_len, VAT_RLX);
 }
 
 void inject_enter(struct inject *q)

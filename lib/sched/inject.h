@@ -1,14 +1,15 @@
 /* The global queue, in two stages (D4).
  *
- *   in     an intrusive stack, newest first. Any thread pushes, one CAS for a whole
- * chain; nobody ever waits for a preempted lock holder. out    a FIFO list under a small
- * lock that is only ever tried. When it is empty, its holder takes the whole stack with
- * one exchange and reverses it.
+ *   out    a FIFO list under a small lock that is only ever tried, never waited for
+ *   in     an intrusive stack, newest first, for producers that found the lock taken: one
+ *          CAS for a whole chain
  *
- * First in, first out per stage, so overall. Empty means in == NULL and out_len == 0,
- * both readable without the lock. Between the exchange and the store of out_len tasks are
- * invisible; their holder is awake, and rule INJ-1 makes it announce what it leaves: a
- * consumer that leaves tasks behind notifies after unlocking, searching or not.
+ * Whoever has the lock next, producer or consumer with an empty list, takes the whole
+ * stack with one exchange, reverses it and appends it to the list. First in, first out for
+ * each producer. Empty means in == NULL and out_len == 0, both readable without the lock.
+ * Between the exchange and the store of out_len tasks are invisible; their holder is
+ * awake, and rule INJ-1 makes it announce what it leaves: a consumer that leaves tasks
+ * behind notifies after unlocking, searching or not, as a producer does anyway.
  *
  * The gate counts the threads inside a submission: a thread that is no worker keeps the
  * runtime's memory by it until its last touch. */
@@ -28,15 +29,18 @@
 #ifndef INJECT_BATCH_MAX
 #define INJECT_BATCH_MAX VOLT_MAX_GLOBAL_QUEUE_BATCH_SIZE
 #endif
+/* Producers hold the lock for some nanoseconds. */
+#ifndef INJECT_TRIES
+#define INJECT_TRIES 10
+#endif
 
 struct inject {
     /* producers: CAS rel; consumers: exchange acq */
     _Alignas(VOLT_CACHE_LINE) vat_ptr in;
+    vat_u32 in_len; /* for inject_len() */
     vat_u32 gate;
-    vat_u32 pushed;                       /* for inject_len() */
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects out */
     struct task_chain out;
-    vat_u32 popped;
     vat_u32 out_len; /* holder of the lock, rel; anybody, acq */
 };
 

@@ -1,36 +1,5 @@
 #include "sched/ring.h"
 
-static inline uint64_t pack(uint32_t steal, uint32_t real)
-{
-    return (uint64_t)steal << 32 | real;
-}
-
-static inline uint32_t steal_of(uint64_t head)
-{
-    return (uint32_t)(head >> 32);
-}
-
-static inline uint32_t real_of(uint64_t head)
-{
-    return (uint32_t)head;
-}
-
-static inline void slot_set(struct ring *r, uint32_t position, struct volt_task *t)
-{
-    struct volt_task **s = &r->slot[position % RING_CAPACITY];
-
-    VAT_WR(s);
-    *s = t;
-}
-
-static inline struct volt_task *slot_get(struct ring *r, uint32_t position)
-{
-    struct volt_task **s = &r->slot[position % RING_CAPACITY];
-
-    VAT_RD(s);
-    return *s;
-}
-
 void ring_init(struct ring *r)
 {
     vat_u64_init(&r->head, 0);
@@ -39,61 +8,38 @@ void ring_init(struct ring *r)
         r->slot[i] = NULL;
 }
 
-bool ring_push(struct ring *r, struct volt_task *t, struct task_chain *chain)
+bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain)
 {
-    for (;;) {
-        uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
-        uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
+    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
+    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX), real = ring_real_of(head);
 
-        if (tail - steal_of(head) < RING_CAPACITY) {
-            slot_set(r, tail, t);
-            vat_u32_store(&r->tail, tail + 1, VAT_REL);
-            return true;
-        }
-        if (steal_of(head) != real_of(head)) { /* a thief makes room just now */
-            task_chain_push(chain, t);
-            return false;
-        }
-        /* Claim all, then offer the older half again where it lies: tail + k and real + k
-         * are the same slots. */
-        uint32_t real = real_of(head);
-        if (!vat_u64_cas(&r->head, &head, pack(tail, tail), VAT_REL, VAT_RLX))
-            continue;
-        vat_u32_store(&r->tail, tail + RING_HALF, VAT_REL);
-        for (uint32_t i = RING_HALF; i < RING_CAPACITY; i++)
-            task_chain_push(chain, slot_get(r, real + i));
+    if (ring_steal_of(head) != real) { /* a thief makes room just now */
         task_chain_push(chain, t);
         return false;
     }
+    /* Claim all, then offer the older half again where it lies: tail + k and real + k are
+     * the same slots. */
+    if (tail - real < RING_CAPACITY ||
+        !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_REL, VAT_RLX))
+        return ring_push(r, t, chain); /* there is room by now */
+    vat_u32_store(&r->tail, tail + RING_HALF, VAT_REL);
+    for (uint32_t i = RING_HALF; i < RING_CAPACITY; i++)
+        task_chain_push(chain, ring_slot(r, real + i));
+    task_chain_push(chain, t);
+    return false;
 }
 
 uint32_t ring_push_chain(struct ring *r, struct task_chain *chain)
 {
     uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
     uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
-    uint32_t room = RING_CAPACITY - (tail - steal_of(head)), n = 0;
+    uint32_t room = RING_CAPACITY - (tail - ring_steal_of(head)), n = 0;
 
     while (n < room && chain->head)
-        slot_set(r, tail + n++, task_chain_pop(chain));
+        ring_slot_set(r, tail + n++, task_chain_pop(chain));
     if (n)
         vat_u32_store(&r->tail, tail + n, VAT_REL);
     return n;
-}
-
-struct volt_task *ring_pop(struct ring *r)
-{
-    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
-    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
-
-    for (;;) {
-        uint32_t steal = steal_of(head), real = real_of(head);
-
-        if (real == tail)
-            return NULL;
-        uint64_t next = pack(steal == real ? real + 1 : steal, real + 1);
-        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_ACQ))
-            return slot_get(r, real);
-    }
 }
 
 /* Claims n tasks from real on. *busy: another thief is there. Returns 0 for nothing. */
@@ -102,8 +48,8 @@ static uint32_t steal_claim(struct ring *src, uint32_t room, uint32_t *real, boo
     uint64_t head = vat_u64_load(&src->head, VAT_ACQ);
 
     for (;;) {
-        *real = real_of(head);
-        if (steal_of(head) != *real) {
+        *real = ring_real_of(head);
+        if (ring_steal_of(head) != *real) {
             *busy = true;
             return 0;
         }
@@ -118,7 +64,7 @@ static uint32_t steal_claim(struct ring *src, uint32_t room, uint32_t *real, boo
         n -= n / 2;
         if (n > room + 1) /* the first is not stored but returned */
             n = room + 1;
-        if (vat_u64_cas(&src->head, &head, pack(*real, *real + n), VAT_AR, VAT_ACQ))
+        if (vat_u64_cas(&src->head, &head, ring_pack(*real, *real + n), VAT_AR, VAT_ACQ))
             return n;
     }
 }
@@ -127,21 +73,23 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
                            struct volt_task **ret_task, uint32_t *ret_count)
 {
     uint32_t tail = vat_u32_load(&dst->tail, VAT_RLX);
-    uint32_t room = RING_CAPACITY - (tail - steal_of(vat_u64_load(&dst->head, VAT_ACQ)));
+    uint32_t room =
+        RING_CAPACITY - (tail - ring_steal_of(vat_u64_load(&dst->head, VAT_ACQ)));
     uint32_t real;
     bool busy = false;
     uint32_t n = steal_claim(src, room, &real, &busy);
 
     if (n == 0)
         return busy ? RING_BUSY : RING_EMPTY;
-    *ret_task = slot_get(src, real);
+    *ret_task = ring_slot(src, real);
     for (uint32_t i = 1; i < n; i++)
-        slot_set(dst, tail + i - 1, slot_get(src, real + i));
+        ring_slot_set(dst, tail + i - 1, ring_slot(src, real + i));
 
     /* Finish: to the current real, because the owner may have popped meanwhile. Giving up
      * would leave the ring in theft for ever (C-4). */
     uint64_t head = vat_u64_load(&src->head, VAT_RLX);
-    while (!vat_u64_cas(&src->head, &head, pack(real_of(head), real_of(head)), VAT_REL,
+    while (!vat_u64_cas(&src->head, &head,
+                        ring_pack(ring_real_of(head), ring_real_of(head)), VAT_REL,
                         VAT_RLX))
         ;
     if (n > 1)
@@ -152,7 +100,7 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
 
 uint32_t ring_len(const struct ring *r)
 {
-    uint32_t real = real_of(vat_u64_load(&r->head, VAT_ACQ));
+    uint32_t real = ring_real_of(vat_u64_load(&r->head, VAT_ACQ));
     uint32_t n = vat_u32_load(&r->tail, VAT_ACQ) - real;
 
     return n > RING_CAPACITY ? RING_CAPACITY : n; /* a stale pair is not empty */
@@ -162,5 +110,5 @@ uint32_t ring_room(const struct ring *r)
 {
     uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
 
-    return RING_CAPACITY - (vat_u32_load(&r->tail, VAT_RLX) - steal_of(head));
+    return RING_CAPACITY - (vat_u32_load(&r->tail, VAT_RLX) - ring_steal_of(head));
 }

@@ -47,18 +47,81 @@ enum ring_steal {
 
 void ring_init(struct ring *r);
 
+/* --- inside; the rest of it is in ring.c ---------------------------------------------- */
+
+static inline uint64_t ring_pack(uint32_t steal, uint32_t real)
+{
+    return (uint64_t)steal << 32 | real;
+}
+
+static inline uint32_t ring_steal_of(uint64_t head)
+{
+    return (uint32_t)(head >> 32);
+}
+
+static inline uint32_t ring_real_of(uint64_t head)
+{
+    return (uint32_t)head;
+}
+
+static inline void ring_slot_set(struct ring *r, uint32_t position, struct volt_task *t)
+{
+    struct volt_task **s = &r->slot[position % RING_CAPACITY];
+
+    VAT_WR(s);
+    *s = t;
+}
+
+static inline struct volt_task *ring_slot(struct ring *r, uint32_t position)
+{
+    struct volt_task **s = &r->slot[position % RING_CAPACITY];
+
+    VAT_RD(s);
+    return *s;
+}
+
+/* Owner thread only. The rest of ring_push(), without room. */
+bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain)
+    __attribute__((warn_unused_result));
+
+/* --- operations ---------------------------------------------------------------------- */
+
 /* Owner thread only. Queues t at the back. False: the ring was full, and chain holds what
  * must go to the global queue instead (t alone, or the newer half and t), oldest first.
  */
-bool ring_push(struct ring *r, struct volt_task *t, struct task_chain *chain)
-    __attribute__((warn_unused_result));
+static inline __attribute__((warn_unused_result)) bool
+ring_push(struct ring *r, struct volt_task *t, struct task_chain *chain)
+{
+    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
+    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
+
+    if (tail - ring_steal_of(head) >= RING_CAPACITY)
+        return ring_overflow(r, t, chain);
+    ring_slot_set(r, tail, t);
+    vat_u32_store(&r->tail, tail + 1, VAT_REL);
+    return true;
+}
 
 /* Owner thread only. Moves tasks from the front of the chain to the back of the ring, as
  * many as fit, with one publication. Returns how many. */
 uint32_t ring_push_chain(struct ring *r, struct task_chain *chain);
 
 /* Owner thread only. The oldest task or NULL. */
-struct volt_task *ring_pop(struct ring *r);
+static inline struct volt_task *ring_pop(struct ring *r)
+{
+    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
+    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
+
+    for (;;) {
+        uint32_t steal = ring_steal_of(head), real = ring_real_of(head);
+
+        if (real == tail)
+            return NULL;
+        uint64_t next = ring_pack(steal == real ? real + 1 : steal, real + 1);
+        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_ACQ))
+            return ring_slot(r, real);
+    }
+}
 
 /* Owner thread of dst only. Moves up to half of src; *ret_task is the oldest, to be run
  * now, and *ret_count how many were taken with it. */

@@ -84,13 +84,14 @@ struct sched {
     _Alignas(VOLT_CACHE_LINE) struct worker *worker; /* array */
     uint32_t workers;
     bool stealing;
-    struct driver *driver; /* NULL (models, unit tests): sleep on the park word only */
-    struct live live;
+    struct driver *driver;  /* NULL (models, unit tests): sleep on the park word only */
     uint64_t sentinel_usec; /* between two looks; 0: none (models, unit tests) */
-    vat_u32 sentinels;      /* those that are at it; rlx, see sentinel.c */
+    vat_u32 stop;           /* workers end; shutdown, rel; workers, acq */
+    struct live live;
+    /* Above: only read, until the end. Below: written by many. */
+    _Alignas(VOLT_CACHE_LINE) vat_u32 sentinels; /* those at it; rlx, see sentinel.c */
     /* Of threads that are no workers. */
-    vat_u64 spawned, completed, cancelled;
-    vat_u32 stop; /* workers end; shutdown, rel; workers, acq */
+    _Alignas(VOLT_CACHE_LINE) vat_u64 spawned, completed, cancelled;
     /* ns; by any worker, relaxed: a rate limit */
     _Alignas(VOLT_CACHE_LINE) vat_u64 last_driver_poll;
 };
@@ -103,9 +104,6 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
 
 /* --- search.c ----------------------------------------------------------------------- */
 
-/* Any thread; self is the calling worker of s, or NULL. After publishing work: wakes one
- * worker if nobody searches and one sleeps. */
-void sched_notify(struct sched *s, struct worker *self);
 /* Any thread. Wakes worker i whatever it does. */
 void sched_unpark(struct sched *s, uint32_t i);
 
@@ -176,8 +174,18 @@ void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
 /* --- submit.c ----------------------------------------------------------------------- */
 
 /* The calling thread's worker, or NULL. */
-struct worker *worker_current(void);
-void worker_set_current(struct worker *w);
+extern _Thread_local struct worker *worker_self;
+static inline struct worker *worker_current(void)
+{
+    return worker_self;
+}
+static inline void worker_set_current(struct worker *w)
+{
+    worker_self = w;
+}
+/* As sched_submit(), by a caller that keeps the runtime until it returns. self: the
+ * calling worker if it is one of the task's runtime, or NULL. */
+void sched_submit_kept(struct sched *s, struct worker *self, struct volt_task *t);
 /* Of a task's runtime; a runtime begins with its scheduler (lib/runtime/runtime.h). */
 static inline struct sched *sched_of(struct volt_runtime *rt)
 {
@@ -191,6 +199,18 @@ static inline void counter_add(vat_u64 *c, uint64_t n)
 #else
     (void)c, (void)n;
 #endif
+}
+
+/* Any thread; self is the calling worker of s, or NULL. After publishing work: wakes one
+ * worker if nobody searches and one sleeps. */
+static inline void sched_notify(struct sched *s, struct worker *self)
+{
+    int i = idle_claim(&s->idle);
+
+    if (self)
+        counter_add(i < 0 ? &self->count.wakeups_skipped : &self->count.wakeups, 1);
+    if (i >= 0)
+        sched_unpark(s, (uint32_t)i);
 }
 
 /* By worker w into its own cell, or, NULL, by another thread into the shared one. Release:

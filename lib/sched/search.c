@@ -44,16 +44,6 @@ void sched_unpark(struct sched *s, uint32_t i)
         driver_kick(s->driver);
 }
 
-void sched_notify(struct sched *s, struct worker *self)
-{
-    int i = idle_claim(&s->idle);
-
-    if (self)
-        counter_add(i < 0 ? &self->count.wakeups_skipped : &self->count.wakeups, 1);
-    if (i >= 0)
-        sched_unpark(s, (uint32_t)i);
-}
-
 /* Work in the ring is for others only where they may steal. */
 static void announce_ring(struct worker *w)
 {

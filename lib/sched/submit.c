@@ -2,17 +2,7 @@
  * (F-D1, F-D2); every other thread goes through that runtime's global queue. */
 #include "sched/sched.h"
 
-static _Thread_local struct worker *current;
-
-struct worker *worker_current(void)
-{
-    return current;
-}
-
-void worker_set_current(struct worker *w)
-{
-    current = w;
-}
+_Thread_local struct worker *worker_self;
 
 /* By a thread that is no worker of s. The tokens keep the runtime until they are queued,
  * the gate keeps it until the notify is done. */
@@ -24,12 +14,25 @@ static void submit_outside(struct sched *s, struct task_chain *chain)
     inject_leave(&s->inject);
 }
 
+void sched_submit_kept(struct sched *s, struct worker *self, struct volt_task *t)
+{
+    struct task_chain one = {0};
+
+    if (self) {
+        worker_schedule(self, t);
+        return;
+    }
+    task_chain_push(&one, t);
+    inject_push(&s->inject, &one);
+    sched_notify(s, NULL);
+}
+
 void sched_submit(struct volt_task *t)
 {
     struct sched *s = sched_of(t->rt);
 
-    if (current && current->sched == s) {
-        worker_schedule(current, t);
+    if (worker_self && worker_self->sched == s) {
+        worker_schedule(worker_self, t);
         return;
     }
     struct task_chain one = {0};
@@ -53,11 +56,11 @@ void sched_submit_chain(struct task_chain *chain)
         struct task_chain run = {0};
         struct sched *s = cut(chain, &run);
 
-        if (!current || current->sched != s)
+        if (!worker_self || worker_self->sched != s)
             submit_outside(s, &run);
         else if (run.count == 1)
-            worker_schedule(current, run.head);
+            worker_schedule(worker_self, run.head);
         else
-            worker_push_chain(current, &run);
+            worker_push_chain(worker_self, &run);
     }
 }

@@ -138,26 +138,36 @@ void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
         live_less(&s->live);
 }
 
-enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
+/* Inlined into the loop of workers. */
+static inline enum task_ran run_task(struct volt_cx *cx, struct volt_task *t)
 {
     if (task_start(t) == TASK_CANCEL) {
         task_end(cx->worker, t, true, true);
         return TASK_RAN_NOT;
     }
     cx->task = t;
-    if (t->type->poll(cx, task_state(t)) == VOLT_PENDING)
+    cx->woken = false;
+    if (t->type->poll(cx, task_state(t)) == VOLT_PENDING) {
+        if (cx->woken)
+            return TASK_RAN_AGAIN;
         return task_pending(t) ? TASK_RAN_AGAIN : TASK_RAN;
+    }
     task_end(cx->worker, t, false, true);
     return TASK_RAN;
 }
 
+enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
+{
+    return run_task(cx, t);
+}
+
 /* False: the thread is this worker no more; its task has handed the worker over. */
-static bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t)
+static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t)
 {
     vat_ptr_store(&w->count.running, (void *)(uintptr_t)t->type, VAT_RLX);
     w->quick--;
     vat_u32_store(&w->poll_seq, vat_u32_load(&w->poll_seq, VAT_RLX) + 1, VAT_RLX);
-    enum task_ran ran = task_run(cx, t);
+    enum task_ran ran = run_task(cx, t);
 
     if (!cx->worker) {
         if (ran == TASK_RAN_AGAIN)

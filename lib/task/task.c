@@ -2,49 +2,6 @@
  * are those of the join handle, whose holder competes with the completion only. */
 #include "task/task.h"
 
-#define TASK_REFS(word) ((word) / TASK_REF_ONE)
-
-void task_begin(struct volt_task *t, bool join)
-{
-    uint64_t word = TASK_NOTIFIED | TASK_REF_ONE;
-
-    if (join)
-        word += TASK_JOIN_INTEREST | TASK_REF_ONE;
-    /* An exchange, not a store: see live.h. */
-    (void)vat_u64_xchg(&t->state, word, VAT_AR);
-}
-
-enum task_start task_start(struct volt_task *t)
-{
-    /* Only the token holder sets RUNNING, so one add does both. */
-    uint64_t p = vat_u64_add(&t->state, TASK_RUNNING - TASK_NOTIFIED, VAT_AR);
-
-    return (p & TASK_CANCELLED) && !(p & TASK_SHIELD_MASK) ? TASK_CANCEL : TASK_POLL;
-}
-
-bool task_pending(struct volt_task *t)
-{
-    return vat_u64_sub(&t->state, TASK_RUNNING, VAT_AR) & TASK_NOTIFIED;
-}
-
-struct task_ended task_complete(struct volt_task *t, bool dropped)
-{
-    uint64_t change = TASK_COMPLETE - TASK_RUNNING + (dropped ? TASK_DROPPED : 0);
-    uint64_t p = vat_u64_add(&t->state, change, VAT_AR);
-    /* With the only reference nobody is left who could take another. */
-    struct task_ended e = {
-        .drop_output = !dropped && !(p & TASK_JOIN_INTEREST),
-        .last = TASK_REFS(p) == 1,
-        .listed = p & TASK_LISTED,
-    };
-
-    if (p & TASK_JOIN_WAKER) {
-        VAT_RD(&t->joiner);
-        e.joiner = t->joiner;
-    }
-    return e;
-}
-
 bool task_cancel(struct volt_task *t)
 {
     uint64_t p = vat_u64_or(&t->state, TASK_CANCELLED | TASK_NOTIFIED, VAT_AR);

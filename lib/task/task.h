@@ -1,7 +1,7 @@
 /* The task header and its state word: every transition, one RMW each.
  *
  * bit            meaning                                  set by        cleared by
- * RUNNING        a worker is in poll (or drops the state)  token holder  the same worker
+ * RUNNING        in poll, or dropped, or queued by itself  token holder  the same worker
  * COMPLETE       ended; state dropped, output ready        the worker    spawn
  * NOTIFIED       to be polled (again)                      any waker     token holder
  * CANCELLED      to be dropped instead of polled           canceller     spawn
@@ -16,7 +16,7 @@
  * it the word is 0 or that of an ended life (COMPLETE).
  *
  * Token (INV-2): NOTIFIED with neither RUNNING nor COMPLETE means that exactly one token
- * exists. Its holder alone may queue, link (next) or start the task, and keeps it alive;
+ * exists; so does RUNNING outside a poll, of a task that has yielded. Its holder alone may queue, link (next) or start the task, and keeps it alive;
  * queue entries hold no reference. A function that may yield the token returns a verdict.
  *
  * References: 1 the owner's (dropped at completion), 1 per join handle, waker, stored
@@ -41,6 +41,7 @@
 #define TASK_SHIELD_ONE    (UINT64_C(1) << 8)
 #define TASK_SHIELD_MASK   (UINT64_C(0xff) << 8)
 #define TASK_REF_ONE       (UINT64_C(1) << 16)
+#define TASK_REFS(word)    ((word) / TASK_REF_ONE)
 
 struct volt_task {
     vat_u64 state;
@@ -82,6 +83,40 @@ static inline void task_chain_push(struct task_chain *c, struct volt_task *t)
     c->count++;
 }
 
+/* Moves the chain c to the end of `to`. */
+static inline void task_chain_append(struct task_chain *to, struct task_chain *c)
+{
+    if (!c->head)
+        return;
+    if (to->tail) {
+        VAT_WR(&to->tail->next);
+        to->tail->next = c->head;
+    } else {
+        to->head = c->head;
+    }
+    to->tail = c->tail;
+    to->count += c->count;
+    *c = (struct task_chain){0};
+}
+
+/* Moves the n > 0 oldest to the end of `to`; there are as many. */
+static inline void task_chain_cut(struct task_chain *c, uint32_t n, struct task_chain *to)
+{
+    struct task_chain cut = {.head = c->head, .tail = c->head, .count = n};
+
+    for (uint32_t i = 1; i < n; i++) {
+        VAT_RD(&cut.tail->next);
+        cut.tail = cut.tail->next;
+    }
+    VAT_WR(&cut.tail->next);
+    c->head = cut.tail->next;
+    cut.tail->next = NULL;
+    if (!c->head)
+        c->tail = NULL;
+    c->count -= n;
+    task_chain_append(to, &cut);
+}
+
 static inline void task_chain_push_front(struct task_chain *c, struct volt_task *t)
 {
     VAT_WR(&t->next);
@@ -116,20 +151,44 @@ static inline __attribute__((warn_unused_result)) bool task_notify(struct volt_t
     return !(p & (TASK_RUNNING | TASK_NOTIFIED | TASK_COMPLETE));
 }
 
-/* The other transitions; task.c. */
-
 /* Spawn only. Begins a life: the caller owns the token. join: with a handle. */
-void task_begin(struct volt_task *t, bool join);
+static inline void task_begin(struct volt_task *t, bool join)
+{
+    uint64_t word = TASK_NOTIFIED | TASK_REF_ONE;
+
+    if (join)
+        word += TASK_JOIN_INTEREST | TASK_REF_ONE;
+    /* An exchange, not a store: see live.h. */
+    (void)vat_u64_xchg(&t->state, word, VAT_AR);
+}
 
 enum task_start {
     TASK_POLL,   /* call poll */
     TASK_CANCEL, /* call drop, then complete as dropped */
 };
+
 /* Token holder only. The token becomes RUNNING. */
-enum task_start task_start(struct volt_task *t) __attribute__((warn_unused_result));
+static inline __attribute__((warn_unused_result)) enum task_start
+task_start(struct volt_task *t)
+{
+    uint64_t p;
+
+    /* Only the token holder sets RUNNING, so one add does both. After a yield it still is
+     * set; wakes since then are answered by this poll. */
+    if (vat_u64_load(&t->state, VAT_RLX) & TASK_RUNNING)
+        p = vat_u64_and(&t->state, ~TASK_NOTIFIED, VAT_AR);
+    else
+        p = vat_u64_add(&t->state, TASK_RUNNING - TASK_NOTIFIED, VAT_AR);
+    return (p & TASK_CANCELLED) && !(p & TASK_SHIELD_MASK) ? TASK_CANCEL : TASK_POLL;
+}
+
 /* Running worker only; poll said pending. True: woken meanwhile, and the caller owns the
- * token. False: t must not be touched again (F-I3). */
-bool task_pending(struct volt_task *t) __attribute__((warn_unused_result));
+ * token. False: t must not be touched again (F-I3). A task that has woken itself is not
+ * told so: it stays RUNNING, and its poller owns the token. */
+static inline __attribute__((warn_unused_result)) bool task_pending(struct volt_task *t)
+{
+    return vat_u64_sub(&t->state, TASK_RUNNING, VAT_AR) & TASK_NOTIFIED;
+}
 
 struct task_ended {
     bool drop_output; /* nobody wants it: call type->drop_output */
@@ -137,10 +196,30 @@ struct task_ended {
     bool listed;      /* counted when the runtime closed */
     void *joiner; /* to be woken with task_wake_joiner(), which consumes it; or NULL */
 };
+
 /* Running worker only; the state has been dropped. Unless `last`, t is touched again only
  * until the owner's reference is dropped. */
-struct task_ended task_complete(struct volt_task *t, bool dropped)
-    __attribute__((warn_unused_result));
+static inline __attribute__((warn_unused_result)) struct task_ended
+task_complete(struct volt_task *t, bool dropped)
+{
+    uint64_t change = TASK_COMPLETE - TASK_RUNNING + (dropped ? TASK_DROPPED : 0);
+    uint64_t p = vat_u64_add(&t->state, change, VAT_AR);
+    /* With the only reference nobody is left who could take another. */
+    struct task_ended e = {
+        .drop_output = !dropped && !(p & TASK_JOIN_INTEREST),
+        .last = TASK_REFS(p) == 1,
+        .listed = p & TASK_LISTED,
+    };
+
+    if (p & TASK_JOIN_WAKER) {
+        VAT_RD(&t->joiner);
+        e.joiner = t->joiner;
+    }
+    return e;
+}
+
+/* The other transitions; task.c. */
+
 void task_wake_joiner(void *joiner);
 
 /* Any thread holding a reference. True: the caller owns the token. */
@@ -197,6 +276,7 @@ static inline struct heap *heap_of(struct volt_runtime *rt)
 struct volt_cx {
     struct volt_task *task;
     struct worker *worker; /* NULL on a pool thread */
+    bool woken;            /* by itself: once more, behind the others */
     uint8_t budget;        /* leaf operations left in this poll (D2) */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */

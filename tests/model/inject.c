@@ -158,7 +158,7 @@ static void submitter(void)
 static bool is_visible(void *arg)
 {
     (void)arg;
-    return queue->in.v != NULL;
+    return queue->in.v != NULL || queue->out_len.v != 0;
 }
 
 static void freer(void)
