@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/exec/submission.h"
 
 static struct array *array_new(const struct job_spec *spec)
 {
@@ -132,6 +132,7 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
         m->ended_head = oldest->next;
         m->ended_weight -= weight(oldest);
         table_remove(&m->table, oldest->id);
+        claim_forget(m, oldest);
         past_add(&m->past, oldest->id, oldest->owner.uid,
                  oldest->array ? &oldest->array->worst : &oldest->status);
         oldest->next = after->garbage;

@@ -20,6 +20,7 @@
 #include "daemon/config.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/ids.h"
+#include "daemon/exec/keys.h"
 #include "daemon/exec/keeper_link.h"
 #include "daemon/exec/manager.h"
 #include "daemon/exec/past.h"
@@ -58,6 +59,7 @@ struct job {
     struct job_owner owner;
     uint32_t tasks; /* works that have not been dropped */
     bool durable;
+    bool claimed;             /* its key, by a submission */
     bool recovered;           /* of an earlier daemon */
     bool is_history;          /* recovered, and the store knows that it has ended */
     size_t bytes;             /* of the spec, for the limit per user */
@@ -113,17 +115,20 @@ struct manager {
     struct volt_notify news;
 
     pthread_mutex_t lock;
-    struct config config;                /* [L] */
-    struct table table;                  /* [L] */
-    struct queue queue;                  /* [L] */
-    struct event_ring ring;              /* [L] */
-    struct manager_counts counts;        /* [L] */
-    struct user *users;                  /* [L] */
-    size_t nusers;                       /* [L] */
-    struct job *ended_head, *ended_tail; /* [L] oldest first */
-    struct past past;                    /* [L] the ends of forgotten jobs */
-    uint64_t ended_weight;               /* [L] an element of an array weighs 1/8 */
-    bool closed;                         /* [L] */
+    struct config config;                    /* [L] */
+    struct table table;                      /* [L] */
+    struct queue queue;                      /* [L] */
+    struct event_ring ring;                  /* [L] */
+    struct manager_counts counts;            /* [L] */
+    struct user *users;                      /* [L] */
+    size_t nusers;                           /* [L] */
+    struct job *ended_head, *ended_tail;     /* [L] oldest first */
+    struct past past;                        /* [L] the ends of forgotten jobs */
+    struct keys keys;                        /* [L] but for its seed */
+    uint64_t *old_keys;                      /* [L] a ring: keys of forgotten jobs */
+    uint64_t old_keys_capacity, old_keys_at; /* [L] */
+    uint64_t ended_weight;                   /* [L] an element of an array weighs 1/8 */
+    bool closed;                             /* [L] */
     bool news_due; /* [L] the ring has grown since the last notify */
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */

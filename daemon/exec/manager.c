@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,6 +140,8 @@ static struct manager *manager_alloc(const struct manager_options *o)
     volt_notify_init(&m->news);
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
+    if (getrandom(&m->keys.seed, sizeof(m->keys.seed), 0) < 0)
+        m->keys.seed = jobs_now_usec();
     m->address = strdup(o->address ? o->address : "");
     if (m->address)
         return m;
@@ -263,6 +266,8 @@ void manager_free(struct manager *m)
     free(m->users);
     free(m->orphans);
     free(m->leftovers);
+    keys_fini(&m->keys);
+    free(m->old_keys);
     free(m->address);
     free(m);
 }

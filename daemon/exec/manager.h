@@ -58,7 +58,8 @@ struct manager_event {
 struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
-    /* 0; -EDQUOT: a limit reached; -ENOSPC, -EIO: the store's disk is full or fails;
+    bool ret_existed;      /* the job of an earlier submission with this key */
+    /* 0; -EEXIST: the key is that of another job; -EDQUOT: a limit reached; -ENOSPC, -EIO: the store's disk is full or fails;
      * -ESHUTDOWN: closing; -ENOMEM; others: refused for the reason in ret_text. */
     int ret_error;
     struct volt_error ret_text;

@@ -185,11 +185,27 @@ static void derive_array(struct manager *m, struct job *job)
     }
 }
 
+/* False: no memory. Of two jobs with one key the later one has it: the earlier was no
+ * longer known when it came. */
+static bool own_key(struct manager *m, struct job *job)
+{
+    if (!job->spec->key)
+        return true;
+    uint64_t key = keys_hash(&m->keys, job->owner.uid, job->spec->key);
+    struct keys_entry *e = keys_find(&m->keys, key);
+    if (!e)
+        e = keys_put(&m->keys, key);
+    if (!e || keys_hash_body(m->keys.seed, job->spec, &e->body) < 0)
+        return false;
+    e->id = job->id;
+    return true;
+}
+
 static int derive(struct manager *m, struct job *job)
 {
     struct user *u = jobs_account(m, job->owner.uid);
 
-    if (!u)
+    if (!u || !own_key(m, job))
         return -ENOMEM;
     if (job->array)
         derive_array(m, job);

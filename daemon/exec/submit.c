@@ -10,23 +10,7 @@
 #include <string.h>
 
 #include "base/crash.h"
-#include "daemon/exec/jobs.h"
-
-#define SUBMIT_SLICE 256
-
-struct submission {
-    struct job **jobs; /* per item; NULL: rejected */
-    size_t at;         /* of the pass */
-    size_t accepted;
-    uint64_t njobs, bytes; /* added to the user's account, given back on failure */
-    uint64_t first_id;
-    uint64_t at_usec; /* of SUBMIT */
-    struct store_commit commit;
-    bool appended, committed;
-    bool alone; /* in a task of its own */
-    struct volt_join reserving;
-    bool joined;
-};
+#include "daemon/exec/submission.h"
 
 void manager_submit_init(struct manager_submit *s, struct manager *m,
                          const struct job_owner *owner, struct manager_submit_item *items,
@@ -36,8 +20,8 @@ void manager_submit_init(struct manager_submit *s, struct manager *m,
         .manager = m, .owner = *owner, .items = items, .count = count, .atomic = atomic};
 }
 
-__attribute__((format(printf, 3, 4))) static void
-reject(struct manager_submit_item *item, int error, const char *format, ...)
+void submission_reject(struct manager_submit_item *item, int error, const char *format,
+                       ...)
 {
     va_list ap;
 
@@ -72,27 +56,30 @@ static int book(struct manager *m, struct manager_submit *s,
     uint64_t all = 0;
 
     if (m->closed) {
-        reject(item, -ESHUTDOWN, "voltd is shutting down");
+        submission_reject(item, -ESHUTDOWN, "voltd is shutting down");
         return -ESHUTDOWN;
     }
     if (!u) {
-        reject(item, -ENOMEM, "out of memory");
+        submission_reject(item, -ENOMEM, "out of memory");
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->nusers; i++)
         all += m->users[i].jobs;
     if (all + n > m->config.max_jobs)
-        reject(item, -EDQUOT, "more than %llu jobs that have not ended (MaxJobs)",
-               (unsigned long long)m->config.max_jobs);
+        submission_reject(item, -EDQUOT,
+                          "more than %llu jobs that have not ended (MaxJobs)",
+                          (unsigned long long)m->config.max_jobs);
     else if (u->jobs + n > m->config.max_jobs_per_user)
-        reject(item, -EDQUOT, "more than %llu jobs that have not ended (MaxJobsPerUser)",
-               (unsigned long long)m->config.max_jobs_per_user);
+        submission_reject(item, -EDQUOT,
+                          "more than %llu jobs that have not ended (MaxJobsPerUser)",
+                          (unsigned long long)m->config.max_jobs_per_user);
     else if (u->bytes + bytes > m->config.max_bytes_per_user)
-        reject(item, -EDQUOT, "more than %llu bytes of specs (MaxBytesPerUser)",
-               (unsigned long long)m->config.max_bytes_per_user);
+        submission_reject(item, -EDQUOT,
+                          "more than %llu bytes of specs (MaxBytesPerUser)",
+                          (unsigned long long)m->config.max_bytes_per_user);
     else if (n > m->config.max_array)
-        reject(item, -EDQUOT, "more than %llu elements in an array (MaxArray)",
-               (unsigned long long)m->config.max_array);
+        submission_reject(item, -EDQUOT, "more than %llu elements in an array (MaxArray)",
+                          (unsigned long long)m->config.max_array);
     if (item->ret_error)
         return item->ret_error;
     u->jobs += n;
@@ -127,17 +114,18 @@ static void check_item(struct manager_submit *s, size_t i)
 
     item->ret_id = 0;
     item->ret_error = 0;
+    item->ret_existed = false;
     if (job_spec_validate(item->spec, &field, &err) < 0) {
-        reject(item, -EINVAL, "%s: %.200s", field, err.text);
+        submission_reject(item, -EINVAL, "%s: %.200s", field, err.text);
         return;
     }
     if (item->spec->kind == JOB_KIND_EXEC && !m->link) {
-        reject(item, -EOPNOTSUPP, "this daemon starts no processes");
+        submission_reject(item, -EOPNOTSUPP, "this daemon starts no processes");
         return;
     }
     job = job_new(m, item->spec, &s->owner, store_durable(m->store));
     if (!job) {
-        reject(item, -ENOMEM, "out of memory");
+        submission_reject(item, -ENOMEM, "out of memory");
         return;
     }
     manager_lock(m);
@@ -148,6 +136,7 @@ static void check_item(struct manager_submit *s, size_t i)
         return;
     }
     p->jobs[i] = job;
+    p->keyed |= item->spec->key != NULL;
     p->accepted++;
     p->njobs += job_spec_count(item->spec);
     p->bytes += job->bytes;
@@ -167,17 +156,31 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct manager_submit *s)
     return VOLT_PENDING;
 }
 
+void submission_drop(struct manager_submit *s, size_t i)
+{
+    struct submission *p = s->pending;
+    uint64_t n = job_spec_count(p->jobs[i]->spec), bytes = p->jobs[i]->bytes;
+
+    job_discard(p->jobs[i]);
+    p->jobs[i] = NULL;
+    p->accepted--;
+    p->njobs -= n;
+    p->bytes -= bytes;
+    unbook(s->manager, s->owner.uid, n, bytes);
+}
+
 /* All that was accepted is given up; the items say why unless they do already. */
 static void give_up(struct manager_submit *s, int error, const char *text)
 {
     struct submission *p = s->pending;
 
+    claim_release(s);
     for (size_t i = 0; i < s->count; i++) {
         if (!p->jobs[i])
             continue;
         job_discard(p->jobs[i]);
         p->jobs[i] = NULL;
-        reject(&s->items[i], error, "%s", text);
+        submission_reject(&s->items[i], error, "%s", text);
     }
     unbook(s->manager, s->owner.uid, p->njobs, p->bytes);
     p->accepted = 0;
@@ -326,9 +329,11 @@ static void enter_slice(struct manager_submit *s, size_t end)
         if (!job)
             continue;
         if (job_enter(m, job, p->first_id, p->at_usec) < 0) {
-            reject(&s->items[p->at], -ENOMEM, "out of memory");
+            submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
         }
+        claim_settle(m, job, p->first_id);
+        job->claimed = false;
         s->items[p->at].ret_id = p->first_id++;
         spawn[n++] = job->live;
         p->jobs[p->at] = NULL;
@@ -364,7 +369,15 @@ static bool begin(struct manager_submit *s)
     if (p && p->jobs)
         return true;
     for (size_t i = 0; i < s->count; i++)
-        reject(&s->items[i], -ENOMEM, "out of memory");
+        submission_reject(&s->items[i], -ENOMEM, "out of memory");
+    return false;
+}
+
+static bool any_refused(const struct manager_submit *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].ret_error)
+            return true;
     return false;
 }
 
@@ -377,8 +390,10 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     if (!begin(s))
         return VOLT_READY;
     VOLT_AWAIT(s->at, check_poll(cx, s));
+    ((struct submission *)s->pending)->at = 0;
+    VOLT_AWAIT(s->at, claim_poll(cx, s));
     p = s->pending;
-    if (s->atomic && p->accepted < s->count)
+    if (s->atomic && any_refused(s))
         give_up(s, -ECANCELED, "another spec of this batch was refused");
     if (p->accepted)
         VOLT_AWAIT(s->at, ids_poll(cx, s));
@@ -389,6 +404,7 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     if (p->accepted)
         VOLT_AWAIT(s->at, enter_poll(cx, s));
     CRASH_POINT("submit-entered");
+    claim_resolve(s);
     VOLT_END(s->at);
 }
 
@@ -445,6 +461,8 @@ void manager_submit_fini(struct manager_submit *s)
 
     if (!p || (p->appended && !p->alone && go_on_alone(s)))
         return;
+    if (p->waiting)
+        volt_notified_fini(&p->news);
     if (p->joined)
         volt_join_fini(&p->reserving);
     store_commit_fini(&p->commit);
@@ -453,6 +471,7 @@ void manager_submit_fini(struct manager_submit *s)
     if (p->jobs)
         give_up(s, -ECANCELED, "out of memory");
     free(p->jobs);
+    free(p->same);
     free(p);
     s->pending = NULL;
 }

@@ -53,6 +53,7 @@ void job_spec_unref(struct job_spec *s)
     }
     free(s->labels);
     free(s->name);
+    free(s->key);
     free(s->cwd);
     free(s->stdin_path);
     free(s->queue);
@@ -192,8 +193,8 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
            a->output_split == b->output_split && a->is_array == b->is_array &&
            a->array_first == b->array_first && a->array_last == b->array_last &&
            a->duration_usec == b->duration_usec && same_string(a->name, b->name) &&
-           same_string(a->cwd, b->cwd) && same_string(a->stdin_path, b->stdin_path) &&
-           same_string(a->queue, b->queue) &&
+           same_string(a->key, b->key) && same_string(a->cwd, b->cwd) &&
+           same_string(a->stdin_path, b->stdin_path) && same_string(a->queue, b->queue) &&
            same_string(a->output_path, b->output_path) &&
            same_strings(a->argv, b->argv) && same_strings(a->env, b->env) &&
            same_labels(a, b);
@@ -249,7 +250,7 @@ size_t job_spec_bytes(const struct job_spec *s)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);
     if (s->labels)
         bytes += block(s->nlabels * sizeof(*s->labels));
-    return bytes + string_bytes(s->name) + string_bytes(s->cwd) +
+    return bytes + string_bytes(s->name) + string_bytes(s->key) + string_bytes(s->cwd) +
            string_bytes(s->stdin_path) + string_bytes(s->queue) +
            string_bytes(s->output_path);
 }

@@ -46,6 +46,7 @@ struct job_spec {
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
     bool shell;  /* argv is {"/bin/sh", "-c", text}, given as one string */
     char *name;  /* NULL: derived from argv[0] or the kind when shown */
+    char *key;   /* idempotency: the same key and spec is the same job; NULL: none */
     struct job_label *labels;
     size_t nlabels;
 

@@ -29,6 +29,7 @@ enum tag {
     TAG_OUTPUT_SPLIT,
     TAG_ARRAY,
     TAG_DURATION,
+    TAG_KEY,
     TAG_COUNT,
 };
 
@@ -122,6 +123,7 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
         pack_number(p, s->array_last);
     }
     put_number(p, TAG_DURATION, s->duration_usec, 0);
+    put_string(p, TAG_KEY, s->key);
     pack_number(p, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
 }
@@ -230,6 +232,9 @@ static void get_field(struct unpack *u, enum tag tag, const struct spec_parts *p
         return;
     case TAG_DURATION:
         s->duration_usec = unpack_number(u);
+        return;
+    case TAG_KEY:
+        s->key = unpack_string(u);
         return;
     case TAG_END:
     case TAG_COUNT:

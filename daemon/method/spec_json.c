@@ -147,6 +147,7 @@ static const struct field spec_fields[] = {
     SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,
          .present = FIELD_PRESENT(struct job_spec, shell)),
     SPEC(name, "name", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
+    SPEC(key, "key", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
     SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels),
     SPEC(cwd, "cwd", FIELD_STRDUP, .max = PATH_MAX - 1),
     SPEC(env, "env", FIELD_CUSTOM, .read = read_env),
@@ -274,6 +275,7 @@ json_t *spec_to_json(const struct job_spec *s)
     else if (s->argv)
         wire_set(&o, "argv", strings(s->argv));
     set_text(&o, "name", s->name);
+    set_text(&o, "key", s->key);
     if (s->nlabels)
         wire_set(&o, "labels", labels(s));
     set_text(&o, "cwd", s->cwd);

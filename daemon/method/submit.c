@@ -67,6 +67,9 @@ static enum volt_poll refuse(struct call *call, const struct manager_submit_item
     case -ESHUTDOWN:
         return call_error(call, "org.voltd.jobs.ShuttingDown",
                           json_pack("{s:o}", "reason", reason(item)));
+    case -EEXIST:
+        return call_error(call, "org.voltd.jobs.KeyTaken",
+                          json_pack("{s:o}", "reason", reason(item)));
     case -ENOSPC:
     case -EIO:
         return call_error(call, "org.voltd.jobs.StoreUnavailable",
@@ -94,7 +97,8 @@ static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *s
         return refuse(call, &s->item);
     return call_reply(call, json_pack("{s:o,s:b,s:b}", "id",
                                       job_id_to_json(s->item.ret_id, JOB_NO_INDEX),
-                                      "created", 1, "durable", (int)s->leaf.ret_durable));
+                                      "created", (int)!s->item.ret_existed, "durable",
+                                      (int)s->leaf.ret_durable));
 }
 
 static void submit_drop(struct call *call, void *state)

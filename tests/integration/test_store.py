@@ -130,6 +130,74 @@ def test_an_acknowledged_cancel_survives(private):
     assert not (private.dir / "ran").exists()
 
 
+# --- keys -------------------------------------------------------------------------------------
+
+
+def test_the_same_key_is_the_same_job(private):
+    private.start(config=config())
+    ran = private.dir / "ran"
+    spec = sh(f"echo x >>{ran}", key="k1")
+    with private.connect() as v:
+        first = submit(v, spec)
+        assert first["created"] is True
+        again = submit(v, spec)
+        assert (again["id"], again["created"], again["durable"]) == (first["id"], False, True)
+        other = v.call(JOBS + "Submit", {"spec": sh("true", key="k1")})
+        assert other["error"] == JOBS + "KeyTaken" and first["id"] in other["parameters"]["reason"]
+        assert submit(v, sh("true", key="k2"))["id"] != first["id"]
+        assert submit(v, sh("true"))["id"] != submit(v, sh("true"))["id"]
+        assert v.ok(JOBS + "Get", {"id": first["id"], "with_spec": True})["job"]["spec"]["key"] == "k1"
+        wait(v, first["id"])
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        again = submit(v, spec)
+        assert (again["id"], again["created"]) == (first["id"], False)
+        assert v.call(JOBS + "Submit", {"spec": sh("true", key="k1")})["error"] == JOBS + "KeyTaken"
+    assert ran.read_text() == "x\n"
+
+
+def test_keys_in_batches(private):
+    private.start(config=config())
+    noop = {"kind": "noop"}
+    with private.connect() as v:
+        r = v.ok(JOBS + "SubmitBatch", {"specs": [{**noop, "key": f"b{i % 3}"} for i in range(9)]})
+        assert r["rejected"] == [] and len(set(r["ids"])) == 3 and r["ids"][0] == r["ids"][3]
+        r2 = v.ok(JOBS + "SubmitBatch", {"specs": [
+            {**noop, "key": "b0"}, {**noop, "key": "b1", "name": "other"}, {**noop, "key": "b9"}]})
+        assert r2["ids"][0] == r["ids"][0] and r2["ids"][1] == "" and r2["ids"][2]
+        assert [x["position"] for x in r2["rejected"]] == [1]
+        r3 = v.ok(JOBS + "SubmitBatch", {"atomic": True, "specs": [
+            {**noop, "key": "new"}, {**noop, "key": "b1", "name": "other"}]})
+        assert r3["ids"] == ["", ""]
+        assert submit(v, {**noop, "key": "new", "name": "free"})["created"] is True
+
+
+def test_many_at_once_with_the_same_keys(private):
+    """All of them at the same moment: each key is one job."""
+    private.start(config=config())
+    conns = [private.connect() for _ in range(8)]
+    for i in range(50):
+        for v in conns:
+            v.send(JOBS + "Submit", {"spec": {"kind": "noop", "key": f"c{i}"}})
+    answers = [[v.recv()["parameters"] for _ in range(50)] for v in conns]
+    for i in range(50):
+        assert len({a[i]["id"] for a in answers}) == 1
+        assert sum(a[i]["created"] for a in answers) == 1
+    for v in conns:
+        v.close()
+
+
+def test_keys_outlive_what_is_forgotten(private):
+    private.start(config="[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=20\n")
+    with private.connect() as v:
+        ids = [submit(v, {"kind": "noop", "key": f"d{i}"})["id"] for i in range(10)]
+        wait(v, *ids)
+        assert [submit(v, {"kind": "noop", "key": f"d{i}"})["id"] for i in range(10)] == ids
+        wait(v, *(submit(v, {"kind": "noop", "key": f"e{i}"})["id"] for i in range(40)))
+        assert submit(v, {"kind": "noop", "key": "d0"})["created"] is True
+
+
 # --- running -------------------------------------------------------------------------------
 
 

@@ -94,6 +94,7 @@ static struct job_spec *full_spec(bool long_argv)
     text[long_argv ? sizeof(text) - 1 : 5] = '\0';
     s->argv = strings("/bin/echo", text);
     s->name = strdup("name");
+    s->key = strdup("key");
     s->labels = calloc(2, sizeof(*s->labels));
     s->nlabels = 2;
     s->labels[0] = (struct job_label){strdup("k"), strdup("v")};
