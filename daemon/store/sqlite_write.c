@@ -63,13 +63,22 @@ static void take_back(struct sqlite_store *s, const struct row_sums *before)
     sqlite_rolled_back(s, before);
 }
 
+static bool has_others(const struct group_entry *e)
+{
+    while (e && e->submits)
+        e = e->next;
+    return e;
+}
+
 /* SQLITE_OK: kept. Otherwise nothing has changed. */
 static int write_once(struct sqlite_store *s, const struct group_entry *first,
                       bool with_submits)
 {
     const struct row_sums before = s->sums;
-    int rc = db_run(s->db.statement[DB_BEGIN]);
 
+    if (!with_submits && !has_others(first))
+        return SQLITE_OK;
+    int rc = db_run(s->db.statement[DB_BEGIN]);
     CRASH_POINT("store-begun");
     for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
         if (with_submits || !e->submits)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -351,6 +352,64 @@ def test_what_has_ended_is_known_after_a_restart(private):
         counts = private.connect_control().ok("org.voltd.control.Stats")["jobs"]
         assert counts["ended"] == 4
     assert private.ctl("logs", good).out == "out\n"
+
+
+# --- a full disk ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(private):
+    """A daemon whose state is on a file system of 24 MiB."""
+    private.state.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "none", private.state],
+                          capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("only root can mount")
+    yield private
+    private.close()
+    private.kill_rest()
+    subprocess.run(["umount", "-l", private.state], check=True)
+
+
+def test_a_full_disk(small):
+    small.start(config=config(slots=4))
+    ballast = small.state / "ballast"
+    with small.connect() as v:
+        ids = [submit(v, sh(f"until [ -e {small.dir}/go ]; do sleep 0.02; done; exit {i}",
+                            output="null"))["id"] for i in range(4)]
+        queued = [submit(v, sh(f"exit {i}", output="null"))["id"] for i in range(20)]
+        until(lambda: all(get(v, i)["state"] == "running" for i in ids))
+        with open(ballast, "wb", buffering=0) as f:
+            with pytest.raises(OSError):
+                while True:
+                    f.write(bytes(4096))
+        filler = {"kind": "noop", "env": {"A": "x" * 100000}}
+
+        def refusal():
+            filler["env"]["B"] = str(len(seen))
+            seen.append(v.call(JOBS + "Submit", {"spec": filler}))
+            return "error" in seen[-1]
+
+        seen = []
+        until(refusal, "the disk to be full")
+        assert seen[-1]["error"] == JOBS + "StoreUnavailable"
+        assert "full" in seen[-1]["parameters"]["reason"]
+        # What had been taken goes on: ends are kept, waiting jobs start, questions are answered.
+        (small.dir / "go").touch()
+        assert [ended(v, i)["exit_code"] for i in ids] == [0, 1, 2, 3]
+        assert [ended(v, i)["exit_code"] for i in queued] == list(range(20))
+        accepted = [a["parameters"]["id"] for a in seen if "error" not in a]
+        small.stop(signal.SIGKILL)
+        small.start()
+    with small.connect() as v:
+        assert [get(v, i)["exit_code"] for i in ids] == [0, 1, 2, 3]
+        assert [get(v, i)["exit_code"] for i in queued] == list(range(20))
+        for i in accepted:
+            assert ended(v, i)["result"] == "success"
+        ballast.unlink()
+        begin = time.monotonic()
+        until(lambda: "error" not in v.call(JOBS + "Submit", {"spec": {"kind": "noop"}}))
+        assert time.monotonic() - begin < 5  # a second; a bound for a busy machine
 
 
 # --- check -----------------------------------------------------------------------------------

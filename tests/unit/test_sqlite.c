@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -350,6 +351,168 @@ static void a_newer_format_is_refused(void **state)
     assert_non_null(strstr(err.text, "newer voltd"));
 }
 
+/* --- a disk that refuses ------------------------------------------------------------------
+ *
+ * A VFS in front of SQLite's own, whose writes and syncs fail when they are told to. */
+
+static sqlite3_vfs shim, *real_vfs;
+
+/* Kinds of files have methods of their own. */
+static struct methods {
+    const sqlite3_io_methods *real;
+    sqlite3_io_methods shim;
+} methods[4];
+static pthread_mutex_t shim_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool writes_fail;
+static int syncs_to_fail;
+
+static void set_faults(bool writes, int syncs)
+{
+    pthread_mutex_lock(&shim_lock);
+    writes_fail = writes;
+    syncs_to_fail = syncs;
+    pthread_mutex_unlock(&shim_lock);
+}
+
+/* A file's own methods. */
+static const sqlite3_io_methods *real_of(const sqlite3_file *f)
+{
+    size_t i = 0;
+
+    while (f->pMethods != &methods[i].shim)
+        i++;
+    return methods[i].real;
+}
+
+static int shim_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    pthread_mutex_lock(&shim_lock);
+    bool fails = writes_fail;
+    pthread_mutex_unlock(&shim_lock);
+    return fails ? SQLITE_FULL : real_of(f)->xWrite(f, p, n, at);
+}
+
+static int shim_sync(sqlite3_file *f, int flags)
+{
+    pthread_mutex_lock(&shim_lock);
+    bool fails = syncs_to_fail > 0 && syncs_to_fail--;
+    pthread_mutex_unlock(&shim_lock);
+    return fails ? SQLITE_IOERR_FSYNC : real_of(f)->xSync(f, flags);
+}
+
+static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags,
+                     int *ret_flags)
+{
+    int rc = real_vfs->xOpen(vfs, name, f, flags, ret_flags);
+
+    pthread_mutex_lock(&shim_lock);
+    for (size_t i = 0; rc == SQLITE_OK && i < 4; i++) {
+        struct methods *m = &methods[i];
+
+        if (!m->real) {
+            m->real = f->pMethods;
+            m->shim = *m->real;
+            m->shim.xWrite = shim_write;
+            m->shim.xSync = shim_sync;
+        }
+        if (m->real == f->pMethods) {
+            f->pMethods = &m->shim;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&shim_lock);
+    return rc;
+}
+
+static void put_shim(void)
+{
+    real_vfs = sqlite3_vfs_find(NULL);
+    shim = *real_vfs;
+    shim.zName = "shim";
+    shim.xOpen = shim_open;
+    assert_int_equal(sqlite3_vfs_register(&shim, 1), SQLITE_OK);
+}
+
+static void take_shim(void)
+{
+    assert_int_equal(sqlite3_vfs_register(real_vfs, 1), SQLITE_OK);
+    assert_int_equal(sqlite3_vfs_unregister(&shim), SQLITE_OK);
+    memset(methods, 0, sizeof(methods));
+}
+
+/* Ends the fault when the store has felt it. */
+static void *room_later(void *store)
+{
+    struct store_health h;
+
+    do {
+        (void)usleep(1000);
+        store_health(store, &h);
+    } while (!h.full);
+    set_faults(false, 0);
+    return NULL;
+}
+
+static void a_full_disk_refuses_submissions_and_keeps_the_rest(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store_health h;
+    struct found found;
+    pthread_t thread;
+
+    (void)state;
+    put_shim();
+    struct store *s = fresh();
+    assert_int_equal(keep_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(keep_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(keep_submit(s, 3, "c", NULL), 0);
+    assert_int_equal(keep_starting(s, 1), 0);
+    set_faults(true, 0);
+    assert_int_equal(keep_submit(s, 4, "never", "E=4"), -ENOSPC);
+    store_health(s, &h);
+    assert_true(h.full);
+    pthread_create(&thread, NULL, room_later, s);
+    assert_int_equal(keep_starting(s, 2), 0); /* waited for the room */
+    assert_int_equal(keep_end(s, 1, 3), 0);
+    pthread_join(thread, NULL);
+    for (store_health(s, &h); h.full; store_health(s, &h)) /* the reserve is back */
+        (void)usleep(1000);
+    assert_int_equal(keep_submit(s, 5, "later", "E=4"), 0);
+    store_free(s);
+    take_shim();
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_null(strstr(found.text, "never"));
+    assert_non_null(strstr(found.text, "5:submit:later:E=4"));
+    assert_memory_equal(found.text, expected, strlen(expected) - 1);
+}
+
+static void a_failed_sync_is_answered_by_a_full_copy(void **state)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+    char path[PATH_MAX];
+
+    (void)state;
+    put_shim();
+    struct store *s = fresh();
+    assert_int_equal(keep_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(keep_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(keep_starting(s, 1), 0);
+    set_faults(false, 1);
+    assert_int_equal(keep_submit(s, 3, "c", NULL), 0); /* acknowledged by the copy */
+    path_of("jobs.1.db", path);
+    assert_int_equal(access(path, F_OK), -1);
+    path_of("jobs.2.db", path);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(keep_starting(s, 2), 0);
+    set_faults(false, 3); /* also the copy fails, twice */
+    assert_int_equal(keep_end(s, 1, 3), 0);
+    store_free(s);
+    take_shim();
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_string_equal(found.text, expected);
+}
+
 /* --- damage --------------------------------------------------------------------- */
 
 static size_t read_file(const char *name, uint8_t **ret)
@@ -495,6 +658,8 @@ int main(void)
         T(equal_contents_are_kept_once),
         T(what_has_ended_goes_when_it_is_too_much),
         T(a_newer_format_is_refused),
+        T(a_full_disk_refuses_submissions_and_keeps_the_rest),
+        T(a_failed_sync_is_answered_by_a_full_copy),
         T(no_flipped_byte_is_silently_wrong),
         T(a_missing_row_is_damage),
         T(damage_inside_the_journal_is_seen),
