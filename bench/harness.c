@@ -15,6 +15,7 @@
 enum { MAX_RUNS = 99 };
 
 static unsigned workers = 2;
+static double patience = INFINITY; /* after which no further repetition is begun */
 static sem_t gate;
 
 void bench_die(const char *what)
@@ -190,18 +191,20 @@ static void print_metric(const char *who, const struct bench_workload *w,
 static void measure(const char *who, const struct bench_workload *w, size_t runs)
 {
     double samples[BENCH_METRICS][MAX_RUNS], one[BENCH_METRICS];
+    uint64_t start = bench_now();
+    size_t n = 0;
 
     if (w->once)
         runs = 1;
     else
         w->run(w, one);
-    for (size_t i = 0; i < runs; i++) {
+    do {
         w->run(w, one);
         for (size_t k = 0; k < BENCH_METRICS; k++)
-            samples[k][i] = one[k];
-    }
+            samples[k][n] = one[k];
+    } while (++n < runs && (double)(bench_now() - start) < patience * 1e9);
     for (size_t k = 0; k < BENCH_METRICS && w->metrics[k].name; k++)
-        print_metric(who, w, &w->metrics[k], samples[k], runs);
+        print_metric(who, w, &w->metrics[k], samples[k], n);
 }
 
 static bool wanted(const char *name, char **names, int count)
@@ -225,10 +228,13 @@ int bench_main(int argc, char **argv, const char *who, const struct bench_worklo
             list = true;
         else if (strcmp(argv[first], "--runs") == 0 && first + 1 < argc)
             runs = strtoul(argv[++first], NULL, 10);
+        else if (strcmp(argv[first], "--seconds") == 0 && first + 1 < argc)
+            patience = strtod(argv[++first], NULL);
         else if (strcmp(argv[first], "--workers") == 0 && first + 1 < argc)
             workers = (unsigned)strtoul(argv[++first], NULL, 10);
         else
-            bench_die("usage: [--runs N] [--workers N] [--list] [WORKLOAD...]");
+            bench_die(
+                "usage: [--runs N] [--seconds S] [--workers N] [--list] [WORKLOAD...]");
     }
     if (runs < 1 || runs > MAX_RUNS || workers < 1)
         bench_die("1 to 99 runs and at least one worker");

@@ -3,7 +3,9 @@
  * becomes one JSON line with median, least and most, all samples, and the limit that the
  * hardware sets, measured in the same process.
  *
- *   PROGRAM [--runs N] [--workers N] [--list] [WORKLOAD...]
+ *   PROGRAM [--runs N] [--seconds S] [--workers N] [--list] [WORKLOAD...]
+ *
+ * After S seconds no further repetition of a workload is begun.
  *
  * A peer of another language prints the same lines; bench/run reads nothing else. */
 #ifndef BENCH_HARNESS_H

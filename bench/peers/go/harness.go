@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sort"
@@ -27,7 +28,10 @@ type workload struct {
 
 const never = 3 * time.Second
 
-var workers = 2
+var (
+	workers = 2
+	seconds = math.Inf(1) // after which no further repetition is begun
+)
 
 func perOp(start time.Time, operations int) [2]float64 {
 	return [2]float64{float64(time.Since(start).Nanoseconds()) / float64(operations)}
@@ -76,12 +80,13 @@ func list(samples []float64) string {
 
 func (w *workload) measure(runs int) {
 	results := make([][]float64, len(w.metrics))
+	start := time.Now()
 	if w.once {
 		runs = 1
 	} else {
 		w.run()
 	}
-	for i := 0; i < runs; i++ {
+	for i := 0; i < runs && (i == 0 || time.Since(start).Seconds() < seconds); i++ {
 		one := w.run()
 		for k := range w.metrics {
 			results[k] = append(results[k], one[k])
@@ -105,6 +110,9 @@ func main() {
 			only = true
 		case "--runs":
 			runs, _ = strconv.Atoi(args[1])
+			args = args[1:]
+		case "--seconds":
+			seconds, _ = strconv.ParseFloat(args[1], 64)
 			args = args[1:]
 		case "--workers":
 			workers, _ = strconv.Atoi(args[1])

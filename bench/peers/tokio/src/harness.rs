@@ -117,12 +117,13 @@ fn print(w: &Workload, m: &Metric, samples: &[f64]) {
 }
 
 pub fn main(all: &[&[Workload]]) {
-    let (mut runs, mut list, mut names) = (7, false, Vec::new());
+    let (mut runs, mut seconds, mut list, mut names) = (7, f64::INFINITY, false, Vec::new());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--list" => list = true,
             "--runs" => runs = args.next().unwrap().parse().unwrap(),
+            "--seconds" => seconds = args.next().unwrap().parse().unwrap(),
             "--workers" => WORKERS.store(args.next().unwrap().parse().unwrap(), Relaxed),
             _ => names.push(arg),
         }
@@ -135,11 +136,14 @@ pub fn main(all: &[&[Workload]]) {
             println!("{}", w.name);
             continue;
         }
+        let start = Instant::now();
         if !w.once {
             (w.run)();
         }
-        let results: Vec<[f64; 2]> =
-            (0..if w.once { 1 } else { runs }).map(|_| (w.run)()).collect();
+        let mut results = vec![(w.run)()];
+        while !w.once && results.len() < runs && start.elapsed().as_secs_f64() < seconds {
+            results.push((w.run)());
+        }
         for (i, m) in w.metrics.iter().enumerate() {
             let samples: Vec<f64> = results.iter().map(|r| r[i]).collect();
             print(w, m, &samples);
