@@ -21,11 +21,10 @@ static _Thread_local struct {
 static void *budget_malloc(size_t size)
 {
     if (budget.armed) {
-        if (size > SIZE_MAX - MALLOC_OVERHEAD || size + MALLOC_OVERHEAD > budget.left) {
-            budget.exceeded = true;
-            return NULL;
-        }
-        budget.left -= size + MALLOC_OVERHEAD;
+        size_t cost = size + MALLOC_OVERHEAD < size ? SIZE_MAX : size + MALLOC_OVERHEAD;
+
+        budget.exceeded |= cost > budget.left;
+        budget.left -= cost < budget.left ? cost : budget.left;
     }
     void *p = malloc(size);
     budget.failed |= !p;
@@ -37,18 +36,45 @@ static void install(void)
     json_set_alloc_funcs(budget_malloc, free);
 }
 
+struct text {
+    const char *at;
+    size_t left;
+};
+
+/* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of a
+ * string that it cannot make longer jansson drops a byte and goes on, or aborts. */
+static size_t feed(void *buf, size_t size, void *arg)
+{
+    struct text *t = arg;
+    size_t n = size < t->left ? size : t->left;
+
+    if (budget.exceeded || budget.failed)
+        return 0;
+    memcpy(buf, t->at, n);
+    t->at += n;
+    t->left -= n;
+    return n;
+}
+
 static json_t *load(const char *text, size_t len, size_t bytes, size_t flags,
                     json_error_t *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct text t = {text, len};
     json_t *value;
 
     (void)pthread_once(&once, install);
     budget.armed = true;
     budget.exceeded = budget.failed = false;
     budget.left = bytes;
-    value = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
+    value = json_load_callback(feed, &t, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                               error);
     budget.armed = false;
+    if (value && (budget.exceeded || budget.failed)) {
+        json_decref(value);
+        (void)snprintf(error->text, sizeof(error->text), "out of memory");
+        return NULL;
+    }
     return value;
 }
 

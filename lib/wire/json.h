@@ -1,9 +1,9 @@
 /* JSON text to values and back, with a bound on memory.
  *
  * Values cost far more than their text (a byte of "{}" becomes 80 bytes of heap), so a
- * parse has a budget of heap: the allocation that would exceed it fails, and the parse
- * with it. The budget is counted per thread and only during a parse, by allocation
- * functions that are given to jansson once. */
+ * parse has a budget of heap: once that is exceeded the text is cut off, at most a
+ * kilobyte later, and the parse fails. The budget is counted per thread and only during a
+ * parse, by allocation functions that are given to jansson once. */
 #ifndef VOLT_WIRE_JSON_H
 #define VOLT_WIRE_JSON_H
 

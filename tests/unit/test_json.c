@@ -70,6 +70,29 @@ static void nul_and_big_integers_come_through(void **state)
     json_decref(v);
 }
 
+/* Whatever allocation it is that exceeds the budget: all of the text arrives, or none. */
+static void no_budget_alters_a_string(void **state)
+{
+    char text[400], want[300];
+    int parsed = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) - 1; i++)
+        want[i] = (char)('a' + i % 26);
+    want[sizeof(want) - 1] = '\0';
+    int len = snprintf(text, sizeof(text), "{\"argv\":[\"%s\"]}", want);
+    for (size_t bytes = 0; bytes < 3000; bytes++) {
+        json_t *value = NULL;
+        if (wire_parse(text, (size_t)len, bytes, &value, NULL) < 0)
+            continue;
+        const json_t *argv = json_object_get(value, "argv");
+        assert_string_equal(json_string_value(json_array_get(argv, 0)), want);
+        json_decref(value);
+        parsed++;
+    }
+    assert_true(parsed > 0 && parsed < 3000);
+}
+
 /* 1 MiB of {} is 80 MiB of heap: it stops at the budget. */
 static void budget(void **state)
 {
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(nul_and_big_integers_come_through),
         cmocka_unit_test(budget),
+        cmocka_unit_test(no_budget_alters_a_string),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
         cmocka_unit_test(building_stops_at_the_first_failure),
