@@ -527,7 +527,8 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
             VOLT_AWAIT(w->at, attempt_poll(cx, w));
     }
     VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
-    if (w->attempt && w->attempt->record.header.magic)
+    /* Where the end could not be stored, the record tells it to the next daemon. */
+    if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
         VOLT_AWAIT(w->at, remove_poll(cx, w));
     VOLT_END(w->at);
 }

@@ -275,6 +275,8 @@ int jobs_keep(struct manager *m, struct job *job, int64_t offset,
 {
     struct job_event events[3];
     struct store_fact facts[3];
+    struct work *w = job->array && offset == NO_OFFSET ? NULL : live_of(job, offset);
+    bool starting = w && w->kept_starting, started = w && w->kept_started;
     size_t n = ev ? owed_events(job, offset, events) : 0;
 
     if (ev)
@@ -285,6 +287,10 @@ int jobs_keep(struct manager *m, struct job *job, int64_t offset,
         facts[n - 1].last = last;
     after->kick = true;
     int r = store_append(m->store, facts, n, c);
+    if (r < 0 && w) { /* they are owed still */
+        w->kept_starting = starting;
+        w->kept_started = started;
+    }
     if (r < 0 && c)
         *c = (struct store_commit){.status = r};
     return r;

@@ -76,6 +76,7 @@ struct work {
     struct job *job;
     int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
     int at, step;
+    uint8_t keep_tries;
     bool granted; /* [L] holds a slot */
     bool adopted; /* it was starting or running when an earlier daemon ended */
     bool kept_starting, kept_started; /* [L] the store has these events */

@@ -132,11 +132,20 @@ static void wait_leave(struct record_wait *x)
     volt_waker_fini(&x->waker);
 }
 
+/* Errors of this process or of the moment: they say nothing about the record. */
+static bool is_passing(int r)
+{
+    return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EIO || r == -EINTR ||
+           r == -EAGAIN || r == -ENOLCK;
+}
+
 /* Looks. True: the wait is over. */
 static bool wait_look(struct record_wait *x)
 {
     struct record_watch *w = x->watch;
     x->status = record_probe(w->dir_fd, &x->key, w->boot_id, &x->record);
+    if (is_passing(x->status))
+        return false;
     if (x->status < 0 || x->record.verdict != RECORD_RUNNING) {
         wait_leave(x);
         return true;
@@ -154,16 +163,20 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
     if (wait_take_look(cx, x)) {
         if (wait_look(x))
             return VOLT_READY;
-        x->tries = first ? 0 : 1; /* closed a moment ago: the lock is about to drop */
+        /* Closed a moment ago: the lock is about to drop. */
+        x->tries = first && x->status == 0 ? 0 : 1;
         volt_sleep_fini(&x->retry);
-        if (!first)
+        if (x->tries > 0)
             volt_sleep_init(&x->retry, 1000);
     }
     while (x->tries > 0 && volt_sleep_poll(cx, &x->retry) == VOLT_READY) {
         if (wait_look(x))
             return VOLT_READY;
         volt_sleep_fini(&x->retry);
-        x->tries = x->tries < RETRIES_MAX ? x->tries + 1 : 0;
+        if (x->tries < RETRIES_MAX)
+            x->tries++;
+        else if (x->status == 0)
+            x->tries = 0;
         if (x->tries > 0)
             volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
     }

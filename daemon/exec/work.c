@@ -1,6 +1,7 @@
 /* The task of a job: its turn, its stop, its end; and the kinds without a process.
  *
  * Kinds sleep and noop take no slot: slots bound processes. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/crash.h"
@@ -9,6 +10,11 @@
 
 #define EXPAND_BATCH 32 /* elements an array starts in one poll */
 #define EXPAND_AGAIN UINT64_C(100000)
+#define KEEP_TRIES   100 /* to give an end to the store without memory, */
+#define KEEP_AGAIN   UINT64_C(100000)
+
+/* The steps of work_finish_poll(). */
+enum { FINISH_KEEP, FINISH_COMMIT, FINISH_REST };
 
 static const struct volt_task_type exec_type = {"job exec", sizeof(struct work),
                                                 work_exec_poll, work_drop, NULL};
@@ -205,13 +211,25 @@ static void keep_end(struct work *w, const struct job_event *exited)
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
                                 const struct job_event *exited)
 {
-    if (w->step == 0) {
-        keep_end(w, exited);
-        CRASH_POINT("end-appended");
-        w->step = 1;
+    for (;;) {
+        if (w->step == FINISH_REST) {
+            if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+                return VOLT_PENDING;
+            w->step = FINISH_KEEP;
+        }
+        if (w->step == FINISH_KEEP) {
+            keep_end(w, exited);
+            CRASH_POINT("end-appended");
+            w->step = FINISH_COMMIT;
+        }
+        if (work_commit_poll(cx, w) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (w->leaf.commit.status != -ENOMEM || w->keep_tries++ == KEEP_TRIES)
+            break;
+        leaf_fini(w);
+        volt_sleep_init(&w->leaf.sleep, KEEP_AGAIN);
+        w->step = FINISH_REST;
     }
-    if (work_commit_poll(cx, w) == VOLT_PENDING)
-        return VOLT_PENDING;
     if (w->leaf.commit.status < 0)
         log_error("job %llu: its end could not be stored: %s",
                   (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
