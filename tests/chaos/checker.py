@@ -160,7 +160,7 @@ def unaccounted(h, job, result, code, case, spec):
         if code != last[0].code or (result == "success") != (code == 0):
             return f"but END says {last[0].code}"
     elif result == "signal":
-        unborn = h.children and not case.starts
+        unborn = (h.children or h.shims) and not case.starts  # forks of a shim look like it
         if not (killed or asked or timed or unborn) or not code:
             return "but nobody signalled it"
     elif result == "cancelled":

@@ -10,7 +10,7 @@ from house import BUILD
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD = range(4)
 OFF, NTH, RATE, SHORT = range(4)
-FILE, IO, SYNC, PROCESS, MEMORY, SLOW = (1 << i for i in range(6))
+FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK = (1 << i for i in range(7))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
 HEAD = 16
