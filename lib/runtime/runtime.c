@@ -23,7 +23,7 @@ static unsigned cpus(void)
     cpu_set_t set;
 
     if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more CPUs than the set can hold */
-        return IDLE_MAX_WORKERS;
+        return VOLT_MAX_WORKERS;
     return (unsigned)CPU_COUNT(&set);
 }
 
@@ -54,6 +54,7 @@ static void runtime_release(struct volt_runtime *rt)
     driver_free(rt->sched.driver);
     heap_release(rt->sched.heap);
     free(rt->sched.worker);
+    free(rt->sched.more);
     free(rt->thread);
     free(rt);
 }
@@ -71,6 +72,14 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
     struct worker *w = aligned_alloc(_Alignof(struct worker), workers * sizeof(*w));
     if (w)
         memset(w, 0, workers * sizeof(*w));
+    uint32_t more = sched_groups(workers) - 1;
+    if (more) {
+        rt->sched.more = aligned_alloc(_Alignof(struct idle), more * sizeof(struct idle));
+        if (!rt->sched.more) {
+            free(w);
+            w = NULL;
+        }
+    }
     sched_init(&rt->sched, w, w ? workers : 0, !opt->disable_stealing,
                opt->seed ? opt->seed : clock_ns());
     rt->thread = calloc(workers, sizeof(*rt->thread));
@@ -103,9 +112,9 @@ int volt_runtime_new(const struct volt_options *opt, struct volt_runtime **ret_r
     if (!opt)
         opt = &defaults;
     unsigned workers = opt->workers ? opt->workers : cpus();
-    if (!opt->workers && workers > IDLE_MAX_WORKERS)
-        workers = IDLE_MAX_WORKERS;
-    if (workers > IDLE_MAX_WORKERS)
+    if (!opt->workers && workers > VOLT_MAX_WORKERS)
+        workers = VOLT_MAX_WORKERS;
+    if (workers > VOLT_MAX_WORKERS)
         return -EINVAL;
     int r = runtime_alloc(workers, opt, &rt);
     if (r < 0)

@@ -92,7 +92,7 @@ void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret)
         .timers = driver_timers(s->driver),
         .io_handles = driver_io_handles(s->driver),
         .workers = s->workers,
-        .workers_parked = idle_parked(&s->idle),
+        .workers_parked = sched_parked(s),
         .blocking_threads = vat_u32_load(&rt->pool.running, VAT_RLX),
     };
     /* completed before spawned: never more ended than spawned. */

@@ -18,12 +18,15 @@
 /* A turn that is held by somebody awake ends soon. */
 #define ENTER_TRIES 32
 
-static bool enter_as_leader(struct sched *s)
+static bool enter_as_leader(struct worker *w)
 {
+    struct sched *s = w->sched;
+    struct idle *group = group_of(s, w->index);
+
     for (int i = 0; i < ENTER_TRIES; i++) {
         if (driver_try_enter(s->driver, true))
             return true;
-        if (vat_u32_load(&s->idle.leader, VAT_RLX) != 0)
+        if (vat_u32_load(&group->leader, VAT_RLX) != 0)
             return false;
         vat_pause();
     }
@@ -34,8 +37,9 @@ static bool enter_as_leader(struct sched *s)
 static void lead(struct worker *w, struct task_chain *chain)
 {
     struct sched *s = w->sched;
+    struct idle *group = group_of(s, w->index);
 
-    vat_u32_store(&s->idle.leader, w->index + 1, VAT_RLX);
+    vat_u32_store(&group->leader, place_of(w->index) + 1, VAT_RLX);
     for (;;) {
         driver_turn(s->driver, w->sentinel ? w->next_look : UINT64_MAX, chain);
         if (chain->head || park_notified(&w->park) || !w->sentinel)
@@ -44,7 +48,7 @@ static void lead(struct worker *w, struct task_chain *chain)
         if (now >= w->next_look && sentinel_look(w, now))
             break;
     }
-    vat_u32_store(&s->idle.leader, 0, VAT_RLX);
+    vat_u32_store(&group->leader, 0, VAT_RLX);
 }
 
 static void doze(struct worker *w)
@@ -62,7 +66,7 @@ void worker_sleep(struct worker *w, struct task_chain *chain)
 
     if (vat_u32_load(&s->stop, VAT_ACQ))
         return;
-    bool leads = s->driver && enter_as_leader(s);
+    bool leads = s->driver && enter_as_leader(w);
 
     if (park_begin(&w->park, leads ? PARK_DRIVER : PARK_FUTEX)) {
         counter_add(&w->count.parked, 1);

@@ -42,6 +42,19 @@ int idle_claim_one(struct idle *s, uint64_t word)
     }
 }
 
+int idle_claim_any(struct idle *s)
+{
+    uint64_t word = vat_u64_load(&s->word, VAT_RLX);
+
+    while (word & PARKED) {
+        uint32_t i = choose(s, word & PARKED);
+        if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_AR,
+                        VAT_RLX))
+            return (int)i;
+    }
+    return -1;
+}
+
 bool idle_search_begin(struct idle *s)
 {
     uint64_t word = vat_u64_load(&s->word, VAT_RLX);

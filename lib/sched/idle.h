@@ -27,7 +27,7 @@
 
 #include "base/atomic.h"
 
-#define IDLE_MAX_WORKERS 48
+#define IDLE_MAX_WORKERS 48 /* of one word; more make groups (sched.h) */
 
 struct idle {
     _Alignas(VOLT_CACHE_LINE) vat_u64 word;
@@ -70,6 +70,10 @@ bool idle_park(struct idle *s, uint32_t i, bool searching)
 /* Owner thread only. Takes itself back, after sleep or instead. True: it had been
  * claimed, and is a searcher, already counted. */
 bool idle_unpark(struct idle *s, uint32_t i) __attribute__((warn_unused_result));
+
+/* Any thread, with several groups: after idle_claim() of another. Claims one parked worker
+ * of this group, whether somebody searches here or not. */
+int idle_claim_any(struct idle *s) __attribute__((warn_unused_result));
 
 /* Any thread. The lowest parked worker, or -1. */
 int idle_first_parked(const struct idle *s);

@@ -80,7 +80,11 @@ struct sched {
     /* The global queue, in two lanes: what other threads submit, and what full rings throw
      * out. One lane would let injected work wait behind any backlog (G-7). */
     struct inject inject, spill;
+    /* The first 48 workers; each 48 more have a word of their own in `more`. A worker is
+     * announced to, searches and sleeps in its own group first; see notify_others(). */
     struct idle idle;
+    struct idle *more; /* array of groups - 1 */
+    uint32_t groups;
     _Alignas(VOLT_CACHE_LINE) struct worker *worker; /* array */
     uint32_t workers;
     bool stealing;
@@ -98,9 +102,14 @@ struct sched {
 
 _Static_assert(offsetof(struct sched, heap) == 0, "heap_of()");
 
-/* Initialises everything but driver and heap. worker: array of that many, zeroed. */
+/* Initialises everything but driver, heap, and more, which is set by then (NULL: one
+ * group). worker: array of that many, zeroed. */
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed);
+static inline uint32_t sched_groups(uint32_t workers)
+{
+    return (workers + IDLE_MAX_WORKERS - 1) / IDLE_MAX_WORKERS;
+}
 
 /* --- search.c ----------------------------------------------------------------------- */
 
@@ -192,6 +201,24 @@ static inline struct sched *sched_of(struct volt_runtime *rt)
     return (struct sched *)(void *)rt;
 }
 
+static inline struct idle *group_of(struct sched *s, uint32_t worker)
+{
+    uint32_t g = worker / IDLE_MAX_WORKERS;
+
+    return g == 0 ? &s->idle : &s->more[g - 1];
+}
+static inline uint32_t place_of(uint32_t worker)
+{
+    return worker % IDLE_MAX_WORKERS;
+}
+/* Any thread. With several groups: idle_claim() over all of them. */
+int sched_claim(struct sched *s, struct worker *self);
+/* Any thread. Over all groups: the first parked worker or -1; how many are parked; how
+ * many search. */
+int sched_first_parked(struct sched *s);
+uint32_t sched_parked(const struct sched *s);
+uint32_t sched_searchers(const struct sched *s);
+
 static inline void counter_add(vat_u64 *c, uint64_t n)
 {
 #ifndef VOLT_MCX /* of the statistics the models have those of counter_add_at() */
@@ -205,7 +232,7 @@ static inline void counter_add(vat_u64 *c, uint64_t n)
  * worker if nobody searches and one sleeps. */
 static inline void sched_notify(struct sched *s, struct worker *self)
 {
-    int i = idle_claim(&s->idle);
+    int i = s->groups == 1 ? idle_claim(&s->idle) : sched_claim(s, self);
 
     if (self)
         counter_add(i < 0 ? &self->count.wakeups_skipped : &self->count.wakeups, 1);

@@ -12,7 +12,12 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
 {
     inject_init(&s->inject);
     inject_init(&s->spill);
-    idle_init(&s->idle, workers);
+    s->groups = workers ? sched_groups(workers) : 1;
+    idle_init(&s->idle, workers < IDLE_MAX_WORKERS ? workers : IDLE_MAX_WORKERS);
+    for (uint32_t g = 1; g < s->groups; g++) {
+        uint32_t rest = workers - g * IDLE_MAX_WORKERS;
+        idle_init(&s->more[g - 1], rest < IDLE_MAX_WORKERS ? rest : IDLE_MAX_WORKERS);
+    }
     s->worker = worker;
     s->workers = workers;
     s->stealing = stealing;
@@ -42,6 +47,53 @@ void sched_unpark(struct sched *s, uint32_t i)
 {
     if (park_unpark(&s->worker[i].park) && s->driver)
         driver_kick(s->driver);
+}
+
+/* The caller's group first: somebody searches there, and will find it, or look for others
+ * when he leaves; or somebody sleeps there. Else any sleeper, whoever searches in his
+ * group: that one looks round everywhere, but need not have done so since. The barrier of
+ * the first claim stands before every look. */
+int sched_claim(struct sched *s, struct worker *self)
+{
+    uint32_t own = self ? self->index / IDLE_MAX_WORKERS : 0;
+    struct idle *group = own == 0 ? &s->idle : &s->more[own - 1];
+    int i = idle_claim(group);
+
+    if (i < 0 && idle_searchers(group) != 0)
+        return -1;
+    for (uint32_t k = 1; i < 0 && k < s->groups; k++) {
+        own = (own + 1) % s->groups;
+        i = idle_claim_any(own == 0 ? &s->idle : &s->more[own - 1]);
+    }
+    return i < 0 ? -1 : (int)(own * IDLE_MAX_WORKERS) + i;
+}
+
+int sched_first_parked(struct sched *s)
+{
+    for (uint32_t g = 0; g < s->groups; g++) {
+        int i = idle_first_parked(g == 0 ? &s->idle : &s->more[g - 1]);
+        if (i >= 0)
+            return (int)(g * IDLE_MAX_WORKERS) + i;
+    }
+    return -1;
+}
+
+uint32_t sched_parked(const struct sched *s)
+{
+    uint32_t n = idle_parked(&s->idle);
+
+    for (uint32_t g = 1; g < s->groups; g++)
+        n += idle_parked(&s->more[g - 1]);
+    return n;
+}
+
+uint32_t sched_searchers(const struct sched *s)
+{
+    uint32_t n = idle_searchers(&s->idle);
+
+    for (uint32_t g = 1; g < s->groups; g++)
+        n += idle_searchers(&s->more[g - 1]);
+    return n;
 }
 
 /* Work in the ring is for others only where they may steal. */
@@ -219,7 +271,7 @@ struct volt_task *worker_search(struct worker *w)
     struct sched *s = w->sched;
 
     if (!w->searching)
-        w->searching = idle_search_begin(&s->idle);
+        w->searching = idle_search_begin(group_of(s, w->index));
     if (w->searching && s->stealing && s->workers > 1) {
         struct volt_task *t = steal(w);
 
@@ -251,26 +303,28 @@ void worker_search_end(struct worker *w)
     w->searching = false;
     /* The chain (P-3): only as long as there is work, so that one task
      * wakes one worker. */
-    if (idle_search_end(&w->sched->idle) && visible(w))
-        sched_notify(w->sched, w);
+    struct sched *s = w->sched;
+    if (idle_search_end(group_of(s, w->index)) && (s->groups > 1 || visible(w)))
+        sched_notify(s, w);
 }
 
 struct volt_task *worker_park(struct worker *w)
 {
     struct sched *s = w->sched;
     struct task_chain events = {0};
-    bool look = idle_park(&s->idle, w->index, w->searching);
+    struct idle *group = group_of(s, w->index);
+    bool look = idle_park(group, place_of(w->index), w->searching);
 
     w->searching = false;
     if (look && visible(w)) {
         /* Back to the search, counted: whoever published while this worker was the last
          * searcher woke nobody, and relies on the chain for what it does not take. */
-        w->searching = idle_unpark(&s->idle, w->index) || idle_search_begin(&s->idle);
+        w->searching = idle_unpark(group, place_of(w->index)) || idle_search_begin(group);
         return NULL;
     }
     worker_sleep(w, &events);
 
-    w->searching = idle_unpark(&s->idle, w->index);
+    w->searching = idle_unpark(group, place_of(w->index));
     sentinel_call(w);
     struct volt_task *t = task_chain_pop(&events);
     if (!t && !w->searching)

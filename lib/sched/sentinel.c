@@ -25,7 +25,7 @@
 
 static bool all_asleep(const struct sched *s)
 {
-    return idle_parked(&s->idle) == s->workers;
+    return sched_parked(s) == s->workers;
 }
 
 void sentinel_begin(struct worker *w, uint64_t now_usec)
@@ -62,7 +62,7 @@ void sentinel_call(struct worker *w)
     vat_u32_fence(&s->sentinels);
     if (vat_u32_load(&s->sentinels, VAT_RLX) != 0)
         return;
-    int i = idle_first_parked(&s->idle);
+    int i = sched_first_parked(s);
     if (i >= 0)
         sched_unpark(s, (uint32_t)i); /* no claim: it finds nothing, and sleeps again */
 }
@@ -118,7 +118,7 @@ bool sentinel_look(struct worker *w, uint64_t now_usec)
         if (i != w->index && stuck(&s->worker[i]))
             act = true;
     if ((inject_visible(&s->inject) || inject_visible(&s->spill)) &&
-        idle_searchers(&s->idle) == 0) {
+        sched_searchers(s) == 0) {
         if (w->seen_global) /* at two looks: nobody was on his way */
             counter_add(&w->count.rescues, 1);
         act |= w->seen_global;

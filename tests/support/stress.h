@@ -6,16 +6,16 @@
  * failure ends with the line that does it. Nothing in a round waits with a timeout, so a
  * lost wake is a round that does not end: the alarm reports it.
  *
- * Workers: 1 to 256. A runtime has at most 48, so more are spread over several, whose tasks
- * then wake each other across runtimes. */
+ * Workers: 1 to 256. More than 100 are spread over several runtimes, whose tasks then wake
+ * each other across them. */
 #ifndef TESTS_SUPPORT_STRESS_H
 #define TESTS_SUPPORT_STRESS_H
 
 #include <volt/volt.h>
 
 #define STRESS_MAX_WORKERS 256
-#define STRESS_RUNTIMES    6
-#define STRESS_PER_RUNTIME 48
+#define STRESS_RUNTIMES    3
+#define STRESS_PER_RUNTIME 100
 
 struct stress {
     uint64_t seed; /* of the round */

@@ -28,8 +28,10 @@
 #define VOLT_INITIAL_AVG_TASK_NS         50000
 #define VOLT_TARGET_GLOBAL_LATENCY_NS    1000000
 
+#define VOLT_MAX_WORKERS 256
+
 struct volt_options {
-    unsigned workers;      /* 0: one per CPU of the affinity mask; at most 48 */
+    unsigned workers;      /* 0: one per CPU of the affinity mask; at most 256 */
     bool disable_stealing; /* workers then live from their own and the global queue */
     uint64_t seed; /* of victim selection; 0: from time. Same seed, same sequence */
     unsigned max_blocking_threads; /* 0: 512; started on demand, gone after 10 s idle */
@@ -38,7 +40,7 @@ struct volt_options {
 
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
  * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE, -ENFILE (it needs 5 descriptors),
- * -EINVAL (more workers than 48). */
+ * -EINVAL (more workers than VOLT_MAX_WORKERS). */
 VOLT_API int volt_runtime_new(const struct volt_options *opt,
                               struct volt_runtime **ret_rt);
 
