@@ -130,6 +130,7 @@ struct manager {
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
     uint64_t ended_weight;                   /* [L] an element of an array weighs 1/8 */
     bool closed;                             /* [L] */
+    bool ending;                             /* [L] what is entered is cancelled */
     bool news_due; /* [L] the ring has grown since the last notify */
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */

@@ -155,14 +155,24 @@ static bool drained(struct manager_drain *d)
                0;
 }
 
-enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
+/* Those that are there, and those whose submission is under way (submit.c). */
+static void end_all(struct manager *m)
 {
     static const struct job_owner root = {0};
     static const struct manager_filter all = {0};
+    struct aftermath after = {0};
 
+    manager_lock(m);
+    m->ending = true;
+    manager_unlock(m, &after);
+    (void)manager_cancel_all(m, &root, &all);
+}
+
+enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
+{
     if (d->at == 0) {
         if (d->cancel)
-            (void)manager_cancel_all(d->manager, &root, &all);
+            end_all(d->manager);
         volt_notified_init(&d->news, &d->manager->news);
         d->at = 1;
     }

@@ -320,9 +320,11 @@ static void enter_slice(struct manager_submit *s, size_t end)
     struct manager *m = s->manager;
     struct aftermath after = {0};
     struct work *spawn[JOBS_SLICE];
+    uint64_t first_id = p->first_id;
     size_t n = 0;
 
     manager_lock(m);
+    bool ending = m->ending;
     for (; p->at < end && n < JOBS_SLICE; p->at++) {
         struct job *job = p->jobs[p->at];
 
@@ -343,6 +345,9 @@ static void enter_slice(struct manager_submit *s, size_t end)
     manager_unlock(m, &after);
     for (size_t i = 0; i < n; i++)
         (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+    /* Whoever ends all jobs has not seen these. */
+    for (uint64_t id = first_id; ending && id < p->first_id; id++)
+        (void)manager_cancel(m, &s->owner, id, JOB_NO_INDEX);
 }
 
 /* READY: every accepted job is in the table and has its task. */

@@ -443,6 +443,71 @@ static void big_batch_is_cancelled_and_forgotten(void **state)
     free(items);
 }
 
+/* A submission that is half entered when everything is to end. */
+static bool half_entered;
+
+struct late {
+    struct manager_submit submit;
+    struct manager_drain drain;
+    const struct manager_submit_item *items;
+    bool closed, submitted;
+};
+
+static enum volt_poll late_poll(struct volt_cx *cx, void *state)
+{
+    struct late *l = state;
+
+    if (!l->submitted)
+        l->submitted = manager_submit_poll(cx, &l->submit) == VOLT_READY;
+    if (!l->closed && l->items[0].ret_id) {
+        half_entered = !l->submitted;
+        manager_close(m);
+        (void)manager_drain_poll(cx, &l->drain);
+        l->closed = true;
+    }
+    return l->submitted ? manager_drain_poll(cx, &l->drain) : VOLT_PENDING;
+}
+
+static void late_drop(void *state)
+{
+    struct late *l = state;
+
+    manager_submit_fini(&l->submit);
+    manager_drain_fini(&l->drain);
+}
+
+static const struct volt_task_type late_type = {"late", sizeof(struct late), late_poll,
+                                                late_drop, NULL};
+
+static void what_enters_after_the_end_began_is_cancelled(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    struct manager_submit_item *items = calloc(N, sizeof(*items));
+    struct job_spec *s = spec_of(JOB_KIND_NOOP, 0);
+    struct late *l = volt_task_new(rt, &late_type);
+    struct manager_counts c;
+    struct volt_join join;
+
+    for (size_t i = 0; i < N; i++)
+        items[i].spec = s;
+    l->items = items;
+    l->drain = (struct manager_drain){.manager = m, .cancel = true};
+    manager_submit_init(&l->submit, m, &me, items, N, true);
+    (void)alarm(60); /* the drain would wait for ever */
+    assert_int_equal(volt_task_spawn(l, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    volt_join_fini(&join);
+    (void)alarm(0);
+    assert_true(half_entered);
+    assert_int_not_equal(items[N - 1].ret_id, 0);
+    manager_counts(m, &c);
+    assert_int_equal(c.submitted, N);
+    assert_int_equal(c.ended, N);
+    job_spec_unref(s);
+    free(items);
+}
+
 static void ids_go_on_in_the_next_life(void **state)
 {
     (void)state;
@@ -486,6 +551,7 @@ int main(void)
         TEST(arrays),
         TEST(array_of_sleeps_cancelled),
         TEST(big_batch_is_cancelled_and_forgotten),
+        TEST(what_enters_after_the_end_began_is_cancelled),
         TEST(ids_go_on_in_the_next_life),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
