@@ -139,6 +139,7 @@ static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
 {
     size_t i;
     const json_t *job;
+    w->total = w->total ? w->total : w->rq->nids; /* all had ended before we asked */
     json_array_foreach(jobs, i, job)
     {
         const json_t *counts = json_object_get(job, "counts");
@@ -164,7 +165,7 @@ static void show_progress(struct waiting *w)
     if (w->total < left)
         w->total = left;
     w->done = w->total - left;
-    if (w->rq->json)
+    if (w->rq->json && w->total > 0)
         print_event(json_pack("{s:s, s:I, s:I, s:I}", "event", "progress", "total",
                               (json_int_t)w->total, "done", (json_int_t)w->done, "failed",
                               (json_int_t)w->failed));

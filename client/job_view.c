@@ -31,6 +31,8 @@ static void signal_name(int64_t sig, char *buf, size_t size)
     const char *abbrev = sig > 0 && sig < SIGRTMIN ? sigabbrev_np((int)sig) : NULL;
     if (abbrev)
         (void)snprintf(buf, size, "SIG%s", abbrev);
+    else if (sig >= SIGRTMIN && sig <= SIGRTMAX)
+        (void)snprintf(buf, size, "SIGRTMIN+%" PRId64, sig - SIGRTMIN);
     else
         (void)snprintf(buf, size, "signal %" PRId64, sig);
 }

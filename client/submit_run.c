@@ -205,13 +205,22 @@ static int wait_all(struct submission *s)
     return wait_for_jobs(&s->c, &rq);
 }
 
+static void say_refused(const struct client_reply *error)
+{
+    say_error(error);
+    /* The call as a whole: mostly an environment beyond all measure. */
+    if (client_error_is(error, "InvalidParameter") &&
+        strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0)
+        say("the environment is part of it; --no-env leaves it out, -E VAR passes on one");
+}
+
 static int submit_and_wait(struct submission *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = submit_all(s, &error);
     (void)fflush(stdout);
     if (r == 1)
-        say_error(&error);
+        say_refused(&error);
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
     client_reply_fini(&error);

@@ -363,6 +363,20 @@ def test_json_of_every_verb(shared):
         assert r.json is not None
 
 
+def test_wait_json_for_what_has_ended(shared):
+    ident = wait(shared, "--kind=noop")
+    lines = [json.loads(line) for line in shared.ctl("wait", "--json", ident).lines]
+    assert [e["event"] for e in lines] == ["snapshot", "finished"]
+    assert (lines[-1]["total"], lines[-1]["failed"], lines[-1]["exit_code"]) == (1, 0, 0)
+
+
+def test_a_submission_that_is_too_large(shared):
+    r = shared.submit("true", env={f"BIG{i}": "x" * 100000 for i in range(3)})
+    assert r.code == 125 and "262144" in r.err and "--no-env" in r.err, r
+    assert shared.submit("--no-env", "--wait", "true",
+                         env={f"BIG{i}": "x" * 100000 for i in range(3)}).code == 0
+
+
 def test_events(shared):
     p = shared.popen("voltctl", "events", "--json", "--name=watched", "-n", "3")
     # The watch has begun when its connection shows an event of a job made after it.

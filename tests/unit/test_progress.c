@@ -86,6 +86,8 @@ static void test_outcome(void **state)
     outcome("{\"state\":\"done\",\"result\":\"exit\",\"code\":7}", "exit status 7");
     outcome("{\"state\":\"done\",\"result\":\"signal\",\"code\":9}",
             "killed by signal 9 (SIGKILL)");
+    outcome("{\"state\":\"done\",\"result\":\"signal\",\"code\":40}",
+            "killed by signal 40 (SIGRTMIN+6)");
     outcome(
         "{\"state\":\"done\",\"result\":\"exec_failed\",\"code\":2,\"step\":\"exec\"}",
         "could not be started: exec: No such file or directory");
