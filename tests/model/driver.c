@@ -5,6 +5,7 @@
  * (INV-8); an entry is never touched after it has fired or was cancelled; a descriptor
  * registered meanwhile is added, its edge wakes its reader, its memory goes once;
  * shutdown answers everybody. */
+#include <errno.h>
 #include <string.h>
 #include "driver/driver.h"
 #include "driver/registration.h"
@@ -82,6 +83,7 @@ static enum volt_poll poll_sleep(struct volt_cx *cx, void *state)
             mcx_fail("a timer for %d fires at %d", (int)j->sleep.deadline_usec,
                      (int)volt_now_usec());
     }
+    VAT_WR(&j->sleep.slot); /* the entry is its owner's again */
     fired++;
     return VOLT_READY;
 }
@@ -102,32 +104,48 @@ static const struct volt_task_type sleep_type = {
     .drop = drop_sleep,
 };
 
-static void spawn_sleep(uint64_t deadline_usec, struct volt_join *ret_join)
+static struct volt_task *spawn_sleep(uint64_t deadline_usec, struct volt_join *ret_join)
 {
-    struct job *j = task_state(executor_spawn(&sleep_type, ret_join, false));
+    struct volt_task *t = executor_spawn(&sleep_type, ret_join, false);
+    struct job *j = task_state(t);
 
     volt_sleep_init_at(&j->sleep, deadline_usec);
     tasks++;
+    return t;
+}
+
+static struct volt_waker waker;
+
+static void setup_spurious(void)
+{
+    start(NULL);
+    waker = executor_waker(spawn_sleep(5000, NULL));
+}
+
+static void spurious(void)
+{
+    volt_waker_wake(&waker);
+    volt_waker_fini(&waker);
 }
 
 static void setup_arm(void)
 {
     start(executor_idle);
-    spawn_sleep(7000, NULL);
+    (void)spawn_sleep(7000, NULL);
 }
 
 static void setup_arm_two(void)
 {
     start(executor_idle);
-    spawn_sleep(7000, NULL);
-    spawn_sleep(5000, NULL);
+    (void)spawn_sleep(7000, NULL);
+    (void)spawn_sleep(5000, NULL);
 }
 
 static void setup_arm_cancel(void)
 {
     start(NULL);
-    spawn_sleep(5000, &handle);
-    spawn_sleep(5000, NULL);
+    (void)spawn_sleep(5000, &handle);
+    (void)spawn_sleep(5000, NULL);
 }
 
 static void canceller(void)
@@ -178,6 +196,8 @@ static void finish(void)
 
 /* --- descriptors -------------------------------------------------------------------- */
 
+static bool no_edges; /* only shutdown makes anything ready */
+
 static enum volt_poll poll_read(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
@@ -187,6 +207,8 @@ static enum volt_poll poll_read(struct volt_cx *cx, void *state)
         return VOLT_READY;
     if (!readiness_poll(j->reg, DIR_READ, cx->task, false))
         return VOLT_PENDING;
+    if (no_edges)
+        MCX_CHECK(readiness_error(j->reg) == -ESHUTDOWN);
     fired++;
     return VOLT_READY;
 }
@@ -210,9 +232,16 @@ static const struct volt_task_type read_type = {
 
 static void setup_read(void)
 {
+    no_edges = false;
     start(executor_idle);
     (void)executor_spawn(&read_type, &handle, false);
     tasks = 1;
+}
+
+static void setup_no_edges(void)
+{
+    setup_read();
+    no_edges = true;
 }
 
 /* Two bytes arrive, each with an edge; the reader reads one at a time until EAGAIN. */
@@ -316,6 +345,16 @@ static const struct mcx_scenario scenarios[] = {
         .stale = 1,
     },
     {
+        .name = "fire-spurious",
+        .promise =
+            "firing against a poll for nothing: the firing is seen, and its last touch",
+        .setup = setup_spurious,
+        .finish = finish,
+        .threads = {{"leader", leader}, EXECUTORS, {"waker", spurious}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
         .name = "fire-cancel",
         .promise = "firing against cancelling: the entry is left in peace by one of them",
         .setup = setup_arm_cancel,
@@ -375,7 +414,7 @@ static const struct mcx_scenario scenarios[] = {
     {
         .name = "read-shutdown",
         .promise = "shutdown against registering: the reader is answered",
-        .setup = setup_read,
+        .setup = setup_no_edges,
         .finish = finish_read,
         .threads = {{"leader", leader},
                     {"executor", executor_run},

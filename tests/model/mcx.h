@@ -39,9 +39,10 @@ struct mcx_scenario {
     struct mcx_thread threads[MCX_THREADS]; /* ends at run == NULL */
     int preempt;                            /* quick bounds of the depth-first search */
     int stale;
-    int timeouts; /* futex timeouts allowed in an execution; MCX_LAST_RESORT: any number,
-                     but only while nothing else can move */
-    long dfs;     /* quick limits, executions; 0: the default, -1: none */
+    /* Futex timeouts allowed in an execution. MCX_LAST_RESORT: any number, but only while
+     * nothing else can move; less N: and N at any time. */
+    int timeouts;
+    long dfs; /* quick limits, executions; 0: the default, -1: none */
     long random;
     bool must_fail; /* for the explorer's own test: a failure is what must be found */
 };

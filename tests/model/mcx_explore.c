@@ -156,7 +156,7 @@ static bool may_time_out(const struct thread *t)
     int before = asked;
     bool r;
 
-    if (!t->may_time_out || bounds->timeouts != MCX_LAST_RESORT)
+    if (!t->may_time_out || timeouts_left > 0 || bounds->timeouts >= 0)
         return t->may_time_out && timeouts_left > 0;
     asked = (int)(t - mcx_threads);
     r = mcx_alone();
@@ -343,7 +343,8 @@ static bool run_once(void)
     steps = unswitched = 0;
     preempt_left = bounds->preempt < 0 ? 1 << 30 : bounds->preempt;
     mcx_stale_left = bounds->stale < 0 ? 1 << 30 : bounds->stale;
-    timeouts_left = bounds->timeouts;
+    timeouts_left =
+        bounds->timeouts < 0 ? MCX_LAST_RESORT - bounds->timeouts : bounds->timeouts;
     if (setjmp(failed)) {
         mcx_running = false;
         mcx_current = MCX_MAIN;

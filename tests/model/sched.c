@@ -469,7 +469,7 @@ static const struct mcx_scenario scenarios[] = {
                     {"producer", producer_late}},
         .preempt = 2,
         .stale = 1,
-        .timeouts = MCX_LAST_RESORT,
+        .timeouts = MCX_LAST_RESORT - 2,
         .dfs = 5000,
     },
     {

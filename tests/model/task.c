@@ -427,6 +427,41 @@ static void setup_shields(void)
 
 static int woken, was_cancelled;
 
+/* --- what a canceller wrote --------------------------------------------------------- */
+
+static int written; /* annotated */
+
+static enum volt_poll poll_never(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    return VOLT_PENDING;
+}
+
+static void drop_written(void *state)
+{
+    VAT_RD(&written);
+    drop_job(state);
+}
+
+static const struct volt_task_type never_type = {
+    .name = "never",
+    .size = sizeof(struct job),
+    .poll = poll_never,
+    .drop = drop_written,
+};
+
+static void setup_never(void)
+{
+    reset();
+    (void)executor_spawn(&never_type, &handle, false);
+}
+
+static void writing_canceller(void)
+{
+    VAT_WR(&written);
+    canceller();
+}
+
 static void holder_of_waker(void)
 {
     struct volt_waker clone = {0};
@@ -553,6 +588,15 @@ static const struct mcx_scenario scenarios[] = {
                     {"canceller", canceller}},
         .preempt = 1,
         .stale = 1,
+    },
+    {
+        .name = "cancel-publish",
+        .promise = "the drop of a cancelled task sees what its canceller wrote",
+        .setup = setup_never,
+        .finish = finish_wakers,
+        .threads = {{"executor", executor_run}, {"canceller", writing_canceller}},
+        .preempt = 3,
+        .stale = 2,
     },
     {
         .name = "shield",
