@@ -22,6 +22,8 @@ enum kind {
     SLEEP,   /* until 5 ms */
     WAITING, /* until woken */
     SPAWNS,  /* another one */
+    BLOCKS,  /* in place, until the other one has run; which it spawns */
+    LONG,    /* sleeps, then waits inside its poll until the other one has run */
 };
 
 struct job {
@@ -33,12 +35,18 @@ struct job {
 
 static struct volt_runtime *rt;
 static struct volt_waker waker;
+static struct volt_join handle;
 static int started, ran, dropped, tasks;
 static vat_u32 ended[WORKERS]; /* the end of a thread comes before its join */
 
 uint64_t clock_ns(void)
 {
     return loop_stub.now_usec * 1000;
+}
+
+void mcx_time_passed(uint64_t ns)
+{
+    loop_stub.now_usec += ns / 1000;
 }
 
 void pool_fini(struct pool *p)
@@ -51,6 +59,42 @@ static bool worker_ended(void *arg)
     const vat_u32 *e = arg;
 
     return e->v != 0;
+}
+
+/* One thread of the pool, which runs what it is given. */
+static vat_ptr given;
+
+int pool_submit(struct pool *p, struct volt_task *t)
+{
+    (void)p;
+    vat_ptr_store(&given, t, VAT_REL);
+    return 0;
+}
+
+int pool_submit_stand_in(struct pool *p, struct volt_task *t)
+{
+    return pool_submit(p, t);
+}
+
+void pool_stand_in_end(struct pool *p)
+{
+    (void)p;
+}
+
+static bool is_given(void *arg)
+{
+    (void)arg;
+    return given.v != NULL;
+}
+
+static void pool_thread(void)
+{
+    struct volt_cx cx = {.unbudgeted = true};
+
+    mcx_daemon();
+    mcx_block_until(is_given, NULL);
+    if (task_run(&cx, vat_ptr_xchg(&given, NULL, VAT_ACQ)) != TASK_RAN)
+        mcx_fail("a blocking task is polled once");
 }
 
 /* The threads of the runtime are numbered, and end through the explorer. */
@@ -70,17 +114,36 @@ static bool both_started(void *arg)
 
 static void spawn(enum kind kind);
 
+static bool other_ran(void *arg)
+{
+    (void)arg;
+    return ran > 0;
+}
+
+static void block(void *arg)
+{
+    (void)arg;
+    mcx_block_until(other_ran, NULL);
+}
+
 static enum volt_poll poll_job(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    if (j->kind == SLEEP && volt_sleep_poll(cx, &j->sleep) == VOLT_PENDING)
+    if ((j->kind == SLEEP || j->kind == LONG) &&
+        volt_sleep_poll(cx, &j->sleep) == VOLT_PENDING)
         return VOLT_PENDING;
     if (j->kind == WAITING && j->polls++ == 0)
         return VOLT_PENDING;
     if (j->kind == SPAWNS)
         spawn(PLAIN);
+    if (j->kind == LONG)
+        block(NULL);
+    if (j->kind == BLOCKS) {
+        spawn(PLAIN);
+        volt_block_in_place(cx, block, NULL);
+    }
     if (j->kind == PAIRED) {
         started++;
         mcx_block_until(both_started, NULL);
@@ -130,7 +193,9 @@ static void start_counted(uint32_t workers, bool counted)
     mcx_quiet(&rt->sched.last_driver_poll, sizeof(rt->sched.last_driver_poll));
     mcx_name(&rt->sched.idle.word, sizeof(rt->sched.idle.word), "idle");
     mcx_name(&rt->sched.stop, sizeof(rt->sched.stop), "stop");
+    vat_ptr_init(&given, NULL);
     waker.task = NULL;
+    handle.task = NULL;
     started = ran = dropped = tasks = 0;
 }
 
@@ -159,7 +224,7 @@ static struct job *job_new(enum kind kind)
     struct job *j = volt_task_new(rt, &job_type);
 
     j->kind = kind;
-    volt_sleep_init_at(&j->sleep, 5000);
+    volt_sleep_init_at(&j->sleep, kind == LONG ? 3000 : 5000);
     tasks++;
     return j;
 }
@@ -198,12 +263,29 @@ static void spawn_spawner(void)
     spawn(SPAWNS);
 }
 
+static void spawn_blocking(void)
+{
+    MCX_CHECK(volt_task_spawn_blocking(job_new(PLAIN), NULL) == 0);
+}
+
+static void spawn_blocker(void)
+{
+    spawn(BLOCKS);
+}
+
+/* The second to wake is the one that the first waits for. */
+static void spawn_long(void)
+{
+    spawn(LONG);
+    spawn(SLEEP);
+}
+
 static void reader(void)
 {
     struct volt_stats stats;
 
     volt_runtime_stats(rt, &stats);
-    if (stats.completed > stats.spawned || stats.live > 2)
+    if (stats.completed > stats.spawned || stats.live > 3)
         mcx_fail("%d spawned, %d completed, %d live", (int)stats.spawned,
                  (int)stats.completed, (int)stats.live);
 }
@@ -217,6 +299,38 @@ static void setup_waiting(void)
     waker.task = task_of(j);
     MCX_CHECK(volt_task_spawn(j, NULL) == 0);
     task_ref(waker.task);
+}
+
+/* Cancelled from outside. */
+static void setup_cancel(void)
+{
+    start(1);
+    MCX_CHECK(volt_task_spawn(job_new(WAITING), &handle) == 0);
+}
+
+static void canceller(void)
+{
+    volt_join_cancel(&handle);
+    volt_join_fini(&handle);
+}
+
+static void finish_cancelled(void)
+{
+    MCX_CHECK(dropped == 1);
+    MCX_CHECK(idle_parked(&rt->sched.idle) == rt->sched.workers);
+}
+
+/* With sentinels; a deadline, and so a look of theirs, comes when nothing else moves. */
+static void start_with_sentinels(uint32_t workers)
+{
+    start(workers);
+    loop_stub_reset(mcx_alone);
+    rt->sched.sentinel_usec = 2000;
+}
+
+static void setup_sentinels(void)
+{
+    start_with_sentinels(2);
 }
 
 static void outsider(void)
@@ -311,10 +425,63 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "who reads the counters never sees more tasks ended than spawned",
         .setup = setup_stats,
         .finish = finish_all_ran,
-        .threads = {{"worker 0", worker}, {"spawner", spawn_spawner}, {"reader", reader}},
+        .threads = {{"worker 0", worker},
+                    {"spawner", spawn_spawner},
+                    {"spawner 2", spawn_blocking},
+                    {"pool thread", pool_thread},
+                    {"reader", reader}},
         .preempt = 2,
         .stale = 2,
         .dfs = 10000,
+    },
+    {
+        .name = "cancel",
+        .promise = "a task cancelled from outside is dropped by the worker",
+        .setup = setup_cancel,
+        .finish = finish_cancelled,
+        .threads = {{"worker 0", worker}, {"canceller", canceller}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "block-in-place",
+        .promise = "a poll that blocks gives its worker to another thread",
+        .setup = setup_one_worker,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker},
+                    {"pool thread", pool_thread},
+                    {"spawner", spawn_blocker}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "sentinel-claim",
+        .promise = "sentinels in the loop and beside it are called out of their sleep",
+        .setup = setup_sentinels,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"spawner", spawn_paired},
+                    {"spawner 2", spawn_paired}},
+        .preempt = 1,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+        .random = 1000,
+    },
+    {
+        .name = "unattended",
+        .promise = "the leader runs a long poll: the timers behind it go on (F-J1)",
+        .setup = setup_sentinels,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"spawner", spawn_long}},
+        .preempt = 1,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+        .random = 1000,
     },
     {
         .name = "close",
