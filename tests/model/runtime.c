@@ -145,6 +145,8 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         volt_block_in_place(cx, block, NULL);
     }
     if (j->kind == PAIRED) {
+        if (loop_stub.now_usec != 1000) /* time passes only while nothing else can move */
+            mcx_fail("a submission to sleeping workers was found by a look of theirs");
         started++;
         mcx_block_until(both_started, NULL);
     }

@@ -41,7 +41,7 @@ def arguments(source, at):
 
 def function_at(source, at):
     """The function whose body holds `at`: the last name before a parenthesis in column 0."""
-    heads = re.findall(r"^(?:\w[^;={}#]*?)\b(\w+)\([^;{}]*?\)\s*\{", source[:at], re.M)
+    heads = re.findall(r"^\w[^;={}#]*?\b(\w+)\((?:[^;{}()]|\([^()]*\))*\)\s*\{", source[:at], re.M)
     return heads[-1] if heads else "?"
 
 
