@@ -109,8 +109,9 @@ static void keep_start(struct work *w, const struct job_event *starting,
 {
     w->kept_starting = true; /* this is it: nothing is owed */
     w->leaf_is_commit = true;
-    (void)jobs_keep(w->manager, w->job, w->offset, starting, false, &w->leaf.commit,
-                    after); /* the status says it too */
+    if (jobs_keep(w->manager, w->job, w->offset, starting, false, &w->leaf.commit,
+                  after) < 0) /* the status of the commit says it too */
+        w->kept_starting = false;
     CRASH_POINT("start-appended");
 }
 
