@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
-#define SENTINEL_USEC            2000
+
+uint64_t runtime_sentinel_usec = 2000;
 
 static unsigned cpus(void)
 {
@@ -99,7 +100,7 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
         runtime_release(rt);
         return r;
     }
-    rt->sched.sentinel_usec = SENTINEL_USEC;
+    rt->sched.sentinel_usec = runtime_sentinel_usec;
     *ret = rt;
     return 0;
 }

@@ -16,4 +16,8 @@ struct volt_runtime {
 };
 _Static_assert(offsetof(struct volt_runtime, sched) == 0, "sched_of()");
 
+/* Between two looks of a sentinel, of runtimes that start from now on. Tests set it to 0,
+ * so that nothing looks round, and a wake that is lost stays lost. */
+extern uint64_t runtime_sentinel_usec;
+
 #endif

@@ -1,6 +1,7 @@
 #include "tests/support/stress.h"
 
 #include "base/clock.h"
+#include "runtime/runtime.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,9 +14,8 @@
 /* A round takes seconds at most, sanitizers and busy machines included. */
 #define ROUND_SECS 100
 
-static struct stress *current;
 static char repeat[160];
-static uint64_t first_seed, end_ns;
+static uint64_t first_seed, end_ns, sentinel_usec;
 
 static void usage(const char *program)
 {
@@ -73,7 +73,7 @@ void stress_init(struct stress *s, int argc, char **argv)
         else
             usage(argv[0]);
     }
-    current = s;
+    sentinel_usec = runtime_sentinel_usec;
     first_seed = s->seed;
     end_ns = clock_ns() + secs * 1000000000;
     (void)snprintf(repeat, sizeof(repeat), "%s", argv[0]);
@@ -104,6 +104,7 @@ void stress_start(struct stress *s, unsigned workers, const struct volt_options 
 {
     struct volt_options opt = like ? *like : (struct volt_options){0};
 
+    runtime_sentinel_usec = s->seed % 4 == 0 ? sentinel_usec : 0;
     s->runtimes = (workers + STRESS_PER_RUNTIME - 1) / STRESS_PER_RUNTIME;
     for (unsigned i = 0; i < s->runtimes; i++) {
         opt.workers = workers / s->runtimes + (i < workers % s->runtimes);
@@ -142,7 +143,6 @@ struct volt_stats stress_stats(const struct stress *s)
         sum.io_handles += st.io_handles;
         sum.workers += st.workers;
         sum.workers_parked += st.workers_parked;
-        sum.total.rescues += st.total.rescues;
         sum.total.stolen += st.total.stolen;
         sum.total.parked += st.total.parked;
         sum.total.overflows += st.total.overflows;

@@ -3,8 +3,9 @@
  *   PROGRAM [--secs N] [--seed N] [--workers N]
  *
  * Round k runs with the seed `seed + k`, so a failing round is repeated alone: every
- * failure ends with the line that does it. Nothing in a round waits with a timeout, so a
- * lost wake is a round that does not end: the alarm reports it.
+ * failure ends with the line that does it. Nothing in a round waits with a timeout, and in
+ * three of four no sentinel looks round, so a lost wake is a round that does not end: the
+ * alarm reports it.
  *
  * Workers: 1 to 256. More than 100 are spread over several runtimes, whose tasks then wake
  * each other across them. */

@@ -71,7 +71,9 @@ struct volt_worker_stats {
     uint64_t wakeups_skipped; /* notifications that found a searcher or nobody asleep */
     uint64_t spurious_wakes;  /* sleeps that ended without a claim or an event */
     uint64_t busy_victims;    /* steals refused because another steal was going on */
-    uint64_t rescues;         /* tasks found by looking round: 0, or a wake was lost */
+    /* Times that only looking round found queued tasks: 0, unless the system stopped a
+     * thread for milliseconds between queueing one and waking a worker for it. */
+    uint64_t rescues;
     uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
     /* Between two looks at the clock: one poll, or up to 8 short ones. */
     uint64_t longest_poll_usec;
