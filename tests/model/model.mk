@@ -23,6 +23,7 @@ MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
 MODEL_mutex  := $(MODEL_sem) lib/sync/mutex.c lib/sync/rwlock.c
 MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
+MODEL_channel := $(TASK_SRC) lib/sync/channel.c
 MODEL_pool   := $(TASK_SRC) lib/runtime/pool.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
 MODEL_runtime := $(MODEL_sched) $(addprefix lib/driver/,driver.c wheel.c registration.c) \
@@ -31,6 +32,7 @@ SUPPORT_runtime := tests/model/loop_stub.c
 SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c
 SUPPORT_mutex := tests/model/executor.c
+SUPPORT_channel := tests/model/executor.c
 SUPPORT_pool := tests/model/executor.c
 SUPPORT_notify := tests/model/executor.c
 SUPPORT_task := tests/model/executor.c
@@ -45,7 +47,7 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
-                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 \
+                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DCHANNEL_SPINS=0 \
                 -DINJECT_TRIES=1 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
                 -DPASS_PAUSES=1

@@ -257,6 +257,18 @@ static void walk_oneshot(struct volt_runtime *rt)
     volt_oneshot_recv_drop(o);
 }
 
+static void walk_channel(void)
+{
+    struct volt_channel *ch = volt_channel_new(sizeof(int), 8);
+    int value = 42, got = 0;
+
+    if (!ch)
+        return;
+    FN_CHECK(volt_channel_try_send(ch, &value) == 0);
+    FN_CHECK(volt_channel_try_recv(ch, &got) == 0 && got == 42);
+    volt_channel_free(ch);
+}
+
 static void walk_blocking(struct volt_runtime *rt)
 {
     struct fn_task *f = new_task(rt, nothing_poll, NULL);
@@ -317,6 +329,7 @@ static void walk(struct ground *g)
     wait_for_detached(rt);
     walk_sync(rt);
     walk_oneshot(rt);
+    walk_channel();
     walk_blocking(rt);
     walk_io(rt, g);
     volt_runtime_stats(rt, &stats);

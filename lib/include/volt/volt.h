@@ -2,6 +2,7 @@
 #ifndef VOLT_VOLT_H
 #define VOLT_VOLT_H
 
+#include <volt/channel.h>
 #include <volt/error.h>
 #include <volt/io.h>
 #include <volt/runtime.h>

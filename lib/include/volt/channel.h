@@ -1,0 +1,71 @@
+/* Channel: values from many senders to one receiver, through a ring of fixed size.
+ *
+ * Values of one sender arrive in the order in which they were sent. A sender that finds the
+ * ring full waits, first come, first served; when there is room, the receiver puts the
+ * value of the oldest into the ring for him. The receiver waits when the ring is empty.
+ * Sending and receiving copy; waiting allocates nothing.
+ *
+ * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and the
+ * receiver only borrow it: who keeps it alive is the program's business.
+ * Threads. Sending and closing: tasks of any runtime, and any thread with the try_ call.
+ * Receiving: one task, or one thread, at a time.
+ * Memory order. What was written before a send, who receives the value sees.
+ *
+ * lib/sync/channel.c. */
+#ifndef VOLT_CHANNEL_H
+#define VOLT_CHANNEL_H
+
+#include <stddef.h>
+#include <volt/sync.h>
+
+struct volt_channel;
+
+/* Returns new: for values of item_size bytes (0 is allowed), with room for `room` of them,
+ * rounded up to a power of two, and for 2 at least. NULL: out of memory, or too large. */
+VOLT_API struct volt_channel *volt_channel_new(size_t item_size, size_t room);
+/* Asserts that nobody waits. Values that are still in it are lost. NULL is allowed. */
+VOLT_API void volt_channel_free(struct volt_channel *ch);
+
+/* Refuses values from now on. Senders that wait are answered -EPIPE; the receiver gets what
+ * was sent before, then -EPIPE. Any thread; idempotent. */
+VOLT_API void volt_channel_close(struct volt_channel *ch);
+
+/* Copies the value. 0; -EAGAIN: there is no room, or others wait for it; -EPIPE: closed.
+ * Never blocks. */
+VOLT_API int volt_channel_try_send(struct volt_channel *ch, const void *item);
+/* 0, the value is copied to ret_item; -EAGAIN: there is none; -EPIPE: closed, and there is
+ * none. Never blocks. Receiver only. */
+VOLT_API int volt_channel_try_recv(struct volt_channel *ch, void *ret_item);
+
+/* Leaf: sends one value. All fields are private. */
+struct volt_send {
+    struct volt_channel *channel;
+    const void *item;
+    struct volt_waiter waiter;
+};
+
+/* Borrows ch, and item until READY or _fini: it does not change while the leaf waits. */
+static inline void volt_send_init(struct volt_send *s, struct volt_channel *ch,
+                                  const void *item)
+{
+    s->channel = ch;
+    s->item = item;
+    s->waiter.granted = s->waiter.state = 0;
+}
+
+/* READY: sent, or closed; see _status. */
+VOLT_API enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s);
+/* After READY: 0, or -EPIPE. */
+VOLT_API int volt_send_status(const struct volt_send *s);
+/* In every state. The value of one that waits is not sent, unless it just has been. */
+VOLT_API void volt_send_fini(struct volt_send *s);
+
+/* READY: *ret_status is 0 and the value is copied to ret_item; or it is -EPIPE. Receiver
+ * only. */
+VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
+                                               void *ret_item, int *ret_status);
+/* In the drop of the receiving task, which may wait: forgets it. Another task may receive
+ * then. */
+VOLT_API void volt_channel_recv_fini(struct volt_channel *ch);
+
+#endif

@@ -1,0 +1,419 @@
+/* The channel: a ring of slots with a number each, after D. Vyukov's bounded queue, with
+ * waiting on both sides.
+ *
+ * slot.seq      pos: free for the value number pos; pos + 1: holds it. The sender that took
+ *               pos stores pos + 1 (rel), the receiver that has read it pos + room (rel).
+ * tail          the next pos, shifted by 2, and two bits:
+ *   WAITERS     senders are queued: nobody passes them. Set and cleared with the lock held
+ *   CLOSED      set by closing, lock held; never cleared
+ *               Without bits anybody advances it by CAS; with WAITERS the lock holder only.
+ * head          the receiver's own
+ *
+ * Each side tells the other only when it waits, which is a word that otherwise nobody
+ * writes:
+ *
+ *   a sender waits                      the receiver waits
+ *   1 WAITERS, senders := 1             1 waiting := 1
+ *   2 barrier                           2 barrier
+ *   3 is the slot free now?             3 is the slot full now?
+ *
+ *   the receiver has read               a sender has written
+ *   1 slot.seq := pos + room            1 slot.seq := pos + 1
+ *   2 barrier                           2 barrier
+ *   3 senders? put in their values      3 waiting? wake it
+ *
+ * Whichever barrier is first, the other side sees the store before it.
+ *
+ * A sender's value is put into the ring for it, and `granted` tells (waiter.h): so service
+ * is first come, first served, and a woken sender has nothing left to compete for. */
+#include "sync/waiter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <volt/channel.h>
+
+#define WAITERS UINT64_C(1)
+#define CLOSED  UINT64_C(2)
+#define SHIFT   2
+#define ONE     (UINT64_C(1) << SHIFT)
+
+/* A side that would have to wait looks a few times more: the other is often about to come,
+ * and a wake costs more. */
+#ifndef CHANNEL_SPINS
+#define CHANNEL_SPINS 16
+#endif
+
+struct slot {
+    vat_u64 seq;
+    unsigned char item[];
+};
+
+struct volt_channel {
+    size_t item_size, stride;
+    uint64_t mask; /* room - 1 */
+    unsigned char *ring;
+
+    _Alignas(VOLT_CACHE_LINE) vat_u64 tail;
+
+    _Alignas(VOLT_CACHE_LINE) uint64_t head;
+    bool registered; /* the receiver's: it may stand in `receiver` */
+
+    _Alignas(VOLT_CACHE_LINE) vat_u32 senders; /* lock holder stores, receiver reads */
+    vat_u32 waiting;                           /* lock holder stores, senders read */
+    vlock lock;                                /* protects the rest */
+    struct volt_waiter *first, *last;          /* senders, oldest last */
+    struct volt_task *receiver;
+};
+
+static struct slot *slot_at(const struct volt_channel *ch, uint64_t pos)
+{
+    return (struct slot *)(void *)(ch->ring + (pos & ch->mask) * ch->stride);
+}
+
+struct volt_channel *volt_channel_new(size_t item_size, size_t room)
+{
+    size_t size, stride;
+    uint64_t n =
+        2; /* with one slot, full for pos and free for pos + 1 would be the same */
+    struct volt_channel *ch;
+
+    if (item_size > SIZE_MAX / 4 || room > SIZE_MAX / 4)
+        return NULL;
+    while (n < room)
+        n *= 2;
+    stride = (sizeof(struct slot) + item_size + 7) / 8 * 8;
+    if (__builtin_mul_overflow(stride, n, &size) || size > SIZE_MAX / 2)
+        return NULL;
+    ch = aligned_alloc(VOLT_CACHE_LINE, sizeof(*ch));
+    if (!ch)
+        return NULL;
+    *ch = (struct volt_channel){
+        .item_size = item_size, .stride = stride, .mask = n - 1, .ring = malloc(size)};
+    if (!ch->ring) {
+        free(ch);
+        return NULL;
+    }
+    vat_u64_init(&ch->tail, 0);
+    vat_u32_init(&ch->senders, 0);
+    vat_u32_init(&ch->waiting, 0);
+    for (uint64_t i = 0; i < n; i++)
+        vat_u64_init(&slot_at(ch, i)->seq, i);
+    return ch;
+}
+
+void volt_channel_free(struct volt_channel *ch)
+{
+    if (!ch)
+        return;
+    assert(!ch->last && !ch->receiver);
+    free(ch->ring);
+    free(ch);
+}
+
+/* pos has been taken. */
+static void fill(struct volt_channel *ch, uint64_t pos, const void *item)
+{
+    struct slot *slot = slot_at(ch, pos);
+
+    if (ch->item_size > 0) {
+        VAT_WR(slot->item);
+        memcpy(slot->item, item, ch->item_size);
+    }
+    vat_u64_store(&slot->seq, pos + 1, VAT_REL);
+}
+
+enum push { SENT, FULL, GONE };
+
+/* Lock held or not. FULL: no room, or others wait; *ret_tail is the word that says so. */
+static enum push push(struct volt_channel *ch, const void *item, uint64_t *ret_tail)
+{
+    uint64_t t = vat_u64_load(&ch->tail, VAT_RLX);
+
+    while (!(t & (WAITERS | CLOSED))) {
+        uint64_t pos = t >> SHIFT, now;
+
+        if (vat_u64_load(&slot_at(ch, pos)->seq, VAT_ACQ) == pos) {
+            if (vat_u64_cas(&ch->tail, &t, t + ONE, VAT_RLX, VAT_RLX)) {
+                fill(ch, pos, item);
+                return SENT;
+            }
+            continue;
+        }
+        now = vat_u64_load(&ch->tail, VAT_RLX);
+        if (now == t)
+            break;
+        t = now;
+    }
+    *ret_tail = t;
+    return t & CLOSED ? GONE : FULL;
+}
+
+/* Lock held. */
+static void take_receiver(struct volt_channel *ch, struct task_chain *chain)
+{
+    struct volt_task *t = ch->receiver;
+
+    ch->receiver = NULL;
+    vat_u32_store(&ch->waiting, 0, VAT_RLX);
+    if (t && task_notify(t))
+        task_chain_push(chain, t);
+}
+
+/* A sender, after fill(). */
+static void tell_receiver(struct volt_channel *ch)
+{
+    struct task_chain chain = {0};
+
+    vat_u32_fence(&ch->waiting);
+    if (!vat_u32_load(&ch->waiting, VAT_RLX))
+        return;
+    vlock_lock(&ch->lock);
+    take_receiver(ch, &chain);
+    vlock_unlock(&ch->lock);
+    sched_submit_chain(&chain);
+}
+
+int volt_channel_try_send(struct volt_channel *ch, const void *item)
+{
+    uint64_t t;
+
+    switch (push(ch, item, &t)) {
+    case SENT:
+        tell_receiver(ch);
+        return 0;
+    case FULL:
+        return -EAGAIN;
+    default:
+        return -EPIPE;
+    }
+}
+
+/* Lock held. */
+static void no_sender_left(struct volt_channel *ch)
+{
+    if (ch->last)
+        return;
+    vat_u32_store(&ch->senders, 0, VAT_RLX);
+    (void)vat_u64_and(&ch->tail, ~WAITERS, VAT_RLX);
+}
+
+/* Lock held, WAITERS set. Puts the value into the ring if there is room. */
+static bool push_past(struct volt_channel *ch, const void *item)
+{
+    uint64_t pos = vat_u64_load(&ch->tail, VAT_RLX) >> SHIFT;
+
+    if (vat_u64_load(&slot_at(ch, pos)->seq, VAT_ACQ) != pos)
+        return false;
+    (void)vat_u64_add(&ch->tail, ONE, VAT_RLX);
+    fill(ch, pos, item);
+    return true;
+}
+
+/* Lock held. The ring is full as far as push() can tell: queues, or finds room after all. */
+static enum push queue(struct volt_channel *ch, struct volt_send *s,
+                       struct volt_task *who)
+{
+    uint64_t t;
+    enum push r;
+
+    do {
+        r = push(ch, s->item, &t);
+        if (r != FULL)
+            return r;
+    } while (!(t & WAITERS) &&
+             !vat_u64_cas(&ch->tail, &t, t | WAITERS, VAT_RLX, VAT_RLX));
+    if (!ch->last) {
+        vat_u32_store(&ch->senders, 1, VAT_RLX);
+        vat_u64_fence(&slot_at(ch, t >> SHIFT)->seq);
+        if (push_past(ch, s->item)) {
+            no_sender_left(ch);
+            return SENT;
+        }
+    }
+    waiter_link(&ch->first, &ch->last, &s->waiter, who);
+    return FULL;
+}
+
+/* The first poll. False: queued. */
+static bool send_or_queue(struct volt_send *s, struct volt_task *who)
+{
+    struct volt_channel *ch = s->channel;
+    enum push r;
+    uint64_t t;
+
+    r = push(ch, s->item, &t);
+    for (int i = 0; i < CHANNEL_SPINS && r == FULL && !(t & WAITERS); i++) {
+        vat_pause();
+        r = push(ch, s->item, &t);
+    }
+    if (r == FULL) {
+        vlock_lock(&ch->lock);
+        r = queue(ch, s, who);
+        vlock_unlock(&ch->lock);
+    }
+    if (r == SENT)
+        tell_receiver(ch);
+    else if (r == GONE)
+        vat_u32_store(waiter_grant_cell(&s->waiter), GRANT_CLOSED, VAT_RLX);
+    return r != FULL;
+}
+
+enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s)
+{
+    bool done = true;
+
+    if (cx_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (s->waiter.state == WAITER_NEW)
+        done = send_or_queue(s, cx->task);
+    else if (s->waiter.state == WAITER_QUEUED)
+        done = waiter_granted(&s->channel->lock, &s->waiter, cx->task) != GRANT_NONE;
+    if (!done) {
+        cx_restore(cx);
+        return VOLT_PENDING;
+    }
+    s->waiter.state = WAITER_DONE;
+    return VOLT_READY;
+}
+
+int volt_send_status(const struct volt_send *s)
+{
+    return vat_u32_load(waiter_grant_cell(&s->waiter), VAT_RLX) == GRANT_CLOSED ? -EPIPE
+                                                                                : 0;
+}
+
+void volt_send_fini(struct volt_send *s)
+{
+    struct volt_channel *ch = s->channel;
+
+    if (s->waiter.state == WAITER_QUEUED) {
+        vlock_lock(&ch->lock);
+        if (vat_u32_load(waiter_grant_cell(&s->waiter), VAT_ACQ) == GRANT_NONE) {
+            waiter_unlink(&ch->first, &ch->last, &s->waiter);
+            no_sender_left(ch);
+        }
+        vlock_unlock(&ch->lock);
+    }
+    s->waiter.state = WAITER_DONE;
+}
+
+/* The receiver, after it has freed a slot and seen that senders wait. */
+static void put_in_values(struct volt_channel *ch)
+{
+    struct task_chain chain = {0};
+
+    vlock_lock(&ch->lock);
+    while (ch->last) {
+        struct volt_waiter *w = ch->last;
+        struct volt_send *s =
+            (struct volt_send *)(void *)((char *)w - offsetof(struct volt_send, waiter));
+
+        if (!push_past(ch, s->item))
+            break;
+        waiter_unlink(&ch->first, &ch->last, w);
+        waiter_grant(w, GRANT_YES, &chain);
+    }
+    no_sender_left(ch);
+    vlock_unlock(&ch->lock);
+    sched_submit_chain(&chain);
+}
+
+/* The receiver. The next value is there. */
+static bool has_value(const struct volt_channel *ch)
+{
+    return vat_u64_load(&slot_at(ch, ch->head)->seq, VAT_ACQ) == ch->head + 1;
+}
+
+/* The receiver. Closed, and every value that was sent has been received. */
+static bool at_end(const struct volt_channel *ch)
+{
+    return vat_u64_load(&ch->tail, VAT_ACQ) == (ch->head << SHIFT | CLOSED);
+}
+
+int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
+{
+    struct slot *slot = slot_at(ch, ch->head);
+
+    if (!has_value(ch))
+        return at_end(ch) ? -EPIPE : -EAGAIN;
+    if (ch->item_size > 0) {
+        VAT_RD(slot->item);
+        memcpy(ret_item, slot->item, ch->item_size);
+    }
+    vat_u64_store(&slot->seq, ch->head + ch->mask + 1, VAT_REL);
+    ch->head++;
+    vat_u32_fence(&ch->senders);
+    if (vat_u32_load(&ch->senders, VAT_RLX))
+        put_in_values(ch);
+    return 0;
+}
+
+void volt_channel_recv_fini(struct volt_channel *ch)
+{
+    if (!ch->registered)
+        return;
+    ch->registered = false;
+    vlock_lock(&ch->lock);
+    ch->receiver = NULL;
+    vat_u32_store(&ch->waiting, 0, VAT_RLX);
+    vlock_unlock(&ch->lock);
+}
+
+/* The receiver found nothing. True: there is something now; false: it will be woken. */
+static bool register_receiver(struct volt_channel *ch, struct volt_task *who)
+{
+    bool found;
+
+    vlock_lock(&ch->lock);
+    vat_u32_store(&ch->waiting, 1, VAT_RLX);
+    vat_u64_fence(&slot_at(ch, ch->head)->seq);
+    found = has_value(ch) || at_end(ch);
+    ch->receiver = found ? NULL : who;
+    if (found)
+        vat_u32_store(&ch->waiting, 0, VAT_RLX);
+    vlock_unlock(&ch->lock);
+    ch->registered = !found;
+    return found;
+}
+
+enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
+                                      void *ret_item, int *ret_status)
+{
+    int r;
+
+    if (cx_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_channel_recv_fini(ch); /* woken, or polled for another reason */
+    r = volt_channel_try_recv(ch, ret_item);
+    for (int i = 0; i < CHANNEL_SPINS && r == -EAGAIN; i++) {
+        vat_pause();
+        r = volt_channel_try_recv(ch, ret_item);
+    }
+    while (r == -EAGAIN && register_receiver(ch, cx->task))
+        r = volt_channel_try_recv(ch, ret_item);
+    if (r == -EAGAIN) {
+        cx_restore(cx);
+        return VOLT_PENDING;
+    }
+    *ret_status = r;
+    return VOLT_READY;
+}
+
+void volt_channel_close(struct volt_channel *ch)
+{
+    struct task_chain chain = {0};
+
+    vlock_lock(&ch->lock);
+    (void)vat_u64_or(&ch->tail, CLOSED, VAT_REL);
+    while (ch->last) {
+        struct volt_waiter *w = ch->last;
+
+        waiter_unlink(&ch->first, &ch->last, w);
+        waiter_grant(w, GRANT_CLOSED, &chain);
+    }
+    no_sender_left(ch);
+    take_receiver(ch, &chain);
+    vlock_unlock(&ch->lock);
+    sched_submit_chain(&chain);
+}
