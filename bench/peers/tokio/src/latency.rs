@@ -8,6 +8,8 @@ use tokio::sync::Notify;
 
 const WAKES: usize = 300;
 const INJECTIONS: usize = 100;
+const FEW: usize = 20; // are enough where they take
+const LONG: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 const POLL_NS: u64 = 1000;
 const PIECES: usize = 20_000;
@@ -68,7 +70,8 @@ fn inject(live: usize) -> [f64; 2] {
         rt.spawn(busy());
     }
     let mut us = Vec::new();
-    for _ in 0..INJECTIONS {
+    let begin = Instant::now();
+    while us.len() < FEW || us.len() < INJECTIONS && begin.elapsed() < LONG {
         std::thread::sleep(PAUSE);
         let start = Instant::now();
         rt.spawn(async { stamp() });
