@@ -184,7 +184,7 @@ func submitAndWatch(ctx context.Context, calls, watching *varlink.Connection) {
 	}
 	job := spec{[]string{"/bin/sh", "-c", "echo from go; exit 3"}, "go", map[string]string{"PATH": "/bin"}}
 	err = calls.Call(ctx, "org.voltd.jobs.Submit", map[string]spec{"spec": job}, &submitted)
-	if !check("Submit", err == nil && submitted.Id != "" && submitted.Created && !submitted.Durable, err, submitted) {
+	if !check("Submit", err == nil && submitted.Id != "" && submitted.Created && submitted.Durable, err, submitted) {
 		return
 	}
 
