@@ -34,8 +34,9 @@ static int cancel(struct ctl *ctl, const struct cancel *c)
     if (code != CTL_EXIT_OK)
         return code;
     json_t *params = json_object();
-    if (n > 0)
-        (void)json_object_set_new(params, "ids", ctl_strings(ids, n));
+    if (n > 0) /* beside a filter they would widen it: within, both must match */
+        (void)json_object_set_new(c->filter ? c->filter : params, "ids",
+                                  ctl_strings(ids, n));
     if (c->filter || c->all)
         (void)json_object_set_new(params, "filter",
                                   c->filter ? json_incref(c->filter) : json_object());

@@ -122,6 +122,19 @@ static int watch(struct ctl *ctl, struct watch *w)
     return r < 0 ? ctl_lost(r) : code;
 }
 
+/* Nothing ever happens to a job that is not there: said instead of waiting for it. */
+static int check_ids(struct ctl *ctl, char *const *ids, int n)
+{
+    int code = n > 0 ? ctl_open(ctl, ADDRESS_JOBS) : CTL_EXIT_OK;
+    for (int i = 0; i < n && code == CTL_EXIT_OK; i++) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        code =
+            ctl_call(ctl, "org.voltd.jobs.Get", json_pack("{s:s}", "id", ids[i]), &reply);
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
 static int parse(struct ctl *ctl, struct watch *w)
 {
     int key;
@@ -156,7 +169,9 @@ static int run(struct ctl *ctl)
             w.filter = json_object();
         if (n > 0)
             (void)json_object_set_new(w.filter, "ids", ctl_strings(ids, n));
-        code = n < 0 ? CTL_EXIT_USAGE : watch(ctl, &w);
+        code = n < 0 ? CTL_EXIT_USAGE : check_ids(ctl, ids, n);
+        if (code == CTL_EXIT_OK)
+            code = watch(ctl, &w);
     }
     json_decref(w.filter);
     return code;

@@ -4,6 +4,9 @@
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { OPT_QUIET = OPTION_LONG };
 
 static const struct option_entry options[] = {
@@ -12,6 +15,22 @@ static const struct option_entry options[] = {
     {"json", CTL_OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     CTL_OPTIONS_END,
 };
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Jobs are counted; an id that is there twice is one. Returns how many are left. */
+static size_t unique(char **ids, size_t n)
+{
+    size_t kept = 1;
+    qsort(ids, n, sizeof(*ids), compare);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(ids[i], ids[kept - 1]) != 0)
+            ids[kept++] = ids[i];
+    return kept;
+}
 
 static int run(struct ctl *ctl)
 {
@@ -33,7 +52,7 @@ static int run(struct ctl *ctl)
     if (n < 0)
         return CTL_EXIT_USAGE;
     rq.ids = ids;
-    rq.nids = (size_t)n;
+    rq.nids = unique(ids, (size_t)n);
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
         return code;

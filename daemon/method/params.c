@@ -72,6 +72,16 @@ bool key_list_has(const struct key_list *list, uint64_t id, int64_t index)
     return bsearch(&key, list->keys, list->n, sizeof(key), compare_keys) != NULL;
 }
 
+static void drop_repeated(struct key_list *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (kept == 0 || compare_keys(&list->keys[i], &list->keys[kept - 1]) != 0)
+            list->keys[kept++] = list->keys[i];
+    list->n = kept;
+}
+
 int read_job_ids(json_t *value, void *member, struct field_error *err)
 {
     struct key_list *list = member;
@@ -93,6 +103,7 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
     }
     list->n = json_array_size(value);
     qsort(list->keys, list->n, sizeof(*list->keys), compare_keys);
+    drop_repeated(list);
     return 0;
 }
 

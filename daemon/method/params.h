@@ -17,7 +17,7 @@ int read_job_id(json_t *value, void *member, struct field_error *err);
 int read_signal_name(json_t *value, void *member, struct field_error *err);
 
 struct key_list {
-    struct job_key *keys; /* in order of id and index; for free() */
+    struct job_key *keys; /* in order of id and index, each once; for free() */
     size_t n;
 };
 int read_job_ids(json_t *value, void *member, struct field_error *err);

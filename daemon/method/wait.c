@@ -1,9 +1,9 @@
 /* Wait: until all of these jobs have ended.
  *
- * One entry per id that was asked for, sorted by id. The manager is asked about each
- * once; from then on the end of a single job is taken from its event, and an array is
- * asked about again when one of its elements has ended. When events were lost, everything
- * open is asked about again. Progress goes out at most every PROGRESS_USEC. */
+ * One entry per id that was asked for, each once, sorted by id. The manager is asked
+ * about each once; from then on the end of a single job is taken from its event, and an
+ * array is asked about again when one of its elements has ended. When events were lost,
+ * everything open is asked about again. Progress goes out at most every PROGRESS_USEC. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"

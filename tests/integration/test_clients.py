@@ -327,6 +327,33 @@ def test_cancel_by_filter(shared):
     assert shared.job(r.lines[0])["counts"]["done"] == 50
 
 
+def test_cancel_by_ids_and_filter(shared):
+    """Both must match: an id does not widen a filter, nor a filter the ids."""
+    a, b = (shared.submit("--kind=sleep", "--duration=1h", "-n", n).out.strip() for n in "ab")
+    assert "0 jobs" in shared.ctl("cancel", "--name=a", b).err
+    assert shared.ctl("list", "--no-legend", a, b).out.count("running") == 2
+    assert "1 job asked" in shared.ctl("cancel", "--name=a", a, b).err
+    assert shared.ctl("wait", a).code == 125
+    assert shared.job(b)["state"] == "running"
+    assert "1 job asked" in shared.ctl("cancel", b).err
+
+
+def test_the_same_id_twice_is_one_job(shared):
+    ident = shared.submit("--wait", "--", "sh", "-c", "exit 3").out.strip()
+    other = wait(shared, "true")
+    r = shared.ctl("wait", ident, other, ident, other, ident)
+    assert r.code == 3 and "2 jobs ended: 1 succeeded, 1 failed" in r.err
+    assert "ended" not in shared.ctl("wait", ident, ident).err
+    with shared.connect() as v:
+        got = v.ok("org.voltd.jobs.Wait", {"ids": [ident, ident]})
+        assert got["failed"] == 1 and len(got["jobs"]) == 1
+
+
+def test_events_of_a_job_that_is_not_there(shared):
+    r = shared.ctl("events", "999999")
+    assert r.code == 4 and "no such job: 999999" in r.err
+
+
 def test_interrupt_leaves_the_job_running(shared):
     p = shared.popen("volt-submit", "--wait", "--", "sleep", "600")
     ident = p.stdout.readline().strip()
