@@ -111,15 +111,22 @@ void volt_channel_free(struct volt_channel *ch)
     free(ch);
 }
 
+/* Most values are one word: they are not worth a call. */
+static inline void copy(const struct volt_channel *ch, void *to, const void *from)
+{
+    if (ch->item_size == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else if (ch->item_size > 0)
+        memcpy(to, from, ch->item_size);
+}
+
 /* pos has been taken. */
 static void fill(struct volt_channel *ch, uint64_t pos, const void *item)
 {
     struct slot *slot = slot_at(ch, pos);
 
-    if (ch->item_size > 0) {
-        VAT_WR(slot->item);
-        memcpy(slot->item, item, ch->item_size);
-    }
+    VAT_WR(&slot->item);
+    copy(ch, slot->item, item);
     vat_u64_store(&slot->seq, pos + 1, VAT_REL);
 }
 
@@ -337,10 +344,8 @@ int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
 
     if (!has_value(ch))
         return at_end(ch) ? -EPIPE : -EAGAIN;
-    if (ch->item_size > 0) {
-        VAT_RD(slot->item);
-        memcpy(ret_item, slot->item, ch->item_size);
-    }
+    VAT_RD(&slot->item);
+    copy(ch, ret_item, slot->item);
     vat_u64_store(&slot->seq, ch->head + ch->mask + 1, VAT_REL);
     ch->head++;
     vat_u32_fence(&ch->senders);
