@@ -22,6 +22,7 @@ static bool sent[VALUES], refused[VALUES], received[VALUES];
 static int last_of[2]; /* the newest value received of either sender */
 static int expected;   /* the receiver ends after so many */
 static int count, ended, dropped, tasks;
+static int written; /* annotated: before closing, read at the end */
 static struct volt_join handle;
 static struct volt_waker waker;
 
@@ -95,6 +96,7 @@ static enum volt_poll poll_recv(struct volt_cx *cx, void *state)
             return VOLT_PENDING;
         if (j->status < 0) {
             MCX_CHECK(j->status == -EPIPE);
+            VAT_RD(&written);
             ended++;
             break;
         }
@@ -194,6 +196,7 @@ static void canceller(void)
 
 static void closer(void)
 {
+    VAT_WR(&written);
     volt_channel_close(ch);
 }
 
@@ -206,6 +209,7 @@ static void try_sender(void)
         sent[v] = r == 0;
         refused[v] = r != 0;
     }
+    VAT_WR(&written);
     volt_channel_close(ch);
 }
 

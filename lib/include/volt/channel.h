@@ -9,7 +9,8 @@
  * receiver only borrow it: who keeps it alive is the program's business.
  * Threads. Sending and closing: tasks of any runtime, and any thread with the try_ call.
  * Receiving: one task, or one thread, at a time.
- * Memory order. What was written before a send, who receives the value sees.
+ * Memory order. What was written before a send, who receives the value sees; and what was
+ * written before closing, who is told of the end.
  *
  * lib/sync/channel.c. */
 #ifndef VOLT_CHANNEL_H
