@@ -59,6 +59,7 @@ class House(integration.Daemon):
     def __init__(self, store="sqlite", config="", bin=None, env=None, workers=2, slots=8):
         super().__init__(tempfile.mkdtemp(prefix="volt-chaos-"))
         self.bin, self.workers, self.slots = bin or BIN, workers, slots
+        self.store = store
         self.env.update(env or {})
         self.config.write_text(f"[Store]\nBackend={store}\nKeepEndedJobs=10000000\n"
                                f"[Queue]\nSlots={slots}\n" + config)
@@ -279,7 +280,18 @@ class House(integration.Daemon):
         wrong = self.close()
         self.kill_rest()
         reap_orphans(set())
-        return [f"left: {wrong}"] if wrong else []
+        found = [f"left: {wrong}"] if wrong else []
+        return found + self.check_store()
+
+    def check_store(self):
+        """What voltd finds in the store that it left."""
+        if self.store != "sqlite":
+            return []
+        done = subprocess.run([self.bin / "voltd", "--user", f"--runtime-dir={self.runtime}",
+                               f"--state-dir={self.state}", f"--config={self.config}",
+                               "--check-store"], capture_output=True, text=True, cwd=self.dir)
+        return [f"lost: the store is damaged: {done.stdout}{done.stderr}"] \
+            if done.returncode else []
 
     def keep(self, findings):
         """Where a failure can be looked at."""
