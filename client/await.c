@@ -83,8 +83,7 @@ static void print_event(json_t *event)
 static void say_reason(struct waiting *w, const json_t *job)
 {
     const char *result = job_view_string(job, "result");
-    if (w->rq->json || !*result || strcmp(result, "success") == 0 ||
-        strcmp(result, "exit") == 0)
+    if (!*result || strcmp(result, "success") == 0 || strcmp(result, "exit") == 0)
         return;
     if (w->reasons == REASONS_MOST) {
         w->unnamed++;
@@ -95,6 +94,37 @@ static void say_reason(struct waiting *w, const json_t *job)
     job_view_outcome(job, text, sizeof(text));
     progress_line_clear(&w->line);
     say("job %s: %s", job_view_string(job, "id"), text);
+}
+
+/* One that could not be started: its spec says what was not there. */
+static void say_failed_start(struct waiting *w, struct client *c, const json_t *job)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    const json_t *whole = NULL;
+    if (w->reasons < REASONS_MOST &&
+        client_call(
+            c, "org.voltd.jobs.Get",
+            json_pack("{s:s, s:b}", "id", job_view_string(job, "id"), "with_spec", 1),
+            &reply) == 0)
+        whole = json_object_get(reply.parameters, "job");
+    say_reason(w, whole ? whole : job);
+    client_reply_fini(&reply);
+}
+
+/* Single jobs and elements; arrays as a whole are passed over. */
+static void say_reasons(struct waiting *w, struct client *c, const json_t *jobs)
+{
+    size_t i;
+    const json_t *job;
+    json_array_foreach(jobs, i, job)
+    {
+        if (json_is_object(json_object_get(job, "counts")))
+            continue;
+        if (strcmp(job_view_string(job, "result"), "exec_failed") == 0)
+            say_failed_start(w, c, job);
+        else
+            say_reason(w, job);
+    }
 }
 
 /* An array as a whole: its elements that ended badly are asked for. */
@@ -108,47 +138,23 @@ static void say_reasons_of_array(struct waiting *w, struct client *c, const char
     json_t *params = json_pack("{s:{s:[s], s:o}, s:i}", "filter", "ids", id, "results",
                                names, "limit", REASONS_MOST + 1);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_call(c, "org.voltd.jobs.List", params, &reply);
-    size_t i;
-    const json_t *job;
-    if (r == 0) {
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            if (!json_is_object(json_object_get(job, "counts")))
-                say_reason(w, job);
-        }
-    }
+    if (client_call(c, "org.voltd.jobs.List", params, &reply) == 0)
+        say_reasons(w, c, json_object_get(reply.parameters, "jobs"));
     client_reply_fini(&reply);
 }
 
-/* One that could not be started: its spec says what was not there. */
-static void say_failed_start(struct waiting *w, struct client *c, const json_t *job)
-{
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    json_t *params =
-        json_pack("{s:s, s:b}", "id", job_view_string(job, "id"), "with_spec", 1);
-    int r = w->reasons < REASONS_MOST
-                ? client_call(c, "org.voltd.jobs.Get", params, &reply)
-                : (json_decref(params), -E2BIG);
-    const json_t *whole = json_object_get(reply.parameters, "job");
-    say_reason(w, r == 0 && whole ? whole : job);
-    client_reply_fini(&reply);
-}
-
+/* All of a portion have ended. */
 static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
 {
     size_t i;
     const json_t *job;
-    w->total = w->total ? w->total : w->rq->nids; /* all had ended before we asked */
+    w->total = w->total ? w->total : w->rq->nids; /* they had before we asked */
+    if (w->rq->json)
+        return;
+    say_reasons(w, c, jobs);
     json_array_foreach(jobs, i, job)
     {
-        const json_t *counts = json_object_get(job, "counts");
-        if (!json_is_object(counts) &&
-            strcmp(job_view_string(job, "result"), "exec_failed") == 0)
-            say_failed_start(w, c, job);
-        else if (!json_is_object(counts))
-            say_reason(w, job);
-        else if (job_view_int(counts, "failed") > 0 && !w->rq->json)
+        if (job_view_int(json_object_get(job, "counts"), "failed") > 0)
             say_reasons_of_array(w, c, job_view_string(job, "id"));
     }
 }

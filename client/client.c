@@ -1,5 +1,6 @@
 /* The connection: framing, pipelining, descriptors; see client.h. */
 #include "client/client.h"
+#include "client/duration.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A reply longer than this is no reply of voltd. */
@@ -256,19 +256,12 @@ static int take_reply(struct client *c, struct client_reply *ret)
     return parse_reply(c, text, len, ret);
 }
 
-static uint64_t now_usec(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* Milliseconds for poll() until the deadline, rounded up. */
 static int poll_timeout(uint64_t deadline)
 {
     if (deadline == CLIENT_FOREVER)
         return -1;
-    uint64_t now = now_usec();
+    uint64_t now = duration_now_usec();
     if (now >= deadline)
         return 0;
     uint64_t ms = (deadline - now + 999) / 1000;
@@ -279,7 +272,7 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
 {
     uint64_t deadline = CLIENT_FOREVER;
     if (timeout_usec != CLIENT_FOREVER)
-        deadline = now_usec() + timeout_usec;
+        deadline = duration_now_usec() + timeout_usec;
     for (;;) {
         int r = take_reply(c, ret);
         if (r != 0)
@@ -300,7 +293,8 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
             r = read_some(c);
             if (r < 0 && r != -EAGAIN)
                 return r;
-        } else if (n == 0 && deadline != CLIENT_FOREVER && now_usec() >= deadline) {
+        } else if (n == 0 && deadline != CLIENT_FOREVER &&
+                   duration_now_usec() >= deadline) {
             return 0;
         }
     }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define SEC          UINT64_C(1000000)
 #define DURATION_MAX (SEC * 36500 * 86400) /* a hundred years */
@@ -125,4 +126,11 @@ void duration_format_clock(uint64_t s, char *buf, size_t size)
     else
         (void)snprintf(buf, size, "%" PRIu64 "d %02" PRIu64 "h", s / 86400,
                        s % 86400 / 3600);
+}
+
+uint64_t duration_now_usec(void)
+{
+    struct timespec ts;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec / 1000;
 }

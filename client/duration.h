@@ -10,6 +10,8 @@
 int duration_parse(const char *text, uint64_t *ret);
 /* The two largest units: "1h 30min", "4.2s", "12ms". Always NUL-terminated. */
 void duration_format(uint64_t usec, char *buf, size_t size);
+/* CLOCK_MONOTONIC in microseconds: what durations are measured with. */
+uint64_t duration_now_usec(void);
 /* A clock face for progress: "00:09", "1:02:03", "3d 04h". */
 void duration_format_clock(uint64_t seconds, char *buf, size_t size);
 

@@ -1,6 +1,7 @@
 /* Output of a job; see follow.h. */
 #include "client/follow.h"
 #include "client/base64.h"
+#include "client/job_view.h"
 #include "client/reconnect.h"
 #include "client/term.h"
 
@@ -197,16 +198,32 @@ static int print_by_read(struct client *c, const struct follow_request *rq, off_
     }
 }
 
+static bool is_early(const json_t *job)
+{
+    const char *state = job_view_string(job, "state");
+    return strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0;
+}
+
+/* Of jobs, or of events. */
+static bool any_started(const json_t *list)
+{
+    size_t i;
+    const json_t *item;
+    json_array_foreach(list, i, item)
+    {
+        if (*job_view_string(item, "state") && !is_early(item))
+            return true;
+    }
+    return false;
+}
+
 /* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
  * wait for; negative as client_receive(). */
 static int await_start(struct client *c, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
-    const json_t *job = json_object_get(reply.parameters, "job");
-    const char *state = json_string_value(json_object_get(job, "state"));
-    bool early =
-        state && (strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0);
+    bool early = is_early(json_object_get(reply.parameters, "job"));
     client_reply_fini(&reply);
     if (r < 0 || !early)
         return r;
@@ -216,19 +233,9 @@ static int await_start(struct client *c, const char *id)
         r = client_receive(c, CLIENT_FOREVER, &reply);
         if (r < 0)
             return r;
-        bool over = reply.error || !reply.continues, started = false;
-        size_t i;
-        const json_t *item;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, item)
-        {
-            state = json_string_value(json_object_get(item, "state"));
-            started |= state && strcmp(state, "queued") && strcmp(state, "starting");
-        }
-        json_array_foreach(json_object_get(reply.parameters, "events"), i, item)
-        {
-            state = json_string_value(json_object_get(item, "state"));
-            started |= state && strcmp(state, "queued") && strcmp(state, "starting");
-        }
+        bool over = reply.error || !reply.continues;
+        bool started = any_started(json_object_get(reply.parameters, "jobs")) ||
+                       any_started(json_object_get(reply.parameters, "events"));
         client_reply_fini(&reply);
         r = started ? 1 : over ? -EPROTO : 0;
     }
@@ -247,9 +254,8 @@ static int reopen(struct client **c, const struct follow_request *rq)
 {
     struct client_tried tried;
     struct client *fresh;
-    int r = client_open(rq->choice, ADDRESS_JOBS, &fresh, &tried);
-    if (r < 0)
-        return r;
+    if (client_open(rq->choice, ADDRESS_JOBS, &fresh, &tried) < 0)
+        return -ECONNRESET; /* gone since */
     client_free(*c);
     *c = fresh;
     client_set_interrupt_fd(fresh, rq->interrupt);

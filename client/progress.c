@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SEC          UINT64_C(1000000)
@@ -58,13 +57,6 @@ void progress_format(const struct progress *p, unsigned columns, char *buf, size
         buf[columns] = '\0';
 }
 
-static uint64_t now_usec(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec / 1000;
-}
-
 void progress_line_init(struct progress_line *line, bool enabled)
 {
     *line = (struct progress_line){.enabled = enabled && term_is_tty(STDERR_FILENO)};
@@ -75,7 +67,7 @@ void progress_line_update(struct progress_line *line, uint64_t total, uint64_t d
 {
     if (!line->enabled)
         return;
-    uint64_t now = now_usec();
+    uint64_t now = duration_now_usec();
     if (!line->counting) {
         line->counting = true;
         line->started_usec = now;

@@ -5,16 +5,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 
 #define RETRY_MSEC 200
-
-static uint64_t now_usec(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
 
 int reconnect(struct client **c, const struct address_choice *choice, uint64_t limit_usec,
               int interrupt)
@@ -29,9 +21,9 @@ int reconnect(struct client **c, const struct address_choice *choice, uint64_t l
     }
     duration_format(limit_usec, limit, sizeof(limit));
     say("the connection to voltd is lost; trying again for %s", limit);
-    uint64_t deadline = now_usec() + limit_usec;
+    uint64_t deadline = duration_now_usec() + limit_usec;
     while (client_open(choice, ADDRESS_JOBS, c, &tried) < 0) {
-        if (now_usec() >= deadline) {
+        if (duration_now_usec() >= deadline) {
             say("voltd did not come back; what runs goes on");
             return -ECONNRESET;
         }

@@ -40,6 +40,18 @@ int ctl_option(struct ctl *ctl)
     }
 }
 
+bool ctl_json_only(struct ctl *ctl, bool *ret_json)
+{
+    int key;
+    *ret_json = false;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return false;
+        *ret_json |= key == CTL_OPT_JSON;
+    }
+    return true;
+}
+
 /* A whole number as the protocol writes it: without sign, space or leading zeros. The end
  * of it, or NULL. */
 static const char *number_end(const char *s)

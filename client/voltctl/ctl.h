@@ -41,6 +41,8 @@ struct ctl {
 /* The verb's next option. OPTION_END: operands begin at argv[optind], and the address is
  * settled; OPTION_BAD: return ctl->code (help was shown, or the mistake said). */
 int ctl_option(struct ctl *ctl);
+/* All options of a verb that has --json only. False: return ctl->code. */
+bool ctl_json_only(struct ctl *ctl, bool *ret_json);
 /* The operands after the options, which must be job ids, `least` of them or more. Returns
  * their number, or -1 with the mistake said. */
 int ctl_ids(const struct ctl *ctl, int least, char ***ret);

@@ -6,13 +6,9 @@ static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
 static int run(struct ctl *ctl)
 {
-    bool json = false;
-    int key;
-    while ((key = ctl_option(ctl)) != OPTION_END) {
-        if (key == OPTION_BAD)
-            return ctl->code;
-        json |= key == CTL_OPT_JSON;
-    }
+    bool json;
+    if (!ctl_json_only(ctl, &json))
+        return ctl->code;
     if (!ctl_no_operands(ctl))
         return CTL_EXIT_USAGE;
     int code = ctl_open(ctl, ADDRESS_CONTROL);

@@ -81,13 +81,9 @@ static int one(struct ctl *ctl, const char *id, bool json)
 
 static int run(struct ctl *ctl)
 {
-    int key;
-    bool json = false;
-    while ((key = ctl_option(ctl)) != OPTION_END) {
-        if (key == OPTION_BAD)
-            return ctl->code;
-        json |= key == CTL_OPT_JSON;
-    }
+    bool json;
+    if (!ctl_json_only(ctl, &json))
+        return ctl->code;
     char **ids;
     int n = ctl_ids(ctl, 1, &ids);
     if (n < 0)
