@@ -27,7 +27,9 @@
 
 #include "base/atomic.h"
 
+#ifndef IDLE_MAX_WORKERS
 #define IDLE_MAX_WORKERS 48 /* of one word; more make groups (sched.h) */
+#endif
 
 struct idle {
     _Alignas(VOLT_CACHE_LINE) vat_u64 word;

@@ -32,6 +32,9 @@ int mcx_futex_wait(uint32_t *word, uint32_t expected, bool may_time_out);
 void mcx_futex_wake(uint32_t *word, uint32_t n);
 void mcx_yield(void);
 
+/* IDLE_MAX_WORKERS of lib/sched/idle.h: a model sets it, before it makes workers. */
+extern unsigned mcx_group_size;
+
 #define MCX_HERE mcx_here(__FILE__, __LINE__)
 
 #define VAT_DEFINE_BASE(T, ctype, to, from)                                              \

@@ -19,8 +19,10 @@
 #include <time.h>
 #include "mcx_internal.h"
 
-#define PCT_DEPTH 3
-#define LONG_RUN  120 /* steps */
+#define PCT_DEPTH   3
+#define PCT_CHANGED 1000000 /* priorities after a change, above those that have yielded */
+#define PCT_FIRST   2000000 /* and at the start */
+#define LONG_RUN    120     /* steps */
 
 const struct mcx_scenario *mcx_scenario;
 int mcx_nthreads;
@@ -30,6 +32,7 @@ static const struct mcx_bounds *bounds;
 static int preempt_left, timeouts_left;
 static long steps, longest;
 static uint64_t runs;
+static uint64_t lowest; /* priority of the last that yielded */
 static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
 static jmp_buf failed;
@@ -113,11 +116,18 @@ void mcx_point(void)
     mcx_tick();
 }
 
+/* Under PCT: behind all others, those that yielded before included. */
+static void give_way(struct thread *t)
+{
+    t->yielded = true;
+    t->priority = --lowest;
+}
+
 void mcx_yield(void)
 {
     if (!mcx_running)
         return;
-    mcx_threads[mcx_current].yielded = true;
+    give_way(&mcx_threads[mcx_current]);
     mcx_point();
 }
 
@@ -237,7 +247,7 @@ static int pick_by_priority(int last, const struct candidates *c)
 
     for (int k = 0; k < PCT_DEPTH - 1; k++)
         if (steps == change_at[k] && last >= 0)
-            mcx_threads[last].priority = (uint64_t)k;
+            mcx_threads[last].priority = PCT_CHANGED + (uint64_t)k;
     for (int k = 1; k < c->n; k++)
         if (mcx_threads[c->thread[k]].priority > mcx_threads[c->thread[best]].priority)
             best = k;
@@ -273,7 +283,7 @@ static void start_threads(void)
         t->clock = 1;
         t->cur.t[i] = t->acq.t[i] = 1;
         t->priority =
-            bounds->mode == MODE_PCT ? PCT_DEPTH + mcx_choice_random() % 1000000 : 0;
+            bounds->mode == MODE_PCT ? PCT_FIRST + mcx_choice_random() % 1000000 : 0;
         mcx_fiber_make(i, mcx_scenario->threads[i].run);
     }
     for (int k = 0; k < PCT_DEPTH - 1; k++)
@@ -321,8 +331,7 @@ static void run_threads(void)
             timeouts_left--;
         unswitched = last == before ? unswitched + 1 : 0;
         if (unswitched > LONG_RUN) {
-            t->yielded = true;
-            t->priority = 0;
+            give_way(t);
             unswitched = 0;
         }
         t->last_run = ++runs;
@@ -341,6 +350,7 @@ static bool run_once(void)
     mcx_running = false;
     mcx_current = MCX_MAIN;
     steps = unswitched = 0;
+    lowest = PCT_CHANGED;
     preempt_left = bounds->preempt < 0 ? 1 << 30 : bounds->preempt;
     mcx_stale_left = bounds->stale < 0 ? 1 << 30 : bounds->stale;
     timeouts_left =

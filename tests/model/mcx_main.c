@@ -7,6 +7,8 @@
 
 #define UNSET (-1000)
 
+unsigned mcx_group_size = 48;
+
 struct options {
     const char *program, *scenario, *replay;
     bool first;

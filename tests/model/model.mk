@@ -50,7 +50,8 @@ MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BAT
                 -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DCHANNEL_SPINS=0 \
                 -DINJECT_TRIES=1 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
-                -DPASS_PAUSES=1
+                -DPASS_PAUSES=1 \
+                -DIDLE_MAX_WORKERS=mcx_group_size
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk
@@ -67,6 +68,7 @@ endef
 $(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
 
 check-model: $(addprefix $(MB)/,$(MODELS))
+	@tests/model/covered
 	@tests/model/run $^
 # About 100 scenarios, two at a time: nine minutes at most.
 DEEP_SECONDS ?= 10

@@ -164,6 +164,16 @@ static void read_unlocker(void)
     unlock(READ);
 }
 
+/* Holds it for reading, whoever waits meanwhile: a queued writer does not hold it (F-E8). */
+static void inspector(void)
+{
+    struct volt_rwlock_info info;
+
+    volt_rwlock_inspect(rwlock, &info);
+    MCX_CHECK(!info.writer && info.readers >= 1);
+    read_unlocker();
+}
+
 static void canceller(void)
 {
     volt_join_cancel(&handle);
@@ -248,6 +258,19 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"executor", executor_run},
                     {"executor 2", executor_run},
                     {"reader", read_unlocker},
+                    {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "inspect",
+        .promise =
+            "what is told of the lock is true while a writer queues behind a reader",
+        .setup = setup_writer_cancel,
+        .finish = finish,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"reader", inspector},
                     {"canceller", canceller}},
         .preempt = 1,
         .stale = 1,

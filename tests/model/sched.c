@@ -114,13 +114,17 @@ static struct volt_task *make(int i, enum kind kind)
     return t;
 }
 
-static void start(uint32_t workers)
+/* Groups of this size, each with its word of the idle set. */
+static void start_groups(uint32_t workers, unsigned size)
 {
     static const char *const rings[] = {"ring 0", "ring 1", "ring 2"};
     static const char *const parks[] = {"park 0", "park 1", "park 2"};
     struct worker *w = mcx_malloc(workers * sizeof(*w));
 
+    mcx_group_size = size;
     sched = mcx_malloc(sizeof(*sched));
+    if (sched_groups(workers) > 1)
+        sched->more = mcx_malloc((sched_groups(workers) - 1) * sizeof(*sched->more));
     sched_init(sched, w, workers, true, 1);
     for (uint32_t i = 0; i < workers; i++) {
         mcx_quiet(&w[i].count, sizeof(w[i].count));
@@ -135,6 +139,11 @@ static void start(uint32_t workers)
     memset(polls, 0, sizeof(polls));
     started = ran = together = 0;
     now_ns = clock_step = 0;
+}
+
+static void start(uint32_t workers)
+{
+    start_groups(workers, 48);
 }
 
 static void setup_one(void)
@@ -177,6 +186,33 @@ static void setup_child_three(void)
 static void setup_pair(void)
 {
     start(2);
+    make(0, PAIRED);
+    make(1, PAIRED);
+    expected = together = 2;
+}
+
+static void setup_groups_pair(void)
+{
+    start_groups(2, 1);
+    make(0, PAIRED);
+    make(1, PAIRED);
+    expected = together = 2;
+}
+
+static void setup_groups_child(void)
+{
+    start_groups(2, 1);
+    struct job *parent = job_of(make(0, PARENT));
+
+    parent->child[0] = make(1, PLAIN);
+    parent->child[1] = make(2, PLAIN);
+    parent->awaited = 1;
+    expected = 3;
+}
+
+static void setup_groups_three(void)
+{
+    start_groups(3, 2);
     make(0, PAIRED);
     make(1, PAIRED);
     expected = together = 2;
@@ -342,8 +378,8 @@ static void finish(void)
     for (uint32_t i = 0; i < sched->workers; i++)
         searching += sched->worker[i].searching;
     MCX_CHECK(vat_u32_load(&sched->sentinels, VAT_RLX) == 0);
-    MCX_CHECK(idle_searchers(&sched->idle) == searching);
-    MCX_CHECK(idle_parked(&sched->idle) == sched->workers);
+    MCX_CHECK(sched_searchers(sched) == searching);
+    MCX_CHECK(sched_parked(sched) == sched->workers);
     for (int i = 0; i < TASKS; i++)
         MCX_CHECK(polls[i] <= 1 || job_kind[i] == AGAIN);
     MCX_CHECK(!inject_visible(&sched->inject));
@@ -447,6 +483,42 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
+    },
+    {
+        .name = "groups-pair",
+        .promise = "a group for each worker: two tasks that wait for each other find two",
+        .setup = setup_groups_pair,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer},
+                    {"producer 2", producer_2}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "groups-child",
+        .promise = "a task pushed by a poll that goes on is run by another group",
+        .setup = setup_groups_child,
+        .finish = finish,
+        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "groups-three",
+        .promise = "a group of two and a group of one: likewise",
+        .setup = setup_groups_three,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"worker 2", worker},
+                    {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
     },
     {
         .name = "slot",
