@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
+#define SPIN_MOST                2048 /* pauses: about 30 us */
 
 uint64_t runtime_sentinel_usec = 2000;
 
@@ -101,6 +102,8 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
         return r;
     }
     rt->sched.sentinel_usec = runtime_sentinel_usec;
+    /* Where each worker has a processor; else it would only keep others from theirs. */
+    rt->sched.spin_most = workers > 1 && workers <= cpus() ? SPIN_MOST : 0;
     *ret = rt;
     return 0;
 }

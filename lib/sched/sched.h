@@ -50,6 +50,7 @@ struct worker {
     uint32_t index;
     bool searching;      /* counted among the searchers */
     bool maybe_lifo;     /* the slot may be occupied */
+    uint32_t spin;       /* pauses before the next sleep */
     bool out;            /* looking for work elsewhere, or asleep */
     uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
     struct rng rng;
@@ -89,6 +90,7 @@ struct sched {
     uint32_t workers;
     bool stealing;
     struct driver *driver;  /* NULL (models, unit tests): sleep on the park word only */
+    uint32_t spin_most;     /* pauses of a searcher before it sleeps; 0: none */
     uint64_t sentinel_usec; /* between two looks; 0: none (models, unit tests) */
     vat_u32 stop;           /* workers end; shutdown, rel; workers, acq */
     struct live live;
@@ -130,6 +132,8 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share);
 /* Owner thread only, with nothing of its own and the global queue just found empty.
  * Steals, or takes from the global queue once more. */
 struct volt_task *worker_search(struct worker *w);
+/* Owner thread only, after a fruitless search. Looks on for some microseconds. */
+struct volt_task *worker_spin(struct worker *w);
 /* Owner thread only. Must be called before running what was found. */
 void worker_search_end(struct worker *w);
 /* Owner thread only, with nothing found. Sleeps until claimed, an event, or shutdown.

@@ -6,6 +6,8 @@
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
 #endif
+#define SPIN_LEAST 64 /* pauses: about a microsecond */
+#define SPIN_LOOK  16 /* between two looks */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed)
@@ -36,6 +38,7 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
         rng_init(&w->rng, seed, i);
         interval_init(&w->interval);
         ring_init(&w->ring);
+        w->spin = SPIN_LEAST;
         vat_ptr_init(&w->lifo, NULL);
         vat_u32_init(&w->poll_seq, 0);
         vat_u32_init(&w->seen_seq, 0);
@@ -294,6 +297,25 @@ static bool visible(struct worker *w)
         if (ring_len(&s->worker[i].ring) != 0)
             return true;
     return false;
+}
+
+/* Searching for a while longer saves the waker a system call, and both a switch; how long
+ * depends on how often it did. */
+struct volt_task *worker_spin(struct worker *w)
+{
+    uint32_t pauses = w->spin;
+
+    if (!w->searching || w->sched->spin_most == 0)
+        return NULL;
+    for (uint32_t i = 0; i < pauses; i++) {
+        vat_pause();
+        if (i % SPIN_LOOK == 0 && visible(w)) {
+            w->spin = pauses < w->sched->spin_most ? pauses * 2 : pauses;
+            return worker_search(w);
+        }
+    }
+    w->spin = pauses > SPIN_LEAST ? pauses / 2 : pauses;
+    return NULL;
 }
 
 void worker_search_end(struct worker *w)

@@ -196,6 +196,8 @@ static struct volt_task *go_out(struct worker *w)
     struct volt_task *t = worker_search(w);
 
     if (!t)
+        t = worker_spin(w);
+    if (!t)
         slab_flush();
     if (!t && !vat_u32_load(&w->sched->stop, VAT_ACQ))
         t = worker_park(w);
