@@ -15,12 +15,15 @@ static struct volt_sem sem;
 static struct volt_mutex mutex;
 static struct volt_rwlock rwlock;
 static struct volt_notify notify;
+static struct volt_channel *channel;
 
 static vat_u64 held;     /* permits in actors' hands */
 static uint64_t counter; /* under the mutex; plain, for the race detector */
 static uint64_t pair[2]; /* under the rwlock: always equal */
 static vat_u64 counted;  /* what counter must be */
 static vat_u64 dropped;  /* actors */
+/* Values of the channel; those of cancelled senders may or may not have been sent. */
+static vat_u64 values_sent, values_maybe, values_received;
 
 enum holds {
     HOLD_NOTHING,
@@ -45,11 +48,20 @@ struct actor {
     uint64_t sent, got;
     int status;
     bool ended; /* READY was answered */
-    enum { LEAF_NONE, LEAF_SEM, LEAF_MUTEX, LEAF_RWLOCK, LEAF_SLEEP, LEAF_NOTIFIED } leaf;
+    enum {
+        LEAF_NONE,
+        LEAF_SEM,
+        LEAF_MUTEX,
+        LEAF_RWLOCK,
+        LEAF_SLEEP,
+        LEAF_NOTIFIED,
+        LEAF_SEND
+    } leaf;
     union {
         struct volt_sem_acquire sem;
         struct volt_mutex_lock mutex;
         struct volt_rwlock_acquire rwlock;
+        struct volt_send send;
     } u;
 };
 
@@ -99,6 +111,9 @@ static void leaf_fini(struct actor *s)
         break;
     case LEAF_NOTIFIED:
         volt_notified_fini(&s->notified);
+        break;
+    case LEAF_SEND:
+        volt_send_fini(&s->u.send);
         break;
     }
     s->leaf = LEAF_NONE;
@@ -180,7 +195,7 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
     CHECK(!s->ended);
     VOLT_BEGIN(s->at);
     for (s->round = 0; s->round < ROUNDS; s->round++) {
-        s->what = (unsigned)stress_random(&s->seed, 12);
+        s->what = (unsigned)stress_random(&s->seed, 14);
         if (s->what < 4) {
             s->permits = 1 + stress_random(&s->seed, s->what == 0 ? PERMITS : 3);
             volt_sem_acquire_init(&s->u.sem, &sem, s->permits);
@@ -211,6 +226,13 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
             volt_sleep_init(&s->sleep, stress_random(&s->seed, 2000));
             s->leaf = LEAF_SLEEP;
             VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
+        } else if (s->what >= 12) {
+            s->sent = stress_random(&s->seed, UINT64_MAX);
+            volt_send_init(&s->u.send, channel, &s->sent);
+            s->leaf = LEAF_SEND;
+            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->u.send));
+            CHECK(volt_send_status(&s->u.send) == 0);
+            vat_u64_add(&values_sent, 1, VAT_RLX);
         } else {
             /* One permit makes the rounds: whoever gets it passes it on. */
             volt_notified_init(&s->notified, &notify);
@@ -235,6 +257,8 @@ static void actor_drop(void *state)
     /* A notify that was granted and not seen goes on by _fini; READY and passing on are
      * in one poll. Permits count as held from work() on, which follows READY in the same
      * poll, too. */
+    if (s->leaf == LEAF_SEND)
+        vat_u64_add(&values_maybe, 1, VAT_RLX);
     leaf_fini(s);
     give_back(s);
     if (s->oneshot)
@@ -248,6 +272,47 @@ static const struct volt_task_type actor_type = {
     .poll = actor_poll,
     .drop = actor_drop,
 };
+
+/* --- the receiver of the channel: until it is closed */
+
+struct collector {
+    uint64_t value;
+    int status;
+};
+
+static enum volt_poll collector_poll(struct volt_cx *cx, void *state)
+{
+    struct collector *c = state;
+
+    for (;;) {
+        if (volt_channel_recv_poll(cx, channel, &c->value, &c->status) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (c->status < 0)
+            return VOLT_READY;
+        vat_u64_add(&values_received, 1, VAT_RLX);
+    }
+}
+
+static void collector_drop(void *state)
+{
+    (void)state;
+    volt_channel_recv_fini(channel);
+}
+
+static const struct volt_task_type collector_type = {
+    .name = "collector",
+    .size = sizeof(struct collector),
+    .poll = collector_poll,
+    .drop = collector_drop,
+};
+
+static void spawn_collector(uint64_t *seed, struct volt_join *join)
+{
+    void *c = volt_task_new(any_runtime(seed), &collector_type);
+
+    CHECK(c);
+    CHECK(volt_task_spawn(c, join) == 0);
+}
 
 /* --- the run ------------------------------------------------------------------------ */
 
@@ -275,6 +340,9 @@ static void check_nothing_is_missing(const struct volt_stats *stats)
     CHECK(info.readers_waiting == 0 && info.writers_waiting == 0);
     CHECK(volt_rwlock_try_write(&rwlock));
     CHECK(pair[0] == pair[1]);
+    uint64_t received = vat_u64_load(&values_received, VAT_ACQ);
+    uint64_t sent = vat_u64_load(&values_sent, VAT_ACQ);
+    CHECK(sent <= received && received <= sent + vat_u64_load(&values_maybe, VAT_ACQ));
     CHECK(stats->timers == 0);
     CHECK(stats->spawned == stats->completed);
 }
@@ -282,10 +350,16 @@ static void check_nothing_is_missing(const struct volt_stats *stats)
 static void one_round(void)
 {
     uint64_t seed = stress_mix(st.seed, 0);
-    struct volt_join join[SLOTS];
+    struct volt_join join[SLOTS], collector;
     struct volt_stats stats;
 
     stress_start(&st, st.workers, NULL);
+    channel = volt_channel_new(sizeof(uint64_t), 4);
+    CHECK(channel);
+    vat_u64_init(&values_sent, 0);
+    vat_u64_init(&values_maybe, 0);
+    vat_u64_init(&values_received, 0);
+    spawn_collector(&seed, &collector);
     volt_sem_init(&sem, PERMITS, PERMITS);
     volt_mutex_init(&mutex);
     volt_rwlock_init(&rwlock);
@@ -310,10 +384,14 @@ static void one_round(void)
         (void)volt_join_wait(&join[i]);
         volt_join_fini(&join[i]);
     }
+    volt_channel_close(channel);
+    CHECK(volt_join_wait(&collector) == 0);
+    volt_join_fini(&collector);
     do { /* senders are detached */
         stats = stress_stats(&st);
     } while (stats.live > 0);
     check_nothing_is_missing(&stats);
+    volt_channel_free(channel);
     stress_stop(&st);
     stress_free(&st);
 }
