@@ -156,7 +156,7 @@ stress: all $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
 check-integration: all
-	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/integration
+	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider --basetemp=$(abspath $(B))/pytest -q tests/integration
 check-layers:
 	@tests/tools/check-layers --self-test
 check-promises:
