@@ -71,6 +71,7 @@ static bool claim_item(struct manager_submit *s, size_t i)
     switch (what) {
     case CLAIM_MINE:
         p->jobs[i]->claimed = true;
+        p->jobs[i]->key = key;
         return true;
     case CLAIM_WAIT:
         return false;
@@ -106,64 +107,62 @@ void claim_release(struct manager_submit *s)
 
         if (!job || !job->claimed)
             continue;
-        keys_remove(&m->keys, keys_hash(&m->keys, job->owner.uid, job->spec->key));
+        keys_remove(&m->keys, job->key);
         job->claimed = false;
         m->news_due = true;
     }
     manager_unlock(m, &after);
 }
 
-/* READY: something has happened since the claims were looked at. */
-static enum volt_poll news_poll(struct volt_cx *cx, struct submission *p)
+static void stop_listening(struct submission *p)
 {
-    if (volt_notified_poll(cx, &p->news) == VOLT_PENDING)
-        return VOLT_PENDING;
-    volt_notified_fini(&p->news);
-    p->waiting = false;
-    return VOLT_READY;
+    if (p->listening)
+        volt_notified_fini(&p->news);
+    p->listening = p->blocked = false;
+}
+
+/* From the first item on, listening to what happens from before the first look. */
+static void begin_anew(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    stop_listening(p);
+    volt_notified_init(&p->news, &s->manager->news);
+    p->listening = true;
+    p->at = 0;
 }
 
 enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    size_t end = p->at + SUBMIT_SLICE < s->count ? p->at + SUBMIT_SLICE : s->count;
 
     if (!p->keyed)
         return VOLT_READY;
-    if (p->waiting && news_poll(cx, p) == VOLT_PENDING)
-        return VOLT_PENDING;
-    if (p->at == 0) {
-        volt_notified_init(&p->news, &s->manager->news); /* before the first look */
-        p->waiting = true;
-    }
-    while (p->at < end) {
-        if (claim_item(s, p->at)) {
-            p->at++;
-            continue;
-        }
-        claim_release(s);
-        p->at = 0;
-        if (news_poll(cx, p) == VOLT_PENDING)
+    if (!p->listening)
+        begin_anew(s);
+    while (p->blocked) {
+        if (volt_notified_poll(cx, &p->news) == VOLT_PENDING)
             return VOLT_PENDING;
-        volt_cx_wake(cx);
-        return VOLT_PENDING;
+        begin_anew(s);
     }
-    if (p->at < s->count) {
-        volt_cx_wake(cx);
-        return VOLT_PENDING;
+    for (size_t n = 0; n < SUBMIT_SLICE && p->at < s->count && !p->blocked; n++) {
+        p->blocked = !claim_item(s, p->at);
+        p->at += !p->blocked;
     }
-    volt_notified_fini(&p->news);
-    p->waiting = false;
-    return VOLT_READY;
+    if (p->at == s->count) {
+        stop_listening(p);
+        return VOLT_READY;
+    }
+    if (p->blocked)
+        claim_release(s);
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
 }
 
 void claim_settle(struct manager *m, const struct job *job, uint64_t id)
 {
-    struct keys_entry *e;
+    struct keys_entry *e = job->key ? keys_find(&m->keys, job->key) : NULL;
 
-    if (!job->spec->key)
-        return;
-    e = keys_find(&m->keys, keys_hash(&m->keys, job->owner.uid, job->spec->key));
     if (!e)
         return;
     e->id = id;
@@ -204,7 +203,7 @@ void claim_forget(struct manager *m, const struct job *job)
 {
     uint64_t keep = m->config.keep_history;
 
-    if (!job->spec->key)
+    if (!job->key)
         return;
     if (!keep || m->old_keys_capacity != keep) { /* configured anew: begin anew */
         free(m->old_keys);
@@ -212,13 +211,12 @@ void claim_forget(struct manager *m, const struct job *job)
         m->old_keys_capacity = m->old_keys ? keep : 0;
         m->old_keys_at = 0;
     }
-    uint64_t key = keys_hash(&m->keys, job->owner.uid, job->spec->key);
     if (!m->old_keys) {
-        keys_remove(&m->keys, key);
+        keys_remove(&m->keys, job->key);
         return;
     }
     uint64_t *slot = &m->old_keys[m->old_keys_at++ % m->old_keys_capacity];
     if (*slot)
         keys_remove(&m->keys, *slot);
-    *slot = key;
+    *slot = job->key;
 }

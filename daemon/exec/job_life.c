@@ -39,6 +39,8 @@ struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
     if (!job)
         return NULL;
     job->spec = job_spec_ref(spec);
+    job->kind = (uint8_t)spec->kind;
+    job->priority = (int16_t)spec->priority;
     job->owner = *owner;
     job->durable = durable;
     job->bytes = job_spec_bytes(spec);
@@ -54,8 +56,8 @@ struct job *job_new(struct manager *m, struct job_spec *spec,
 {
     struct job *job = job_new_bare(spec, owner, durable);
 
-    if (!job)
-        return NULL;
+    if (!job || job_waits_bare(job))
+        return job;
     job->live = work_new(m, job, NO_OFFSET);
     if (!job->live) {
         job_free(job);
@@ -65,15 +67,43 @@ struct job *job_new(struct manager *m, struct job_spec *spec,
     return job;
 }
 
+bool job_waits_bare(const struct job *job)
+{
+    return !job->array && jobs_slotted(job) && job->status.state == JOB_QUEUED;
+}
+
+int job_slumber(struct manager *m, struct job *job)
+{
+    if (!job->dormant)
+        job->dormant = dormant_new(&m->shares, job->spec);
+    return job->dormant ? 0 : -ENOMEM;
+}
+
+int job_awaken(struct job *job)
+{
+    return job->spec ? 0 : dormant_wake(job->dormant, &job->spec);
+}
+
+struct job_spec *job_spec_of(const struct job *job)
+{
+    struct job_spec *spec = NULL;
+
+    if (job->spec)
+        return job_spec_ref(job->spec);
+    return dormant_wake(job->dormant, &spec) < 0 ? NULL : spec;
+}
+
 void job_discard(struct job *job)
 {
-    volt_task_discard(job->live);
+    if (job->live)
+        volt_task_discard(job->live);
     job_free(job);
 }
 
 void job_free(struct job *job)
 {
     job_spec_unref(job->spec);
+    dormant_free(job->dormant);
     array_free(job->array);
     free(job);
 }
@@ -96,7 +126,7 @@ int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
         (void)jobs_apply(m, job, NO_OFFSET, &submit); /* a fresh status takes it */
     }
     if (jobs_slotted(job))
-        queue_add(&m->queue, &job->live->node, job->spec->priority);
+        queue_add(&m->queue, &job->node, job->priority);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "daemon/exec/jobs.h"
 
-#define work_of_node(n) ((struct work *)(void *)((char *)(n)-offsetof(struct work, node)))
+#define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
 
 uint64_t jobs_now_usec(void)
 {
@@ -30,17 +30,31 @@ void jobs_wake(struct work *w, struct aftermath *after)
     w->waker = (struct volt_waker){0};
 }
 
-/* A slot for the waiter. An array keeps its place while it has elements without one. */
-static void grant(struct manager *m, struct work *w, struct aftermath *after)
+/* The task of a job that has got its slot. False: no memory. */
+static bool give_task(struct manager *m, struct job *job, struct aftermath *after)
 {
-    struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
+    if (job_awaken(job) < 0)
+        return false;
+    job->live = work_new(m, job, NO_OFFSET);
+    if (!job->live)
+        return false;
+    job->live->granted = true;
+    job->tasks++;
+    after->spawn[after->nspawn++] = job->live;
+    return true;
+}
 
-    if (!a) {
-        w->granted = true;
-    } else if (++a->granted < a->unstarted) {
-        queue_put_back(&m->queue, &w->node);
-    }
-    jobs_wake(w, after);
+/* A slot for the waiter. An array keeps its place while it has elements without one. */
+static bool grant(struct manager *m, struct job *job, struct aftermath *after)
+{
+    struct array *a = job->array;
+
+    if (!a)
+        return give_task(m, job, after);
+    if (++a->granted < a->unstarted)
+        queue_put_back(&m->queue, &job->node);
+    jobs_wake(job->live, after);
+    return true;
 }
 
 /* True: stopped because `after` is full. */
@@ -50,11 +64,16 @@ static bool hand_over(struct manager *m, struct aftermath *after)
 
     if (m->closed)
         return false;
-    while (after->n < sizeof(after->wakers) / sizeof(after->wakers[0])) {
+    while (after->n < sizeof(after->wakers) / sizeof(after->wakers[0]) &&
+           after->nspawn < sizeof(after->spawn) / sizeof(after->spawn[0])) {
         n = queue_take(&m->queue);
         if (!n)
             return false;
-        grant(m, work_of_node(n), after);
+        if (!grant(m, job_of_node(n), after)) { /* who unlocks next tries again */
+            queue_release(&m->queue);
+            queue_put_back(&m->queue, n);
+            return false;
+        }
     }
     return true;
 }
@@ -66,6 +85,9 @@ void aftermath_finish(struct aftermath *after)
         volt_waker_fini(&after->wakers[i]);
     }
     after->n = 0;
+    for (size_t i = 0; i < after->nspawn; i++)
+        (void)volt_task_spawn(after->spawn[i], NULL); /* closing: it is dropped */
+    after->nspawn = 0;
     while (after->garbage) {
         struct job *job = after->garbage;
         after->garbage = job->next;
@@ -100,7 +122,7 @@ bool jobs_visible(uid_t asker, uid_t owner)
 
 bool jobs_slotted(const struct job *job)
 {
-    return job->spec->kind == JOB_KIND_EXEC;
+    return job->kind == JOB_KIND_EXEC;
 }
 
 struct element *jobs_element(const struct job *job, int64_t offset)
@@ -324,8 +346,7 @@ static int cancel_array(struct manager *m, struct job *job, struct aftermath *af
     if (r < 0)
         return r;
     cancel_rest(m, job, ev.at_usec);
-    if (job->live)
-        queue_remove(&m->queue, &job->live->node);
+    queue_remove(&m->queue, &job->node);
     jobs_wake(job->live, after);
     return 0;
 }
@@ -373,8 +394,10 @@ int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
     int kept = jobs_keep(m, job, offset, &ev, st->state == JOB_QUEUED && !job->array,
                          NULL, after);
     r = jobs_apply(m, job, offset, &ev); /* also without memory to keep it */
-    if (live)
-        queue_remove(&m->queue, &live->node);
+    if (!job->array)
+        queue_remove(&m->queue, &job->node);
     jobs_wake(live ? live : job->live, after);
+    if (!job->tasks)
+        job_retire(m, job, after);
     return r < 0 ? r : kept;
 }

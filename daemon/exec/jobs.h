@@ -1,16 +1,17 @@
 /* Inside the manager: jobs, arrays, works, and the lock they live under.
  *
  * A `struct job` is one record: a job, or an array as a whole. A `struct work` is the
- * state of the libvolt task that carries it: one per job that has not ended, one for an
- * array (it lets the elements start, one per slot granted), one per element that has
- * started. Elements that have not started cost nothing; started and ended ones have a
- * status in a chunk of the array, made when first needed.
+ * state of the libvolt task that carries it: one per job that has begun, and per sleep,
+ * noop and array from its submission on; one per element that has started. A job that
+ * waits for a slot has none yet: it is a node in its queue, with its spec packed
+ * (dormant.h), about 300 bytes. Elements that have not started cost nothing; started and
+ * ended ones have a status in a chunk of the array, made when first needed.
  *
  * Everything marked [L] is guarded by manager.lock. A section under it is short: a pass
  * over at most JOBS_SLICE jobs. Nothing is woken, freed, logged or called back under it:
  * that is collected in a struct aftermath, which manager_unlock() carries out.
  *
- * Life: submit -> (task, table) -> job_update ... DONE -> the task is dropped -> the job
+ * Life: submit -> table -> slot, task -> job_update ... DONE -> the task is dropped -> the job
  * is `ended` and kept for questions -> forgotten, oldest first, when more than [Store]
  * KeepEndedJobs are kept. */
 #ifndef VOLTD_EXEC_JOBS_H
@@ -18,6 +19,7 @@
 
 #include <pthread.h>
 #include "daemon/config.h"
+#include "daemon/exec/dormant.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/ids.h"
 #include "daemon/exec/keys.h"
@@ -55,9 +57,14 @@ struct array {
 /* [L] */
 struct job {
     uint64_t id;
-    struct job_spec *spec;
+    struct job_spec *spec;   /* NULL while it is dormant; never of arrays */
+    struct dormant *dormant; /* NULL: there is a spec */
+    struct queue_node node;  /* waits for slots */
+    uint64_t key;            /* hash of its idempotency key; 0: none */
     struct job_owner owner;
-    uint32_t tasks; /* works that have not been dropped */
+    uint8_t kind;     /* enum job_kind */
+    int16_t priority; /* of the spec */
+    uint32_t tasks;   /* works that have not been dropped */
     bool durable;
     bool claimed;             /* its key, by a submission */
     bool recovered;           /* of an earlier daemon */
@@ -84,7 +91,6 @@ struct work {
     bool leaf_is_commit;
     uint64_t end_usec;       /* of the EXITED event; also told to the store */
     struct volt_waker waker; /* [L] set while it waits for turn or cancel */
-    struct queue_node node;  /* [L] */
     struct attempt *attempt; /* kind exec, while it runs */
     union {
         struct volt_sleep sleep;
@@ -125,6 +131,7 @@ struct manager {
     size_t nusers;                           /* [L] */
     struct job *ended_head, *ended_tail;     /* [L] oldest first */
     struct past past;                        /* [L] the ends of forgotten jobs */
+    struct shares shares;                    /* its own lock */
     struct keys keys;                        /* [L] but for its seed */
     uint64_t *old_keys;                      /* [L] a ring: keys of forgotten jobs */
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
@@ -148,6 +155,8 @@ struct aftermath {
     bool kick; /* the store has something to write */
     size_t n;
     struct volt_waker wakers[JOBS_SLICE * 2];
+    size_t nspawn;
+    struct work *spawn[JOBS_SLICE]; /* they got their slots */
     struct job *garbage;
 };
 
@@ -196,12 +205,20 @@ struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
                       int64_t *ret_offset);
 
 /* --- life --------------------------------------------------------------------------- */
-/* Returns a new job with its unspawned task, not in the table; NULL: out of memory. */
+/* Returns a new job, with its unspawned task unless it is one that waits without; not in
+ * the table; NULL: out of memory. */
 struct job *job_new(struct manager *m, struct job_spec *spec,
                     const struct job_owner *owner, bool durable);
 /* The same without a task. */
 struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
                          bool durable);
+/* It needs its spec no more, or again. 0; -ENOMEM: as before. */
+int job_slumber(struct manager *m, struct job *job);
+int job_awaken(struct job *job);
+/* Returns a reference of the caller's own; NULL: no memory. */
+struct job_spec *job_spec_of(const struct job *job);
+/* A queued job without a task: it gets one with its slot. */
+bool job_waits_bare(const struct job *job);
 void job_discard(struct job *job); /* never spawned */
 void job_free(struct job *job);    /* its tasks are gone */
 /* Lock held: into table, counters, queue. 0; -ENOMEM. */

@@ -138,6 +138,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     m->ids.dir_fd = -1;
     pthread_mutex_init(&m->lock, NULL);
     volt_notify_init(&m->news);
+    shares_init(&m->shares);
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
     if (getrandom(&m->keys.seed, sizeof(m->keys.seed), 0) < 0)
@@ -267,6 +268,7 @@ void manager_free(struct manager *m)
     free(m->orphans);
     free(m->leftovers);
     keys_fini(&m->keys);
+    shares_fini(&m->shares);
     free(m->old_keys);
     free(m->address);
     free(m);

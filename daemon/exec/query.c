@@ -16,12 +16,12 @@ void job_view_fini(struct job_view *v)
 
 /* --- views: lock held --------------------------------------------------------------- */
 
-static void view_wait(struct manager *m, const struct work *w, struct job_view *v)
+static void view_wait(struct manager *m, const struct job *job, struct job_view *v)
 {
     v->wait = JOB_WAIT_NONE;
-    if (v->status.state != JOB_QUEUED || !w || !w->node.queued)
+    if (v->status.state != JOB_QUEUED || !job->node.queued)
         return;
-    v->wait_position = queue_position(&m->queue, &w->node);
+    v->wait_position = queue_position(&m->queue, &job->node);
     v->wait = v->wait_position ? JOB_WAIT_TURN : JOB_WAIT_SLOT;
 }
 
@@ -72,7 +72,7 @@ static void view_of(struct manager *m, struct job *job, int64_t offset,
 {
     *ret = (struct job_view){.key = jobs_key(job, offset),
                              .owner = job->owner,
-                             .spec = job_spec_ref(job->spec),
+                             .spec = job_spec_of(job),
                              .durable = job->durable};
     if (job->array && offset == NO_OFFSET)
         view_array(job, ret);
@@ -80,7 +80,7 @@ static void view_of(struct manager *m, struct job *job, int64_t offset,
         view_element(job, offset, ret);
     else
         ret->status = job->status;
-    view_wait(m, job->live, ret);
+    view_wait(m, job, ret);
     if (!ret->has_counts && ret->status.state == JOB_DONE)
         ret->exit_code = job_exit_code(&ret->status);
 }

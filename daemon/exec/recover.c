@@ -54,6 +54,22 @@ static const char *keep_step(struct manager *m, const char *step)
     return m->steps[m->nsteps++] = copy;
 }
 
+/* False: no memory. Of two jobs with one key the later one has it: the earlier was no
+ * longer known when it came. */
+static bool own_key(struct manager *m, struct job *job)
+{
+    if (!job->spec->key)
+        return true;
+    job->key = keys_hash(&m->keys, job->owner.uid, job->spec->key);
+    struct keys_entry *e = keys_find(&m->keys, job->key);
+    if (!e)
+        e = keys_put(&m->keys, job->key);
+    if (!e || keys_hash_body(m->keys.seed, job->spec, &e->body) < 0)
+        return false;
+    e->id = job->id;
+    return true;
+}
+
 static int replay_submit(struct replay *r, const struct store_fact *fact)
 {
     const struct job_owner owner = {.uid = fact->uid, .gid = fact->gid};
@@ -67,6 +83,14 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
     job->id = fact->key.id;
     job->recovered = true;
     job->is_history = fact->last;
+    if (!own_key(r->m, job))
+        return -ENOMEM;
+    if (job_waits_bare(job)) {
+        if (job_slumber(r->m, job) < 0)
+            return -ENOMEM;
+        job_spec_unref(job->spec);
+        job->spec = NULL;
+    }
     return job_update(&job->status, fact->event) < 0 ? refuse(r, fact, "event submit")
                                                      : 0;
 }
@@ -185,27 +209,11 @@ static void derive_array(struct manager *m, struct job *job)
     }
 }
 
-/* False: no memory. Of two jobs with one key the later one has it: the earlier was no
- * longer known when it came. */
-static bool own_key(struct manager *m, struct job *job)
-{
-    if (!job->spec->key)
-        return true;
-    uint64_t key = keys_hash(&m->keys, job->owner.uid, job->spec->key);
-    struct keys_entry *e = keys_find(&m->keys, key);
-    if (!e)
-        e = keys_put(&m->keys, key);
-    if (!e || keys_hash_body(m->keys.seed, job->spec, &e->body) < 0)
-        return false;
-    e->id = job->id;
-    return true;
-}
-
 static int derive(struct manager *m, struct job *job)
 {
     struct user *u = jobs_account(m, job->owner.uid);
 
-    if (!u || !own_key(m, job))
+    if (!u)
         return -ENOMEM;
     if (job->array)
         derive_array(m, job);
@@ -241,7 +249,7 @@ static struct work *give_task(struct manager *m, struct job *job, int64_t offset
 static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
                           const struct job_status *st)
 {
-    struct work *w = give_task(m, job, offset);
+    struct work *w = job_awaken(job) < 0 ? NULL : give_task(m, job, offset);
 
     if (!w)
         return NULL;
@@ -284,12 +292,16 @@ static int settle(struct manager *m, struct job *job)
         job->live = adopt(m, job, NO_OFFSET, &job->status);
         return job->live ? 0 : -ENOMEM;
     }
+    if (job_waits_bare(job)) {
+        queue_add(&m->queue, &job->node, job->priority);
+        return 0;
+    }
     if (!job->array || job->array->unstarted) {
         job->live = give_task(m, job, NO_OFFSET);
         if (!job->live)
             return -ENOMEM;
         if (jobs_slotted(job))
-            queue_add(&m->queue, &job->live->node, job->spec->priority);
+            queue_add(&m->queue, &job->node, job->priority);
     }
     return job->array ? adopt_elements(m, job) : 0;
 }

@@ -21,7 +21,8 @@ struct submission {
     bool keyed; /* an accepted item has a key */
     bool *same; /* per item: the job of its key stands for it; NULL: none */
     struct volt_notified news;
-    bool waiting;
+    bool listening; /* to news */
+    bool blocked;   /* by another's claim, until there is news */
 };
 
 /* An item that is refused before anything was appended. */

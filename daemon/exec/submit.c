@@ -130,11 +130,14 @@ static void check_item(struct manager_submit *s, size_t i)
     }
     manager_lock(m);
     int r = book(m, s, item, job_spec_count(item->spec), job->bytes);
+    bool crowded = m->queue.waiting + p->accepted > JOBS_SLICE;
     manager_unlock(m, &after);
     if (r < 0) {
         job_discard(job);
         return;
     }
+    if (crowded && job_waits_bare(job))
+        (void)job_slumber(m, job); /* without memory it stays awake */
     p->jobs[i] = job;
     p->keyed |= item->spec->key != NULL;
     p->accepted++;
@@ -320,12 +323,13 @@ static void enter_slice(struct manager_submit *s, size_t end)
     struct manager *m = s->manager;
     struct aftermath after = {0};
     struct work *spawn[JOBS_SLICE];
+    struct job_spec *specs[JOBS_SLICE];
     uint64_t first_id = p->first_id;
-    size_t n = 0;
+    size_t n = 0, nspecs = 0;
 
     manager_lock(m);
     bool ending = m->ending;
-    for (; p->at < end && n < JOBS_SLICE; p->at++) {
+    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE; p->at++) {
         struct job *job = p->jobs[p->at];
 
         if (!job)
@@ -337,12 +341,19 @@ static void enter_slice(struct manager_submit *s, size_t end)
         claim_settle(m, job, p->first_id);
         job->claimed = false;
         s->items[p->at].ret_id = p->first_id++;
-        spawn[n++] = job->live;
+        if (job->live)
+            spawn[n++] = job->live;
         p->jobs[p->at] = NULL;
         p->njobs -= job_spec_count(job->spec);
         p->bytes -= job->bytes;
+        if (job->dormant) {
+            specs[nspecs++] = job->spec;
+            job->spec = NULL;
+        }
     }
     manager_unlock(m, &after);
+    for (size_t i = 0; i < nspecs; i++)
+        job_spec_unref(specs[i]);
     for (size_t i = 0; i < n; i++)
         (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
     /* Whoever ends all jobs has not seen these. */
@@ -466,7 +477,7 @@ void manager_submit_fini(struct manager_submit *s)
 
     if (!p || (p->appended && !p->alone && go_on_alone(s)))
         return;
-    if (p->waiting)
+    if (p->listening)
         volt_notified_fini(&p->news);
     if (p->joined)
         volt_join_fini(&p->reserving);

@@ -29,7 +29,7 @@ static const struct volt_task_type *type_of(const struct job *job, int64_t offse
 {
     if (job->array && offset == NO_OFFSET)
         return &array_type;
-    switch (job->spec->kind) {
+    switch ((enum job_kind)job->kind) {
     case JOB_KIND_SLEEP:
         return &sleep_type;
     case JOB_KIND_NOOP:
@@ -82,7 +82,8 @@ void work_drop(void *state)
     leaf_fini(w);
     attempt_free(w->attempt);
     manager_lock(m);
-    queue_remove(&m->queue, &w->node);
+    if (w->offset == NO_OFFSET)
+        queue_remove(&m->queue, &w->job->node);
     give_back_slots(m, w);
     if (w->offset == NO_OFFSET)
         w->job->live = NULL;
@@ -129,7 +130,7 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
                                    .at_usec = jobs_now_usec(),
                                    .attempt = st->attempt + 1};
             (void)jobs_apply(m, w->job, w->offset, &ev);
-            if (w->job->spec->kind == JOB_KIND_EXEC)
+            if (w->job->kind == JOB_KIND_EXEC)
                 keep_start(w, &ev, &after);
         } else {
             wait_here(cx, w);
@@ -368,7 +369,7 @@ static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
         n++;
     bool all = w->job->array->unstarted == 0;
     if (all) {
-        queue_remove(&m->queue, &w->node);
+        queue_remove(&m->queue, &w->job->node);
         give_back_slots(m, w);
     } else if (!again) {
         wait_here(cx, w);

@@ -174,6 +174,20 @@ def test_keys_in_batches(private):
         assert submit(v, {**noop, "key": "new", "name": "free"})["created"] is True
 
 
+def test_large_batches_with_the_same_keys(private):
+    """At the same moment, in opposite orders: each waits for the other, none for ever."""
+    private.start(config=config())
+    specs = [{"kind": "noop", "key": f"k{i}"} for i in range(2000)]
+    conns = [private.connect() for _ in range(4)]
+    for i, v in enumerate(conns):
+        v.send(JOBS + "SubmitBatch", {"specs": specs[::-1] if i % 2 else specs})
+    answers = [v.recv()["parameters"]["ids"] for v in conns]
+    answers = [a[::-1] if i % 2 else a for i, a in enumerate(answers)]
+    assert all(a == answers[0] for a in answers) and len(set(answers[0])) == 2000
+    for v in conns:
+        v.close()
+
+
 def test_many_at_once_with_the_same_keys(private):
     """All of them at the same moment: each key is one job."""
     private.start(config=config())

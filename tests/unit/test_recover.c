@@ -201,6 +201,7 @@ static uint64_t replayed(void)
     m.config = config;
     queue_init(&m.queue, 2);
     volt_notify_init(&m.news);
+    shares_init(&m.shares);
     assert_int_equal(record_boot_id(o.boot_id), 0);
     assert_int_equal(store_sqlite_open(&o, &m.store, &err), 0);
     if (recover_load(&m, &err) < 0)
@@ -209,6 +210,7 @@ static uint64_t replayed(void)
     uint64_t hash = recover_hash(&m);
     recover_discard(&m);
     manager_forget_all(&m);
+    shares_fini(&m.shares);
     store_free(m.store);
     volt_notify_fini(&m.news);
     free(m.users);
