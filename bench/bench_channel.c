@@ -1,10 +1,11 @@
-/* Values from senders to one receiver, through room for 1024. Nanoseconds of wall time per
- * value.
+/* Values through channels. Nanoseconds of wall time per value, or per round.
  *
- *   mpsc_1, mpsc_4       a million values of one sender, of four */
+ *   mpsc_1, mpsc_4       a million values of one sender, of four, to one receiver; room for
+ *                        1024
+ *   one_pair_channel     two tasks send each other one value in turns; per round */
 #include "bench/tasks.h"
 
-enum { MESSAGES = 1000000, ROOM = 1024 };
+enum { MESSAGES = 1000000, ROOM = 1024, ROUNDS = 100000 };
 
 static struct volt_channel *channel;
 
@@ -17,6 +18,12 @@ static double limit_one(void)
 static double limit_many(void)
 {
     return floor_message() + floor_shared_add();
+}
+
+/* Two tasks that wake each other in turns. */
+static double limit_round(void)
+{
+    return 2 * (5 * floor_rmw() + floor_call());
 }
 
 struct sender {
@@ -78,9 +85,68 @@ static void mpsc(const struct bench_workload *w, double *ret)
     volt_channel_free(channel);
 }
 
+/* --- one to one and back */
+
+struct player {
+    int at, n, status, serves;
+    struct volt_channel *mine, *other;
+    struct volt_send send;
+    uint64_t ball;
+};
+
+static enum volt_poll player_poll(struct volt_cx *cx, void *state)
+{
+    struct player *s = state;
+
+    VOLT_BEGIN(s->at);
+    for (; s->n < ROUNDS; s->n++) {
+        if (s->serves) {
+            volt_send_init(&s->send, s->other, &s->ball);
+            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->send));
+        }
+        VOLT_AWAIT(s->at, volt_channel_recv_poll(cx, s->mine, &s->ball, &s->status));
+        if (!s->serves) {
+            volt_send_init(&s->send, s->other, &s->ball);
+            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->send));
+        }
+    }
+    bench_task_done();
+    VOLT_END(s->at);
+}
+BENCH_TYPE(player, sizeof(struct player));
+
+static void one_pair_channel(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    struct volt_channel *ch[2];
+    uint64_t start;
+
+    (void)w;
+    for (int i = 0; i < 2; i++) {
+        ch[i] = volt_channel_new(sizeof(uint64_t), 1);
+        if (!ch[i])
+            bench_die("no memory");
+    }
+    bench_tasks_expect(2);
+    start = bench_now();
+    for (int i = 0; i < 2; i++) {
+        struct player *s = bench_task(rt, &player_type);
+
+        s->serves = i;
+        s->mine = ch[i];
+        s->other = ch[!i];
+        bench_spawn(s);
+    }
+    bench_gate_wait();
+    *ret = bench_per_op(start, ROUNDS);
+    volt_channel_free(ch[0]);
+    volt_channel_free(ch[1]);
+}
+
 static const struct bench_workload workloads[] = {
     {"mpsc_1", BENCH_TIME(limit_one), mpsc, 1, false},
     {"mpsc_4", BENCH_TIME(limit_many), mpsc, 4, false},
+    {"one_pair_channel", BENCH_TIME(limit_round), one_pair_channel, 0, false},
 };
 
 int main(int argc, char **argv)

@@ -183,7 +183,7 @@ static void idle(const struct bench_workload *w, double *ret)
     bench_tasks_expect(1);
     bench_spawn(bench_task(bench_runtime(bench_workers()), &piece_type));
     bench_gate_wait();
-    bench_sleep(100000000); /* whatever they do before they sleep for good */
+    bench_sleep(900000000); /* whatever they do before they sleep for good */
     bench_idle(1, &ret[0], &ret[1]);
 }
 

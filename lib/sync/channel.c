@@ -38,12 +38,6 @@
 #define SHIFT   2
 #define ONE     (UINT64_C(1) << SHIFT)
 
-/* A side that would have to wait looks a few times more: the other is often about to come,
- * and a wake costs more. */
-#ifndef CHANNEL_SPINS
-#define CHANNEL_SPINS 16
-#endif
-
 struct slot {
     vat_u64 seq;
     unsigned char item[];
@@ -250,10 +244,6 @@ static bool send_or_queue(struct volt_send *s, struct volt_task *who)
     uint64_t t;
 
     r = push(ch, s->item, &t);
-    for (int i = 0; i < CHANNEL_SPINS && r == FULL && !(t & WAITERS); i++) {
-        vat_pause();
-        r = push(ch, s->item, &t);
-    }
     if (r == FULL) {
         vlock_lock(&ch->lock);
         r = queue(ch, s, who);
@@ -391,10 +381,6 @@ enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *c
         return VOLT_PENDING;
     volt_channel_recv_fini(ch); /* woken, or polled for another reason */
     r = volt_channel_try_recv(ch, ret_item);
-    for (int i = 0; i < CHANNEL_SPINS && r == -EAGAIN; i++) {
-        vat_pause();
-        r = volt_channel_try_recv(ch, ret_item);
-    }
     while (r == -EAGAIN && register_receiver(ch, cx->task))
         r = volt_channel_try_recv(ch, ret_item);
     if (r == -EAGAIN) {

@@ -128,7 +128,7 @@ func idle() [2]float64 {
 	go done()
 	<-gate
 	runtime.LockOSThread()
-	C.nap(100000000)
+	C.nap(900000000)
 	switches, ns := otherThreads()
 	C.nap(1000000000)
 	after, used := otherThreads()

@@ -149,4 +149,5 @@ var spawns = []workload{
 	{"yield_many", timeOnly, false, yieldMany},
 	{"ping_pong", timeOnly, false, pingPong},
 	{"one_pair", timeOnly, false, onePair},
+	{"one_pair_channel", timeOnly, false, onePair},
 }

@@ -531,7 +531,7 @@ static void idle(const struct bench_workload *w, double *ret)
     expect(1);
     spawn(empty, 0);
     bench_gate_wait();
-    bench_sleep(100000000);
+    bench_sleep(900000000);
     bench_idle(1, &ret[0], &ret[1]);
 }
 

@@ -260,7 +260,7 @@ void idle(const bench_workload *, double *ret)
     expect(1);
     arena().enqueue([] { done(); });
     bench_gate_wait();
-    bench_sleep(100000000);
+    bench_sleep(900000000);
     bench_idle(1, &ret[0], &ret[1]);
 }
 

@@ -126,7 +126,7 @@ fn idle() -> [f64; 2] {
     expect(1);
     rt().spawn(async { done() });
     gate_wait();
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::sleep(Duration::from_millis(900));
     let before = other_threads();
     std::thread::sleep(Duration::from_secs(1));
     let after = other_threads();
