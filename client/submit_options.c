@@ -79,7 +79,8 @@ static const struct option_entry submit_options_table[] = {
      "specs; - is standard input. Other options are defaults\nfor what a spec does not say"},
     {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
     {"follow", 'F', NULL,
-     "print the output of one job while it runs, then exit\nas --wait"},
+     "print the output of one job while it runs, then exit\nas --wait; with "
+     "--split-output its standard output"},
     {"reconnect", OPT_RECONNECT, "TIME",
      "how long a waiting client retries a lost connection\n(default 30s)"},
     {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},

@@ -16,13 +16,11 @@ struct counter {
     size_t offset;
     bool of_word; /* uint32_t, otherwise uint64_t */
 };
-#define U64(type_, member_)                                                              \
+#define U64(type_, member_) COUNTER(type_, member_, false)
+#define U32(type_, member_) COUNTER(type_, member_, true)
+#define COUNTER(type_, member_, of_word_)                                                \
     {                                                                                    \
-#member_, offsetof(type_, member_), false                                        \
-    }
-#define U32(type_, member_)                                                              \
-    {                                                                                    \
-#member_, offsetof(type_, member_), true                                         \
+        .name = #member_, .offset = offsetof(type_, member_), .of_word = of_word_        \
     }
 
 /* Both of a worker and in the totals. */

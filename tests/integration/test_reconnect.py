@@ -40,7 +40,7 @@ def test_output_is_followed_over_a_restart(private, args, how):
     step(private, 3)
     step(private, 4)
     out, err = p.communicate(timeout=LIMIT)
-    assert out == "line 3\nline 4\n" and err.count("connected again") in (2, 3), (out, err)
+    assert out == "line 3\nline 4\n" and err.count("connected again") >= 2, (out, err)
     assert p.returncode == (0 if args[0] == "voltctl" else 4)
 
 
