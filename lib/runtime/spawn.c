@@ -47,6 +47,24 @@ int volt_task_spawn(void *state, struct volt_join *ret_join)
     return 0;
 }
 
+int volt_task_spawn_all(void *const states[], size_t n)
+{
+    struct task_chain chain = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct volt_task *t = task_of(states[i]);
+        struct sched *s = sched_of(t->rt);
+
+        if (admit(s, self_in(s), t, NULL))
+            task_chain_push(&chain, t);
+        else
+            r = -ESHUTDOWN;
+    }
+    sched_submit_chain(&chain);
+    return r;
+}
+
 int volt_task_spawn_blocking(void *state, struct volt_join *ret_join)
 {
     struct volt_task *t = task_of(state);

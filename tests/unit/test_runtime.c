@@ -662,6 +662,50 @@ static void f_h8_more_workers_than_bits_form_groups(void **state)
         join(&j[i], 0);
 }
 
+/* --- many at once ------------------------------------------------------------------- */
+
+static enum volt_poll spawns_many(struct volt_cx *cx, struct fn_task *f)
+{
+    enum { MANY = 300 }; /* more than the ring holds */
+    void *states[MANY];
+
+    (void)f;
+    for (int i = 0; i < MANY; i++) {
+        struct fn_task *one = fn_task_new(volt_cx_runtime(cx), counts, NULL);
+
+        one->drop = counts_drop;
+        states[i] = one;
+    }
+    FN_CHECK(volt_task_spawn_all(states, MANY) == 0);
+    return VOLT_READY;
+}
+
+static void many_are_spawned_at_once(void **state)
+{
+    void *states[10];
+    struct volt_join j;
+
+    (void)state;
+    rt = runtime(2);
+    assert_int_equal(volt_task_spawn_all(NULL, 0), 0);
+    assert_int_equal(fn_spawn(rt, spawns_many, NULL, &j), 0);
+    join(&j, 0);
+    for (int round = 1; round <= 2; round++) {
+        for (int i = 0; i < 10; i++) {
+            struct fn_task *f = fn_task_new(rt, counts, NULL);
+
+            f->drop = counts_drop;
+            states[i] = f;
+        }
+        assert_int_equal(volt_task_spawn_all(states, 10), round == 1 ? 0 : -ESHUTDOWN);
+        if (round == 1)
+            wait_count(310);
+        assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    }
+    assert_int_equal(vat_u32_load(&drops, VAT_ACQ), 320);
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), 310);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -688,6 +732,7 @@ int main(void)
         T(w5_timers_fire_beside_busy_workers),
         T(f_k5_an_idle_runtime_does_not_wake),
         T(f_h8_more_workers_than_bits_form_groups),
+        T(many_are_spawned_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,11 @@ VOLT_API void volt_task_discard(void *state);
  * resolves), so the caller never gets the state back. Any thread. */
 VOLT_API int volt_task_spawn(void *state, struct volt_join *ret_join);
 
+/* The same for n states at once, detached, queued in their order, behind other tasks: one
+ * publication and one wake for all. Returns 0; -ESHUTDOWN: some have ended as cancelled,
+ * those the runtime refused. Any thread. */
+VOLT_API int volt_task_spawn_all(void *const states[], size_t n);
+
 /* The same on the pool for blocking calls: poll runs once, on a pool thread, may block, is
  * given a cx without a budget and must return VOLT_READY. Also -EAGAIN: no thread could be
  * started; the task has ended as cancelled. */
