@@ -84,6 +84,14 @@ def test_header_stands_alone(header):
                        check=True)
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="no g++")
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.name)
+def test_header_is_cxx(header):
+    subprocess.run(["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++",
+                    f"-I{ROOT}/lib/include", "-"], input=f"#include <volt/{header.name}>\n".encode(),
+                   check=True)
+
+
 def test_example_of_volt_7(tmp_path):
     text = (ROOT / "lib/man/volt.7").read_text()
     code = re.search(r"^\.Sh EXAMPLES.*?^\.Bd -literal.*?\n(.*?)^\.Ed$", text, re.M | re.S).group(1)

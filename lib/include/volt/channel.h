@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <volt/sync.h>
 
+VOLT_BEGIN_DECLS
+
 struct volt_channel;
 
 /* Returns new: for values of item_size bytes (0 is allowed), with room for `room` of them,
@@ -68,5 +70,7 @@ VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_c
 /* In the drop of the receiving task, which may wait: forgets it. Another task may receive
  * then. */
 VOLT_API void volt_channel_recv_fini(struct volt_channel *ch);
+
+VOLT_END_DECLS
 
 #endif

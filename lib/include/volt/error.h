@@ -14,6 +14,14 @@
 
 #define VOLT_API __attribute__((visibility("default")))
 
+#ifdef __cplusplus
+#define VOLT_BEGIN_DECLS extern "C" {
+#define VOLT_END_DECLS   }
+#else
+#define VOLT_BEGIN_DECLS
+#define VOLT_END_DECLS
+#endif
+
 /* A human-readable cause. Callers own it; every function that takes one accepts NULL. */
 struct volt_error {
     char text[256]; /* NUL-terminated, one sentence without a final full stop */

@@ -18,6 +18,8 @@
 #include <sys/uio.h>
 #include <volt/task.h>
 
+VOLT_BEGIN_DECLS
+
 struct volt_io {
     int fd; /* to be read */
     void *registration; /* private */
@@ -59,5 +61,7 @@ VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io 
  * loop that only logs the error does not spin. */
 VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io,
                                             int *ret);
+
+VOLT_END_DECLS
 
 #endif

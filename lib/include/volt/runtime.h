@@ -14,6 +14,8 @@
 #include <volt/task.h>
 #include <volt/time.h>
 
+VOLT_BEGIN_DECLS
+
 /* Constants of the Volt documentation; the tests name them. */
 #define VOLT_BUDGET_PER_TICK             128 /* polls between two maintenances */
 #define VOLT_BUDGET_PER_POLL             128 /* leaf operations of one poll */
@@ -106,5 +108,7 @@ VOLT_API void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stat
 /* index < volt_runtime_workers(); -EINVAL otherwise. */
 VOLT_API int volt_worker_stats(const struct volt_runtime *rt, unsigned index,
                                struct volt_worker_stats *ret);
+
+VOLT_END_DECLS
 
 #endif

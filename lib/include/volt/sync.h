@@ -36,6 +36,8 @@
 #include <stdint.h>
 #include <volt/task.h>
 
+VOLT_BEGIN_DECLS
+
 /* Part of every leaf here. All fields are private. */
 struct volt_waiter {
     uint32_t granted; /* atomic */
@@ -246,5 +248,7 @@ VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_o
 VOLT_API int volt_oneshot_recv_wait(struct volt_oneshot *o, void *ret_value);
 /* Gives it up, waiting or not, received or not. */
 VOLT_API void volt_oneshot_recv_drop(struct volt_oneshot *o);
+
+VOLT_END_DECLS
 
 #endif

@@ -34,6 +34,8 @@
 #include <stdint.h>
 #include <volt/error.h>
 
+VOLT_BEGIN_DECLS
+
 struct volt_runtime;
 struct volt_task; /* header; opaque */
 struct volt_cx;   /* what a poll function is given: the current task, worker, budget */
@@ -163,5 +165,7 @@ VOLT_API enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y
     default:;                                                                            \
         }                                                                                \
         return VOLT_READY
+
+VOLT_END_DECLS
 
 #endif

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <volt/task.h>
 
+VOLT_BEGIN_DECLS
+
 /* Private but for deadline_usec, to be read. Zeroed: not armed, and may be finished. */
 struct volt_sleep {
     uint64_t deadline_usec;
@@ -37,5 +39,7 @@ VOLT_API void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec);
 VOLT_API enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s);
 /* Cancels. In every state; also after READY, where it does nothing. Any thread. */
 VOLT_API void volt_sleep_fini(struct volt_sleep *s);
+
+VOLT_END_DECLS
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <volt/error.h>
 
+VOLT_BEGIN_DECLS
+
 #define VOLT_VERSION_MAJOR 0
 #define VOLT_VERSION_MINOR 1
 #define VOLT_VERSION_PATCH 0
@@ -18,5 +20,7 @@
 VOLT_API unsigned volt_abi_version(void);
 /* "major.minor.patch" of the library; static. Any thread. */
 VOLT_API const char *volt_version(void);
+
+VOLT_END_DECLS
 
 #endif
