@@ -29,6 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("VOLT_BIN", ROOT / "build/bin"))
 SANITIZER = os.environ.get("VOLT_SAN", "")
 LIMIT = 60 if not SANITIZER else 180
+# Shells start what they put into the background with interrupts ignored, and that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def until(condition, what="the condition", limit=LIMIT):
