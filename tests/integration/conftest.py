@@ -349,6 +349,7 @@ def fake():
     yield make
     for daemon, server in made:
         server.close()
+        daemon.kill_rest()
         shutil.rmtree(daemon.dir)
 
 

@@ -148,6 +148,8 @@ static void a_discarded_state_never_runs(void **state)
     rt = runtime(1);
     volt_task_discard(fn_task_new(rt, counts, NULL));
     volt_task_discard(NULL);
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), 0);
 }
 
 static void detached_tasks_all_run(void **state)
