@@ -274,6 +274,19 @@ class House(integration.Daemon):
                 left.append(f"record {name}")
         return left
 
+    def close(self):
+        """Ends voltd; its keeper may take the seconds after which it leaves by itself."""
+        if self.process is None:
+            return None
+        asked = self.ctl("shutdown", "--cancel")
+        code = self.process.wait(integration.LIMIT)
+        self.process = None
+        end = time.monotonic() + 15
+        while (left := integration.processes(str(self.dir))) and time.monotonic() < end:
+            time.sleep(0.01)
+        return f"voltd ended with {code}, processes left {left}, {asked}" \
+            if code or left else None
+
     def end(self):
         """Ends everything. Returns what is wrong with the end of voltd."""
         self.stop_guard()

@@ -27,6 +27,7 @@ def test_nothing_is_lost_run_twice_or_invented(store, secs):
     house = House(store).start()
     nemesis, load, found = torture(house, SEED, secs, pace=0.25)
     assert nemesis.kills > 0 and load.submitted > 0
+    assert load.keys == (store == "sqlite")     # one job per key was judged, too
     passed(house, found)
 
 
