@@ -14,11 +14,22 @@ struct shared {
     uint8_t bytes[];
 };
 
+/* Behind the struct: as many pointers as it has parts, then n bytes of its own. */
 struct dormant {
-    struct shared *env, *argv; /* NULL: none */
     uint32_t n;
-    uint8_t own[];
+    bool env, argv; /* has this part */
+    struct shared *part[];
 };
+
+static size_t parts_of(const struct dormant *d)
+{
+    return (size_t)d->env + d->argv;
+}
+
+static uint8_t *own_of(const struct dormant *d)
+{
+    return (uint8_t *)(uintptr_t)&d->part[parts_of(d)];
+}
 
 void shares_init(struct shares *s)
 {
@@ -113,49 +124,57 @@ static void share_end(struct shared *x)
         free(x);
 }
 
+static struct dormant *pack_up(struct shares *s, const struct spec_pack *p)
+{
+    const struct dormant head = {
+        .n = (uint32_t)p->own.n, .env = p->env.n > 0, .argv = p->argv.n > 0};
+    struct dormant *d =
+        calloc(1, sizeof(*d) + parts_of(&head) * sizeof(d->part[0]) + p->own.n);
+    bool all = true;
+
+    if (!d)
+        return NULL;
+    *d = head;
+    memcpy(own_of(d), p->own.bytes, p->own.n);
+    if (d->env)
+        all = (d->part[0] = share(s, &p->env)) != NULL;
+    if (d->argv && all)
+        all = (d->part[d->env] = share(s, &p->argv)) != NULL;
+    if (all)
+        return d;
+    dormant_free(d);
+    return NULL;
+}
+
 struct dormant *dormant_new(struct shares *s, const struct job_spec *spec)
 {
     struct spec_pack p = {{0}, {0}, {0}};
     struct dormant *d = NULL;
 
     if (job_spec_pack(spec, &p) == 0 && p.own.n <= UINT32_MAX)
-        d = malloc(sizeof(*d) + p.own.n);
-    if (d) {
-        *d = (struct dormant){.n = (uint32_t)p.own.n};
-        memcpy(d->own, p.own.bytes, p.own.n);
-        if (p.env.n)
-            d->env = share(s, &p.env);
-        if (p.argv.n)
-            d->argv = share(s, &p.argv);
-        if ((p.env.n && !d->env) || (p.argv.n && !d->argv)) {
-            dormant_free(d);
-            d = NULL;
-        }
-    }
+        d = pack_up(s, &p);
     spec_pack_fini(&p);
     return d;
 }
 
 int dormant_wake(const struct dormant *d, struct job_spec **ret)
 {
-    struct spec_parts parts = {.own = d->own, .own_n = d->n};
+    struct spec_parts parts = {.own = own_of(d), .own_n = d->n};
 
     if (d->env) {
-        parts.env = d->env->bytes;
-        parts.env_n = d->env->n;
+        parts.env = d->part[0]->bytes;
+        parts.env_n = d->part[0]->n;
     }
     if (d->argv) {
-        parts.argv = d->argv->bytes;
-        parts.argv_n = d->argv->n;
+        parts.argv = d->part[d->env]->bytes;
+        parts.argv_n = d->part[d->env]->n;
     }
     return job_spec_unpack(&parts, ret);
 }
 
 void dormant_free(struct dormant *d)
 {
-    if (!d)
-        return;
-    share_end(d->env);
-    share_end(d->argv);
+    for (size_t i = 0; d && i < parts_of(d); i++)
+        share_end(d->part[i]);
     free(d);
 }
