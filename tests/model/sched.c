@@ -362,6 +362,13 @@ static void producer_chain(void)
     sched_submit_chain(&chain);
 }
 
+/* So that a producer finds the lock taken, and uses the stack. */
+static void lock_holder(void)
+{
+    vlock_lock(&sched->inject.lock);
+    vlock_unlock(&sched->inject.lock);
+}
+
 static void stopper(void)
 {
     vat_u32_store(&sched->stop, 1, VAT_REL);
@@ -457,6 +464,20 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = -1,
+    },
+    {
+        .name = "stack",
+        .promise = "of a chain on the stack somebody takes one: the other is announced",
+        .setup = setup_periodic,
+        .finish = finish,
+        .threads = {{"worker 0", worker_busy},
+                    {"worker 1", worker},
+                    {"lock holder", lock_holder},
+                    {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = -1,
+        .random = 6000,
     },
     {
         .name = "periodic",
