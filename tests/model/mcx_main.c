@@ -154,6 +154,8 @@ static bool deepen(const struct mcx_scenario *s, const struct options *o,
     at += (size_t)snprintf(summary + at, size - at, "%ld dfs s=%d ", executions, b.stale);
     if (complete == last)
         snprintf(summary + at, size - at, "p=%d exhaustive", last);
+    else if (!s->must_fail && complete < 0)
+        snprintf(summary + at, size - at, "p=%d cut off", b.preempt);
     else if (!s->must_fail)
         snprintf(summary + at, size - at, "p=%d exhaustive, p=%d cut off", complete,
                  b.preempt);

@@ -76,6 +76,7 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         return VOLT_PENDING;
     }
     if (j->kind == PARENT || j->kind == SPLIT) {
+        VAT_WR(&job_of(j->child[0])->payload); /* for whoever runs it */
         sched_submit(j->child[0]);
         if (j->child[1])
             sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
