@@ -20,6 +20,7 @@
 #define BUCKETS         4096 /* power of two */
 #define WAKES_PER_ROUND 32
 #define RETRIES_MAX     12 /* 1, 2, 4, ... ms: four seconds in all */
+#define RETRY_LATE      8  /* begins with 128 ms */
 
 enum wait_state { WAIT_NEW, WAIT_ARMED, WAIT_LOOK };
 
@@ -163,11 +164,11 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
     if (wait_take_look(cx, x)) {
         if (wait_look(x))
             return VOLT_READY;
-        /* Closed a moment ago: the lock is about to drop. */
-        x->tries = first && x->status == 0 ? 0 : 1;
+        /* Closed a moment ago: the lock is about to drop. The first look may have come
+         * between the two as well, too late for the event. */
+        x->tries = first && x->status == 0 ? RETRY_LATE : 1;
         volt_sleep_fini(&x->retry);
-        if (x->tries > 0)
-            volt_sleep_init(&x->retry, 1000);
+        volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
     }
     while (x->tries > 0 && volt_sleep_poll(cx, &x->retry) == VOLT_READY) {
         if (wait_look(x))

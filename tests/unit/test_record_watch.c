@@ -187,6 +187,24 @@ static void test_lock_drops_after_event(void **state)
     close(fd);
 }
 
+/* Nor must the first look be, which may come between the event and the drop. */
+static void test_lock_drops_after_first_look(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 5};
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 2);
+    assert_int_equal(record_write_exited(fd, seed, &x), 0);
+    assert_int_equal(flock(fd, LOCK_UN), 0); /* which is no event */
+    expect_exit(&join, 5);
+    close(fd);
+}
+
 static void test_overflow(void **state)
 {
     struct rig *g = *state;
@@ -237,6 +255,7 @@ int main(void)
         TEST(test_already_over),
         TEST(test_event_wakes_its_own),
         TEST(test_lock_drops_after_event),
+        TEST(test_lock_drops_after_first_look),
         TEST(test_overflow),
         TEST(test_given_up),
     };
