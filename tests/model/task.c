@@ -91,6 +91,32 @@ static const struct volt_task_type data_type = {
     .drop = drop_job,
 };
 
+/* Wakes itself first, and then waits for data[0]. */
+static enum volt_poll poll_yields(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (polls++ == 0) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    return vat_u32_load(&data[0], VAT_RLX) ? VOLT_READY : VOLT_PENDING;
+}
+
+static const struct volt_task_type yields_type = {
+    .name = "yields",
+    .size = sizeof(struct job),
+    .poll = poll_yields,
+    .drop = drop_job,
+};
+
+static void setup_yields_wake(void)
+{
+    reset();
+    wakers[0] = executor_waker(executor_spawn(&yields_type, NULL, false));
+}
+
 static void setup_wakers(void)
 {
     reset();
@@ -575,6 +601,17 @@ static const struct mcx_scenario scenarios[] = {
                     {"waker 2", waker_1}},
         .preempt = 1,
         .stale = 1,
+    },
+    {
+        .name = "yield-wake",
+        .promise = "a wake with data that finds the task queued by itself is not lost",
+        .setup = setup_yields_wake,
+        .finish = finish_wakers,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"waker", waker_0}},
+        .preempt = 2,
+        .stale = 2,
     },
     {
         .name = "cancel",
