@@ -220,6 +220,23 @@ static void serve_start(const struct keeper_start *m, const int *fds,
     CRASH_POINT("keeper-started");
 }
 
+/* The life of a killer. Its exit status says whether the reply has gone out. */
+_Noreturn static void killer_run(const struct conn *c, const struct keeper_signal *m,
+                                 struct keeper_reply *reply)
+{
+    struct pollfd writable = {c->fd, POLLOUT, 0};
+    int r;
+    (void)close(keeper.config.listen_fd);
+    signal_job(&keeper.self, m, reply);
+    do {
+        r = poll(&writable, 1, 1000);
+        if (r == 1)
+            r = send(c->fd, reply, sizeof(*reply), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -1
+                                                                                    : 1;
+    } while (r < 0 && errno == EINTR);
+    _exit(r == 1 ? 0 : 1);
+}
+
 /* Forks a killer, which replies by itself. False: no process to be had. */
 static bool serve_signal(struct conn *c, const struct keeper_signal *m,
                          struct keeper_reply *reply)
@@ -229,14 +246,8 @@ static bool serve_signal(struct conn *c, const struct keeper_signal *m,
         reply->status = -errno;
         return false;
     }
-    if (pid == 0) {
-        struct pollfd writable = {c->fd, POLLOUT, 0};
-        (void)close(keeper.config.listen_fd);
-        signal_job(&keeper.self, m, reply);
-        if (poll(&writable, 1, 1000) == 1)
-            (void)send(c->fd, reply, sizeof(*reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-        _exit(0);
-    }
+    if (pid == 0)
+        killer_run(c, m, reply);
     keeper.killer[keeper.killers++] = pid;
     return true;
 }
@@ -334,11 +345,21 @@ static void conn_receive(struct conn *c)
 
 /* --- the loop ----------------------------------------------------------------------- */
 
+/* A killer was killed before it could reply, and its call would wait for ever: voltd asks
+ * again for all that is open on a new connection. */
+static void disown_calls(void)
+{
+    for (size_t i = 0; i < CONNS; i++)
+        if (keeper.conns[i].fd >= 0 && keeper.conns[i].served)
+            conn_close(&keeper.conns[i]);
+}
+
 static void reap(void)
 {
     pid_t pid;
+    int status;
     struct job_key key;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (shim_take(pid, &key)) {
             hint_exited(&key);
             continue;
@@ -346,6 +367,8 @@ static void reap(void)
         for (unsigned i = 0; i < keeper.killers; i++)
             if (keeper.killer[i] == pid) {
                 keeper.killer[i] = keeper.killer[--keeper.killers];
+                if (status != 0)
+                    disown_calls();
                 break;
             }
     }

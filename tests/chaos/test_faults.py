@@ -126,3 +126,19 @@ def test_storms(faulty):
     faulty.faults.disarm(0)
     faulty.faults.disarm(1)
     passed(faulty, judge(faulty, load))
+
+
+def test_nth_call_of_what_signals(faulty):
+    """Whatever fails in the process that signals a tree: the job ends all the same."""
+    with faulty.connect() as v:
+        for n in range(1, 30):
+            job = v.ok("org.voltd.jobs.Submit", {"spec": {
+                "argv": ["sleep", "100"], "kill_after_usec": 100000}})["id"]
+            until(lambda: v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "running",
+                  "the job to run")
+            faulty.faults.nth(SHIM, n, errno.EIO)   # a fork of the keeper, too
+            v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
+            *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
+            assert last["jobs"][0]["result"] in ("cancelled", "lost"), last
+            faulty.faults.disarm()
+    passed(faulty, [])
