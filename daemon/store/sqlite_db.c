@@ -260,9 +260,10 @@ static int prepare(struct db *db)
     return rc;
 }
 
-/* journal_mode answers with a row, which sqlite3_exec() passes over. */
+/* journal_mode answers with a row, which sqlite3_exec() passes over. The cache is small:
+ * rows are written in the order of their ids, and the daemon keeps the live ones. */
 static const char writing[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-                              "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-4096;"
+                              "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-1024;"
                               "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
 
 int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err)
