@@ -56,7 +56,11 @@ static int write_mark(int dir_fd, uint64_t mark)
 int ids_open(struct ids *ids, int dir_fd, uint64_t floor, struct volt_error *err)
 {
     uint64_t mark = 1;
-    int r = read_mark(dir_fd, &mark);
+    int r;
+
+    do
+        r = read_mark(dir_fd, &mark);
+    while (r == -EINTR);
 
     if (r < 0) {
         if (err)
@@ -101,7 +105,9 @@ int ids_reserve(struct ids *ids, uint64_t count)
 
     if (reserved < wanted) {
         wanted = (wanted + IDS_BLOCK - 1) / IDS_BLOCK * IDS_BLOCK;
-        r = write_mark(ids->dir_fd, wanted);
+        do /* all of it is done anew */
+            r = write_mark(ids->dir_fd, wanted);
+        while (r == -EINTR);
     }
     if (r == 0 && reserved < wanted) {
         pthread_mutex_lock(&ids->lock);
