@@ -131,9 +131,10 @@ def test_storms(faulty):
 def test_nth_call_of_what_signals(faulty):
     """Whatever fails in the process that signals a tree: the job ends all the same."""
     with faulty.connect() as v:
-        for n in range(1, 30):
+        for n in range(1, 90):
             job = v.ok("org.voltd.jobs.Submit", {"spec": {
-                "argv": ["sleep", "100"], "kill_after_usec": 100000}})["id"]
+                "shell": "trap '' TERM; while :; do sleep 0.02; done",
+                "kill_after_usec": 20000}})["id"]
             until(lambda: v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "running",
                   "the job to run")
             faulty.faults.nth(SHIM, n, errno.EIO)   # a fork of the keeper, too
