@@ -91,6 +91,20 @@ static int watch_file(int fd)
     return in;
 }
 
+/* All replies that are there: poll() knows nothing of those that came in one read with
+ * another. */
+static int take_news(struct client *c, bool *ended)
+{
+    int got = 1;
+    while (got > 0 && !*ended) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        got = client_receive(c, 0, &reply);
+        *ended = got > 0 && !reply.continues;
+        client_reply_fini(&reply);
+    }
+    return got < 0 ? got : 0;
+}
+
 /* Copies growth until the daemon says that the job has ended (the Wait call on c). */
 static int follow_file(struct client *c, const struct follow_request *rq, int fd,
                        off_t *offset, char *buf, bool *writing)
@@ -117,12 +131,8 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
             *writing = true;
             r = -EPIPE; /* nobody reads any more */
         }
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        int got = r == 0 ? client_receive(c, 0, &reply) : 0;
-        if (got < 0)
-            r = got;
-        ended = got > 0 && !reply.continues;
-        client_reply_fini(&reply);
+        if (r == 0)
+            r = take_news(c, &ended);
     }
     if (r == 0)
         r = drain(rq, fd, offset, buf, writing);

@@ -280,8 +280,9 @@ def shared():
 
 
 class Fake:
-    """Answers like a voltd that does what the test says: answer(method, parameters, more)
-    yields replies (dicts), or None to close the connection."""
+    """Answers like a voltd that does what the test says: answer(method, parameters) gives
+    replies (dicts), or None to close the connection. Those of a list leave in one write.
+    "fd" in a reply is a descriptor to go with it."""
 
     def __init__(self, directory, answer):
         self.dir = pathlib.Path(directory)
@@ -321,11 +322,20 @@ class Fake:
 
     def reply(self, sock, call):
         self.calls.append(call)
-        for reply in self.answer(call["method"], call.get("parameters", {})):
+        replies = self.answer(call["method"], call.get("parameters", {}))
+        pending = b""
+        for reply in replies:
             if reply is None:
-                return False
-            sock.sendall(json.dumps(reply).encode() + b"\0")
-        return True
+                break
+            fds = [reply.pop("fd")] if "fd" in reply else []
+            pending += json.dumps(reply).encode() + b"\0"
+            if fds or not isinstance(replies, list):
+                socket.send_fds(sock, [pending], fds)
+                pending = b""
+        else:
+            reply = {}
+        sock.sendall(pending)
+        return reply is not None
 
     def close(self):
         self.listener.close()

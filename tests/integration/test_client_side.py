@@ -383,6 +383,19 @@ def test_logs_without_a_descriptor(fake):
     assert done.returncode == 0 and done.stdout == data
 
 
+def test_an_end_that_comes_with_another_answer_is_seen(fake, tmp_path):
+    (tmp_path / "out").write_text("out\n")
+
+    def answer(method, parameters):
+        if method.endswith(".Open"):
+            return [{"parameters": {"size_bytes": 4, "ended": False},
+                     "fd": os.open(tmp_path / "out", os.O_RDONLY)}]
+        return [{"parameters": {"left": 1, "failed": 0}, "continues": True},
+                {"parameters": {"left": 0, "failed": 0, "exit_code": 0, "jobs": []}}]
+    r = fake(answer).ctl("logs", "-f", "1")
+    assert (r.code, r.out, r.err) == (0, "out\n", "")
+
+
 def test_wait_in_portions(fake):
     """Ids beyond one message are waited for at the same time, so that one slow job does not
     hold up the others; the largest code wins."""
