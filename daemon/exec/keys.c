@@ -71,8 +71,7 @@ static struct keys_entry *put(struct keys *k, const struct keys_entry *e)
 struct keys_entry *keys_put(struct keys *k, uint64_t key)
 {
     if (k->n >= k->capacity / 4 * 3) {
-        struct keys grown = {
-            .seed = k->seed, .capacity = k->capacity ? k->capacity * 2 : 64, .n = k->n};
+        struct keys grown = {.capacity = k->capacity ? k->capacity * 2 : 64};
 
         grown.entries = calloc(grown.capacity, sizeof(*grown.entries));
         if (!grown.entries)
@@ -81,7 +80,8 @@ struct keys_entry *keys_put(struct keys *k, uint64_t key)
             if (k->entries[i].key)
                 (void)put(&grown, &k->entries[i]);
         free(k->entries);
-        *k = grown;
+        k->entries = grown.entries;
+        k->capacity = grown.capacity;
     }
     k->n++;
     return put(k, &(struct keys_entry){.key = key});

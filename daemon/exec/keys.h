@@ -21,15 +21,17 @@ struct keys_entry {
     const void *claim; /* by whom */
 };
 
-/* Zero-initialised is empty; seed is to be set before the first use. */
+/* Zero-initialised is empty. */
 struct keys {
-    uint64_t seed;
+    uint64_t
+        seed; /* set before the first use, then never written: read without the lock */
     struct keys_entry *entries;
     size_t n, capacity;
 };
 
+/* Any thread, without the lock: both look at the seed alone. */
 uint64_t keys_hash(const struct keys *k, uid_t uid, const char *key);
-/* Any thread, without the lock. 0; -ENOMEM. */
+/* 0; -ENOMEM. */
 int keys_hash_body(uint64_t seed, const struct job_spec *spec, uint64_t *ret);
 /* NULL: there is none. Borrowed until the next put or remove. */
 struct keys_entry *keys_find(const struct keys *k, uint64_t key);
