@@ -1,6 +1,7 @@
 /* Judging exit records: the format and the reasons are in record.h. Nothing
  * here writes. */
 #include "daemon/keeper/record.h"
+#include "base/crc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,24 +20,6 @@ _Static_assert(offsetof(struct record_started, crc) + 4 == sizeof(struct record_
 _Static_assert(offsetof(struct record_exited, crc) + 4 == sizeof(struct record_exited),
                "no padding behind the CRC");
 
-/* Half a byte per step: 64 bytes of table, and a slot costs well under a microsecond. */
-uint32_t record_crc(uint32_t crc, const void *buf, size_t len)
-{
-    static const uint32_t table[16] = {
-        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
-        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
-    };
-    const uint8_t *p = buf;
-    crc = ~crc;
-    for (size_t i = 0; i < len; i++) {
-        crc ^= p[i];
-        crc = (crc >> 4) ^ table[crc & 15];
-        crc = (crc >> 4) ^ table[crc & 15];
-    }
-    return ~crc;
-}
-
 enum part { PART_ZERO, PART_VALID, PART_BAD };
 
 /* The part of `size` bytes at p, whose last four are its CRC. */
@@ -50,7 +33,7 @@ static enum part part_judge(const uint8_t *p, size_t size, uint32_t seed)
         zeros++;
     if (zeros == size)
         return PART_ZERO;
-    return record_crc(seed, p, body) == crc ? PART_VALID : PART_BAD;
+    return crc32c(seed, p, body) == crc ? PART_VALID : PART_BAD;
 }
 
 static bool header_is_ours(const struct record_header *h, const struct job_key *key)

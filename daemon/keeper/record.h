@@ -162,7 +162,4 @@ void record_sweep(int dir_fd);
 int record_write_started(int fd, uint32_t seed, struct record_started *s);
 int record_write_exited(int fd, uint32_t seed, struct record_exited *s);
 
-/* CRC-32C of len bytes, going on from crc (0 at first). */
-uint32_t record_crc(uint32_t crc, const void *buf, size_t len);
-
 #endif

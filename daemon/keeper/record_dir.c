@@ -1,6 +1,7 @@
 /* Making, filling and listing exit records: the format and the reasons are
  * in record.h. */
 #include "daemon/keeper/record.h"
+#include "base/crc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,7 +96,7 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
     (void)clock_gettime(CLOCK_REALTIME, &now);
     h.created_real_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
     memcpy(h.boot_id, boot_id, sizeof(h.boot_id));
-    h.crc = record_crc(0, &h, offsetof(struct record_header, crc));
+    h.crc = crc32c(0, &h, offsetof(struct record_header, crc));
     memcpy(page, &h, sizeof(h));
 
     int fd = open_locked(dir_fd, pool, own_name);
@@ -145,13 +146,13 @@ out:
 
 int record_write_started(int fd, uint32_t seed, struct record_started *s)
 {
-    s->crc = record_crc(seed + 1, s, offsetof(struct record_started, crc));
+    s->crc = crc32c(seed + 1, s, offsetof(struct record_started, crc));
     return write_exactly(fd, s, sizeof(*s), RECORD_STARTED_AT);
 }
 
 int record_write_exited(int fd, uint32_t seed, struct record_exited *s)
 {
-    s->crc = record_crc(seed + 2, s, offsetof(struct record_exited, crc));
+    s->crc = crc32c(seed + 2, s, offsetof(struct record_exited, crc));
     return write_exactly(fd, s, sizeof(*s), RECORD_EXITED_AT);
 }
 

@@ -1,7 +1,7 @@
 /* See sqlite_row.h. */
 #include <string.h>
 
-#include "daemon/store/crc.h"
+#include "base/crc.h"
 #include "daemon/store/sqlite_row.h"
 
 static uint32_t key_crc(const struct row_key *key)

@@ -4,6 +4,7 @@
  * slots are written by the shim's functions with what the rest holds, so that the
  * checksums do not hide what lies behind them; bits 1 and 2 say which slots. */
 #include "daemon/keeper/record.h"
+#include "base/crc.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static void write_record(uint8_t bytes[RECORD_SIZE], struct written *w)
     int fd = memfd_create("record", MFD_CLOEXEC);
 
     memcpy(h.boot_id, boot_id, sizeof(h.boot_id));
-    h.crc = record_crc(0, &h, offsetof(struct record_header, crc));
+    h.crc = crc32c(0, &h, offsetof(struct record_header, crc));
     FUZZ_CHECK(fd >= 0 && ftruncate(fd, RECORD_SIZE) == 0);
     FUZZ_CHECK(pwrite(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h));
     if (w->started)

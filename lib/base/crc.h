@@ -1,7 +1,7 @@
 /* CRC-32C (Castagnoli), going on from crc (0 at first). By the processor's instruction
  * where there is one. */
-#ifndef VOLTD_STORE_CRC_H
-#define VOLTD_STORE_CRC_H
+#ifndef VOLT_BASE_CRC_H
+#define VOLT_BASE_CRC_H
 
 #include <stddef.h>
 #include <stdint.h>

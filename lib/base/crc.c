@@ -1,7 +1,7 @@
 /* See crc.h. The table is for half a byte: the way without the instruction is rare. */
-#include <string.h>
+#include "base/crc.h"
 
-#include "daemon/store/crc.h"
+#include <string.h>
 
 static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t len)
 {
