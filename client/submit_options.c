@@ -19,6 +19,8 @@ enum {
     OPT_KILL_AFTER,
     OPT_STOP_SIGNAL,
     OPT_KILL_MODE,
+    OPT_ON_LOST,
+    OPT_KEY,
     OPT_KIND,
     OPT_DURATION,
     OPT_SAME_DIR,
@@ -45,6 +47,8 @@ static const struct option_entry job_options[] = {
     {"array", OPT_ARRAY, "FIRST-LAST",
      "one job per index; {i} in arguments and\nVOLT_ARRAY_INDEX are the index"},
     {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
+    {"key", OPT_KEY, "KEY",
+     "submit once: with the same key and job the id is that\nof the first submission"},
     {"kind", OPT_KIND, "KIND", "exec (default), sleep or noop"},
     {"duration", OPT_DURATION, "TIME", "how long a job of kind sleep takes"},
     {NULL, 0, NULL, NULL},
@@ -70,6 +74,9 @@ static const struct option_entry end_options[] = {
      "from the stop signal to SIGKILL (default: KillAfterSec=\nof voltd, 10s)"},
     {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
     {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
+    {"on-lost", OPT_ON_LOST, "WHAT",
+     "when its exit status cannot be known (a reboot while it\n"
+     "ran): fail (default), or retry, another attempt"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -297,6 +304,10 @@ static int take_field(struct submit_options *o, int key, const char *arg)
         return set_signal(o, arg);
     case OPT_KILL_MODE:
         return set_text(o, "kill_mode", arg);
+    case OPT_ON_LOST:
+        return set_text(o, "on_lost", arg);
+    case OPT_KEY:
+        return set_text(o, "key", arg);
     case OPT_KIND:
         return set_text(o, "kind", arg);
     case OPT_DURATION:

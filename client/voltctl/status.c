@@ -99,6 +99,9 @@ static void print_job(const json_t *job)
     if (*job_view_string(job, "queue"))
         (void)printf("     Queue: %s, priority %" PRId64 "\n",
                      job_view_string(job, "queue"), job_view_int(job, "priority"));
+    if (job_view_int(job, "attempt") > 1)
+        (void)printf("   Attempt: %" PRId64 " (%" PRId64 " lost)\n",
+                     job_view_int(job, "attempt"), job_view_int(job, "lost_attempts"));
     print_time("Submitted:", job, "submitted_at_usec");
     bool array = json_is_object(json_object_get(job, "counts"));
     if (!array) {

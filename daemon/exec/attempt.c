@@ -11,6 +11,9 @@
  *   5. The end is committed, applied (the slot goes to the next), then the record is
  *      removed.
  *
+ * An end that is lost may lead to another attempt (job.h): in the slot that the job has,
+ * with a record of its own.
+ *
  * An attempt of an earlier daemon is adopted: it begins with 3. No record means that START
  * never came to the keeper, so it is started now, the same attempt; but not when it was
  * begun before a reboot or with another record directory: then it is lost, whatever
@@ -119,8 +122,8 @@ static void attempt_begin(struct work *w)
         a->strange = other_life(w);
         return;
     }
-    int r = launch_prepare(w->manager, w->job->spec, &key, w->job->recovered, &a->args,
-                           &step);
+    int r = launch_prepare(w->manager, w->job->spec, &key,
+                           w->job->recovered || key.attempt > 1, &a->args, &step);
     if (r < 0)
         fail(a, step, -r);
 }
@@ -374,6 +377,8 @@ static bool call_settled(struct attempt *a)
     a->survivors = keeper_call_reply(&a->call)->survivors;
     if (r < 0 && a->record.verdict == RECORD_NEVER_RAN)
         fail(a, "record", -r);
+    else if (r < 0 && r != -ESRCH && !a->survivors)
+        a->survivors = 1; /* nobody could look: its main process at least may live on */
     return true;
 }
 
@@ -519,16 +524,21 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
     struct job_event scratch;
 
     VOLT_BEGIN(w->at);
-    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
-    if (!work_ended(w)) {
-        attempt_begin(w);
-        VOLT_AWAIT(w->at, work_commit_poll(cx, w));
-        if (start_committed(w))
-            VOLT_AWAIT(w->at, attempt_poll(cx, w));
+    for (;;) {
+        VOLT_AWAIT(w->at, work_turn_poll(cx, w));
+        if (!work_ended(w)) {
+            attempt_begin(w);
+            VOLT_AWAIT(w->at, work_commit_poll(cx, w));
+            if (start_committed(w))
+                VOLT_AWAIT(w->at, attempt_poll(cx, w));
+        }
+        VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
+        /* Where the end could not be stored, the record tells it to the next daemon. */
+        if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
+            VOLT_AWAIT(w->at, remove_poll(cx, w));
+        if (!w->again)
+            break;
+        work_begin_again(w);
     }
-    VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
-    /* Where the end could not be stored, the record tells it to the next daemon. */
-    if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
-        VOLT_AWAIT(w->at, remove_poll(cx, w));
     VOLT_END(w->at);
 }

@@ -110,7 +110,7 @@ void job_free(struct job *job)
 
 int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
 {
-    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = now};
+    struct job_event submit = jobs_submission(job, now);
     uint64_t n = job_spec_count(job->spec);
     int r = table_put(&m->table, id, job);
 

@@ -16,6 +16,13 @@ uint64_t jobs_now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+struct job_event jobs_submission(const struct job *job, uint64_t at_usec)
+{
+    return (struct job_event){.type = JOB_EV_SUBMIT,
+                              .at_usec = at_usec,
+                              .retry_lost = job->spec->on_lost == JOB_ON_LOST_RETRY};
+}
+
 void manager_lock(struct manager *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -173,7 +180,8 @@ static void tell(struct manager *m, struct job *job, int64_t offset,
         .key = jobs_key(job, offset),
         .type = (uint8_t)type,
         .state = st->state,
-        .result = st->result,
+        .result = type == JOB_EV_EXITED && st->state == JOB_QUEUED ? JOB_RESULT_LOST
+                                                                   : st->result,
         .code = st->code,
         .owner = job->owner.uid,
     };
@@ -253,6 +261,7 @@ int jobs_apply(struct manager *m, struct job *job, int64_t offset,
     }
     if (a) {
         a->queued -= from == JOB_QUEUED && st->state != JOB_QUEUED;
+        a->queued += from != JOB_QUEUED && st->state == JOB_QUEUED;
         a->running += busy(st->state);
         a->running -= busy(from);
     }
@@ -354,7 +363,7 @@ static int cancel_array(struct manager *m, struct job *job, struct aftermath *af
 /* An element that has not started gets a status, so that it can be told from the rest. */
 static int element_wake_up(struct job *job, int64_t offset, uint64_t now)
 {
-    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = now};
+    struct job_event submit = jobs_submission(job, now);
     struct element *e = jobs_element(job, offset);
     int r;
 

@@ -88,6 +88,7 @@ struct work {
     bool adopted; /* it was starting or running when an earlier daemon ended */
     bool kept_starting, kept_started; /* [L] the store has these events */
     bool ending;                      /* [L] its end is on its way into the store */
+    bool again;                       /* another attempt follows the one that is lost */
     bool leaf_is_commit;
     uint64_t end_usec;       /* of the EXITED event; also told to the store */
     struct volt_waker waker; /* [L] set while it waits for turn or cancel */
@@ -170,6 +171,8 @@ void manager_forget_all(struct manager *m);
 void aftermath_finish(struct aftermath *after);
 
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
+/* SUBMIT of the job, or of an element of it; it has its spec. */
+struct job_event jobs_submission(const struct job *job, uint64_t at_usec);
 
 /* --- job.c's events applied to what lives here. Lock held. -------------------------- */
 /* Applies ev to the job (offset NO_OFFSET) or element, keeps the counters and the ring.
@@ -240,9 +243,11 @@ void work_apply(struct work *w, const struct job_event *ev);
 /* READY: what w->leaf.commit waits for is kept, or was refused: its status. */
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
 /* Commits the end, then applies it; also of a job that was cancelled in the queue. Every
- * work ends with it; w->step is 0 before. */
+ * work ends with it; w->step is 0 before. w->again: another attempt follows. */
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
                                 const struct job_event *exited);
+/* The work as it was before its attempt, with its slot. */
+void work_begin_again(struct work *w);
 
 /* The poll functions of the kinds. */
 enum volt_poll work_noop_poll(struct volt_cx *cx, void *state);

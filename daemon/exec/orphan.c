@@ -84,7 +84,8 @@ static int add(const struct job_key *key, void *arg)
 
     if (key->id > scan->max)
         scan->max = key->id;
-    if (st && (st->state == JOB_DONE || st->attempt > key->attempt))
+    if (st &&
+        (st->state == JOB_DONE || st->state == JOB_QUEUED || st->attempt > key->attempt))
         return add_leftover(m, key);
     if (st)
         return 0; /* its job adopts it */

@@ -80,6 +80,7 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
             job_free(job);
         return -ENOMEM;
     }
+    const struct job_event submit = jobs_submission(job, fact->event->at_usec);
     job->id = fact->key.id;
     job->recovered = true;
     job->is_history = fact->last;
@@ -91,15 +92,13 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
         job_spec_unref(job->spec);
         job->spec = NULL;
     }
-    return job_update(&job->status, fact->event) < 0 ? refuse(r, fact, "event submit")
-                                                     : 0;
+    return job_update(&job->status, &submit) < 0 ? refuse(r, fact, "event submit") : 0;
 }
 
 static int replay_element(struct replay *r, struct job *job,
                           const struct store_fact *fact, struct job_status **ret)
 {
-    struct job_event submit = {.type = JOB_EV_SUBMIT,
-                               .at_usec = job->status.submitted_usec};
+    struct job_event submit = jobs_submission(job, job->status.submitted_usec);
     uint64_t index = (uint64_t)fact->key.index;
 
     if (!job->array || index < job->spec->array_first || index > job->spec->array_last)
@@ -245,7 +244,8 @@ static struct work *give_task(struct manager *m, struct job *job, int64_t offset
     return w;
 }
 
-/* The task of what was starting or running; it has its slot. */
+/* The task of what was starting or running, or of an element between two attempts; it has
+ * its slot. */
 static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
                           const struct job_status *st)
 {
@@ -253,7 +253,7 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
 
     if (!w)
         return NULL;
-    w->adopted = true;
+    w->adopted = st->state != JOB_QUEUED;
     w->kept_starting = true;
     w->kept_started = st->started_usec != 0;
     w->granted = jobs_slotted(job);
@@ -365,6 +365,8 @@ static uint64_t hash_status(uint64_t h, const struct job_status *st)
                               st->cancel_asked,
                               st->timed_out,
                               st->other_life,
+                              st->retry_lost,
+                              st->lost,
                               st->attempt,
                               (uint64_t)st->code,
                               (uint64_t)st->pid,

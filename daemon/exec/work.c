@@ -194,7 +194,8 @@ enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
 }
 
 /* The end goes into the store; of what has ended already only its CANCEL is waited for.
- * From here on it is too late to cancel. */
+ * From here on it is too late to cancel, but for an end that leads to another attempt:
+ * that one is applied at once, so that a cancel behind it is one of a queued job. */
 static void keep_end(struct work *w, const struct job_event *exited)
 {
     struct manager *m = w->manager;
@@ -203,11 +204,28 @@ static void keep_end(struct work *w, const struct job_event *exited)
     leaf_fini(w);
     w->leaf_is_commit = true;
     manager_lock(m);
-    bool ended = jobs_status(w->job, w->offset)->state == JOB_DONE;
-    w->ending = true;
-    (void)jobs_keep(m, w->job, w->offset, ended ? NULL : exited, !w->job->array,
-                    &w->leaf.commit, &after); /* the status says it too */
+    const struct job_status *st = jobs_status(w->job, w->offset);
+    bool ended = st->state == JOB_DONE;
+    w->again = !ended && job_goes_again(st, exited);
+    w->ending = !w->again;
+    int r = jobs_keep(m, w->job, w->offset, ended ? NULL : exited,
+                      !w->job->array && !w->again, &w->leaf.commit,
+                      &after); /* the status says it too */
+    if (r == 0 && w->again) {
+        (void)jobs_apply(m, w->job, w->offset, exited);
+        w->kept_started = false;
+    }
     manager_unlock(m, &after);
+}
+
+void work_begin_again(struct work *w)
+{
+    leaf_fini(w);
+    attempt_free(w->attempt);
+    w->attempt = NULL;
+    w->adopted = w->again = false;
+    w->step = FINISH_KEEP;
+    w->keep_tries = 0;
 }
 
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
@@ -226,7 +244,9 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
         }
         if (work_commit_poll(cx, w) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (w->leaf.commit.status != -ENOMEM || w->keep_tries++ == KEEP_TRIES)
+        /* Another attempt must not begin before the store has the end of this one. */
+        if (w->leaf.commit.status != -ENOMEM ||
+            (!w->again && w->keep_tries++ == KEEP_TRIES))
             break;
         leaf_fini(w);
         volt_sleep_init(&w->leaf.sleep, KEEP_AGAIN);
@@ -236,7 +256,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
         log_error("job %llu: its end could not be stored: %s",
                   (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
     CRASH_POINT("end-committed");
-    if (!work_ended(w))
+    if (!w->again && !work_ended(w))
         work_apply(w, exited);
     CRASH_POINT("end-applied");
     return VOLT_READY;
@@ -331,8 +351,7 @@ static int64_t next_element(struct array *a, const struct job *job)
 static struct work *start_element(struct manager *m, struct job *job, bool *ret_again)
 {
     struct array *a = job->array;
-    struct job_event submit = {.type = JOB_EV_SUBMIT,
-                               .at_usec = job->status.submitted_usec};
+    struct job_event submit = jobs_submission(job, job->status.submitted_usec);
     int64_t offset = next_element(a, job);
     struct work *w;
 

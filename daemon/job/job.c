@@ -1,9 +1,9 @@
 /* The job machine: one table, one function per event.
  *
  * A cell of the table is the state that follows, or NO: the event is refused and nothing
- * changes. Two cells depend on more than the state: SUBMIT is only for a status that has
- * never been submitted (queued is also the zero value), and a second CANCEL is only
- * noted.
+ * changes. Three cells depend on more than the state: SUBMIT is only for a status that
+ * has never been submitted (queued is also the zero value), a second CANCEL is only
+ * noted, and EXITED leads to queued instead of done when job_goes_again().
  *
  *               submit   starting  started   timeout   cancel    exited
  *  queued       queued   starting  NO        NO        done      NO
@@ -46,6 +46,22 @@ static bool result_allowed(enum job_result r)
            r == JOB_RESULT_EXEC_FAILED || r == JOB_RESULT_LOST;
 }
 
+bool job_goes_again(const struct job_status *st, const struct job_event *exited)
+{
+    return exited->result == JOB_RESULT_LOST && st->retry_lost &&
+           st->lost < JOB_LOST_MAX && !st->cancel_asked && !st->timed_out &&
+           exited->survivors == 0;
+}
+
+/* As before the attempt; its number stays, so that the next one is another. */
+static void go_again(struct job_status *st)
+{
+    *st = (struct job_status){.retry_lost = st->retry_lost,
+                              .lost = (uint8_t)(st->lost + 1),
+                              .attempt = st->attempt,
+                              .submitted_usec = st->submitted_usec};
+}
+
 int job_update(struct job_status *st, const struct job_event *ev)
 {
     int next = (unsigned)ev->type < JOB_EV_COUNT ? next_state[st->state][ev->type] : NO;
@@ -57,6 +73,7 @@ int job_update(struct job_status *st, const struct job_event *ev)
         if (st->submitted_usec)
             return -EPROTO;
         st->submitted_usec = ev->at_usec;
+        st->retry_lost = ev->retry_lost;
         break;
     case JOB_EV_STARTING:
         if (ev->attempt != st->attempt + 1)
@@ -81,6 +98,10 @@ int job_update(struct job_status *st, const struct job_event *ev)
     case JOB_EV_EXITED:
         if (!result_allowed(ev->result))
             return -EPROTO;
+        if (job_goes_again(st, ev)) {
+            go_again(st);
+            return 0;
+        }
         st->result = (uint8_t)verdict(st, ev->result);
         st->code = ev->code;
         st->step = ev->result == JOB_RESULT_EXEC_FAILED || ev->result == JOB_RESULT_LOST

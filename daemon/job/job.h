@@ -7,6 +7,12 @@
  * stopping  CANCEL, TIMEOUT                EXITED (STARTED is noted, the state stays)
  * done      EXITED, CANCEL while queued    nothing
  *
+ * EXITED leads back to queued when the attempt is lost and the spec says on_lost: retry;
+ * the next STARTING is attempt + 1. Not when somebody asked for the end or the time was
+ * up, nor when processes of the lost attempt may still run (two of a job never run side
+ * by side), nor after JOB_LOST_MAX lost attempts: what loses its machine again and again
+ * may be the cause of it.
+ *
  * job_update() is the only place that changes a job's state. No status is ever invented:
  * what is not known is LOST. */
 #ifndef VOLTD_JOB_JOB_H
@@ -54,6 +60,8 @@ enum job_event_type {
     JOB_EV_COUNT,
 };
 
+#define JOB_LOST_MAX 5 /* lost attempts that are followed by another one */
+
 struct job_usage {
     uint64_t user_usec, system_usec; /* of the job and the children it waited for */
     uint64_t max_rss_bytes;
@@ -68,6 +76,7 @@ struct job_event {
     int32_t code;           /* EXITED */
     const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
     bool other_life;  /* STARTING, when it is replayed: see struct job_status */
+    bool retry_lost;  /* SUBMIT: on_lost of the spec */
     struct job_usage usage; /* EXITED */
     uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
 };
@@ -78,6 +87,8 @@ struct job_status {
     uint8_t result; /* enum job_result */
     bool cancel_asked, timed_out;
     bool other_life;  /* the attempt began before a reboot, or with other records */
+    bool retry_lost;  /* from SUBMIT */
+    uint8_t lost;     /* attempts that were lost and followed by another one */
     uint32_t attempt; /* 1 at the first start */
     int32_t code, pid;
     uint32_t survivors;
@@ -89,6 +100,8 @@ struct job_status {
 /* Applies an event. 0; -EPROTO when the event is not allowed in this state (status
  * unchanged; the table is in job.c and tested row by row). */
 int job_update(struct job_status *st, const struct job_event *ev);
+/* Whether this EXITED would lead back to queued. */
+bool job_goes_again(const struct job_status *st, const struct job_event *exited);
 
 const char *job_state_name(enum job_state s);      /* "queued" ... */
 const char *job_result_name(enum job_result r);    /* "success", "exec_failed" ... */

@@ -189,12 +189,13 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
     return a->kind == b->kind && a->shell == b->shell && a->umask == b->umask &&
            a->priority == b->priority && a->timeout_usec == b->timeout_usec &&
            a->kill_after_usec == b->kill_after_usec && a->stop_signal == b->stop_signal &&
-           a->kill_mode == b->kill_mode && a->output == b->output &&
-           a->output_split == b->output_split && a->is_array == b->is_array &&
-           a->array_first == b->array_first && a->array_last == b->array_last &&
-           a->duration_usec == b->duration_usec && same_string(a->name, b->name) &&
-           same_string(a->key, b->key) && same_string(a->cwd, b->cwd) &&
-           same_string(a->stdin_path, b->stdin_path) && same_string(a->queue, b->queue) &&
+           a->kill_mode == b->kill_mode && a->on_lost == b->on_lost &&
+           a->output == b->output && a->output_split == b->output_split &&
+           a->is_array == b->is_array && a->array_first == b->array_first &&
+           a->array_last == b->array_last && a->duration_usec == b->duration_usec &&
+           same_string(a->name, b->name) && same_string(a->key, b->key) &&
+           same_string(a->cwd, b->cwd) && same_string(a->stdin_path, b->stdin_path) &&
+           same_string(a->queue, b->queue) &&
            same_string(a->output_path, b->output_path) &&
            same_strings(a->argv, b->argv) && same_strings(a->env, b->env) &&
            same_labels(a, b);

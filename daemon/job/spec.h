@@ -29,6 +29,12 @@ enum job_output {
     JOB_OUTPUT_PATH, /* output_path; stdout and stderr together */
 };
 
+/* After an attempt whose end cannot be known. */
+enum job_on_lost {
+    JOB_ON_LOST_FAIL = 0,
+    JOB_ON_LOST_RETRY,
+};
+
 struct job_label {
     char *name, *value;
 };
@@ -62,6 +68,7 @@ struct job_spec {
     uint64_t kill_after_usec; /* between the stop signal and KILL */
     int stop_signal;          /* SIGTERM */
     enum job_kill_mode kill_mode;
+    enum job_on_lost on_lost;
 
     enum job_output output;
     char *output_path; /* absolute */

@@ -60,6 +60,7 @@ static void set_status(json_t **to, const struct job_view *v)
     if (st->state == JOB_DONE)
         wire_set(to, "exit_code", json_integer(v->exit_code));
     set_int(to, "attempt", st->attempt);
+    set_known(to, "lost_attempts", st->lost);
     if (st->pid > 0 && st->state != JOB_DONE)
         set_int(to, "pid", (uint64_t)st->pid);
     set_known(to, "survivors", st->survivors);

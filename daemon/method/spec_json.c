@@ -17,6 +17,7 @@
 
 const char *const spec_kind_names[] = {"exec", "sleep", "noop", NULL};
 static const char *const kill_mode_names[] = {"tree", "main", NULL};
+static const char *const on_lost_names[] = {"fail", "retry", NULL};
 static const char *const output_names[] = {"file", "null", "path", NULL};
 
 /* Takes argv; the command can be given in one way only. */
@@ -160,6 +161,7 @@ static const struct field spec_fields[] = {
     SPEC(kill_after_usec, "kill_after_usec", FIELD_INT, .max = USEC_MAX),
     SPEC(stop_signal, "stop_signal", FIELD_CUSTOM, .read = read_signal),
     SPEC(kill_mode, "kill_mode", FIELD_ENUM, .names = kill_mode_names),
+    SPEC(on_lost, "on_lost", FIELD_ENUM, .names = on_lost_names),
     SPEC(output, "output", FIELD_ENUM, .names = output_names),
     SPEC(output_path, "output_path", FIELD_STRDUP, .max = PATH_MAX - 1),
     SPEC(output_split, "output_split", FIELD_BOOL),
@@ -292,6 +294,8 @@ json_t *spec_to_json(const struct job_spec *s)
         wire_set(&o, "stop_signal", json_string(signal_name(s->stop_signal, signal)));
     if (s->kill_mode != JOB_KILL_TREE)
         wire_set(&o, "kill_mode", json_string(kill_mode_names[s->kill_mode]));
+    if (s->on_lost != JOB_ON_LOST_FAIL)
+        wire_set(&o, "on_lost", json_string(on_lost_names[s->on_lost]));
     if (s->output != JOB_OUTPUT_FILE)
         wire_set(&o, "output", json_string(output_names[s->output]));
     set_text(&o, "output_path", s->output_path);

@@ -15,7 +15,7 @@ struct check {
     /* The job or element whose events are passing by. */
     struct job_key key;
     struct job_status status;
-    bool is_array;
+    bool is_array, retry_lost;
 };
 
 static int find(void *arg, const char *text)
@@ -41,10 +41,13 @@ static void find_event(struct check *c, const struct store_fact *fact)
 static int replay(void *arg, const struct store_fact *fact)
 {
     struct check *c = arg;
-    const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = 1};
-
-    if (fact->event->type == JOB_EV_SUBMIT)
+    if (fact->event->type == JOB_EV_SUBMIT) {
         c->is_array = fact->spec->is_array;
+        c->retry_lost = fact->spec->on_lost == JOB_ON_LOST_RETRY;
+    }
+    const struct job_event submit = {
+        .type = JOB_EV_SUBMIT, .at_usec = 1, .retry_lost = c->retry_lost};
+
     if (fact->event->type == JOB_EV_SUBMIT || !job_key_equal(&c->key, &fact->key)) {
         c->key = fact->key;
         c->status = (struct job_status){0};

@@ -22,8 +22,11 @@ static const char schema_1[] =
     "CREATE TABLE ended(id INTEGER PRIMARY KEY, at INTEGER NOT NULL);"
     "PRAGMA application_id=" NUMBER(DB_APPLICATION_ID) ";";
 
+/* Specs may have on_lost: a tag that earlier versions do not know. */
+static const char schema_2[] = "";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {schema_1};
+static const char *const migrations[DB_VERSION] = {schema_1, schema_2};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",

@@ -309,7 +309,7 @@ def test_a_killed_shim_is_lost_with_its_cause(private):
         ident = submit(v, sh("exec sleep 1000"))["id"]
         until(lambda: get(v, ident)["state"] == "running")
         pid = get(v, ident)["pid"]
-        shim = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        shim = shim_of(pid)
     private.stop(signal.SIGKILL)
     os.kill(shim, signal.SIGKILL)
     private.start()
@@ -317,6 +317,92 @@ def test_a_killed_shim_is_lost_with_its_cause(private):
         job = ended(v, ident)
         assert (job["result"], job["step"]) == ("lost", "shim killed")
     until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "the job to be ended")
+
+
+def shim_of(pid):
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    return int(stat.rsplit(")", 1)[1].split()[1])
+
+
+def kill_shim(v, ident):
+    """Of an attempt that runs. Returns the pid of its main process."""
+    until(lambda: get(v, ident)["state"] == "running")
+    pid = get(v, ident)["pid"]
+    os.kill(shim_of(pid), signal.SIGKILL)
+    return pid
+
+
+@pytest.mark.parametrize("array", [None, {"first": 3, "last": 3}])
+def test_a_lost_attempt_is_followed_by_another(private, array):
+    """While voltd runs, and while it does not; never two attempts side by side."""
+    private.start(config=config())
+    script = (f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; echo out $VOLT_ATTEMPT;"
+              "[ $VOLT_ATTEMPT = 3 ] && exit 9; exec sleep 1000")
+    with private.connect() as v:
+        whole = ident = submit(v, {**sh(script, on_lost="retry"),
+                                   **({"array": array} if array else {})})["id"]
+        if array:
+            ident += "_3"
+        first = kill_shim(v, ident)
+        until(lambda: get(v, ident)["attempt"] == 2)
+        assert not pathlib.Path(f"/proc/{first}").exists()
+        assert get(v, ident)["lost_attempts"] == 1
+        until(lambda: get(v, ident)["state"] == "running")
+        until(lambda: len((private.dir / "ran").read_text().split()) == 2)
+        assert "Attempt: 2 (1 lost)" in private.ctl("status", ident).out
+        second = get(v, ident)["pid"]
+        shim = shim_of(second)
+    private.stop(signal.SIGKILL)
+    os.kill(shim, signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        job = ended(v, ident)
+        assert (job["result"], job["code"], job["attempt"], job["lost_attempts"]) == \
+            ("exit", 9, 3, 2), job
+        assert wait(v, whole)["exit_code"] == 9
+    assert not pathlib.Path(f"/proc/{second}").exists()
+    assert (private.dir / "ran").read_text().split() == [f"{ident}.{i}" for i in (1, 2, 3)]
+    assert private.ctl("logs", ident).out == "out 1\nout 2\nout 3\n"
+    until(lambda: records(private) == [], "the records to go")
+
+
+def test_a_job_is_lost_at_last(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000", on_lost="retry"))["id"]
+        for attempt in range(1, 7):
+            until(lambda: get(v, ident)["attempt"] == attempt)
+            kill_shim(v, ident)
+        job = ended(v, ident)
+        assert (job["result"], job["step"], job["attempt"], job["lost_attempts"]) == \
+            ("lost", "shim killed", 6, 5), job
+
+
+def test_a_replaced_record_directory_and_on_lost(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{private.dir}/ran;"
+                             "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000", on_lost="retry"))["id"]
+        until(lambda: (private.dir / "ran").exists())
+    private.stop(signal.SIGKILL)
+    private.kill_rest()
+    shutil.rmtree(private.state / "rec")
+    private.start()
+    with private.connect() as v:
+        assert ended(v, ident)["result"] == "success"
+    assert (private.dir / "ran").read_text() == "1\n2\n"
+
+
+def test_a_cancelled_job_is_not_tried_again(private):
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("trap '' TERM; while :; do sleep 0.1; done", on_lost="retry",
+                             kill_after_usec=1000000000))["id"]
+        until(lambda: get(v, ident)["state"] == "running")
+        v.ok(JOBS + "Cancel", {"ids": [ident]})
+        os.kill(shim_of(get(v, ident)["pid"]), signal.SIGKILL)
+        job = ended(v, ident)
+        assert (job["result"], job["attempt"]) == ("lost", 1), job
 
 
 def keeper_of(daemon):

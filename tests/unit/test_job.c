@@ -50,6 +50,67 @@ static const struct {
     {JOB_DONE, JOB_EV_EXITED, NO},
 };
 
+/* on_lost: every way in which a lost attempt is followed by another, or is the end. */
+static void lost_attempts(void **state)
+{
+    static const struct {
+        bool retry, cancel, timed_out;
+        enum job_result seen;
+        uint32_t survivors;
+        uint8_t lost;
+        enum job_state to;
+    } cases[] = {
+        {false, false, false, JOB_RESULT_LOST, 0, 0, JOB_DONE},
+        {true, false, false, JOB_RESULT_LOST, 0, 0, JOB_QUEUED},
+        {true, false, false, JOB_RESULT_LOST, 0, JOB_LOST_MAX - 1, JOB_QUEUED},
+        {true, false, false, JOB_RESULT_LOST, 0, JOB_LOST_MAX, JOB_DONE},
+        {true, true, false, JOB_RESULT_LOST, 0, 0, JOB_DONE},
+        {true, false, true, JOB_RESULT_LOST, 0, 0, JOB_DONE},
+        {true, false, false, JOB_RESULT_LOST, 1, 0, JOB_DONE},
+        {true, false, false, JOB_RESULT_EXIT, 0, 0, JOB_DONE},
+        {true, false, false, JOB_RESULT_SIGNAL, 0, 0, JOB_DONE},
+        {true, false, false, JOB_RESULT_EXEC_FAILED, 0, 0, JOB_DONE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_status st = {.state = JOB_RUNNING,
+                                .submitted_usec = 1,
+                                .started_usec = 2,
+                                .attempt = 3,
+                                .pid = 42,
+                                .other_life = true,
+                                .retry_lost = cases[i].retry,
+                                .cancel_asked = cases[i].cancel,
+                                .timed_out = cases[i].timed_out,
+                                .lost = cases[i].lost};
+        struct job_event ev = {.type = JOB_EV_EXITED,
+                               .at_usec = 9,
+                               .result = cases[i].seen,
+                               .survivors = cases[i].survivors,
+                               .step = "reboot"};
+
+        assert_int_equal(job_goes_again(&st, &ev), cases[i].to == JOB_QUEUED);
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.state, cases[i].to);
+        if (cases[i].to == JOB_DONE) {
+            assert_int_equal(st.lost, cases[i].lost);
+            continue;
+        }
+        /* As if it had never begun, but for the numbers. */
+        const struct job_status want = {.submitted_usec = 1,
+                                        .attempt = 3,
+                                        .retry_lost = true,
+                                        .lost = (uint8_t)(cases[i].lost + 1)};
+        assert_memory_equal(&st, &want, sizeof(st));
+        ev = (struct job_event){.type = JOB_EV_STARTING, .attempt = 3};
+        assert_int_equal(job_update(&st, &ev), -EPROTO); /* never the same attempt */
+        ev.attempt = 4;
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.attempt, 4);
+    }
+}
+
 static void table_row_by_row(void **state)
 {
     (void)state;
@@ -210,11 +271,9 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_row_by_row),
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(refused_contents),
-        cmocka_unit_test(exit_codes),
-        cmocka_unit_test(names),
+        cmocka_unit_test(table_row_by_row), cmocka_unit_test(lost_attempts),
+        cmocka_unit_test(verdicts),         cmocka_unit_test(refused_contents),
+        cmocka_unit_test(exit_codes),       cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,7 @@ static struct job_spec *full_spec(bool long_argv)
     s->kill_after_usec = UINT64_MAX;
     s->stop_signal = SIGINT;
     s->kill_mode = JOB_KILL_MAIN;
+    s->on_lost = JOB_ON_LOST_RETRY;
     s->output = JOB_OUTPUT_PATH;
     s->output_path = strdup("/tmp/out");
     s->is_array = true;

@@ -66,6 +66,8 @@ static void put(struct store *s, uint64_t id, int64_t index, const struct job_ev
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
 }
 
+static enum job_on_lost on_lost;
+
 static void submit(struct store *s, uint64_t id, uint64_t array)
 {
     struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 100 + id};
@@ -76,6 +78,7 @@ static void submit(struct store *s, uint64_t id, uint64_t array)
 
     fact.spec->kind = JOB_KIND_SLEEP;
     fact.spec->duration_usec = UINT64_C(3600000000);
+    fact.spec->on_lost = on_lost;
     fact.spec->is_array = array > 0;
     fact.spec->array_first = 1;
     fact.spec->array_last = array;
@@ -101,6 +104,26 @@ static void end(struct store *s, uint64_t id, int64_t index, const struct job_ev
     put(s, id, index, &starting);
     put(s, id, index, &started);
     put(s, id, index, how);
+}
+
+/* Lost twice and begun again; of the array one element, too. */
+static void fill_retried(struct store *s)
+{
+    const struct job_event second = {
+        .type = JOB_EV_STARTING, .at_usec = 300, .attempt = 2};
+
+    on_lost = JOB_ON_LOST_RETRY;
+    submit(s, 7, 0);
+    end(s, 7, JOB_NO_INDEX, &lost);
+    put(s, 7, JOB_NO_INDEX, &second);
+    put(s, 7, JOB_NO_INDEX, &lost);
+    submit(s, 8, 2);
+    end(s, 8, 1, &lost);
+    submit(s, 9, 0);
+    end(s, 9, JOB_NO_INDEX, &lost);
+    put(s, 9, JOB_NO_INDEX, &second);
+    put(s, 9, JOB_NO_INDEX, &exited);
+    on_lost = JOB_ON_LOST_FAIL;
 }
 
 static void fill(struct store *s)
@@ -218,12 +241,45 @@ static uint64_t replayed(void)
     return hash;
 }
 
+static void lost_attempts_go_on(void **state)
+{
+    const struct job_owner root = {0};
+    struct store *s = open_store();
+    struct volt_error err = {{0}};
+    struct manager_counts c;
+    struct job_view v;
+    struct life l;
+
+    (void)state;
+    fill_retried(s);
+    store_free(s);
+    if (begin(&l, &err) < 0)
+        fail_msg("%s", err.text);
+    manager_counts(l.m, &c);
+    assert_int_equal(c.recovered_queued, 3);
+    assert_int_equal(c.recovered_running, 0);
+    assert_int_equal(c.ended, 1);
+    assert_int_equal(manager_get(l.m, &root, 9, -1, &v), 0);
+    assert_int_equal(v.status.result, JOB_RESULT_EXIT);
+    assert_int_equal(v.status.attempt, 2);
+    assert_int_equal(v.status.lost, 1);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(l.m, &root, 7, -1, &v), 0);
+    assert_int_equal(v.status.lost, 2);
+    job_view_fini(&v);
+    assert_int_equal(manager_get(l.m, &root, 8, -1, &v), 0);
+    assert_int_equal(v.queued + v.running, 2);
+    job_view_fini(&v);
+    finish(&l);
+}
+
 static void two_replays_give_the_same_state(void **state)
 {
     struct store *s = open_store();
 
     (void)state;
     fill(s);
+    fill_retried(s);
     store_free(s);
     uint64_t first = replayed();
     assert_true(replayed() == first);
@@ -254,6 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_state_is_that_of_the_events),
+        T(lost_attempts_go_on),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
     };

@@ -189,6 +189,7 @@ static void equality(void **state)
     DIFFERS(b->kill_after_usec = 1);
     DIFFERS(b->stop_signal = SIGINT);
     DIFFERS(b->kill_mode = JOB_KILL_MAIN);
+    DIFFERS(b->on_lost = JOB_ON_LOST_RETRY);
     DIFFERS(b->output = JOB_OUTPUT_NULL);
     DIFFERS(b->output_split = true);
     DIFFERS(b->is_array = true);

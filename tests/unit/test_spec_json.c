@@ -52,12 +52,13 @@ static void there_and_back(void **state)
     round_trip("{\"shell\":\"exit 7\"}");
     round_trip("{\"kind\":\"noop\"}");
     round_trip("{\"kind\":\"sleep\",\"duration_usec\":60000000}");
-    round_trip("{\"argv\":[\"./step\",\"{i}\"],\"name\":\"n\",\"labels\":{\"a\":\"1\","
-               "\"b\":\"\"},\"cwd\":\"/tmp\",\"env\":{\"PATH\":\"/bin\",\"E\":\"a=b\"},"
-               "\"umask\":63,\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
-               "\"priority\":-7,\"timeout_usec\":1,\"kill_after_usec\":0,"
-               "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"output\":\"path\","
-               "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
+    round_trip(
+        "{\"argv\":[\"./step\",\"{i}\"],\"name\":\"n\",\"labels\":{\"a\":\"1\","
+        "\"b\":\"\"},\"cwd\":\"/tmp\",\"env\":{\"PATH\":\"/bin\",\"E\":\"a=b\"},"
+        "\"umask\":63,\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
+        "\"priority\":-7,\"timeout_usec\":1,\"kill_after_usec\":0,"
+        "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"on_lost\":\"retry\",\"output\":\"path\","
+        "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
     round_trip("{\"argv\":[\"x\"],\"output_split\":true}");
 }
 
