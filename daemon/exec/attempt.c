@@ -3,9 +3,8 @@
  *   1. STARTING is committed.
  *   2. START goes to the keeper. A broken connection proves nothing: the same START goes
  *      to the next keeper, whose "exists" means that the first one was carried out.
- *   3. The record tells the rest: STARTED with the pid, and the end. The keeper's
- *      messages are only hints. A record that says "never ran" is removed and started
- *      again.
+ *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
+ *      "never ran" is removed and started again.
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
  *      second until the record says that it is over.
  *   5. The end is committed, applied (the slot goes to the next), then the record is

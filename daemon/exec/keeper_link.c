@@ -449,7 +449,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
         if (keeper_answer_check(&m, (size_t)n, 0) < 0 || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)
-            continue; /* hints, and what cancelled calls had asked for */
+            continue; /* what cancelled calls had asked for */
         if (m.reply.status < 0)
             return;
         leaves = true;
@@ -498,7 +498,7 @@ static bool take_message(struct link_task *t)
         return false;
     if (t->message.head.op == KEEPER_REPLY)
         link_take_reply(t->link, &t->message.reply);
-    return true; /* EXITED is a hint: the watch on the record dir says it, too */
+    return true;
 }
 
 /* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */

@@ -1,4 +1,4 @@
-/* The fixed messages of the link: packing and checking. Pure. The format is in
+/* The fixed messages of the link: packing, and checking requests. Pure. The format is in
  * protocol.h. */
 #include "daemon/keeper/protocol.h"
 
@@ -66,22 +66,6 @@ int keeper_request_check(const union keeper_message *m, size_t len, int nfds)
                        m->bye.zero == 0
                    ? 0
                    : -EBADMSG;
-    default:
-        return -EBADMSG;
-    }
-}
-
-int keeper_answer_check(const union keeper_message *m, size_t len, int nfds)
-{
-    if (len < sizeof(m->head) || m->head.magic != KEEPER_MAGIC || nfds != 0)
-        return -EBADMSG;
-    switch (m->head.op) {
-    case KEEPER_REPLY:
-        return len == sizeof(m->reply) && m->reply.status <= 0 ? 0 : -EBADMSG;
-    case KEEPER_WELCOME:
-        return len == sizeof(m->welcome) && m->welcome.status <= 0 ? 0 : -EBADMSG;
-    case KEEPER_EXITED:
-        return len == sizeof(m->exited) ? key_check(&m->exited.key) : -EBADMSG;
     default:
         return -EBADMSG;
     }

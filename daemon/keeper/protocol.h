@@ -6,7 +6,8 @@
  * reply tells voltd that every older connection is closed, that their unprocessed
  * requests are gone and that nothing of theirs will be started any more: only now may
  * voltd judge the records. Every request has one reply, with its serial, in the order in
- * which they are finished; EXITED comes without a request, is a hint, and may be missing.
+ * which they are finished, and nothing comes unasked: the end of a job is told by its
+ * record.
  *
  * START carries [launch, stdin?, stdout?, stderr?] as descriptors: `launch` is a memfd
  * sealed against write, grow and shrink with argv, environment and paths (below), which
@@ -42,13 +43,12 @@ enum keeper_op {
     KEEPER_BYE,
     KEEPER_REPLY, /* from the keeper: the rest */
     KEEPER_WELCOME,
-    KEEPER_EXITED,
 };
 
 struct keeper_head {
     uint32_t magic;
     uint32_t op;
-    uint64_t serial; /* the requester's; 0 in EXITED */
+    uint64_t serial; /* the requester's */
 };
 
 struct keeper_key {
@@ -136,11 +136,6 @@ struct keeper_reply {
     uint32_t survivor[KEEPER_NAMED_MAX];
 };
 
-struct keeper_exited {
-    struct keeper_head head;
-    struct keeper_key key;
-};
-
 union keeper_message {
     struct keeper_head head;
     struct keeper_hello hello;
@@ -150,7 +145,6 @@ union keeper_message {
     struct keeper_remove remove;
     struct keeper_bye bye;
     struct keeper_reply reply;
-    struct keeper_exited exited;
     uint8_t bytes[KEEPER_MESSAGE_MAX];
 };
 

@@ -134,16 +134,3 @@ int record_probe(int dir_fd, const struct job_key *key,
     (void)close(fd);
     return r;
 }
-
-const char *child_step_name(uint32_t step)
-{
-    static const char *const names[] = {
-        [CHILD_STEP_NONE] = "none",         [CHILD_STEP_FORK] = "fork",
-        [CHILD_STEP_SESSION] = "session",   [CHILD_STEP_OOM_SCORE] = "oom_score_adj",
-        [CHILD_STEP_SIGNALS] = "signals",   [CHILD_STEP_LAUNCH] = "launch block",
-        [CHILD_STEP_CWD] = "cwd",           [CHILD_STEP_STDIN] = "stdin",
-        [CHILD_STEP_STDOUT] = "stdout",     [CHILD_STEP_STDERR] = "stderr",
-        [CHILD_STEP_CLOSE] = "close_range", [CHILD_STEP_EXEC] = "exec",
-    };
-    return step < sizeof(names) / sizeof(names[0]) ? names[step] : "?";
-}

@@ -126,8 +126,7 @@ int record_probe(int dir_fd, const struct job_key *key,
                  const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
 
 /* Calls fn for the key of each file of the directory that has a record's name, in no
- * particular order, until it returns non-zero, which is returned. 0 or -errno. Allocates.
- */
+ * particular order, until it returns non-zero, which is returned. 0 or -errno. */
 int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), void *arg);
 
 /* The random identity of a record dir, in its file `generation`. A store that remembers

@@ -1,9 +1,8 @@
-/* Making, filling and listing exit records: the format and the reasons are
- * in record.h. */
+/* Making, filling and removing exit records: the format and the reasons are in record.h.
+ */
 #include "daemon/keeper/record.h"
 #include "base/crc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/names.h"
 
 #define GENERATION "generation"
 
@@ -156,90 +156,38 @@ int record_write_exited(int fd, uint32_t seed, struct record_exited *s)
     return write_exactly(fd, s, sizeof(*s), RECORD_EXITED_AT);
 }
 
-/* Calls fn for each name of the directory until it returns non-zero. */
-static int each_name(int dir_fd, int (*fn)(int dir_fd, const char *name, void *arg),
-                     void *arg)
-{
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    DIR *dir = fdopendir(fd);
-    if (dir == NULL) {
-        int r = -errno;
-        (void)close(fd);
-        return r;
-    }
-    int r = 0;
-    while (r == 0) {
-        errno = 0;
-        struct dirent *e = readdir(dir);
-        if (e == NULL) {
-            r = -errno;
-            break;
-        }
-        r = fn(dir_fd, e->d_name, arg);
-    }
-    (void)closedir(dir);
-    return r;
-}
-
-struct scan {
-    int (*fn)(const struct job_key *key, void *arg);
-    void *arg;
-};
-
-static int scan_one(int dir_fd, const char *name, void *arg)
-{
-    struct scan *s = arg;
-    struct job_key key;
-    (void)dir_fd;
-    return job_key_parse(name, &key) == 0 && key.attempt > 0 ? s->fn(&key, s->arg) : 0;
-}
-
-int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), void *arg)
-{
-    struct scan s = {fn, arg};
-    return each_name(dir_fd, scan_one, &s);
-}
-
 /* ".<pid>.*" belongs to nobody once that process has gone. */
-static int sweep_one(int dir_fd, const char *name, void *arg)
+static int sweep_one(const char *name, void *arg)
 {
+    const int *dir_fd = arg;
     char path[32], *end;
-    (void)arg;
     if (name[0] != '.' || name[1] < '1' || name[1] > '9')
         return 0;
     long pid = strtol(name + 1, &end, 10);
     (void)snprintf(path, sizeof(path), "/proc/%ld", pid);
     if (*end == '.' && (pid == (long)getpid() || access(path, F_OK) < 0))
-        (void)unlinkat(dir_fd, name, 0);
+        (void)unlinkat(*dir_fd, name, 0);
     return 0;
 }
 
 void record_sweep(int dir_fd)
 {
-    (void)each_name(dir_fd, sweep_one, NULL);
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    (void)each_name(dir_fd, ".", sweep_one, &dir_fd);
 }
 
 /* 32 hexadecimal digits, dashes between them ignored. */
 static int parse_id(const char *text, size_t len, uint8_t ret[RECORD_ID_SIZE])
 {
+    static const char hex[16] = "0123456789abcdef";
     uint8_t id[RECORD_ID_SIZE] = {0};
     size_t digits = 0;
     for (size_t i = 0; i < len && text[i] != '\n'; i++) {
-        int v = hex_value(text[i]);
+        const char *digit = memchr(hex, text[i], sizeof(hex));
         if (text[i] == '-')
             continue;
-        if (v < 0 || digits == 2 * sizeof(id))
+        if (digit == NULL || digits == 2 * sizeof(id))
             return -EBADMSG;
-        id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | v);
+        id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | (digit - hex));
         digits++;
     }
     if (digits != 2 * sizeof(id))

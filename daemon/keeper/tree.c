@@ -2,7 +2,6 @@
  * touched only where a tree is walked. */
 #include "daemon/keeper/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "daemon/keeper/names.h"
 
 #define TREE_MAX 8192 /* processes of one walk; the next round takes the rest */
 
@@ -65,7 +65,12 @@ int proc_read(pid_t pid, struct proc *ret)
     char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
     if (p == NULL || strlen(p) < 4)
         return -ESRCH;
-    struct proc proc = {.pid = pid, .state = p[2]};
+    char state = p[2];
+    struct proc proc = {
+        .pid = pid,
+        .stopped = state == 'T' || state == 't',
+        .dead = state == 'Z' || state == 'X',
+    };
     p += 3;
     for (int field = 4; field <= 22; field++) {
         unsigned long long v = strtoull(p, &p, 10);
@@ -87,7 +92,7 @@ int proc_signal(pid_t pid, uint64_t start, int sig)
     if (fd < 0)
         return -ESRCH;
     int r = proc_read(pid, &proc);
-    if (r == 0 && (proc.start != start || proc.state == 'Z' || proc.state == 'X'))
+    if (r == 0 && (proc.start != start || proc.dead))
         r = -ESRCH;
     if (r == 0 && syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) < 0)
         r = -errno;
@@ -105,55 +110,46 @@ static bool in_tree(pid_t pid)
 
 static void tree_add(const struct proc *proc)
 {
-    if (tree.n < TREE_MAX && proc->pid != getpid() && !in_tree(proc->pid))
+    if (tree.n < TREE_MAX && !proc->dead && proc->pid != getpid() && !in_tree(proc->pid))
         tree.proc[tree.n++] = *proc;
 }
 
-/* Calls fn for every number among the names of a folder of /proc. Without opendir, which
- * allocates. */
-static void each_number(const char *path, void (*fn)(pid_t n, void *arg), void *arg)
+/* The number that a name in /proc is; 0: it is none. */
+static pid_t number_of(const char *name)
 {
-    _Alignas(struct dirent64) char buf[4096];
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    long len;
-    while ((len = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
-        for (long at = 0; at < len;) {
-            struct dirent64 *e = (struct dirent64 *)(void *)(buf + at);
-            if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
-                fn((pid_t)strtol(e->d_name, NULL, 10), arg);
-            at += e->d_reclen;
-        }
-    }
-    (void)close(fd);
+    return name[0] >= '1' && name[0] <= '9' ? (pid_t)strtol(name, NULL, 10) : 0;
+}
+
+static void add_child(pid_t pid)
+{
+    struct proc proc;
+    if (proc_read(pid, &proc) == 0)
+        tree_add(&proc);
 }
 
 /* Adds the children of one thread of *arg; a child may since have moved to the shim. */
-static void add_children(pid_t thread, void *arg)
+static int add_children(const char *thread, void *arg)
 {
     char path[64], buf[4096];
-    pid_t parent = *(const pid_t *)arg;
+    pid_t parent = *(const pid_t *)arg, child = 0;
+    if (number_of(thread) == 0)
+        return 0;
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent,
-                   (int)thread);
+                   (int)number_of(thread));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t have = 0;
-    ssize_t n = 0;
-    while (fd >= 0 && (n = read(fd, buf + have, sizeof(buf) - 1 - have)) > 0) {
-        have += (size_t)n;
-        buf[have] = '\0';
-        char *p = buf, *space;
-        while ((space = strchr(p, ' ')) != NULL) {
-            struct proc proc;
-            if (proc_read((pid_t)strtol(p, NULL, 10), &proc) == 0)
-                tree_add(&proc);
-            p = space + 1;
+    ssize_t n;
+    while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0)
+        for (ssize_t i = 0; i < n; i++) {
+            if (buf[i] != ' ') {
+                child = child * 10 + (buf[i] - '0');
+                continue;
+            }
+            add_child(child);
+            child = 0;
         }
-        have = (size_t)(buf + have - p); /* the start of a number that goes on */
-        memmove(buf, p, have);
-    }
     if (fd >= 0)
         (void)close(fd);
+    return 0;
 }
 
 static void walk_children(pid_t root)
@@ -162,38 +158,34 @@ static void walk_children(pid_t root)
     for (size_t next = 0;; next++) {
         pid_t pid = next == 0 ? root : tree.proc[next - 1].pid;
         (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-        each_number(path, add_children, &pid);
+        (void)each_name(AT_FDCWD, path, add_children, &pid);
         if (next >= tree.n)
             return;
     }
 }
 
-struct search {
-    const struct tree_root *root;
-};
-
-static void add_related(pid_t pid, void *arg)
+static int add_related(const char *name, void *arg)
 {
-    const struct search *s = arg;
+    const struct tree_root *root = *(const struct tree_root **)arg;
     struct proc proc;
-    if (in_tree(pid) || proc_read(pid, &proc) < 0)
-        return;
-    bool ours = s->root->shim != 0
-                    ? proc.parent == s->root->shim
-                    : (pid == s->root->main || proc.session == s->root->main) &&
-                          proc.start >= s->root->main_start;
+    pid_t pid = number_of(name);
+    if (pid == 0 || in_tree(pid) || proc_read(pid, &proc) < 0)
+        return 0;
+    bool ours = root->shim != 0 ? proc.parent == root->shim
+                                : (pid == root->main || proc.session == root->main) &&
+                                      proc.start >= root->main_start;
     if (ours || in_tree(proc.parent))
         tree_add(&proc);
+    return 0;
 }
 
 /* Searches all of /proc until a pass adds nobody. */
 static void walk_proc(const struct tree_root *root)
 {
-    struct search s = {root};
     size_t before;
     do {
         before = tree.n;
-        each_number("/proc", add_related, &s);
+        (void)each_name(AT_FDCWD, "/proc", add_related, &root);
     } while (tree.n > before);
 }
 
@@ -204,11 +196,6 @@ static bool kernel_lists_children(void)
     return access(path, R_OK) == 0;
 }
 
-static bool is_dead(const struct proc *p)
-{
-    return p->state == 'Z' || p->state == 'X';
-}
-
 /* Those of an earlier walk that still live, as they are now. */
 static void keep_living(void)
 {
@@ -216,7 +203,7 @@ static void keep_living(void)
     for (size_t i = 0; i < tree.n; i++) {
         struct proc now;
         if (proc_read(tree.proc[i].pid, &now) == 0 && now.start == tree.proc[i].start &&
-            !is_dead(&now))
+            !now.dead)
             tree.proc[n++] = now;
     }
     tree.n = n;
@@ -244,11 +231,6 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
-static bool is_stopped(const struct proc *p)
-{
-    return p->state == 'T' || p->state == 't';
-}
-
 /* Walks and stops until a walk finds nobody that still ran. A parent in vfork cannot stop
  * while its child is stopped, so the passes are bounded; the next round finds the rest.
  */
@@ -260,22 +242,9 @@ static void tree_freeze(const struct tree_root *root, uint64_t deadline)
         tree_walk(root);
         for (size_t i = 0; i < tree.n; i++) {
             const struct proc *p = &tree.proc[i];
-            if (!is_stopped(p) && !is_dead(p) &&
-                proc_signal(p->pid, p->start, SIGSTOP) == 0)
+            if (!p->stopped && proc_signal(p->pid, p->start, SIGSTOP) == 0)
                 fresh++;
         }
-    }
-}
-
-static void count_survivors(struct tree_result *ret)
-{
-    ret->survivors = ret->named_n = 0;
-    for (size_t i = 0; i < tree.n; i++) {
-        if (is_dead(&tree.proc[i]))
-            continue;
-        ret->survivors++;
-        if (ret->named_n < sizeof(ret->named) / sizeof(ret->named[0]))
-            ret->named[ret->named_n++] = (uint32_t)tree.proc[i].pid;
     }
 }
 
@@ -286,15 +255,11 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
     tree.n = 0;
     for (int empty = 0;;) {
         tree_walk(root);
-        count_survivors(&result);
         /* One empty walk may have missed who was just moving to the shim. */
-        if (result.survivors > 0)
-            empty = 0;
-        else if (++empty == 2)
+        empty = tree.n > 0 ? 0 : empty + 1;
+        if (empty == 2 || mono_usec() >= deadline)
             break;
-        if (mono_usec() >= deadline)
-            break;
-        if (result.survivors == 0)
+        if (empty > 0)
             continue;
         tree_freeze(root, deadline);
         for (size_t i = 0; i < tree.n; i++)
@@ -303,5 +268,8 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
         /* The dying need a moment to be gone; nothing tells when all of them are. */
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
+    result.survivors = (uint32_t)tree.n;
+    for (size_t i = 0; i < tree.n && i < TREE_NAMED_MAX; i++)
+        result.named[i] = (uint32_t)tree.proc[i].pid;
     *ret = result;
 }

@@ -21,8 +21,8 @@
 
 struct proc {
     pid_t pid, parent, session;
-    char state;
-    uint64_t start; /* ticks since boot */
+    bool stopped, dead; /* dead: not yet reaped */
+    uint64_t start;     /* ticks since boot */
 };
 
 /* What /proc says of a process. 0; -ESRCH: there is none; -errno. */
@@ -41,11 +41,12 @@ struct tree_root {
 /* Signals each process of the tree once. Returns how many were reached. */
 uint32_t tree_signal(const struct tree_root *root, int sig);
 
+#define TREE_NAMED_MAX 8
+
 struct tree_result {
     uint32_t reached; /* processes that were sent SIGKILL, each counted once per round */
-    uint32_t survivors; /* alive at the end */
-    uint32_t named_n;
-    uint32_t named[8];
+    uint32_t survivors; /* alive at the end; the first of them: */
+    uint32_t named[TREE_NAMED_MAX];
 };
 /* SIGKILL to the whole tree; returns after limit_usec at the latest. */
 void tree_kill(const struct tree_root *root, uint64_t limit_usec,

@@ -104,7 +104,7 @@ static pid_t read_pid(struct keeper_client *c, const char *name)
 static bool is_gone(pid_t pid)
 {
     struct proc p;
-    return proc_read(pid, &p) < 0 || p.state == 'Z' || p.state == 'X';
+    return proc_read(pid, &p) < 0 || p.dead;
 }
 
 static void wait_gone(pid_t pid)
@@ -395,10 +395,10 @@ static void test_terminate_deep(void **state)
     struct keeper_reply k = keeper_client_signal(c, &key, SIGSTOP, KEEPER_SCOPE_TREE);
     assert_int_equal(k.status, 0);
     assert_true(k.reached >= 3);
-    struct proc p = {.state = 'R'};
-    for (int i = 0; i < 10000 && p.state != 'T'; i++)
+    struct proc p = {.stopped = false};
+    for (int i = 0; i < 10000 && !p.stopped; i++)
         assert_int_equal(proc_read(leaf, &p), 0); /* sent is not yet delivered */
-    assert_int_equal(p.state, 'T');
+    assert_true(p.stopped);
     assert_int_equal(keeper_client_signal(c, &key, 9, KEEPER_SCOPE_TREE).survivors, 0);
     assert_true(is_gone(leaf));
 }
@@ -578,16 +578,41 @@ static void test_hello_first(void **state)
     assert_int_equal(recv(c->fd, &m, sizeof(m), 0), 0);
 }
 
-static void test_exited_hint(void **state)
+/* The end of a job is no message: its record says it, to whoever looks. */
+static void test_nothing_comes_unasked(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = {77, 5, 3};
+    struct job_key key = next_key();
     union keeper_message m;
-    assert_int_equal(start_shell(c, &key, "exit 1").status, 0);
-    assert_int_equal(recv(c->fd, &m, sizeof(m), 0), sizeof(m.exited));
-    assert_int_equal(m.head.op, KEEPER_EXITED);
-    struct job_key got = keeper_key_unpack(&m.exited.key);
-    assert_true(job_key_equal(&got, &key));
+    struct record r = run_shell(c, "exit 1");
+    assert_end(&r, RECORD_END_EXIT, 1);
+    assert_int_equal(start_shell(c, &key, "exit 2").status, 0);
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXIT, 2);
+    assert_int_equal(keeper_client_remove(c, &key), 0);
+    assert_int_equal(recv(c->fd, &m, sizeof(m), MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+}
+
+/* Every connection takes the place of the one before, also without a HELLO. */
+static void test_newer_connection(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    struct pollfd p = {c->fd, POLLIN, 0};
+    int silent = keeper_client_connect(c);
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    assert_int_equal(recv(c->fd, &key, 1, 0), 0);
+    close(c->fd);
+    assert_int_equal(keeper_client_hello(c).status, 0);
+    p.fd = silent;
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    assert_int_equal(recv(silent, &key, 1, 0), 0);
+    close(silent);
+    key = next_key();
+    assert_int_equal(start_shell(c, &key, "exit 3").status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_EXIT, 3);
 }
 
 static uint64_t say_bye(struct keeper_client *c, uint32_t settled)
@@ -661,7 +686,8 @@ int main(int argc, char **argv)
         TEST(test_leftovers),
         TEST(test_hello_supersedes),
         TEST(test_hello_first),
-        TEST(test_exited_hint),
+        TEST(test_newer_connection),
+        TEST(test_nothing_comes_unasked),
         TEST(test_bye),
         TEST(test_many_at_once),
     };

@@ -298,7 +298,7 @@ static void test_keeper_found_again(void **state)
     volt_join_fini(&join);
     kill(keeper,
          SIGTERM); /* the first link's child: reaped below, whatever it was doing */
-    while (proc_read(keeper, &p) == 0 && p.state != 'Z')
+    while (proc_read(keeper, &p) == 0 && !p.dead)
         poll(NULL, 0, 1);
     (void)waitpid(keeper, NULL, 0);
 }

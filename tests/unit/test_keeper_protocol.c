@@ -54,7 +54,7 @@ static void test_start_fields(void **state)
     } while (0)
     REFUSED(head.magic, 1, -EBADMSG);
     REFUSED(head.op, 0, -EBADMSG);
-    REFUSED(head.op, KEEPER_EXITED, -EBADMSG);
+    REFUSED(head.op, KEEPER_WELCOME, -EBADMSG);
     REFUSED(key.attempt, 0, -EBADMSG);
     REFUSED(key.index, -2, -EBADMSG);
     REFUSED(key.zero, 1, -EBADMSG);
