@@ -66,11 +66,7 @@ int proc_read(pid_t pid, struct proc *ret)
     if (p == NULL || strlen(p) < 4)
         return -ESRCH;
     char state = p[2];
-    struct proc proc = {
-        .pid = pid,
-        .stopped = state == 'T' || state == 't',
-        .dead = state == 'Z' || state == 'X',
-    };
+    struct proc proc = {.pid = pid, .stopped = state == 'T' || state == 't'};
     p += 3;
     for (int field = 4; field <= 22; field++) {
         unsigned long long v = strtoull(p, &p, 10);
@@ -78,6 +74,8 @@ int proc_read(pid_t pid, struct proc *ret)
             proc.parent = (pid_t)v;
         else if (field == 6)
             proc.session = (pid_t)v;
+        else if (field == 20) /* main may be gone and its threads may run on */
+            proc.dead = state == 'X' || (state == 'Z' && v <= 1);
         else if (field == 22)
             proc.start = v;
     }

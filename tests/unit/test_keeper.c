@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -459,6 +460,41 @@ static int heavy_main(void)
         pause();
 }
 
+static void *wait_for_ever(void *arg)
+{
+    (void)arg;
+    close(open("headless", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    while (pause() < 0)
+        ;
+    return NULL;
+}
+
+/* The first thread ends, and the process lives on in another one. */
+static int headless_main(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+        return 1;
+    pthread_exit(NULL);
+}
+
+/* Which the kernel shows as if it were dead. */
+static void test_kill_headless(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    const char *const words[] = {self_path(), "headless", NULL};
+    assert_int_equal(start_words(c, &key, words, -1).status, 0);
+    wait_file(c, "headless");
+    struct record r = keeper_client_wait_started(c, &key);
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_int_equal(k.survivors, 0);
+    assert_true(is_gone((pid_t)r.started.pid));
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+}
+
 /* With neither shim nor parent it could not be found again, once the parent is dead: it
  * stays known until it is dead itself. */
 static void test_kill_without_shim_awaits_all(void **state)
@@ -666,6 +702,8 @@ int main(int argc, char **argv)
         return probe_main();
     if (argc > 2 && strcmp(argv[1], "escape") == 0)
         return escape_main(argv[2]);
+    if (argc > 1 && strcmp(argv[1], "headless") == 0)
+        return headless_main();
     if (argc > 1 && strcmp(argv[1], "heavy") == 0)
         return heavy_main();
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -683,6 +721,7 @@ int main(int argc, char **argv)
         TEST(test_path_of_the_job),
         TEST(test_kill_without_shim_awaits_all),
         TEST(test_kill_escapers),
+        TEST(test_kill_headless),
         TEST(test_leftovers),
         TEST(test_hello_supersedes),
         TEST(test_hello_first),
