@@ -63,9 +63,10 @@ struct worker {
 
     /* Countdowns in polls, and the clock, in ns; worker.c. */
     uint32_t quick, quick_set; /* until the next look at the rest */
+    uint32_t stride;           /* quick's most */
     uint32_t tick_left, global_left;
     uint32_t segment_polls;
-    uint64_t clock, segment_start, last_global, last_maintenance;
+    uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
     struct interval interval;
 
     struct ring ring;
@@ -129,6 +130,8 @@ struct volt_task *worker_local(struct worker *w);
 /* Owner thread only. A batch from the global queue: the first task is returned, the rest
  * goes to the ring. NULL: nothing. */
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share);
+/* Owner thread only, with work of its own. One task that came from outside, or NULL. */
+struct volt_task *worker_glance(struct worker *w);
 /* Owner thread only, with nothing of its own and the global queue just found empty.
  * Steals, or takes from the global queue once more. */
 struct volt_task *worker_search(struct worker *w);

@@ -133,10 +133,15 @@ void worker_push_chain(struct worker *w, struct task_chain *chain)
 
 void worker_schedule(struct worker *w, struct volt_task *t)
 {
-    if (w->lifo_polls < LIFO_CAP) {
-        t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
+    /* At the cap only if there is something that the slot would keep from running. */
+    if (w->lifo_polls < LIFO_CAP || ring_len(&w->ring) == 0) {
         w->maybe_lifo = true;
-        if (!t) /* the slot was empty: not announced, the worker itself is coming (L-2) */
+        if (!vat_ptr_load(&w->lifo, VAT_RLX)) { /* and nobody else fills it */
+            vat_ptr_store(&w->lifo, t, VAT_REL);
+            return; /* not announced, the worker itself is coming (L-2) */
+        }
+        t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
+        if (!t)
             return;
     }
     worker_push(w, t);
@@ -144,21 +149,51 @@ void worker_schedule(struct worker *w, struct volt_task *t)
 
 struct volt_task *worker_local(struct worker *w)
 {
-    if (w->maybe_lifo) {
-        struct volt_task *t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
+    struct volt_task *t = NULL;
 
+    if (w->maybe_lifo) {
+        t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
         w->maybe_lifo = false;
         if (t && w->lifo_polls < LIFO_CAP && w->cx->budget > 0) {
             w->lifo_polls++; /* and what is left of the budget is inherited (D2) */
             counter_add(&w->count.lifo_hits, 1);
             return t;
         }
-        if (t) /* the cap: to the back, where thieves see it, too (L-4) */
-            worker_push(w, t);
     }
     w->lifo_polls = 0;
     w->cx->budget = VOLT_BUDGET_PER_POLL;
+    if (t && ring_len(&w->ring) == 0)
+        return t; /* nobody has waited for it */
+    if (t)        /* the cap: to the back, where thieves see it, too (L-4) */
+        worker_push(w, t);
     return ring_pop(&w->ring);
+}
+
+/* What was taken from the global queue: the oldest is returned, the rest goes to the ring.
+ * more: some is left there. */
+static struct volt_task *taken(struct worker *w, struct task_chain *got, bool more)
+{
+    struct volt_task *first = task_chain_pop(got);
+
+    counter_add(&w->count.global_batch_fetches, 1);
+    if (got->head)
+        worker_push_chain(w, got);
+    if (more)
+        sched_notify(w->sched, w); /* INJ-1, searching or not */
+    w->lifo_polls = 0;
+    w->cx->budget = VOLT_BUDGET_PER_POLL;
+    return first;
+}
+
+struct volt_task *worker_glance(struct worker *w)
+{
+    struct sched *s = w->sched;
+    struct task_chain got = {0};
+    bool more;
+
+    if (inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &got, &more) == 0)
+        return NULL;
+    return taken(w, &got, more);
 }
 
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
@@ -177,18 +212,7 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
     /* Of both lanes, injected work first: neither waits for the other to run dry. */
     uint32_t n = inject_take(&s->inject, share, s->workers, max, &got, &more);
     n += inject_take(&s->spill, share, s->workers, max - n, &got, &spill_more);
-    if (n == 0)
-        return NULL;
-    counter_add(&w->count.global_batch_fetches, 1);
-    more |= spill_more;
-    struct volt_task *first = task_chain_pop(&got);
-    if (got.head)
-        worker_push_chain(w, &got);
-    if (more)
-        sched_notify(s, w); /* INJ-1, searching or not */
-    w->lifo_polls = 0;
-    w->cx->budget = VOLT_BUDGET_PER_POLL;
-    return first;
+    return n == 0 ? NULL : taken(w, &got, more || spill_more);
 }
 
 /* One pass over all other workers from a random start on (S-1). */

@@ -228,6 +228,13 @@ static void setup_periodic(void)
     clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
 }
 
+/* The same, by a worker whose polls are shorter: it takes one in passing. */
+static void setup_glance(void)
+{
+    setup_periodic();
+    clock_step = VOLT_TARGET_GLOBAL_LATENCY_NS / 100;
+}
+
 /* Of two tasks that wait for each other one is injected, the other pushed to its ring by a
  * worker whose poll goes on: the worker that finds one must not leave the other alone. */
 static void setup_two_queues(void)
@@ -485,6 +492,18 @@ static const struct mcx_scenario scenarios[] = {
         .promise =
             "what a busy worker's periodic look leaves behind is announced (INJ-1)",
         .setup = setup_periodic,
+        .finish = finish,
+        .threads = {{"worker 0", worker_busy},
+                    {"worker 1", worker},
+                    {"producer", producer_chain}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "glance",
+        .promise = "what a busy worker's glance leaves behind is announced (INJ-1)",
+        .setup = setup_glance,
         .finish = finish,
         .threads = {{"worker 0", worker_busy},
                     {"worker 1", worker},

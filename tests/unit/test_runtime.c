@@ -194,6 +194,43 @@ static void f_a1_global_tasks_run_beside_busy_workers(void **state)
         join(&hog[i], 0);
 }
 
+/* Long ones, for ever. */
+static enum volt_poll takes_its_time(struct volt_cx *cx, struct fn_task *f)
+{
+    uint64_t end = volt_now_usec() + 20;
+
+    while (volt_now_usec() < end)
+        vat_pause();
+    vat_u32_add(&count, 1, VAT_REL);
+    return wakes_itself(cx, f);
+}
+
+static enum volt_poll notes_the_count_and_ends_it(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    f->value = (int)vat_u32_load(&count, VAT_RLX);
+    vat_u32_store(&flag, 1, VAT_REL);
+    return VOLT_READY;
+}
+
+static void g7_a_task_from_outside_waits_for_a_poll_not_for_the_ring(void **state)
+{
+    struct volt_join hog[100], j;
+
+    (void)state;
+    rt = runtime(1);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(fn_spawn(rt, takes_its_time, NULL, &hog[i]), 0);
+    wait_count(1000);
+    assert_int_equal(fn_spawn(rt, notes_the_count_and_ends_it, NULL, &j), 0);
+    uint32_t queued_at = vat_u32_load(&count, VAT_ACQ); /* or before that */
+    assert_int_equal(volt_join_wait(&j), 0);
+    assert_in_range(((struct fn_task *)volt_join_state(&j))->value, 0, queued_at + 9);
+    volt_join_fini(&j);
+    for (int i = 0; i < 100; i++)
+        join(&hog[i], 0);
+}
+
 /* Short polls until the flag is up, then long ones, which it counts. */
 static enum volt_poll slows_down(struct volt_cx *cx, struct fn_task *f)
 {
@@ -718,6 +755,7 @@ int main(void)
         T(detached_tasks_all_run),
         T(f_a1_global_tasks_run_beside_busy_workers),
         T(f_a4_a_change_of_phase_does_not_keep_the_old_interval),
+        T(g7_a_task_from_outside_waits_for_a_poll_not_for_the_ring),
         T(l5_a_pair_in_the_slot_does_not_starve_the_ring),
         T(f_a6_a_poll_has_a_budget),
         T(a_pending_leaf_gives_its_unit_back),

@@ -103,6 +103,17 @@ static void l4_at_the_cap_the_slot_is_flushed_to_the_ring(void **state)
     assert_ptr_equal(worker_local(&w[0]), &task[0]);
 }
 
+static void l4_at_the_cap_a_task_alone_stays(void **state)
+{
+    (void)state;
+    sleep_worker(1);
+    for (int i = 0; i < 2 * VOLT_MAX_LIFO_POLLS_PER_TICK; i++) {
+        worker_schedule(&w[0], &task[i]);
+        assert_ptr_equal(worker_local(&w[0]), &task[i]);
+    }
+    assert_false(claimed(1)); /* a pair that wakes each other is not torn apart */
+}
+
 static void d2_successors_in_the_slot_inherit_the_budget(void **state)
 {
     (void)state;
@@ -174,6 +185,23 @@ static void g7_injected_work_does_not_wait_behind_overflow(void **state)
     inject(500, 1);
     assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
     assert_ptr_equal(worker_local(&w[0]), &task[0]); /* which goes on all the same */
+}
+
+static void g7_a_glance_takes_one_from_outside(void **state)
+{
+    struct task_chain chain = {0};
+
+    (void)state;
+    task_chain_push(&chain, &task[0]);
+    inject_push(&s->spill, &chain);
+    assert_null(worker_glance(&w[0]));
+    inject(1, 3);
+    sleep_worker(1);
+    worker_push(&w[0], &task[9]);
+    assert_ptr_equal(worker_glance(&w[0]), &task[1]); /* at once: past the ring */
+    assert_int_equal(ring_len(&w[0].ring), 1);
+    assert_int_equal(inject_len(&s->inject), 2);
+    assert_true(claimed(1)); /* INJ-1 */
 }
 
 static void f_d1_other_threads_go_through_the_global_queue(void **state)
@@ -351,11 +379,13 @@ int main(void)
         T(l2_the_newest_goes_to_the_slot_the_previous_to_the_ring),
         T(l3_l5_three_in_a_row_then_the_ring),
         T(l4_at_the_cap_the_slot_is_flushed_to_the_ring),
+        T(l4_at_the_cap_a_task_alone_stays),
         T(d2_successors_in_the_slot_inherit_the_budget),
         T(f_h7_local_pushes_wake_a_worker),
         T(f_c4_overflow_is_announced),
         T(a_long_chain_fills_the_ring_and_the_rest_is_announced),
         T(g7_injected_work_does_not_wait_behind_overflow),
+        T(g7_a_glance_takes_one_from_outside),
         T(f_d1_other_threads_go_through_the_global_queue),
         T(f_d2_a_worker_of_another_runtime_is_a_foreign_thread),
         T(f_b1_a_batch_can_be_stolen),
