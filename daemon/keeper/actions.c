@@ -50,6 +50,7 @@ pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const in
                                    m->kill_mode, &args.record_seed);
     if (args.record_fd < 0)
         return args.record_fd;
+    args.fork_tick = proc_tick();
     pid_t pid = fork();
     if (pid == 0)
         shim_run(&args);

@@ -1,9 +1,15 @@
 /* Becoming the job, in the child of the shim. Every step is checked; the first that fails
  * is reported as {step, errno} and nothing runs half-dressed.
  *
+ * The child is a vfork: it runs in the shim's memory, on a stack of its own, and the shim
+ * sleeps until it has executed its program or has ended. No page tables are copied, and
+ * what failed is told without a pipe. It writes slot 1 itself, before anything else, so
+ * nothing has run that is not written down; until its exec it holds the lock on the record
+ * as well, so a record whose lock is free is final also when the shim was killed meanwhile.
+ *
  * The keeper's own start has done what is the same for all jobs: every signal at its
  * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups,
- * limits and the cgroup go between the go byte and the umask.
+ * limits and the cgroup go between slot 1 and the umask.
  *
  * No allocation: argv and environment are decoded in a private mapping of the sealed
  * memfd. */
@@ -12,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,17 +26,35 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/tree.h"
 
-#define FAIL_TRIES 8
+#define STACK_SIZE (256u << 10) /* and as much as the launch block, see child_spawn() */
 
-_Noreturn static void child_fail(int fd, enum child_step step, int error)
+/* clone() under the name that ThreadSanitizer leaves alone: it would take the child for one
+ * with a memory of its own. */
+extern int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
+
+_Noreturn static void child_fail(struct child *c, enum child_step step, int error)
 {
-    struct child_failure failure = {step, error};
-    /* Again if need be: an exit that was not announced would pass for the job's own. */
-    for (int tries = 0; tries < FAIL_TRIES; tries++)
-        if (write(fd, &failure, sizeof(failure)) == (ssize_t)sizeof(failure))
-            break;
+    c->error = error;
+    c->step = step;
     _exit(127);
+}
+
+/* Slot 1: after one that could not be written nothing may run. */
+static int note_start(const struct child *c)
+{
+    struct record_started s = {
+        .pid = (uint32_t)getpid(),
+        .shim_pid = (uint32_t)c->shim,
+        .shim_start = c->shim_start,
+    };
+    int r = proc_own_start(c->fork_tick, &s.pid_start);
+    if (r < 0)
+        return r;
+    s.mono_usec = mono_usec();
+    s.real_usec = real_usec();
+    return record_write_started(c->args->record_fd, c->args->record_seed, &s);
 }
 
 static int reset_oom_score(void)
@@ -42,11 +67,15 @@ static int reset_oom_score(void)
     return r;
 }
 
-static int map_launch(const struct shim_args *args, struct launch *ret)
+static int map_launch(struct child *c, struct launch *ret)
 {
-    void *map = mmap(NULL, args->launch_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-                     args->launch_fd, 0);
-    return map == MAP_FAILED ? -errno : launch_decode(map, args->launch_size, ret);
+    size_t size = c->args->launch_size;
+    void *map =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, c->args->launch_fd, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    c->launch = map;
+    return launch_decode(map, size, ret);
 }
 
 /* Only regular files and /dev/null: a FIFO or a device could hold the job up or do things
@@ -107,44 +136,57 @@ static enum child_step dress_stdio(const struct shim_args *args, const struct la
     return r < 0 ? CHILD_STEP_STDERR : CHILD_STEP_NONE;
 }
 
-_Noreturn void child_run(const struct shim_args *args, int go_fd, int fail_fd)
+static int child_run(void *arg)
 {
+    struct child *c = arg;
+    const struct shim_args *args = c->args;
     struct launch l;
     sigset_t none;
-    ssize_t n;
-    char go;
-    int error = 0;
+    int error;
 
-    /* The lock on the record is the shim's alone. */
-    (void)close(args->record_fd);
     CRASH_POINT("child-born");
-    do
-        n = read(go_fd, &go, 1);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        child_fail(fail_fd, CHILD_STEP_FORK, errno);
-    if (n == 0)
-        _exit(127); /* the shim has been killed, or has a reason of its own */
-    CRASH_POINT("child-go");
+    if ((error = note_start(c)) < 0)
+        child_fail(c, CHILD_STEP_FORK, -error);
+    CRASH_POINT("child-started");
     if (setsid() < 0)
-        child_fail(fail_fd, CHILD_STEP_SESSION, errno);
+        child_fail(c, CHILD_STEP_SESSION, errno);
     if (args->reset_oom_score && (error = reset_oom_score()) < 0)
-        child_fail(fail_fd, CHILD_STEP_OOM_SCORE, -error);
+        child_fail(c, CHILD_STEP_OOM_SCORE, -error);
     (void)sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-        child_fail(fail_fd, CHILD_STEP_SIGNALS, errno);
-    if ((error = map_launch(args, &l)) < 0)
-        child_fail(fail_fd, CHILD_STEP_LAUNCH, -error);
+        child_fail(c, CHILD_STEP_SIGNALS, errno);
+    if ((error = map_launch(c, &l)) < 0)
+        child_fail(c, CHILD_STEP_LAUNCH, -error);
     (void)umask(args->umask);
     if (chdir(l.cwd != NULL ? l.cwd : "/") < 0)
-        child_fail(fail_fd, CHILD_STEP_CWD, errno);
+        child_fail(c, CHILD_STEP_CWD, errno);
     enum child_step step = dress_stdio(args, &l, &error);
     if (step != CHILD_STEP_NONE)
-        child_fail(fail_fd, step, error);
+        child_fail(c, step, error);
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
-        child_fail(fail_fd, CHILD_STEP_CLOSE, errno);
+        child_fail(c, CHILD_STEP_CLOSE, errno);
     CRASH_POINT("child-exec");
     environ = l.env; /* also the PATH that execvpe searches */
     (void)execvpe(l.argv[0], l.argv, l.env);
-    child_fail(fail_fd, CHILD_STEP_EXEC, errno);
+    child_fail(c, CHILD_STEP_EXEC, errno);
+}
+
+pid_t child_spawn(struct child *c)
+{
+    /* A script without "#!" has its argv copied to the stack by execvpe. */
+    size_t size = (STACK_SIZE + c->args->launch_size + 4095) & ~(size_t)4095;
+    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -errno;
+    char **env = environ;
+    c->fork_tick = proc_tick();
+    pid_t pid = __clone(child_run, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+    if (pid < 0)
+        pid = -errno;
+    environ = env;
+    (void)munmap(stack, size);
+    if (c->launch != NULL)
+        (void)munmap(c->launch, c->args->launch_size);
+    return pid;
 }

@@ -14,23 +14,30 @@ struct shim_args {
     int launch_fd;
     uint64_t launch_size;
     int stdin_fd, stdout_fd, stderr_fd;
+    uint64_t fork_tick; /* proc_tick() right before the shim's birth */
     mode_t umask;
     enum keeper_kill_mode kill_mode;
     bool reset_oom_score; /* the keeper is protected from the OOM killer; jobs are not */
 };
 
-/* What the child says on its pipe when it could not become the job. */
-struct child_failure {
-    uint32_t step; /* enum child_step */
-    int32_t error; /* positive errno */
+/* What shim and child share: the child runs in the shim's memory until its exec. */
+struct child {
+    const struct shim_args *args;
+    uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
+    pid_t shim;
+    void *launch; /* as the child has mapped it; NULL: it did not come to that */
+    /* Why it could not become the job; written by the child, CHILD_STEP_NONE before. */
+    enum child_step step;
+    int error; /* positive errno */
 };
 
 /* Right after fork in the keeper, every signal blocked, 0-2 on /dev/null: the life of the
  * shim. Never returns. */
 _Noreturn void shim_run(const struct shim_args *args);
 
-/* Right after fork in the shim: waits for the go byte, becomes the job and execs; or says
- * why not on fail_fd. Never returns. */
-_Noreturn void child_run(const struct shim_args *args, int go_fd, int fail_fd);
+/* Makes the child: it writes slot 1, becomes the job and execs, or says in *c why not and
+ * ends. Returns its pid when it has done either, or was killed meanwhile; -errno: there
+ * was no child. */
+pid_t child_spawn(struct child *c);
 
 #endif

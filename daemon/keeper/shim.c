@@ -3,11 +3,11 @@
  *
  * Order, each step safe to die after:
  *   1. own session, subreaper, everything closed but what it needs;
- *   2. fork; the child waits for the go byte (end of file instead: it exits);
- *   3. slot 1 STARTED; go byte. A shim killed before has started nothing;
- *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
+ *   2. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
+ *      killed before has started nothing;
+ *   3. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
  *      itself and is then killed;
- *   5. slot 2 EXITED; exit: the kernel drops the lock.
+ *   4. slot 2 EXITED; exit: the kernel drops the lock.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -80,33 +80,6 @@ _Noreturn static void shim_end_unstarted(const struct shim_args *args, int error
     shim_end(args, &x);
 }
 
-/* Slot 1, then the go byte: after a slot that could not be written nothing may run. */
-static int shim_release(const struct shim_args *args, pid_t child, int go_fd)
-{
-    struct proc self, main_process;
-    int r = proc_read(getpid(), &self);
-    if (r == 0)
-        r = proc_read(child, &main_process);
-    if (r < 0)
-        return r;
-    struct record_started s = {
-        .pid = (uint32_t)child,
-        .shim_pid = (uint32_t)getpid(),
-        .pid_start = main_process.start,
-        .shim_start = self.start,
-        .mono_usec = mono_usec(),
-        .real_usec = real_usec(),
-    };
-    CRASH_POINT("shim-slot1");
-    r = record_write_started(args->record_fd, args->record_seed, &s);
-    CRASH_POINT("shim-slot1-written");
-    while (r == 0 && write(go_fd, "g", 1) != 1)
-        if (errno != EINTR)
-            r = -errno;
-    CRASH_POINT("shim-go-sent");
-    return r;
-}
-
 /* The end of the main process; orphans that end meanwhile are reaped. False: the kernel
  * did not tell, and nothing may be claimed. */
 static bool wait_main(pid_t child, struct record_exited *x)
@@ -127,17 +100,6 @@ static bool wait_main(pid_t child, struct record_exited *x)
         x->status = WEXITSTATUS(status);
     }
     return true;
-}
-
-/* What the child says before its end of the pipe closes: at its exec, or when it gives up.
- * False: it cannot be known. */
-static bool hear_child(int fd, struct child_failure *ret)
-{
-    ssize_t n;
-    do
-        n = read(fd, ret, sizeof(*ret));
-    while (n < 0 && errno == EINTR);
-    return n == 0 || n == (ssize_t)sizeof(*ret);
 }
 
 /* Reaps until no descendant is left or the time has come. Returns whether
@@ -175,51 +137,35 @@ static uint32_t clear_tree(void)
 
 _Noreturn void shim_run(const struct shim_args *args)
 {
-    int go[2], fail[2];
     const int inherited[] = {args->record_fd, args->launch_fd, args->stdin_fd,
                              args->stdout_fd, args->stderr_fd};
-    struct child_failure failure = {0};
+    struct child child = {.args = args, .shim = getpid()};
     struct record_exited x = {0};
 
     CRASH_POINT("shim-born");
-    int r = close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
+    int r = proc_own_start(args->fork_tick, &child.shim_start);
+    if (r == 0)
+        r = close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
     if (r < 0)
         shim_end_unstarted(args, -r);
     (void)setsid();
     (void)prctl(PR_SET_NAME, "volt-shim");
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || pipe2(go, O_CLOEXEC) < 0 ||
-        pipe2(fail, O_CLOEXEC) < 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         shim_end_unstarted(args, errno);
 
-    pid_t child = fork();
-    if (child < 0)
-        shim_end_unstarted(args, errno);
-    if (child == 0) {
-        (void)close(go[1]);
-        child_run(args, go[0], fail[1]);
-    }
-    CRASH_POINT("shim-forked");
-    const int kept[] = {args->record_fd, go[1], fail[0]};
-    /* These two by themselves: with them open the pipes would never end. */
-    (void)close(go[0]);
-    (void)close(fail[1]);
-    (void)close_all_but(kept, sizeof(kept) / sizeof(kept[0]));
-    r = shim_release(args, child, go[1]);
-    (void)close(go[1]);
-    bool heard = hear_child(fail[0], &failure);
-    (void)close(fail[0]);
-
-    bool known = wait_main(child, &x);
+    pid_t pid = child_spawn(&child);
+    if (pid < 0)
+        shim_end_unstarted(args, (int)-pid);
+    CRASH_POINT("shim-spawned");
+    (void)close_all_but(&args->record_fd, 1);
+    bool known = wait_main(pid, &x);
     CRASH_POINT("shim-main-ended");
-    /* A child that something killed before the go byte has ended by that signal. */
-    if (r < 0 && !(known && r == -EPIPE && x.end == RECORD_END_SIGNAL))
-        shim_end_unstarted(args, -r);
-    if (!known || !heard)
+    if (!known)
         _exit(1);
-    if (failure.step != CHILD_STEP_NONE) {
+    if (child.step != CHILD_STEP_NONE) {
         x.end = RECORD_END_EXEC_FAILED;
-        x.status = failure.error;
-        x.step = failure.step;
+        x.status = child.error;
+        x.step = child.step;
         x.core_dumped = 0;
     } else if (args->kill_mode == KEEPER_KILL_TREE) {
         x.survivors = clear_tree();

@@ -83,6 +83,29 @@ int proc_read(pid_t pid, struct proc *ret)
     return 0;
 }
 
+uint64_t proc_tick(void)
+{
+    const uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * per_second +
+           (uint64_t)now.tv_nsec / (UINT64_C(1000000000) / per_second);
+}
+
+/* Mostly it is still the same tick, and /proc need not be read. */
+int proc_own_start(uint64_t before, uint64_t *ret)
+{
+    struct proc self;
+    if (proc_tick() == before) {
+        *ret = before;
+        return 0;
+    }
+    int r = proc_read(getpid(), &self);
+    if (r == 0)
+        *ret = self.start;
+    return r;
+}
+
 int proc_signal(pid_t pid, uint64_t start, int sig)
 {
     struct proc proc;
