@@ -71,7 +71,22 @@ static int read_frame(struct wal *w, uint64_t n, bool *ret_whole)
     return 0;
 }
 
-/* Frames of this journal that end a transaction, behind the first bad one. */
+static bool is_sound(struct wal *w)
+{
+    sum(w, w->buf, 8);
+    sum(w, w->buf + FRAME, w->page);
+    return memcmp(w->buf + 8, w->salt, sizeof(w->salt)) == 0 &&
+           w->s1 == big32(w->buf + 16) && w->s2 == big32(w->buf + 20);
+}
+
+/* Frames of an earlier journal differ in both halves of the salt, damaged ones in one. */
+static bool is_ours(const struct wal *w)
+{
+    return memcmp(w->buf + 8, w->salt, 4) == 0 ||
+           memcmp(w->buf + 12, w->salt + 4, 4) == 0;
+}
+
+/* Frames of this journal that end a transaction, from the first bad one on. */
 static int prove_frames(struct wal *w, struct volt_error *err)
 {
     uint64_t bad = 0, ends = 0, last = UINT64_MAX;
@@ -83,13 +98,8 @@ static int prove_frames(struct wal *w, struct volt_error *err)
             return r;
         if (!whole)
             break;
-        bool ours = memcmp(w->buf + 8, w->salt, sizeof(w->salt)) == 0;
-        if (!found && ours) {
-            sum(w, w->buf, 8);
-            sum(w, w->buf + FRAME, w->page);
-        }
-        if (!found &&
-            (!ours || w->s1 != big32(w->buf + 16) || w->s2 != big32(w->buf + 20))) {
+        bool ours = is_ours(w);
+        if (!found && !is_sound(w)) {
             found = true;
             bad = n;
         }
