@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/store/reserve.h"
@@ -18,16 +21,27 @@ static int open_file(const char *dir, int flags)
     return fd < 0 ? -errno : fd;
 }
 
+/* posix_fallocate() looks at each page of a file that has its room already. */
+static bool has_room(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_size == RESERVE_BYTES &&
+           (uint64_t)st.st_blocks * 512 >= RESERVE_BYTES;
+}
+
 int reserve_take(const char *dir)
 {
     int fd = open_file(dir, O_CREAT);
-    int r;
+    int r = 0;
 
     if (fd < 0)
         return fd;
-    do
-        r = -posix_fallocate(fd, 0, RESERVE_BYTES);
-    while (r == -EINTR);
+    if (!has_room(fd)) {
+        do
+            r = -posix_fallocate(fd, 0, RESERVE_BYTES);
+        while (r == -EINTR);
+    }
     if (r < 0)
         (void)ftruncate(fd, 0); /* what it got is worth more to others */
     close(fd);
