@@ -588,7 +588,7 @@ static void no_flipped_byte_is_silently_wrong(void **state)
     fill(s);
     store_free(s);
     size_t n = read_file("jobs.1.db", &bytes);
-    for (size_t i = 0; i < n; i += 29) { /* all of them: tests/chaos */
+    for (size_t i = 0; i < n; i += 29) { /* all of them: tests/damage */
         bytes[i] ^= 0xff;
         remove_others();
         write_file("jobs.1.db", bytes, n);

@@ -1,0 +1,526 @@
+/* A damaged store is refused, and the place named, or it is what it was: never something else.
+ *
+ *     damage [STRIDE [SEED]]
+ *
+ * A store of 64 KiB, with every kind of row and of event in it, is damaged in one place at a time
+ * and loaded as the daemon loads it:
+ *
+ *   flip      each byte inverted
+ *   cut       the file cut short at each length
+ *   journal   each byte of a journal that was not copied back yet inverted. Its last transaction
+ *             is what a power cut may tear: without it is right too, if that is what it was
+ *
+ * STRIDE > 1 takes one place in so many, from SEED on. Files in /dev/shm; two threads, each with
+ * a copy of its own. The last line: damage flips=N cuts=N journal=N refused=N same=N wrong=N. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <volt/volt.h>
+
+#include "daemon/job/event_pack.h"
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/contents.h"
+#include "daemon/store/sqlite.h"
+
+#define STORE_BYTES 65536
+#define THREADS     2
+#define NAME        "jobs.1.db"
+
+static char base[] = "/dev/shm/volt-damage-XXXXXX";
+static size_t stride = 1, first;
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "damage: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+/* --- what a load finds ------------------------------------------------------------------ */
+
+static void hash(uint64_t *h, const void *bytes, size_t n)
+{
+    *h = (uint64_t)contents_hash(*h, bytes, n);
+}
+
+/* Of everything that the daemon is told. */
+static int note(void *arg, const struct store_fact *f)
+{
+    const uint64_t words[] = {f->key.id, (uint64_t)f->key.index, f->uid, f->gid,
+                              f->last,   f->event->other_life};
+    struct spec_pack spec = {{0}, {0}, {0}};
+    struct pack p = {0};
+
+    pack_number(&p, f->event->type);
+    pack_number(&p, f->event->at_usec);
+    if (f->spec && job_spec_pack(f->spec, &spec) < 0)
+        return -ENOMEM;
+    if (!f->spec)
+        job_event_pack(&p, f->event, 0);
+    hash(arg, words, sizeof(words));
+    hash(arg, p.bytes, p.n);
+    hash(arg, spec.own.bytes, spec.own.n);
+    hash(arg, spec.env.bytes, spec.env.n);
+    hash(arg, spec.argv.bytes, spec.argv.n);
+    spec_pack_fini(&spec);
+    pack_fini(&p);
+    return 0;
+}
+
+static int open_store(const char *dir, struct store **ret, uint64_t *ret_hash,
+                      struct volt_error *err)
+{
+    struct store_sqlite_options o = {.dir = dir, .boot_id = {1}, .generation = {7}};
+    int r = store_sqlite_open(&o, ret, err);
+
+    *ret_hash = 0;
+    if (r < 0)
+        return r;
+    r = store_load(*ret, note, ret_hash, err);
+    if (r < 0)
+        store_free(*ret);
+    return r;
+}
+
+static int load(const char *dir, uint64_t *ret_hash, struct volt_error *err)
+{
+    struct store *s;
+    int r = open_store(dir, &s, ret_hash, err);
+
+    if (r == 0)
+        store_free(s);
+    return r;
+}
+
+/* --- a store with everything in it ------------------------------------------------------ */
+
+static void append(struct store *s, uint64_t id, int64_t index,
+                   const struct job_event *events, size_t n, bool last)
+{
+    struct store_fact facts[4];
+
+    for (size_t i = 0; i < n; i++)
+        facts[i] = (struct store_fact){.key = {.id = id, .index = index},
+                                       .event = &events[i],
+                                       .last = last && i == n - 1};
+    if (store_append(s, facts, n, NULL) < 0)
+        die("append");
+}
+
+/* A text of n characters that differs from job to job. */
+static char *text(uint64_t id, size_t n)
+{
+    char *s = malloc(n + 1);
+
+    if (!s)
+        die("memory");
+    for (size_t i = 0; i < n; i++)
+        s[i] = (char)('a' + (id * 7 + i * (id % 5 + 1)) % 26);
+    s[n] = '\0';
+    return s;
+}
+
+static struct job_spec *spec_of(uint64_t id)
+{
+    struct job_spec *s = job_spec_new();
+
+    if (!s)
+        die("memory");
+    s->argv = calloc(3, sizeof(*s->argv));
+    s->env = calloc(3, sizeof(*s->env));
+    s->labels = calloc(1, sizeof(*s->labels));
+    if (!s->argv || !s->env || !s->labels)
+        die("memory");
+    s->argv[0] = text(id, 8);
+    s->argv[1] = text(id, id % 4 ? 60 : 600); /* some in a content of their own */
+    s->env[0] = strdup("PATH=/bin");
+    s->env[1] = text(id % 3, 9 + id % 3);
+    s->env[1][1] = '=';
+    s->name = text(id, 20);
+    s->key = text(id, 24);
+    s->cwd = strdup("/tmp");
+    s->labels[0] = (struct job_label){text(1, 5), text(id, 9)};
+    s->nlabels = 1;
+    s->timeout_usec = id * 1000003;
+    s->priority = (int32_t)(id % 7) - 3;
+    s->is_array = id % 10 == 9;
+    s->array_first = 1;
+    s->array_last = s->is_array ? 50 : 0;
+    return s;
+}
+
+static void add_job(struct store *s, uint64_t id)
+{
+    const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
+    const struct job_event run[] = {
+        {.type = JOB_EV_STARTING, .at_usec = 2000 + id, .attempt = 1},
+        {.type = JOB_EV_STARTED, .at_usec = 3000 + id, .pid = (int32_t)(400 + id)},
+        {.type = JOB_EV_EXITED,
+         .at_usec = 4000 + id,
+         .result = id % 2 ? JOB_RESULT_EXIT : JOB_RESULT_LOST,
+         .code = id % 2 ? 3 : 0,
+         .step = id % 2 ? NULL : "the machine was restarted",
+         .usage = {id, 2, 3}}};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = &submit,
+                              .spec = spec_of(id),
+                              .uid = 1000 + (uid_t)(id % 2),
+                              .gid = 100};
+
+    if (store_append(s, &fact, 1, NULL) < 0)
+        die("append");
+    for (int64_t i = 1; fact.spec->is_array && i <= 20; i++)
+        append(s, id, i, run, 3, false);
+    if (!fact.spec->is_array && id % 3)
+        append(s, id, JOB_NO_INDEX, run, id % 3 == 1 ? 3 : 2, id % 3 == 1);
+    job_spec_unref(fact.spec);
+}
+
+/* --- transactions, one after the other -------------------------------------------------- */
+
+struct barrier {
+    struct store_commit commit;
+};
+
+static enum volt_poll barrier_poll(struct volt_cx *cx, void *state)
+{
+    return store_commit_poll(cx, &((struct barrier *)state)->commit);
+}
+
+static void barrier_drop(void *state)
+{
+    store_commit_fini(&((struct barrier *)state)->commit);
+}
+
+static const struct volt_task_type barrier_type = {"barrier", sizeof(struct barrier),
+                                                   barrier_poll, barrier_drop, NULL};
+
+/* Everything that was appended is kept when this returns. */
+static void commit(struct volt_runtime *rt, struct store *s)
+{
+    struct barrier *b = volt_task_new(rt, &barrier_type);
+    struct volt_join join;
+
+    if (!b || store_append(s, NULL, 0, &b->commit) < 0 || volt_task_spawn(b, &join) < 0 ||
+        volt_join_wait(&join) < 0)
+        die("commit");
+    volt_join_fini(&join);
+}
+
+/* --- files ------------------------------------------------------------------------------ */
+
+struct bytes {
+    uint8_t *at;
+    size_t n;
+};
+
+static void path_of(const char *dir, const char *suffix, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/" NAME "%s", dir, suffix);
+}
+
+static struct bytes read_file(const char *dir, const char *suffix)
+{
+    char path[PATH_MAX];
+    struct bytes b = {0};
+    struct stat st;
+
+    path_of(dir, suffix, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        die(path);
+    b.n = (size_t)st.st_size;
+    b.at = malloc(b.n + 1);
+    if (!b.at || read(fd, b.at, b.n) != st.st_size)
+        die(path);
+    close(fd);
+    return b;
+}
+
+/* Where a thread does its damage: the file is opened once and changed in place. */
+struct place {
+    char dir[64];
+    int fd;
+};
+
+static void place_init(struct place *p, unsigned number)
+{
+    (void)snprintf(p->dir, sizeof(p->dir), "%s/%u", base, number);
+    if (mkdir(p->dir, 0700) < 0)
+        die(p->dir);
+    p->fd = -1;
+}
+
+static void place_fini(struct place *p)
+{
+    DIR *d = opendir(p->dir);
+
+    for (struct dirent *e; d && (e = readdir(d));)
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    (void)rmdir(p->dir);
+    if (p->fd >= 0)
+        close(p->fd);
+}
+
+/* The whole file is written only when a load has changed more than the byte that was bad. */
+static void put(int fd, const struct bytes *b, size_t n)
+{
+    if (pwrite(fd, b->at, n, 0) != (ssize_t)n || ftruncate(fd, (off_t)n) < 0)
+        die("write");
+}
+
+/* Only the file, in its first n bytes, and the journal if there is one. */
+static void place_fill(struct place *p, const struct bytes *file, size_t n,
+                       const struct bytes *journal)
+{
+    char path[PATH_MAX];
+
+    path_of(p->dir, "", path);
+    if (p->fd < 0)
+        p->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (p->fd < 0)
+        die(path);
+    put(p->fd, file, n);
+    path_of(p->dir, "-shm", path);
+    (void)unlink(path);
+    path_of(p->dir, "-wal", path);
+    if (!journal) {
+        (void)unlink(path);
+        return;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        die(path);
+    put(fd, journal, journal->n);
+    close(fd);
+}
+
+/* --- damage ----------------------------------------------------------------------------- */
+
+enum kind { FLIP, CUT, JOURNAL, KINDS };
+static const char *const kind_names[KINDS] = {"flip", "cut", "journal"};
+
+/* What is damaged; never changes once it is prepared. */
+static struct {
+    struct bytes file, journal, behind; /* behind: the file that the journal belongs to */
+    uint64_t state, journal_state;
+    uint64_t before; /* the state without the journal's last transaction */
+} sound;
+
+struct worker {
+    pthread_t thread;
+    unsigned number;
+    struct place place;
+    struct bytes journal; /* a copy of its own */
+    uint64_t done[KINDS], refused, same, wrong;
+};
+
+static bool right(enum kind kind, uint64_t state)
+{
+    if (kind != JOURNAL)
+        return state == sound.state;
+    return state == sound.journal_state || state == sound.before;
+}
+
+static void judge(struct worker *w, enum kind kind, size_t at)
+{
+    struct volt_error err = {{0}};
+    uint64_t state;
+    int r = load(w->place.dir, &state, &err);
+
+    w->done[kind]++;
+    if (r < 0 && err.text[0]) {
+        w->refused++;
+    } else if (r == 0 && right(kind, state)) {
+        w->same++;
+    } else {
+        w->wrong++;
+        printf("%s at %zu: %s\n", kind_names[kind], at,
+               r < 0 ? "refused without a word" : "loaded as something else");
+    }
+}
+
+static void flip(struct worker *w, size_t at)
+{
+    uint8_t bad = (uint8_t)~sound.file.at[at];
+
+    place_fill(&w->place, &sound.file, sound.file.n, NULL);
+    if (pwrite(w->place.fd, &bad, 1, (off_t)at) != 1)
+        die("write");
+    judge(w, FLIP, at);
+}
+
+static void cut(struct worker *w, size_t at)
+{
+    place_fill(&w->place, &sound.file, at, NULL);
+    judge(w, CUT, at);
+}
+
+static void flip_journal(struct worker *w, size_t at)
+{
+    w->journal.at[at] ^= 0xff;
+    place_fill(&w->place, &sound.behind, sound.behind.n, &w->journal);
+    w->journal.at[at] ^= 0xff;
+    judge(w, JOURNAL, at);
+}
+
+static void *damage(void *arg)
+{
+    struct worker *w = arg;
+    const size_t step = stride * THREADS, from = first * THREADS + w->number;
+
+    for (size_t at = from; at < sound.file.n; at += step) {
+        flip(w, at);
+        cut(w, at);
+    }
+    for (size_t at = from; at < w->journal.n; at += step)
+        flip_journal(w, at);
+    return NULL;
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+static struct store *must_open(const char *dir, uint64_t *ret_state)
+{
+    struct volt_error err = {{0}};
+    struct store *s;
+
+    if (open_store(dir, &s, ret_state, &err) == 0)
+        return s;
+    (void)fprintf(stderr, "damage: %s\n", err.text);
+    exit(2);
+}
+
+static uint64_t state_of(struct place *p, const struct bytes *file,
+                         const struct bytes *journal)
+{
+    uint64_t state;
+
+    place_fill(p, file, file->n, journal);
+    store_free(must_open(p->dir, &state));
+    return state;
+}
+
+/* Three transactions on job 2, which runs; the journal as it was before the last one. */
+static struct bytes journal_of(const char *dir)
+{
+    const struct job_event events[] = {{.type = JOB_EV_TIMEOUT, .at_usec = 5000},
+                                       {.type = JOB_EV_CANCEL, .at_usec = 5001},
+                                       {.type = JOB_EV_EXITED,
+                                        .at_usec = 5002,
+                                        .result = JOB_RESULT_SIGNAL,
+                                        .code = 15}};
+    struct volt_runtime *rt;
+    struct bytes before;
+    uint64_t state;
+
+    if (volt_runtime_new(&(struct volt_options){.workers = 1}, &rt) < 0)
+        die("runtime");
+    struct store *s = must_open(dir, &state);
+    append(s, 2, JOB_NO_INDEX, &events[0], 1, false);
+    commit(rt, s);
+    append(s, 2, JOB_NO_INDEX, &events[1], 1, false);
+    commit(rt, s);
+    before = read_file(dir, "-wal");
+    append(s, 2, JOB_NO_INDEX, &events[2], 1, true);
+    commit(rt, s);
+    sound.journal = read_file(dir, "-wal");
+    sound.behind = read_file(dir, "");
+    store_free(s);
+    volt_runtime_free(rt);
+    return before;
+}
+
+static void prepare(struct place *p)
+{
+    uint64_t id = 1, state;
+
+    do {
+        struct store *s = must_open(p->dir, &state);
+
+        for (int i = 0; i < 4; i++)
+            add_job(s, id++);
+        store_free(s);
+        free(sound.file.at);
+        sound.file = read_file(p->dir, "");
+    } while (sound.file.n < STORE_BYTES);
+    struct bytes before = journal_of(p->dir);
+    sound.state = state_of(p, &sound.file, NULL);
+    sound.before = state_of(p, &sound.behind, &before);
+    sound.journal_state = state_of(p, &sound.behind, &sound.journal);
+    free(before.at);
+}
+
+static void add(struct worker *sum, const struct worker *w)
+{
+    for (int k = 0; k < KINDS; k++)
+        sum->done[k] += w->done[k];
+    sum->refused += w->refused;
+    sum->same += w->same;
+    sum->wrong += w->wrong;
+}
+
+static void run(struct worker *sum)
+{
+    struct worker all[THREADS] = {{0}};
+
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct worker *w = &all[i];
+
+        w->number = i;
+        place_init(&w->place, i + 1);
+        w->journal = sound.journal;
+        w->journal.at = malloc(sound.journal.n);
+        if (!w->journal.at)
+            die("memory");
+        memcpy(w->journal.at, sound.journal.at, sound.journal.n);
+        if (pthread_create(&w->thread, NULL, damage, w) != 0)
+            die("thread");
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(all[i].thread, NULL);
+        add(sum, &all[i]);
+        place_fini(&all[i].place);
+        free(all[i].journal.at);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct worker sum = {0};
+    struct place p;
+
+    if (argc > 1)
+        stride = strtoul(argv[1], NULL, 10);
+    if (argc > 2 && stride)
+        first = strtoul(argv[2], NULL, 10) % stride;
+    if (!stride || !mkdtemp(base))
+        die("usage: damage [STRIDE [SEED]]");
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* a lock that both would want */
+    (void)sqlite3_vfs_register(sqlite3_vfs_find("unix-excl"), 1); /* fewer system calls */
+    place_init(&p, 0);
+    prepare(&p);
+    run(&sum);
+    place_fini(&p);
+    (void)rmdir(base);
+    free(sound.file.at);
+    free(sound.behind.at);
+    free(sound.journal.at);
+    printf("store of %zu bytes, journal of %zu, stride %zu from %zu\n", sound.file.n,
+           sound.journal.n, stride, first);
+    printf("damage flips=%llu cuts=%llu journal=%llu refused=%llu same=%llu wrong=%llu\n",
+           (unsigned long long)sum.done[FLIP], (unsigned long long)sum.done[CUT],
+           (unsigned long long)sum.done[JOURNAL], (unsigned long long)sum.refused,
+           (unsigned long long)sum.same, (unsigned long long)sum.wrong);
+    return sum.wrong || sum.same == 0 || sum.refused == 0 || sum.done[FLIP] == 0;
+}
