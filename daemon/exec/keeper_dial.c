@@ -112,7 +112,7 @@ int keeper_take_welcome(const union keeper_message *m, ssize_t n)
 {
     if (n <= 0)
         return n < 0 ? (int)n : -ECONNRESET;
-    if (keeper_answer_check(m, (size_t)n, 0) < 0 || m->head.op != KEEPER_WELCOME)
+    if (!keeper_answer_is_valid(m, (size_t)n, 0) || m->head.op != KEEPER_WELCOME)
         return -EBADMSG;
     return m->welcome.status;
 }

@@ -182,7 +182,6 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
-    m->uid = m->gid = KEEPER_SAME_ID;
     c->fds[c->fds_n++] = args->launch_fd;
     for (unsigned i = 0; i < 3; i++) {
         if (fds[i] < 0)
@@ -447,7 +446,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     if (send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return;
     while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
-        if (keeper_answer_check(&m, (size_t)n, 0) < 0 || m.head.op != KEEPER_REPLY ||
+        if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)
             continue; /* what cancelled calls had asked for */
         if (m.reply.status < 0)
@@ -494,7 +493,7 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
 /* False: the connection is over, or never keeps to the protocol. */
 static bool take_message(struct link_task *t)
 {
-    if (t->received <= 0 || keeper_answer_check(&t->message, (size_t)t->received, 0) < 0)
+    if (t->received <= 0 || !keeper_answer_is_valid(&t->message, (size_t)t->received, 0))
         return false;
     if (t->message.head.op == KEEPER_REPLY)
         link_take_reply(t->link, &t->message.reply);

@@ -12,10 +12,7 @@
  * START carries [launch, stdin?, stdout?, stderr?] as descriptors: `launch` is a memfd
  * sealed against write, grow and shrink with argv, environment and paths (below), which
  * only the job's own process maps. The reply to START comes when the shim exists and its
- * record has a name; what becomes of it is in the record.
- *
- * Identity, groups and cgroup have their fields here; this keeper runs jobs as itself and
- * refuses anything but KEEPER_SAME_ID with -EOPNOTSUPP. */
+ * record has a name; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -25,12 +22,10 @@
 #include "daemon/job/key.h"
 #include "daemon/keeper/record.h"
 
-#define KEEPER_MAGIC      UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION    UINT32_C(1)
-#define KEEPER_SAME_ID    UINT32_MAX
-#define KEEPER_GROUPS_MAX 32
-#define KEEPER_FDS_MAX    4
-#define KEEPER_NAMED_MAX  8
+#define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
+#define KEEPER_VERSION   UINT32_C(1)
+#define KEEPER_FDS_MAX   4
+#define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
     (4u << 20) /* bytes of a launch block; exec's own limit is lower */
 #define KEEPER_MESSAGE_MAX 4096
@@ -87,12 +82,8 @@ struct keeper_start {
     uint32_t fds;       /* KEEPER_FD_* */
     uint32_t umask;     /* <= 0777 */
     uint32_t kill_mode; /* enum keeper_kill_mode */
-    uint32_t flags;     /* none yet: 0 */
+    uint32_t zero;
     uint64_t launch_size;
-    uint32_t uid, gid; /* KEEPER_SAME_ID */
-    uint32_t groups_n, cgroup_flags;
-    uint32_t groups[KEEPER_GROUPS_MAX];
-    uint64_t cgroup_limits[8];
 };
 
 enum keeper_scope {
@@ -148,12 +139,11 @@ union keeper_message {
     uint8_t bytes[KEEPER_MESSAGE_MAX];
 };
 
-/* Checks a request of len bytes that came with nfds descriptors: every field in range,
- * what must be zero zero. Pure. 0; -EBADMSG; -EOPNOTSUPP: well-formed, asks for what this
- * keeper does not do. */
-int keeper_request_check(const union keeper_message *m, size_t len, int nfds);
+/* A request of len bytes that came with nfds descriptors: every field in range, what must
+ * be zero zero. Pure. */
+bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds);
 /* The same for what comes from the keeper. */
-int keeper_answer_check(const union keeper_message *m, size_t len, int nfds);
+bool keeper_answer_is_valid(const union keeper_message *m, size_t len, int nfds);
 
 struct keeper_key keeper_key_pack(const struct job_key *key);
 struct job_key keeper_key_unpack(const struct keeper_key *key);

@@ -205,29 +205,27 @@ static void serve_request(const union keeper_message *m, size_t len, const int *
 {
     struct keeper_reply reply = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m->head.serial}};
     bool is_due = true;
-    reply.status = keeper_request_check(m, len, nfds);
-    if (reply.status == -EBADMSG || (!keeper.conn.served && m->head.op != KEEPER_HELLO)) {
+    if (!keeper_request_is_valid(m, len, nfds) ||
+        (!keeper.conn.served && m->head.op != KEEPER_HELLO)) {
         conn_close();
         return;
     }
-    if (reply.status == 0) {
-        switch (m->head.op) {
-        case KEEPER_HELLO:
-            serve_hello(&m->hello);
-            return;
-        case KEEPER_START:
-            serve_start(&m->start, fds, &reply);
-            break;
-        case KEEPER_SIGNAL:
-            is_due = !serve_signal(&m->signal, &reply);
-            break;
-        case KEEPER_BYE:
-            is_due = serve_bye(&m->bye, &reply);
-            break;
-        default:
-            reply.status = remove_record(&keeper.self, &m->remove);
-            break;
-        }
+    switch (m->head.op) {
+    case KEEPER_HELLO:
+        serve_hello(&m->hello);
+        return;
+    case KEEPER_START:
+        serve_start(&m->start, fds, &reply);
+        break;
+    case KEEPER_SIGNAL:
+        is_due = !serve_signal(&m->signal, &reply);
+        break;
+    case KEEPER_BYE:
+        is_due = serve_bye(&m->bye, &reply);
+        break;
+    default:
+        reply.status = remove_record(&keeper.self, &m->remove);
+        break;
     }
     if (is_due)
         conn_reply(&reply, sizeof(reply));

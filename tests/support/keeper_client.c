@@ -115,7 +115,7 @@ static size_t receive(int fd, union keeper_message *m)
     ssize_t n = recv(fd, m, sizeof(*m), 0);
     if (n <= 0)
         return 0;
-    assert_int_equal(keeper_answer_check(m, (size_t)n, 0), 0);
+    assert_true(keeper_answer_is_valid(m, (size_t)n, 0));
     return (size_t)n;
 }
 
@@ -158,8 +158,6 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
                                   .umask = 022,
                                   .kill_mode = kill_mode,
                                   .launch_size = size,
-                                  .uid = KEEPER_SAME_ID,
-                                  .gid = KEEPER_SAME_ID,
                               }};
     uint64_t serial =
         keeper_client_send(c, &m, sizeof(m.start), fds, out_fd >= 0 ? 2 : 1);

@@ -193,14 +193,9 @@ static void test_refused_requests(void **state)
     assert_int_equal(ftruncate(fd, 100), 0);
     union keeper_message m = {.start = {.head.op = KEEPER_START,
                                         .key = keeper_key_pack(&key),
-                                        .launch_size = 100,
-                                        .uid = KEEPER_SAME_ID,
-                                        .gid = KEEPER_SAME_ID}};
+                                        .launch_size = 100}};
     uint64_t serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
     assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
-    m.start.uid = 0;
-    serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
-    assert_int_equal(keeper_client_reply(c, serial).status, -EOPNOTSUPP);
     fclose(plain);
     assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);

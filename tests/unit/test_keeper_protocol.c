@@ -31,8 +31,6 @@ static union keeper_message start_message(void)
         .fds = KEEPER_FD_STDIN | KEEPER_FD_STDERR,
         .umask = 022,
         .launch_size = 100,
-        .uid = KEEPER_SAME_ID,
-        .gid = KEEPER_SAME_ID,
     };
     return m;
 }
@@ -42,35 +40,28 @@ static void test_start_fields(void **state)
     (void)state;
     union keeper_message good = start_message(), m = good;
     const size_t len = sizeof(m.start);
-    assert_int_equal(keeper_request_check(&m, len, 3), 0);
+    assert_true(keeper_request_is_valid(&m, len, 3));
     for (int nfds = 0; nfds <= KEEPER_FDS_MAX; nfds++)
         if (nfds != 3)
-            assert_int_equal(keeper_request_check(&m, len, nfds), -EBADMSG);
-#define REFUSED(field, value, error)                                                     \
+            assert_false(keeper_request_is_valid(&m, len, nfds));
+#define REFUSED(field, value)                                                            \
     do {                                                                                 \
         m = good;                                                                        \
         m.start.field = (value);                                                         \
-        assert_int_equal(keeper_request_check(&m, len, 3), (error));                     \
+        assert_false(keeper_request_is_valid(&m, len, 3));                               \
     } while (0)
-    REFUSED(head.magic, 1, -EBADMSG);
-    REFUSED(head.op, 0, -EBADMSG);
-    REFUSED(head.op, KEEPER_WELCOME, -EBADMSG);
-    REFUSED(key.attempt, 0, -EBADMSG);
-    REFUSED(key.index, -2, -EBADMSG);
-    REFUSED(key.zero, 1, -EBADMSG);
-    REFUSED(fds, 8 + 1 + 2, -EBADMSG);
-    REFUSED(umask, 01000, -EBADMSG);
-    REFUSED(kill_mode, 2, -EBADMSG);
-    REFUSED(launch_size, 0, -EBADMSG);
-    REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1, -EBADMSG);
-    REFUSED(groups_n, KEEPER_GROUPS_MAX + 1, -EBADMSG);
-    REFUSED(groups[5], 1, -EBADMSG);
-    REFUSED(flags, 1, -EOPNOTSUPP);
-    REFUSED(uid, 0, -EOPNOTSUPP);
-    REFUSED(gid, 1000, -EOPNOTSUPP);
-    REFUSED(groups_n, 1, -EOPNOTSUPP);
-    REFUSED(cgroup_flags, 1, -EOPNOTSUPP);
-    REFUSED(cgroup_limits[7], 1, -EOPNOTSUPP);
+    REFUSED(head.magic, 1);
+    REFUSED(head.op, 0);
+    REFUSED(head.op, KEEPER_WELCOME);
+    REFUSED(key.attempt, 0);
+    REFUSED(key.index, -2);
+    REFUSED(key.zero, 1);
+    REFUSED(fds, 8 + 1 + 2);
+    REFUSED(umask, 01000);
+    REFUSED(kill_mode, 2);
+    REFUSED(launch_size, 0);
+    REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1);
+    REFUSED(zero, 1);
 }
 
 static void test_every_length(void **state)
@@ -97,9 +88,9 @@ static void test_every_length(void **state)
         if (m.head.op == KEEPER_BYE)
             m.bye.settled = m.bye.zero = 0;
         for (size_t len = 0; len <= sizeof(m); len++)
-            assert_int_equal(keeper_request_check(&m, len, requests[i].nfds),
-                             len == requests[i].size ? 0 : -EBADMSG);
-        assert_int_equal(keeper_request_check(&m, requests[i].size, 4), -EBADMSG);
+            assert_int_equal(keeper_request_is_valid(&m, len, requests[i].nfds),
+                             len == requests[i].size);
+        assert_false(keeper_request_is_valid(&m, requests[i].size, 4));
     }
 }
 
@@ -111,12 +102,12 @@ static void test_signal_fields(void **state)
     for (uint32_t sig = 0; sig < 100; sig++) {
         m.signal.signal = sig;
         m.signal.scope = KEEPER_SCOPE_MAIN;
-        assert_int_equal(keeper_request_check(&m, sizeof(m.signal), 0),
-                         sig >= 1 && sig <= 64 ? 0 : -EBADMSG);
+        assert_int_equal(keeper_request_is_valid(&m, sizeof(m.signal), 0),
+                         sig >= 1 && sig <= 64);
     }
     m.signal.signal = 9;
     m.signal.scope = 2;
-    assert_int_equal(keeper_request_check(&m, sizeof(m.signal), 0), -EBADMSG);
+    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
 }
 
 static void test_bye_fields(void **state)
@@ -124,11 +115,11 @@ static void test_bye_fields(void **state)
     (void)state;
     union keeper_message m = {.bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, 1}}};
     for (m.bye.settled = 0; m.bye.settled < 3; m.bye.settled++)
-        assert_int_equal(keeper_request_check(&m, sizeof(m.bye), 0),
-                         m.bye.settled < 2 ? 0 : -EBADMSG);
+        assert_int_equal(keeper_request_is_valid(&m, sizeof(m.bye), 0),
+                         m.bye.settled < 2);
     m.bye.settled = 0;
     m.bye.zero = 1;
-    assert_int_equal(keeper_request_check(&m, sizeof(m.bye), 0), -EBADMSG);
+    assert_false(keeper_request_is_valid(&m, sizeof(m.bye), 0));
 }
 
 static void test_answers(void **state)
@@ -139,13 +130,12 @@ static void test_answers(void **state)
     m.reply =
         (struct keeper_reply){.head = {KEEPER_MAGIC, KEEPER_REPLY, 5}, .status = -17};
     for (size_t len = 0; len <= sizeof(m); len++)
-        assert_int_equal(keeper_answer_check(&m, len, 0),
-                         len == sizeof(m.reply) ? 0 : -EBADMSG);
-    assert_int_equal(keeper_answer_check(&m, sizeof(m.reply), 1), -EBADMSG);
+        assert_int_equal(keeper_answer_is_valid(&m, len, 0), len == sizeof(m.reply));
+    assert_false(keeper_answer_is_valid(&m, sizeof(m.reply), 1));
     m.reply.status = 1;
-    assert_int_equal(keeper_answer_check(&m, sizeof(m.reply), 0), -EBADMSG);
+    assert_false(keeper_answer_is_valid(&m, sizeof(m.reply), 0));
     m.head.op = KEEPER_START;
-    assert_int_equal(keeper_answer_check(&m, sizeof(m.start), 0), -EBADMSG);
+    assert_false(keeper_answer_is_valid(&m, sizeof(m.start), 0));
 }
 
 static uint8_t *encode(const struct launch *l, size_t *ret_size)
