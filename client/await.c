@@ -130,8 +130,8 @@ static void say_reasons(struct waiting *w, struct client *c, const json_t *jobs)
 /* An array as a whole: its elements that ended badly are asked for. */
 static void say_reasons_of_array(struct waiting *w, struct client *c, const char *id)
 {
-    static const char *const results[] = {"signal",    "timeout", "exec_failed",
-                                          "cancelled", "lost",    NULL};
+    static const char *const results[] = {
+        "signal", "timeout", "exec_failed", "cancelled", "lost", "output_limit", NULL};
     json_t *names = json_array();
     for (const char *const *r = results; *r; r++)
         (void)json_array_append_new(names, json_string(*r));

@@ -72,6 +72,8 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
         (void)snprintf(buf, size, "killed by signal %" PRId64 " (%s)", code, sig);
     } else if (strcmp(result, "timeout") == 0) {
         (void)snprintf(buf, size, "timeout");
+    } else if (strcmp(result, "output_limit") == 0) {
+        (void)snprintf(buf, size, "output_limit: it printed more than it may");
     } else if (strcmp(result, "exec_failed") == 0) {
         failed_start(job, buf, size);
     } else if (strcmp(result, "lost") == 0) {

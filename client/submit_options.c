@@ -4,6 +4,7 @@
 #include "client/range.h"
 #include "client/reconnect.h"
 #include "client/say.h"
+#include "client/size.h"
 #include "client/spec_build.h"
 #include "client/submit.h"
 
@@ -29,6 +30,7 @@ enum {
     OPT_STDIN,
     OPT_OUTPUT,
     OPT_SPLIT_OUTPUT,
+    OPT_OUTPUT_LIMIT,
     OPT_LABEL,
     OPT_ARRAY,
     OPT_SHELL,
@@ -72,6 +74,8 @@ static const struct option_entry end_options[] = {
     {"timeout", OPT_TIMEOUT, "TIME", "end it after TIME of running: exit code 124"},
     {"kill-after", OPT_KILL_AFTER, "TIME",
      "from the stop signal to SIGKILL (default: KillAfterSec=\nof voltd, 10s)"},
+    {"output-limit", OPT_OUTPUT_LIMIT, "SIZE",
+     "kill it when it has printed more: exit code 125\n(default: OutputLimit= of voltd, none)"},
     {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
     {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
     {"on-lost", OPT_ON_LOST, "WHAT",
@@ -130,7 +134,8 @@ static void help(void)
         "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n"
         "\nExit codes with --wait: the job's own; 128+N killed by signal N; 124 its timeout;\n"
         "126 found but not executable; 127 not found; 125 voltd failed, or the job was\n"
-        "cancelled or lost; of several jobs the largest. 130: interrupted (the jobs go on).\n"
+        "cancelled or lost, or printed too much; of several jobs the largest. 130:\n"
+        "interrupted (the jobs go on).\n"
         "Without --wait: 0, or 125.\n",
         stdout);
 }
@@ -179,6 +184,23 @@ static int set_time(struct submit_options *o, const char *name, const char *opti
         return -EINVAL;
     }
     return json_object_set_new(o->spec, name, json_integer((json_int_t)usec));
+}
+
+static int set_limit(struct submit_options *o, const char *name, const char *option,
+                     const char *text)
+{
+    json_t *limits = json_object_get(o->spec, "limits");
+    uint64_t bytes;
+
+    if (size_parse(text, &bytes) < 0 || bytes == 0) {
+        say("--%s: %s is not a size like 64K, 10M or 1G", option, text);
+        return -EINVAL;
+    }
+    if (!limits) {
+        limits = json_object();
+        (void)json_object_set_new(o->spec, "limits", limits);
+    }
+    return json_object_set_new(limits, name, json_integer((json_int_t)bytes));
 }
 
 static int set_path(struct submit_options *o, const char *name, const char *path)
@@ -300,6 +322,8 @@ static int take_field(struct submit_options *o, int key, const char *arg)
         return set_time(o, "timeout_usec", "timeout", arg);
     case OPT_KILL_AFTER:
         return set_time(o, "kill_after_usec", "kill-after", arg);
+    case OPT_OUTPUT_LIMIT:
+        return set_limit(o, "output_bytes", "output-limit", arg);
     case OPT_STOP_SIGNAL:
         return set_signal(o, arg);
     case OPT_KILL_MODE:

@@ -30,6 +30,7 @@
 enum key_type {
     KEY_COUNT,   /* a whole number */
     KEY_SIZE,    /* bytes, with K, M, G */
+    KEY_BYTES,   /* KEY_SIZE or "infinity" */
     KEY_SPAN,    /* a duration with units; a bare number is seconds */
     KEY_LIMIT,   /* KEY_SPAN or "infinity" */
     KEY_BACKEND, /* a word */
@@ -65,6 +66,8 @@ static const struct key keys[] = {
      "a number from 0 (one per CPU, at least 2) to 100000", false},
     {"Jobs", "KillAfterSec", KEY_LIMIT, FIELD(kill_after_usec), 0, DAY, 10 * SEC,
      "a time up to 1d, or infinity", false},
+    {"Jobs", "OutputLimit", KEY_BYTES, FIELD(output_limit), KIB, TIB, CONFIG_INFINITY,
+     "a size from 1K to 1T, or infinity", false},
     {"Limits", "MaxMessage", KEY_SIZE, FIELD(max_message), KIB, 16 * MIB, 256 * KIB,
      "a size from 1K to 16M", false},
     {"Limits", "MaxBatch", KEY_SIZE, FIELD(max_batch), KIB, 16 * MIB, 16 * MIB,
@@ -194,21 +197,22 @@ enum { BACKENDS = sizeof(backends) / sizeof(backends[0]) };
 
 static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
 {
+    bool endless = k->type == KEY_BYTES || k->type == KEY_LIMIT;
     uint64_t v = 0;
     bool ok = false;
+    if (endless && strcmp(text, "infinity") == 0) {
+        *ret = CONFIG_INFINITY;
+        return true;
+    }
     switch (k->type) {
     case KEY_COUNT:
         ok = parse_terms(text, NULL, &v);
         break;
     case KEY_SIZE:
+    case KEY_BYTES:
         ok = parse_terms(text, sizes, &v);
         break;
     case KEY_LIMIT:
-        if (strcmp(text, "infinity") == 0) {
-            *ret = CONFIG_INFINITY;
-            return true;
-        }
-        __attribute__((fallthrough));
     case KEY_SPAN:
         ok = parse_terms(text, spans, &v);
         break;
@@ -255,7 +259,7 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
         (void)snprintf(ret->text, sizeof(ret->text), "%s", backends[v]);
     else if (v == CONFIG_INFINITY)
         (void)snprintf(ret->text, sizeof(ret->text), "infinity");
-    else if (k->type == KEY_SIZE)
+    else if (k->type == KEY_SIZE || k->type == KEY_BYTES)
         format_units(v, size_names, size_factors, ret->text, sizeof(ret->text));
     else if (k->type == KEY_SPAN || k->type == KEY_LIMIT)
         format_units(v, span_names, span_factors, ret->text, sizeof(ret->text));

@@ -44,7 +44,8 @@ struct config {
 
     /* [Jobs] */
     uint64_t
-        kill_after_usec; /* KillAfterSec=: from TERM to KILL where a job says nothing */
+        kill_after_usec;   /* KillAfterSec=: from TERM to KILL where a job says nothing */
+    uint64_t output_limit; /* OutputLimit=: bytes that a job may print, likewise */
 
     /* [Limits]: a peer can grow none of these without end */
     uint64_t max_message;      /* MaxMessage=: bytes of one call */

@@ -68,17 +68,17 @@ int ctl_lost(int r);
 void ctl_print_json(const json_t *value);
 
 /* Options that make a Filter, to be put into a verb's table. */
-#define CTL_FILTER_OPTIONS                                                                \
-    {"state", CTL_OPT_STATE, "STATE",                                                     \
-     "queued, starting, running, stopping or done; a list\nwith commas is possible"},     \
-        {"result", CTL_OPT_RESULT, "RESULT",                                              \
-         "success, exit, signal, timeout, exec_failed,\ncancelled or lost; also a list"}, \
-        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                              \
-        {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                          \
-        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},   \
-    {                                                                                     \
-        "orphans", CTL_OPT_ORPHANS, NULL,                                                 \
-            "jobs found at the start of voltd of which only the\nprocess record is known" \
+#define CTL_FILTER_OPTIONS                                                                              \
+    {"state", CTL_OPT_STATE, "STATE",                                                                   \
+     "queued, starting, running, stopping or done; a list\nwith commas is possible"},                   \
+        {"result", CTL_OPT_RESULT, "RESULT",                                                            \
+         "success, exit, signal, timeout, exec_failed,\ncancelled, lost or output_limit; also a list"}, \
+        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                                            \
+        {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                                        \
+        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},                 \
+    {                                                                                                   \
+        "orphans", CTL_OPT_ORPHANS, NULL,                                                               \
+            "jobs found at the start of voltd of which only the\nprocess record is known"               \
     }
 
 enum {

@@ -7,7 +7,8 @@
  *      "never ran" is removed and started again.
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
  *      second until the record says that it is over.
- *   5. The end is committed, applied (the slot goes to the next), then the record is
+ *   5. Who may print only so much is looked at once a second, and killed beyond.
+ *   6. The end is committed, applied (the slot goes to the next), then the record is
  *      removed.
  *
  * An end that is lost may lead to another attempt (job.h): in the slot that the job has,
@@ -34,6 +35,7 @@
 #define PROBE_FIRST   UINT64_C(1000)
 #define PROBE_LAST    UINT64_C(256000)
 #define KILL_AGAIN    UINT64_C(1000000)
+#define METER_EVERY   UINT64_C(1000000)
 
 struct attempt {
     int at;
@@ -51,6 +53,7 @@ struct attempt {
     bool noted; /* STARTED has been applied */
     struct record record;
     struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end */
+    struct volt_sleep meter;        /* next look at what it has printed */
     uint64_t probe_usec;
     int last_signal; /* 0: none sent yet */
     uint32_t survivors;
@@ -64,6 +67,7 @@ void attempt_free(struct attempt *a)
     record_wait_fini(&a->wait);
     volt_sleep_fini(&a->probe);
     volt_sleep_fini(&a->limit);
+    volt_sleep_fini(&a->meter);
     launch_close(&a->args);
     free(a);
 }
@@ -247,6 +251,32 @@ static void send_signal(struct work *w, int sig)
     call_signal(w);
 }
 
+static bool is_metered(struct work *w)
+{
+    const struct job_spec *spec = w->job->spec;
+
+    return spec->output == JOB_OUTPUT_FILE && spec->output_limit != JOB_NO_LIMIT;
+}
+
+/* All jobs are looked at together: at full seconds. */
+static void set_meter(struct attempt *a)
+{
+    volt_sleep_fini(&a->meter);
+    volt_sleep_init_at(&a->meter, (volt_now_usec() / METER_EVERY + 1) * METER_EVERY);
+}
+
+static bool printed_too_much(struct volt_cx *cx, struct work *w)
+{
+    struct job_key key = key_of(w);
+
+    while (is_metered(w) && volt_sleep_poll(cx, &w->attempt->meter) == VOLT_READY) {
+        if (output_size(w->manager, &key) > w->job->spec->output_limit)
+            return true;
+        set_meter(w->attempt);
+    }
+    return false;
+}
+
 /* Steps towards the end that are due: the timeout, the stop signal, SIGKILL. False: none
  * now. */
 static bool step_to_the_end(struct volt_cx *cx, struct work *w)
@@ -263,6 +293,12 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
         struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
         work_apply(w, &ev);
         stop = true;
+    }
+    if (!stop && printed_too_much(cx, w)) { /* no time to print more */
+        struct job_event ev = {.type = JOB_EV_OUTPUT_LIMIT, .at_usec = jobs_now_usec()};
+        work_apply(w, &ev);
+        send_signal(w, SIGKILL);
+        return true;
     }
     if (stop && !a->last_signal) {
         send_signal(w, spec->stop_signal);
@@ -316,6 +352,7 @@ static void run_begin(struct work *w)
     volt_sleep_fini(&a->limit);
     if (w->job->spec->timeout_usec)
         volt_sleep_init(&a->limit, w->job->spec->timeout_usec);
+    set_meter(a);
 }
 
 static void end_of_record(struct work *w)

@@ -263,6 +263,8 @@ int output_create(struct manager *m, const struct job_key *key,
 /* The same of a file that is there: the attempt is started once more. */
 int output_append(struct manager *m, const struct job_key *key,
                   enum manager_stream stream);
+/* Bytes that a job has printed to its files so far. */
+uint64_t output_size(struct manager *m, const struct job_key *key);
 /* Read-only. -ENODATA: there is none. */
 int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream);
 

@@ -81,6 +81,22 @@ int output_append(struct manager *m, const struct job_key *key,
     return fd < 0 ? -errno : fd;
 }
 
+uint64_t output_size(struct manager *m, const struct job_key *key)
+{
+    static const enum manager_stream streams[] = {MANAGER_STDOUT, MANAGER_STDERR};
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
+        struct output_path p;
+        struct stat st;
+
+        path_of(key, streams[i], &p);
+        if (fstatat(m->output_fd, p.file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            bytes += (uint64_t)st.st_size;
+    }
+    return bytes;
+}
+
 int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream)
 {
     struct output_path p;

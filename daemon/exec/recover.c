@@ -364,6 +364,7 @@ static uint64_t hash_status(uint64_t h, const struct job_status *st)
                               st->result,
                               st->cancel_asked,
                               st->timed_out,
+                              st->printed_too_much,
                               st->other_life,
                               st->retry_lost,
                               st->lost,

@@ -176,7 +176,7 @@ void work_apply(struct work *w, const struct job_event *ev)
 
     manager_lock(m);
     int r = jobs_apply(m, w->job, w->offset, ev);
-    if (r == 0 && ev->type == JOB_EV_TIMEOUT)
+    if (r == 0 && (ev->type == JOB_EV_TIMEOUT || ev->type == JOB_EV_OUTPUT_LIMIT))
         (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, &after); /* no memory */
     if (jobs_status(w->job, w->offset)->state == JOB_DONE)
         give_back_slots(m, w);

@@ -5,12 +5,12 @@
  * has never been submitted (queued is also the zero value), a second CANCEL is only
  * noted, and EXITED leads to queued instead of done when job_goes_again().
  *
- *               submit   starting  started   timeout   cancel    exited
- *  queued       queued   starting  NO        NO        done      NO
- *  starting     NO       NO        running   NO        stopping  done
- *  running      NO       NO        NO        stopping  stopping  done
- *  stopping     NO       NO        stopping  NO        stopping  done
- *  done         NO       NO        NO        NO        NO        NO */
+ *               submit   starting  started   timeout   cancel    exited  output_limit
+ *  queued       queued   starting  NO        NO        done      NO      NO
+ *  starting     NO       NO        running   NO        stopping  done    NO
+ *  running      NO       NO        NO        stopping  stopping  done    stopping
+ *  stopping     NO       NO        stopping  NO        stopping  done    NO
+ *  done         NO       NO        NO        NO        NO        NO      NO */
 #include <errno.h>
 #include <string.h>
 
@@ -19,11 +19,11 @@
 #define NO (-1)
 
 static const int8_t next_state[JOB_STATE_COUNT][JOB_EV_COUNT] = {
-    [JOB_QUEUED] = {JOB_QUEUED, JOB_STARTING, NO, NO, JOB_DONE, NO},
-    [JOB_STARTING] = {NO, NO, JOB_RUNNING, NO, JOB_STOPPING, JOB_DONE},
-    [JOB_RUNNING] = {NO, NO, NO, JOB_STOPPING, JOB_STOPPING, JOB_DONE},
-    [JOB_STOPPING] = {NO, NO, JOB_STOPPING, NO, JOB_STOPPING, JOB_DONE},
-    [JOB_DONE] = {NO, NO, NO, NO, NO, NO},
+    [JOB_QUEUED] = {JOB_QUEUED, JOB_STARTING, NO, NO, JOB_DONE, NO, NO},
+    [JOB_STARTING] = {NO, NO, JOB_RUNNING, NO, JOB_STOPPING, JOB_DONE, NO},
+    [JOB_RUNNING] = {NO, NO, NO, JOB_STOPPING, JOB_STOPPING, JOB_DONE, JOB_STOPPING},
+    [JOB_STOPPING] = {NO, NO, JOB_STOPPING, NO, JOB_STOPPING, JOB_DONE, NO},
+    [JOB_DONE] = {NO, NO, NO, NO, NO, NO, NO},
 };
 
 /* Policy over what the process did. What came first wins: a job that is stopped for its
@@ -35,6 +35,8 @@ static enum job_result verdict(const struct job_status *st, enum job_result seen
         return seen;
     if (st->timed_out)
         return JOB_RESULT_TIMEOUT;
+    if (st->printed_too_much)
+        return JOB_RESULT_OUTPUT_LIMIT;
     if (st->cancel_asked)
         return JOB_RESULT_CANCELLED;
     return seen;
@@ -50,7 +52,7 @@ bool job_goes_again(const struct job_status *st, const struct job_event *exited)
 {
     return exited->result == JOB_RESULT_LOST && st->retry_lost &&
            st->lost < JOB_LOST_MAX && !st->cancel_asked && !st->timed_out &&
-           exited->survivors == 0;
+           !st->printed_too_much && exited->survivors == 0;
 }
 
 /* As before the attempt; its number stays, so that the next one is another. */
@@ -88,6 +90,9 @@ int job_update(struct job_status *st, const struct job_event *ev)
     case JOB_EV_TIMEOUT:
         st->timed_out = true;
         break;
+    case JOB_EV_OUTPUT_LIMIT:
+        st->printed_too_much = true;
+        break;
     case JOB_EV_CANCEL:
         st->cancel_asked = true;
         if (next == JOB_DONE) {
@@ -121,9 +126,10 @@ int job_update(struct job_status *st, const struct job_event *ev)
 static const char *const state_names[JOB_STATE_COUNT] = {"queued", "starting", "running",
                                                          "stopping", "done"};
 static const char *const result_names[JOB_RESULT_COUNT] = {
-    "none", "success", "exit", "signal", "timeout", "exec_failed", "cancelled", "lost"};
-static const char *const event_names[JOB_EV_COUNT] = {"submit",  "starting", "started",
-                                                      "timeout", "cancel",   "exited"};
+    "none",        "success",   "exit", "signal",      "timeout",
+    "exec_failed", "cancelled", "lost", "output_limit"};
+static const char *const event_names[JOB_EV_COUNT] = {
+    "submit", "starting", "started", "timeout", "cancel", "exited", "output_limit"};
 
 const char *job_state_name(enum job_state s)
 {
@@ -195,6 +201,7 @@ int job_exit_code(const struct job_status *st)
         return exec_failed_code(st);
     case JOB_RESULT_CANCELLED:
     case JOB_RESULT_LOST:
+    case JOB_RESULT_OUTPUT_LIMIT:
     case JOB_RESULT_NONE:
     case JOB_RESULT_COUNT:
         break;

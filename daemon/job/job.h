@@ -3,8 +3,9 @@
  * state     entered by                     left by
  * queued    SUBMIT                         STARTING; CANCEL (-> done, cancelled)
  * starting  STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping)
- * running   STARTED                        EXITED; CANCEL, TIMEOUT (-> stopping)
- * stopping  CANCEL, TIMEOUT                EXITED (STARTED is noted, the state stays)
+ * running   STARTED                        EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
+ *                                          (-> stopping)
+ * stopping  CANCEL, TIMEOUT, OUTPUT_LIMIT  EXITED (STARTED is noted, the state stays)
  * done      EXITED, CANCEL while queued    nothing
  *
  * EXITED leads back to queued when the attempt is lost and the spec says on_lost: retry;
@@ -46,7 +47,8 @@ enum job_result {
     JOB_RESULT_TIMEOUT,     /* ended by timeout_usec; code: signal or exit status seen */
     JOB_RESULT_EXEC_FAILED, /* code: errno; step says where */
     JOB_RESULT_CANCELLED,
-    JOB_RESULT_LOST, /* the exit status cannot be known */
+    JOB_RESULT_LOST,         /* the exit status cannot be known */
+    JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit; code: signal or exit status seen */
     JOB_RESULT_COUNT,
 };
 
@@ -57,6 +59,7 @@ enum job_event_type {
     JOB_EV_TIMEOUT, /* the time is up; the stop signal goes out */
     JOB_EV_CANCEL,  /* somebody asked */
     JOB_EV_EXITED,
+    JOB_EV_OUTPUT_LIMIT, /* it has printed more than it may; it is killed */
     JOB_EV_COUNT,
 };
 
@@ -85,7 +88,7 @@ struct job_event {
 struct job_status {
     uint8_t state;  /* enum job_state */
     uint8_t result; /* enum job_result */
-    bool cancel_asked, timed_out;
+    bool cancel_asked, timed_out, printed_too_much;
     bool other_life;  /* the attempt began before a reboot, or with other records */
     bool retry_lost;  /* from SUBMIT */
     uint8_t lost;     /* attempts that were lost and followed by another one */
@@ -111,7 +114,8 @@ int job_state_from_name(const char *name);         /* -EINVAL: unknown */
 int job_result_from_name(const char *name);        /* -EINVAL: unknown */
 
 /* Exit code that a waiting client ends with: the job's own code, 128+N for a signal, 124
- * timeout, 125 cancelled or lost, 126/127 found but not executable / not found. */
+ * timeout, 125 output_limit, cancelled or lost, 126/127 found but not executable / not
+ * found. */
 int job_exit_code(const struct job_status *st);
 
 #endif

@@ -20,6 +20,7 @@ struct job_spec *job_spec_new(void)
     vat_u32_init(&s->refs, 1);
     s->umask = JOB_NO_UMASK;
     s->kill_after_usec = JOB_KILL_AFTER_USEC_DEFAULT;
+    s->output_limit = JOB_NO_LIMIT;
     s->stop_signal = SIGTERM;
     return s;
 }
@@ -191,11 +192,11 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
            a->kill_after_usec == b->kill_after_usec && a->stop_signal == b->stop_signal &&
            a->kill_mode == b->kill_mode && a->on_lost == b->on_lost &&
            a->output == b->output && a->output_split == b->output_split &&
-           a->is_array == b->is_array && a->array_first == b->array_first &&
-           a->array_last == b->array_last && a->duration_usec == b->duration_usec &&
-           same_string(a->name, b->name) && same_string(a->key, b->key) &&
-           same_string(a->cwd, b->cwd) && same_string(a->stdin_path, b->stdin_path) &&
-           same_string(a->queue, b->queue) &&
+           a->output_limit == b->output_limit && a->is_array == b->is_array &&
+           a->array_first == b->array_first && a->array_last == b->array_last &&
+           a->duration_usec == b->duration_usec && same_string(a->name, b->name) &&
+           same_string(a->key, b->key) && same_string(a->cwd, b->cwd) &&
+           same_string(a->stdin_path, b->stdin_path) && same_string(a->queue, b->queue) &&
            same_string(a->output_path, b->output_path) &&
            same_strings(a->argv, b->argv) && same_strings(a->env, b->env) &&
            same_labels(a, b);

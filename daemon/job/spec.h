@@ -40,6 +40,7 @@ struct job_label {
 };
 
 #define JOB_NO_UMASK                UINT32_MAX
+#define JOB_NO_LIMIT                UINT64_MAX
 #define JOB_PRIORITY_MIN            (-1000)
 #define JOB_PRIORITY_MAX            1000
 #define JOB_ARRAY_MAX               1000000
@@ -73,6 +74,7 @@ struct job_spec {
     enum job_output output;
     char *output_path; /* absolute */
     bool output_split; /* FILE: stderr in a file of its own; else both in one, in order */
+    uint64_t output_limit; /* FILE: bytes of both together; JOB_NO_LIMIT: any */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */

@@ -31,6 +31,7 @@ enum tag {
     TAG_DURATION,
     TAG_KEY,
     TAG_ON_LOST,
+    TAG_OUTPUT_LIMIT,
     TAG_COUNT,
 };
 
@@ -126,6 +127,7 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
     put_number(p, TAG_DURATION, s->duration_usec, 0);
     put_string(p, TAG_KEY, s->key);
     put_number(p, TAG_ON_LOST, s->on_lost, JOB_ON_LOST_FAIL);
+    put_number(p, TAG_OUTPUT_LIMIT, s->output_limit, JOB_NO_LIMIT);
     pack_number(p, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
 }
@@ -240,6 +242,9 @@ static void get_field(struct unpack *u, enum tag tag, const struct spec_parts *p
         return;
     case TAG_ON_LOST:
         s->on_lost = (enum job_on_lost)unpack_number_max(u, JOB_ON_LOST_RETRY);
+        return;
+    case TAG_OUTPUT_LIMIT:
+        s->output_limit = unpack_number(u);
         return;
     case TAG_END:
     case TAG_COUNT:

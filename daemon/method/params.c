@@ -112,8 +112,9 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
 static const char *const state_names[] = {"queued",   "starting", "running",
                                           "stopping", "done",     NULL};
 /* From the second on: the first of enum job_result is "none yet". */
-static const char *const result_names[] = {
-    "success", "exit", "signal", "timeout", "exec_failed", "cancelled", "lost", NULL};
+static const char *const result_names[] = {"success", "exit",         "signal",
+                                           "timeout", "exec_failed",  "cancelled",
+                                           "lost",    "output_limit", NULL};
 _Static_assert(sizeof(state_names) / sizeof(char *) - 1 == JOB_STATE_COUNT, "states");
 _Static_assert(sizeof(result_names) / sizeof(char *) == JOB_RESULT_COUNT, "results");
 

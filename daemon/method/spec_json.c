@@ -142,6 +142,11 @@ static const struct field range_fields[] = {
     {.name = NULL},
 };
 
+static const struct field limit_fields[] = {
+    SPEC(output_limit, "output_bytes", FIELD_INT, .min = 1, .max = INT64_MAX),
+    {.name = NULL},
+};
+
 static const struct field spec_fields[] = {
     SPEC(kind, "kind", FIELD_ENUM, .names = spec_kind_names),
     SPEC(argv, "argv", FIELD_CUSTOM, .read = read_argv),
@@ -170,6 +175,7 @@ static const struct field spec_fields[] = {
      .offset = 0,
      .fields = range_fields,
      .present = FIELD_PRESENT(struct job_spec, is_array)},
+    {.name = "limits", .type = FIELD_STRUCT, .offset = 0, .fields = limit_fields},
     SPEC(duration_usec, "duration_usec", FIELD_INT, .max = USEC_MAX),
     {.name = NULL},
 };
@@ -200,6 +206,7 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
     if (!s)
         return field_no_memory(err);
     s->kill_after_usec = config->kill_after_usec;
+    s->output_limit = config->output_limit;
     r = fields_read(spec_fields, object, 0, s, err);
     if (r == 0)
         r = check(s, config, err);
@@ -265,6 +272,17 @@ static void set_array(json_t **to, const struct job_spec *s)
                            (json_int_t)s->array_last));
 }
 
+static void set_limits(json_t **to, const struct job_spec *s)
+{
+    json_t *limits;
+
+    if (s->kind != JOB_KIND_EXEC || s->output_limit > INT64_MAX)
+        return;
+    limits = json_object();
+    set_number(&limits, "output_bytes", s->output_limit, JOB_NO_LIMIT);
+    wire_set(to, "limits", limits);
+}
+
 json_t *spec_to_json(const struct job_spec *s)
 {
     json_t *o = json_object();
@@ -302,6 +320,7 @@ json_t *spec_to_json(const struct job_spec *s)
     if (s->output_split)
         wire_set(&o, "output_split", json_true());
     set_array(&o, s);
+    set_limits(&o, s);
     set_number(&o, "duration_usec", s->duration_usec, 0);
     return o;
 }

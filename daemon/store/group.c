@@ -20,7 +20,7 @@ int groups_init(struct groups *g)
     (void)pthread_condattr_destroy(&attr);
     g->tail = &g->head;
     g->filling = 1;
-    g->retention = (struct store_retention){UINT64_MAX, UINT64_MAX};
+    g->retention = (struct store_retention){.jobs = UINT64_MAX, .usec = UINT64_MAX};
     return r;
 }
 

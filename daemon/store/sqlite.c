@@ -61,6 +61,20 @@ static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t
     return i;
 }
 
+static void pack_output(struct pack *p, const struct store_fact *f)
+{
+    for (unsigned i = 0; i < STORE_STREAMS; i++) {
+        if (!f->output[i].n)
+            continue;
+        pack_number(p, ENTRY_OUTPUT);
+        pack_number(p, f->key.id);
+        pack_signed(p, f->key.index);
+        pack_number(p, i);
+        pack_number(p, f->output[i].n);
+        pack_raw(p, f->output[i].bytes, f->output[i].n);
+    }
+}
+
 static void pack_last(struct pack *p, const struct store_fact *f)
 {
     pack_number(p, ENTRY_LAST);
@@ -89,6 +103,8 @@ static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
             pack_last(&p, &facts[i]);
         i++;
     }
+    for (size_t i = 0; i < n && !head.head.submits; i++)
+        pack_output(&p, &facts[i]);
     if (p.failed || p.n > UINT32_MAX) {
         pack_fini(&p);
         return NULL;
@@ -163,6 +179,8 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
     int r = scan_run(&scan, &found);
 
     if (r == 0)
+        found.output = s->sums.output; /* proved when they are read */
+    if (r == 0)
         r = scan_prove_sums(&scan, &s->sums, &found);
     if (r != 0)
         return r;
@@ -184,12 +202,15 @@ static void sqlite_free(struct store *store)
         groups_stop(&s->groups);
         (void)pthread_join(s->writer, NULL);
     }
+    sqlite_read_end_locked(s); /* nobody reads any more */
     db_close(&s->db);
     groups_fini(&s->groups);
     contents_fini(&s->contents);
     pack_fini(&s->last_content);
     pack_fini(&s->scratch);
     free(s->undo);
+    free(s->forgotten);
+    pthread_mutex_destroy(&s->read_lock);
     free(s);
 }
 
@@ -203,6 +224,8 @@ static const struct store_backend sqlite_backend = {
     .load = sqlite_load,
     .health = sqlite_health,
     .retain = sqlite_retain,
+    .output = sqlite_output,
+    .has = sqlite_has,
     .free = sqlite_free,
 };
 
@@ -273,11 +296,14 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
 
     if (!s)
         return say_errno(err, -ENOMEM, o->dir);
-    int r = groups_init(&s->groups);
+    s->forgotten = calloc(FORGET_SLICE, sizeof(*s->forgotten));
+    int r = s->forgotten ? groups_init(&s->groups) : -ENOMEM;
     if (r < 0) {
+        free(s->forgotten);
         free(s);
         return say_errno(err, r, o->dir);
     }
+    pthread_mutex_init(&s->read_lock, NULL);
     s->store.backend = &sqlite_backend;
     s->tell = o->tell;
     if ((size_t)snprintf(s->dir, sizeof(s->dir), "%s", o->dir) >= sizeof(s->dir))

@@ -5,7 +5,7 @@
  * can never meet the journal of the old one; older files are removed at the next start.
  * `reserve` is room kept for completions when the disk is full.
  *
- * Schema (PRAGMA user_version 2; application_id "VOLT"):
+ * Schema (PRAGMA user_version 3; application_id "VOLT"):
  *
  *   meta(name, body)          "sums": number and sum of the rows of every table;
  *                             "life": number, boot id and record directory of this life
@@ -14,6 +14,8 @@
  *   event(job, item, seq, body)  what happened since: daemon/job/event_pack.h; item -1:
  *                             the job or array itself, otherwise an index of the array
  *   ended(id, at)             jobs that are history, for retention
+ *   output(job, item, stream, body)  what a job has printed, when it is little; read when
+ *                             it is asked for, so not proved by a load
  *
  * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
  * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
@@ -26,7 +28,10 @@
  *
  * Lives: STARTING is kept with the number of the life in which it happened: boot and
  * record directory. The number is in the store before the first START, so a job that was
- * starting is known to be of this life or not whenever the daemon dies. */
+ * starting is known to be of this life or not whenever the daemon dies.
+ *
+ * Output, from a measurement: beside the end of its job in one transaction it costs no sync
+ * of its own, no crash point and no index; a segment file of our own would need all three. */
 #ifndef VOLTD_STORE_SQLITE_H
 #define VOLTD_STORE_SQLITE_H
 

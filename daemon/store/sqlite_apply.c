@@ -250,6 +250,30 @@ static int put_last(struct sqlite_store *s, struct unpack *u)
     return rc;
 }
 
+static int put_output(struct sqlite_store *s, struct unpack *u)
+{
+    sqlite3_stmt *st = s->db.statement[DB_OUTPUT_PUT];
+    struct row_key key = {.table = ROW_OUTPUT, .a = (int64_t)unpack_number(u)};
+    struct pack *p = &s->scratch;
+
+    key.b = unpack_signed(u);
+    key.c = (int64_t)unpack_number(u);
+    size_t n = unpack_number(u);
+    pack_clear(p);
+    pack_raw(p, unpack_raw(u, n), n);
+    row_seal(p, 0, &key);
+    if (p->failed)
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_int64(st, 1, key.a);
+    (void)sqlite3_bind_int64(st, 2, key.b);
+    (void)sqlite3_bind_int64(st, 3, key.c);
+    (void)sqlite3_bind_blob(st, 4, p->bytes, (int)p->n, SQLITE_STATIC);
+    int rc = db_run(st);
+    if (rc == SQLITE_OK)
+        row_sum_add(&s->sums.output, row_digest(p->bytes, p->n, &key));
+    return rc;
+}
+
 int sqlite_apply(struct sqlite_store *s, const struct entry *e)
 {
     struct unpack u = unpack_of(e + 1, e->size);
@@ -265,6 +289,9 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e)
             break;
         case ENTRY_LAST:
             rc = put_last(s, &u);
+            break;
+        case ENTRY_OUTPUT:
+            rc = put_output(s, &u);
             break;
         }
     }
@@ -315,13 +342,12 @@ static int drop_job(struct sqlite_store *s, int64_t id)
     return rc;
 }
 
-static int drop_events(struct sqlite_store *s, int64_t id)
+/* The rows of a job in a table whose key is (job, b, c): `next` gives b, c and body. */
+static int drop_rows(int64_t id, enum row_table table, sqlite3_stmt *next,
+                     sqlite3_stmt *drop, struct row_sum *sum)
 {
-    sqlite3_stmt *next = s->db.statement[DB_EVENT_NEXT];
-    sqlite3_stmt *drop = s->db.statement[DB_EVENT_DROP];
-
     for (;;) {
-        struct row_key key = {.table = ROW_EVENT, .a = id};
+        struct row_key key = {.table = table, .a = id};
         uint64_t digest = 0;
 
         (void)sqlite3_bind_int64(next, 1, id);
@@ -341,8 +367,20 @@ static int drop_events(struct sqlite_store *s, int64_t id)
         rc = db_run(drop);
         if (rc != SQLITE_OK)
             return rc;
-        row_sum_remove(&s->sums.event, digest);
+        row_sum_remove(sum, digest);
     }
+}
+
+static int drop_events_and_output(struct sqlite_store *s, int64_t id)
+{
+    sqlite3_stmt *const *st = s->db.statement;
+    int rc =
+        drop_rows(id, ROW_EVENT, st[DB_EVENT_NEXT], st[DB_EVENT_DROP], &s->sums.event);
+
+    if (rc == SQLITE_OK)
+        rc = drop_rows(id, ROW_OUTPUT, st[DB_OUTPUT_NEXT], st[DB_OUTPUT_DROP],
+                       &s->sums.output);
+    return rc;
 }
 
 static int drop_ended(struct sqlite_store *s, int64_t id, int64_t at)
@@ -374,12 +412,13 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
             rc = SQLITE_DONE;
             break;
         }
-        rc = drop_events(s, id);
+        rc = drop_events_and_output(s, id);
         if (rc == SQLITE_OK)
             rc = drop_job(s, id);
         if (rc == SQLITE_OK)
             rc = drop_ended(s, id, at);
-        done += rc == SQLITE_OK;
+        if (rc == SQLITE_OK)
+            s->forgotten[done++] = (uint64_t)id;
     }
     *ret_rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
     return *ret_rc == SQLITE_OK ? done : -1;

@@ -93,6 +93,8 @@ static int check_rows(struct check *c, struct db *db)
     scan.life = life.number;
     if (r == 0)
         r = scan_run(&scan, &found);
+    if (r == 0)
+        r = scan_outputs(&scan, &found);
     if (r == 0 && comparable)
         r = scan_prove_sums(&scan, &want, &found);
     return r;

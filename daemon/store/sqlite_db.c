@@ -25,8 +25,13 @@ static const char schema_1[] =
 /* Specs may have on_lost: a tag that earlier versions do not know. */
 static const char schema_2[] = "";
 
+/* Small outputs are kept; and there are limits to output: a tag, an event, a result. */
+static const char schema_3[] =
+    "CREATE TABLE output(job INTEGER, item INTEGER, stream INTEGER, body BLOB NOT NULL,"
+    " PRIMARY KEY(job, item, stream)) WITHOUT ROWID;";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {schema_1, schema_2};
+static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -46,7 +51,17 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id=?1",
     [DB_ENDED_FIRST] = "SELECT id,at FROM ended ORDER BY id LIMIT 1",
+    [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
+    [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
+    [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job=?1 AND item=?2 AND stream=?3",
+    [DB_OUTPUT_NEXT] = "SELECT item,stream,body FROM output WHERE job=?1 LIMIT 1",
 };
+
+/* The version whose schema a statement needs. */
+static int since(int statement)
+{
+    return statement >= DB_OUTPUT_GET ? 3 : 1;
+}
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct volt_error *err, int r,
                                                         const char *format, ...)
@@ -234,6 +249,7 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
                       "%.120s was written by a newer voltd (format %lld, this one knows "
                       "%d): start that one",
                       path, (long long)version, DB_VERSION);
+    db->version = (int)version;
     return 0;
 }
 
@@ -249,6 +265,7 @@ static int migrate(struct db *db, int from)
             rc = sqlite3_exec(db->handle, migrations[v], NULL, NULL, NULL);
         if (rc == SQLITE_OK)
             rc = sqlite3_exec(db->handle, pragma, NULL, NULL, NULL);
+        db->version = v + 1;
     }
     return rc;
 }
@@ -258,8 +275,9 @@ static int prepare(struct db *db)
     int rc = SQLITE_OK;
 
     for (int i = 0; rc == SQLITE_OK && i < DB_STATEMENTS; i++)
-        rc = sqlite3_prepare_v3(db->handle, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                &db->statement[i], NULL);
+        if (since(i) <= db->version)
+            rc = sqlite3_prepare_v3(db->handle, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &db->statement[i], NULL);
     return rc;
 }
 
@@ -273,7 +291,6 @@ int db_open(struct db *db, const char *path, bool read_only, struct volt_error *
 {
     int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-    int64_t version = DB_VERSION;
     int r = 0;
 
     *db = (struct db){0};
@@ -283,9 +300,7 @@ int db_open(struct db *db, const char *path, bool read_only, struct volt_error *
     if (rc == SQLITE_OK && r == 0 && !read_only) {
         rc = sqlite3_exec(db->handle, writing, NULL, NULL, NULL);
         if (rc == SQLITE_OK)
-            rc = pragma_number(db, "PRAGMA user_version", &version);
-        if (rc == SQLITE_OK)
-            rc = migrate(db, (int)version);
+            rc = migrate(db, db->version);
     }
     if (rc == SQLITE_OK && r == 0)
         rc = prepare(db);

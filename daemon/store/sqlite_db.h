@@ -8,7 +8,7 @@
 #include "daemon/store/sqlite_row.h"
 #include "daemon/store/store.h"
 
-#define DB_VERSION        2
+#define DB_VERSION        3
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -29,11 +29,16 @@ enum db_statement {
     DB_ENDED_PUT,
     DB_ENDED_DROP,
     DB_ENDED_FIRST,
+    DB_OUTPUT_GET,
+    DB_OUTPUT_PUT,
+    DB_OUTPUT_DROP,
+    DB_OUTPUT_NEXT,
     DB_STATEMENTS,
 };
 
 struct db {
     sqlite3 *handle;
+    int version; /* of the file: less than DB_VERSION only when it is opened to read */
     sqlite3_stmt *statement[DB_STATEMENTS];
 };
 

@@ -76,6 +76,8 @@ void row_sums_pack(const struct row_sums *s, struct pack *p)
         pack_number(p, all[i]->sum);
     }
     pack_number(p, s->seq);
+    pack_number(p, s->output.rows);
+    pack_number(p, s->output.sum);
 }
 
 bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
@@ -88,5 +90,10 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
         all[i]->sum = unpack_number(&u);
     }
     s->seq = unpack_number(&u);
+    s->output = (struct row_sum){0};
+    if (!u.failed && u.at < u.end) { /* formats before 3 end here */
+        s->output.rows = unpack_number(&u);
+        s->output.sum = unpack_number(&u);
+    }
     return !u.failed && u.at == u.end;
 }

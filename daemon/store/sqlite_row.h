@@ -14,11 +14,12 @@ enum row_table {
     ROW_JOB,
     ROW_EVENT,
     ROW_ENDED,
+    ROW_OUTPUT,
 };
 
 struct row_key {
     enum row_table table;
-    int64_t a, b, c; /* id; or job, item, seq */
+    int64_t a, b, c; /* id; job, item, seq; or job, item, stream */
 };
 
 /* Adds the CRC to p, which holds the payload from `from` on. */
@@ -36,6 +37,7 @@ struct row_sum {
 struct row_sums {
     struct row_sum content, job, event, ended;
     uint64_t seq;
+    struct row_sum output;
 };
 
 void row_sum_add(struct row_sum *s, uint64_t digest);

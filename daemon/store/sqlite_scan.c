@@ -332,6 +332,44 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
     return result;
 }
 
+/* One row of outputs. Its job is in the same transactions, so it is there. */
+static void read_output(struct reader *r, sqlite3_stmt *st)
+{
+    const struct row_key key = {.table = ROW_OUTPUT,
+                                .a = sqlite3_column_int64(st, 0),
+                                .b = sqlite3_column_int64(st, 1),
+                                .c = sqlite3_column_int64(st, 2)};
+    size_t n = 0, payload;
+    const void *body = body_of(st, 3, &n);
+
+    if (!body || !row_open(body, n, &key, &payload))
+        (void)damage(r, "job %lld: element %lld: output %lld: checksum", (long long)key.a,
+                     (long long)key.b, (long long)key.c);
+    else
+        row_sum_add(&r->sums->output, row_digest(body, n, &key));
+    if (r->result == 0 && sqlite3_column_type(st, 4) == SQLITE_NULL)
+        (void)damage(r, "job %lld: its row is missing, but not its output",
+                     (long long)key.a);
+}
+
+int scan_outputs(struct scan *scan, struct row_sums *sums)
+{
+    struct reader r = {.scan = scan, .sums = sums};
+    int rc = SQLITE_ROW;
+
+    if (scan->db->version < 3)
+        return 0;
+    sqlite3_stmt *st = query(&r, "SELECT o.job,item,stream,o.body,j.id FROM output o "
+                                 "LEFT JOIN job j ON j.id=o.job ORDER BY o.job");
+    while (st && r.result == 0 && rc == SQLITE_ROW) {
+        step(&r, st, &rc, "output");
+        if (rc == SQLITE_ROW)
+            read_output(&r, st);
+    }
+    (void)sqlite3_finalize(st);
+    return r.result;
+}
+
 int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                     const struct row_sums *found)
 {
@@ -341,7 +379,8 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
     } all[] = {{"content", &want->content, &found->content},
                {"job", &want->job, &found->job},
                {"event", &want->event, &found->event},
-               {"ended", &want->ended, &found->ended}};
+               {"ended", &want->ended, &found->ended},
+               {"output", &want->output, &found->output}};
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++) {

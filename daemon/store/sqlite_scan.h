@@ -19,6 +19,8 @@ struct scan {
 
 /* 0; what fn or damage returned; -errno of reading. *ret_sums: as found in the rows. */
 int scan_run(struct scan *scan, struct row_sums *ret_sums);
+/* The same of what the load has no time for: outputs. *sums gets their sum. */
+int scan_outputs(struct scan *scan, struct row_sums *sums);
 /* Compares what meta says with what was found; the differences are damage. */
 int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                     const struct row_sums *found);

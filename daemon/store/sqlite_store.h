@@ -13,7 +13,10 @@ enum entry_row {
     ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv */
     ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
     ENTRY_LAST,    /* id, at */
+    ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
 };
+
+#define FORGET_SLICE 256 /* jobs that go in one transaction */
 
 struct entry {
     struct group_entry head;
@@ -47,15 +50,26 @@ struct sqlite_store {
     int wal_pages;
     bool full;
     unsigned last_tries;
+    uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
+    pthread_mutex_t read_lock; /* protects the two below, and changes of `number` */
+    struct db reader;          /* opened when first needed */
+    bool reading;
 };
 
 /* sqlite_write.c: the thread; and to be called for each new connection. */
 void *sqlite_writer(void *store);
 void sqlite_watch_journal(struct sqlite_store *s);
+/* sqlite_read.c: any thread. */
+int sqlite_output(struct store *store, const struct job_key *key, unsigned stream,
+                  void **ret, size_t *ret_n);
+int sqlite_has(struct store *store, uint64_t id);
+/* Lock held: the file is given up, or the store ends. */
+void sqlite_read_end_locked(struct sqlite_store *s);
 /* sqlite_apply.c: one entry within a transaction; SQLITE_OK or the error. */
 int sqlite_apply(struct sqlite_store *s, const struct entry *e);
 /* Deletes up to n of the oldest ended jobs that are beyond keep in number or ended before
- * usec, all they had included. Their number, or -1 with *ret_rc. */
+ * usec, all they had included. Their number, and their ids in `forgotten`; or -1 with
+ * *ret_rc. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_rc);
 /* The sums into the transaction, before its commit. */

@@ -27,7 +27,6 @@
     16384 /* 64 MiB: readers hold it up; all of it at the next chance */
 #define FULL_RETRY    UINT64_C(250000)
 #define FAILING_RETRY UINT64_C(500000)
-#define FORGET_SLICE  256
 #define FORGET_BEHIND 20000              /* ended jobs beyond retention, under load */
 #define FORGET_EVERY  UINT64_C(60000000) /* a look at the clock of an idle store */
 #define LAST_TRIES    8                  /* at the end of the daemon */
@@ -134,7 +133,10 @@ static int open_number(struct sqlite_store *s, uint64_t number)
     (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     db_close(&s->db);
     s->db = db;
+    pthread_mutex_lock(&s->read_lock);
+    sqlite_read_end_locked(s);
     s->number = number;
+    pthread_mutex_unlock(&s->read_lock);
     s->wal_pages = 0;
     sqlite_watch_journal(s);
     db_sweep(s->dir, number);
@@ -273,6 +275,8 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
         return false; /* the next group meets whatever this was */
     }
     sqlite_committed(s);
+    for (int i = 0; keep->gone && i < done; i++)
+        keep->gone(keep->gone_arg, s->forgotten[i]);
     return done == FORGET_SLICE;
 }
 

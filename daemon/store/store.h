@@ -21,6 +21,7 @@
 #ifndef VOLTD_STORE_STORE_H
 #define VOLTD_STORE_STORE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,14 @@
 
 struct store;
 
+#define STORE_STREAMS 2 /* standard output, standard error */
+
+/* Bytes that a job has printed. */
+struct store_piece {
+    const void *bytes;
+    size_t n; /* 0: none */
+};
+
 /* One event of one job. All pointers are borrowed for the call. Array elements have no
  * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started. */
 struct store_fact {
@@ -45,6 +54,7 @@ struct store_fact {
     gid_t gid;
     bool last;           /* nothing more will come of this job: it is history */
     uint64_t ended_usec; /* with last and no event */
+    struct store_piece output[STORE_STREAMS]; /* EXITED only: kept with the end, or not */
 };
 
 /* Waits for the group of one append: a leaf future. Must not move between append and
@@ -73,6 +83,9 @@ struct store_health {
 struct store_retention {
     uint64_t jobs; /* their number */
     uint64_t usec; /* since their end */
+    /* Called on the writer's thread when a job has gone, all of it; NULL: not. */
+    void (*gone)(void *arg, uint64_t id);
+    void *gone_arg;
 };
 
 struct store_backend {
@@ -86,6 +99,10 @@ struct store_backend {
     int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
     void (*health)(struct store *s, struct store_health *ret);
     void (*retain)(struct store *s, const struct store_retention *retention);
+    /* Both NULL: output is not kept. */
+    int (*output)(struct store *s, const struct job_key *key, unsigned stream, void **ret,
+                  size_t *ret_n);
+    int (*has)(struct store *s, uint64_t id);
     void (*free)(struct store *s);
 };
 
@@ -150,6 +167,26 @@ static inline void store_health(struct store *s, struct store_health *ret)
 static inline void store_retain(struct store *s, const struct store_retention *retention)
 {
     s->backend->retain(s, retention);
+}
+
+/* Whether facts may bring output. */
+static inline bool store_keeps_output(const struct store *s)
+{
+    return s->backend->output != NULL;
+}
+
+/* What a job has printed, as its end brought it: *ret is new, to be freed with free().
+ * 0; -ENODATA: nothing; -EBADMSG: damaged; -errno. Reads the disk; any thread. */
+static inline int store_output(struct store *s, const struct job_key *key,
+                               unsigned stream, void **ret, size_t *ret_n)
+{
+    return s->backend->output ? s->backend->output(s, key, stream, ret, ret_n) : -ENODATA;
+}
+
+/* Whether a job is kept, ended or not: 1, 0, -errno. As store_output(). */
+static inline int store_has(struct store *s, uint64_t id)
+{
+    return s->backend->has ? s->backend->has(s, id) : 0;
 }
 
 /* Writes what was appended, then closes. No commit may be pending. NULL is allowed. */

@@ -218,7 +218,7 @@ def test_spec_fields(alone):
                "--kill-after=2s", "--stop-signal=int", "--kill-mode=main", "-d", "sub",
                "--no-env", "-E", "A=1", "-E", "HOME", "--umask", "077", "--stdin", "in.txt",
                "--output", "out.txt", "--split-output", "--label", "k=v", "--label=l=w=x",
-               "--array", "3-9", "--", "./step", "{i}")
+               "--array", "3-9", "--output-limit=10M", "--", "./step", "{i}")
     assert spec == {
         "name": "nm", "queue": "qq", "priority": -5, "timeout_usec": 5400000000,
         "kill_after_usec": 2000000, "stop_signal": "SIGINT", "kill_mode": "main",
@@ -226,6 +226,7 @@ def test_spec_fields(alone):
         "umask": 0o077, "stdin": f"{alone.dir}/in.txt", "output": "path",
         "output_path": f"{alone.dir}/out.txt", "output_split": True,
         "labels": {"k": "v", "l": "w=x"}, "array": {"first": 3, "last": 9},
+        "limits": {"output_bytes": 10485760},
         "argv": ["./step", "{i}"],
     }
     assert dry(alone, "--output=null", "true")["output"] == "null"

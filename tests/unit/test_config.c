@@ -117,7 +117,8 @@ static void test_values_and_units(void **state)
     struct config cfg = load("; a comment\n[Daemon]\nWorkers=3\n# another\n"
                              "[Limits]\nMaxMessage = 64K\nMaxBatch=2097152\n"
                              "FrameTimeoutSec=1min 30s\nIdleTimeoutSec=infinity\n"
-                             "DrainTimeoutSec=2\n[Jobs]\nKillAfterSec=500ms\n");
+                             "DrainTimeoutSec=2\n[Jobs]\nKillAfterSec=500ms\n"
+                             "OutputLimit=3M\n");
     assert_int_equal(cfg.workers, 3);
     assert_int_equal(cfg.max_message, 65536);
     assert_int_equal(cfg.max_batch, 2097152);
@@ -125,6 +126,8 @@ static void test_values_and_units(void **state)
     assert_true(cfg.idle_timeout_usec == CONFIG_INFINITY);
     assert_int_equal(cfg.drain_timeout_usec, 2000000);
     assert_int_equal(cfg.kill_after_usec, 500000);
+    assert_int_equal(cfg.output_limit, 3 << 20);
+    assert_true(load("[Jobs]\nOutputLimit=infinity\n").output_limit == CONFIG_INFINITY);
     cfg = load("[Limits]\nFrameTimeoutSec=10min\nIdleTimeoutSec=1h30min\n"
                "MaxBytesPerUser=2G\n");
     assert_int_equal(cfg.frame_timeout_usec, 600000000);

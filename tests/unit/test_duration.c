@@ -1,6 +1,7 @@
-/* Durations and array ranges of the command line. */
+/* Durations, sizes and array ranges of the command line. */
 #include "client/duration.h"
 #include "client/range.h"
+#include "client/size.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -102,13 +103,36 @@ static void test_range(void **state)
     assert_int_equal(b, 0); /* untouched */
 }
 
+static void test_size(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        {"0", 0},          {"512", 512},    {"4K", 4096}, {"4KB", 4096},
+        {"10M", 10 << 20}, {"1G", 1 << 30}, {"7B", 7},    {"2T", UINT64_C(2) << 40}};
+    static const char *const bad[] = {"",     "K",   "-1", "1k", "1KK",
+                                      "1.5M", "4 K", " 4", NULL};
+    uint64_t bytes = 99;
+
+    (void)state;
+    for (const char *const *x = bad; *x; x++)
+        assert_int_equal(size_parse(*x, &bytes), -EINVAL);
+    assert_int_equal(size_parse("99999999999999999999", &bytes), -ERANGE);
+    assert_int_equal(size_parse("9999999T", &bytes), -ERANGE);
+    assert_int_equal(bytes, 99);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(size_parse(good[i].text, &bytes), 0);
+        assert_int_equal(bytes, good[i].bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_duration_bad),
-        cmocka_unit_test(test_format),
-        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_duration), cmocka_unit_test(test_duration_bad),
+        cmocka_unit_test(test_format),   cmocka_unit_test(test_range),
+        cmocka_unit_test(test_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,30 +24,35 @@ static const struct {
     {JOB_QUEUED, JOB_EV_TIMEOUT, NO},
     {JOB_QUEUED, JOB_EV_CANCEL, JOB_DONE},
     {JOB_QUEUED, JOB_EV_EXITED, NO},
+    {JOB_QUEUED, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_STARTING, JOB_EV_SUBMIT, NO},
     {JOB_STARTING, JOB_EV_STARTING, NO},
     {JOB_STARTING, JOB_EV_STARTED, JOB_RUNNING},
     {JOB_STARTING, JOB_EV_TIMEOUT, NO},
     {JOB_STARTING, JOB_EV_CANCEL, JOB_STOPPING},
     {JOB_STARTING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_STARTING, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_RUNNING, JOB_EV_SUBMIT, NO},
     {JOB_RUNNING, JOB_EV_STARTING, NO},
     {JOB_RUNNING, JOB_EV_STARTED, NO},
     {JOB_RUNNING, JOB_EV_TIMEOUT, JOB_STOPPING},
     {JOB_RUNNING, JOB_EV_CANCEL, JOB_STOPPING},
     {JOB_RUNNING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_RUNNING, JOB_EV_OUTPUT_LIMIT, JOB_STOPPING},
     {JOB_STOPPING, JOB_EV_SUBMIT, NO},
     {JOB_STOPPING, JOB_EV_STARTING, NO},
     {JOB_STOPPING, JOB_EV_STARTED, JOB_STOPPING},
     {JOB_STOPPING, JOB_EV_TIMEOUT, NO},
     {JOB_STOPPING, JOB_EV_CANCEL, JOB_STOPPING},
     {JOB_STOPPING, JOB_EV_EXITED, JOB_DONE},
+    {JOB_STOPPING, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_DONE, JOB_EV_SUBMIT, NO},
     {JOB_DONE, JOB_EV_STARTING, NO},
     {JOB_DONE, JOB_EV_STARTED, NO},
     {JOB_DONE, JOB_EV_TIMEOUT, NO},
     {JOB_DONE, JOB_EV_CANCEL, NO},
     {JOB_DONE, JOB_EV_EXITED, NO},
+    {JOB_DONE, JOB_EV_OUTPUT_LIMIT, NO},
 };
 
 /* on_lost: every way in which a lost attempt is followed by another, or is the end. */
@@ -159,6 +164,10 @@ static struct job_status fold(const struct job_event *ev, size_t n)
     {                                                                                    \
         .type = JOB_EV_TIMEOUT, .at_usec = 4                                             \
     }
+#define OUTPUT_LIMIT                                                                     \
+    {                                                                                    \
+        .type = JOB_EV_OUTPUT_LIMIT, .at_usec = 4                                        \
+    }
 #define CANCEL                                                                           \
     {                                                                                    \
         .type = JOB_EV_CANCEL, .at_usec = 5                                              \
@@ -191,6 +200,11 @@ static void verdicts(void **state)
     st = FOLD(STARTING, STARTED, TIMEOUT, CANCEL, EXITED(JOB_RESULT_SUCCESS, 0, NULL));
     assert_int_equal(st.result, JOB_RESULT_TIMEOUT);
     assert_true(st.cancel_asked);
+
+    st = FOLD(STARTING, STARTED, OUTPUT_LIMIT, CANCEL,
+              EXITED(JOB_RESULT_SIGNAL, SIGKILL, NULL));
+    assert_int_equal(st.result, JOB_RESULT_OUTPUT_LIMIT);
+    assert_int_equal(st.code, SIGKILL);
 
     st = FOLD(STARTING, CANCEL, STARTED, EXITED(JOB_RESULT_SIGNAL, SIGKILL, NULL));
     assert_int_equal(st.result, JOB_RESULT_CANCELLED);
@@ -242,6 +256,7 @@ static void exit_codes(void **state)
         {{.result = JOB_RESULT_EXIT, .code = 7}, 7},
         {{.result = JOB_RESULT_SIGNAL, .code = SIGKILL}, 137},
         {{.result = JOB_RESULT_TIMEOUT, .code = SIGTERM}, 124},
+        {{.result = JOB_RESULT_OUTPUT_LIMIT, .code = SIGKILL}, 125},
         {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT, .step = "exec"}, 127},
         {{.result = JOB_RESULT_EXEC_FAILED, .code = EACCES, .step = "exec"}, 126},
         {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT, .step = "chdir"}, 125},

@@ -112,6 +112,7 @@ static struct job_spec *full_spec(bool long_argv)
     s->on_lost = JOB_ON_LOST_RETRY;
     s->output = JOB_OUTPUT_PATH;
     s->output_path = strdup("/tmp/out");
+    s->output_limit = 12345;
     s->is_array = true;
     s->array_first = 3;
     s->array_last = 9;
@@ -224,6 +225,7 @@ static void events_come_back_as_they_were(void **state)
         {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 4711},
         {.type = JOB_EV_TIMEOUT, .at_usec = 7},
         {.type = JOB_EV_CANCEL, .at_usec = 8},
+        {.type = JOB_EV_OUTPUT_LIMIT, .at_usec = 8},
         {.type = JOB_EV_EXITED,
          .at_usec = 9,
          .result = JOB_RESULT_LOST,
@@ -238,10 +240,10 @@ static void events_come_back_as_they_were(void **state)
     uint64_t life;
 
     (void)state;
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < 6; i++)
         job_event_pack(&p, &all[i], 99);
     struct unpack u = unpack_of(p.bytes, p.n);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         assert_int_equal(job_event_unpack(&u, &ev, &life, step), 0);
         assert_int_equal(ev.type, all[i].type);
         assert_true(ev.at_usec == all[i].at_usec);

@@ -192,6 +192,7 @@ static void equality(void **state)
     DIFFERS(b->on_lost = JOB_ON_LOST_RETRY);
     DIFFERS(b->output = JOB_OUTPUT_NULL);
     DIFFERS(b->output_split = true);
+    DIFFERS(b->output_limit = 1);
     DIFFERS(b->is_array = true);
     DIFFERS(b->array_first = 1);
     DIFFERS(b->array_last = 1);

@@ -60,6 +60,7 @@ static void there_and_back(void **state)
         "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"on_lost\":\"retry\",\"output\":\"path\","
         "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
     round_trip("{\"argv\":[\"x\"],\"output_split\":true}");
+    round_trip("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":4096}}");
 }
 
 static void fields_of_the_spec(void **state)
@@ -135,6 +136,9 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"stop_signal\":\"HUGE\"}", "stop_signal", "\"TERM\"");
     wrong("{\"argv\":[\"a\"],\"stop_signal\":9}", "stop_signal", "string");
     wrong("{\"argv\":[\"a\"],\"queue\":\"gpu\"}", "queue", "default");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":0}}", "limits.output_bytes",
+          "");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"more\":1}}", "limits.more", "");
     wrong("{\"argv\":[\"a\"],\"output\":\"path\"}", "output_path", "");
     wrong("{\"argv\":[\"a\"],\"array\":{\"first\":1}}", "array.last", "is missing");
     wrong("{\"argv\":[\"a\"],\"array\":{\"first\":2,\"last\":1}}", "array", "greater");

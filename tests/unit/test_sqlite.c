@@ -151,7 +151,8 @@ static int keep_starting(struct store *s, uint64_t id)
     return keep(s, &fact, 1);
 }
 
-static int keep_end(struct store *s, uint64_t id, int code)
+static int keep_end_with(struct store *s, uint64_t id, int code, const char *out,
+                         const char *err)
 {
     struct job_event ev[2] = {{.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
                               {.type = JOB_EV_EXITED,
@@ -160,9 +161,17 @@ static int keep_end(struct store *s, uint64_t id, int code)
                                .code = code}};
     struct store_fact facts[2] = {
         {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0]},
-        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[1], .last = true}};
+        {.key = {.id = id, .index = JOB_NO_INDEX},
+         .event = &ev[1],
+         .last = true,
+         .output = {{out, out ? strlen(out) : 0}, {err, err ? strlen(err) : 0}}}};
 
     return keep(s, facts, 2);
+}
+
+static int keep_end(struct store *s, uint64_t id, int code)
+{
+    return keep_end_with(s, id, code, NULL, NULL);
 }
 
 /* --- what a load finds ---------------------------------------------------------- */
@@ -340,6 +349,148 @@ static void what_has_ended_goes_when_it_is_too_much(void **state)
     assert_int_equal(reload(1, &found, &err), 0);
 }
 
+/* --- output --------------------------------------------------------------------- */
+
+/* The output of a job: text, or "-" for none, "!" for damage. */
+static const char *output_of(struct store *s, uint64_t id, unsigned stream)
+{
+    static char text[8192];
+    struct job_key key = {.id = id, .index = JOB_NO_INDEX};
+    void *bytes;
+    size_t n;
+    int r = store_output(s, &key, stream, &bytes, &n);
+
+    if (r < 0)
+        return r == -ENODATA ? "-" : r == -EBADMSG ? "!" : strerror(-r);
+    assert_true(n < sizeof(text));
+    memcpy(text, bytes, n);
+    text[n] = '\0';
+    free(bytes);
+    return text;
+}
+
+static void output_is_kept_with_the_end(void **state)
+{
+    struct store *s = fresh();
+    char large[5000];
+
+    (void)state;
+    memset(large, 'o', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    fill(s); /* job 1 has ended and printed nothing */
+    assert_true(store_keeps_output(s));
+    assert_string_equal(output_of(s, 1, 0), "-");
+    assert_int_equal(keep_end_with(s, 2, 0, "out\n", "err\n"), 0);
+    assert_int_equal(keep_starting(s, 3), 0);
+    assert_int_equal(keep_end_with(s, 3, 1, NULL, large), 0);
+    for (int life = 0; life < 2; life++) {
+        assert_string_equal(output_of(s, 2, 0), "out\n");
+        assert_string_equal(output_of(s, 2, 1), "err\n");
+        assert_string_equal(output_of(s, 3, 0), "-");
+        assert_string_equal(output_of(s, 3, 1), large);
+        assert_int_equal(store_has(s, 3), 1);
+        assert_int_equal(store_has(s, 4), 0);
+        store_free(s);
+        s = life ? NULL : fresh();
+    }
+}
+
+static void write_nothing(void *arg, const char *text)
+{
+    char *found = arg;
+
+    (void)snprintf(found + strlen(found), 1000 - strlen(found), "%s\n", text);
+}
+
+static void damaged_output_is_named_and_not_handed_out(void **state)
+{
+    struct store *s = fresh();
+    char found[1000] = "";
+
+    (void)state;
+    fill(s);
+    assert_int_equal(keep_end_with(s, 2, 0, "out\n", "err\n"), 0);
+    store_free(s);
+    assert_int_equal(store_sqlite_check(dir, write_nothing, found), 0);
+    query("UPDATE output SET body=replace(body,'out','oux') WHERE stream=0");
+    s = fresh(); /* the rest is sound */
+    assert_string_equal(output_of(s, 2, 0), "!");
+    assert_string_equal(output_of(s, 2, 1), "err\n");
+    store_free(s);
+    assert_true(store_sqlite_check(dir, write_nothing, found) > 0);
+    assert_non_null(strstr(found, "job 2: element -1: output 0: checksum"));
+    query("DELETE FROM output WHERE stream=0");
+    found[0] = '\0';
+    assert_true(store_sqlite_check(dir, write_nothing, found) > 0);
+    assert_non_null(strstr(found, "table output: 1 rows instead of 2"));
+}
+
+static uint64_t gone[700];
+static unsigned ngone;
+
+static void note_gone(void *arg, uint64_t id)
+{
+    assert_ptr_equal(arg, gone);
+    gone[ngone++] = id;
+}
+
+static void output_goes_with_its_job(void **state)
+{
+    struct store *s = fresh();
+
+    (void)state;
+    ngone = 0;
+    store_retain(
+        s, &(struct store_retention){
+               .jobs = 10, .usec = UINT64_MAX, .gone = note_gone, .gone_arg = gone});
+    for (uint64_t id = 1; id < 601; id++) {
+        assert_int_equal(keep_submit(s, id, "x", "E=1"), 0);
+        assert_int_equal(keep_starting(s, id), 0);
+        assert_int_equal(keep_end_with(s, id, 0, "text", "text"), 0);
+    }
+    store_free(s);
+    assert_true(ngone > 0);
+    for (unsigned i = 0; i < ngone; i++)
+        assert_int_equal(gone[i], i + 1);
+    assert_int_equal(query("SELECT count(*) FROM output"), 2 * (600 - ngone));
+    assert_int_equal(query("SELECT min(job) FROM output"), ngone + 1);
+    assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
+}
+
+/* A store of the first format, as it was written then: without the table of outputs, with
+ * sums that end earlier. Other rows have stayed as they were. */
+static void an_older_format_is_brought_up(void **state)
+{
+    struct volt_error err = {{0}};
+    struct row_sums sums = {.seq = 1};
+    const struct row_key key = {.table = ROW_META, .a = 0x736d7573}; /* "sums" */
+    struct found found;
+    struct pack p = {0};
+    char hex[200] = "", sql[400];
+
+    (void)state;
+    store_free(fresh());
+    row_sums_pack(&sums, &p);
+    p.n -= 2; /* two zeros: the sum of outputs */
+    row_seal(&p, 0, &key);
+    for (size_t i = 0; i < p.n; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", p.bytes[i]);
+    pack_fini(&p);
+    (void)snprintf(sql, sizeof(sql), "UPDATE meta SET body=x'%s' WHERE name='sums'", hex);
+    query(sql);
+    query("DROP TABLE output");
+    query("PRAGMA user_version=1");
+    assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
+    assert_int_equal(query("PRAGMA user_version"), 1); /* a check changes nothing */
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
+    struct store *s = fresh();
+    fill(s);
+    assert_int_equal(keep_end_with(s, 2, 0, "out\n", NULL), 0);
+    store_free(s);
+    assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
+}
+
 static void a_newer_format_is_refused(void **state)
 {
     struct volt_error err = {{0}};
@@ -350,21 +501,6 @@ static void a_newer_format_is_refused(void **state)
     query("PRAGMA user_version=99");
     assert_int_equal(reload(1, &found, &err), -EPROTO);
     assert_non_null(strstr(err.text, "newer voltd"));
-}
-
-/* What changed between the formats is what specs may say: rows stay as they are. */
-static void an_older_format_is_brought_up(void **state)
-{
-    struct volt_error err = {{0}};
-    struct found before, after;
-
-    (void)state;
-    store_free(fresh());
-    assert_int_equal(reload(1, &before, &err), 0);
-    query("PRAGMA user_version=1");
-    assert_int_equal(reload(1, &after, &err), 0);
-    assert_memory_equal(&before, &after, sizeof(before));
-    assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
 }
 
 /* --- a disk that refuses ------------------------------------------------------------------
@@ -673,8 +809,11 @@ int main(void)
         T(another_boot_is_another_life),
         T(equal_contents_are_kept_once),
         T(what_has_ended_goes_when_it_is_too_much),
-        T(a_newer_format_is_refused),
+        T(output_is_kept_with_the_end),
+        T(damaged_output_is_named_and_not_handed_out),
+        T(output_goes_with_its_job),
         T(an_older_format_is_brought_up),
+        T(a_newer_format_is_refused),
         T(a_full_disk_refuses_submissions_and_keeps_the_rest),
         T(a_failed_sync_is_answered_by_a_full_copy),
         T(no_flipped_byte_is_silently_wrong),

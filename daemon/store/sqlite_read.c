@@ -1,0 +1,100 @@
+/* Reading beside the writer: single rows, over a connection of their own that only reads.
+ *
+ * The connection is opened when first needed and closed when the writer goes on in another
+ * file. It never has a transaction open between two reads, so it holds up no checkpoint. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/store/sqlite_store.h"
+
+void sqlite_read_end_locked(struct sqlite_store *s)
+{
+    if (s->reading)
+        db_close(&s->reader);
+    s->reading = false;
+}
+
+static int begin_locked(struct sqlite_store *s)
+{
+    char path[PATH_MAX];
+    int r = 0;
+
+    if (s->reading)
+        return 0;
+    r = db_path(s->dir, s->number, "", path);
+    if (r == 0)
+        r = db_open(&s->reader, path, true, NULL);
+    s->reading = r == 0;
+    return r;
+}
+
+/* The body of the row that the bound statement finds. */
+static int take_locked(struct sqlite_store *s, sqlite3_stmt *st,
+                       const struct row_key *key, void **ret, size_t *ret_n)
+{
+    int rc = sqlite3_step(st), r = 0;
+    size_t payload = 0;
+    void *copy = NULL;
+
+    if (rc == SQLITE_ROW) {
+        const void *body = sqlite3_column_blob(st, 0);
+        size_t n = (size_t)sqlite3_column_bytes(st, 0);
+
+        r = body && row_open(body, n, key, &payload) ? 0 : -EBADMSG;
+        copy = r == 0 ? malloc(payload + 1) : NULL;
+        if (r == 0 && !copy)
+            r = -ENOMEM;
+        if (copy)
+            memcpy(copy, body, payload);
+    } else {
+        r = rc == SQLITE_DONE ? -ENODATA : db_error(&s->reader, rc, "reading", NULL);
+    }
+    (void)sqlite3_reset(st);
+    if (r < 0)
+        return r;
+    *ret = copy;
+    *ret_n = payload;
+    return 0;
+}
+
+int sqlite_output(struct store *store, const struct job_key *job, unsigned stream,
+                  void **ret, size_t *ret_n)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    const struct row_key key = {
+        .table = ROW_OUTPUT, .a = (int64_t)job->id, .b = job->index, .c = stream};
+
+    pthread_mutex_lock(&s->read_lock);
+    int r = begin_locked(s);
+    if (r == 0) {
+        sqlite3_stmt *st = s->reader.statement[DB_OUTPUT_GET];
+
+        (void)sqlite3_bind_int64(st, 1, key.a);
+        (void)sqlite3_bind_int64(st, 2, key.b);
+        (void)sqlite3_bind_int64(st, 3, key.c);
+        r = take_locked(s, st, &key, ret, ret_n);
+    }
+    pthread_mutex_unlock(&s->read_lock);
+    return r;
+}
+
+int sqlite_has(struct store *store, uint64_t id)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    int rc = SQLITE_DONE;
+
+    pthread_mutex_lock(&s->read_lock);
+    int r = begin_locked(s);
+    if (r == 0) {
+        sqlite3_stmt *st = s->reader.statement[DB_JOB_GET];
+
+        (void)sqlite3_bind_int64(st, 1, (int64_t)id);
+        rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+            r = db_error(&s->reader, rc, "reading", NULL);
+        (void)sqlite3_reset(st);
+    }
+    pthread_mutex_unlock(&s->read_lock);
+    return r < 0 ? r : rc == SQLITE_ROW;
+}
