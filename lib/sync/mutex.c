@@ -17,12 +17,15 @@ void volt_mutex_fini(struct volt_mutex *m)
 
 bool volt_mutex_try_lock(struct volt_mutex *m)
 {
-    return sem_take_from(&m->sem, FREE, 1);
+    uint64_t s = FREE;
+
+    return sem_take_at(&m->sem, &s, 1);
 }
 
 void volt_mutex_unlock(struct volt_mutex *m)
 {
-    int r = sem_give_to(&m->sem, LOCKED, 1);
+    uint64_t s = LOCKED;
+    int r = sem_give_at(&m->sem, &s, 1) ? 0 : sem_give(&m->sem, 1);
 
     assert(r == 0); /* it was not locked */
     (void)r;
@@ -30,7 +33,7 @@ void volt_mutex_unlock(struct volt_mutex *m)
 
 enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx, struct volt_mutex_lock *l)
 {
-    return sem_acquire_from(cx, &l->acquire, FREE);
+    return sem_acquire_at(cx, &l->acquire, FREE, 1);
 }
 
 void volt_mutex_lock_fini(struct volt_mutex_lock *l)

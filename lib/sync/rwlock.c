@@ -21,17 +21,17 @@ void volt_rwlock_fini(struct volt_rwlock *l)
 
 bool volt_rwlock_try_read(struct volt_rwlock *l)
 {
-    return sem_take_from(&l->sem, FREE, 1);
+    return sem_take(&l->sem, 1);
 }
 
 bool volt_rwlock_try_write(struct volt_rwlock *l)
 {
-    return sem_take_from(&l->sem, FREE, VOLT_RWLOCK_MAX_READS);
+    return sem_take(&l->sem, VOLT_RWLOCK_MAX_READS);
 }
 
 enum volt_poll volt_rwlock_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a)
 {
-    return sem_acquire_from(cx, &a->acquire, FREE);
+    return sem_acquire_at(cx, &a->acquire, FREE, 2);
 }
 
 void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)
@@ -41,7 +41,10 @@ void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)
 
 void volt_rwlock_read_unlock(struct volt_rwlock *l)
 {
-    int r = sem_give_to(&l->sem, ONE_READER, 1);
+    uint64_t s = ONE_READER;
+    int r = sem_give_at(&l->sem, &s, 1) || sem_give_at(&l->sem, &s, 1)
+                ? 0
+                : sem_give(&l->sem, 1);
 
     assert(r == 0); /* it was not held so */
     (void)r;
@@ -49,7 +52,10 @@ void volt_rwlock_read_unlock(struct volt_rwlock *l)
 
 void volt_rwlock_write_unlock(struct volt_rwlock *l)
 {
-    int r = sem_give_to(&l->sem, WRITTEN, VOLT_RWLOCK_MAX_READS);
+    uint64_t s = WRITTEN;
+    int r = sem_give_at(&l->sem, &s, VOLT_RWLOCK_MAX_READS)
+                ? 0
+                : sem_give(&l->sem, VOLT_RWLOCK_MAX_READS);
 
     assert(r == 0); /* it was not held so */
     (void)r;

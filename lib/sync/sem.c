@@ -24,14 +24,20 @@
 /* Before it queues, an acquirer looks a few times more: what it waits for is mostly a short
  * critical section on another core. And once tasks queue for a lock that all of them take
  * again and again, first come, first served makes every hand-over a task switch until the
- * queue has run dry, which it may never do.
+ * queue has run dry, which it may never do. So it looks often: one look in two fails
+ * although the section is short.
  *
  * How long it is worth to look is learnt: `spin` grows with each success and is halved by
  * each failure, so where holders sleep, or there is one worker only, hardly anything is
  * spent. A lost update does no harm. */
 #ifndef SEM_SPIN_MAX
-#define SEM_SPIN_MIN 2
-#define SEM_SPIN_MAX 128 /* pauses, in all */
+#define SEM_SPIN_MIN 16
+#define SEM_SPIN_MAX 1024 /* pauses, in all */
+#endif
+/* Pauses between two looks, and after a lost CAS: meanwhile another core has the line to
+ * itself, and gets many sections done instead of one. */
+#ifndef SEM_BACKOFF
+#define SEM_BACKOFF 16
 #endif
 
 void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
@@ -50,6 +56,25 @@ void volt_sem_fini(struct volt_sem *sem)
 uint64_t volt_sem_available(const struct volt_sem *sem)
 {
     return vat_u64_load(permits_cell(sem), VAT_RLX) >> SEM_SHIFT;
+}
+
+static uint64_t look_again(struct volt_sem *sem)
+{
+    for (int i = 0; i < SEM_BACKOFF; i++)
+        vat_pause();
+    return vat_u64_load(permits_cell(sem), VAT_RLX);
+}
+
+bool sem_take(struct volt_sem *sem, uint64_t n)
+{
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+
+    while (!sem_take_at(sem, &s, n)) {
+        if (!sem_has(s, n))
+            return false;
+        s = look_again(sem);
+    }
+    return true;
 }
 
 bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n)
@@ -89,7 +114,8 @@ static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
     return r;
 }
 
-int sem_give_slow(struct volt_sem *sem, uint64_t n)
+/* There are waiters, or there is no room. */
+static int give_locked(struct volt_sem *sem, uint64_t n)
 {
     struct task_chain chain = {0};
     int r;
@@ -99,6 +125,18 @@ int sem_give_slow(struct volt_sem *sem, uint64_t n)
     vlock_unlock(sem_lock(sem));
     sched_submit_chain(&chain);
     return r;
+}
+
+int sem_give(struct volt_sem *sem, uint64_t n)
+{
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+
+    while (!sem_give_at(sem, &s, n)) {
+        if (!sem_has_room(sem, s, n))
+            return give_locked(sem, n);
+        s = look_again(sem);
+    }
+    return 0;
 }
 
 int volt_sem_release(struct volt_sem *sem, uint64_t n)
@@ -133,17 +171,16 @@ static vat_u32 *spin_cell(struct volt_sem *sem)
 /* True: n permits were taken before anybody had to queue. */
 static bool spin(struct volt_sem *sem, uint64_t n)
 {
-    uint32_t limit = vat_u32_load(spin_cell(sem), VAT_RLX), done = 0;
+    uint32_t limit = vat_u32_load(spin_cell(sem), VAT_RLX);
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
 
-    for (uint32_t step = 1; done < limit; step *= 2) {
-        if (vat_u64_load(permits_cell(sem), VAT_RLX) & (SEM_WAITERS | SEM_CLOSED))
+    for (uint32_t done = 0; done < limit; done += SEM_BACKOFF) {
+        if (s & (SEM_WAITERS | SEM_CLOSED))
             return false;
-        for (uint32_t i = 0; i < step; i++)
-            vat_pause();
-        done += step;
-        if (sem_take(sem, n)) {
+        s = look_again(sem);
+        if (sem_take_at(sem, &s, n)) {
             if (limit < SEM_SPIN_MAX)
-                vat_u32_store(spin_cell(sem), limit * 2, VAT_RLX);
+                vat_u32_store(spin_cell(sem), limit + limit / 4 + 1, VAT_RLX);
             return true;
         }
     }
@@ -206,7 +243,7 @@ enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 
 enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
 {
-    return sem_acquire_from(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX));
+    return sem_acquire_at(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX), 1);
 }
 
 int volt_sem_acquire_status(const struct volt_sem_acquire *a)

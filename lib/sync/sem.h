@@ -1,5 +1,8 @@
 /* The fast paths of the semaphore, inlined into it, the mutex and the rwlock: one CAS each
- * way, no lock, no call. sem.c has the design. */
+ * way, no lock, no call. sem.c has the design.
+ *
+ * They are told the permits word, as it was or is guessed, and try once; a failed CAS
+ * brings the word as it is. */
 #ifndef VOLT_SYNC_SEM_H
 #define VOLT_SYNC_SEM_H
 
@@ -20,50 +23,46 @@ static inline vlock *sem_lock(struct volt_sem *sem)
     return (vlock *)(void *)&sem->lock;
 }
 
-/* Any thread: n permits at once, or nothing. s: the word, as it was or is guessed. */
-static inline bool sem_take_from(struct volt_sem *sem, uint64_t s, uint64_t n)
+static inline bool sem_has(uint64_t s, uint64_t n)
 {
-    while (!(s & (SEM_WAITERS | SEM_CLOSED)) && s >> SEM_SHIFT >= n) {
-        if (vat_u64_cas(permits_cell(sem), &s, s - (n << SEM_SHIFT), VAT_ACQ, VAT_RLX))
-            return true;
-    }
-    return false;
+    return !(s & (SEM_WAITERS | SEM_CLOSED)) && s >> SEM_SHIFT >= n;
 }
 
-static inline bool sem_take(struct volt_sem *sem, uint64_t n)
+static inline bool sem_has_room(const struct volt_sem *sem, uint64_t s, uint64_t n)
 {
-    return sem_take_from(sem, vat_u64_load(permits_cell(sem), VAT_RLX), n);
+    return !(s & SEM_WAITERS) && n <= sem->max - (s >> SEM_SHIFT);
 }
 
-/* Any thread: gives n permits to the waiters, or there is no room for them. */
-int sem_give_slow(struct volt_sem *sem, uint64_t n);
-
-/* Any thread. As volt_sem_release(); s as above. */
-static inline int sem_give_to(struct volt_sem *sem, uint64_t s, uint64_t n)
+/* Any thread: n permits at once, or nothing. */
+static inline bool sem_take_at(struct volt_sem *sem, uint64_t *s, uint64_t n)
 {
-    while (!(s & SEM_WAITERS) && n <= sem->max - (s >> SEM_SHIFT)) {
-        if (vat_u64_cas(permits_cell(sem), &s, s + (n << SEM_SHIFT), VAT_REL, VAT_RLX))
-            return 0;
-    }
-    return sem_give_slow(sem, n);
+    return sem_has(*s, n) &&
+           vat_u64_cas(permits_cell(sem), s, *s - (n << SEM_SHIFT), VAT_ACQ, VAT_RLX);
 }
 
-static inline int sem_give(struct volt_sem *sem, uint64_t n)
+/* Any thread: gives n permits if nobody waits and there is room. */
+static inline bool sem_give_at(struct volt_sem *sem, uint64_t *s, uint64_t n)
 {
-    return sem_give_to(sem, vat_u64_load(permits_cell(sem), VAT_RLX), n);
+    return sem_has_room(sem, *s, n) &&
+           vat_u64_cas(permits_cell(sem), s, *s + (n << SEM_SHIFT), VAT_REL, VAT_RLX);
 }
 
+/* volt_sem_try_acquire(), volt_sem_release(); volt_sem_acquire_poll() after a try. */
+bool sem_take(struct volt_sem *sem, uint64_t n);
+int sem_give(struct volt_sem *sem, uint64_t n);
 enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a);
 
-/* The poll of a leaf; s as above. */
-static inline enum volt_poll sem_acquire_from(struct volt_cx *cx,
-                                              struct volt_sem_acquire *a, uint64_t s)
+/* The poll of a leaf. tries: 2 where s is a guess that may well be wrong. */
+static inline enum volt_poll
+sem_acquire_at(struct volt_cx *cx, struct volt_sem_acquire *a, uint64_t s, unsigned tries)
 {
-    if (a->waiter.state == WAITER_NEW && cx->budget > 0 &&
-        sem_take_from(a->sem, s, a->waiter.requested)) {
-        cx->budget--;
-        a->waiter.state = WAITER_DONE;
-        return VOLT_READY;
+    if (a->waiter.state == WAITER_NEW && cx->budget > 0) {
+        for (unsigned i = 0; i < tries; i++) {
+            if (sem_take_at(a->sem, &s, a->waiter.requested)) {
+                cx->budget--;
+                return VOLT_READY; /* still WAITER_NEW: it has nothing to give back */
+            }
+        }
     }
     return sem_acquire_slow(cx, a);
 }
