@@ -8,8 +8,8 @@
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
  *      second until the record says that it is over.
  *   5. Who may print only so much is looked at once a second, and killed beyond.
- *   6. The end is committed, applied (the slot goes to the next), then the record is
- *      removed.
+ *   6. The end is committed (the next job's STARTING with it), applied, then the record is
+ *      removed, with others (sweep.c).
  *
  * An end that is lost may lead to another attempt (job.h): in the slot that the job has,
  * with a record of its own.
@@ -43,7 +43,7 @@ struct attempt {
     struct job_event end;
     struct keeper_start_args args;
     struct keeper_call call;
-    bool calling; /* `call` is on its way, in run_poll or remove_poll */
+    bool calling; /* `call` is on its way, in run_poll */
     bool resent;  /* an earlier START may have been carried out */
     bool adopt;   /* the START of an earlier daemon may have been: look first */
     bool strange; /* adopted, and begun in another life: never to be started again */
@@ -446,7 +446,7 @@ static bool prepare_again(struct work *w)
     const char *step = "launch";
     int r;
 
-    if (a->args.launch_fd >= 0)
+    if (a->args.launch || a->args.launch_fd >= 0)
         return true;
     r = launch_prepare(w->manager, w->job->spec, &key, true, &a->args, &step);
     if (r < 0)
@@ -531,27 +531,12 @@ static bool start_committed(struct work *w)
     return r == 0 && w->attempt;
 }
 
-/* The record of an attempt that is over goes; READY: it is gone, or stays for a reason. A
- * broken connection says nothing, and REMOVE may be repeated. */
-static enum volt_poll remove_poll(struct volt_cx *cx, struct work *w)
+/* The record of an attempt that is over goes. */
+static void sweep_job(struct work *w)
 {
-    struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
 
-    for (;;) {
-        if (!a->calling) {
-            CRASH_POINT("record-remove");
-            keeper_call_fini(&a->call);
-            keeper_call_init_remove(&a->call, w->manager->link, &key);
-            a->calling = true;
-        }
-        if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
-            return VOLT_PENDING;
-        a->calling = false;
-        CRASH_POINT("record-removed");
-        if (keeper_call_status(&a->call) != -ECONNRESET)
-            return VOLT_READY;
-    }
+    sweep_add(w->manager, &key);
 }
 
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
@@ -571,7 +556,7 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
         VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
         /* Where the end could not be stored, the record tells it to the next daemon. */
         if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
-            VOLT_AWAIT(w->at, remove_poll(cx, w));
+            sweep_job(w);
         if (!w->again)
             break;
         work_begin_again(w);

@@ -28,6 +28,7 @@
 #include "daemon/exec/past.h"
 #include "daemon/exec/queue.h"
 #include "daemon/exec/record_watch.h"
+#include "daemon/exec/sweep.h"
 #include "daemon/exec/table.h"
 #include "daemon/store/store.h"
 
@@ -143,8 +144,7 @@ struct manager {
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */
     size_t norphans;
-    struct job_key *leftovers; /* records of attempts whose end is in the store */
-    size_t nleftovers;
+    struct sweep sweep;
     char **steps; /* of replayed ends: strings that live as long as the manager */
     size_t nsteps;
     struct work **resumed; /* between recover_load() and recover_start() */

@@ -98,8 +98,9 @@ static struct volt_waker call_finish_locked(struct keeper_link *link,
 static int call_send(int fd, const struct keeper_call *c)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(KEEPER_FDS_MAX * sizeof(int))];
-    struct iovec iov = {(void *)(uintptr_t)&c->request, c->size};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct iovec iov[] = {{(void *)(uintptr_t)&c->request, c->size},
+                          {(void *)(uintptr_t)c->tail, c->tail_size}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = c->tail_size > 0 ? 2 : 1};
     if (c->fds_n > 0) {
         size_t size = (size_t)c->fds_n * sizeof(int);
         memset(control, 0, sizeof(control));
@@ -182,7 +183,13 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
-    c->fds[c->fds_n++] = args->launch_fd;
+    if (args->launch != NULL) {
+        m->flags = KEEPER_START_INLINE;
+        c->tail = args->launch;
+        c->tail_size = args->launch_size;
+    } else {
+        c->fds[c->fds_n++] = args->launch_fd;
+    }
     for (unsigned i = 0; i < 3; i++) {
         if (fds[i] < 0)
             continue;
@@ -203,8 +210,17 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key)
 {
+    keeper_call_init_remove_many(c, link, &c->key, 1);
+    c->key = keeper_key_pack(key);
+}
+
+void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
+                                  const struct keeper_key *keys, size_t n)
+{
     call_init(c, link, KEEPER_REMOVE, sizeof(c->request.remove));
-    c->request.remove.key = keeper_key_pack(key);
+    c->request.remove.n = (uint32_t)n;
+    c->tail = keys;
+    c->tail_size = n * sizeof(*keys);
 }
 
 /* The first poll: the call becomes known to the link and is sent if it can be. */
@@ -432,6 +448,22 @@ fail:
                        strerror(-r));
     link_destroy(link);
     return r;
+}
+
+void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
+{
+    struct pollfd p = {link->fd, POLLOUT, 0};
+    struct keeper_call c;
+    while (n > 0 && link->fd >= 0 && poll(&p, 1, BYE_TIMEOUT_MS) == 1) {
+        size_t some = n < KEEPER_REMOVE_MAX ? n : KEEPER_REMOVE_MAX;
+        keeper_call_init_remove_many(&c, link, keys, some);
+        c.request.head.serial = ++link->serial;
+        int r = call_send(link->fd, &c);
+        if (r < 0 && r != -EAGAIN)
+            return;
+        keys += r < 0 ? 0 : some;
+        n -= r < 0 ? 0 : some;
+    }
 }
 
 /* A keeper that has nothing to do leaves when it is told that nobody will need it; the end

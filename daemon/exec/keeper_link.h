@@ -35,6 +35,9 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
+/* After the runtime was shut down: removes records without asking what became of it. */
+void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys,
+                        size_t n);
 /* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
  * is waited for. settled: the end of every job has been seen, so that this will be soon.
  * After the runtime was shut down; no call may be left. NULL is allowed. */
@@ -53,6 +56,7 @@ void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret);
 
 /* How START dresses the job; key, argv and the rest of struct launch come beside it. */
 struct keeper_start_args {
+    void *launch;  /* a small launch block, from launch_encode(); NULL: */
     int launch_fd; /* from launch_memfd() */
     uint64_t launch_size;
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
@@ -68,17 +72,22 @@ struct keeper_call {
     int state;
     int polled; /* owner only */
     int fds[KEEPER_FDS_MAX], fds_n;
-    size_t size;
+    size_t size, tail_size;
+    const void *tail; /* follows the request */
     union {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
-        struct keeper_remove remove;
+        struct {
+            struct keeper_head head;
+            uint32_t n, zero;
+        } remove;
     } request;
+    struct keeper_key key; /* of a REMOVE of one */
     struct keeper_reply reply;
 };
 
-/* The descriptors stay the caller's and must stay open until READY or _fini. */
+/* Descriptors and launch block stay the caller's and must stay until READY or _fini. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key,
                             const struct keeper_start_args *args);
@@ -86,6 +95,9 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key);
+/* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
+void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
+                                  const struct keeper_key *keys, size_t n);
 /* READY: answered; the first poll sends it. */
 enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
 /* After READY: the status of struct keeper_reply, or -ECONNRESET. */

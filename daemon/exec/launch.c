@@ -19,6 +19,8 @@ static void close_fd(int *fd)
 
 void launch_close(struct keeper_start_args *args)
 {
+    free(args->launch);
+    args->launch = NULL;
     close_fd(&args->launch_fd);
     close_fd(&args->stdin_fd);
     close_fd(&args->stdout_fd);
@@ -137,6 +139,26 @@ static int open_output(struct manager *m, const struct job_spec *spec,
     return 0;
 }
 
+/* A small block goes with the message, a large one into a memfd. */
+static int encode(const struct launch *l, struct keeper_start_args *args)
+{
+    long size = launch_encode(l, NULL, 0);
+
+    if (size < 0)
+        return (int)size;
+    if ((size_t)size > KEEPER_INLINE_MAX) {
+        int fd = launch_memfd(l, &args->launch_size);
+
+        args->launch_fd = fd < 0 ? -1 : fd;
+        return fd < 0 ? fd : 0;
+    }
+    args->launch = malloc((size_t)size);
+    if (!args->launch)
+        return -ENOMEM;
+    args->launch_size = (uint64_t)launch_encode(l, args->launch, (size_t)size);
+    return 0;
+}
+
 /* The launch block itself. */
 static int pack(struct manager *m, const struct job_spec *spec, const struct job_key *key,
                 struct keeper_start_args *args)
@@ -151,13 +173,11 @@ static int pack(struct manager *m, const struct job_spec *spec, const struct job
     if (l.argv && l.env) {
         while (l.env[l.envc])
             l.envc++;
-        r = launch_memfd(&l, &args->launch_size);
-        if (r >= 0)
-            args->launch_fd = r;
+        r = encode(&l, args);
     }
     strings_free(l.argv, l.argc);
     free(l.env);
-    return r < 0 ? r : 0;
+    return r;
 }
 
 int launch_prepare(struct manager *m, const struct job_spec *spec,

@@ -254,6 +254,7 @@ void manager_free(struct manager *m)
         return;
     recover_discard(m);
     record_watch_free(m->watch);
+    sweep_fini(m);
     keeper_link_free(m->link, settled(m));
     manager_forget_all(m);
     if (m->ids.dir_fd >= 0)
@@ -266,7 +267,6 @@ void manager_free(struct manager *m)
     close_fd(m->output_fd);
     free(m->users);
     free(m->orphans);
-    free(m->leftovers);
     keys_fini(&m->keys);
     shares_fini(&m->shares);
     free(m->old_keys);

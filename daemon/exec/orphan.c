@@ -63,18 +63,6 @@ static const struct job_status *known(struct manager *m, const struct job_key *k
     return e && e->status.attempt >= key->attempt ? &e->status : NULL;
 }
 
-/* Its end is in the store, the daemon died before it could remove the record. */
-static int add_leftover(struct manager *m, const struct job_key *key)
-{
-    struct job_key *grown = reallocarray(m->leftovers, m->nleftovers + 1, sizeof(*grown));
-
-    if (!grown)
-        return -ENOMEM;
-    m->leftovers = grown;
-    m->leftovers[m->nleftovers++] = *key;
-    return 0;
-}
-
 static int add(const struct job_key *key, void *arg)
 {
     struct scan *scan = arg;
@@ -86,7 +74,7 @@ static int add(const struct job_key *key, void *arg)
         scan->max = key->id;
     if (st &&
         (st->state == JOB_DONE || st->state == JOB_QUEUED || st->attempt > key->attempt))
-        return add_leftover(m, key);
+        return sweep_add(m, key); /* the daemon died before it could remove the record */
     if (st)
         return 0; /* its job adopts it */
     int r = record_probe(m->record_fd, key, m->boot_id, &rec);
@@ -209,51 +197,9 @@ static void orphan_drop(void *state)
 static const struct volt_task_type orphan_type = {"orphan", sizeof(struct orphan_wait),
                                                   orphan_poll, orphan_drop, NULL};
 
-/* --- leftovers ------------------------------------------------------------------ */
-
-struct removal {
-    struct keeper_call call;
-};
-
-static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
-{
-    struct removal *r = state;
-
-    return keeper_call_poll(cx, &r->call); /* whatever it answers: the next start again */
-}
-
-static void removal_drop(void *state)
-{
-    struct removal *r = state;
-
-    keeper_call_fini(&r->call);
-}
-
-static const struct volt_task_type removal_type = {
-    "remove record", sizeof(struct removal), removal_poll, removal_drop, NULL};
-
-static int remove_leftovers(struct manager *m)
-{
-    for (size_t i = 0; i < m->nleftovers; i++) {
-        struct removal *r = volt_task_new(m->rt, &removal_type);
-
-        if (!r)
-            return -ENOMEM;
-        keeper_call_init_remove(&r->call, m->link, &m->leftovers[i]);
-        (void)volt_task_spawn(r, NULL); /* closing: it is dropped */
-    }
-    free(m->leftovers);
-    m->leftovers = NULL;
-    m->nleftovers = 0;
-    return 0;
-}
-
 int orphans_start(struct manager *m)
 {
-    int r = remove_leftovers(m);
-
-    if (r < 0)
-        return r;
+    sweep_start(m);
     for (size_t i = 0; i < m->norphans; i++) {
         if (m->orphans[i].status.state == JOB_DONE)
             continue;

@@ -28,22 +28,26 @@ static int check_launch(int fd, uint64_t size)
     return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
 }
 
-pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const int *fds)
+pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds)
 {
-    const int *next = fds + 1;
+    const int *next = fds;
+    int r = 0;
     struct job_key key = keeper_key_unpack(&m->key);
     struct shim_args args = {
-        .launch_fd = fds[0],
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
         .reset_oom_score = self->reset_oom_score,
     };
-    /* Not in the initialiser: there the order of these three is anybody's. */
+    /* Not in the initialiser: there the order of these is anybody's. */
+    if (m->flags & KEEPER_START_INLINE)
+        args.launch = m + 1;
+    args.launch_fd = args.launch == NULL ? *next++ : -1;
     args.stdin_fd = m->fds & KEEPER_FD_STDIN ? *next++ : -1;
     args.stdout_fd = m->fds & KEEPER_FD_STDOUT ? *next++ : -1;
     args.stderr_fd = m->fds & KEEPER_FD_STDERR ? *next++ : -1;
-    int r = check_launch(args.launch_fd, args.launch_size);
+    if (args.launch == NULL)
+        r = check_launch(args.launch_fd, args.launch_size);
     if (r < 0)
         return r;
     args.record_fd = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
@@ -123,9 +127,14 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
 
 int remove_record(struct keeper_self *self, const struct keeper_remove *m)
 {
-    struct job_key key = keeper_key_unpack(&m->key);
-    CRASH_POINT("keeper-remove");
-    int r = record_remove(self->record_dir_fd, &self->pool, &key);
-    CRASH_POINT("keeper-removed");
-    return r;
+    int status = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct job_key key = keeper_key_unpack(&m->key[i]);
+        CRASH_POINT("keeper-remove");
+        int r = record_remove(self->record_dir_fd, &self->pool, &key);
+        CRASH_POINT("keeper-removed");
+        if (status == 0)
+            status = r;
+    }
+    return status;
 }

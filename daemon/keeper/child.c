@@ -11,8 +11,8 @@
  * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups,
  * limits and the cgroup go between slot 1 and the umask.
  *
- * No allocation: argv and environment are decoded in a private mapping of the sealed
- * memfd. */
+ * No allocation: argv and environment are decoded where they are, in the message of START
+ * or in a private mapping of the sealed memfd. */
 #include "daemon/keeper/child.h"
 
 #include <errno.h>
@@ -67,15 +67,17 @@ static int reset_oom_score(void)
     return r;
 }
 
-static int map_launch(struct child *c, struct launch *ret)
+static int decode_launch(struct child *c, struct launch *ret)
 {
-    size_t size = c->args->launch_size;
-    void *map =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, c->args->launch_fd, 0);
+    const struct shim_args *args = c->args;
+    if (args->launch != NULL)
+        return launch_decode(args->launch, args->launch_size, ret);
+    void *map = mmap(NULL, args->launch_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+                     args->launch_fd, 0);
     if (map == MAP_FAILED)
         return -errno;
-    c->launch = map;
-    return launch_decode(map, size, ret);
+    c->map = map;
+    return launch_decode(map, args->launch_size, ret);
 }
 
 /* Only regular files and /dev/null: a FIFO or a device could hold the job up or do things
@@ -155,7 +157,7 @@ static int child_run(void *arg)
     (void)sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         child_fail(c, CHILD_STEP_SIGNALS, errno);
-    if ((error = map_launch(c, &l)) < 0)
+    if ((error = decode_launch(c, &l)) < 0)
         child_fail(c, CHILD_STEP_LAUNCH, -error);
     (void)umask(args->umask);
     if (chdir(l.cwd != NULL ? l.cwd : "/") < 0)
@@ -186,7 +188,7 @@ pid_t child_spawn(struct child *c)
         pid = -errno;
     environ = env;
     (void)munmap(stack, size);
-    if (c->launch != NULL)
-        (void)munmap(c->launch, c->args->launch_size);
+    if (c->map != NULL)
+        (void)munmap(c->map, c->args->launch_size);
     return pid;
 }

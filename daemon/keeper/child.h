@@ -11,6 +11,7 @@
 struct shim_args {
     int record_fd; /* locked */
     uint32_t record_seed;
+    void *launch; /* the launch block; NULL: it is in launch_fd */
     int launch_fd;
     uint64_t launch_size;
     int stdin_fd, stdout_fd, stderr_fd;
@@ -25,7 +26,7 @@ struct child {
     const struct shim_args *args;
     uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
     pid_t shim;
-    void *launch; /* as the child has mapped it; NULL: it did not come to that */
+    void *map; /* of launch_fd, by the child; NULL: there is none */
     /* Why it could not become the job; written by the child, CHILD_STEP_NONE before. */
     enum child_step step;
     int error; /* positive errno */

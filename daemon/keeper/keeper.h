@@ -31,16 +31,16 @@ struct keeper_self {
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
 };
 
-/* Makes the record and forks the shim. fds: launch, then what m->fds says; borrowed.
- * Returns the shim's pid, or -errno and nothing has been done. */
-pid_t start_job(struct keeper_self *self, const struct keeper_start *m, const int *fds);
+/* Makes the record and forks the shim. What follows *m in its message, and fds, both as
+ * m says, are borrowed. Returns the shim's pid, or -errno and nothing has been done. */
+pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds);
 
 /* Signals the job whose record m names and fills the reply's status and figures. May take
  * a good second: runs in a process of its own. */
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 struct keeper_reply *reply);
 
-/* Removes the record m names, unless its shim lives. The status of the reply. */
+/* Removes the records m names, but not where the shim lives. The status of the reply. */
 int remove_record(struct keeper_self *self, const struct keeper_remove *m);
 
 #endif

@@ -21,13 +21,27 @@ static bool key_is_valid(const struct keeper_key *key)
     return key->index >= JOB_NO_INDEX && key->attempt > 0 && key->zero == 0;
 }
 
-static bool start_is_valid(const struct keeper_start *s, int nfds)
+static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
 {
-    return key_is_valid(&s->key) &&
+    bool is_inline = s->flags == KEEPER_START_INLINE;
+    return len == sizeof(*s) + (is_inline ? s->launch_size : 0) &&
+           s->flags <= KEEPER_START_INLINE && key_is_valid(&s->key) &&
            s->fds <= (KEEPER_FD_STDIN | KEEPER_FD_STDOUT | KEEPER_FD_STDERR) &&
-           nfds == 1 + __builtin_popcount(s->fds) && s->umask <= 0777 &&
-           s->kill_mode <= KEEPER_KILL_MAIN && s->zero == 0 && s->launch_size > 0 &&
+           nfds == !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
+           s->kill_mode <= KEEPER_KILL_MAIN && s->launch_size > 0 &&
            s->launch_size <= KEEPER_LAUNCH_MAX;
+}
+
+static bool remove_is_valid(const struct keeper_remove *m, size_t len)
+{
+    if (len < offsetof(struct keeper_remove, key) || m->zero != 0 || m->n < 1 ||
+        m->n > KEEPER_REMOVE_MAX ||
+        len != offsetof(struct keeper_remove, key) + m->n * sizeof(m->key[0]))
+        return false;
+    for (uint32_t i = 0; i < m->n; i++)
+        if (!key_is_valid(&m->key[i]))
+            return false;
+    return true;
 }
 
 bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds)
@@ -35,7 +49,7 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
     if (len < sizeof(m->head) || m->head.magic != KEEPER_MAGIC)
         return false;
     if (m->head.op == KEEPER_START)
-        return len == sizeof(m->start) && start_is_valid(&m->start, nfds);
+        return len >= sizeof(m->start) && start_is_valid(&m->start, len, nfds);
     if (nfds != 0)
         return false;
     switch (m->head.op) {
@@ -46,7 +60,7 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
                m->signal.signal >= 1 && m->signal.signal <= 64 &&
                m->signal.scope <= KEEPER_SCOPE_MAIN;
     case KEEPER_REMOVE:
-        return len == sizeof(m->remove) && key_is_valid(&m->remove.key);
+        return remove_is_valid(&m->remove, len);
     case KEEPER_BYE:
         return len == sizeof(m->bye) && m->bye.settled <= 1 && m->bye.zero == 0;
     default:

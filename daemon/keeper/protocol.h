@@ -9,10 +9,11 @@
  * which they are finished, and nothing comes unasked: the end of a job is told by its
  * record.
  *
- * START carries [launch, stdin?, stdout?, stderr?] as descriptors: `launch` is a memfd
- * sealed against write, grow and shrink with argv, environment and paths (below), which
- * only the job's own process maps. The reply to START comes when the shim exists and its
- * record has a name; what becomes of it is in the record. */
+ * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block, argv,
+ * environment and paths (below), follows the struct where it is small; otherwise it is in
+ * `launch`, a memfd sealed against write, grow and shrink. Only the job's own process looks
+ * into it. The reply to START comes when the shim exists and its record has a name; what
+ * becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -23,12 +24,13 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(1)
+#define KEEPER_VERSION   UINT32_C(2)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
     (4u << 20) /* bytes of a launch block; exec's own limit is lower */
-#define KEEPER_MESSAGE_MAX 4096
+#define KEEPER_MESSAGE_MAX 16384
+#define KEEPER_REMOVE_MAX  64 /* records of one REMOVE */
 
 enum keeper_op {
     KEEPER_HELLO = 1,
@@ -76,15 +78,19 @@ enum keeper_kill_mode {
 #define KEEPER_FD_STDOUT 2u
 #define KEEPER_FD_STDERR 4u /* absent: where stdout goes */
 
+/* flags of START: the launch block follows the struct. */
+#define KEEPER_START_INLINE 1u
+
 struct keeper_start {
     struct keeper_head head;
     struct keeper_key key;
     uint32_t fds;       /* KEEPER_FD_* */
     uint32_t umask;     /* <= 0777 */
     uint32_t kill_mode; /* enum keeper_kill_mode */
-    uint32_t zero;
+    uint32_t flags;     /* KEEPER_START_* */
     uint64_t launch_size;
 };
+#define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 
 enum keeper_scope {
     KEEPER_SCOPE_TREE, /* SIGKILL in rounds of STOP and KILL, for at most 1 s */
@@ -98,9 +104,11 @@ struct keeper_signal {
     uint32_t scope;  /* enum keeper_scope */
 };
 
+/* The message ends with its last key. */
 struct keeper_remove {
     struct keeper_head head;
-    struct keeper_key key;
+    uint32_t n, zero; /* 1..KEEPER_REMOVE_MAX */
+    struct keeper_key key[KEEPER_REMOVE_MAX];
 };
 
 /* The orderly end of a voltd: a keeper without jobs leaves at once instead
@@ -116,7 +124,7 @@ struct keeper_bye {
  * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
  *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
  * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
- * also when there was none; -EBUSY: its shim lives. BYE: 0: the keeper leaves; -EBUSY: it
+ * also when there was none; -EBUSY: its shim lives; of several the first failure. BYE: 0: the keeper leaves; -EBUSY: it
  * stays for its jobs. */
 struct keeper_reply {
     struct keeper_head head;

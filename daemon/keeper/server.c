@@ -146,7 +146,7 @@ static void serve_hello(const struct keeper_hello *m)
         conn_close();
 }
 
-static void serve_start(const struct keeper_start *m, const int *fds,
+static void serve_start(struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
     CRASH_POINT("keeper-start");
@@ -200,8 +200,7 @@ static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
     return !keeper.conn.leaving;
 }
 
-static void serve_request(const union keeper_message *m, size_t len, const int *fds,
-                          int nfds)
+static void serve_request(union keeper_message *m, size_t len, const int *fds, int nfds)
 {
     struct keeper_reply reply = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m->head.serial}};
     bool is_due = true;

@@ -149,19 +149,29 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
                                         int out_fd, enum keeper_kill_mode kill_mode)
 {
     uint64_t size = 0;
-    int fds[2] = {launch_memfd(l, &size), out_fd};
-    assert_true(fds[0] >= 0);
+    int fds[2], nfds = 0;
     union keeper_message m = {.start = {
                                   .head.op = KEEPER_START,
                                   .key = keeper_key_pack(key),
                                   .fds = out_fd >= 0 ? KEEPER_FD_STDOUT : 0,
                                   .umask = 022,
                                   .kill_mode = kill_mode,
-                                  .launch_size = size,
                               }};
-    uint64_t serial =
-        keeper_client_send(c, &m, sizeof(m.start), fds, out_fd >= 0 ? 2 : 1);
-    close(fds[0]);
+    int launch_fd = launch_memfd(l, &size);
+    assert_true(launch_fd >= 0);
+    m.start.launch_size = size;
+    if (c->serial % 2 == 0 && size <= KEEPER_INLINE_MAX) { /* both ways in turn */
+        m.start.flags = KEEPER_START_INLINE;
+        assert_int_equal(launch_encode(l, &m.start + 1, size), size);
+        size += sizeof(m.start);
+    } else {
+        fds[nfds++] = launch_fd;
+        size = sizeof(m.start);
+    }
+    if (out_fd >= 0)
+        fds[nfds++] = out_fd;
+    uint64_t serial = keeper_client_send(c, &m, size, fds, nfds);
+    close(launch_fd);
     return keeper_client_reply(c, serial);
 }
 
@@ -179,8 +189,9 @@ struct keeper_reply keeper_client_signal(struct keeper_client *c,
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key)
 {
     union keeper_message m = {
-        .remove = {.head.op = KEEPER_REMOVE, .key = keeper_key_pack(key)}};
-    uint64_t serial = keeper_client_send(c, &m, sizeof(m.remove), NULL, 0);
+        .remove = {.head.op = KEEPER_REMOVE, .n = 1, .key = {keeper_key_pack(key)}}};
+    uint64_t serial =
+        keeper_client_send(c, &m, offsetof(struct keeper_remove, key[1]), NULL, 0);
     return keeper_client_reply(c, serial).status;
 }
 
