@@ -32,7 +32,7 @@
 
 #define START_TRIES   10
 #define BACKOFF_FIRST UINT64_C(50000)
-#define PROBE_FIRST   UINT64_C(1000)
+#define PROBE_FIRST   UINT64_C(2000)
 #define PROBE_LAST    UINT64_C(256000)
 #define KILL_AGAIN    UINT64_C(1000000)
 #define METER_EVERY   UINT64_C(1000000)
@@ -204,25 +204,28 @@ static void note_started(struct work *w, const struct record_started *s)
         work_apply(w, &ev);
 }
 
-/* Looks for slot 1 until it is there: the shim writes it right after its birth. */
+/* Looks for slot 1 until it is there: the job's process writes it right after its birth,
+ * mostly before the wait for the end has looked for the first time. */
 static void look_for_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
     struct record rec;
+    bool found = record_wait_started(&a->wait, &rec.started);
 
-    do {
-        if (record_probe(w->manager->record_fd, &key, w->manager->boot_id, &rec) == 0 &&
-            rec.has_started) {
-            note_started(w, &rec.started);
-            volt_sleep_fini(&a->probe);
-            return;
-        }
+    while (!found && volt_sleep_poll(cx, &a->probe) == VOLT_READY) {
+        found =
+            record_probe(w->manager->record_fd, &key, w->manager->boot_id, &rec) == 0 &&
+            rec.has_started;
         volt_sleep_fini(&a->probe);
         volt_sleep_init(&a->probe, a->probe_usec);
         if (a->probe_usec < PROBE_LAST)
             a->probe_usec *= 2;
-    } while (volt_sleep_poll(cx, &a->probe) == VOLT_READY);
+    }
+    if (!found)
+        return;
+    note_started(w, &rec.started);
+    volt_sleep_fini(&a->probe);
 }
 
 /* a->last_signal goes to the job. */
@@ -347,6 +350,8 @@ static void run_begin(struct work *w)
     launch_close(&a->args);
     a->ended = a->calling = false;
     a->probe_usec = PROBE_FIRST;
+    volt_sleep_fini(&a->probe);
+    volt_sleep_init(&a->probe, PROBE_FIRST);
     record_wait_fini(&a->wait);
     record_wait_init(&a->wait, w->manager->watch, &key);
     volt_sleep_fini(&a->limit);

@@ -185,6 +185,14 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
     return VOLT_PENDING;
 }
 
+bool record_wait_started(const struct record_wait *x, struct record_started *ret)
+{
+    if (!x->record.has_started)
+        return false;
+    *ret = x->record.started;
+    return true;
+}
+
 int record_wait_result(const struct record_wait *x, struct record *ret)
 {
     if (x->status == 0)

@@ -47,6 +47,8 @@ void record_wait_init(struct record_wait *w, struct record_watch *watch,
  * first poll registers, then looks. ABSENT too is READY, so wait after START was
  * answered. */
 enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *w);
+/* Whether the latest look has seen slot 1: its content. */
+bool record_wait_started(const struct record_wait *x, struct record_started *ret);
 /* After READY: 0 and *ret, or -errno of the file system. */
 int record_wait_result(const struct record_wait *w, struct record *ret);
 void record_wait_fini(struct record_wait *w);

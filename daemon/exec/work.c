@@ -215,6 +215,8 @@ static void keep_end(struct work *w, const struct job_event *exited)
         (void)jobs_apply(m, w->job, w->offset, exited);
         w->kept_started = false;
     }
+    if (!w->again) /* its process has gone: the next one's STARTING joins this commit */
+        give_back_slots(m, w);
     manager_unlock(m, &after);
 }
 

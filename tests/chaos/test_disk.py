@@ -11,7 +11,7 @@ from client import Load
 from faults import DISK, FILE, IO, MEMORY, PROCESS, SYNC, VOLTD
 from house import until
 from test_chaos import SEED, passed
-from test_faults import faulty, finish, pytestmark, run_job  # noqa: F401 (fixture, mark)
+from test_faults import LARGE, faulty, finish, pytestmark, run_job  # noqa: F401 (fixture, mark)
 from torture import judge
 
 
@@ -41,7 +41,7 @@ def test_nth_call_of_voltd(faulty, error, groups):  # noqa: F811
     for n in range(1, 120):
         faulty.faults.nth(VOLTD, n, error, groups)
         try:
-            run_job(faulty, n)
+            run_job(faulty, n, env=LARGE, output_split=True)
         except (OSError, AssertionError, TypeError):
             pass    # the connection or the call was the price
         fired += faulty.faults.fired()[0]

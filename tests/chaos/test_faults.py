@@ -32,13 +32,17 @@ def faulty():
     house.kill_rest()
 
 
-def run_job(house, key, argv=None):
+LARGE = {"PAD": "x" * 20000}    # does not fit into the keeper's message
+
+
+def run_job(house, key, argv=None, **spec):
     """One job to its end; what voltd says of it."""
     if argv is None:
         house.clients.sent(Sent(key))
         argv = [str(LEDGER_JOB), str(house.ledger), str(key)]
+    spec = {"argv": argv, "name": f"k{key}", "env": LARGE if key % 2 else {}, **spec}
     with house.connect() as v:
-        p = v.ok("org.voltd.jobs.Submit", {"spec": {"argv": argv, "name": f"k{key}"}})
+        p = v.ok("org.voltd.jobs.Submit", {"spec": spec})
         if argv[0] == str(LEDGER_JOB):
             house.clients.ack(key, parse_id(p["id"])[0], p["durable"], house.life)
         for answer in v.stream("org.voltd.jobs.Wait", {"ids": [p["id"]]}):
