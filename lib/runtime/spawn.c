@@ -1,5 +1,6 @@
 /* Handing tasks to the runtime. */
 #include "runtime/runtime.h"
+#include "sched/local.h"
 
 #include <errno.h>
 
@@ -21,8 +22,8 @@ static struct worker *self_in(struct sched *s)
 }
 
 /* False: the runtime is closing; the task has ended as cancelled. */
-static bool admit(struct sched *s, struct worker *self, struct volt_task *t,
-                  struct volt_join *ret_join)
+static inline bool admit(struct sched *s, struct worker *self, struct volt_task *t,
+                         struct volt_join *ret_join)
 {
     if (ret_join)
         ret_join->task = t;
@@ -43,7 +44,10 @@ int volt_task_spawn(void *state, struct volt_join *ret_join)
 
     if (!admit(s, self, t, ret_join))
         return -ESHUTDOWN;
-    sched_submit_kept(s, self, t);
+    if (self)
+        worker_schedule(self, t);
+    else
+        sched_inject(s, t);
     return 0;
 }
 

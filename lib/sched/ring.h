@@ -118,8 +118,10 @@ static inline struct volt_task *ring_pop(struct ring *r)
         if (real == tail)
             return NULL;
         uint64_t next = ring_pack(steal == real ? real + 1 : steal, real + 1);
-        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_ACQ))
+        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_ACQ)) {
+            __builtin_prefetch(r->slot[(real + 1) % RING_CAPACITY], 1); /* if there */
             return ring_slot(r, real);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
  *
  *   worker.c   the loop of a worker thread: what runs next, budgets, maintenance (D1-D3)
  *   search.c   looking for work elsewhere, and going to sleep when there is none (D6)
+ *   local.h    a worker's own queues: slot and ring
  *   submit.c   where a token goes: the calling worker's slot or ring, or the global queue
  *   events.c   the worker's side of the driver: polling, leading (D9)
  *   sentinel.c sleepers that look after those in long polls (D9)
@@ -49,7 +50,6 @@ struct worker {
     struct sched *sched;
     uint32_t index;
     bool searching;      /* counted among the searchers */
-    bool maybe_lifo;     /* the slot may be occupied */
     uint32_t spin;       /* pauses before the next sleep */
     bool out;            /* looking for work elsewhere, or asleep */
     uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
@@ -119,14 +119,12 @@ static inline uint32_t sched_groups(uint32_t workers)
 /* Any thread. Wakes worker i whatever it does. */
 void sched_unpark(struct sched *s, uint32_t i);
 
-/* Owner thread only. Queues an owned token: in the slot, at the back of the ring, the
- * whole chain at the back; announces it. The chain is left empty. */
-void worker_schedule(struct worker *w, struct volt_task *t);
-void worker_push(struct worker *w, struct volt_task *t);
+/* Owner thread only. Queues the tokens of a chain at the back of the ring, and announces
+ * them. The chain is left empty. */
 void worker_push_chain(struct worker *w, struct task_chain *chain);
+/* Owner thread only. To the global queue, announced: what a full ring has thrown out. */
+void worker_overflow(struct worker *w, struct task_chain *chain);
 
-/* Owner thread only. Next of the worker's own: slot, then ring. */
-struct volt_task *worker_local(struct worker *w);
 /* Owner thread only. A batch from the global queue: the first task is returned, the rest
  * goes to the ring. NULL: nothing. */
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share);
@@ -190,7 +188,7 @@ void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
 /* --- submit.c ----------------------------------------------------------------------- */
 
 /* The calling thread's worker, or NULL. */
-extern _Thread_local struct worker *worker_self;
+extern VAT_THREAD_LOCAL struct worker *worker_self;
 static inline struct worker *worker_current(void)
 {
     return worker_self;
@@ -199,9 +197,9 @@ static inline void worker_set_current(struct worker *w)
 {
     worker_self = w;
 }
-/* As sched_submit(), by a caller that keeps the runtime until it returns. self: the
- * calling worker if it is one of the task's runtime, or NULL. */
-void sched_submit_kept(struct sched *s, struct worker *self, struct volt_task *t);
+/* As sched_submit(), by a thread that is no worker of s and keeps the runtime until it
+ * returns. */
+void sched_inject(struct sched *s, struct volt_task *t);
 /* Of a task's runtime; a runtime begins with its scheduler (lib/runtime/runtime.h). */
 static inline struct sched *sched_of(struct volt_runtime *rt)
 {

@@ -1,6 +1,6 @@
 /* How work finds a worker. Everything here is the owner's, but sched_notify() and
  * sched_unpark(). The protocol between submit and sleep is written down in idle.h. */
-#include "sched/sched.h"
+#include "sched/local.h"
 
 #ifndef STEAL_PASSES
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
@@ -99,74 +99,19 @@ uint32_t sched_searchers(const struct sched *s)
     return n;
 }
 
-/* Work in the ring is for others only where they may steal. */
-static void announce_ring(struct worker *w)
-{
-    if (w->sched->stealing)
-        sched_notify(w->sched, w);
-}
-
-static void overflow(struct worker *w, struct task_chain *chain)
+void worker_overflow(struct worker *w, struct task_chain *chain)
 {
     counter_add(&w->count.overflows, 1);
     inject_push(&w->sched->spill, chain);
     sched_notify(w->sched, w);
 }
 
-void worker_push(struct worker *w, struct volt_task *t)
-{
-    struct task_chain excess = {0};
-
-    if (ring_push(&w->ring, t, &excess))
-        announce_ring(w);
-    else
-        overflow(w, &excess);
-}
-
 void worker_push_chain(struct worker *w, struct task_chain *chain)
 {
     if (ring_push_chain(&w->ring, chain))
-        announce_ring(w);
+        worker_announce(w);
     if (chain->head) /* the newest, as in ring_push() */
-        overflow(w, chain);
-}
-
-void worker_schedule(struct worker *w, struct volt_task *t)
-{
-    /* At the cap only if there is something that the slot would keep from running. */
-    if (w->lifo_polls < LIFO_CAP || ring_len(&w->ring) == 0) {
-        w->maybe_lifo = true;
-        if (!vat_ptr_load(&w->lifo, VAT_RLX)) { /* and nobody else fills it */
-            vat_ptr_store(&w->lifo, t, VAT_REL);
-            return; /* not announced, the worker itself is coming (L-2) */
-        }
-        t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
-        if (!t)
-            return;
-    }
-    worker_push(w, t);
-}
-
-struct volt_task *worker_local(struct worker *w)
-{
-    struct volt_task *t = NULL;
-
-    if (w->maybe_lifo) {
-        t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
-        w->maybe_lifo = false;
-        if (t && w->lifo_polls < LIFO_CAP && w->cx->budget > 0) {
-            w->lifo_polls++; /* and what is left of the budget is inherited (D2) */
-            counter_add(&w->count.lifo_hits, 1);
-            return t;
-        }
-    }
-    w->lifo_polls = 0;
-    w->cx->budget = VOLT_BUDGET_PER_POLL;
-    if (t && ring_len(&w->ring) == 0)
-        return t; /* nobody has waited for it */
-    if (t)        /* the cap: to the back, where thieves see it, too (L-4) */
-        worker_push(w, t);
-    return ring_pop(&w->ring);
+        worker_overflow(w, chain);
 }
 
 /* What was taken from the global queue: the oldest is returned, the rest goes to the ring.
@@ -180,8 +125,7 @@ static struct volt_task *taken(struct worker *w, struct task_chain *got, bool mo
         worker_push_chain(w, got);
     if (more)
         sched_notify(w->sched, w); /* INJ-1, searching or not */
-    w->lifo_polls = 0;
-    w->cx->budget = VOLT_BUDGET_PER_POLL;
+    worker_fresh_budget(w);
     return first;
 }
 

@@ -1,8 +1,8 @@
 /* Where a token goes. Only a worker of the task's own runtime may use its slot and ring
  * (F-D1, F-D2); every other thread goes through that runtime's global queue. */
-#include "sched/sched.h"
+#include "sched/local.h"
 
-_Thread_local struct worker *worker_self;
+VAT_THREAD_LOCAL struct worker *worker_self;
 
 /* By a thread that is no worker of s. The tokens keep the runtime until they are queued,
  * the gate keeps it until the notify is done. */
@@ -14,14 +14,10 @@ static void submit_outside(struct sched *s, struct task_chain *chain)
     inject_leave(&s->inject);
 }
 
-void sched_submit_kept(struct sched *s, struct worker *self, struct volt_task *t)
+void sched_inject(struct sched *s, struct volt_task *t)
 {
     struct task_chain one = {0};
 
-    if (self) {
-        worker_schedule(self, t);
-        return;
-    }
     task_chain_push(&one, t);
     inject_push(&s->inject, &one);
     sched_notify(s, NULL);

@@ -12,7 +12,7 @@
  * looked at: one task from outside, if there is any, runs at once. It costs two lines that
  * are in the cache, and saves a task the way through a ring. */
 #include "base/clock.h"
-#include "sched/sched.h"
+#include "sched/local.h"
 
 #include <volt/runtime.h>
 
@@ -128,7 +128,8 @@ static void count_end(struct worker *w, struct sched *s, bool dropped)
     counter_add_at(w, w ? &w->count.completed : NULL, &s->completed);
 }
 
-void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
+static inline void end_task(struct worker *w, struct volt_task *t, bool dropped,
+                            bool counted)
 {
     const struct volt_task_type *type = t->type;
     struct sched *s = sched_of(t->rt);
@@ -145,11 +146,16 @@ void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
     if (e.joiner)
         task_wake_joiner(e.joiner);
     if (e.last)
-        task_free(t);
+        slab_free(t);
     else
         task_unref(t);
     if (e.listed)
         live_less(&s->live);
+}
+
+void task_end(struct worker *w, struct volt_task *t, bool dropped, bool counted)
+{
+    end_task(w, t, dropped, counted);
 }
 
 /* Inlined into the loop of workers. */
@@ -166,7 +172,7 @@ static inline enum task_ran run_task(struct volt_cx *cx, struct volt_task *t)
             return TASK_RAN_AGAIN;
         return task_pending(t) ? TASK_RAN_AGAIN : TASK_RAN;
     }
-    task_end(cx->worker, t, false, true);
+    end_task(cx->worker, t, false, true);
     return TASK_RAN;
 }
 
@@ -223,8 +229,7 @@ static void come_back(struct worker *w)
 {
     w->out = false;
     worker_search_end(w);
-    w->lifo_polls = 0;
-    w->cx->budget = VOLT_BUDGET_PER_POLL;
+    worker_fresh_budget(w);
     segment_begin(w);
     w->last_global = w->last_glance = w->clock;
     w->global_left = w->interval.polls;

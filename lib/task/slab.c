@@ -2,48 +2,13 @@
 
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SLAB_POISON 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SLAB_POISON 1
-#endif
-#endif
-#ifdef SLAB_POISON
-#include <sanitizer/asan_interface.h>
-#define poison(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
-#define unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
-#else
-#define poison(p, n)   ((void)(p), (void)(n))
-#define unpoison(p, n) ((void)(p), (void)(n))
-#endif
-
 #define SLOT_ALIGN 64
 #define IN_USE     (UINT64_C(1) << 32) /* more than there can be slots */
 
-struct slab {
-    struct store *store;
-    struct slab *next, *prev; /* the store's list, under its lock */
-    char *slots, *end;
-    uint32_t size;  /* of a slot */
-    uint32_t class; /* SLAB_CLASSES: large */
-};
-
-/* The store whose owner the calling thread is. */
-static _Thread_local struct store *mine;
+VAT_THREAD_LOCAL struct store *slab_mine;
 
 static char closed_mark;
 #define CLOSED ((void *)&closed_mark)
-
-/* Steps of 64 up to 512, then four to each doubling... of which two remain. */
-static uint32_t class_of(size_t size)
-{
-    if (size <= 512)
-        return (uint32_t)(size - 1) / 64;
-    if (size <= 1024)
-        return 8 + (uint32_t)(size - 513) / 128;
-    return 12 + (uint32_t)(size - 1025) / 256;
-}
 
 static uint32_t class_size(uint32_t class)
 {
@@ -70,9 +35,9 @@ static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, siz
     b->end = b->slots + bytes / size * size;
     b->size = size;
     b->class = class;
-    poison(b->slots, bytes);
+    slab_poison(b->slots, bytes);
     for (char *p = b->slots; p < b->end; p += size)
-        unpoison(p, sizeof(struct volt_task));
+        slab_unpoison(p, sizeof(struct volt_task));
     vlock_lock(&s->lock);
     b->next = s->slabs;
     if (b->next)
@@ -86,7 +51,7 @@ static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, siz
 
 static void slab_delete(struct slab *b)
 {
-    unpoison(b->slots, b->end - b->slots);
+    slab_unpoison(b->slots, b->end - b->slots);
     free(b);
 }
 
@@ -137,6 +102,16 @@ static uint64_t length(struct volt_task *t)
     return n;
 }
 
+/* Of a stack of batches. */
+static uint64_t stack_length(struct volt_task *t)
+{
+    uint64_t n = 0;
+
+    for (; t; t = t->joiner)
+        n += length(t);
+    return n;
+}
+
 void heap_release(struct heap *h)
 {
     uint64_t in_use = 0;
@@ -149,8 +124,8 @@ void heap_release(struct heap *h)
         /* What others are about to push finds the mark, and counts as in use. */
         in_use += s->taken;
         for (uint32_t c = 0; c < SLAB_CLASSES; c++)
-            in_use -=
-                length(vat_ptr_xchg(&s->remote[c], CLOSED, VAT_ACQ)) + length(s->free[c]);
+            in_use -= stack_length(vat_ptr_xchg(&s->remote[c], CLOSED, VAT_ACQ)) +
+                      length(s->free[c]);
         vlock_lock(&s->lock);
         s->closed = true;
         in_use += s->large;
@@ -180,9 +155,9 @@ static void free_large(struct slab *b)
         heap_less(s->heap, 1);
 }
 
-/* Any thread. Gives n slots of a class, linked from first to last, back to their store. */
+/* Any thread. Gives a batch of n slots of a class back to their store. */
 static void give_back(struct store *s, uint32_t class, struct volt_task *first,
-                      struct volt_task *last, uint32_t n)
+                      uint32_t n)
 {
     vat_ptr *remote = &s->remote[class];
     void *top = vat_ptr_load(remote, VAT_RLX);
@@ -192,27 +167,16 @@ static void give_back(struct store *s, uint32_t class, struct volt_task *first,
             heap_less(s->heap, n);
             return;
         }
-        VAT_WR(&last->next);
-        last->next = top;
+        VAT_WR(&first->joiner);
+        first->joiner = top;
     } while (!vat_ptr_cas(remote, &top, first, VAT_REL, VAT_RLX));
 }
 
 static void batch_flush(struct slab_batch *b)
 {
     if (b->count)
-        give_back(b->to, b->class, b->first, b->last, b->count);
+        give_back(b->to, b->class, b->first, b->count);
     b->count = 0;
-}
-
-/* Owner. */
-static void keep(struct store *s, struct volt_task *t)
-{
-    uint32_t class = ((struct slab *)t->home)->class;
-
-    VAT_WR(&t->next);
-    t->next = s->free[class];
-    s->free[class] = t;
-    s->kept[class]++;
 }
 
 /* Owner thread of `from`. */
@@ -227,7 +191,6 @@ static void gather(struct store *from, struct store *to, struct volt_task *t)
     if (b->count++ == 0) {
         b->to = to;
         b->class = class;
-        b->last = t;
         t->next = NULL;
     } else {
         t->next = b->first;
@@ -237,22 +200,22 @@ static void gather(struct store *from, struct store *to, struct volt_task *t)
 
 void slab_flush(void)
 {
-    for (int i = 0; mine && i < SLAB_BATCHES; i++)
-        batch_flush(&mine->batch[i]);
+    for (int i = 0; slab_mine && i < SLAB_BATCHES; i++)
+        batch_flush(&slab_mine->batch[i]);
 }
 
 void slab_bind(struct heap *h, uint32_t i)
 {
-    mine = h ? &h->store[i] : NULL;
+    slab_mine = h ? &h->store[i] : NULL;
 }
 
 void slab_unbind(void)
 {
     slab_flush();
-    mine = NULL;
+    slab_mine = NULL;
 }
 
-void slab_free(struct volt_task *t)
+void slab_free_slow(struct volt_task *t)
 {
     struct slab *b = t->home;
 
@@ -266,55 +229,45 @@ void slab_free(struct volt_task *t)
     }
     struct store *s = b->store;
 
-    poison(task_state(t), b->size - sizeof(*t));
-    if (s == mine && s->kept[b->class] < SLAB_KEEP) {
-        keep(s, t);
-    } else if (mine && mine->heap == s->heap) {
-        gather(mine, s, t);
-    } else {
-        give_back(s, b->class, t, t, 1);
+    slab_poison(t + 1, b->size - sizeof(*t));
+    if (slab_mine && slab_mine->heap == s->heap) {
+        gather(slab_mine, s, t);
+        return;
     }
+    VAT_WR(&t->next);
+    t->next = NULL;
+    give_back(s, b->class, t, 1);
 }
 
 /* --- allocating ------------------------------------------------------------------- */
 
-/* Lock `pop` held: nobody else takes away, so what was on top stays where it was.
- * Returns at most SLAB_POP slots. */
+/* Lock `pop` held: nobody else takes away, so what was on top stays where it was. A batch
+ * or NULL. */
 static struct volt_task *pop_locked(vat_ptr *remote)
 {
     void *top = vat_ptr_load(remote, VAT_ACQ);
 
     while (top && top != CLOSED) {
-        struct volt_task *last = top, *next;
+        struct volt_task *first = top;
 
-        for (int n = 1;; n++) {
-            VAT_RD(&last->next);
-            next = last->next;
-            if (!next || n == SLAB_POP)
-                break;
-            last = next;
-        }
-        if (vat_ptr_cas(remote, &top, next, VAT_ACQ, VAT_ACQ)) {
-            VAT_WR(&last->next);
-            last->next = NULL;
-            return top;
-        }
+        VAT_RD(&first->joiner);
+        if (vat_ptr_cas(remote, &top, first->joiner, VAT_ACQ, VAT_ACQ))
+            return first;
     }
     return NULL;
 }
 
-/* Owner of s, whose list is empty. Takes some of what was given back to a store. False:
+/* Owner of s, whose list is empty. Takes a batch of what was given back to a store. False:
  * there was nothing. */
 static bool collect(struct store *s, struct store *from, uint32_t class)
 {
     if (!vat_ptr_load(&from->remote[class], VAT_RLX))
         return false;
     vlock_lock(&from->pop);
-    struct volt_task *t = pop_locked(&from->remote[class]);
+    s->free[class] = pop_locked(&from->remote[class]);
     vlock_unlock(&from->pop);
-    s->free[class] = t;
-    s->kept[class] = (uint32_t)length(t);
-    return t != NULL;
+    s->kept[class] = 0;
+    return s->free[class] != NULL;
 }
 
 /* Owner of s. What was given back to the others, rather than a new slab. */
@@ -331,17 +284,6 @@ static bool borrow(struct store *s, uint32_t class)
     return false;
 }
 
-/* Owner. */
-static struct volt_task *from_list(struct store *s, uint32_t class)
-{
-    struct volt_task *t = s->free[class];
-
-    VAT_RD(&t->next);
-    s->free[class] = t->next;
-    s->kept[class]--;
-    return t;
-}
-
 /* Owner. A slot that was never used, where none is free. */
 static struct volt_task *fresh(struct store *s, uint32_t class)
 {
@@ -351,7 +293,7 @@ static struct volt_task *fresh(struct store *s, uint32_t class)
         size_t bytes = SLAB_FIRST;
 
         if (borrow(s, class))
-            return from_list(s, class);
+            return slab_from_list(s, class);
 
         if (b)
             bytes = (size_t)(b->end - b->slots) * 2;
@@ -374,7 +316,8 @@ static struct volt_task *fresh(struct store *s, uint32_t class)
 /* Owner. */
 static struct volt_task *take(struct store *s, uint32_t class)
 {
-    return s->free[class] || collect(s, s, class) ? from_list(s, class) : fresh(s, class);
+    return s->free[class] || collect(s, s, class) ? slab_from_list(s, class)
+                                                  : fresh(s, class);
 }
 
 /* Threads that are no workers share the stores behind the workers', by turns. */
@@ -396,13 +339,13 @@ static struct volt_task *take_outside(struct store *s, uint32_t class)
     return t;
 }
 
-struct volt_task *slab_alloc(struct heap *h, size_t size)
+struct volt_task *slab_alloc_slow(struct heap *h, size_t size)
 {
     struct volt_task *t;
 
     if (!h)
         return calloc(1, size);
-    struct store *s = mine && mine->heap == h ? mine : outside(h);
+    struct store *s = slab_mine && slab_mine->heap == h ? slab_mine : outside(h);
 
     if (size > SLAB_LARGE) {
         size = (size + SLOT_ALIGN - 1) & ~(size_t)(SLOT_ALIGN - 1);
@@ -413,10 +356,11 @@ struct volt_task *slab_alloc(struct heap *h, size_t size)
         t = (struct volt_task *)(void *)b->slots;
         t->home = b;
     } else {
-        t = s->outside ? take_outside(s, class_of(size)) : take(s, class_of(size));
+        t = s->outside ? take_outside(s, slab_class_of(size))
+                       : take(s, slab_class_of(size));
     }
     if (t)
-        unpoison(t, size);
+        slab_unpoison(t, size);
     return t;
 }
 

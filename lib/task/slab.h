@@ -4,17 +4,18 @@
  * that other threads share by turns. A store has slabs, by size class, and a free list
  * for each class that only its owner touches.
  *
- *   allocate   the owner's free list; else some of what others have given back; else a
- *              slot never used; else some of what was given back to other stores; else a
- *              new slab
+ *   allocate   the owner's free list; else a batch of what others have given back; else a
+ *              slot never used; else a batch of what was given back to other stores; else
+ *              a new slab
  *   free       by the owner: its free list, while that is short; otherwise, and by other
  *              threads: the stack `remote` of the slot's store and class, one CAS, for a
  *              whole batch of them when that thread is a worker
  *
- * Anybody pushes to `remote`; who pops holds its lock, and so only what is above it can
- * change under him. What is free is thus within the reach of all stores but for SLAB_KEEP
- * slots each: tasks that are made now by one worker, now by another do not cost the memory
- * of both.
+ * A batch is linked through next, and a stack of batches through the joiner of each one's
+ * first slot, so that nobody touches the others before they are used. Anybody pushes to
+ * `remote`; who pops holds its lock, and so only what is above it can change under him.
+ * What is free is thus within the reach of all stores but for SLAB_KEEP slots each: tasks
+ * that are made now by one worker, now by another do not cost the memory of both.
  *
  * A slot is a task for as long as its slab lives: between two lives its state word keeps
  * COMPLETE, so that a stray wake touches nothing, and closing the runtime may walk over
@@ -46,18 +47,39 @@
 #define SLAB_BATCH 32
 #endif
 #define SLAB_BATCHES 8 /* destinations at a time */
-/* What an owner keeps at most of its own frees, and pops at a time. */
+/* What an owner keeps at most of its own frees. */
 #ifndef SLAB_KEEP
 #define SLAB_KEEP 512
 #endif
-#define SLAB_POP (SLAB_KEEP / 2)
 
-struct slab;
+#if defined(__SANITIZE_ADDRESS__)
+#define SLAB_POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SLAB_POISON 1
+#endif
+#endif
+#ifdef SLAB_POISON
+#include <sanitizer/asan_interface.h>
+#define slab_poison(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
+#define slab_unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define slab_poison(p, n)   ((void)(p), (void)(n))
+#define slab_unpoison(p, n) ((void)(p), (void)(n))
+#endif
+
+struct slab {
+    struct store *store;
+    struct slab *next, *prev; /* the store's list, under its lock */
+    char *slots, *end;
+    uint32_t size;  /* of a slot */
+    uint32_t class; /* SLAB_CLASSES: large */
+};
 
 struct slab_batch {
     struct store *to;
     uint32_t class;
-    struct volt_task *first, *last; /* linked through next */
+    struct volt_task *first; /* linked through next */
     uint32_t count;
 };
 
@@ -67,8 +89,8 @@ struct store {
     vlock pop;
     /* the owner's; in an outside store, whoever holds `alloc` */
     _Alignas(VOLT_CACHE_LINE) struct volt_task *free[SLAB_CLASSES];
-    uint32_t kept[SLAB_CLASSES]; /* their lengths */
-    char *fresh[SLAB_CLASSES];   /* never used slots of the newest slab, up to */
+    int32_t kept[SLAB_CLASSES]; /* own frees less takes since a batch was the list */
+    char *fresh[SLAB_CLASSES];  /* never used slots of the newest slab, up to */
     struct slab *newest[SLAB_CLASSES];
     uint64_t taken; /* slots ever made from slabs */
     struct slab_batch batch[SLAB_BATCHES];
@@ -101,11 +123,74 @@ void slab_unbind(void);
 /* Owner thread only. Gives back what was gathered for other stores. */
 void slab_flush(void);
 
+/* --- inside; the rest of it is in slab.c ---------------------------------------------- */
+
+/* The store whose owner the calling thread is. */
+extern VAT_THREAD_LOCAL struct store *slab_mine;
+
+struct volt_task *slab_alloc_slow(struct heap *h, size_t size);
+void slab_free_slow(struct volt_task *t);
+
+/* Steps of 64 up to 512, then four to each doubling... of which two remain. */
+static inline uint32_t slab_class_of(size_t size)
+{
+    if (size <= 512)
+        return (uint32_t)(size - 1) / 64;
+    if (size <= 1024)
+        return 8 + (uint32_t)(size - 513) / 128;
+    return 12 + (uint32_t)(size - 1025) / 256;
+}
+
+/* Owner; the list is not empty. */
+static inline struct volt_task *slab_from_list(struct store *s, uint32_t class)
+{
+    struct volt_task *t = s->free[class];
+
+    VAT_RD(&t->next);
+    s->free[class] = t->next;
+    __builtin_prefetch(t->next, 1);
+    s->kept[class]--;
+    return t;
+}
+
+/* --- operations ---------------------------------------------------------------------- */
+
 /* Any thread. A slot of `size` bytes, header included; NULL: out of memory. All but state
  * and home is as its last life left it. h NULL: memory of its own, which tests use. */
-struct volt_task *slab_alloc(struct heap *h, size_t size);
+static inline struct volt_task *slab_alloc(struct heap *h, size_t size)
+{
+    struct store *s = slab_mine;
+
+    if (s && s->heap == h && size <= SLAB_LARGE) {
+        uint32_t class = slab_class_of(size);
+
+        if (s->free[class]) {
+            struct volt_task *t = slab_from_list(s, class);
+
+            slab_unpoison(t, size);
+            return t;
+        }
+    }
+    return slab_alloc_slow(h, size);
+}
+
 /* Any thread. */
-void slab_free(struct volt_task *t);
+static inline void slab_free(struct volt_task *t)
+{
+    struct slab *b = t->home;
+    struct store *s = slab_mine;
+
+    if (!b || b->store != s || b->class == SLAB_CLASSES ||
+        s->kept[b->class] >= SLAB_KEEP) {
+        slab_free_slow(t);
+        return;
+    }
+    VAT_WR(&t->next);
+    t->next = s->free[b->class];
+    s->free[b->class] = t;
+    s->kept[b->class]++;
+    slab_poison(t + 1, b->size - sizeof(*t));
+}
 
 /* Any thread. Calls f for every slot, used or not; slots of slabs made meanwhile are left
  * out, but whoever made them has seen what the caller did before. */

@@ -49,7 +49,7 @@ struct volt_task {
     struct volt_task *next; /* in a queue or chain; the token holder's */
     struct volt_runtime *rt;
     /* Valid while JOIN_WAKER, written before it is set: a task, or a thread blocked in
-     * volt_join_wait(), tagged by its lowest bit. */
+     * volt_join_wait(), tagged by its lowest bit. Of a free slot: slab.h. */
     void *joiner;
     struct slab *home; /* for the memory's whole life; slab.h */
     /* the caller's state follows, 16-aligned */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "mcx.h"
-#include "sched/sched.h"
+#include "sched/local.h"
 
 #define TASKS 5
 
