@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
-#define SPIN_MOST                2048 /* pauses: about 30 us */
+#define SPIN_MOST                4096 /* pauses: about 50 us */
 
 uint64_t runtime_sentinel_usec = 2000;
 

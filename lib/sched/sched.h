@@ -135,6 +135,8 @@ struct volt_task *worker_glance(struct worker *w);
 struct volt_task *worker_search(struct worker *w);
 /* Owner thread only, after a fruitless search. Looks on for some microseconds. */
 struct volt_task *worker_spin(struct worker *w);
+/* Owner thread only, back with work after so long. */
+void worker_spin_learn(struct worker *w, uint64_t away_ns);
 /* Owner thread only. Must be called before running what was found. */
 void worker_search_end(struct worker *w);
 /* Owner thread only, with nothing found. Sleeps until claimed, an event, or shutdown.

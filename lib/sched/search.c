@@ -8,6 +8,7 @@
 #endif
 #define SPIN_LEAST 64 /* pauses: about a microsecond */
 #define SPIN_LOOK  16 /* between two looks */
+#define SPIN_MOST_NS 50000 /* who comes back later would have spun in vain */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed)
@@ -267,23 +268,28 @@ static bool visible(struct worker *w)
     return false;
 }
 
-/* Searching for a while longer saves the waker a system call, and both a switch; how long
- * depends on how often it did. */
+/* Searching for a while longer saves the waker a system call, and both a switch. */
 struct volt_task *worker_spin(struct worker *w)
 {
-    uint32_t pauses = w->spin;
-
     if (!w->searching || w->sched->spin_most == 0)
         return NULL;
-    for (uint32_t i = 0; i < pauses; i++) {
+    for (uint32_t i = 0; i < w->spin; i++) {
         vat_pause();
-        if (i % SPIN_LOOK == 0 && visible(w)) {
-            w->spin = pauses < w->sched->spin_most ? pauses * 2 : pauses;
+        if (i % SPIN_LOOK == 0 && visible(w))
             return worker_search(w);
-        }
     }
-    w->spin = pauses > SPIN_LEAST ? pauses / 2 : pauses;
     return NULL;
+}
+
+/* Longer next time if that would have been enough, else shorter. */
+void worker_spin_learn(struct worker *w, uint64_t away_ns)
+{
+    uint32_t most = w->sched->spin_most;
+
+    if (away_ns > SPIN_MOST_NS)
+        w->spin = w->spin > SPIN_LEAST ? w->spin / 2 : SPIN_LEAST;
+    else
+        w->spin = w->spin < most ? w->spin * 2 : most;
 }
 
 void worker_search_end(struct worker *w)

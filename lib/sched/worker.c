@@ -230,7 +230,9 @@ static void come_back(struct worker *w)
     w->out = false;
     worker_search_end(w);
     worker_fresh_budget(w);
+    uint64_t left = w->clock;
     segment_begin(w);
+    worker_spin_learn(w, w->clock - left);
     w->last_global = w->last_glance = w->clock;
     w->global_left = w->interval.polls;
     if (w->tick_left == 0)
