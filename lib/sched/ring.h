@@ -133,6 +133,17 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
 /* Any thread. Tasks that can be popped or stolen: counted from real, not steal (F-C3). */
 uint32_t ring_len(const struct ring *r);
 
+/* Owner thread only. The positions of the oldest task and behind the newest; they run
+ * freely. */
+static inline uint32_t ring_first(const struct ring *r)
+{
+    return ring_real_of(vat_u64_load(&r->head, VAT_RLX));
+}
+static inline uint32_t ring_last(const struct ring *r)
+{
+    return vat_u32_load(&r->tail, VAT_RLX);
+}
+
 /* Owner thread only. How many pushes will fit. */
 uint32_t ring_room(const struct ring *r);
 

@@ -53,6 +53,8 @@ struct worker {
     uint32_t spin;       /* pauses before the next sleep */
     bool out;            /* looking for work elsewhere, or asleep */
     uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
+    bool backlog;        /* from outside, at the last glance */
+    uint32_t fetched;    /* position in the ring behind what came from outside */
     struct rng rng;
     struct volt_cx *cx; /* of the thread that is this worker; worker_main() */
 
@@ -128,7 +130,8 @@ void worker_overflow(struct worker *w, struct task_chain *chain);
 /* Owner thread only. A batch from the global queue: the first task is returned, the rest
  * goes to the ring. NULL: nothing. */
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share);
-/* Owner thread only, with work of its own. One task that came from outside, or NULL. */
+/* Owner thread only, with work of its own. One task that came from outside, or NULL: none
+ * may pass those that were fetched to the ring before. w->backlog: more are left. */
 struct volt_task *worker_glance(struct worker *w);
 /* Owner thread only, with nothing of its own and the global queue just found empty.
  * Steals, or takes from the global queue once more. */

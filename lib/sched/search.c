@@ -6,8 +6,8 @@
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
 #endif
-#define SPIN_LEAST 64 /* pauses: about a microsecond */
-#define SPIN_LOOK  16 /* between two looks */
+#define SPIN_LEAST   64    /* pauses: about a microsecond */
+#define SPIN_LOOK    16    /* between two looks */
 #define SPIN_MOST_NS 50000 /* who comes back later would have spun in vain */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
@@ -134,28 +134,32 @@ struct volt_task *worker_glance(struct worker *w)
 {
     struct sched *s = w->sched;
     struct task_chain got = {0};
-    bool more;
 
-    if (inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &got, &more) == 0)
+    w->backlog = false;
+    if ((int32_t)(ring_first(&w->ring) - w->fetched) < 0 ||
+        inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &got, &w->backlog) == 0)
         return NULL;
-    return taken(w, &got, more);
+    return taken(w, &got, w->backlog);
 }
 
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
 {
     struct sched *s = w->sched;
     struct task_chain got = {0};
-    uint32_t room = ring_room(&w->ring), max;
+    uint32_t room = ring_room(&w->ring), max, outside;
     bool more, spill_more;
 
     if (share == INJECT_PERIODIC) {
         max = room + 1;
+        outside = 1; /* run at once; the next is for the next glance */
     } else { /* into the first half only: overflow, of the newer half, cannot undo it */
         uint32_t used = RING_CAPACITY - room;
-        max = used < RING_HALF ? RING_HALF - used + 1 : 1;
+        outside = max = used < RING_HALF ? RING_HALF - used + 1 : 1;
     }
     /* Of both lanes, injected work first: neither waits for the other to run dry. */
-    uint32_t n = inject_take(&s->inject, share, s->workers, max, &got, &more);
+    uint32_t n = inject_take(&s->inject, share, s->workers, outside, &got, &more);
+    if (n > 1)
+        w->fetched = ring_last(&w->ring) + n - 1;
     n += inject_take(&s->spill, share, s->workers, max - n, &got, &spill_more);
     return n == 0 ? NULL : taken(w, &got, more || spill_more);
 }

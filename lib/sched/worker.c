@@ -37,7 +37,7 @@ static void look_at_clock(struct worker *w)
 
 static void set_quick(struct worker *w)
 {
-    uint32_t n = w->stride;
+    uint32_t n = w->backlog ? 2 : w->stride; /* by turns from outside and from here */
 
     if (n > w->tick_left)
         n = w->tick_left;
@@ -113,7 +113,7 @@ static struct volt_task *due(struct worker *w)
         t = worker_take_global(w, INJECT_PERIODIC);
         w->last_global = w->last_glance = w->clock;
         w->global_left = w->interval.polls;
-    } else if (w->clock - w->last_glance >= GLANCE_NS) {
+    } else if (w->backlog || w->clock - w->last_glance >= GLANCE_NS) {
         t = worker_glance(w);
         w->last_glance = w->clock;
     }
