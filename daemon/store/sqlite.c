@@ -155,7 +155,7 @@ static void sqlite_retain(struct store *s, const struct store_retention *retenti
 
 /* --- load ----------------------------------------------------------------------- */
 
-static int first_damage(void *err, const char *text)
+int sqlite_damaged(void *err, const char *text)
 {
     if (err)
         (void)snprintf(((struct volt_error *)err)->text, sizeof(struct volt_error),
@@ -174,7 +174,7 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
                         .arg = arg,
                         .life = s->life.number,
                         .contents = &s->contents,
-                        .damage = first_damage,
+                        .damage = sqlite_damaged,
                         .damage_arg = err};
     int r = scan_run(&scan, &found);
 
@@ -226,6 +226,7 @@ static const struct store_backend sqlite_backend = {
     .retain = sqlite_retain,
     .output = sqlite_output,
     .has = sqlite_has,
+    .history = sqlite_history,
     .free = sqlite_free,
 };
 
@@ -238,7 +239,7 @@ static int say_errno(struct volt_error *err, int r, const char *what)
 
 static int read_meta(struct sqlite_store *s, struct volt_error *err)
 {
-    struct scan scan = {.db = &s->db, .damage = first_damage, .damage_arg = err};
+    struct scan scan = {.db = &s->db, .damage = sqlite_damaged, .damage_arg = err};
     int r = scan_meta(&scan, &s->sums, &s->life);
 
     return r < 0 && r != -EBADMSG ? say_errno(err, r, s->dir) : r;
@@ -285,7 +286,7 @@ static int open_newest(struct sqlite_store *s, struct volt_error *err)
         return say_errno(err, r, s->dir);
     r = wal_prove(path, &damage);
     if (r == -EBADMSG)
-        return first_damage(err, damage.text);
+        return sqlite_damaged(err, damage.text);
     return r < 0 ? say_errno(err, r, path) : db_open(&s->db, path, false, err);
 }
 

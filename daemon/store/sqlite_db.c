@@ -55,6 +55,17 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
     [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_NEXT] = "SELECT item,stream,body FROM output WHERE job=?1 LIMIT 1",
+    [DB_BEGIN_READ] = "BEGIN",
+    [DB_JOB_AT] = "SELECT id,body FROM job WHERE id=?1",
+    [DB_HISTORY_UP] =
+        "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
+    [DB_HISTORY_DOWN] =
+        "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3",
+    [DB_EVENTS] =
+        "SELECT job,item,seq,body FROM event WHERE job=?1 AND (item,seq)>(?2,?3) "
+        "ORDER BY item,seq LIMIT ?4",
+    [DB_EVENTS_ITEM] = "SELECT job,item,seq,body FROM event WHERE job=?1 AND item=?2 AND "
+                       "seq>?3 ORDER BY seq LIMIT ?4",
 };
 
 /* The version whose schema a statement needs. */

@@ -29,6 +29,12 @@ enum db_statement {
     DB_ENDED_PUT,
     DB_ENDED_DROP,
     DB_ENDED_FIRST,
+    DB_BEGIN_READ,
+    DB_JOB_AT,     /* id and body */
+    DB_HISTORY_UP, /* ids of ended jobs in a range */
+    DB_HISTORY_DOWN,
+    DB_EVENTS,      /* of a job, behind an item and seq */
+    DB_EVENTS_ITEM, /* the same of one item */
     DB_OUTPUT_GET,
     DB_OUTPUT_PUT,
     DB_OUTPUT_DROP,

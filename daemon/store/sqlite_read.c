@@ -1,4 +1,4 @@
-/* Reading beside the writer: single rows, over a connection of their own that only reads.
+/* Reading beside the writer: single rows and ended jobs, over a connection that only reads.
  *
  * The connection is opened when first needed and closed when the writer goes on in another
  * file. It never has a transaction open between two reads, so it holds up no checkpoint. */
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_store.h"
 
 void sqlite_read_end_locked(struct sqlite_store *s)
@@ -97,4 +98,23 @@ int sqlite_has(struct store *store, uint64_t id)
     }
     pthread_mutex_unlock(&s->read_lock);
     return r < 0 ? r : rc == SQLITE_ROW;
+}
+
+int sqlite_history(struct store *store, const struct store_range *range,
+                   store_load_fn *fn, void *arg, uint64_t *ret_at, struct volt_error *err)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    struct scan scan = {.db = &s->reader,
+                        .fn = fn,
+                        .arg = arg,
+                        .life = s->life.number,
+                        .damage = sqlite_damaged,
+                        .damage_arg = err};
+
+    pthread_mutex_lock(&s->read_lock);
+    int r = begin_locked(s);
+    if (r == 0)
+        r = scan_range(&scan, range, ret_at);
+    pthread_mutex_unlock(&s->read_lock);
+    return r;
 }

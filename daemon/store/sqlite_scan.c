@@ -370,6 +370,124 @@ int scan_outputs(struct scan *scan, struct row_sums *sums)
     return r.result;
 }
 
+/* --- a range --------------------------------------------------------------------- */
+
+#define ROWS_AT_A_TIME 4096
+
+static int run(struct reader *r, enum db_statement st)
+{
+    return db_run(r->scan->db->statement[st]) == SQLITE_OK ? 0 : -EIO;
+}
+
+/* Whether the job is still there; the statement is then at its row. */
+static bool at_job(struct reader *r, int64_t id)
+{
+    (void)sqlite3_reset(r->jobs);
+    (void)sqlite3_bind_int64(r->jobs, 1, id);
+    step(r, r->jobs, &r->jobs_rc, "job");
+    return r->jobs_rc == SQLITE_ROW;
+}
+
+/* Others may write between two transactions: what they drop is gone as a whole. */
+static void breathe(struct reader *r, int64_t id)
+{
+    (void)sqlite3_reset(r->events);
+    (void)sqlite3_reset(r->jobs);
+    r->result = run(r, DB_COMMIT);
+    if (r->result == 0)
+        r->result = run(r, DB_BEGIN_READ);
+    if (r->result == 0 && !at_job(r, id) && r->result == 0)
+        r->result = -ESTALE;
+}
+
+/* Events behind an item and seq: all of them, or those of the one item. */
+static void read_events_behind(struct reader *r, int64_t id, bool one_item, int64_t item)
+{
+    int64_t seq = INT64_MIN;
+    int rows = ROWS_AT_A_TIME;
+
+    r->events = r->scan->db->statement[one_item ? DB_EVENTS_ITEM : DB_EVENTS];
+    while (rows == ROWS_AT_A_TIME && r->result == 0) {
+        (void)sqlite3_bind_int64(r->events, 1, id);
+        (void)sqlite3_bind_int64(r->events, 2, item);
+        (void)sqlite3_bind_int64(r->events, 3, seq);
+        (void)sqlite3_bind_int64(r->events, 4, ROWS_AT_A_TIME);
+        rows = 0;
+        for (step_events(r); r->events_rc == SQLITE_ROW && r->result == 0; rows++) {
+            item = sqlite3_column_int64(r->events, 1);
+            seq = sqlite3_column_int64(r->events, 2);
+            read_events(r, id);
+            if (r->result == 0)
+                step_events(r);
+        }
+        if (rows == ROWS_AT_A_TIME && r->result == 0)
+            breathe(r, id);
+        (void)sqlite3_reset(r->events);
+    }
+}
+
+static void read_ended_job(struct reader *r, const struct store_range *range, int64_t id)
+{
+    if (!at_job(r, id) && r->result == 0)
+        (void)damage(r, "job %lld: its row is missing, though it has ended",
+                     (long long)id);
+    if (r->result == 0 && read_job(r, id, true)) {
+        if (range->one_item)
+            read_events_behind(r, id, true, JOB_NO_INDEX);
+        if (r->result == 0)
+            read_events_behind(r, id, range->one_item,
+                               range->one_item ? range->item : INT64_MIN);
+    }
+    (void)sqlite3_reset(r->jobs);
+}
+
+/* The ids of a page; their number. */
+static size_t list_ended(struct reader *r, const struct store_range *range,
+                         int64_t ids[STORE_RANGE_MAX])
+{
+    sqlite3_stmt *st =
+        r->scan->db->statement[range->newest_first ? DB_HISTORY_DOWN : DB_HISTORY_UP];
+    size_t max = range->max < STORE_RANGE_MAX ? range->max : STORE_RANGE_MAX, n = 0;
+
+    (void)sqlite3_bind_int64(st, 1, (int64_t)range->first);
+    (void)sqlite3_bind_int64(st, 2,
+                             range->last < INT64_MAX ? (int64_t)range->last : INT64_MAX);
+    (void)sqlite3_bind_int64(st, 3, (int64_t)max);
+    for (step(r, st, &r->ended_rc, "ended"); r->ended_rc == SQLITE_ROW;
+         step(r, st, &r->ended_rc, "ended"))
+        ids[n++] = sqlite3_column_int64(st, 0);
+    (void)sqlite3_reset(st);
+    return n;
+}
+
+int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret_at)
+{
+    struct reader *r = calloc(1, sizeof(*r));
+    struct row_sums sums = {.seq = 1};
+    int64_t ids[STORE_RANGE_MAX];
+    size_t n = 0;
+
+    if (!r)
+        return -ENOMEM;
+    r->scan = scan;
+    r->sums = &sums;
+    r->jobs = scan->db->statement[DB_JOB_AT];
+    r->result = run(r, DB_BEGIN_READ);
+    if (r->result == 0)
+        n = list_ended(r, range, ids);
+    for (size_t i = 0; i < n && r->result == 0; i++) {
+        *ret_at = (uint64_t)ids[i];
+        read_ended_job(r, range, ids[i]);
+    }
+    if (!sqlite3_get_autocommit(scan->db->handle))
+        (void)run(r, DB_ROLLBACK);
+    for (int i = 0; i < CACHED; i++)
+        pack_fini(&r->cache[i].bytes);
+    int result = r->result;
+    free(r);
+    return result ? result : (int)n;
+}
+
 int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                     const struct row_sums *found)
 {

@@ -21,6 +21,8 @@ struct scan {
 int scan_run(struct scan *scan, struct row_sums *ret_sums);
 /* The same of what the load has no time for: outputs. *sums gets their sum. */
 int scan_outputs(struct scan *scan, struct row_sums *sums);
+/* Ended jobs in a range: store_history(). Nothing is added to any sum. */
+int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret_at);
 /* Compares what meta says with what was found; the differences are damage. */
 int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                     const struct row_sums *found);

@@ -63,6 +63,11 @@ void sqlite_watch_journal(struct sqlite_store *s);
 int sqlite_output(struct store *store, const struct job_key *key, unsigned stream,
                   void **ret, size_t *ret_n);
 int sqlite_has(struct store *store, uint64_t id);
+int sqlite_history(struct store *store, const struct store_range *range,
+                   store_load_fn *fn, void *arg, uint64_t *ret_at,
+                   struct volt_error *err);
+/* -EBADMSG, with the place in err (a struct volt_error, or NULL). */
+int sqlite_damaged(void *err, const char *text);
 /* Lock held: the file is given up, or the store ends. */
 void sqlite_read_end_locked(struct sqlite_store *s);
 /* sqlite_apply.c: one entry within a transaction; SQLITE_OK or the error. */

@@ -88,6 +88,18 @@ struct store_retention {
     void *gone_arg;
 };
 
+/* Jobs that have ended, to be read again. */
+struct store_range {
+    uint64_t first, last; /* ids, both included */
+    bool newest_first;
+    size_t max; /* jobs at a time, at most STORE_RANGE_MAX */
+    bool one_item;
+    int64_t
+        item; /* with one_item: of arrays, only events of this element, and their own */
+};
+
+#define STORE_RANGE_MAX 64
+
 struct store_backend {
     const char *name;
     bool durable;
@@ -103,6 +115,8 @@ struct store_backend {
     int (*output)(struct store *s, const struct job_key *key, unsigned stream, void **ret,
                   size_t *ret_n);
     int (*has)(struct store *s, uint64_t id);
+    int (*history)(struct store *s, const struct store_range *range, store_load_fn *fn,
+                   void *arg, uint64_t *ret_at, struct volt_error *err);
     void (*free)(struct store *s);
 };
 
@@ -187,6 +201,19 @@ static inline int store_output(struct store *s, const struct job_key *key,
 static inline int store_has(struct store *s, uint64_t id)
 {
     return s->backend->has ? s->backend->has(s, id) : 0;
+}
+
+/* Calls fn for every fact of ended jobs in the range, as store_load() does. Returns how many
+ * jobs were read, 0: none is left; *ret_at: the last one's id, to go on from. -ESTALE: the
+ * latest one was forgotten while it was read: leave it out and go on; -EBADMSG: damaged, with
+ * the place in err; another errno of reading; what fn returned. Blocks on the disk, so not on
+ * a worker; any thread. Holds up no writer: no transaction lasts longer than some
+ * thousand rows. */
+static inline int store_history(struct store *s, const struct store_range *range,
+                                store_load_fn *fn, void *arg, uint64_t *ret_at,
+                                struct volt_error *err)
+{
+    return s->backend->history ? s->backend->history(s, range, fn, arg, ret_at, err) : 0;
 }
 
 /* Writes what was appended, then closes. No commit may be pending. NULL is allowed. */
