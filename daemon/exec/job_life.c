@@ -162,6 +162,8 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
         m->ended_head = oldest->next;
         m->ended_weight -= weight(oldest);
         table_remove(&m->table, oldest->id);
+        if (oldest->id > m->forgotten_max)
+            m->forgotten_max = oldest->id;
         claim_forget(m, oldest);
         past_add(&m->past, oldest->id, oldest->owner.uid,
                  oldest->array ? &oldest->array->worst : &oldest->status);

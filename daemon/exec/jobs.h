@@ -13,7 +13,7 @@
  *
  * Life: submit -> table -> slot, task -> job_update ... DONE -> the task is dropped -> the job
  * is `ended` and kept for questions -> forgotten, oldest first, when more than [Store]
- * KeepEndedJobs are kept. */
+ * KeepEndedJobs are kept: from then on questions go to the store (history.c). */
 #ifndef VOLTD_EXEC_JOBS_H
 #define VOLTD_EXEC_JOBS_H
 
@@ -133,6 +133,7 @@ struct manager {
     size_t nusers;                           /* [L] */
     struct job *ended_head, *ended_tail;     /* [L] oldest first */
     struct past past;                        /* [L] the ends of forgotten jobs */
+    uint64_t forgotten_max;                  /* [L] the greatest id of these; 0: none */
     struct shares shares;                    /* its own lock */
     struct keys keys;                        /* [L] but for its seed */
     uint64_t *old_keys;                      /* [L] a ring: keys of forgotten jobs */
@@ -145,8 +146,8 @@ struct manager {
         *orphans; /* [L] status; the rest never changes; in order of their keys */
     size_t norphans;
     struct sweep sweep;
-    char **steps; /* of replayed ends: strings that live as long as the manager */
-    size_t nsteps;
+    char **steps;  /* [L] of replayed ends: strings that live as long as the manager */
+    size_t nsteps; /* [L] */
     struct work **resumed; /* between recover_load() and recover_start() */
     size_t nresumed;
 };
@@ -206,6 +207,10 @@ bool jobs_visible(uid_t asker, uid_t owner);
 /* The job that uid may see, and the offset of its element `index`; NULL: none. */
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
                       int64_t *ret_offset);
+
+/* --- views (query.c). Lock held. ---------------------------------------------------- */
+void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret);
+void jobs_view_orphan(const struct orphan *o, struct job_view *ret);
 
 /* --- life --------------------------------------------------------------------------- */
 /* Returns a new job, with its unspawned task unless it is one that waits without; not in
@@ -273,6 +278,8 @@ int output_open(struct manager *m, const struct job_key *key, enum manager_strea
 int recover_load(struct manager *m, struct volt_error *err);
 /* Then, once: queued jobs wait again, running ones are adopted. */
 int recover_start(struct manager *m);
+/* The manager's copy of the step of an event that was read from the store. */
+const char *manager_keep_step(struct manager *m, const char *step);
 /* What recover_start() was not called for, and the rest of what a replay made. */
 void recover_discard(struct manager *m);
 /* A number that differs when the state of any job does, for tests. */

@@ -80,10 +80,16 @@ void manager_submit_init(struct manager_submit *s, struct manager *m,
 enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s);
 void manager_submit_fini(struct manager_submit *s);
 
-/* --- queries: never block ----------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------
+ * They never block, but for those with cx, which read what only the store has by
+ * volt_block_in_place() on behalf of the poll that cx is of (NULL: the caller is no worker):
+ * then also -EBADMSG, the store is damaged, or another errno of reading it. */
 /* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
 int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
                 int64_t index, struct job_view *ret);
+/* The same of every job that is kept. */
+int manager_look(struct volt_cx *cx, struct manager *m, const struct job_owner *asker,
+                 uint64_t id, int64_t index, struct job_view *ret);
 
 struct manager_filter {
     uint32_t states;  /* bit per enum job_state; 0: all */
@@ -107,6 +113,12 @@ int manager_list(struct manager *m, const struct job_owner *asker,
                  const struct manager_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
+/* The same of every job that is kept; may stop before limit when few of many match. */
+int manager_list_kept(struct volt_cx *cx, struct manager *m,
+                      const struct job_owner *asker, const struct manager_filter *f,
+                      uint64_t cursor, size_t limit,
+                      int (*fn)(void *arg, const struct job_view *v), void *arg,
+                      uint64_t *ret_cursor);
 
 /* --- steering ----------------------------------------------------------------------- */
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */

@@ -1,12 +1,12 @@
-/* Questions: one job, many jobs, events, counters, output. */
+/* Questions: one job, events, counters, output. Lists: list.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/exec/history.h"
 
-#define SCAN_SLICE 1024 /* table entries looked at per turn of the lock */
+#define SCAN_SLICE 1024 /* events looked at per turn of the lock */
 
 void job_view_fini(struct job_view *v)
 {
@@ -67,8 +67,7 @@ static void view_element(const struct job *job, int64_t offset, struct job_view 
     }
 }
 
-static void view_of(struct manager *m, struct job *job, int64_t offset,
-                    struct job_view *ret)
+void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret)
 {
     *ret = (struct job_view){.key = jobs_key(job, offset),
                              .owner = job->owner,
@@ -85,7 +84,7 @@ static void view_of(struct manager *m, struct job *job, int64_t offset,
         ret->exit_code = job_exit_code(&ret->status);
 }
 
-static void view_orphan(const struct orphan *o, struct job_view *ret)
+void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
 {
     *ret = (struct job_view){.key = o->key,
                              .owner = {.uid = getuid(), .gid = getgid()},
@@ -134,7 +133,7 @@ static int get_locked(struct manager *m, uid_t uid, uint64_t id, int64_t index,
     const struct orphan *o;
 
     if (job) {
-        view_of(m, job, offset, ret);
+        jobs_view(m, job, offset, ret);
         return 0;
     }
     past = index < 0 ? past_find(&m->past, id) : NULL;
@@ -145,7 +144,7 @@ static int get_locked(struct manager *m, uid_t uid, uint64_t id, int64_t index,
     o = jobs_visible(uid, getuid()) ? orphans_find(m, id, index) : NULL;
     if (!o)
         return -ENOENT;
-    view_orphan(o, ret);
+    jobs_view_orphan(o, ret);
     return 0;
 }
 
@@ -158,6 +157,21 @@ int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
     int r = get_locked(m, asker->uid, id, index, ret);
     manager_unlock(m, &after);
     return r;
+}
+
+int manager_look(struct volt_cx *cx, struct manager *m, const struct job_owner *asker,
+                 uint64_t id, int64_t index, struct job_view *ret)
+{
+    int r = manager_get(m, asker, id, index, ret), kept;
+    struct job_view view;
+
+    if ((r == 0 && !ret->forgotten) || id > history_max(m))
+        return r;
+    kept = history_get(cx, m, asker->uid, id, index, &view);
+    if (kept < 0)
+        return kept == -ENOENT ? r : kept; /* a view of the past holds nothing */
+    *ret = view;
+    return 0;
 }
 
 /* --- filters ------------------------------------------------------------------------ */
@@ -193,173 +207,6 @@ bool manager_matches(const struct job_view *v, const struct manager_filter *f)
     if (f->results && !(f->results & 1u << v->status.result))
         return false;
     return spec_matches(v->spec, f);
-}
-
-/* --- lists -------------------------------------------------------------------------- */
-
-struct listing {
-    struct manager *m;
-    uid_t uid;
-    const struct manager_filter *f;
-    uint64_t at;          /* id of the last one looked at */
-    size_t at_key;        /* of keys: how many were looked at */
-    struct job_key *keys; /* sorted copy of the filter's; NULL: it has none */
-    bool end;
-};
-
-static int by_id(const void *a, const void *b)
-{
-    const struct job_key *x = a, *y = b;
-
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-/* Lock held. Fills views with matches after l->at until SCAN_SLICE entries were looked at
- * or max is reached. */
-static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
-{
-    size_t steps = SCAN_SLICE, n = 0;
-
-    while (n < max && steps > 0) {
-        struct job *job;
-        uint64_t id = l->f->newest_first ? table_prev(&l->m->table, l->at, &steps, &job)
-                                         : table_next(&l->m->table, l->at, &steps, &job);
-
-        if (!id) {
-            l->end = true;
-            break;
-        }
-        l->at = id;
-        if (!job)
-            break;
-        if (!jobs_visible(l->uid, job->owner.uid))
-            continue;
-        view_of(l->m, job, NO_OFFSET, &views[n]);
-        if (manager_matches(&views[n], l->f))
-            n++;
-        else
-            job_view_fini(
-                &views[n]); /* the table holds a reference too: nothing is freed */
-    }
-    return n;
-}
-
-static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
-{
-    size_t n = 0, steps = SCAN_SLICE;
-
-    for (; n < max && steps > 0 && l->at_key < l->f->nkeys; l->at_key++, steps--) {
-        size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
-        const struct job_key *key = &l->keys[i];
-        struct manager_filter f = *l->f;
-
-        if (get_locked(l->m, l->uid, key->id, key->index, &views[n]) < 0)
-            continue;
-        f.orphans = views[n].orphan; /* named is named */
-        if (manager_matches(&views[n], &f))
-            n++;
-        else
-            job_view_fini(&views[n]);
-    }
-    l->end = l->at_key == l->f->nkeys;
-    return n;
-}
-
-/* Whether the keys have this one, or the array that it is an element of. */
-static bool has_key(const struct listing *l, const struct job_key *key)
-{
-    const struct job_key wanted[] = {*key, {.id = key->id, .index = JOB_NO_INDEX}};
-
-    if (!l->keys)
-        return true;
-    for (size_t i = 0; i < 2; i++)
-        if (bsearch(&wanted[i], l->keys, l->f->nkeys, sizeof(*l->keys), by_id))
-            return true;
-    return false;
-}
-
-static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
-{
-    size_t n = 0;
-
-    l->end = true;
-    if (!jobs_visible(l->uid, getuid()))
-        return 0;
-    for (size_t i = 0; i < l->m->norphans; i++) {
-        const struct orphan *o =
-            &l->m->orphans[l->f->newest_first ? l->m->norphans - 1 - i : i];
-
-        if (l->f->newest_first ? o->key.id >= l->at : o->key.id <= l->at)
-            continue;
-        /* Attempts and elements of one id stay together: the cursor is an id. */
-        if (n == max || (n + 8 > max && n && views[n - 1].key.id != o->key.id)) {
-            l->end = false;
-            break;
-        }
-        view_orphan(o, &views[n]);
-        if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
-            n++;
-    }
-    if (n)
-        l->at = views[n - 1].key.id;
-    return n;
-}
-
-static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
-{
-    struct aftermath after = {0};
-    size_t n;
-
-    manager_lock(l->m);
-    if (l->f->orphans)
-        n = slice_of_orphans(l, views, max);
-    else if (l->keys)
-        n = slice_of_keys(l, views, max);
-    else
-        n = slice_of_table(l, views, max);
-    manager_unlock(l->m, &after);
-    return n;
-}
-
-static int keys_begin(struct listing *l, uint64_t cursor)
-{
-    if (!l->f->keys)
-        return 0;
-    l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
-    l->keys = malloc((l->f->nkeys + 1) * sizeof(*l->keys));
-    if (!l->keys)
-        return -ENOMEM;
-    memcpy(l->keys, l->f->keys, l->f->nkeys * sizeof(*l->keys));
-    qsort(l->keys, l->f->nkeys, sizeof(*l->keys), by_id);
-    return 0;
-}
-
-int manager_list(struct manager *m, const struct job_owner *asker,
-                 const struct manager_filter *f, uint64_t cursor, size_t limit,
-                 int (*fn)(void *arg, const struct job_view *v), void *arg,
-                 uint64_t *ret_cursor)
-{
-    struct listing l = {.m = m, .uid = asker->uid, .f = f, .at = cursor};
-    struct job_view views[JOBS_SLICE];
-    int r = keys_begin(&l, cursor);
-
-    if (f->newest_first && !cursor)
-        l.at = UINT64_MAX;
-    while (r == 0 && limit && !l.end) {
-        size_t n = next_slice(&l, views, limit < JOBS_SLICE ? limit : JOBS_SLICE);
-
-        limit -= n;
-        for (size_t i = 0; i < n; i++) {
-            if (r == 0)
-                r = fn(arg, &views[i]);
-            job_view_fini(&views[i]);
-        }
-    }
-    *ret_cursor = l.end ? 0 : l.keys && !f->orphans ? l.at_key : l.at;
-    free(l.keys);
-    return r;
 }
 
 /* --- events, counters, output ------------------------------------------------------- */

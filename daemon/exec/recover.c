@@ -38,8 +38,6 @@ static int refuse(struct replay *r, const struct store_fact *fact, const char *w
  * many as there are causes, so few. */
 static const char *keep_step(struct manager *m, const char *step)
 {
-    if (!step)
-        return NULL;
     for (size_t i = 0; i < m->nsteps; i++)
         if (strcmp(m->steps[i], step) == 0)
             return m->steps[i];
@@ -52,6 +50,16 @@ static const char *keep_step(struct manager *m, const char *step)
     if (!copy)
         return "";
     return m->steps[m->nsteps++] = copy;
+}
+
+const char *manager_keep_step(struct manager *m, const char *step)
+{
+    if (!step)
+        return NULL;
+    pthread_mutex_lock(&m->lock);
+    const char *kept = keep_step(m, step);
+    pthread_mutex_unlock(&m->lock);
+    return kept;
 }
 
 /* False: no memory. Of two jobs with one key the later one has it: the earlier was no
@@ -136,7 +144,7 @@ static int replay_fact(void *arg, const struct store_fact *fact)
         result = replay_element(r, job, fact, &st);
     if (result < 0)
         return result;
-    ev.step = keep_step(r->m, ev.step);
+    ev.step = manager_keep_step(r->m, ev.step);
     return job_update(st, &ev) < 0 ? refuse(r, fact, job_event_name(ev.type)) : 0;
 }
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_SUCH_JOB "org.voltd.jobs.NoSuchJob"
-#define LIST_MAX    1000
+#define LIST_MAX 1000
 
 /* --- Get ---------------------------------------------------------------------------- */
 
@@ -28,14 +27,15 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     };
     struct job_view view;
     json_t *job;
+    int r;
 
-    (void)cx;
     (void)state;
     if (params_read(call, fields, &in) < 0)
         return VOLT_READY;
-    if (manager_get(call_service(call)->manager, call_peer(call), in.id.id, in.id.index,
-                    &view) < 0)
-        return no_such_job(call, NO_SUCH_JOB, &in.id);
+    r = manager_look(cx, call_service(call)->manager, call_peer(call), in.id.id,
+                     in.id.index, &view);
+    if (r < 0)
+        return no_answer(call, r, &in.id);
     job = job_to_json(&view, in.with_spec);
     job_view_fini(&view);
     return call_reply(call, json_pack("{s:o}", "job", job));
@@ -69,19 +69,22 @@ static int add_job(void *arg, const struct job_view *v)
     return *jobs ? 0 : -ENOMEM;
 }
 
-static enum volt_poll list(struct call *call, const struct list_params *in)
+static enum volt_poll list(struct volt_cx *cx, struct call *call,
+                           const struct list_params *in)
 {
     struct manager_filter filter = filter_for_manager(&in->filter);
     json_t *jobs = json_array(), *reply;
     uint64_t cursor = 0;
+    int r = jobs ? 0 : -ENOMEM;
     char text[24];
 
     filter.newest_first = in->newest_first;
-    if (!jobs ||
-        manager_list(call_service(call)->manager, call_peer(call), &filter, in->cursor,
-                     (size_t)in->limit, add_job, &jobs, &cursor) < 0) {
+    if (r == 0)
+        r = manager_list_kept(cx, call_service(call)->manager, call_peer(call), &filter,
+                              in->cursor, (size_t)in->limit, add_job, &jobs, &cursor);
+    if (r < 0) {
         json_decref(jobs);
-        return call_abort(call);
+        return no_answer(call, r, NULL);
     }
     reply = json_pack("{s:o}", "jobs", jobs);
     if (cursor) {
@@ -103,10 +106,9 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
     struct list_params in = {.limit = LIST_MAX};
     enum volt_poll r = VOLT_READY;
 
-    (void)cx;
     (void)state;
     if (params_read(call, fields, &in) == 0)
-        r = list(call, &in);
+        r = list(cx, call, &in);
     filter_fini(&in.filter);
     return r;
 }
@@ -143,8 +145,8 @@ static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key
 
 /* All of the ids are looked at before the first is touched: one that cannot be cancelled
  * changes nothing. PENDING: done, to be kept; otherwise the call has been answered. */
-static enum volt_poll cancel(struct call *call, const struct cancel_params *in,
-                             int64_t *ret_count)
+static enum volt_poll cancel(struct volt_cx *cx, struct call *call,
+                             const struct cancel_params *in, int64_t *ret_count)
 {
     struct manager *m = call_service(call)->manager;
     struct manager_filter filter = filter_for_manager(&in->filter);
@@ -159,9 +161,10 @@ static enum volt_poll cancel(struct call *call, const struct cancel_params *in,
         const struct job_key *key = &in->ids.keys[i];
         struct job_view view;
         bool orphan;
+        int r = manager_look(cx, m, call_peer(call), key->id, key->index, &view);
 
-        if (manager_get(m, call_peer(call), key->id, key->index, &view) < 0)
-            return no_such_job(call, NO_SUCH_JOB, key);
+        if (r < 0)
+            return no_answer(call, r, key);
         orphan = view.orphan && view.status.state != JOB_DONE;
         job_view_fini(&view);
         if (orphan)
@@ -180,7 +183,8 @@ static enum volt_poll cancel(struct call *call, const struct cancel_params *in,
     return VOLT_PENDING;
 }
 
-static enum volt_poll begin_cancel(struct call *call, struct cancel_state *s)
+static enum volt_poll begin_cancel(struct volt_cx *cx, struct call *call,
+                                   struct cancel_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct cancel_params, ids, FIELD_CUSTOM, .read = read_job_ids),
@@ -192,7 +196,7 @@ static enum volt_poll begin_cancel(struct call *call, struct cancel_state *s)
     enum volt_poll r = VOLT_READY;
 
     if (params_read(call, fields, &in) == 0)
-        r = cancel(call, &in, &s->count);
+        r = cancel(cx, call, &in, &s->count);
     free(in.ids.keys);
     filter_fini(&in.filter);
     return r;
@@ -204,7 +208,7 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *s
     struct cancel_state *s = state;
 
     if (!s->asked) {
-        if (begin_cancel(call, s) == VOLT_READY)
+        if (begin_cancel(cx, call, s) == VOLT_READY)
             return VOLT_READY;
         manager_barrier_init(&s->kept, call_service(call)->manager);
         s->asked = true;
@@ -265,14 +269,16 @@ static int begin_signal(struct call *call, struct signal_state *s)
     return 0;
 }
 
-static enum volt_poll not_running(struct call *call, const struct job_key *key)
+static enum volt_poll not_running(struct volt_cx *cx, struct call *call,
+                                  const struct job_key *key)
 {
     struct job_view view;
+    int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
+                         key->index, &view);
     json_t *e;
 
-    if (manager_get(call_service(call)->manager, call_peer(call), key->id, key->index,
-                    &view) < 0)
-        return no_such_job(call, NO_SUCH_JOB, key);
+    if (r < 0)
+        return no_answer(call, r, key);
     e = json_pack("{s:o,s:s}", "id", job_id_to_json(key->id, key->index), "state",
                   job_state_name(view.status.state));
     job_view_fini(&view);
@@ -291,10 +297,9 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *s
     switch (s->leaf.ret) {
     case 0:
         return call_reply(call, json_object());
-    case -ENOENT:
-        return no_such_job(call, NO_SUCH_JOB, &s->in.id);
+    case -ENOENT: /* or it has ended long ago */
     case -ESRCH:
-        return not_running(call, &s->in.id);
+        return not_running(cx, call, &s->in.id);
     case -ENOMEM:
         return call_abort(call);
     case -EOPNOTSUPP:

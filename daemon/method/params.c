@@ -221,3 +221,17 @@ enum volt_poll no_such_job(struct call *call, const char *error,
     return call_error(call, error,
                       json_pack("{s:o}", "id", job_id_to_json(key->id, key->index)));
 }
+
+enum volt_poll no_answer(struct call *call, int error, const struct job_key *key)
+{
+    const char *why = error == -EBADMSG
+                          ? "the store is damaged: voltd --check-store says where"
+                          : "the disk of the store cannot be read";
+
+    if (error == -ENOENT)
+        return no_such_job(call, "org.voltd.jobs.NoSuchJob", key);
+    if (error == -ENOMEM)
+        return call_abort(call);
+    return call_error(call, "org.voltd.jobs.StoreUnavailable",
+                      json_pack("{s:s}", "reason", why));
+}

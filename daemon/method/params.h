@@ -43,5 +43,7 @@ bool filter_wants(const struct filter *f, struct manager *m,
 /* error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,
                            const struct job_key *key);
+/* The answer to a question that manager_look() or manager_list_kept() could not answer. */
+enum volt_poll no_answer(struct call *call, int error, const struct job_key *key);
 
 #endif

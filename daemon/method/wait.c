@@ -51,13 +51,16 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
     e->exit_code = exit_code;
 }
 
-/* 0, or -ENOENT. */
-static int look(struct call *call, struct wait *w, struct entry *e)
+/* 0, -ENOENT, or -errno of reading the store, which only what memory knows nothing of
+ * takes. */
+static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct entry *e)
 {
+    struct manager *m = call_service(call)->manager;
     struct job_view v;
-    int r = manager_get(call_service(call)->manager, call_peer(call), e->key.id,
-                        e->key.index, &v);
+    int r = manager_get(m, call_peer(call), e->key.id, e->key.index, &v);
 
+    if (r == -ENOENT)
+        r = manager_look(cx, m, call_peer(call), e->key.id, e->key.index, &v);
     e->stale = false;
     if (r < 0)
         return r;
@@ -191,9 +194,10 @@ static int begin(struct call *call, struct wait *w)
     return 0;
 }
 
-/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -ENOENT
- * with the entry in *ret_gone: a job that was not there from the beginning. */
-static int look_at_stale(struct call *call, struct wait *w, const struct entry **ret_gone)
+/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -errno with
+ * the entry in *ret_gone; -ENOENT: a job that was not there from the beginning. */
+static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
+                         const struct entry **ret_gone)
 {
     unsigned looks = 0;
 
@@ -203,11 +207,12 @@ static int look_at_stale(struct call *call, struct wait *w, const struct entry *
         if (!e->stale)
             continue;
         looks++;
-        if (look(call, w, e) == 0)
+        int r = look(cx, call, w, e);
+        if (r == 0)
             continue;
-        if (w->told_left == UINT64_MAX) {
+        if (w->told_left == UINT64_MAX || r != -ENOENT) {
             *ret_gone = e;
-            return -ENOENT;
+            return r;
         }
         /* Ended and forgotten since: how, nobody knows any more. */
         note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
@@ -261,10 +266,10 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
         return VOLT_READY;
     for (;;) {
         const struct entry *gone = NULL;
-        int r = look_at_stale(call, w, &gone);
+        int r = look_at_stale(cx, call, w, &gone);
 
         if (r < 0)
-            return no_such_job(call, "org.voltd.jobs.NoSuchJob", &gone->key);
+            return no_answer(call, r, &gone->key);
         if (r > 0) {
             volt_cx_wake(cx); /* others first */
             return VOLT_PENDING;

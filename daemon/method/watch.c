@@ -93,15 +93,22 @@ static int add_job(void *arg, const struct job_view *v)
 
 /* Tells one page of the snapshot; an empty one too, so that the client has
  * a beginning. */
-static int tell_page(struct call *call, struct watch *w)
+static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct manager_filter filter = filter_for_manager(&w->in.filter);
+    struct manager *m = call_service(call)->manager;
     json_t *jobs = json_array();
+    int r = -ENOMEM;
 
-    if (!jobs || manager_list(call_service(call)->manager, call_peer(call), &filter,
-                              w->page, JOBS_PER_REPLY, add_job, &jobs, &w->page) < 0) {
+    if (jobs && filter.keys) /* named ones also when only the store has them */
+        r = manager_list_kept(cx, m, call_peer(call), &filter, w->page, JOBS_PER_REPLY,
+                              add_job, &jobs, &w->page);
+    else if (jobs)
+        r = manager_list(m, call_peer(call), &filter, w->page, JOBS_PER_REPLY, add_job,
+                         &jobs, &w->page);
+    if (r < 0) {
         json_decref(jobs);
-        return -ENOMEM;
+        return r;
     }
     if (w->page == 0)
         w->at = WATCH_EVENTS;
@@ -157,7 +164,7 @@ static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
         return 0;
     }
     if (w->at == WATCH_SNAPSHOT)
-        return tell_page(call, w) < 0 ? -ENOMEM : 1;
+        return tell_page(cx, call, w) < 0 ? -ENOMEM : 1;
     if (w->slow)
         skip_backlog(call, w);
     r = tell_events(call, w);

@@ -211,6 +211,149 @@ static void the_state_is_that_of_the_events(void **state)
     finish(&l);
 }
 
+/* --- history ---------------------------------------------------------------------------- */
+
+static void mark_ended(struct store *s, uint64_t id)
+{
+    struct store_fact fact = {
+        .key = {.id = id, .index = JOB_NO_INDEX}, .last = true, .ended_usec = 300};
+
+    assert_int_equal(store_append(s, &fact, 1, NULL), 0);
+}
+
+#define PAST_JOBS 140
+
+/* Ended jobs of all kinds, and between them some that wait. */
+static void fill_past(struct store *s)
+{
+    const struct job_event *const ends[] = {&exited, &lost, &cancel};
+
+    for (uint64_t id = 1; id <= PAST_JOBS; id++) {
+        submit(s, id, id % 20 ? 0 : id == 40 ? 1600 : 100);
+        if (id % 9 == 0)
+            continue;
+        if (id % 20 == 0)
+            for (int64_t i = 1; i <= (id == 60 ? 70 : id == 40 ? 1600 : 100); i++)
+                end(s, id, i, i % 3 ? &exited : &lost);
+        else if (id % 3 == 2)
+            put(s, id, JOB_NO_INDEX, &cancel);
+        else
+            end(s, id, JOB_NO_INDEX, ends[id % 3]);
+        if (id == 60)
+            put(s, id, JOB_NO_INDEX, &cancel);
+        mark_ended(s, id);
+    }
+}
+
+struct seen {
+    char *text;
+    size_t n;
+    FILE *out;
+};
+
+static int see(void *arg, const struct job_view *v)
+{
+    const struct job_status *st = &v->status;
+    struct seen *seen = arg;
+    char key[JOB_KEY_TEXT_MAX];
+
+    (void)job_key_format_job(&v->key, key);
+    if (st->state != JOB_DONE)
+        return fprintf(seen->out, "%s lives\n", key) < 0;
+    (void)job_key_format(&v->key, key);
+    (void)fprintf(
+        seen->out, "%s %u %s %d %d %d %u %s %d %llu %llu %llu %llu", key, v->owner.uid,
+        v->spec ? job_spec_display_name(v->spec) : "-", st->state, st->result, st->code,
+        st->attempt, st->step ? st->step : "-", st->cancel_asked,
+        (unsigned long long)st->submitted_usec, (unsigned long long)st->started_usec,
+        (unsigned long long)st->ended_usec, (unsigned long long)st->usage.user_usec);
+    (void)fprintf(seen->out, " %d %d %d %d: %llu %llu %llu %llu %llu\n", v->durable,
+                  v->forgotten, v->orphan, v->exit_code, (unsigned long long)v->total,
+                  (unsigned long long)v->queued, (unsigned long long)v->running,
+                  (unsigned long long)v->done, (unsigned long long)v->failed);
+    return 0;
+}
+
+static void see_list(struct life *l, struct seen *seen, const struct manager_filter *f,
+                     size_t limit)
+{
+    const struct job_owner user = {.uid = 1001};
+    uint64_t cursor = 0;
+
+    do {
+        assert_int_equal(manager_list_kept(NULL, l->m,
+                                           f->name ? &user : &(struct job_owner){0}, f,
+                                           cursor, limit, see, seen, &cursor),
+                         0);
+        (void)fprintf(seen->out, "-- %zu\n", limit);
+    } while (cursor);
+}
+
+/* All answers of a manager that keeps so many ended jobs in memory. */
+static char *answers(uint64_t keep)
+{
+    const struct job_owner root = {0};
+    struct volt_error err = {{0}};
+    struct seen seen = {NULL, 0, NULL};
+    struct job_view v;
+    struct life l;
+    const struct job_key named[] = {{.id = 141, .index = -1},
+                                    {.id = 7, .index = -1},
+                                    {.id = 60, .index = 80},
+                                    {.id = 60, .index = -1},
+                                    {.id = 9, .index = -1}};
+
+    config.keep_ended_jobs = keep;
+    seen.out = open_memstream(&seen.text, &seen.n);
+    if (begin(&l, &err) < 0)
+        fail_msg("%s", err.text);
+    for (uint64_t id = 1; id <= PAST_JOBS + 1; id++) {
+        for (int64_t index = -1; index <= 101; index += index < 3 ? 1 : 49) {
+            int r = manager_look(NULL, l.m, &root, id, index, &v);
+
+            (void)fprintf(seen.out, "%d ", r);
+            if (r == 0) {
+                (void)see(&seen, &v);
+                job_view_fini(&v);
+            }
+        }
+    }
+    for (int down = 0; down < 2; down++) {
+        see_list(&l, &seen, &(struct manager_filter){.newest_first = down}, 7);
+        see_list(&l, &seen, &(struct manager_filter){.newest_first = down}, 1000);
+        see_list(&l, &seen,
+                 &(struct manager_filter){.newest_first = down,
+                                          .states = 1u << JOB_DONE,
+                                          .results = 1u << JOB_RESULT_CANCELLED},
+                 3);
+        see_list(
+            &l, &seen,
+            &(struct manager_filter){.newest_first = down, .keys = named, .nkeys = 5}, 2);
+        see_list(&l, &seen,
+                 &(struct manager_filter){.newest_first = down, .name = "sleep"}, 64);
+    }
+    finish(&l);
+    (void)fclose(seen.out);
+    return seen.text;
+}
+
+static void what_memory_let_go_is_answered_from_the_store(void **state)
+{
+    struct store *s = open_store();
+
+    (void)state;
+    fill_past(s);
+    store_free(s);
+    char *kept = answers(1000000), *read = answers(1);
+    assert_true(strlen(kept) > 10000);
+    for (size_t i = 0; kept[i] || read[i]; i++)
+        if (kept[i] != read[i])
+            fail_msg("at %zu: %.60s instead of %.60s", i, &read[i < 60 ? 0 : i - 60],
+                     &kept[i < 60 ? 0 : i - 60]);
+    free(kept);
+    free(read);
+}
+
 /* What is replayed, before anything acts on it. */
 static uint64_t replayed(void)
 {
@@ -310,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_state_is_that_of_the_events),
+        T(what_memory_let_go_is_answered_from_the_store),
         T(lost_attempts_go_on),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),

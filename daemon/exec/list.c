@@ -1,0 +1,327 @@
+/* Lists of jobs.
+ *
+ * A list walks through the table in order of the ids, a slice per turn of the lock, and
+ * between the jobs of each slice through the ended jobs of the store with ids of its range.
+ * Memory first: what has left it before the slice was taken is in the store by then. */
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "daemon/exec/history.h"
+
+#define SCAN_SLICE    1024  /* table entries looked at per turn of the lock */
+#define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
+
+struct listing {
+    struct manager *m;
+    uid_t uid;
+    struct volt_cx *cx;
+    bool kept; /* also what only the store has */
+    const struct manager_filter *f;
+    uint64_t at;          /* id of the last one looked at */
+    size_t at_key;        /* of keys: how many were looked at */
+    struct job_key *keys; /* sorted copy of the filter's; NULL: it has none */
+    bool end;
+    bool stop; /* enough for one answer, though there is more */
+
+    int (*fn)(void *arg, const struct job_view *v); /* where they go */
+    void *arg;
+    size_t limit; /* jobs that may yet go there */
+    int result;   /* not 0: of fn, or of the store */
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct job_key *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Lock held. Fills views with matches after l->at until SCAN_SLICE entries were looked at
+ * or max is reached. */
+static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
+{
+    size_t steps = SCAN_SLICE, n = 0;
+
+    while (n < max && steps > 0) {
+        struct job *job;
+        uint64_t id = l->f->newest_first ? table_prev(&l->m->table, l->at, &steps, &job)
+                                         : table_next(&l->m->table, l->at, &steps, &job);
+
+        if (!id) {
+            l->end = true;
+            break;
+        }
+        l->at = id;
+        if (!job)
+            break;
+        if (!jobs_visible(l->uid, job->owner.uid))
+            continue;
+        jobs_view(l->m, job, NO_OFFSET, &views[n]);
+        if (manager_matches(&views[n], l->f))
+            n++;
+        else
+            job_view_fini(
+                &views[n]); /* the table holds a reference too: nothing is freed */
+    }
+    return n;
+}
+
+/* Without the lock: what is looked for may be in the store only. */
+static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
+{
+    const struct job_owner asker = {.uid = l->uid};
+    size_t n = 0, steps = SCAN_SLICE;
+
+    for (; n < max && steps > 0 && l->at_key < l->f->nkeys; l->at_key++, steps--) {
+        size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
+        const struct job_key *key = &l->keys[i];
+        struct manager_filter f = *l->f;
+        int r = l->kept
+                    ? manager_look(l->cx, l->m, &asker, key->id, key->index, &views[n])
+                    : manager_get(l->m, &asker, key->id, key->index, &views[n]);
+
+        if (r < 0 && r != -ENOENT)
+            l->result = r;
+        if (r < 0)
+            continue;
+        f.orphans = views[n].orphan; /* named is named */
+        if (manager_matches(&views[n], &f))
+            n++;
+        else
+            job_view_fini(&views[n]);
+    }
+    l->end = l->at_key == l->f->nkeys;
+    return n;
+}
+
+/* Whether the keys have this one, or the array that it is an element of. */
+static bool has_key(const struct listing *l, const struct job_key *key)
+{
+    const struct job_key wanted[] = {*key, {.id = key->id, .index = JOB_NO_INDEX}};
+
+    if (!l->keys)
+        return true;
+    for (size_t i = 0; i < 2; i++)
+        if (bsearch(&wanted[i], l->keys, l->f->nkeys, sizeof(*l->keys), by_id))
+            return true;
+    return false;
+}
+
+static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
+{
+    size_t n = 0;
+
+    l->end = true;
+    if (!jobs_visible(l->uid, getuid()))
+        return 0;
+    for (size_t i = 0; i < l->m->norphans; i++) {
+        const struct orphan *o =
+            &l->m->orphans[l->f->newest_first ? l->m->norphans - 1 - i : i];
+
+        if (l->f->newest_first ? o->key.id >= l->at : o->key.id <= l->at)
+            continue;
+        /* Attempts and elements of one id stay together: the cursor is an id. */
+        if (n == max || (n + 8 > max && n && views[n - 1].key.id != o->key.id)) {
+            l->end = false;
+            break;
+        }
+        jobs_view_orphan(o, &views[n]);
+        if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
+            n++;
+    }
+    if (n)
+        l->at = views[n - 1].key.id;
+    return n;
+}
+
+static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
+{
+    struct aftermath after = {0};
+    size_t n;
+
+    if (l->keys && !l->f->orphans)
+        return slice_of_keys(l, views, max);
+    manager_lock(l->m);
+    n = l->f->orphans ? slice_of_orphans(l, views, max) : slice_of_table(l, views, max);
+    manager_unlock(l->m, &after);
+    return n;
+}
+
+static int keys_begin(struct listing *l, uint64_t cursor)
+{
+    if (!l->f->keys)
+        return 0;
+    l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
+    l->keys = malloc((l->f->nkeys + 1) * sizeof(*l->keys));
+    if (!l->keys)
+        return -ENOMEM;
+    memcpy(l->keys, l->f->keys, l->f->nkeys * sizeof(*l->keys));
+    qsort(l->keys, l->f->nkeys, sizeof(*l->keys), by_id);
+    return 0;
+}
+
+/* --- both together ------------------------------------------------------------------ */
+
+static bool is_over(const struct listing *l)
+{
+    return l->result || !l->limit;
+}
+
+/* Takes v, and finishes it. */
+static void tell(struct listing *l, struct job_view *v)
+{
+    if (!is_over(l)) {
+        l->result = l->fn(l->arg, v);
+        l->limit--;
+        l->at = v->key.id;
+    }
+    job_view_fini(v);
+}
+
+/* The next one in the store that the filter wants. NULL: none is left, or l->result says
+ * why, or it takes too long: !h->end. */
+static struct job_view *next_kept(struct listing *l, struct history *h)
+{
+    while (!l->result) {
+        for (; h->at < h->n; h->at++) {
+            if (manager_matches(&h->views[h->at], l->f))
+                return &h->views[h->at];
+            job_view_fini(&h->views[h->at]);
+        }
+        if (h->end || h->looked >= HISTORY_LOOKS)
+            return NULL;
+        l->result = history_page(l->cx, h);
+    }
+    return NULL;
+}
+
+static bool precedes(const struct listing *l, uint64_t a, uint64_t b)
+{
+    return l->f->newest_first ? a > b : a < b;
+}
+
+/* Tells the n jobs of a slice, and between them what the walk through the store finds. What
+ * memory has is newer. */
+static void merge(struct listing *l, struct history *h, struct job_view *views, size_t n)
+{
+    const uint64_t slice_end = l->at;
+    struct job_view *kept;
+    size_t i = 0;
+
+    do {
+        kept = next_kept(l, h);
+        /* As far as the store has been looked at. */
+        uint64_t upto = kept ? kept->key.id : h->newest_first ? h->last : h->first;
+        while (i < n && ((!kept && h->end) || precedes(l, views[i].key.id, upto)))
+            tell(l, &views[i++]);
+        if (!kept)
+            break;
+        h->at++;
+        if (i < n && views[i].key.id == kept->key.id)
+            job_view_fini(kept);
+        else
+            tell(l, kept);
+    } while (!is_over(l));
+    while (i < n)
+        job_view_fini(&views[i++]);
+    if (is_over(l))
+        l->end = false;
+    else if (h->end)
+        l->at = slice_end;
+    else
+        l->at = h->newest_first ? h->last + 1 : h->first - 1;
+    l->stop = !h->end;
+    l->end &= h->end;
+}
+
+/* The walk through the store over the ids behind `from`, as far as the slice went; returns
+ * new; NULL: there is nothing to be found, or no memory (l->result). */
+static struct history *begin_history(struct listing *l, uint64_t from)
+{
+    const bool down = l->f->newest_first;
+    const uint64_t max = l->kept && !l->f->orphans ? history_max(l->m) : 0;
+    uint64_t first = !down ? from + 1 : l->end ? 1 : l->at;
+    uint64_t last = down ? from - 1 : l->end ? UINT64_MAX : l->at;
+
+    last = last < max ? last : max;
+    if (first > last || (l->f->states && !(l->f->states & 1u << JOB_DONE)))
+        return NULL;
+    struct history *h = calloc(1, sizeof(*h));
+    if (!h) {
+        l->result = -ENOMEM;
+        return NULL;
+    }
+    *h = (struct history){.m = l->m,
+                          .uid = l->uid,
+                          .first = first,
+                          .last = last,
+                          .newest_first = down,
+                          .max = JOBS_SLICE,
+                          .index = JOB_NO_INDEX};
+    return h;
+}
+
+static void list_slice(struct listing *l)
+{
+    struct job_view views[JOBS_SLICE];
+    const uint64_t from = l->at;
+    size_t n = next_slice(l, views, l->limit < JOBS_SLICE ? l->limit : JOBS_SLICE);
+    const uint64_t slice_end = l->at;
+    struct history *h = l->keys ? NULL : begin_history(l, from);
+
+    if (h) {
+        merge(l, h, views, n);
+        history_fini(h);
+        free(h);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        tell(l, &views[i]);
+    l->at = slice_end;
+}
+
+static int list(struct listing *l, uint64_t cursor, uint64_t *ret_cursor)
+{
+    l->at = cursor;
+    l->result = keys_begin(l, cursor);
+    if (l->f->newest_first && !cursor)
+        l->at = UINT64_MAX;
+    while (!is_over(l) && !l->end && !l->stop)
+        list_slice(l);
+    *ret_cursor = l->end ? 0 : l->keys && !l->f->orphans ? l->at_key : l->at;
+    free(l->keys);
+    return l->result;
+}
+
+int manager_list(struct manager *m, const struct job_owner *asker,
+                 const struct manager_filter *f, uint64_t cursor, size_t limit,
+                 int (*fn)(void *arg, const struct job_view *v), void *arg,
+                 uint64_t *ret_cursor)
+{
+    struct listing l = {
+        .m = m, .uid = asker->uid, .f = f, .fn = fn, .arg = arg, .limit = limit};
+
+    return list(&l, cursor, ret_cursor);
+}
+
+int manager_list_kept(struct volt_cx *cx, struct manager *m,
+                      const struct job_owner *asker, const struct manager_filter *f,
+                      uint64_t cursor, size_t limit,
+                      int (*fn)(void *arg, const struct job_view *v), void *arg,
+                      uint64_t *ret_cursor)
+{
+    struct listing l = {.m = m,
+                        .uid = asker->uid,
+                        .cx = cx,
+                        .kept = true,
+                        .f = f,
+                        .fn = fn,
+                        .arg = arg,
+                        .limit = limit};
+
+    return list(&l, cursor, ret_cursor);
+}
