@@ -7,17 +7,20 @@
 SECS ?= 600
 SEED ?=
 CHAOS_JOB := $(B)/tests/chaos/ledger-job
-CHAOS_FAULTS := $(B)/tests/chaos/faults.so
+CHAOS_PRELOADS := $(B)/tests/chaos/faults.so $(B)/tests/chaos/recorder.so
+CHAOS_DUMP := $(B)/tests/chaos/store-dump
 
 $(CHAOS_JOB): tests/chaos/ledger_job.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -static -o $@ $<
 
-$(CHAOS_FAULTS): tests/chaos/faults.c
+$(CHAOS_DUMP): $(B)/tests/chaos/store_dump.o $(TEST_LIBS) ; $(link-test)
+
+$(CHAOS_PRELOADS): $(B)/tests/chaos/%.so: tests/chaos/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -Wno-missing-prototypes -fPIC -shared -o $@ $< -ldl
 
-CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_FAULTS) $(if $(SAN),,chaos-build)
+CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_PRELOADS) $(CHAOS_DUMP) $(if $(SAN),,chaos-build)
 chaos-build:
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
 

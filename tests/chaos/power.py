@@ -1,0 +1,280 @@
+"""Power cuts, replayed: what a disk may have kept at any moment of a recorded run.
+
+recorder.c writes down every write, sync, rename and exec while clients submit. Here the log
+is cut anywhere, and a state directory is made of what had been synced by then and of any part
+of what had not: nothing, all, or sectors at random, also of the middle of a write; names
+likewise, in their order. voltd's own loader reads it, and
+
+    lost      an acknowledged submission, or an end that was told, is not in it; or the
+              loader takes it for damaged
+    twice     a job that had begun to run would be started again
+
+Whether the replay can see a loss is tried with the same log and a disk that lies: its syncs
+mean nothing, and only what is older than LAG entries is there for sure. That must lose jobs
+that were acknowledged, otherwise the zeros of the honest disk do not count.
+"""
+
+import collections
+import errno
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import tempfile
+
+from client import Load
+from faults import SYNC, VOLTD, Faults
+from house import BUILD, CRASH_BIN, House, until
+from ledger import ClientLedger, name_of
+
+RECORDER = BUILD / "tests/chaos/recorder.so"
+DUMP = BUILD / "tests/chaos/store-dump"
+ENTRY = struct.Struct("<IIQqQ")
+MADE, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND = range(1, 10)
+DIRECTORY = (1 << 64) - 1
+SECTOR = 512
+LAG = 100
+SUBMIT, STARTING, _, _, CANCEL, EXITED = range(6)    # enum job_event_type
+
+Entry = collections.namedtuple("Entry", "kind file at other data end")
+
+
+class Clients(ClientLedger):
+    """Notes how long the log was when a client heard something: a cut behind that must not
+    undo it."""
+
+    def __init__(self, path, log):
+        super().__init__(path)
+        self.log = log
+        self.acked, self.ends = [], []
+
+    def ack(self, key, number, durable, life):
+        self.acked.append((self.log.stat().st_size, number))
+        super().ack(key, number, durable, life)
+
+    def told(self, job, result, code):
+        self.ends.append((self.log.stat().st_size, job, result, code))
+        super().told(job, result, code)
+
+
+def record(seed, secs):
+    """A run with a failing disk and a restart in it: (house, load). The house has ended its
+    jobs and is up."""
+    house = House(bin=CRASH_BIN)
+    house.faults = Faults(house)
+    log = house.dir / "log"
+    log.touch()
+    house.env.update(VOLT_RECORD=str(log), VOLT_RECORD_ROOT=str(house.state))
+    house.env["LD_PRELOAD"] += f":{RECORDER}"
+    house.clients = Clients(house.dir / "clients", log)
+    house.history = house.clients.history
+    house.start()
+    load = Load(house, seed, backlog=60, errors=True).start()
+    load.stop.wait(secs / 3)
+    house.faults.rate([VOLTD], SYNC, errno.EIO, 1)
+    until(lambda: house.faults.fired()[0] > 0, "a sync to fail")
+    house.faults.disarm()
+    load.stop.wait(secs / 3)
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    load.stop.wait(secs / 3)
+    load.end()
+    until(house.quiet, "every job to end")
+    return house, load
+
+
+def read_log(path):
+    """The entries; a new file has a number of its own, though its inode be an old one's."""
+    data, entries, at = path.read_bytes(), [], 0
+    file_of, inode_of = {DIRECTORY: DIRECTORY}, {}
+    while at < len(data):
+        kind, size, inode, offset, other = ENTRY.unpack_from(data, at)
+        at += ENTRY.size
+        body = data[at:at + size]
+        at += size
+        if kind == FOUND and inode_of.get(body) != inode:
+            # made or renamed by one that was killed before it could say so
+            old = next((n for n, i in inode_of.items() if i == inode), None)
+            kind, body = (RENAMED, old + b"\0" + body) if old else (MADE, body)
+        if kind == MADE:
+            file_of[inode] = len(entries)
+            inode_of[body] = inode
+        elif kind == RENAMED:
+            old, new = body.split(b"\0")
+            inode_of[new] = inode_of.pop(old)
+        elif kind == REMOVED:
+            file_of.pop(inode_of.pop(body, None), None)
+        elif kind != EXEC and inode not in file_of:
+            kind = FOUND    # a file that is none of ours has the inode of one that was
+        entries.append(Entry(kind, file_of.get(inode), offset, other, body, at))
+    return entries
+
+
+def put(image, offset, data):
+    if len(image) < offset + len(data):
+        image.extend(bytes(offset + len(data) - len(image)))
+    image[offset:offset + len(data)] = data
+
+
+def change(image, entry):
+    if entry.kind == CUT:
+        del image[entry.at:]
+        image.extend(bytes(entry.at - len(image)))
+    else:
+        put(image, entry.at, entry.data)
+
+
+def rename(names, entry):
+    if entry.kind == MADE:
+        names[entry.data.decode()] = entry.file
+    elif entry.kind == REMOVED:
+        names.pop(entry.data.decode(), None)
+    else:
+        old, new = entry.data.decode().split("\0")
+        if old in names:
+            names[new] = names.pop(old)
+
+
+class Disk:
+    """What is on it for sure, and what may be."""
+
+    def __init__(self, lies=False):
+        self.lies = lies
+        self.images = collections.defaultdict(bytearray)
+        self.pending = collections.defaultdict(list)    # file -> [(number, entry)]
+        self.names, self.names_pending = {}, []
+        self.begun = {}
+
+    def take(self, number, entry):
+        if entry.kind in (WROTE, CUT):
+            self.pending[entry.file].append((number, entry))
+        elif entry.kind in (MADE, RENAMED, REMOVED):
+            self.names_pending.append((number, entry))
+        elif entry.kind == SYNCING:
+            self.begun[entry.other] = number
+        elif entry.kind == SYNCED and not self.lies:
+            self.settle(self.begun[entry.other], entry.file)
+        if self.lies:
+            for file in [*self.pending, DIRECTORY]:
+                self.settle(number - LAG, file)
+
+    def settle(self, before, file):
+        """What was written before that entry is there for sure."""
+        if file == DIRECTORY:
+            while self.names_pending and self.names_pending[0][0] < before:
+                rename(self.names, self.names_pending.pop(0)[1])
+            return
+        rest = self.pending[file]
+        while rest and rest[0][0] < before:
+            change(self.images[file], rest.pop(0)[1])
+
+    def image(self, file, r):
+        """The file as it may be after the cut."""
+        image = bytearray(self.images[file])
+        luck = r.choice([0, 0, 1, None])    # none of the rest, all of it, some of it
+        for _, entry in self.pending[file]:
+            if luck is None and entry.kind == WROTE:
+                for at in range(0, len(entry.data), SECTOR):
+                    if r.random() < 0.5:
+                        put(image, entry.at + at, entry.data[at:at + SECTOR])
+            elif luck == 1 or (luck is None and r.random() < 0.5):
+                change(image, entry)
+        return image
+
+    def write(self, directory, r):
+        """The state directory as it may be after the cut."""
+        names = dict(self.names)
+        for _, entry in self.names_pending[:r.choice([0, len(self.names_pending),
+                                                      r.randrange(len(self.names_pending) + 1)])]:
+            rename(names, entry)
+        for name, file in names.items():
+            (directory / name).write_bytes(self.image(file, r))
+
+
+class Loader:
+    """voltd's loader, asked again and again."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([DUMP], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+
+    def load(self, directory):
+        """(facts: job -> [(event, result, code, attempt)], why it was refused or None)."""
+        self.process.stdin.write(f"{directory}\n")
+        self.process.stdin.flush()
+        facts = collections.defaultdict(list)
+        for line in self.process.stdout:
+            if line == "ok\n":
+                return facts, None
+            if line.startswith("error "):
+                return facts, line.strip()
+            number, index, *rest = map(int, line.split())
+            facts[number, index].append(rest)
+        raise AssertionError("the loader has died")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def judge_cut(facts, acked, ends, begun):
+    """What is wrong with a store of that moment."""
+    found = []
+    for number in acked:
+        if not any(f[0] == SUBMIT for f in facts.get((number, -1), ())):
+            found.append(f"lost: job {number} was acknowledged")
+    for job, result, code in ends:
+        events = facts.get(job, [])
+        if result in ("success", "exit"):
+            kept = any(f[0] == EXITED and f[2] == code for f in events)
+        else:
+            kept = any(f[0] in (EXITED, CANCEL) for f in events + facts.get((job[0], -1), []))
+        if not kept:
+            found.append(f"lost: job {name_of(job)} was said to be {result} {code}")
+    for job, runs in begun.items():
+        if sum(f[0] == STARTING for f in facts.get(job, ())) < runs:
+            found.append(f"twice: job {name_of(job)} has run {runs} times and would again")
+    return found
+
+
+def cuts(entries, clients, seed, count, lies=False):
+    """Cuts the log at `count` entries. Returns (cuts, findings)."""
+    r = random.Random(seed)
+    chosen = set(r.sample(range(len(entries)), min(count, len(entries))))
+    disk, loader, found = Disk(lies), Loader(), []
+    begun = collections.Counter()
+    acked, ends = sorted(set(clients.acked)), sorted(clients.ends)
+    base = pathlib.Path(tempfile.mkdtemp(prefix="volt-power-", dir="/dev/shm"))
+    try:
+        for number, entry in enumerate(entries):
+            disk.take(number, entry)
+            if entry.kind == EXEC:
+                begun[entry.other, entry.at] += 1
+            if number not in chosen:
+                continue
+            directory = base / str(number)
+            directory.mkdir()
+            disk.write(directory, r)
+            facts, refused = loader.load(directory)
+            wrong = [f"lost: {refused}"] if refused else judge_cut(
+                facts, {n for at, n in acked if at <= entry.end},
+                [e[1:] for e in ends if e[0] <= entry.end], begun)
+            found += [f"{w} (cut behind entry {number} of {len(entries)})" for w in wrong]
+            shutil.rmtree(directory)
+    finally:
+        loader.end()
+        shutil.rmtree(base)
+    return len(chosen), found
+
+
+def power_cuts(house, seed, count):
+    """The honest disk and the one that lies: (cuts, findings, losses of the liar)."""
+    entries = read_log(house.dir / "log")
+    done, found = cuts(entries, house.clients, seed, count)
+    _, lied = cuts(entries, house.clients, seed, min(count, 40), lies=True)
+    losses = sum(f.startswith("lost: job") and "acknowledged" in f for f in lied)
+    if not losses:
+        found.append("lost: the replay does not see the losses of a disk that lies")
+    return done, found, losses
