@@ -266,12 +266,14 @@ static void reap(void)
 {
     pid_t pid;
     int status;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    do {
+        pid = waitpid(-1, &status, WNOHANG);
         /* A killer was killed before it could reply, and its call would wait for ever:
          * voltd asks again for all that is open on a new connection. */
-        if (!pids_take(&keeper.shims, pid) && pids_take(&keeper.killers, pid) &&
-            status != 0)
+        if (pid > 0 && !pids_take(&keeper.shims, pid) &&
+            pids_take(&keeper.killers, pid) && status != 0)
             conn_close();
+    } while (pid > 0 || (pid < 0 && errno == EINTR));
 }
 
 /* False: SIGTERM. The jobs go on with their shims. */
