@@ -107,7 +107,7 @@ static int watch(struct ctl *ctl, struct watch *w)
     while (r == -ECONNRESET ||
            (r == 1 && again && client_error_is(&error, "InvalidParameter"))) {
         if (r == 1) {
-            say("this is another voltd; the events in between are not known");
+            say("this is another store; the events in between are not known");
             client_reply_fini(&error);
             w->resume = false;
         } else if (reconnect(&ctl->client, &ctl->choice, w->reconnect_usec, -1) < 0) {
@@ -183,8 +183,9 @@ const struct verb verb_events = {
     .summary = "Print what happens to jobs, as it happens",
     .text =
         "One line per change: its time, the job, the event, the result. With --json\n"
-        "one object a line; its cursor is what --after resumes at, in the same run of\n"
-        "voltd. A lost connection is tried again, and resumed where it was.\n"
+        "one object a line; its cursor is what --after resumes at, also when voltd was\n"
+        "restarted in between. A lost connection is tried again, and resumed where it was:\n"
+        "nothing is missing and nothing comes twice.\n"
         "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
     .options = options,
     .run = run,

@@ -1,17 +1,24 @@
-/* Slot of event n: n modulo the capacity. */
+/* Slot of event n: n modulo the capacity. A slot with another number: n was skipped. */
 #include "daemon/exec/event_ring.h"
 
-void event_ring_push(struct event_ring *r, const struct manager_event *ev)
+void event_ring_push(struct event_ring *r, const struct job_news *ev)
 {
-    struct manager_event *slot = &r->entries[++r->seq % EVENT_RING_CAPACITY];
+    struct job_news *slot = &r->entries[++r->seq % EVENT_RING_CAPACITY];
 
     *slot = *ev;
     slot->seq = r->seq;
 }
 
+void event_ring_put(struct event_ring *r, const struct job_news *ev)
+{
+    r->entries[ev->seq % EVENT_RING_CAPACITY] = *ev;
+    if (ev->seq > r->seq)
+        r->seq = ev->seq;
+}
+
 size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
-                       struct manager_event *buf, size_t max, size_t scan,
-                       uint64_t *ret_next, uint64_t *ret_lost)
+                       struct job_news *buf, size_t max, size_t scan, uint64_t *ret_next,
+                       uint64_t *ret_lost)
 {
     uint64_t oldest =
         r->seq - r->base > EVENT_RING_CAPACITY ? r->seq - EVENT_RING_CAPACITY : r->base;
@@ -23,9 +30,9 @@ size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
         at = oldest;
     }
     while (at < r->seq && n < max && scan-- > 0) {
-        const struct manager_event *ev = &r->entries[++at % EVENT_RING_CAPACITY];
+        const struct job_news *ev = &r->entries[++at % EVENT_RING_CAPACITY];
 
-        if (uid == 0 || uid == ev->owner)
+        if (ev->seq == at && (uid == 0 || uid == ev->owner))
             buf[n++] = *ev;
     }
     *ret_next = at > r->seq ? r->seq : at;

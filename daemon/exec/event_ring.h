@@ -13,7 +13,7 @@
 struct event_ring {
     uint64_t base; /* the number before the first event of all */
     uint64_t seq;  /* of the newest; base: none yet */
-    struct manager_event entries[EVENT_RING_CAPACITY];
+    struct job_news entries[EVENT_RING_CAPACITY];
 };
 
 /* Of zeroed memory: numbers begin behind base. */
@@ -23,13 +23,16 @@ static inline void event_ring_init(struct event_ring *r, uint64_t base)
 }
 
 /* Numbers the event and stores it. */
-void event_ring_push(struct event_ring *r, const struct manager_event *ev);
+void event_ring_push(struct event_ring *r, const struct job_news *ev);
+/* Stores an event that has its number, which is greater than any before, or among those
+ * that were skipped and are still in the ring. */
+void event_ring_put(struct event_ring *r, const struct job_news *ev);
 
 /* Copies events with seq > after (base or more) that uid may see (his own; root: all) to buf, at most
  * max, looking at no more than `scan` entries. Returns their number;
  * *ret_next: read up to here; *ret_lost: overwritten before they could be read. */
 size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
-                       struct manager_event *buf, size_t max, size_t scan,
-                       uint64_t *ret_next, uint64_t *ret_lost);
+                       struct job_news *buf, size_t max, size_t scan, uint64_t *ret_next,
+                       uint64_t *ret_lost);
 
 #endif

@@ -114,8 +114,8 @@ static int apply(struct history *h, struct job_status *st, const struct job_even
 static int element_event(struct history *h, struct job_view *v,
                          const struct store_fact *fact)
 {
-    const struct job_event submit = {.type = JOB_EV_SUBMIT,
-                                     .at_usec = v->status.submitted_usec};
+    const struct job_event submit =
+        job_spec_submission(v->spec, v->status.submitted_usec);
 
     if (!h->in_element || h->element_index != fact->key.index) {
         if (v->has_counts)

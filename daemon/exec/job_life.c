@@ -110,7 +110,7 @@ void job_free(struct job *job)
 
 int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
 {
-    struct job_event submit = jobs_submission(job, now);
+    struct job_event submit = job_spec_submission(job->spec, now);
     uint64_t n = job_spec_count(job->spec);
     int r = table_put(&m->table, id, job);
 
@@ -141,10 +141,16 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
     if (!jobs_done(job))
         return; /* the daemon ends: manager_free finds it in the table */
     if (job->array && !job->is_history) {
-        struct store_fact fact = {
-            .key = jobs_key(job, NO_OFFSET), .last = true, .ended_usec = jobs_now_usec()};
+        struct store_fact fact = {.key = jobs_key(job, NO_OFFSET),
+                                  .uid = job->owner.uid,
+                                  .last = true,
+                                  .ended_usec = jobs_now_usec(),
+                                  .state = JOB_DONE,
+                                  .result = job->array->worst.result,
+                                  .code = job->array->worst.code};
 
         after->kick = true;
+        m->news_due = true;
         (void)store_append(m->store, &fact, 1, NULL); /* otherwise at the next start */
     }
     job->next = NULL;

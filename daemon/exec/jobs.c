@@ -16,13 +16,6 @@ uint64_t jobs_now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-struct job_event jobs_submission(const struct job *job, uint64_t at_usec)
-{
-    return (struct job_event){.type = JOB_EV_SUBMIT,
-                              .at_usec = at_usec,
-                              .retry_lost = job->spec->on_lost == JOB_ON_LOST_RETRY};
-}
-
 void manager_lock(struct manager *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -172,16 +165,35 @@ struct job_key jobs_key(const struct job *job, int64_t offset)
     return key;
 }
 
+uint8_t jobs_result_told(enum job_event_type type, const struct job_status *st)
+{
+    return type == JOB_EV_EXITED && st->state == JOB_QUEUED ? JOB_RESULT_LOST
+                                                            : st->result;
+}
+
+void jobs_log(void *manager, const struct job_news *news, size_t n)
+{
+    struct manager *m = manager;
+
+    if (n == 0) {
+        volt_notify_all(&m->news);
+        return;
+    }
+    pthread_mutex_lock(&m->log_lock);
+    for (size_t i = 0; i < n; i++)
+        event_ring_put(&m->log, &news[i]);
+    pthread_mutex_unlock(&m->log_lock);
+}
+
 static void tell(struct manager *m, struct job *job, int64_t offset,
                  enum job_event_type type, uint64_t at, const struct job_status *st)
 {
-    struct manager_event ev = {
+    struct job_news ev = {
         .at_usec = at,
         .key = jobs_key(job, offset),
         .type = (uint8_t)type,
         .state = st->state,
-        .result = type == JOB_EV_EXITED && st->state == JOB_QUEUED ? JOB_RESULT_LOST
-                                                                   : st->result,
+        .result = jobs_result_told(type, st),
         .code = st->code,
         .owner = job->owner.uid,
     };
@@ -278,6 +290,50 @@ static struct work *live_of(struct job *job, int64_t offset)
     return offset == NO_OFFSET ? job->live : jobs_element(job, offset)->live;
 }
 
+/* What the job is after an event, which has been applied or will be now. */
+static struct job_status after_event(struct job *job, int64_t offset,
+                                     const struct job_event *ev)
+{
+    struct job_status st = {.state = JOB_STOPPING};
+    bool array = job->array && offset == NO_OFFSET;
+
+    switch (ev->type) {
+    case JOB_EV_STARTING:
+        st.state = JOB_STARTING;
+        break;
+    case JOB_EV_STARTED:
+        st.state =
+            jobs_status(job, offset)->state == JOB_STOPPING ? JOB_STOPPING : JOB_RUNNING;
+        break;
+    case JOB_EV_CANCEL:
+    case JOB_EV_EXITED:
+        if (array)
+            break;
+        st = *jobs_status(job, offset);
+        (void)job_update(&st, ev);
+        break;
+    case JOB_EV_SUBMIT:
+    case JOB_EV_TIMEOUT:
+    case JOB_EV_OUTPUT_LIMIT:
+    case JOB_EV_COUNT:
+        break;
+    }
+    return st;
+}
+
+static struct store_fact fact_of(struct job *job, int64_t offset,
+                                 const struct job_event *ev)
+{
+    const struct job_status st = after_event(job, offset, ev);
+
+    return (struct store_fact){.key = jobs_key(job, offset),
+                               .event = ev,
+                               .uid = job->owner.uid,
+                               .state = st.state,
+                               .result = jobs_result_told(ev->type, &st),
+                               .code = st.code};
+}
+
 /* What happened to the running attempt and is not kept yet. */
 static size_t owed_events(struct job *job, int64_t offset, struct job_event out[2])
 {
@@ -300,31 +356,45 @@ static size_t owed_events(struct job *job, int64_t offset, struct job_event out[
     return n;
 }
 
-int jobs_keep(struct manager *m, struct job *job, int64_t offset,
-              const struct job_event *ev, bool last, struct store_commit *c,
-              struct aftermath *after)
+/* Appends what is owed, then ev. */
+static int append(struct manager *m, struct job *job, int64_t offset,
+                  const struct job_event *ev, bool last, struct store_commit *c)
 {
     struct job_event events[3];
     struct store_fact facts[3];
     struct work *w = job->array && offset == NO_OFFSET ? NULL : live_of(job, offset);
     bool starting = w && w->kept_starting, started = w && w->kept_started;
-    size_t n = ev ? owed_events(job, offset, events) : 0;
+    size_t n = owed_events(job, offset, events);
 
     if (ev)
         events[n++] = *ev;
     for (size_t i = 0; i < n; i++)
-        facts[i] = (struct store_fact){.key = jobs_key(job, offset), .event = &events[i]};
+        facts[i] = fact_of(job, offset, &events[i]);
     if (n)
         facts[n - 1].last = last;
-    after->kick = true;
     int r = store_append(m->store, facts, n, c);
     if (r < 0 && w) { /* they are owed still */
         w->kept_starting = starting;
         w->kept_started = started;
     }
+    return r;
+}
+
+int jobs_keep(struct manager *m, struct job *job, int64_t offset,
+              const struct job_event *ev, bool last, struct store_commit *c,
+              struct aftermath *after)
+{
+    after->kick = true;
+    int r = ev ? append(m, job, offset, ev, last, c) : store_append(m->store, NULL, 0, c);
     if (r < 0 && c)
         *c = (struct store_commit){.status = r};
     return r;
+}
+
+void jobs_keep_start(struct manager *m, struct job *job, int64_t offset)
+{
+    if (m->watchers)
+        (void)append(m, job, offset, NULL, false, NULL); /* no memory: owed still */
 }
 
 /* The elements that have not started, all at once. */
@@ -363,7 +433,7 @@ static int cancel_array(struct manager *m, struct job *job, struct aftermath *af
 /* An element that has not started gets a status, so that it can be told from the rest. */
 static int element_wake_up(struct job *job, int64_t offset, uint64_t now)
 {
-    struct job_event submit = jobs_submission(job, now);
+    struct job_event submit = job_spec_submission(job->spec, now);
     struct element *e = jobs_element(job, offset);
     int r;
 

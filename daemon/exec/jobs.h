@@ -49,8 +49,9 @@ struct array {
     uint64_t unstarted; /* neither started nor cancelled */
     uint64_t granted;   /* slots granted and not yet given to an element */
     uint64_t queued, running, done, failed;
-    uint64_t cancelled_usec; /* not 0: what has not started then never will */
-    int exit_code;           /* the largest of the ended elements, with its result */
+    uint64_t cancelled_usec;    /* not 0: what has not started then never will */
+    uint64_t end_seq, end_usec; /* replayed: of the news of its end */
+    int exit_code;              /* the largest of the ended elements, with its result */
     struct job_status worst;
     struct element **chunks; /* ELEMENT_CHUNK each; NULL until needed */
 };
@@ -124,10 +125,14 @@ struct manager {
     struct volt_notify news;
 
     pthread_mutex_t lock;
-    struct config config;                    /* [L] */
-    struct table table;                      /* [L] */
-    struct queue queue;                      /* [L] */
-    struct event_ring ring;                  /* [L] */
+    struct config config;   /* [L] */
+    struct table table;     /* [L] */
+    struct queue queue;     /* [L] */
+    struct event_ring ring; /* [L] as things happen */
+    pthread_mutex_t log_lock;
+    struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
+    uint32_t watchers;     /* [L] of the log */
+    uint32_t entering;     /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts;            /* [L] */
     struct user *users;                      /* [L] */
     size_t nusers;                           /* [L] */
@@ -172,8 +177,6 @@ void manager_forget_all(struct manager *m);
 void aftermath_finish(struct aftermath *after);
 
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
-/* SUBMIT of the job, or of an element of it; it has its spec. */
-struct job_event jobs_submission(const struct job *job, uint64_t at_usec);
 
 /* --- job.c's events applied to what lives here. Lock held. -------------------------- */
 /* Applies ev to the job (offset NO_OFFSET) or element, keeps the counters and the ring.
@@ -184,6 +187,10 @@ struct job_status *jobs_status(struct job *job, int64_t offset);
 struct element *jobs_element(const struct job *job, int64_t offset); /* NULL: no chunk */
 int jobs_element_make(struct job *job, int64_t offset);              /* 0; -ENOMEM */
 bool jobs_done(const struct job *job);
+/* What an event's news say of the result: of a lost attempt before another one, too. */
+uint8_t jobs_result_told(enum job_event_type type, const struct job_status *st);
+/* Who subscribes to the store's news: into the log. */
+void jobs_log(void *manager, const struct job_news *news, size_t n);
 struct job_key jobs_key(const struct job *job, int64_t offset);
 /* Slots bound processes; sleep and noop have none and take none. */
 bool jobs_slotted(const struct job *job);
@@ -201,6 +208,9 @@ void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type typ
 int jobs_keep(struct manager *m, struct job *job, int64_t offset,
               const struct job_event *ev, bool last, struct store_commit *c,
               struct aftermath *after);
+/* The start of a job that is watched, which otherwise is kept with its next event. Who
+ * watches kicks. */
+void jobs_keep_start(struct manager *m, struct job *job, int64_t offset);
 /* The account of a user, made when needed; NULL: no memory. */
 struct user *jobs_account(struct manager *m, uid_t uid);
 bool jobs_visible(uid_t asker, uid_t owner);

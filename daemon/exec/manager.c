@@ -101,6 +101,17 @@ static int open_store(struct manager *m, const struct manager_options *o,
     return store_sqlite_open(&s, &m->store, err);
 }
 
+/* The log goes on behind the news that the store has given, which the load fills in. */
+static void open_log(struct manager *m)
+{
+    uint64_t first, last;
+
+    store_numbers(m->store, &first, &last);
+    event_ring_init(&m->log, first);
+    m->log.seq = last;
+    store_subscribe(m->store, jobs_log, m);
+}
+
 static int start_tasks(struct manager *m, struct volt_error *err)
 {
     int r = 0;
@@ -137,6 +148,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     m->state_fd = m->record_fd = m->output_fd = -1;
     m->ids.dir_fd = -1;
     pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->log_lock, NULL);
     volt_notify_init(&m->news);
     shares_init(&m->shares);
     event_ring_init(&m->ring, jobs_now_usec());
@@ -176,6 +188,8 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         r = open_keeper(m, o, err);
     if (r == 0)
         r = open_store(m, o, err);
+    if (r == 0)
+        open_log(m);
     if (r == 0)
         r = recover_load(m, err);
     if (r == 0)
@@ -262,6 +276,7 @@ void manager_free(struct manager *m)
     store_free(m->store);
     volt_notify_fini(&m->news);
     pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->log_lock);
     close_fd(m->state_fd);
     close_fd(m->record_fd);
     close_fd(m->output_fd);

@@ -9,6 +9,7 @@
 #define VOLTD_EXEC_MANAGER_H
 
 #include "daemon/job/job.h"
+#include "daemon/job/news.h"
 #include "daemon/store/store.h"
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
@@ -41,18 +42,6 @@ struct job_view {
     int exit_code;                                 /* when done; arrays: the largest */
 };
 void job_view_fini(struct job_view *v);
-
-/* An entry of the event ring. */
-struct manager_event {
-    uint64_t seq; /* gap-free from manager_event_first() + 1 */
-    uint64_t at_usec;
-    struct job_key key;
-    uint8_t type;   /* enum job_event_type */
-    uint8_t state;  /* after it */
-    uint8_t result; /* after it */
-    int32_t code;
-    uid_t owner;
-};
 
 /* --- submit: leaf future; READY after the store has committed ----------------------- */
 struct manager_submit_item {
@@ -151,19 +140,33 @@ struct manager_signal {
 enum volt_poll manager_signal_poll(struct volt_cx *cx, struct manager_signal *s);
 void manager_signal_fini(struct manager_signal *s);
 
-/* --- events ------------------------------------------------------------------------- */
+/* --- events as they happen ---------------------------------------------------------- */
 /* Sequence number of the newest event. */
 uint64_t manager_event_seq(const struct manager *m);
-/* The one before the first: the time of our start in microseconds, so that the numbers of
- * two daemons on the same state never meet, and those of an earlier one are known as such. */
-uint64_t manager_event_first(const struct manager *m);
 /* Copies the asker's events with seq > after, up to max. Returns their number; *ret_next:
  * the seq read up to; *ret_lost: how many were overwritten before they could be read. */
 size_t manager_events_read(struct manager *m, const struct job_owner *asker,
-                           uint64_t after, struct manager_event *buf, size_t max,
+                           uint64_t after, struct job_news *buf, size_t max,
                            uint64_t *ret_next, uint64_t *ret_lost);
-/* To wait for news: volt_notified_init on this, then read, then poll. */
+/* To wait for news, of the log too: volt_notified_init on this, then read, then poll. */
 struct volt_notify *manager_events_notify(struct manager *m);
+
+/* --- the log: events that are kept -------------------------------------------------- */
+/* Its numbers are the store's: they go on over a restart, and so does who reads it. A start
+ * may be kept, and told, with what follows it, unless somebody watches. */
+void manager_log_begin(struct manager *m); /* somebody watches, until _end */
+void manager_log_end(struct manager *m);
+/* The newest number, and the one before the first of all. */
+uint64_t manager_log_seq(struct manager *m);
+uint64_t manager_log_first(struct manager *m);
+/* As manager_events_read(). When there is nothing to read, what is to come is on its way
+ * into the store. */
+size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
+                        struct job_news *buf, size_t max, uint64_t *ret_next,
+                        uint64_t *ret_lost);
+/* The log may tell of jobs whose submission is still on its way into the table; the notify
+ * tells when they are there. */
+bool manager_log_ahead(struct manager *m);
 
 /* --- counters ----------------------------------------------------------------------- */
 struct manager_counts {

@@ -153,15 +153,23 @@ static void note_end(struct manager *m, struct orphan *o, const struct record *r
         end.survivors = survivors;
     manager_lock(m);
     if (job_update(&o->status, &end) == 0) {
-        struct manager_event ev = {.at_usec = end.at_usec,
-                                   .key = o->key,
-                                   .type = JOB_EV_EXITED,
-                                   .state = o->status.state,
-                                   .result = o->status.result,
-                                   .code = o->status.code,
-                                   .owner = getuid()};
+        struct job_news ev = {.at_usec = end.at_usec,
+                              .key = o->key,
+                              .type = JOB_EV_EXITED,
+                              .state = o->status.state,
+                              .result = o->status.result,
+                              .code = o->status.code,
+                              .owner = getuid()};
+        const struct store_fact fact = {.key = o->key,
+                                        .event = &end,
+                                        .uid = ev.owner,
+                                        .news_only = true,
+                                        .state = ev.state,
+                                        .result = ev.result,
+                                        .code = ev.code};
         event_ring_push(&m->ring, &ev);
         m->news_due = true;
+        (void)store_append(m->store, &fact, 1, NULL); /* no memory: nobody is told */
     }
     manager_unlock(m, &after);
 }

@@ -211,11 +211,6 @@ bool manager_matches(const struct job_view *v, const struct manager_filter *f)
 
 /* --- events, counters, output ------------------------------------------------------- */
 
-uint64_t manager_event_first(const struct manager *m)
-{
-    return m->ring.base;
-}
-
 uint64_t manager_event_seq(const struct manager *m)
 {
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&m->lock;
@@ -227,7 +222,7 @@ uint64_t manager_event_seq(const struct manager *m)
 }
 
 size_t manager_events_read(struct manager *m, const struct job_owner *asker,
-                           uint64_t after, struct manager_event *buf, size_t max,
+                           uint64_t after, struct job_news *buf, size_t max,
                            uint64_t *ret_next, uint64_t *ret_lost)
 {
     size_t n;
@@ -252,6 +247,71 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
 struct volt_notify *manager_events_notify(struct manager *m)
 {
     return &m->news;
+}
+
+static void count_watchers(struct manager *m, uint32_t by)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    m->watchers += by;
+    manager_unlock(m, &after);
+}
+
+void manager_log_begin(struct manager *m)
+{
+    count_watchers(m, 1);
+}
+
+void manager_log_end(struct manager *m)
+{
+    count_watchers(m, UINT32_MAX);
+}
+
+uint64_t manager_log_seq(struct manager *m)
+{
+    pthread_mutex_lock(&m->log_lock);
+    uint64_t seq = m->log.seq;
+    pthread_mutex_unlock(&m->log_lock);
+    return seq;
+}
+
+uint64_t manager_log_first(struct manager *m)
+{
+    return m->log.base; /* never changes */
+}
+
+size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
+                        struct job_news *buf, size_t max, uint64_t *ret_next,
+                        uint64_t *ret_lost)
+{
+    uint64_t lost;
+    size_t n;
+    bool end;
+
+    *ret_next = after;
+    *ret_lost = 0;
+    do {
+        pthread_mutex_lock(&m->log_lock);
+        n = event_ring_read(&m->log, asker->uid, *ret_next, buf, max, SCAN_SLICE,
+                            ret_next, &lost);
+        end = *ret_next == m->log.seq;
+        pthread_mutex_unlock(&m->log_lock);
+        *ret_lost += lost;
+    } while (!n && !end && max);
+    if (!n)
+        store_kick(m->store);
+    return n;
+}
+
+bool manager_log_ahead(struct manager *m)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    bool ahead = m->entering > 0;
+    manager_unlock(m, &after);
+    return ahead;
 }
 
 bool manager_durable(const struct manager *m)

@@ -78,6 +78,39 @@ static bool own_key(struct manager *m, struct job *job)
     return true;
 }
 
+/* The news that were told of it, if they are among the newest. */
+static void log_again(struct manager *m, const struct job_news *news)
+{
+    if (news->seq && news->seq <= m->log.seq &&
+        m->log.seq - news->seq < EVENT_RING_CAPACITY)
+        event_ring_put(&m->log, news);
+}
+
+static void log_fact(struct manager *m, const struct job *job,
+                     const struct store_fact *fact, const struct job_status *st)
+{
+    log_again(m, &(struct job_news){.seq = fact->loaded->seq,
+                                    .at_usec = fact->event->at_usec,
+                                    .key = fact->key,
+                                    .type = (uint8_t)fact->event->type,
+                                    .state = st->state,
+                                    .result = jobs_result_told(fact->event->type, st),
+                                    .code = st->code,
+                                    .owner = job->owner.uid});
+}
+
+static void log_end_of_array(struct manager *m, const struct job *job)
+{
+    log_again(m, &(struct job_news){.seq = job->array->end_seq,
+                                    .at_usec = job->array->end_usec,
+                                    .key = jobs_key(job, NO_OFFSET),
+                                    .type = JOB_EV_EXITED,
+                                    .state = JOB_DONE,
+                                    .result = job->array->worst.result,
+                                    .code = job->array->worst.code,
+                                    .owner = job->owner.uid});
+}
+
 static int replay_submit(struct replay *r, const struct store_fact *fact)
 {
     const struct job_owner owner = {.uid = fact->uid, .gid = fact->gid};
@@ -88,7 +121,6 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
             job_free(job);
         return -ENOMEM;
     }
-    const struct job_event submit = jobs_submission(job, fact->event->at_usec);
     job->id = fact->key.id;
     job->recovered = true;
     job->is_history = fact->last;
@@ -100,13 +132,20 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
         job_spec_unref(job->spec);
         job->spec = NULL;
     }
-    return job_update(&job->status, &submit) < 0 ? refuse(r, fact, "event submit") : 0;
+    if (job_update(&job->status, fact->event) < 0)
+        return refuse(r, fact, "event submit");
+    if (job->array) {
+        job->array->end_seq = fact->loaded->end_seq;
+        job->array->end_usec = fact->loaded->ended_usec;
+    }
+    log_fact(r->m, job, fact, &job->status);
+    return 0;
 }
 
 static int replay_element(struct replay *r, struct job *job,
                           const struct store_fact *fact, struct job_status **ret)
 {
-    struct job_event submit = jobs_submission(job, job->status.submitted_usec);
+    struct job_event submit = job_spec_submission(job->spec, job->status.submitted_usec);
     uint64_t index = (uint64_t)fact->key.index;
 
     if (!job->array || index < job->spec->array_first || index > job->spec->array_last)
@@ -137,6 +176,7 @@ static int replay_fact(void *arg, const struct store_fact *fact)
         if (ev.type != JOB_EV_CANCEL || job->array->cancelled_usec)
             return refuse(r, fact, job_event_name(ev.type));
         job->array->cancelled_usec = ev.at_usec;
+        log_fact(r->m, job, fact, &(struct job_status){.state = JOB_STOPPING});
         return 0;
     }
     st = &job->status;
@@ -145,7 +185,10 @@ static int replay_fact(void *arg, const struct store_fact *fact)
     if (result < 0)
         return result;
     ev.step = manager_keep_step(r->m, ev.step);
-    return job_update(st, &ev) < 0 ? refuse(r, fact, job_event_name(ev.type)) : 0;
+    if (job_update(st, &ev) < 0)
+        return refuse(r, fact, job_event_name(ev.type));
+    log_fact(r->m, job, fact, st);
+    return 0;
 }
 
 /* --- what follows from the statuses --------------------------------------------- */
@@ -292,6 +335,8 @@ static int settle(struct manager *m, struct job *job)
     if (r < 0)
         return r;
     if (jobs_done(job)) {
+        if (job->array)
+            log_end_of_array(m, job);
         job_retire(m, job, &after);
         aftermath_finish(&after);
         return 0;

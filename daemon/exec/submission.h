@@ -15,7 +15,8 @@ struct submission {
     uint64_t at_usec; /* of SUBMIT */
     struct store_commit commit;
     bool appended, committed;
-    bool alone; /* in a task of its own */
+    bool entering; /* counted in manager.entering */
+    bool alone;    /* in a task of its own */
     struct volt_join reserving;
     bool joined;
     bool keyed; /* an accepted item has a key */

@@ -259,6 +259,21 @@ static enum volt_poll ids_poll(struct volt_cx *cx, struct manager_submit *s)
     }
 }
 
+/* Whether watchers may be told of jobs that are not in the table yet. */
+static void set_entering(struct manager_submit *s, bool yes)
+{
+    struct submission *p = s->pending;
+    struct aftermath after = {0};
+
+    if (p->entering == yes)
+        return;
+    p->entering = yes;
+    manager_lock(s->manager);
+    s->manager->entering += yes ? 1 : UINT32_MAX;
+    s->manager->news_due = true;
+    manager_unlock(s->manager, &after);
+}
+
 static void append(struct manager_submit *s)
 {
     struct submission *p = s->pending;
@@ -278,6 +293,7 @@ static void append(struct manager_submit *s)
                                          .uid = s->owner.uid,
                                          .gid = s->owner.gid};
     }
+    set_entering(s, true);
     if (facts)
         r = store_append(s->manager->store, facts, n, &p->commit);
     free(facts);
@@ -420,6 +436,7 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     if (p->accepted)
         VOLT_AWAIT(s->at, enter_poll(cx, s));
     CRASH_POINT("submit-entered");
+    set_entering(s, false);
     claim_resolve(s);
     VOLT_END(s->at);
 }
@@ -486,6 +503,7 @@ void manager_submit_fini(struct manager_submit *s)
         enter_slice(s, s->count); /* the submitter went away; his jobs are in the store */
     if (p->jobs)
         give_up(s, -ECANCELED, "out of memory");
+    set_entering(s, false);
     free(p->jobs);
     free(p->same);
     free(p);

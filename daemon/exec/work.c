@@ -178,6 +178,8 @@ void work_apply(struct work *w, const struct job_event *ev)
     int r = jobs_apply(m, w->job, w->offset, ev);
     if (r == 0 && (ev->type == JOB_EV_TIMEOUT || ev->type == JOB_EV_OUTPUT_LIMIT))
         (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, &after); /* no memory */
+    else if (r == 0 && ev->type == JOB_EV_STARTED && w->job->kind != JOB_KIND_NOOP)
+        jobs_keep_start(m, w->job, w->offset);
     if (jobs_status(w->job, w->offset)->state == JOB_DONE)
         give_back_slots(m, w);
     manager_unlock(m, &after);
@@ -271,7 +273,7 @@ static void note_start(struct work *w)
     struct job_event ev = {
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
 
-    if (!w->adopted) /* an adopted one was stopped before the daemon ended */
+    if (!w->adopted) /* it was stopped or watched before the daemon ended */
         work_apply(w, &ev);
 }
 
@@ -353,7 +355,7 @@ static int64_t next_element(struct array *a, const struct job *job)
 static struct work *start_element(struct manager *m, struct job *job, bool *ret_again)
 {
     struct array *a = job->array;
-    struct job_event submit = jobs_submission(job, job->status.submitted_usec);
+    struct job_event submit = job_spec_submission(job->spec, job->status.submitted_usec);
     int64_t offset = next_element(a, job);
     struct work *w;
 

@@ -202,6 +202,13 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
            same_labels(a, b);
 }
 
+struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec)
+{
+    return (struct job_event){.type = JOB_EV_SUBMIT,
+                              .at_usec = at_usec,
+                              .retry_lost = s->on_lost == JOB_ON_LOST_RETRY};
+}
+
 uint64_t job_spec_count(const struct job_spec *s)
 {
     return s->is_array ? s->array_last - s->array_first + 1 : 1;

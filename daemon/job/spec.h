@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <volt/error.h>
 #include "base/atomic.h"
+#include "daemon/job/job.h"
 
 enum job_kind {
     JOB_KIND_EXEC = 0,
@@ -92,6 +93,8 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err);
 /* The same in every field: one can stand for the other. */
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
+/* SUBMIT of its job, or of an element. */
+struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
 /* Number of jobs it stands for: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
 /* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */

@@ -96,7 +96,7 @@ json_t *job_to_json(const struct job_view *v, bool with_spec)
     return o;
 }
 
-json_t *job_event_to_json(const struct manager_event *ev)
+json_t *job_event_to_json(const struct job_news *ev)
 {
     json_t *o = json_object();
 

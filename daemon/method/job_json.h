@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 json_t *job_to_json(const struct job_view *v, bool with_spec);
-json_t *job_event_to_json(const struct manager_event *ev);
+json_t *job_event_to_json(const struct job_news *ev);
 json_t *job_id_to_json(uint64_t id, int64_t index);
 
 #endif

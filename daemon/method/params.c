@@ -189,23 +189,24 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
-bool filter_wants(const struct filter *f, struct manager *m,
-                  const struct job_owner *asker, const struct manager_event *ev)
+int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
+                 const struct job_news *ev)
 {
     struct manager_filter rest = filter_for_manager(f);
     struct job_view view;
-    bool wanted;
+    bool wanted, ahead;
 
     if (!wants_key(f, &ev->key))
-        return false;
+        return 0;
     if (rest.states && !(rest.states & UINT32_C(1) << ev->state))
-        return false;
+        return 0;
     if (rest.results && !(rest.results & UINT32_C(1) << ev->result))
-        return false;
+        return 0;
     if (!f->orphans && !f->name && !f->queue && !f->nlabels)
-        return true;
+        return 1;
+    ahead = manager_log_ahead(m); /* asked first: it may enter in between */
     if (manager_get(m, asker, ev->key.id, ev->key.index, &view) < 0)
-        return false;
+        return ahead ? -EAGAIN : 0;
     rest.states = rest.results = 0; /* those of the event count, not those of now */
     rest.orphans = f->orphans || view.orphan;
     wanted = manager_matches(&view, &rest);

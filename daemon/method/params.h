@@ -36,9 +36,10 @@ extern const struct field filter_fields[];
 void filter_fini(struct filter *f);
 /* The manager's words for it; borrows from f. */
 struct manager_filter filter_for_manager(const struct filter *f);
-/* Whether the event is of a job that the filter wants, as far as the manager knows it. */
-bool filter_wants(const struct filter *f, struct manager *m,
-                  const struct job_owner *asker, const struct manager_event *ev);
+/* 1: the event is of a job that the filter wants; 0: it is not, or of one that the manager
+ * does not know any more; -EAGAIN: of one that it does not know yet. */
+int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
+                 const struct job_news *ev);
 
 /* error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,

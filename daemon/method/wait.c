@@ -97,7 +97,7 @@ static size_t find(const struct wait *w, uint64_t id)
     return low;
 }
 
-static void apply(struct wait *w, const struct manager_event *ev)
+static void apply(struct wait *w, const struct job_news *ev)
 {
     struct job_status end = {
         .state = JOB_DONE, .result = ev->result, .code = ev->code, .attempt = 1};
@@ -223,7 +223,7 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
 /* 1: events were read. */
 static int read_events(struct call *call, struct wait *w)
 {
-    struct manager_event events[EVENTS_PER_READ];
+    struct job_news events[EVENTS_PER_READ];
     uint64_t lost = 0, before = w->cursor;
     size_t n = manager_events_read(call_service(call)->manager, call_peer(call),
                                    w->cursor, events, EVENTS_PER_READ, &w->cursor, &lost);

@@ -1,8 +1,9 @@
 /* Watch: a snapshot, then every event, without a gap between the two.
  *
  * The event number is noted before the snapshot is taken: what happens meanwhile is told
- * twice rather than not at all. A watcher reads the manager's ring by number, so it costs
- * the writer nothing. One that reads slowly gets nothing while its output is full; when
+ * twice rather than not at all. A watcher reads the manager's log by number, so it costs
+ * the writer nothing. What is told is kept, and its number with it: the cursor is good
+ * after a restart too. One that reads slowly gets nothing while its output is full; when
  * it goes on and is more than max_watch_backlog events behind, it skips to the newest of
  * them, and `lagged` says how many were dropped, as it does when the ring has overtaken
  * it. */
@@ -55,13 +56,14 @@ static int begin(struct call *call, struct watch *w)
     if (params_read(call, fields, &w->in) < 0)
         return -EINVAL;
     volt_notified_init(&w->news, manager_events_notify(m));
-    w->cursor = manager_event_seq(m);
+    manager_log_begin(m);
+    w->cursor = manager_log_seq(m);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     restart_silence(call, w);
     if (w->in.resumes &&
-        (w->in.after > w->cursor || w->in.after < manager_event_first(m))) {
+        (w->in.after > w->cursor || w->in.after < manager_log_first(m))) {
         (void)call_invalid_parameter(call, "after",
-                                     "is the cursor of another voltd, whose events are "
+                                     "is the cursor of another store, whose events are "
                                      "not known here; watch without it");
         return -EINVAL;
     }
@@ -117,7 +119,7 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 
 static void skip_backlog(struct call *call, struct watch *w)
 {
-    uint64_t newest = manager_event_seq(call_service(call)->manager);
+    uint64_t newest = manager_log_seq(call_service(call)->manager);
     uint64_t bound = call_config(call)->max_watch_backlog;
 
     if (newest - w->cursor > bound) {
@@ -127,29 +129,46 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* Reads on in the ring and tells what the filter wants. 1: there was
+/* Those that the filter wants, up to one of a job that is not in the table yet: it is read
+ * again when there is news. */
+static json_t *wanted(struct call *call, struct watch *w, const struct job_news *events,
+                      size_t n)
+{
+    struct manager *m = call_service(call)->manager;
+    json_t *told = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        int r = filter_wants(&w->in.filter, m, call_peer(call), &events[i]);
+
+        if (r < 0) {
+            w->cursor = events[i].seq - 1;
+            break;
+        }
+        if (r > 0)
+            wire_add(&told, job_event_to_json(&events[i]));
+    }
+    return told;
+}
+
+/* Reads on in the log and tells what the filter wants. 1: there was
  * something to read. */
 static int tell_events(struct call *call, struct watch *w)
 {
     struct manager *m = call_service(call)->manager;
-    struct manager_event events[EVENTS_PER_REPLY];
+    struct job_news events[EVENTS_PER_REPLY];
     uint64_t before = w->cursor, lost = 0;
     json_t *told;
     size_t n;
 
-    n = manager_events_read(m, call_peer(call), w->cursor, events, EVENTS_PER_REPLY,
-                            &w->cursor, &lost);
+    n = manager_log_read(m, call_peer(call), w->cursor, events, EVENTS_PER_REPLY,
+                         &w->cursor, &lost);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;
-    told = json_array();
-    for (size_t i = 0; i < n; i++) {
-        if (filter_wants(&w->in.filter, m, call_peer(call), &events[i]))
-            wire_add(&told, job_event_to_json(&events[i]));
-    }
+    told = wanted(call, w, events, n);
     if (told && json_array_size(told) == 0 && w->lagged == 0) {
         json_decref(told);
-        return 1;
+        return w->cursor != before;
     }
     return tell(call, w, "events", told) < 0 ? -ENOMEM : 1;
 }
@@ -204,6 +223,7 @@ static void watch_drop(struct call *call, void *state)
     if (w->at != WATCH_BEGIN) {
         volt_notified_fini(&w->news);
         volt_sleep_fini(&w->silence);
+        manager_log_end(call_service(call)->manager);
     }
     filter_fini(&w->in.filter);
 }

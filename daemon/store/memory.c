@@ -1,17 +1,52 @@
 /* The memory backend: the manager's table is all there is, so a fact is kept as soon as
- * the manager has applied it, and there is nothing to load. */
+ * the manager has applied it, and there is nothing to load. Numbers of news begin with the
+ * time, so that those of two daemons never meet. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "daemon/store/store.h"
 
-static int memory_append(struct store *s, const struct store_fact *facts, size_t n,
+struct memory_store {
+    struct store store;
+    store_news_fn *fn;
+    void *arg;
+    uint64_t first;
+    pthread_mutex_t lock; /* guards seq, and that news are told in its order */
+    uint64_t seq;
+};
+
+static struct memory_store *of(struct store *s)
+{
+    return (struct memory_store *)s;
+}
+
+static int memory_append(struct store *store, const struct store_fact *facts, size_t n,
                          struct store_commit *commit)
 {
-    (void)s;
-    (void)facts;
-    (void)n;
+    struct memory_store *s = of(store);
+
     (void)commit; /* its status is 0 */
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; s->fn && i < n; i++) {
+        struct job_news news = store_news_of(&facts[i]);
+
+        news.seq = ++s->seq;
+        s->fn(s->arg, &news, 1);
+    }
+    pthread_mutex_unlock(&s->lock);
     return 0;
+}
+
+static void memory_subscribe(struct store *store, store_news_fn *fn, void *arg)
+{
+    of(store)->fn = fn;
+    of(store)->arg = arg;
+}
+
+static void memory_numbers(struct store *store, uint64_t *ret_first, uint64_t *ret_last)
+{
+    *ret_first = *ret_last = of(store)->first;
 }
 
 static void memory_kick(struct store *s)
@@ -55,6 +90,7 @@ static void memory_retain(struct store *s, const struct store_retention *retenti
 
 static void memory_free(struct store *s)
 {
+    pthread_mutex_destroy(&of(s)->lock);
     free(s);
 }
 
@@ -66,6 +102,8 @@ static const struct store_backend memory_backend = {
     .commit_poll = memory_commit_poll,
     .commit_fini = memory_commit_fini,
     .load = memory_load,
+    .subscribe = memory_subscribe,
+    .numbers = memory_numbers,
     .health = memory_health,
     .retain = memory_retain,
     .free = memory_free,
@@ -73,9 +111,14 @@ static const struct store_backend memory_backend = {
 
 struct store *store_memory_new(void)
 {
-    struct store *s = malloc(sizeof(*s));
+    struct memory_store *s = calloc(1, sizeof(*s));
+    struct timespec ts;
 
-    if (s)
-        s->backend = &memory_backend;
-    return s;
+    if (!s)
+        return NULL;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    s->store.backend = &memory_backend;
+    s->first = s->seq = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    pthread_mutex_init(&s->lock, NULL);
+    return &s->store;
 }

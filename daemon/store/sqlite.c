@@ -41,16 +41,32 @@ static void pack_submit(struct pack *p, const struct store_fact *f)
     spec_pack_fini(&spec);
 }
 
+static void pack_news(struct pack *p, const struct store_fact *f)
+{
+    const struct job_news news = store_news_of(f);
+
+    pack_number(p, ENTRY_NEWS);
+    pack_number(p, news.key.id);
+    pack_signed(p, news.key.index);
+    pack_number(p, news.at_usec);
+    pack_number(p, news.type);
+    pack_number(p, news.state);
+    pack_number(p, news.result);
+    pack_signed(p, news.code);
+    pack_number(p, news.owner);
+}
+
 /* The facts from i on that belong into one row of events; returns the index behind. */
 static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t i,
                           size_t n, uint64_t life)
 {
     const struct job_key *key = &facts[i].key;
     struct pack events = {0};
+    size_t first = i;
 
     do
         job_event_pack(&events, facts[i].event, life);
-    while (!facts[i].last && ++i < n && facts[i].event &&
+    while (!facts[i++].last && i < n && facts[i].event && !facts[i].news_only &&
            facts[i].event->type != JOB_EV_SUBMIT && facts[i].key.id == key->id &&
            facts[i].key.index == key->index);
     pack_number(p, ENTRY_EVENT);
@@ -58,12 +74,14 @@ static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t
     pack_signed(p, key->index);
     pack_bytes(p, &events);
     pack_fini(&events);
+    for (; first < i; first++)
+        pack_news(p, &facts[first]);
     return i;
 }
 
 static void pack_output(struct pack *p, const struct store_fact *f)
 {
-    for (unsigned i = 0; i < STORE_STREAMS; i++) {
+    for (unsigned i = 0; f->output && i < STORE_STREAMS; i++) {
         if (!f->output[i].n)
             continue;
         pack_number(p, ENTRY_OUTPUT);
@@ -80,6 +98,9 @@ static void pack_last(struct pack *p, const struct store_fact *f)
     pack_number(p, ENTRY_LAST);
     pack_number(p, f->key.id);
     pack_number(p, f->event ? f->event->at_usec : f->ended_usec);
+    pack_number(p, !f->event);
+    if (!f->event)
+        pack_news(p, f);
 }
 
 /* Returns new; NULL: no memory. */
@@ -91,17 +112,22 @@ static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
 
     pack_raw(&p, &head, sizeof(head));
     for (size_t i = 0; i < n;) {
-        if (facts[i].event && facts[i].event->type == JOB_EV_SUBMIT) {
-            pack_submit(&p, &facts[i]);
-            head.head.submits = true;
-        } else if (facts[i].event) {
-            i = pack_events(&p, facts, i, n, life);
-            if (i == n || !facts[i].last)
-                continue;
+        const struct store_fact *f = &facts[i];
+
+        if (f->news_only) {
+            pack_news(&p, f);
+            i++;
+            continue;
         }
-        if (facts[i].last)
-            pack_last(&p, &facts[i]);
-        i++;
+        if (f->event && f->event->type == JOB_EV_SUBMIT) {
+            pack_submit(&p, f);
+            head.head.submits = true;
+            i++;
+        } else {
+            i = f->event ? pack_events(&p, facts, i, n, life) : i + 1;
+        }
+        if (facts[i - 1].last)
+            pack_last(&p, &facts[i - 1]);
     }
     for (size_t i = 0; i < n && !head.head.submits; i++)
         pack_output(&p, &facts[i]);
@@ -141,6 +167,18 @@ static enum volt_poll sqlite_commit_poll(struct volt_cx *cx, struct store_commit
 static void sqlite_commit_fini(struct store_commit *c)
 {
     groups_commit_fini(&of(c->store)->groups, c);
+}
+
+static void sqlite_subscribe(struct store *s, store_news_fn *fn, void *arg)
+{
+    of(s)->told = fn;
+    of(s)->told_arg = arg;
+}
+
+static void sqlite_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_last)
+{
+    *ret_first = of(s)->sums.first;
+    *ret_last = of(s)->sums.seq - 1;
 }
 
 static void sqlite_health(struct store *s, struct store_health *ret)
@@ -208,6 +246,7 @@ static void sqlite_free(struct store *store)
     contents_fini(&s->contents);
     pack_fini(&s->last_content);
     pack_fini(&s->scratch);
+    free(s->news.news);
     free(s->undo);
     free(s->forgotten);
     pthread_mutex_destroy(&s->read_lock);
@@ -222,6 +261,8 @@ static const struct store_backend sqlite_backend = {
     .commit_poll = sqlite_commit_poll,
     .commit_fini = sqlite_commit_fini,
     .load = sqlite_load,
+    .subscribe = sqlite_subscribe,
+    .numbers = sqlite_numbers,
     .health = sqlite_health,
     .retain = sqlite_retain,
     .output = sqlite_output,

@@ -5,17 +5,20 @@
  * can never meet the journal of the old one; older files are removed at the next start.
  * `reserve` is room kept for completions when the disk is full.
  *
- * Schema (PRAGMA user_version 3; application_id "VOLT"):
+ * Schema (PRAGMA user_version 4; application_id "VOLT"):
  *
  *   meta(name, body)          "sums": number and sum of the rows of every table;
  *                             "life": number, boot id and record directory of this life
  *   content(id, body)         environments and long argvs, each once; id: a hash
- *   job(id, body)             submitter, time, contents, spec (daemon/job/spec_pack.h)
+ *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)
  *   event(job, item, seq, body)  what happened since: daemon/job/event_pack.h; item -1:
  *                             the job or array itself, otherwise an index of the array
- *   ended(id, at)             jobs that are history, for retention
+ *   ended(id, at, seq)        jobs that are history, for retention
  *   output(job, item, stream, body)  what a job has printed, when it is little; read when
  *                             it is asked for, so not proved by a load
+ *
+ * seq is the number of the news (store.h); an event row with several events has those that
+ * follow its own, too; in `ended` arrays as a whole have one.
  *
  * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
  * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the

@@ -153,6 +153,7 @@ void sqlite_committed(struct sqlite_store *s)
 
 void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
 {
+    s->news.n = 0;
     s->last_content_id = 0;
     while (s->nundo > 0) {
         const struct undo *u = &s->undo[--s->nundo];
@@ -168,12 +169,68 @@ void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
     s->sums = *before;
 }
 
+/* --- news ----------------------------------------------------------------------- */
+
+/* Gives the next number; the news are told after the commit. */
+static int give_news(struct sqlite_store *s, struct job_news news)
+{
+    struct news_list *l = &s->news;
+
+    if (l->n == l->capacity && l->capacity < NEWS_MAX) {
+        size_t capacity = l->capacity ? l->capacity * 2 : 256;
+        struct job_news *grown = reallocarray(l->news, capacity, sizeof(*grown));
+
+        if (!grown)
+            return SQLITE_NOMEM;
+        l->news = grown;
+        l->capacity = capacity;
+    }
+    news.seq = s->sums.seq++;
+    l->news[l->n++ % l->capacity] = news;
+    return SQLITE_OK;
+}
+
+static int put_news(struct sqlite_store *s, struct unpack *u)
+{
+    struct job_news news = {.key.id = unpack_number(u)};
+
+    news.key.index = unpack_signed(u);
+    news.at_usec = unpack_number(u);
+    news.type = (uint8_t)unpack_number(u);
+    news.state = (uint8_t)unpack_number(u);
+    news.result = (uint8_t)unpack_number(u);
+    news.code = (int32_t)unpack_signed(u);
+    news.owner = (uid_t)unpack_number(u);
+    return give_news(s, news);
+}
+
+void sqlite_tell(struct sqlite_store *s)
+{
+    struct news_list *l = &s->news;
+    size_t kept = l->n < l->capacity ? (size_t)l->n : l->capacity;
+    size_t first = kept ? (size_t)(l->n % l->capacity) : 0;
+
+    if (s->told && kept) {
+        if (l->n > l->capacity) /* it has gone round */
+            s->told(s->told_arg, l->news + first, kept - first);
+        s->told(s->told_arg, l->news, l->n > l->capacity ? first : kept);
+        s->told(s->told_arg, NULL, 0);
+    }
+    l->n = 0;
+    if (l->capacity < NEWS_MAX)
+        return;
+    free(l->news); /* a large batch; it will not be the rule */
+    l->news = NULL;
+    l->capacity = 0;
+}
+
 /* --- rows ----------------------------------------------------------------------- */
 
 static int put_job(struct sqlite_store *s, struct unpack *u)
 {
     sqlite3_stmt *st = s->db.statement[DB_JOB_PUT];
-    const struct row_key key = {.table = ROW_JOB, .a = (int64_t)unpack_number(u)};
+    const struct row_key key = {
+        .table = ROW_JOB, .a = (int64_t)unpack_number(u), .b = (int64_t)s->sums.seq};
     uint64_t uid = unpack_number(u), gid = unpack_number(u), at = unpack_number(u);
     int64_t env_id = 0, argv_id = 0;
     size_t own_n = unpack_number(u);
@@ -200,11 +257,17 @@ static int put_job(struct sqlite_store *s, struct unpack *u)
     if (p->failed)
         return SQLITE_NOMEM;
     (void)sqlite3_bind_int64(st, 1, key.a);
-    (void)sqlite3_bind_blob(st, 2, p->bytes, (int)p->n, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(st, 2, key.b);
+    (void)sqlite3_bind_blob(st, 3, p->bytes, (int)p->n, SQLITE_STATIC);
     rc = db_run(st);
-    if (rc == SQLITE_OK)
-        row_sum_add(&s->sums.job, row_digest(p->bytes, p->n, &key));
-    return rc;
+    if (rc != SQLITE_OK)
+        return rc;
+    row_sum_add(&s->sums.job, row_digest(p->bytes, p->n, &key));
+    return give_news(
+        s, (struct job_news){.key = {.id = (uint64_t)key.a, .index = JOB_NO_INDEX},
+                             .at_usec = at,
+                             .type = JOB_EV_SUBMIT,
+                             .owner = (uid_t)uid});
 }
 
 static int put_event(struct sqlite_store *s, struct unpack *u)
@@ -214,7 +277,7 @@ static int put_event(struct sqlite_store *s, struct unpack *u)
     struct pack *p = &s->scratch;
 
     key.b = unpack_signed(u);
-    key.c = (int64_t)s->sums.seq++;
+    key.c = (int64_t)s->sums.seq; /* of its first event; their news follow */
     size_t n = unpack_number(u);
     pack_clear(p);
     pack_raw(p, unpack_raw(u, n), n);
@@ -231,19 +294,21 @@ static int put_event(struct sqlite_store *s, struct unpack *u)
     return rc;
 }
 
-static struct row_key ended_key(int64_t id, int64_t at)
+static struct row_key ended_key(int64_t id, int64_t at, int64_t seq)
 {
-    return (struct row_key){.table = ROW_ENDED, .a = id, .b = at};
+    return (struct row_key){.table = ROW_ENDED, .a = id, .b = at, .c = seq};
 }
 
 static int put_last(struct sqlite_store *s, struct unpack *u)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_PUT];
     int64_t id = (int64_t)unpack_number(u), at = (int64_t)unpack_number(u);
-    const struct row_key key = ended_key(id, at);
+    int64_t seq = unpack_number(u) ? (int64_t)s->sums.seq : 0;
+    const struct row_key key = ended_key(id, at, seq);
 
     (void)sqlite3_bind_int64(st, 1, id);
     (void)sqlite3_bind_int64(st, 2, at);
+    (void)sqlite3_bind_int64(st, 3, seq);
     int rc = db_run(st);
     if (rc == SQLITE_OK)
         row_sum_add(&s->sums.ended, row_digest(NULL, 0, &key));
@@ -293,6 +358,9 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e)
         case ENTRY_OUTPUT:
             rc = put_output(s, &u);
             break;
+        case ENTRY_NEWS:
+            rc = put_news(s, &u);
+            break;
         }
     }
     return rc;
@@ -311,7 +379,7 @@ static int drop_job(struct sqlite_store *s, int64_t id)
 {
     sqlite3_stmt *get = s->db.statement[DB_JOB_GET];
     sqlite3_stmt *drop = s->db.statement[DB_JOB_DROP];
-    const struct row_key key = {.table = ROW_JOB, .a = id};
+    struct row_key key = {.table = ROW_JOB, .a = id};
     int64_t contents[2] = {0, 0};
     uint64_t digest = 0;
 
@@ -322,6 +390,7 @@ static int drop_job(struct sqlite_store *s, int64_t id)
         size_t n = (size_t)sqlite3_column_bytes(get, 0);
         struct unpack u = unpack_of(body, n);
 
+        key.b = sqlite3_column_int64(get, 1);
         digest = row_digest(body, n, &key);
         for (int i = 0; i < 3; i++)
             (void)unpack_number(&u);
@@ -383,15 +452,14 @@ static int drop_events_and_output(struct sqlite_store *s, int64_t id)
     return rc;
 }
 
-static int drop_ended(struct sqlite_store *s, int64_t id, int64_t at)
+static int drop_ended(struct sqlite_store *s, const struct row_key *key)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_DROP];
-    const struct row_key key = ended_key(id, at);
 
-    (void)sqlite3_bind_int64(st, 1, id);
+    (void)sqlite3_bind_int64(st, 1, key->a);
     int rc = db_run(st);
     if (rc == SQLITE_OK)
-        row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
+        row_sum_remove(&s->sums.ended, row_digest(NULL, 0, key));
     return rc;
 }
 
@@ -404,6 +472,7 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
     while (done < n && rc == SQLITE_OK) {
         rc = sqlite3_step(first);
         int64_t id = sqlite3_column_int64(first, 0), at = sqlite3_column_int64(first, 1);
+        const struct row_key key = ended_key(id, at, sqlite3_column_int64(first, 2));
 
         (void)sqlite3_reset(first);
         if (rc != SQLITE_ROW)
@@ -416,7 +485,7 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
         if (rc == SQLITE_OK)
             rc = drop_job(s, id);
         if (rc == SQLITE_OK)
-            rc = drop_ended(s, id, at);
+            rc = drop_ended(s, &key);
         if (rc == SQLITE_OK)
             s->forgotten[done++] = (uint64_t)id;
     }

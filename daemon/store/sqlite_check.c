@@ -15,7 +15,8 @@ struct check {
     /* The job or element whose events are passing by. */
     struct job_key key;
     struct job_status status;
-    bool is_array, retry_lost;
+    bool is_array;
+    struct job_event submit; /* of the job */
 };
 
 static int find(void *arg, const char *text)
@@ -43,15 +44,12 @@ static int replay(void *arg, const struct store_fact *fact)
     struct check *c = arg;
     if (fact->event->type == JOB_EV_SUBMIT) {
         c->is_array = fact->spec->is_array;
-        c->retry_lost = fact->spec->on_lost == JOB_ON_LOST_RETRY;
+        c->submit = *fact->event;
     }
-    const struct job_event submit = {
-        .type = JOB_EV_SUBMIT, .at_usec = 1, .retry_lost = c->retry_lost};
-
     if (fact->event->type == JOB_EV_SUBMIT || !job_key_equal(&c->key, &fact->key)) {
         c->key = fact->key;
         c->status = (struct job_status){0};
-        (void)job_update(&c->status, &submit);
+        (void)job_update(&c->status, &c->submit);
     }
     if (fact->event->type == JOB_EV_SUBMIT)
         return 0;

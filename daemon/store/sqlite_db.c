@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/store/sqlite_db.h"
@@ -30,8 +31,14 @@ static const char schema_3[] =
     "CREATE TABLE output(job INTEGER, item INTEGER, stream INTEGER, body BLOB NOT NULL,"
     " PRIMARY KEY(job, item, stream)) WITHOUT ROWID;";
 
+/* Numbers of news. 0 in older rows, and their checksums stay what they were. */
+static const char schema_4[] =
+    "ALTER TABLE job ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ended ADD COLUMN seq INTEGER NOT NULL DEFAULT 0";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3};
+static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3,
+                                                   schema_4};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -42,21 +49,21 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_CONTENT_GET] = "SELECT body FROM content WHERE id=?1",
     [DB_CONTENT_PUT] = "INSERT INTO content VALUES(?1,?2)",
     [DB_CONTENT_DROP] = "DELETE FROM content WHERE id=?1",
-    [DB_JOB_GET] = "SELECT body FROM job WHERE id=?1",
-    [DB_JOB_PUT] = "INSERT INTO job VALUES(?1,?2)",
+    [DB_JOB_GET] = "SELECT body,seq FROM job WHERE id=?1",
+    [DB_JOB_PUT] = "INSERT INTO job(id,seq,body) VALUES(?1,?2,?3)",
     [DB_JOB_DROP] = "DELETE FROM job WHERE id=?1",
     [DB_EVENT_PUT] = "INSERT INTO event VALUES(?1,?2,?3,?4)",
     [DB_EVENT_DROP] = "DELETE FROM event WHERE job=?1 AND item=?2 AND seq=?3",
     [DB_EVENT_NEXT] = "SELECT item,seq,body FROM event WHERE job=?1 LIMIT 1",
-    [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2)",
+    [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id=?1",
-    [DB_ENDED_FIRST] = "SELECT id,at FROM ended ORDER BY id LIMIT 1",
+    [DB_ENDED_FIRST] = "SELECT id,at,seq FROM ended ORDER BY id LIMIT 1",
     [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
     [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_NEXT] = "SELECT item,stream,body FROM output WHERE job=?1 LIMIT 1",
     [DB_BEGIN_READ] = "BEGIN",
-    [DB_JOB_AT] = "SELECT id,body FROM job WHERE id=?1",
+    [DB_JOB_AT] = "SELECT id,body,seq FROM job WHERE id=?1",
     [DB_HISTORY_UP] =
         "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
     [DB_HISTORY_DOWN] =
@@ -71,6 +78,9 @@ static const char *const sql[DB_STATEMENTS] = {
 /* The version whose schema a statement needs. */
 static int since(int statement)
 {
+    if (statement == DB_JOB_GET || statement == DB_JOB_PUT || statement == DB_ENDED_PUT ||
+        statement == DB_ENDED_FIRST || statement == DB_JOB_AT)
+        return 4;
     return statement >= DB_OUTPUT_GET ? 3 : 1;
 }
 
@@ -402,12 +412,23 @@ bool db_life_unpack(struct db_life *l, const struct pack *p)
 
 /* --- new files ------------------------------------------------------------------ */
 
-/* The first sums and a life that nobody has lived. */
+static uint64_t now_usec(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* The first sums and a life that nobody has lived. Numbers of news begin with the time, so
+ * that those of two stores never meet. */
 static int fill(struct db *db)
 {
-    struct row_sums sums = {.seq = 1};
+    struct row_sums sums = {.first = now_usec()};
     struct db_life life = {0};
     struct pack p = {0}, q = {0};
+
+    sums.seq = sums.first + 1;
 
     if (getrandom(&life.seed, sizeof(life.seed), 0) != (ssize_t)sizeof(life.seed))
         life.seed = (uint64_t)getpid();

@@ -78,6 +78,7 @@ void row_sums_pack(const struct row_sums *s, struct pack *p)
     pack_number(p, s->seq);
     pack_number(p, s->output.rows);
     pack_number(p, s->output.sum);
+    pack_number(p, s->first);
 }
 
 bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
@@ -95,5 +96,6 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
         s->output.rows = unpack_number(&u);
         s->output.sum = unpack_number(&u);
     }
+    s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 4: none */
     return !u.failed && u.at == u.end;
 }

@@ -19,7 +19,7 @@ enum row_table {
 
 struct row_key {
     enum row_table table;
-    int64_t a, b, c; /* id; job, item, seq; or job, item, stream */
+    int64_t a, b, c; /* id, seq; id, at, seq; job, item, seq; or job, item, stream */
 };
 
 /* Adds the CRC to p, which holds the payload from `from` on. */
@@ -33,10 +33,11 @@ struct row_sum {
     uint64_t rows, sum;
 };
 
-/* What meta's "sums" holds, beside the next seq of events. */
+/* What meta's "sums" holds, beside the numbers of news: the next, and the one before the
+ * first of all. */
 struct row_sums {
     struct row_sum content, job, event, ended;
-    uint64_t seq;
+    uint64_t seq, first;
     struct row_sum output;
 };
 

@@ -147,7 +147,7 @@ static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
 
     ret->uid = (uid_t)unpack_number_max(u, UINT32_MAX);
     ret->gid = (gid_t)unpack_number_max(u, UINT32_MAX);
-    *ret_event = (struct job_event){.type = JOB_EV_SUBMIT, .at_usec = unpack_number(u)};
+    uint64_t at_usec = unpack_number(u);
     int64_t env = (int64_t)unpack_number_max(u, INT64_MAX);
     int64_t argv = (int64_t)unpack_number_max(u, INT64_MAX);
     parts.own = u->at;
@@ -166,17 +166,31 @@ static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
     if (result == 0)
         result = u->failed ? -EBADMSG : job_spec_unpack(&parts, &ret->spec);
     pack_fini(&kept);
+    if (result == 0)
+        *ret_event = job_spec_submission(ret->spec, at_usec);
     return result;
 }
 
-/* The job's row and its SUBMIT. False: go on with the next. */
-static bool read_job(struct reader *r, int64_t id, bool last)
+static void note_seq(struct reader *r, int64_t seq)
 {
-    const struct row_key key = {.table = ROW_JOB, .a = id};
+    if ((uint64_t)seq >= r->sums->seq)
+        r->sums->seq = (uint64_t)seq + 1;
+}
+
+/* The job's row and its SUBMIT. ended: its row there, or NULL. False: go on with the
+ * next. */
+static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
+{
+    const struct row_key key = {
+        .table = ROW_JOB, .a = id, .b = sqlite3_column_int64(r->jobs, 2)};
     struct job_event submit;
+    const struct store_loaded loaded = {.seq = (uint64_t)key.b,
+                                        .ended_usec = ended ? (uint64_t)ended->b : 0,
+                                        .end_seq = ended ? (uint64_t)ended->c : 0};
     struct store_fact fact = {.key = {.id = (uint64_t)id, .index = JOB_NO_INDEX},
                               .event = &submit,
-                              .last = last};
+                              .last = ended != NULL,
+                              .loaded = &loaded};
     size_t n = 0, payload;
     const void *body = body_of(r->jobs, 1, &n);
 
@@ -185,6 +199,7 @@ static bool read_job(struct reader *r, int64_t id, bool last)
         return false;
     }
     row_sum_add(&r->sums->job, row_digest(body, n, &key));
+    note_seq(r, key.b);
     struct unpack u = unpack_of(body, payload);
     int result = unpack_job(r, &u, id, &fact, &submit);
     if (result == -ENOMEM)
@@ -215,13 +230,13 @@ static void read_events(struct reader *r, int64_t id)
         return;
     }
     row_sum_add(&r->sums->event, row_digest(body, n, &key));
-    if ((uint64_t)key.c >= r->sums->seq)
-        r->sums->seq = (uint64_t)key.c + 1;
+    note_seq(r, key.c);
+    struct store_loaded loaded = {.seq = (uint64_t)key.c};
     struct unpack u = unpack_of(body, payload);
     while (u.at < u.end && r->result == 0) {
         struct job_event ev;
-        struct store_fact fact = {.key = {.id = (uint64_t)id, .index = key.b},
-                                  .event = &ev};
+        struct store_fact fact = {
+            .key = {.id = (uint64_t)id, .index = key.b}, .event = &ev, .loaded = &loaded};
 
         if (job_event_unpack(&u, &ev, &life, step_text) < 0) {
             (void)damage(r, "job %lld: event %lld cannot be read", (long long)id,
@@ -231,20 +246,24 @@ static void read_events(struct reader *r, int64_t id)
         ev.other_life = ev.type == JOB_EV_STARTING && life != r->scan->life;
         if (r->scan->fn)
             r->result = r->scan->fn(r->scan->arg, &fact);
+        loaded.seq++;
     }
 }
 
 /* Whether `ended` names the job; rows of smaller ids are alone. */
-static bool read_ended(struct reader *r, int64_t id)
+static bool read_ended(struct reader *r, int64_t id, struct row_key *ret)
 {
     while (r->ended_rc == SQLITE_ROW && r->result == 0) {
         const struct row_key key = {.table = ROW_ENDED,
                                     .a = sqlite3_column_int64(r->ended, 0),
-                                    .b = sqlite3_column_int64(r->ended, 1)};
+                                    .b = sqlite3_column_int64(r->ended, 1),
+                                    .c = sqlite3_column_int64(r->ended, 2)};
 
         if (key.a > id)
             return false;
         row_sum_add(&r->sums->ended, row_digest(NULL, 0, &key));
+        note_seq(r, key.c);
+        *ret = key;
         step_ended(r);
         if (key.a == id)
             return true;
@@ -284,15 +303,17 @@ static int read_jobs(struct reader *r)
         if (id <= before && damage(r, "job %lld: out of order", (long long)id))
             break;
         before = id;
-        bool last = read_ended(r, id);
-        bool good = r->result == 0 && read_job(r, id, last);
+        struct row_key ended = {0};
+        bool last = read_ended(r, id, &ended);
+        bool good = r->result == 0 && read_job(r, id, last ? &ended : NULL);
         if (r->result == 0)
             read_events_of(r, id, good);
         if (r->result == 0)
             step_jobs(r);
     }
     if (r->result == 0 && r->jobs_rc == SQLITE_DONE) {
-        (void)read_ended(r, INT64_MAX);
+        struct row_key none;
+        (void)read_ended(r, INT64_MAX, &none);
         read_events_of(r, INT64_MAX, false);
     }
     return r->result;
@@ -317,9 +338,12 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
         return -ENOMEM;
     r->scan = scan;
     r->sums = ret_sums;
-    r->jobs = query(r, "SELECT id,body FROM job ORDER BY id");
+    r->jobs = query(r, scan->db->version < 4 ? "SELECT id,body,0 FROM job ORDER BY id"
+                                             : "SELECT id,body,seq FROM job ORDER BY id");
     r->events = query(r, "SELECT job,item,seq,body FROM event ORDER BY job,item,seq");
-    r->ended = query(r, "SELECT id,at FROM ended ORDER BY id");
+    r->ended =
+        query(r, scan->db->version < 4 ? "SELECT id,at,0 FROM ended ORDER BY id"
+                                       : "SELECT id,at,seq FROM ended ORDER BY id");
     if (r->result == 0 && read_contents(r) == 0 && r->jobs && r->events && r->ended)
         (void)read_jobs(r);
     (void)sqlite3_finalize(r->jobs);
@@ -431,7 +455,7 @@ static void read_ended_job(struct reader *r, const struct store_range *range, in
     if (!at_job(r, id) && r->result == 0)
         (void)damage(r, "job %lld: its row is missing, though it has ended",
                      (long long)id);
-    if (r->result == 0 && read_job(r, id, true)) {
+    if (r->result == 0 && read_job(r, id, &(struct row_key){0})) {
         if (range->one_item)
             read_events_behind(r, id, true, JOB_NO_INDEX);
         if (r->result == 0)
@@ -513,7 +537,7 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
         r = scan->damage(scan->damage_arg, text);
     }
     if (r == 0 && found->seq > want->seq)
-        r = scan->damage(scan->damage_arg, "table event: rows of the future");
+        r = scan->damage(scan->damage_arg, "rows of the future");
     return r;
 }
 

@@ -10,10 +10,11 @@
 
 /* The rows of an append, packed behind the head of its entry: kinds and fields. */
 enum entry_row {
-    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv */
+    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv; news too */
     ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
-    ENTRY_LAST,    /* id, at */
+    ENTRY_LAST,    /* id, at, whether its news follow */
     ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
+    ENTRY_NEWS,    /* id, index (signed), at, type, state, result, code (signed), uid */
 };
 
 #define FORGET_SLICE 256 /* jobs that go in one transaction */
@@ -22,6 +23,15 @@ struct entry {
     struct group_entry head;
     uint32_t size; /* bytes behind the struct */
     uint32_t facts;
+};
+
+#define NEWS_MAX 16384 /* of one transaction; those before them go untold */
+
+/* What the running transaction will have told. News n are at n % capacity. */
+struct news_list {
+    struct job_news *news;
+    uint64_t n; /* all of them */
+    size_t capacity;
 };
 
 /* What the running transaction did to the contents, to be taken back. */
@@ -39,8 +49,11 @@ struct sqlite_store {
     char dir[PATH_MAX];
     uint64_t number; /* of the file in force */
     struct db db;
-    struct db_life life; /* never changes once it is open */
-    struct row_sums sums;
+    struct db_life life;  /* never changes once it is open */
+    struct row_sums sums; /* and the next number of news */
+    struct news_list news;
+    store_news_fn *told; /* never changes once it is loaded */
+    void *told_arg;
     struct contents contents;
     struct pack last_content; /* bytes of the content used last, and its id */
     int64_t last_content_id;
@@ -77,6 +90,8 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e);
  * *ret_rc. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_rc);
+/* After a commit: tells its news. */
+void sqlite_tell(struct sqlite_store *s);
 /* The sums into the transaction, before its commit. */
 int sqlite_save_sums(struct sqlite_store *s);
 /* After a commit, after a rollback. before: the sums at the transaction's begin. */

@@ -90,6 +90,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
     CRASH_POINT("store-committed");
     if (rc == SQLITE_OK) {
         sqlite_committed(s);
+        sqlite_tell(s);
         return rc;
     }
     take_back(s, &before);

@@ -13,6 +13,11 @@
  *
  * An append without facts is a barrier: READY when all that was appended before is kept.
  *
+ * News: every kept fact has a number, given at its commit, in order of append and kept with
+ * it. Who subscribes is told the facts of each commit between 3 and 4. After a restart the
+ * load tells the same numbers again, and new ones follow: who has been told up to a number
+ * has missed nothing before it, whatever happened to the daemon.
+ *
  * When the disk is full, submissions are refused (-ENOSPC) and everything else waits until
  * it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO) and
  * everything else waits until a full copy of the store has been made.
@@ -30,6 +35,7 @@
 #include <volt/task.h>
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
+#include "daemon/job/news.h"
 #include "daemon/job/spec.h"
 
 #define STORE_ID_SIZE 16 /* boot id, generation of the record directory */
@@ -44,18 +50,49 @@ struct store_piece {
     size_t n; /* 0: none */
 };
 
+/* What only a load says of a fact. */
+struct store_loaded {
+    uint64_t seq;        /* the number of its news; 0: told by an earlier version */
+    uint64_t ended_usec; /* SUBMIT with last */
+    uint64_t end_seq;    /* SUBMIT of an array with last: of the news of its end */
+};
+
 /* One event of one job. All pointers are borrowed for the call. Array elements have no
- * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started. */
+ * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started. Large
+ * batches have many at once: it is kept small. */
 struct store_fact {
     struct job_key key;            /* attempt is not kept: STARTING says it */
     const struct job_event *event; /* often one for the whole batch; NULL: only `last` */
     struct job_spec *spec;         /* SUBMIT only */
-    uid_t uid;                     /* SUBMIT only: the submitter */
-    gid_t gid;
-    bool last;           /* nothing more will come of this job: it is history */
+    uid_t uid;           /* the owner; kept with SUBMIT, otherwise for the news */
+    gid_t gid;           /* SUBMIT only */
     uint64_t ended_usec; /* with last and no event */
-    struct store_piece output[STORE_STREAMS]; /* EXITED only: kept with the end, or not */
+    const struct store_piece *output;  /* EXITED only: STORE_STREAMS of them, or NULL */
+    const struct store_loaded *loaded; /* load only */
+    int32_t code; /* for the news, with the next two: what the job is after it; */
+    uint8_t state, result; /* `last` without an event is told as EXITED */
+    bool last;             /* nothing more will come of this job: it is history */
+    bool news_only;        /* not kept, only numbered and told */
 };
+
+/* What the news of a fact are, but for the number. */
+static inline struct job_news store_news_of(const struct store_fact *f)
+{
+    const struct job_event *ev = f->event;
+
+    return (struct job_news){.at_usec = ev ? ev->at_usec : f->ended_usec,
+                             .key = f->key,
+                             .type = (uint8_t)(ev ? ev->type : JOB_EV_EXITED),
+                             .state = f->state,
+                             .result = f->result,
+                             .code = f->code,
+                             .owner = f->uid};
+}
+
+/* Takes news that are kept, in order of their numbers. n 0: all of a commit have been
+ * told, watchers may be woken. A backend that keeps at once calls it within append, and
+ * never with n 0: who appends wakes. */
+typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
 /* Waits for the group of one append: a leaf future. Must not move between append and
  * _fini. Zero-initialised is "nothing pending" and may be finished. */
@@ -109,6 +146,8 @@ struct store_backend {
     enum volt_poll (*commit_poll)(struct volt_cx *cx, struct store_commit *c);
     void (*commit_fini)(struct store_commit *c);
     int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
+    void (*subscribe)(struct store *s, store_news_fn *fn, void *arg);
+    void (*numbers)(struct store *s, uint64_t *ret_first, uint64_t *ret_last);
     void (*health)(struct store *s, struct store_health *ret);
     void (*retain)(struct store *s, const struct store_retention *retention);
     /* Both NULL: output is not kept. */
@@ -165,6 +204,19 @@ static inline int store_load(struct store *s, store_load_fn *fn, void *arg,
                              struct volt_error *err)
 {
     return s->backend->load(s, fn, arg, err);
+}
+
+/* One subscriber; before the load. */
+static inline void store_subscribe(struct store *s, store_news_fn *fn, void *arg)
+{
+    s->backend->subscribe(s, fn, arg);
+}
+
+/* Numbers of news that this store can have given are greater than first and at most last.
+ * Before the load. */
+static inline void store_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_last)
+{
+    s->backend->numbers(s, ret_first, ret_last);
 }
 
 static inline bool store_durable(const struct store *s)

@@ -218,9 +218,9 @@ static void add_row(struct db *db, struct row_sums *sums, struct reader *r)
         enum db_statement statement;
         int keys;
     } kinds[] = {{ROW_CONTENT, DB_CONTENT_PUT, 1},
-                 {ROW_JOB, DB_JOB_PUT, 1},
+                 {ROW_JOB, DB_JOB_PUT, 2},
                  {ROW_EVENT, DB_EVENT_PUT, 3},
-                 {ROW_ENDED, DB_ENDED_PUT, 2}};
+                 {ROW_ENDED, DB_ENDED_PUT, 3}};
     struct row_sum *const sum[] = {&sums->content, &sums->job, &sums->event,
                                    &sums->ended};
     unsigned kind = take(r) % 4;

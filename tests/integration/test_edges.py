@@ -87,23 +87,45 @@ def test_offsets_at_the_end(shared):
         assert "0 to" in invalid(v.call(LOGS + "Read", {"id": ident, "offset": MAX}), "offset")
 
 
-def test_cursors_of_another_life(private):
-    """Events of a voltd that is gone are gone: nobody is told those of another instead."""
-    private.start()
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+def test_cursors_of_another_store(private, backend):
+    """Events of a store that is gone are gone: nobody is told those of another instead."""
+    private.start(config=f"[Store]\nBackend={backend}\n")
     with private.connect() as v:
         v.send(JOBS + "Watch", {}, more=True)
         old = v.recv()["parameters"]["cursor"]
     private.stop()
+    for path in private.state.glob("jobs.*"):
+        path.unlink()
     private.start()
     with private.connect() as v:
         for _ in range(30):
             submit(v, kind="noop")
         for after in (old, 0, MAX):
-            assert "another voltd" in invalid(
+            assert "another store" in invalid(
                 v.call(JOBS + "Watch", {"after": after}, more=True), "after")
         v.send(JOBS + "Watch", {}, more=True)
         now = v.recv()["parameters"]["cursor"]
         assert old < now < 2**53  # also for programs whose numbers are doubles
+
+
+def test_a_cursor_of_an_earlier_life(private):
+    private.start()
+    with private.connect() as v:
+        v.send(JOBS + "Watch", {}, more=True)
+        old = v.recv()["parameters"]["cursor"]
+    with private.connect() as v:
+        idents = [submit(v, kind="noop") for _ in range(3)]
+        *_, last = v.stream(JOBS + "Wait", {"ids": idents})
+    private.stop(signal.SIGKILL)
+    private.start()
+    told = []
+    with private.connect() as v:
+        v.send(JOBS + "Watch", {"after": old}, more=True)
+        while len(told) < 12:
+            told += v.recv()["parameters"]["events"]
+    assert sorted((e["id"], e["event"]) for e in told) == sorted(
+        (i, e) for i in idents for e in ("submit", "starting", "started", "exited"))
 
 
 def test_a_running_orphan_can_be_ended(private):

@@ -1,8 +1,10 @@
 """Clients that follow go on over a restart of voltd: nothing twice, nothing missing."""
 
 import json
+import random
 import select
 import signal
+import time
 
 import pytest
 
@@ -84,28 +86,109 @@ def test_events_resume_at_their_cursor(fake):
     assert "events in between are not known" in r.err
 
 
-def test_events_over_a_restart(private):
-    private.start()
-    p = private.popen("voltctl", "events", "--json")
-    seen = set()
+def watch(daemon, *args):
+    """`voltctl events`, standing: nothing that happens from now on is before its beginning."""
+    p = daemon.popen("voltctl", "events", "--json", *args)
 
     def told():
-        """Submits until one of it is told: the watch may not stand yet."""
-        seen.add(private.submit("--kind=noop").out.strip())
+        daemon.submit("--kind=noop", "--label=run=1")
         return select.select([p.stdout], [], [], 0.1)[0]
     until(told)
-    assert json.loads(p.stdout.readline())["id"] in seen
-    restart(private, signal.SIGKILL)
-    line = ""
-    while "connected again" not in line:
-        line = p.stderr.readline()
-        assert line
-    seen.clear()
-    until(told)
-    while json.loads(p.stdout.readline())["id"] not in seen:
-        pass
+    return p
+
+
+def events_until(p, name):
+    """All events up to the end of the job of that name."""
+    events = []
+    while not events or (events[-1]["id"], events[-1]["event"]) != (name, "exited"):
+        line = p.stdout.readline()
+        assert line, p.stderr.read()
+        events.append(json.loads(line))
     p.send_signal(signal.SIGINT)
-    p.communicate(timeout=LIMIT)
+    _, err = p.communicate(timeout=LIMIT)
+    return events, err
+
+
+def harass(daemon, rounds, randoms):
+    """Jobs of all kinds, and voltd killed at any moment: with answers and ends on their way,
+    or after them."""
+    specs = [{"kind": "noop", "labels": {"run": "1"}},
+             {"kind": "sleep", "duration_usec": 20000, "labels": {"run": "1"}},
+             {"argv": ["true"], "labels": {"run": "1"}},
+             {"argv": ["sleep", "0.05"], "labels": {"run": "1"}},
+             {"argv": ["true"], "array": {"first": 1, "last": 3}, "labels": {"run": "1"}},
+             {"kind": "noop", "array": {"first": 1, "last": 3}, "labels": {"run": "1"}},
+             {"argv": ["true"], "labels": {"run": "2"}}]
+    for _ in range(rounds):
+        with daemon.connect() as v:
+            for i in range(20):
+                v.send("org.voltd.jobs.Submit", {"spec": specs[i % len(specs)]})
+                if i % 10 == 9:
+                    v.send("org.voltd.jobs.SubmitBatch", {"specs": specs})
+                    v.send("org.voltd.jobs.Cancel", {"filter": {"states": ["queued"]}})
+            for _ in range(randoms.randrange(24)):
+                v.recv()
+            time.sleep(randoms.random() * randoms.choice([0.003, 0.1]))
+            restart(daemon, signal.SIGKILL)
+
+
+def happened(daemon, run):
+    """Every event that there has been of the jobs of a run: (id, event)."""
+    all_of_them = set()
+    with daemon.connect() as v:
+        ids = [j["id"] for j in v.ok("org.voltd.jobs.List",
+                                     {"filter": {"labels": {"run": run}} if run else {}})["jobs"]]
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": ids})
+        assert last["left"] == 0
+        for job in v.ok("org.voltd.jobs.List", {"filter": {"ids": ids}})["jobs"]:
+            counts = job.get("counts", {"total": 0})
+            all_of_them.add((job["id"], "submit"))
+            elements = [f"{job['id']}_{i + 1}" for i in range(counts["total"])]
+            for ident in elements or [job["id"]]:
+                one = v.ok("org.voltd.jobs.Get", {"id": ident})["job"]
+                if one["attempt"]:
+                    all_of_them |= {(ident, "starting"), (ident, "exited")}
+                    if "started_at_usec" in one:  # not cancelled before
+                        all_of_them.add((ident, "started"))
+                elif not elements:
+                    all_of_them.add((ident, "cancel"))
+                else:
+                    all_of_them.add((job["id"], "cancel"))
+            if elements:
+                all_of_them.add((job["id"], "exited"))
+    return all_of_them
+
+
+@pytest.mark.parametrize("run, seed", [(None, 1), ("1", 2), ("2", 3)])
+def test_events_over_kill(private, run, seed):
+    """Each event that there has been, once, in the order of their numbers: of all jobs, and of
+    those with a label."""
+    private.start(config="[Queue]\nSlots=3\n")
+    p = watch(private, *([f"--label=run={run}"] if run == "1" else []))
+    if run == "2":  # from another beginning: its cursor, in hand
+        cursor = json.loads(p.stdout.readline())["cursor"]
+        p.kill()
+        p.communicate()
+    harass(private, 6, random.Random(seed))
+    if run == "2":
+        p = private.popen("voltctl", "events", "--json", "--after", str(cursor),
+                          f"--label=run={run}")
+    want = happened(private, run)
+    last = private.submit("--kind=noop", f"--label=run={run or 1}").out.strip()
+    told, err = events_until(p, last)
+    told = [e for e in told if e["id"] != last]
+    assert "not known" not in err and "lost here" not in err, err
+    cursors = [e["cursor"] for e in told]
+    assert cursors == sorted(set(cursors))
+    names = [(e["id"], e["event"]) for e in told]
+    twice = {n for n in names if names.count(n) > 1}
+    assert not twice, [e for e in told if (e["id"], e["event"]) in twice]
+    first = min(int(i.split("_")[0]) for i, _ in names)
+    want = {n for n in want if int(n[0].split("_")[0]) > first}
+    names = {n for n in names if int(n[0].split("_")[0]) > first}
+    # A running job that Cancel met by chance has a "cancel" more.
+    assert want - names == set() and {e for _, e in names - want} <= {"cancel"}, (
+        want - names, names - want)
 
 
 @pytest.mark.parametrize("args, code", [

@@ -16,7 +16,7 @@ static struct event_ring *ring_with(uint64_t n)
 
     assert_non_null(r);
     for (uint64_t i = 1; i <= n; i++) {
-        struct manager_event ev = {.key = {.id = i}, .owner = i % 2 ? 1000 : 2000};
+        struct job_news ev = {.key = {.id = i}, .owner = i % 2 ? 1000 : 2000};
         event_ring_push(r, &ev);
     }
     return r;
@@ -26,7 +26,7 @@ static void gap_free(void **state)
 {
     (void)state;
     struct event_ring *r = ring_with(10);
-    struct manager_event buf[4];
+    struct job_news buf[4];
     uint64_t next = 0, lost = 1, seen = 0;
     size_t n;
 
@@ -45,7 +45,7 @@ static void own_events_only(void **state)
 {
     (void)state;
     struct event_ring *r = ring_with(10);
-    struct manager_event buf[10];
+    struct job_news buf[10];
     uint64_t next, lost;
 
     assert_int_equal(event_ring_read(r, 1000, 0, buf, 10, 100, &next, &lost), 5);
@@ -62,7 +62,7 @@ static void overwritten_ones_are_counted(void **state)
 {
     (void)state;
     struct event_ring *r = ring_with(EVENT_RING_CAPACITY + 100);
-    struct manager_event buf[1];
+    struct job_news buf[1];
     uint64_t next, lost;
 
     assert_int_equal(event_ring_read(r, 0, 0, buf, 1, 1, &next, &lost), 1);
@@ -82,7 +82,7 @@ static void numbers_begin_behind_the_base(void **state)
     (void)state;
     enum { BASE = 1795277537945092 };
     struct event_ring *r = calloc(1, sizeof(*r));
-    struct manager_event ev = {.owner = 1000}, buf[4];
+    struct job_news ev = {.owner = 1000}, buf[4];
     uint64_t next, lost;
 
     event_ring_init(r, BASE);
@@ -102,6 +102,33 @@ static void numbers_begin_behind_the_base(void **state)
     free(r);
 }
 
+/* With numbers from elsewhere: those that are skipped are not there, but may come late. */
+static void given_numbers(void **state)
+{
+    (void)state;
+    struct event_ring *r = calloc(1, sizeof(*r));
+    struct job_news buf[4];
+    uint64_t next, lost;
+
+    event_ring_init(r, 100);
+    r->seq = 110; /* an earlier life came so far */
+    event_ring_put(r, &(struct job_news){.seq = 112});
+    event_ring_put(r, &(struct job_news){.seq = 105});
+    assert_int_equal(r->seq, 112);
+    assert_int_equal(event_ring_read(r, 0, 100, buf, 4, 100, &next, &lost), 2);
+    assert_int_equal(buf[0].seq, 105);
+    assert_int_equal(buf[1].seq, 112);
+    assert_int_equal(next, 112);
+    assert_int_equal(lost, 0);
+    assert_int_equal(event_ring_read(r, 0, 105, buf, 4, 100, &next, &lost), 1);
+    /* A slot that another number had before. */
+    event_ring_put(r, &(struct job_news){.seq = 105 + EVENT_RING_CAPACITY + 10});
+    assert_int_equal(
+        event_ring_read(r, 0, 113, buf, 4, EVENT_RING_CAPACITY, &next, &lost), 1);
+    assert_int_equal(lost, 2); /* 114 and 115 */
+    free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +136,7 @@ int main(void)
         cmocka_unit_test(own_events_only),
         cmocka_unit_test(overwritten_ones_are_counted),
         cmocka_unit_test(numbers_begin_behind_the_base),
+        cmocka_unit_test(given_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static void noop_from_submit_to_done(void **state)
     (void)state;
     int error = 1;
     uint64_t id = submit_one(spec_of(JOB_KIND_NOOP, 0), &error);
-    struct manager_event ev[8];
+    struct job_news ev[8];
     struct manager_counts c;
     uint64_t next, lost;
     struct job_view v;

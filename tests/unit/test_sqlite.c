@@ -20,7 +20,7 @@
 #include <volt/volt.h>
 
 #include "daemon/store/sqlite.h"
-#include "daemon/store/sqlite_db.h"
+#include "daemon/store/sqlite_store.h"
 
 static char dir[] = "/dev/shm/volt-test-sqlite-XXXXXX"; /* where syncs cost nothing */
 static struct volt_runtime *rt;
@@ -159,12 +159,14 @@ static int keep_end_with(struct store *s, uint64_t id, int code, const char *out
                                .at_usec = 7,
                                .result = code ? JOB_RESULT_EXIT : JOB_RESULT_SUCCESS,
                                .code = code}};
+    const struct store_piece output[STORE_STREAMS] = {{out, out ? strlen(out) : 0},
+                                                      {err, err ? strlen(err) : 0}};
     struct store_fact facts[2] = {
         {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0]},
         {.key = {.id = id, .index = JOB_NO_INDEX},
          .event = &ev[1],
          .last = true,
-         .output = {{out, out ? strlen(out) : 0}, {err, err ? strlen(err) : 0}}}};
+         .output = output}};
 
     return keep(s, facts, 2);
 }
@@ -457,40 +459,6 @@ static void output_goes_with_its_job(void **state)
     assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
 }
 
-/* A store of the first format, as it was written then: without the table of outputs, with
- * sums that end earlier. Other rows have stayed as they were. */
-static void an_older_format_is_brought_up(void **state)
-{
-    struct volt_error err = {{0}};
-    struct row_sums sums = {.seq = 1};
-    const struct row_key key = {.table = ROW_META, .a = 0x736d7573}; /* "sums" */
-    struct found found;
-    struct pack p = {0};
-    char hex[200] = "", sql[400];
-
-    (void)state;
-    store_free(fresh());
-    row_sums_pack(&sums, &p);
-    p.n -= 2; /* two zeros: the sum of outputs */
-    row_seal(&p, 0, &key);
-    for (size_t i = 0; i < p.n; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", p.bytes[i]);
-    pack_fini(&p);
-    (void)snprintf(sql, sizeof(sql), "UPDATE meta SET body=x'%s' WHERE name='sums'", hex);
-    query(sql);
-    query("DROP TABLE output");
-    query("PRAGMA user_version=1");
-    assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
-    assert_int_equal(query("PRAGMA user_version"), 1); /* a check changes nothing */
-    assert_int_equal(reload(1, &found, &err), 0);
-    assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
-    struct store *s = fresh();
-    fill(s);
-    assert_int_equal(keep_end_with(s, 2, 0, "out\n", NULL), 0);
-    store_free(s);
-    assert_int_equal(store_sqlite_check(dir, write_nothing, (char[1000]){""}), 0);
-}
-
 static void a_newer_format_is_refused(void **state)
 {
     struct volt_error err = {{0}};
@@ -501,6 +469,96 @@ static void a_newer_format_is_refused(void **state)
     query("PRAGMA user_version=99");
     assert_int_equal(reload(1, &found, &err), -EPROTO);
     assert_non_null(strstr(err.text, "newer voltd"));
+}
+
+static void fail_on_finding(void *arg, const char *text)
+{
+    (void)arg;
+    fail_msg("%s", text);
+}
+
+/* The file as the first format had it: no table of outputs, no numbers in jobs and ends, nor
+ * under their checksums; the sums end earlier. */
+static void make_first_format(void)
+{
+    struct pack sums = {0}, body = {0};
+    struct volt_error err = {{0}};
+    struct row_sums want;
+    struct db db;
+    char path[PATH_MAX];
+
+    path_of("jobs.1.db", path);
+    assert_int_equal(db_open(&db, path, false, &err), 0);
+    assert_int_equal(db_meta_get(&db, "sums", &sums), 0);
+    assert_true(row_sums_unpack(&want, sums.bytes, sums.n));
+    want.job = want.ended = (struct row_sum){0};
+    sqlite3_stmt *get, *put;
+    assert_int_equal(
+        sqlite3_prepare_v2(db.handle, "SELECT id,body FROM job", -1, &get, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db.handle, "UPDATE job SET body=?1 WHERE id=?2",
+                                        -1, &put, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(get) == SQLITE_ROW) {
+        const struct row_key key = {.table = ROW_JOB, .a = sqlite3_column_int64(get, 0)};
+
+        pack_clear(&body);
+        pack_raw(&body, sqlite3_column_blob(get, 1),
+                 (size_t)sqlite3_column_bytes(get, 1) - 4);
+        row_seal(&body, 0, &key);
+        row_sum_add(&want.job, row_digest(body.bytes, body.n, &key));
+        (void)sqlite3_bind_blob(put, 1, body.bytes, (int)body.n, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(put, 2, key.a);
+        assert_int_equal(db_run(put), SQLITE_OK);
+    }
+    (void)sqlite3_finalize(get);
+    (void)sqlite3_finalize(put);
+    assert_int_equal(
+        sqlite3_prepare_v2(db.handle, "SELECT id,at FROM ended", -1, &get, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(get) == SQLITE_ROW)
+        row_sum_add(&want.ended,
+                    row_digest(NULL, 0,
+                               &(struct row_key){.table = ROW_ENDED,
+                                                 .a = sqlite3_column_int64(get, 0),
+                                                 .b = sqlite3_column_int64(get, 1)}));
+    (void)sqlite3_finalize(get);
+    pack_clear(&sums);
+    want.first = 0;
+    row_sums_pack(&want, &sums);
+    sums.n -= 3; /* zeros: the sum of outputs, and the number before the first */
+    assert_int_equal(db_meta_put(&db, "sums", &sums), SQLITE_OK);
+    db_close(&db);
+    pack_fini(&sums);
+    pack_fini(&body);
+    query("DROP TABLE output");
+    query("ALTER TABLE job DROP COLUMN seq");
+    query("ALTER TABLE ended DROP COLUMN seq");
+    query("PRAGMA user_version=1");
+}
+
+static void an_older_format_is_brought_up(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store *s = fresh();
+    struct found found;
+
+    (void)state;
+    fill(s);
+    store_free(s);
+    make_first_format();
+    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
+    assert_int_equal(query("PRAGMA user_version"), 1); /* a check changes nothing */
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_string_equal(found.text, expected);
+    assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
+    s = fresh();
+    assert_int_equal(keep_submit(s, 4, "d", NULL), 0);
+    assert_int_equal(keep_end_with(s, 2, 0, "out\n", NULL), 0);
+    store_free(s);
+    assert_int_equal(reload(1, &found, &err), 0);
+    assert_non_null(strstr(found.text, "4:submit:d: "));
+    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
 }
 
 /* --- a disk that refuses ------------------------------------------------------------------

@@ -1,0 +1,21 @@
+/* One change of one job, as those are told who watch. */
+#ifndef VOLTD_JOB_NEWS_H
+#define VOLTD_JOB_NEWS_H
+
+#include <sys/types.h>
+
+#include "daemon/job/job.h"
+#include "daemon/job/key.h"
+
+struct job_news {
+    uint64_t seq; /* its number: later ones are greater */
+    uint64_t at_usec;
+    struct job_key key;
+    uint8_t type;   /* enum job_event_type */
+    uint8_t state;  /* after it */
+    uint8_t result; /* after it; of a lost attempt that another one follows: lost */
+    int32_t code;
+    uid_t owner;
+};
+
+#endif

@@ -1,0 +1,267 @@
+/* News of the store: told after the commit, under numbers that are kept. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "daemon/store/sqlite_store.h"
+
+static char dir[] = "/dev/shm/volt-test-news-XXXXXX"; /* where syncs cost nothing */
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    DIR *d = opendir(dir);
+
+    (void)state;
+    for (struct dirent *e; (e = readdir(d));)
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    return rmdir(dir);
+}
+
+static struct store *open_store(void)
+{
+    struct store_sqlite_options o = {.dir = dir, .boot_id = {1}, .generation = {7}};
+    struct volt_error err = {{0}};
+    struct store *s = NULL;
+
+    if (store_sqlite_open(&o, &s, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void keep(struct store *s, const struct store_fact *facts, size_t n)
+{
+    assert_int_equal(store_append(s, facts, n, NULL), 0);
+}
+
+static void keep_submit(struct store *s, uint64_t id)
+{
+    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = &ev,
+                              .spec = job_spec_new(),
+                              .uid = 1};
+
+    fact.spec->kind = JOB_KIND_NOOP;
+    keep(s, &fact, 1);
+    job_spec_unref(fact.spec);
+}
+
+static void keep_starting(struct store *s, uint64_t id)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
+    struct store_fact fact = {
+        .key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev, .state = JOB_STARTING};
+
+    keep(s, &fact, 1);
+}
+
+/* Two events in one row. */
+static void keep_end(struct store *s, uint64_t id)
+{
+    const struct job_event ev[2] = {
+        {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
+        {.type = JOB_EV_EXITED, .at_usec = 7, .result = JOB_RESULT_SUCCESS}};
+    struct store_fact facts[2] = {
+        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0], .state = JOB_RUNNING},
+        {.key = {.id = id, .index = JOB_NO_INDEX},
+         .event = &ev[1],
+         .state = JOB_DONE,
+         .last = true}};
+
+    keep(s, facts, 2);
+}
+
+static void fill(struct store *s)
+{
+    for (uint64_t id = 1; id <= 3; id++)
+        keep_submit(s, id);
+    keep_starting(s, 1);
+    keep_starting(s, 2);
+    keep_end(s, 1);
+}
+
+static void fail_on_finding(void *arg, const char *text)
+{
+    (void)arg;
+    fail_msg("%s", text);
+}
+
+static int64_t query(const char *sql)
+{
+    char path[PATH_MAX];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+
+    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    int rc = sqlite3_step(st);
+    int64_t v = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+    assert_true(rc == SQLITE_ROW || rc == SQLITE_DONE);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}
+
+/* "number=id:type:state", the number relative to the first. */
+struct heard {
+    char text[1024];
+    uint64_t first, n, last;
+    bool gap, woken;
+};
+
+static void hear(void *arg, const struct job_news *news, size_t n)
+{
+    struct heard *h = arg;
+
+    h->woken = n == 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = strlen(h->text);
+
+        h->gap |= news[i].seq != h->last + 1;
+        h->n++;
+        h->last = news[i].seq;
+        if (at < 900)
+            (void)snprintf(h->text + at, sizeof(h->text) - at, "%llu=%llu:%s:%s ",
+                           (unsigned long long)(news[i].seq - h->first),
+                           (unsigned long long)news[i].key.id,
+                           job_event_name(news[i].type), job_state_name(news[i].state));
+    }
+}
+
+/* The number of each fact of a load. */
+static int number(void *arg, const struct store_fact *f)
+{
+    const struct job_news news = {
+        .seq = f->loaded->seq, .key = f->key, .type = (uint8_t)f->event->type};
+
+    hear(arg, &news, 1);
+    return 0;
+}
+
+/* Opens, subscribes h and loads; loaded hears of the load. */
+static struct store *begin(struct heard *h, struct heard *loaded)
+{
+    struct store *s = open_store();
+    struct volt_error err;
+
+    *h = (struct heard){.n = 0};
+    store_numbers(s, &h->first, &h->last);
+    *loaded = (struct heard){.first = h->first};
+    store_subscribe(s, hear, h);
+    assert_int_equal(store_load(s, number, loaded, &err), 0);
+    return s;
+}
+
+static void told_with_their_numbers(void **state)
+{
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+    uint64_t first = h.first;
+
+    (void)state;
+    assert_int_equal(h.first, h.last);
+    fill(s);
+    store_free(s);
+    assert_string_equal(h.text, "1=1:submit:queued 2=2:submit:queued 3=3:submit:queued "
+                                "4=1:starting:starting 5=2:starting:starting "
+                                "6=1:started:running 7=1:exited:done ");
+    assert_true(h.woken && !h.gap);
+
+    s = begin(&h, &loaded);
+    assert_int_equal(h.first, first);
+    assert_int_equal(h.last, first + 7);
+    assert_string_equal(loaded.text, "1=1:submit:queued 4=1:starting:queued "
+                                     "6=1:started:queued 7=1:exited:queued "
+                                     "2=2:submit:queued 5=2:starting:queued "
+                                     "3=3:submit:queued ");
+    keep_submit(s, 4);
+    store_free(s);
+    assert_string_equal(h.text, "8=4:submit:queued ");
+}
+
+/* What is not kept has a number all the same, and takes no other's. */
+static void not_kept_and_the_end_of_an_array(void **state)
+{
+    const struct job_event ev = {.type = JOB_EV_EXITED, .at_usec = 3};
+    const struct store_fact only = {
+        .key = {.id = 77, .index = JOB_NO_INDEX}, .event = &ev, .news_only = true};
+    const struct store_fact end = {.key = {.id = 1, .index = JOB_NO_INDEX},
+                                   .last = true,
+                                   .ended_usec = 9,
+                                   .state = JOB_DONE};
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+
+    (void)state;
+    keep_submit(s, 1);
+    keep(s, &only, 1);
+    keep(s, &end, 1);
+    keep_submit(s, 2);
+    store_free(s);
+    assert_string_equal(h.text, "1=1:submit:queued 2=77:exited:queued 3=1:exited:done "
+                                "4=2:submit:queued ");
+    assert_int_equal(query("SELECT max(seq)-min(seq) FROM job"), 3);
+    assert_int_equal(query("SELECT (SELECT seq FROM ended) - min(seq) FROM job"), 2);
+    store_free(begin(&h, &loaded));
+    assert_string_equal(loaded.text, "1=1:submit:queued 4=2:submit:queued ");
+    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
+}
+
+/* Of a transaction with more than anybody reads the newest are told, in order. */
+static void many_at_once(void **state)
+{
+    enum { N = NEWS_MAX * 2 + 100 };
+    const struct job_event ev = {.type = JOB_EV_CANCEL, .at_usec = 3};
+    struct store_fact *facts = calloc(N, sizeof(*facts));
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+
+    (void)state;
+    for (uint64_t i = 0; i < N; i++)
+        facts[i] = (struct store_fact){
+            .key = {.id = i + 1, .index = JOB_NO_INDEX}, .event = &ev, .news_only = true};
+    uint64_t from = h.last;
+    h.last += N - NEWS_MAX;
+    keep(s, facts, N);
+    store_free(s);
+    assert_int_equal(h.last, from + N);
+    assert_int_equal(h.n, NEWS_MAX);
+    assert_false(h.gap);
+    s = begin(&h, &loaded);
+    assert_int_equal(h.last, from + N);
+    keep(s, facts, 10);
+    store_free(s);
+    assert_int_equal(h.last, from + N + 10);
+    assert_false(h.gap);
+    free(facts);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(told_with_their_numbers),
+        T(not_kept_and_the_end_of_an_array),
+        T(many_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
