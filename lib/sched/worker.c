@@ -197,12 +197,25 @@ static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t
     if (ran != TASK_RAN_NOT)
         counter_add(&w->count.polled, 1);
     if (ran == TASK_RAN_AGAIN)
-        worker_push(w, t); /* woken by itself: behind the others (F-A7) */
+        w->again = t;
     if (cx->exhausted) {
         cx->exhausted = false;
         counter_add(&w->count.budget_exhausted, 1);
     }
     return true;
+}
+
+/* A task that has woken itself comes behind the others (F-A7), t being the first of them.
+ * Alone it goes on at once, and nobody is woken to take it away. */
+static inline struct volt_task *run_again(struct worker *w, struct volt_task *t)
+{
+    struct volt_task *again = w->again;
+
+    w->again = NULL;
+    if (!t)
+        return again;
+    worker_push(w, again);
+    return t;
 }
 
 /* Nothing to run here: look elsewhere, else sleep. */
@@ -273,6 +286,8 @@ void worker_main(struct worker *w)
 
         if (!t)
             t = worker_local(w);
+        if (w->again)
+            t = run_again(w, t);
         if (!t)
             t = worker_take_global(w, INJECT_IDLE);
         if (!t)
@@ -284,6 +299,8 @@ void worker_main(struct worker *w)
         if (!run(w, &cx, t))
             return;
     }
+    if (w->again) /* that is left to whoever ends the runtime */
+        worker_push(w, run_again(w, NULL));
     slab_unbind();
     worker_set_current(NULL);
 }

@@ -397,6 +397,27 @@ static void f_a7_a_self_wake_lets_the_others_go_first(void **state)
     volt_join_fini(&j);
 }
 
+static enum volt_poll yields_on(struct volt_cx *cx, struct fn_task *f)
+{
+    if (f->at++ == 300000)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static void a_task_that_yields_alone_wakes_nobody(void **state)
+{
+    struct volt_join j;
+    struct volt_stats st;
+
+    (void)state;
+    rt = runtime(2);
+    assert_int_equal(fn_spawn(rt, yields_on, NULL, &j), 0);
+    join(&j, 0);
+    volt_runtime_stats(rt, &st);
+    assert_int_equal(st.total.wakeups, 0);
+}
+
 static enum volt_poll spawns_100(struct volt_cx *cx, struct fn_task *f)
 {
     (void)f;
@@ -760,6 +781,7 @@ int main(void)
         T(f_a6_a_poll_has_a_budget),
         T(a_pending_leaf_gives_its_unit_back),
         T(f_a7_a_self_wake_lets_the_others_go_first),
+        T(a_task_that_yields_alone_wakes_nobody),
         T(f_a10_local_spawns_stay_local),
         T(idle_workers_steal),
         T(p5_children_behind_a_long_poll_are_stolen),
