@@ -62,6 +62,8 @@ static const struct key keys[] = {
      "a number from 0 to 100000000", false},
     {"Store", "KeepHistorySec", KEY_LIMIT, FIELD(keep_history_usec), SEC, 36500 * DAY,
      30 * DAY, "a time from 1s to 36500d, or infinity", false},
+    {"Store", "FoldOutput", KEY_SIZE, FIELD(fold_output), 0, 64 * KIB, 4 * KIB,
+     "a size up to 64K", false},
     {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
      "a number from 0 (one per CPU, at least 2) to 100000", false},
     {"Jobs", "KillAfterSec", KEY_LIMIT, FIELD(kill_after_usec), 0, DAY, 10 * SEC,

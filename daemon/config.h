@@ -38,6 +38,7 @@ struct config {
         keep_ended_jobs;   /* KeepEndedJobs=: records of ended jobs kept for questions */
     uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */
     uint64_t keep_history_usec; /* KeepHistorySec= */
+    uint64_t fold_output;       /* FoldOutput=: an output of so many bytes goes there */
 
     /* [Queue]: the default queue */
     uint64_t slots; /* Slots=: running exec jobs; 0: max(2, online CPUs) */

@@ -52,6 +52,7 @@ struct attempt {
     bool ended; /* wait is READY; `record` holds the end */
     bool noted; /* STARTED has been applied */
     struct record record;
+    struct output_end printed;
     struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end */
     struct volt_sleep meter;        /* next look at what it has printed */
     uint64_t probe_usec;
@@ -69,6 +70,7 @@ void attempt_free(struct attempt *a)
     volt_sleep_fini(&a->limit);
     volt_sleep_fini(&a->meter);
     launch_close(&a->args);
+    output_end_finish(NULL, NULL, &a->printed, false);
     free(a);
 }
 
@@ -273,7 +275,7 @@ static bool printed_too_much(struct volt_cx *cx, struct work *w)
     struct job_key key = key_of(w);
 
     while (is_metered(w) && volt_sleep_poll(cx, &w->attempt->meter) == VOLT_READY) {
-        if (output_size(w->manager, &key) > w->job->spec->output_limit)
+        if (output_size(&w->manager->outputs, &key) > w->job->spec->output_limit)
             return true;
         set_meter(w->attempt);
     }
@@ -536,6 +538,42 @@ static bool start_committed(struct work *w)
     return r == 0 && w->attempt;
 }
 
+/* What it has printed goes into the store with its end, if it is little. A disk that is
+ * full has room for ends only. */
+static void look_at_output(struct work *w)
+{
+    struct manager *m = w->manager;
+    const struct job_spec *spec = w->job->spec;
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+    struct aftermath after = {0};
+    struct store_health health;
+    uint64_t fold = 0;
+
+    if (!a || spec->output != JOB_OUTPUT_FILE)
+        return;
+    if (store_keeps_output(m->store)) {
+        manager_lock(m);
+        fold = m->config.fold_output;
+        manager_unlock(m, &after);
+        store_health(m->store, &health);
+        if (health.full || health.failing)
+            fold = 0;
+    }
+    output_end_look(&m->outputs, &key, spec->output_split, fold, &a->printed);
+    w->printed = &a->printed;
+}
+
+static void give_up_output(struct work *w)
+{
+    struct job_key key = key_of(w);
+
+    if (w->printed)
+        output_end_finish(&w->manager->outputs, &key, w->printed,
+                          !w->again && w->leaf.commit.status == 0);
+    w->printed = NULL;
+}
+
 /* The record of an attempt that is over goes. */
 static void sweep_job(struct work *w)
 {
@@ -558,7 +596,9 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
             if (start_committed(w))
                 VOLT_AWAIT(w->at, attempt_poll(cx, w));
         }
+        look_at_output(w);
         VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
+        give_up_output(w);
         /* Where the end could not be stored, the record tells it to the next daemon. */
         if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
             sweep_job(w);

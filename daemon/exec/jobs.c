@@ -78,7 +78,7 @@ static bool hand_over(struct manager *m, struct aftermath *after)
     return true;
 }
 
-void aftermath_finish(struct aftermath *after)
+void aftermath_finish(struct manager *m, struct aftermath *after)
 {
     for (size_t i = 0; i < after->n; i++) {
         volt_waker_wake(&after->wakers[i]);
@@ -91,6 +91,8 @@ void aftermath_finish(struct aftermath *after)
     while (after->garbage) {
         struct job *job = after->garbage;
         after->garbage = job->next;
+        if (jobs_slotted(job) && !store_durable(m->store)) /* no store tells when */
+            output_forget(&m->outputs, m->rt, job->id);
         job_free(job);
     }
 }
@@ -107,7 +109,7 @@ void manager_unlock(struct manager *m, struct aftermath *after)
         if (after->kick)
             store_kick(m->store);
         after->kick = false;
-        aftermath_finish(after);
+        aftermath_finish(m, after);
         if (news)
             volt_notify_all(&m->news);
         if (more)
@@ -372,6 +374,8 @@ static int append(struct manager *m, struct job *job, int64_t offset,
         facts[i] = fact_of(job, offset, &events[i]);
     if (n)
         facts[n - 1].last = last;
+    if (ev && ev->type == JOB_EV_EXITED && w && w->printed && !w->again)
+        facts[n - 1].output = w->printed->piece;
     int r = store_append(m->store, facts, n, c);
     if (r < 0 && w) { /* they are owed still */
         w->kept_starting = starting;

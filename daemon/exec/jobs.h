@@ -25,6 +25,7 @@
 #include "daemon/exec/keys.h"
 #include "daemon/exec/keeper_link.h"
 #include "daemon/exec/manager.h"
+#include "daemon/exec/output.h"
 #include "daemon/exec/past.h"
 #include "daemon/exec/queue.h"
 #include "daemon/exec/record_watch.h"
@@ -92,9 +93,10 @@ struct work {
     bool ending;                      /* [L] its end is on its way into the store */
     bool again;                       /* another attempt follows the one that is lost */
     bool leaf_is_commit;
-    uint64_t end_usec;       /* of the EXITED event; also told to the store */
-    struct volt_waker waker; /* [L] set while it waits for turn or cancel */
-    struct attempt *attempt; /* kind exec, while it runs */
+    uint64_t end_usec;          /* of the EXITED event; also told to the store */
+    struct volt_waker waker;    /* [L] set while it waits for turn or cancel */
+    struct attempt *attempt;    /* kind exec, while it runs */
+    struct output_end *printed; /* of the attempt, once it is over: kept with its end */
     union {
         struct volt_sleep sleep;
         struct store_commit commit;
@@ -119,7 +121,8 @@ struct manager {
     struct ids ids;
     struct keeper_link *link;   /* NULL: no keeper, no kind exec */
     struct record_watch *watch; /* NULL likewise */
-    int state_fd, record_fd, output_fd;
+    int state_fd, record_fd;
+    struct outputs outputs; /* its own locks */
     uint8_t boot_id[RECORD_ID_SIZE];
     char *address;
     struct volt_notify news;
@@ -174,7 +177,7 @@ void manager_unlock(struct manager *m, struct aftermath *after);
 /* Frees the table with its jobs; no task is left. */
 void manager_forget_all(struct manager *m);
 /* Wakes and frees what was collected. */
-void aftermath_finish(struct aftermath *after);
+void aftermath_finish(struct manager *m, struct aftermath *after);
 
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
 
@@ -270,18 +273,6 @@ enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_array_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
 void attempt_free(struct attempt *a);                           /* NULL allowed */
-
-/* --- output files (output.c) -------------------------------------------------------- */
-/* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. */
-int output_create(struct manager *m, const struct job_key *key,
-                  enum manager_stream stream);
-/* The same of a file that is there: the attempt is started once more. */
-int output_append(struct manager *m, const struct job_key *key,
-                  enum manager_stream stream);
-/* Bytes that a job has printed to its files so far. */
-uint64_t output_size(struct manager *m, const struct job_key *key);
-/* Read-only. -ENODATA: there is none. */
-int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream);
 
 /* --- recovery (recover.c) ----------------------------------------------------------- */
 /* Replays the store into the table. Blocks; at start, before any task. */

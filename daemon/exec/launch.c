@@ -130,9 +130,9 @@ static int open_output(struct manager *m, const struct job_spec *spec,
     if (spec->output != JOB_OUTPUT_FILE ||
         (stream == MANAGER_STDERR && !spec->output_split))
         return 0;
-    fd = again ? output_append(m, key, stream) : -ENOENT;
+    fd = again ? output_append(&m->outputs, key, stream) : -ENOENT;
     if (fd == -ENOENT) /* an earlier daemon may have died before it made the file */
-        fd = output_create(m, key, stream);
+        fd = output_create(&m->outputs, key, stream);
     if (fd < 0)
         return fd;
     *ret_fd = fd;

@@ -45,15 +45,11 @@ static int open_dirs(struct manager *m, const struct manager_options *o,
 {
     int r = open_dir(o->state_dir, &m->state_fd, err);
 
-    if (r == 0 && mkdirat(m->state_fd, "output", 0700) < 0 && errno != EEXIST)
-        return fail(-errno, err, "cannot make %.180s/output: %s", o->state_dir,
-                    strerror(errno));
     if (r < 0)
         return r;
-    m->output_fd = openat(m->state_fd, "output", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (m->output_fd < 0)
-        return fail(-errno, err, "cannot open %.180s/output: %s", o->state_dir,
-                    strerror(errno));
+    r = outputs_open(&m->outputs, m->state_fd);
+    if (r < 0)
+        return fail(r, err, "cannot open %.180s/output: %s", o->state_dir, strerror(-r));
     return open_dir(o->record_dir, &m->record_fd, err);
 }
 
@@ -112,11 +108,52 @@ static void open_log(struct manager *m)
     store_subscribe(m->store, jobs_log, m);
 }
 
+/* Of jobs that live, of those in the store, and of records without a job. In doubt yes. */
+static bool is_known(void *manager, uint64_t id)
+{
+    struct manager *m = manager;
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    bool known = table_get(&m->table, id) != NULL;
+    manager_unlock(m, &after);
+    for (size_t i = 0; i < m->norphans && !known; i++)
+        known = m->orphans[i].key.id == id;
+    return known || store_has(m->store, id) != 0;
+}
+
+struct tidying {
+    struct manager *manager;
+};
+
+static enum volt_poll tidy_poll(struct volt_cx *cx, void *state)
+{
+    const struct tidying *t = state;
+
+    (void)cx;
+    outputs_tidy(&t->manager->outputs, is_known, t->manager);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type tidy_type = {"output tidying", sizeof(struct tidying),
+                                                tidy_poll, NULL, NULL};
+
+static int start_tidying(struct manager *m)
+{
+    struct tidying *t = volt_task_new(m->rt, &tidy_type);
+
+    if (!t)
+        return -ENOMEM;
+    t->manager = m;
+    (void)volt_task_spawn_blocking(t, NULL); /* otherwise at the next start */
+    return 0;
+}
+
 static int start_tasks(struct manager *m, struct volt_error *err)
 {
-    int r = 0;
+    int r = start_tidying(m);
 
-    if (m->link)
+    if (r == 0 && m->link)
         r = keeper_link_start(m->link, m->rt);
     if (r == 0 && m->link)
         r = record_watch_start(m->watch, m->rt);
@@ -145,7 +182,8 @@ static struct manager *manager_alloc(const struct manager_options *o)
         return NULL;
     m->rt = o->rt;
     m->config = *o->config;
-    m->state_fd = m->record_fd = m->output_fd = -1;
+    m->state_fd = m->record_fd = -1;
+    m->outputs.dir_fd = m->outputs.spare_fd = -1;
     m->ids.dir_fd = -1;
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->log_lock, NULL);
@@ -162,10 +200,19 @@ static struct manager *manager_alloc(const struct manager_options *o)
     return NULL;
 }
 
+static void forget_output(void *manager, uint64_t id)
+{
+    struct manager *m = manager;
+
+    output_forget(&m->outputs, m->rt, id);
+}
+
 static void retain(struct manager *m, const struct config *config)
 {
     const struct store_retention r = {.jobs = config->keep_history,
-                                      .usec = config->keep_history_usec};
+                                      .usec = config->keep_history_usec,
+                                      .gone = forget_output,
+                                      .gone_arg = m};
 
     store_retain(m->store, &r);
 }
@@ -279,7 +326,7 @@ void manager_free(struct manager *m)
     pthread_mutex_destroy(&m->log_lock);
     close_fd(m->state_fd);
     close_fd(m->record_fd);
-    close_fd(m->output_fd);
+    outputs_close(&m->outputs);
     free(m->users);
     free(m->orphans);
     keys_fini(&m->keys);

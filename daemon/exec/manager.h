@@ -188,8 +188,9 @@ enum manager_stream {
 };
 /* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
  * job; -ENODATA the job has no output file (not started, null, path). */
-int manager_open_output(struct manager *m, const struct job_owner *asker, uint64_t id,
-                        int64_t index, enum manager_stream stream);
+int manager_open_output(struct volt_cx *cx, struct manager *m,
+                        const struct job_owner *asker, uint64_t id, int64_t index,
+                        enum manager_stream stream);
 
 /* --- life --------------------------------------------------------------------------- */
 struct manager_options {

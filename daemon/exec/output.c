@@ -1,23 +1,20 @@
-/* Where the output of jobs is kept.
- *
- *   <output dir>/<id / 1024>/<id>.out, .err            a job
- *   <output dir>/<id / 1024>/<id>/<index>.out, .err    an element of an array
- *
- * Ids are never reused, so a file that is there already is an error, unless it is empty:
- * a daemon that made it died before it could say that it starts the job. */
+/* Output files: their names, spare ones, opening. See output.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/exec/jobs.h"
+#include "base/crash.h"
+#include "daemon/exec/output.h"
 
-struct output_path {
-    char group[24], folder[48], file[80]; /* folder is empty where there is none */
-};
+#define MAKE_TRIES 8 /* a folder may go, being empty, before there is a file in it */
 
-static void path_of(const struct job_key *key, enum manager_stream stream,
+void output_path_of(const struct job_key *key, enum manager_stream stream,
                     struct output_path *ret)
 {
     unsigned long long id = key->id, group = id / 1024;
@@ -34,10 +31,144 @@ static void path_of(const struct job_key *key, enum manager_stream stream,
     }
 }
 
-static int open_leftover(struct manager *m, const char *file)
+/* --- spare files ------------------------------------------------------------------ */
+
+bool output_is_alone(int fd)
+{
+    if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+        return false;
+    (void)fcntl(fd, F_SETLEASE, F_UNLCK);
+    return true;
+}
+
+static void spare_name(uint32_t number, char name[16])
+{
+    (void)snprintf(name, 16, "%u", number);
+}
+
+/* A number from now on the caller's; false: there is none. */
+static bool spare_take(struct outputs *o, uint32_t *ret)
+{
+    pthread_mutex_lock(&o->lock);
+    bool any = o->nspare > 0;
+    if (any)
+        *ret = o->spare[--o->nspare];
+    pthread_mutex_unlock(&o->lock);
+    return any;
+}
+
+/* A number for another spare file; false: there are enough. */
+static bool spare_number(struct outputs *o, uint32_t *ret)
+{
+    pthread_mutex_lock(&o->lock);
+    bool room = o->nspare + o->coming < OUTPUT_SPARE_MAX;
+    if (room) {
+        *ret = o->next++;
+        o->coming++;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return room;
+}
+
+void output_give_up(struct outputs *o, const char *file)
+{
+    uint32_t number;
+    char name[16];
+
+    if (!spare_number(o, &number)) {
+        (void)unlinkat(o->dir_fd, file, 0);
+        return;
+    }
+    spare_name(number, name);
+    bool moved = renameat(o->dir_fd, file, o->spare_fd, name) == 0;
+    pthread_mutex_lock(&o->lock);
+    o->coming--;
+    if (moved)
+        o->spare[o->nspare++] = number;
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* A file that an earlier daemon left as spare. */
+static bool spare_adopt(struct outputs *o, const char *name)
 {
     struct stat st;
-    int fd = openat(m->output_fd, file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(o->spare_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    bool good = fd >= 0 && o->nspare < OUTPUT_SPARE_MAX && fstat(fd, &st) == 0 &&
+                S_ISREG(st.st_mode) && output_is_alone(fd) &&
+                (st.st_size == 0 || ftruncate(fd, 0) == 0);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return good;
+}
+
+static void spare_scan(struct outputs *o)
+{
+    int fd = fcntl(o->spare_fd, F_DUPFD_CLOEXEC, 3);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!d && fd >= 0)
+        (void)close(fd);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *end, name[16];
+        unsigned long n = strtoul(e->d_name, &end, 10);
+
+        if (e->d_name[0] == '.')
+            continue;
+        spare_name((uint32_t)n, name);
+        bool ours = strcmp(name, e->d_name) == 0 && n < UINT32_MAX;
+        if (ours && n >= o->next)
+            o->next = (uint32_t)n + 1;
+        if (ours && spare_adopt(o, name))
+            o->spare[o->nspare++] = (uint32_t)n;
+        else
+            (void)unlinkat(o->spare_fd, e->d_name, 0);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
+/* --- life ------------------------------------------------------------------------- */
+
+static int open_folder(int at, const char *name)
+{
+    if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int outputs_open(struct outputs *o, int state_fd)
+{
+    pthread_rwlock_init(&o->names, NULL);
+    pthread_mutex_init(&o->lock, NULL);
+    o->dir_fd = open_folder(state_fd, "output");
+    if (o->dir_fd >= 0)
+        o->spare_fd = open_folder(o->dir_fd, "spare");
+    if (o->dir_fd < 0 || o->spare_fd < 0)
+        return o->dir_fd < 0 ? o->dir_fd : o->spare_fd;
+    spare_scan(o);
+    return 0;
+}
+
+void outputs_close(struct outputs *o)
+{
+    if (o->dir_fd < 0)
+        return;
+    (void)close(o->dir_fd);
+    if (o->spare_fd >= 0)
+        (void)close(o->spare_fd);
+    o->dir_fd = o->spare_fd = -1;
+    pthread_rwlock_destroy(&o->names);
+    pthread_mutex_destroy(&o->lock);
+}
+
+/* --- starting --------------------------------------------------------------------- */
+
+static int open_leftover(struct outputs *o, const char *file)
+{
+    struct stat st;
+    int fd = openat(o->dir_fd, file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return -errno;
@@ -50,38 +181,78 @@ static int open_leftover(struct manager *m, const char *file)
     return r;
 }
 
-int output_create(struct manager *m, const struct job_key *key,
-                  enum manager_stream stream)
+static int make_folders(struct outputs *o, const struct output_path *p)
+{
+    if (mkdirat(o->dir_fd, p->group, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    if (p->folder[0] && mkdirat(o->dir_fd, p->folder, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    return 0;
+}
+
+/* A spare file under the job's name. -ENFILE: there is none. */
+static int name_spare(struct outputs *o, const struct output_path *p)
+{
+    uint32_t number;
+    char name[16];
+
+    if (!spare_take(o, &number))
+        return -ENFILE;
+    spare_name(number, name);
+    int r = -ENOENT;
+    for (int i = 0; r == -ENOENT && i < MAKE_TRIES; i++) {
+        r = i ? make_folders(o, p) : 0;
+        if (r == 0 &&
+            renameat2(o->spare_fd, name, o->dir_fd, p->file, RENAME_NOREPLACE) < 0)
+            r = -errno;
+    }
+    if (r < 0) /* it is of no use, or the job has a file */
+        (void)unlinkat(o->spare_fd, name, 0);
+    CRASH_POINT("output-named");
+    return r;
+}
+
+static int make_file(struct outputs *o, const struct output_path *p)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
-    struct output_path p;
-    int fd;
+    int r = -ENOENT;
 
-    path_of(key, stream, &p);
-    fd = openat(m->output_fd, p.file, flags, 0600);
-    if (fd < 0 && errno == ENOENT) {
-        if (mkdirat(m->output_fd, p.group, 0700) < 0 && errno != EEXIST)
-            return -errno;
-        if (p.folder[0] && mkdirat(m->output_fd, p.folder, 0700) < 0 && errno != EEXIST)
-            return -errno;
-        fd = openat(m->output_fd, p.file, flags, 0600);
+    for (int i = 0; r == -ENOENT && i < MAKE_TRIES; i++) {
+        r = i ? make_folders(o, p) : 0;
+        if (r < 0)
+            return r;
+        r = openat(o->dir_fd, p->file, flags, 0600);
+        if (r < 0)
+            r = -errno;
     }
-    if (fd < 0 && errno == EEXIST)
-        return open_leftover(m, p.file);
-    return fd < 0 ? -errno : fd;
+    return r;
 }
 
-int output_append(struct manager *m, const struct job_key *key,
+int output_create(struct outputs *o, const struct job_key *key,
                   enum manager_stream stream)
 {
     struct output_path p;
 
-    path_of(key, stream, &p);
-    int fd = openat(m->output_fd, p.file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    output_path_of(key, stream, &p);
+    int r = name_spare(o, &p);
+    if (r == 0)
+        return output_append(o, key, stream);
+    if (r != -EEXIST)
+        r = make_file(o, &p);
+    return r == -EEXIST ? open_leftover(o, p.file) : r;
+}
+
+int output_append(struct outputs *o, const struct job_key *key,
+                  enum manager_stream stream)
+{
+    struct output_path p;
+
+    output_path_of(key, stream, &p);
+    int fd = openat(o->dir_fd, p.file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-uint64_t output_size(struct manager *m, const struct job_key *key)
+uint64_t output_size(struct outputs *o, const struct job_key *key)
 {
     static const enum manager_stream streams[] = {MANAGER_STDOUT, MANAGER_STDERR};
     uint64_t bytes = 0;
@@ -90,20 +261,83 @@ uint64_t output_size(struct manager *m, const struct job_key *key)
         struct output_path p;
         struct stat st;
 
-        path_of(key, streams[i], &p);
-        if (fstatat(m->output_fd, p.file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        output_path_of(key, streams[i], &p);
+        if (fstatat(o->dir_fd, p.file, &st, AT_SYMLINK_NOFOLLOW) == 0)
             bytes += (uint64_t)st.st_size;
     }
     return bytes;
 }
 
-int output_open(struct manager *m, const struct job_key *key, enum manager_stream stream)
+/* --- reading ---------------------------------------------------------------------- */
+
+/* A file of these bytes that nobody can change. */
+static int open_bytes(const char *bytes, size_t n)
+{
+    const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    int fd = memfd_create("output", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int r = fd < 0 ? -errno : 0;
+
+    while (r == 0 && n > 0) {
+        ssize_t done = write(fd, bytes, n);
+
+        if (done <= 0)
+            r = done < 0 ? -errno : -EIO;
+        bytes += done > 0 ? done : 0;
+        n -= done > 0 ? (size_t)done : 0;
+    }
+    if (r == 0 && fcntl(fd, F_ADD_SEALS, seals) < 0)
+        r = -errno;
+    if (r == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+int output_open_empty(void)
+{
+    return open_bytes("", 0);
+}
+
+static int open_stored(struct store *s, const struct job_key *key,
+                       enum manager_stream stream)
+{
+    void *bytes;
+    size_t n;
+    int r = store_output(s, key, stream, &bytes, &n);
+
+    if (r < 0)
+        return r;
+    r = open_bytes(bytes, n);
+    free(bytes);
+    return r;
+}
+
+static int open_file(struct outputs *o, const char *file)
+{
+    pthread_rwlock_wrlock(&o->names);
+    int fd = openat(o->dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int r = fd < 0 ? -errno : fd;
+    pthread_rwlock_unlock(&o->names);
+    return r;
+}
+
+int output_open(struct outputs *o, struct store *s, const struct job_key *key,
+                enum manager_stream stream, bool ended)
 {
     struct output_path p;
+    struct stat st;
 
-    path_of(key, stream, &p);
-    int fd = openat(m->output_fd, p.file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0)
+    output_path_of(key, stream, &p);
+    int fd = open_file(o, p.file);
+    if (fd < 0 && fd != -ENOENT)
         return fd;
-    return errno == ENOENT ? -ENODATA : -errno;
+    if (fd >= 0 && (!ended || fstat(fd, &st) < 0 || st.st_size > 0))
+        return fd;
+    int r = open_stored(s, key, stream);
+    if (fd >= 0 && r < 0)
+        return r == -ENODATA ? fd : ((void)close(fd), r);
+    if (fd >= 0) /* emptied, and not yet given up when a daemon died */
+        (void)close(fd);
+    return r;
 }

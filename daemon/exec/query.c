@@ -330,15 +330,41 @@ void manager_counts(struct manager *m, struct manager_counts *ret)
     manager_unlock(m, &after);
 }
 
-int manager_open_output(struct manager *m, const struct job_owner *asker, uint64_t id,
-                        int64_t index, enum manager_stream stream)
+/* It printed there, and it was nothing: no file and no row. */
+static bool printed_nothing(const struct job_view *v, enum manager_stream stream)
 {
-    struct job_view v;
-    int r = manager_get(m, asker, id, index, &v);
+    const struct job_spec *spec = v->spec;
 
-    if (r < 0)
-        return r;
-    r = v.has_counts ? -ENODATA : output_open(m, &v.key, stream);
-    job_view_fini(&v);
-    return r;
+    return spec && v->status.state == JOB_DONE && v->status.attempt > 0 &&
+           spec->kind == JOB_KIND_EXEC && spec->output == JOB_OUTPUT_FILE &&
+           (stream == MANAGER_STDOUT || spec->output_split);
+}
+
+int manager_open_output(struct volt_cx *cx, struct manager *m,
+                        const struct job_owner *asker, uint64_t id, int64_t index,
+                        enum manager_stream stream)
+{
+    bool ended = false;
+    int r;
+
+    for (;;) {
+        struct job_view v;
+        bool before = ended;
+
+        r = manager_look(cx, m, asker, id, index, &v);
+        if (r < 0)
+            return r;
+        ended = v.status.state == JOB_DONE;
+        r = v.has_counts ? -ENODATA
+                         : output_open(&m->outputs, m->store, &v.key, stream, ended);
+        bool nothing = r == -ENODATA && !v.has_counts && printed_nothing(&v, stream);
+        bool running = !ended && v.status.state != JOB_QUEUED && !v.has_counts;
+        job_view_fini(&v);
+        if (nothing)
+            return output_open_empty();
+        /* It has ended since, perhaps, and given its file up. */
+        if (r != -ENODATA || !running || before)
+            return r;
+        ended = true;
+    }
 }

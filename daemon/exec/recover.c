@@ -338,7 +338,7 @@ static int settle(struct manager *m, struct job *job)
         if (job->array)
             log_end_of_array(m, job);
         job_retire(m, job, &after);
-        aftermath_finish(&after);
+        aftermath_finish(m, &after);
         return 0;
     }
     if (!job->array && job->status.state != JOB_QUEUED) {

@@ -227,6 +227,7 @@ void work_begin_again(struct work *w)
     leaf_fini(w);
     attempt_free(w->attempt);
     w->attempt = NULL;
+    w->printed = NULL;
     w->adopted = w->again = false;
     w->step = FINISH_KEEP;
     w->keep_tries = 0;

@@ -146,6 +146,11 @@ static void serve_hello(const struct keeper_hello *m)
         conn_close();
 }
 
+/* Descriptors that came with a request. */
+struct fds {
+    int fd[KEEPER_FDS_MAX], n;
+};
+
 static void serve_start(struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
@@ -200,11 +205,17 @@ static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
     return !keeper.conn.leaving;
 }
 
-static void serve_request(union keeper_message *m, size_t len, const int *fds, int nfds)
+static void fds_close(struct fds *f)
+{
+    while (f->n > 0)
+        (void)close(f->fd[--f->n]);
+}
+
+static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
 {
     struct keeper_reply reply = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m->head.serial}};
     bool is_due = true;
-    if (!keeper_request_is_valid(m, len, nfds) ||
+    if (!keeper_request_is_valid(m, len, fds->n) ||
         (!keeper.conn.served && m->head.op != KEEPER_HELLO)) {
         conn_close();
         return;
@@ -214,7 +225,8 @@ static void serve_request(union keeper_message *m, size_t len, const int *fds, i
         serve_hello(&m->hello);
         return;
     case KEEPER_START:
-        serve_start(&m->start, fds, &reply);
+        serve_start(&m->start, fds->fd, &reply);
+        fds_close(fds); /* before the reply: then only the job has its output open */
         break;
     case KEEPER_SIGNAL:
         is_due = !serve_signal(&m->signal, &reply);
@@ -242,22 +254,21 @@ static void conn_receive(void)
         .msg_control = control,
         .msg_controllen = sizeof(control),
     };
-    int fds[KEEPER_FDS_MAX], nfds = 0;
+    struct fds fds = {.n = 0};
     ssize_t n = recvmsg(keeper.conn.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     /* Descriptors are all that a Unix socket carries unasked, in one piece. */
     struct cmsghdr *h = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
     if (h != NULL) {
-        nfds = (int)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(fds, CMSG_DATA(h), (size_t)nfds * sizeof(int));
+        fds.n = (int)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(fds.fd, CMSG_DATA(h), (size_t)fds.n * sizeof(int));
     }
     if (n <= 0 || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
         conn_close();
     else
-        serve_request(&m, (size_t)n, fds, nfds);
-    for (int i = 0; i < nfds; i++)
-        (void)close(fds[i]);
+        serve_request(&m, (size_t)n, &fds);
+    fds_close(&fds);
 }
 
 /* --- the loop ----------------------------------------------------------------------- */

@@ -26,11 +26,12 @@ static const char *const stream_names[] = {"stdout", "stderr", NULL};
 
 /* The job's state is taken before the file is opened or measured: once it says done, what
  * is measured afterwards is all there will be. -ENOENT: no such job. */
-static int look(struct call *call, const struct job_key *id, enum job_state *ret)
+static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
+                enum job_state *ret)
 {
     struct job_view v;
-    int r =
-        manager_get(call_service(call)->manager, call_peer(call), id->id, id->index, &v);
+    int r = manager_look(cx, call_service(call)->manager, call_peer(call), id->id,
+                         id->index, &v);
 
     if (r < 0)
         return r;
@@ -39,9 +40,10 @@ static int look(struct call *call, const struct job_key *id, enum job_state *ret
     return 0;
 }
 
-static int open_output(struct call *call, const struct job_key *id, unsigned stream)
+static int open_output(struct volt_cx *cx, struct call *call, const struct job_key *id,
+                       unsigned stream)
 {
-    return manager_open_output(call_service(call)->manager, call_peer(call), id->id,
+    return manager_open_output(cx, call_service(call)->manager, call_peer(call), id->id,
                                id->index, (enum manager_stream)stream);
 }
 
@@ -80,13 +82,12 @@ static enum volt_poll open_poll(struct volt_cx *cx, struct call *call, void *sta
     struct stat st;
     int fd;
 
-    (void)cx;
     (void)state;
     if (params_read(call, fields, &in) < 0)
         return VOLT_READY;
-    fd = look(call, &in.id, &now);
+    fd = look(cx, call, &in.id, &now);
     if (fd == 0)
-        fd = open_output(call, &in.id, in.stream);
+        fd = open_output(cx, call, &in.id, in.stream);
     if (fd < 0)
         return refuse(call, &in.id, fd);
     if (fstat(fd, &st) < 0) {
@@ -160,16 +161,17 @@ static bool is_all(const struct read_state *s, size_t n, enum job_state now)
 
 /* One look at the file. READY: the call is answered. *ret_again: there may
  * be more now. */
-static enum volt_poll read_once(struct call *call, struct read_state *s, bool *ret_again)
+static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
+                                struct read_state *s, bool *ret_again)
 {
     enum job_state now = JOB_QUEUED;
-    int r = look(call, &s->in.id, &now);
+    int r = look(cx, call, &s->in.id, &now);
     ssize_t n = 0;
     bool end;
 
     *ret_again = false;
     if (r == 0 && s->fd < 0)
-        r = s->fd = open_output(call, &s->in.id, s->in.stream);
+        r = s->fd = open_output(cx, call, &s->in.id, s->in.stream);
     if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
         return VOLT_PENDING; /* it will have output */
     if (r >= 0) {
@@ -218,7 +220,7 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *sta
             return VOLT_PENDING;
         if (volt_sleep_poll(cx, &s->tick) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (read_once(call, s, &again) == VOLT_READY)
+        if (read_once(cx, call, s, &again) == VOLT_READY)
             return VOLT_READY;
         if (again)
             continue;

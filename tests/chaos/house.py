@@ -241,18 +241,9 @@ class House(integration.Daemon):
         with self.connect() as v:
             for job, view in each_job(v):
                 h.jobs[job] = view
-        for job in h.jobs:
-            h.outputs[job] = self.output(job)
+            for job in h.jobs:
+                h.outputs[job] = output_of(v, job)
         h.ledger = self.ledger.read_bytes()
-
-    def output(self, job):
-        number, index = job
-        base = self.state / "output" / str(number // 1024)
-        path = base / f"{number}.out" if index < 0 else base / str(number) / f"{index}.out"
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
 
     def leftovers(self):
         """What must not be there once all has ended, and goes within seconds."""
@@ -339,6 +330,16 @@ def each_job(v):
             cursor = answer.get("cursor")
             if not cursor:
                 break
+
+
+def output_of(v, job):
+    """What voltd hands out as the output of a job; None: it has none."""
+    answer = v.call("org.voltd.logs.Open", {"id": name_of(job)})
+    if "error" in answer:
+        assert answer["error"].endswith(".NoOutput"), answer
+        return None
+    with os.fdopen(v.fds.pop(), "rb") as f:
+        return f.read()
 
 
 def view_of(job):

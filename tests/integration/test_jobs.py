@@ -1,6 +1,7 @@
 """Jobs of a real voltd: their ends, timeouts, cancel, arrays, slots; the daemon's own end,
 its death, its memory, its silence."""
 
+import io
 import fcntl
 import os
 import pathlib
@@ -156,9 +157,9 @@ def test_environment_is_what_was_given_and_ours_wins(shared, conn):
 
 
 def conn_output(daemon, ident):
-    job, _, index = ident.partition("_")
-    name = f"{job}/{index}.out" if index else f"{job}.out"
-    return open(daemon.state / "output" / str(int(job) // 1024) / name)
+    r = daemon.ctl("logs", ident)
+    assert r.code == 0, r
+    return io.StringIO(r.out)
 
 
 def test_jobs_get_the_limit_of_descriptors_that_voltd_was_started_with(private):

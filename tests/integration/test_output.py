@@ -1,5 +1,14 @@
 """What jobs print: how much it may be, where it is kept, how long, and how it is followed."""
 
+import base64
+import os
+import signal
+
+import pytest
+
+from conftest import until
+from test_store import check_store
+
 YES = ("yes", "0123456789")
 
 
@@ -54,3 +63,153 @@ def test_the_limit_holds_over_a_restart(private):
     private.stop()
     private.start()
     assert private.ctl("list", "--json", "--all", ident).json[0]["result"] == "output_limit"
+
+
+# --- where it is kept ------------------------------------------------------------------------
+
+
+def files(daemon):
+    """Output files of jobs: names and sizes."""
+    base = daemon.state / "output"
+    return {str(p.relative_to(base)): p.stat().st_size for p in base.rglob("*")
+            if p.is_file() and p.parent.name != "spare"}
+
+
+def spare(daemon):
+    return list((daemon.state / "output" / "spare").iterdir())
+
+
+def log(daemon, ident, *args):
+    r = daemon.ctl("logs", *args, ident)
+    assert r.code == 0, r
+    return r.out
+
+
+def test_many_jobs_are_few_files(private):
+    private.start(config="[Queue]\nSlots=3\n")
+    ident = private.submit("--wait", "--array=1-300", "--shell",
+                           "echo $VOLT_ARRAY_INDEX; [ {i} != 7 ] || seq 1 10000").out.strip()
+    ident = ident.splitlines()[0]
+    silent = private.submit("--wait", "--array=1-100", "--", "true").out.splitlines()[0]
+    until(lambda: list(files(private)) == [f"0/{ident}/7.out"])
+    assert len(spare(private)) < 20  # a slot is free before its file is
+    assert all(p.stat().st_size == 0 for p in spare(private))
+    for life in range(2):
+        for i in (1, 150, 300):
+            assert log(private, f"{ident}_{i}") == f"{i}\n"
+        assert log(private, f"{ident}_7") == "7\n" + "".join(f"{i}\n" for i in range(1, 10001))
+        assert log(private, f"{silent}_50") == ""
+        if life == 0:
+            private.stop(9)
+            private.start()
+
+
+def test_a_kept_output_has_offsets_and_lines(shared):
+    ident = shared.submit("--wait", "--split-output", "--shell",
+                          "seq 1 20; echo wrong >&2").out.strip()
+    assert log(shared, ident, "-n", "2") == "19\n20\n"
+    assert log(shared, ident, "--stderr") == "wrong\n"
+    assert log(shared, ident, "-f") == "".join(f"{i}\n" for i in range(1, 21))
+    with shared.connect() as v:
+        r = v.ok("org.voltd.logs.Read", {"id": ident, "offset": 2, "max_bytes": 4})
+        assert base64.b64decode(r["data"]) == b"2\n3\n" and r["next_offset"] == 6 and not r["end"]
+        r = v.ok("org.voltd.logs.Open", {"id": ident})
+        assert r == {"size_bytes": 51, "ended": True}
+        with pytest.raises(OSError):
+            os.write(v.fds[-1], b"x")
+
+
+def test_what_a_grandchild_prints_later_is_there(shared):
+    """And no other job gets its file."""
+    done = shared.dir / "printed"
+    ident = shared.submit("--wait", "--kill-mode=main", "--shell",
+                          f"echo first; (while ! [ -e {shared.dir}/go ]; do sleep 0.02; done; "
+                          f"echo second; touch {done}) &").out.strip()
+    assert log(shared, ident) == "first\n"
+    others = [shared.submit("--wait", "echo", "other").out.strip() for _ in range(5)]
+    (shared.dir / "go").touch()
+    until(done.exists)
+    assert log(shared, ident) == "first\nsecond\n"
+    assert [log(shared, i) for i in others] == ["other\n"] * 5
+
+
+def test_who_reads_while_it_ends_keeps_what_he_has(shared):
+    with shared.connect() as v:
+        ident = shared.submit("--shell", f"echo text; while ! [ -e {shared.dir}/end ]; "
+                              "do sleep 0.02; done").out.strip()
+        until(lambda: shared.job(ident)["state"] == "running" and log(shared, ident) == "text\n")
+        v.ok("org.voltd.logs.Open", {"id": ident})
+        (shared.dir / "end").touch()
+        assert shared.ctl("wait", ident).code == 0
+        for _ in range(5):
+            shared.submit("--wait", "echo", "other")
+        assert os.pread(v.fds[-1], 100, 0) == b"text\n"
+        assert log(shared, ident) == "text\n"
+
+
+def test_fold_output_is_a_key(private):
+    private.start(config="[Store]\nFoldOutput=0\n")
+    ident = private.submit("--wait", "echo", "x").out.strip()
+    empty = private.submit("--wait", "true").out.strip()
+    until(lambda: files(private) == {f"0/{ident}.out": 2})
+    assert log(private, ident) == "x\n" and log(private, empty) == ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_output_of_a_job_that_ends_without_voltd(private, how):
+    private.start()
+    ident = private.submit("--shell", f"echo one; while ! [ -e {private.dir}/go ]; "
+                           "do sleep 0.02; done; echo two").out.strip()
+    until(lambda: private.job(ident)["state"] == "running" and log(private, ident) == "one\n")
+    private.stop(how)
+    (private.dir / "go").touch()
+    private.start()
+    assert private.ctl("wait", ident).code == 0
+    assert log(private, ident) == "one\ntwo\n"
+    until(lambda: files(private) == {})
+
+
+# --- how long --------------------------------------------------------------------------------
+
+
+def test_output_goes_with_its_job(private):
+    config = "[Store]\nKeepEndedJobs=5\nKeepHistoryJobs=20\nFoldOutput=1K\n"
+    private.start(config=config)
+    large = [private.submit("--wait", "seq", "1", "1000").out.strip() for _ in range(5)]
+    array = private.submit("--wait", "--array=1-3", "seq", "1", "1000").out.splitlines()[0]
+    assert len(files(private)) == 8
+    private.submit("--wait", "--array=1-2", "echo", "x")
+    specs = "".join('{"argv": ["echo", "x"]}\n' for _ in range(300))
+    ids = private.submit("--wait", "--quiet", "-f", "-", input=specs).out.split()
+    until(lambda: files(private) == {})
+    for ident in (large[0], f"{array}_1"):
+        assert private.ctl("logs", ident).code != 0
+    assert log(private, ids[-1]) == log(private, ids[-10]) == "x\n"  # the latter is in the store
+    private.stop()
+    assert check_store(private).returncode == 0
+
+
+def test_what_nobody_knows_goes_at_the_start(private):
+    """Files that a daemon that was killed had not removed yet."""
+    private.start()
+    ident = private.submit("--wait", "seq", "1", "3000").out.strip()
+    private.stop()
+    base = private.state / "output"
+    for name in ("0/999.out", "7/8000.err", "8/9000/3.out"):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_text("old")
+    private.start()
+    until(lambda: sorted(p.name for p in base.iterdir()) == ["0", "spare"])
+    assert list(files(private)) == [f"0/{ident}.out"]
+
+
+def test_without_a_store_output_is_files(private):
+    private.start(config="[Store]\nBackend=memory\nKeepEndedJobs=3\n")
+    ids = [private.submit("--wait", "echo", str(i)).out.strip() for i in range(6)]
+    until(lambda: sorted(files(private)) == [f"0/{i}.out" for i in ids[3:]])
+    assert log(private, ids[-1]) == "5\n"
+    private.submit("--wait", "true")
+    until(lambda: len(files(private)) == 2)
+    private.stop()
+    private.start()
+    until(lambda: files(private) == {})

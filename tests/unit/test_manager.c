@@ -534,6 +534,8 @@ static int group_teardown(void **state)
     (void)state;
     (void)snprintf(path, sizeof(path), "%s/ids", base);
     (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/output/spare", base);
+    (void)rmdir(path);
     (void)snprintf(path, sizeof(path), "%s/output", base);
     (void)rmdir(path);
     (void)rmdir(records);

@@ -1,0 +1,105 @@
+/* Where the output of jobs is kept.
+ *
+ *   <output dir>/<id / 1024>/<id>.out, .err            a job
+ *   <output dir>/<id / 1024>/<id>/<index>.out, .err    an element of an array
+ *   <output dir>/spare/<n>                             nobody's: empty
+ *
+ * A running job prints to its own file, whatever it prints. Making a file is dear (ext4
+ * searches for an inode, 300 us and more under load), so it takes the name of a spare one,
+ * and gives it back:
+ *
+ *   start                                   end
+ *   1. a spare file gets the job's name     1. look: little, and nobody else has it open?
+ *   2. it is opened for the job, each       2. its bytes go into the store beside the end,
+ *      time anew                               in one transaction; nothing: no row
+ *                                           3. committed: look again; empty it; rename it
+ *                                              to spare
+ *
+ * What is large, or held open by a grandchild of the job or by somebody who reads it, stays
+ * the job's own file under its own name, until the job is forgotten. After a crash between
+ * the steps of the end the output is in the file, in the store, or the same in both; it is
+ * given up in the file only when the store has it.
+ *
+ * "Nobody else" is what a write lease finds out: the kernel grants it only while there is
+ * no other open file description of the inode. Each start opens its own for that reason.
+ * Who opens an output by its name must not come between the look and the renaming: `names`.
+ * A file system without leases reuses nothing. */
+#ifndef VOLTD_EXEC_OUTPUT_H
+#define VOLTD_EXEC_OUTPUT_H
+
+#include <pthread.h>
+#include "daemon/exec/manager.h"
+#include "daemon/store/store.h"
+
+#define OUTPUT_SPARE_MAX 1024
+
+struct outputs {
+    int dir_fd, spare_fd;
+    pthread_rwlock_t names; /* read: gives files up; write: opens by name */
+    pthread_mutex_t lock;   /* protects the rest */
+    uint32_t spare[OUTPUT_SPARE_MAX], nspare;
+    uint32_t coming; /* are being renamed to spare */
+    uint32_t next;   /* number of the next spare file */
+};
+
+/* Opens and makes "output" in the state directory. 0 or -errno. */
+int outputs_open(struct outputs *o, int state_fd);
+/* Also of zero-initialised ones with descriptors -1. */
+void outputs_close(struct outputs *o);
+
+/* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. A file
+ * that is there is an error (ids are never reused) unless it is empty: a daemon that made
+ * it died before it could say that it starts the job. */
+int output_create(struct outputs *o, const struct job_key *key,
+                  enum manager_stream stream);
+/* The same of a file that is there: the attempt is started once more. */
+int output_append(struct outputs *o, const struct job_key *key,
+                  enum manager_stream stream);
+/* Bytes that a job has printed to its files so far. */
+uint64_t output_size(struct outputs *o, const struct job_key *key);
+/* Opens to read what is there of it, in a file or in the store. -ENODATA: neither. ended:
+ * nothing more will come. */
+int output_open(struct outputs *o, struct store *s, const struct job_key *key,
+                enum manager_stream stream, bool ended);
+/* An open file without a byte; -errno. */
+int output_open_empty(void);
+
+/* --- the end of a job (output_end.c) -------------------------------------------------- */
+/* What a job has printed. Zero-initialised: it prints elsewhere. */
+struct output_end {
+    struct {
+        bool ours; /* it was looked at and may be given up */
+        int fd;
+    } file[STORE_STREAMS];
+    struct store_piece piece[STORE_STREAMS]; /* for the fact that tells the end */
+};
+
+/* Looks at the files of a job that has ended; `fold`: so many bytes of each go to the
+ * store, whatever is longer stays a file. */
+void output_end_look(struct outputs *o, const struct job_key *key, bool split,
+                     uint64_t fold, struct output_end *ret);
+/* kept: the store has the end and these pieces: the files are given up if they still may
+ * be. Forgets what was looked at. */
+void output_end_finish(struct outputs *o, const struct job_key *key, struct output_end *e,
+                       bool kept);
+
+/* --- oblivion (output_forget.c) ------------------------------------------------------- */
+/* Removes all files of a job or array, which has ended. May take long for an array: then
+ * on a thread for blocking calls. Any thread. */
+void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id);
+/* Removes the files of all jobs that `known` does not know, and empty folders: what a
+ * daemon that died had not got to. Blocks. */
+void outputs_tidy(struct outputs *o, bool (*known)(void *arg, uint64_t id), void *arg);
+
+/* --- shared by these ------------------------------------------------------------------ */
+struct output_path {
+    char group[24], folder[48], file[80]; /* folder is empty where there is none */
+};
+void output_path_of(const struct job_key *key, enum manager_stream stream,
+                    struct output_path *ret);
+/* Whether nobody else has fd's file open. */
+bool output_is_alone(int fd);
+/* An empty file that nobody else has open becomes spare, or goes. */
+void output_give_up(struct outputs *o, const char *file);
+
+#endif

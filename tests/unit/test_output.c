@@ -1,0 +1,355 @@
+/* Output files: spare ones are reused, but never one that somebody else has open; what is
+ * little is offered to the store, what is forgotten goes. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <volt/volt.h>
+
+#include "daemon/exec/output.h"
+
+#define FOLD 100
+
+static char dir[] = "/dev/shm/volt-test-output-XXXXXX";
+static int state_fd;
+static struct outputs o;
+static struct store *store;
+static struct volt_runtime *rt;
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
+    store = store_memory_new();
+    return outputs_open(&o, state_fd);
+}
+
+static int teardown(void **state)
+{
+    char command[sizeof(dir) + 16];
+
+    (void)state;
+    outputs_close(&o);
+    store_free(store);
+    close(state_fd);
+    (void)snprintf(command, sizeof(command), "rm -r %s", dir);
+    return system(command);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    return volt_runtime_new(&(struct volt_options){.workers = 1}, &rt);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    volt_runtime_free(rt);
+    return 0;
+}
+
+/* Whether "output/<path>" is there. */
+static bool is_there(const char *path)
+{
+    return faccessat(o.dir_fd, path, F_OK, 0) == 0;
+}
+
+static ino_t inode_of(int fd)
+{
+    struct stat st;
+
+    assert_int_equal(fstat(fd, &st), 0);
+    return st.st_ino;
+}
+
+static struct job_key job(uint64_t id)
+{
+    return (struct job_key){.id = id, .index = JOB_NO_INDEX, .attempt = 1};
+}
+
+/* A job that prints text; *ret_inode: of its file. Its own descriptor: the caller's. */
+static int begin(const struct job_key *key, const char *text, ino_t *ret_inode)
+{
+    int fd = output_create(&o, key, MANAGER_STDOUT);
+
+    if (fd < 0)
+        fail_msg("%s", strerror(-fd));
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    *ret_inode = inode_of(fd);
+    return fd;
+}
+
+/* Its end. What was offered to the store, or NULL. */
+static const char *end(const struct job_key *key, bool kept)
+{
+    static char text[FOLD + 1];
+    struct output_end e = {0};
+    struct store_piece piece[STORE_STREAMS];
+
+    output_end_look(&o, key, false, FOLD, &e);
+    memcpy(piece, e.piece, sizeof(piece));
+    bool any = piece[0].n > 0;
+    assert_int_equal(piece[1].n, 0);
+    if (any)
+        memcpy(text, piece[0].bytes, piece[0].n);
+    text[piece[0].n] = '\0';
+    output_end_finish(&o, key, &e, kept);
+    return any ? text : NULL;
+}
+
+static void read_back(const struct job_key *key, bool ended, const char *expected)
+{
+    char text[1000];
+    int fd = output_open(&o, store, key, MANAGER_STDOUT, ended);
+
+    if (!expected) {
+        assert_int_equal(fd, -ENODATA);
+        return;
+    }
+    ssize_t n = pread(fd, text, sizeof(text), 0);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    assert_string_equal(text, expected);
+    close(fd);
+}
+
+static void a_file_goes_from_job_to_job(void **state)
+{
+    struct job_key a = job(1), b = job(2), c = {.id = 3000, .index = 7, .attempt = 1};
+    ino_t first, second, third;
+
+    (void)state;
+    close(begin(&a, "", &first));
+    assert_true(is_there("0/1.out"));
+    assert_null(end(&a, true)); /* nothing printed, nothing to keep */
+    assert_false(is_there("0/1.out"));
+    close(begin(&b, "little", &second));
+    assert_int_equal(second, first);
+    read_back(&b, false, "little");
+    assert_string_equal(end(&b, true), "little");
+    close(begin(&c, "", &third)); /* in folders that are not there yet */
+    assert_int_equal(third, first);
+    assert_true(is_there("2/3000/7.out"));
+    read_back(&c, false, "");
+}
+
+static void what_is_not_kept_stays(void **state)
+{
+    struct job_key a = job(1), b = job(2), large = job(3);
+    char text[FOLD + 2];
+    ino_t first, inode;
+
+    (void)state;
+    close(begin(&a, "little", &first));
+    assert_string_equal(end(&a, false), "little"); /* the store has failed */
+    read_back(&a, true, "little");
+    close(begin(&b, "", &inode));
+    assert_int_not_equal(inode, first);
+    assert_null(end(&b, false));
+    assert_true(is_there("0/2.out"));
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    close(begin(&large, text, &inode));
+    assert_null(end(&large, true));
+    read_back(&large, true, text);
+}
+
+static void a_file_that_somebody_has_open_stays_the_jobs(void **state)
+{
+    struct job_key a = job(1), b = job(2), c = job(3);
+    ino_t first, inode;
+
+    (void)state;
+    /* A grandchild that prints after the end. */
+    int fd = begin(&a, "one ", &first);
+    assert_null(end(&a, true));
+    assert_int_equal(write(fd, "two", 3), 3);
+    read_back(&a, true, "one two");
+    close(fd);
+    /* Somebody who follows. */
+    close(begin(&b, "seen", &first));
+    int reader = output_open(&o, store, &b, MANAGER_STDOUT, false);
+    assert_null(end(&b, true));
+    read_back(&b, true, "seen");
+    close(reader);
+    /* Of an empty one only the second look tells. */
+    fd = begin(&c, "", &inode);
+    assert_null(end(&c, true));
+    assert_true(is_there("0/3.out"));
+    close(fd);
+}
+
+/* Somebody who opens, or prints, between the look and the commit. */
+static void the_second_look_counts(void **state)
+{
+    struct job_key a = job(1), b = job(2);
+    struct output_end e = {0};
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "text", &inode));
+    output_end_look(&o, &a, false, FOLD, &e);
+    int reader = output_open(&o, store, &a, MANAGER_STDOUT, false);
+    output_end_finish(&o, &a, &e, true);
+    read_back(&a, true, "text");
+    close(reader);
+
+    close(begin(&b, "text", &inode));
+    output_end_look(&o, &b, false, FOLD, &e);
+    int fd = output_append(&o, &b, MANAGER_STDOUT);
+    assert_int_equal(write(fd, "more", 4), 4);
+    close(fd);
+    output_end_finish(&o, &b, &e, true);
+    read_back(&b, true, "textmore");
+}
+
+static void both_streams(void **state)
+{
+    struct job_key a = job(5);
+    struct output_end e = {0};
+    struct store_piece piece[STORE_STREAMS];
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "out", &inode));
+    int fd = output_create(&o, &a, MANAGER_STDERR);
+    assert_int_equal(write(fd, "err!", 4), 4);
+    close(fd);
+    assert_int_equal(output_size(&o, &a), 7);
+    output_end_look(&o, &a, true, FOLD, &e);
+    memcpy(piece, e.piece, sizeof(piece));
+    assert_int_equal(piece[0].n, 3);
+    assert_int_equal(piece[1].n, 4);
+    assert_memory_equal(piece[1].bytes, "err!", 4);
+    output_end_finish(&o, &a, &e, true);
+    assert_false(is_there("0/5.out") || is_there("0/5.err"));
+    assert_int_equal(o.nspare, 2);
+}
+
+static void output_that_is_there_is_not_taken_over(void **state)
+{
+    struct job_key a = job(1), b = job(2);
+    ino_t first, inode;
+
+    (void)state;
+    close(begin(&a, "of another store", &inode));
+    assert_int_equal(output_create(&o, &a, MANAGER_STDOUT), -EEXIST);
+    read_back(&a, true, "of another store");
+    close(begin(&b, "", &first));
+    int fd = output_create(&o, &b, MANAGER_STDOUT); /* empty: it never began */
+    assert_int_equal(inode_of(fd), first);
+    close(fd);
+}
+
+/* What a daemon that was killed left: a file in use becomes nobody's, one with bytes in it
+ * is emptied, what is no spare file goes. */
+static void the_next_daemon_takes_spare_files_over(void **state)
+{
+    struct job_key a = job(1);
+    ino_t first, inode;
+
+    (void)state;
+    close(begin(&a, "", &first));
+    assert_null(end(&a, true));
+    int bytes = openat(o.spare_fd, "41", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(bytes, "old", 3), 3);
+    close(bytes);
+    int held = openat(o.spare_fd, "42", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    close(openat(o.spare_fd, "007", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    outputs_close(&o);
+    o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
+    assert_int_equal(outputs_open(&o, state_fd), 0);
+    assert_int_equal(o.nspare, 2);
+    assert_int_equal(o.next, 43);
+    assert_false(is_there("spare/42") || is_there("spare/007"));
+    for (uint64_t id = 2; id < 5; id++) {
+        struct job_key key = job(id);
+
+        close(begin(&key, "new", &inode));
+        read_back(&key, false, "new");
+    }
+    assert_int_equal(o.nspare, 0);
+    close(held);
+}
+
+static void there_are_never_too_many(void **state)
+{
+    ino_t inode;
+
+    (void)state;
+    for (uint64_t id = 1; id <= OUTPUT_SPARE_MAX + 10; id++) {
+        struct job_key key = job(id);
+
+        close(begin(&key, "", &inode));
+        assert_int_equal(o.nspare, 0);
+    }
+    for (uint64_t id = 1; id <= OUTPUT_SPARE_MAX + 10; id++) {
+        struct job_key key = job(id);
+
+        assert_null(end(&key, true));
+    }
+    assert_int_equal(o.nspare, OUTPUT_SPARE_MAX);
+    assert_int_equal(o.coming, 0);
+}
+
+static bool is_even(void *arg, uint64_t id)
+{
+    ++*(unsigned *)arg;
+    return id % 2 == 0;
+}
+
+static void what_is_forgotten_goes(void **state)
+{
+    struct job_key a = job(1023), b = job(1024), c = job(1025),
+                   element = {.id = 1027, .index = 3, .attempt = 1};
+    unsigned asked = 0;
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "a", &inode));
+    output_forget(&o, rt, 1023);
+    assert_false(is_there("0"));
+    close(begin(&b, "b", &inode));
+    close(begin(&c, "c", &inode));
+    close(output_create(&o, &c, MANAGER_STDERR));
+    close(begin(&element, "d", &inode));
+    outputs_tidy(&o, is_even, &asked);
+    assert_true(is_there("1/1024.out") && is_there("spare"));
+    assert_false(is_there("1/1025.out") || is_there("1/1025.err") || is_there("1/1027"));
+    assert_in_range(asked, 3, 4);
+    output_forget(&o, rt, 1024);
+    outputs_tidy(&o, is_even, &asked);
+    assert_false(is_there("1"));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_file_goes_from_job_to_job),
+        T(what_is_not_kept_stays),
+        T(a_file_that_somebody_has_open_stays_the_jobs),
+        T(the_second_look_counts),
+        T(both_streams),
+        T(output_that_is_there_is_not_taken_over),
+        T(the_next_daemon_takes_spare_files_over),
+        T(there_are_never_too_many),
+        T(what_is_forgotten_goes),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
