@@ -25,7 +25,7 @@ chaos-build:
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
 
 check-chaos: all $(CHAOS_NEEDS)
-	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) $(PYTHON) -m pytest -p no:cacheprovider -q tests/chaos
+	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) tests/chaos/run $(PYTHON)
 chaos: all $(CHAOS_NEEDS)
 	@$(RUN) tests/chaos/chaos --secs $(SECS) $(if $(SEED),--seed $(SEED))
 .PHONY: chaos-build check-chaos chaos

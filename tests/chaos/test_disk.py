@@ -8,10 +8,11 @@ import errno
 import pytest
 
 from client import Load
-from faults import DISK, FILE, IO, MEMORY, PROCESS, SYNC, VOLTD
+from faults import DISK, SYNC, VOLTD
 from house import until
+from sweeps import OF_VOLTD, finish, sweep_voltd
 from test_chaos import SEED, passed
-from test_faults import LARGE, faulty, finish, pytestmark, run_job  # noqa: F401 (fixture, mark)
+from test_faults import faulty, pytestmark  # noqa: F401 (fixture, mark)
 from torture import judge
 
 
@@ -33,21 +34,8 @@ def test_bad_disk(faulty, error, groups, every):  # noqa: F811
     passed(faulty, judge(faulty, load))
 
 
-@pytest.mark.parametrize("error, groups", [
-    (errno.ENOMEM, MEMORY), (errno.EMFILE, FILE | PROCESS), (errno.EIO, IO | FILE)],
-    ids=["memory", "descriptors", "io"])
-def test_nth_call_of_voltd(faulty, error, groups):  # noqa: F811
-    fired = 0
-    for n in range(1, 120):
-        faulty.faults.nth(VOLTD, n, error, groups)
-        try:
-            run_job(faulty, n, env=LARGE, output_split=True)
-        except (OSError, AssertionError, TypeError):
-            pass    # the connection or the call was the price
-        fired += faulty.faults.fired()[0]
-        faulty.faults.disarm()
-        assert not faulty.findings
-    assert fired > 10
-    faulty.kill_voltd()     # what the store has must be sound, too
-    until(faulty.up.is_set, "voltd to come back from its store", 20)
+@pytest.mark.parametrize("what, step", [("memory", 7), ("descriptors", 1), ("io", 1)])
+def test_nth_call_of_voltd(faulty, what, step):  # noqa: F811
+    """`make chaos` fails every allocation."""
+    assert sweep_voltd(faulty, *OF_VOLTD[what], step) > 10
     passed(faulty, finish(faulty))

@@ -7,11 +7,10 @@ import random
 
 import pytest
 
-from checker import check
 from client import Load
-from faults import CHILD, ERRORS, KEEPER, SHIM, SLOW, VOLTD, Faults
-from house import CRASH_BIN, LEDGER_JOB, SANITIZER, House, until, view_of
-from ledger import Sent, parse_id
+from faults import CHILD, KEEPER, SHIM, SLOW, VOLTD
+from house import SANITIZER, until
+from sweeps import faulty_house, finish, run_job
 from test_chaos import SEED, passed
 from torture import judge
 
@@ -23,32 +22,10 @@ MOST = 400  # calls of one process on the way of one job: a sweep ends before
 
 @pytest.fixture
 def faulty():
-    house = House(bin=CRASH_BIN)
-    house.faults = Faults(house)
-    house.history.errors.update(ERRORS)
-    house.start()
+    house = faulty_house()
     yield house
     house.stop_guard()
     house.kill_rest()
-
-
-LARGE = {"PAD": "x" * 20000}    # does not fit into the keeper's message
-
-
-def run_job(house, key, argv=None, **spec):
-    """One job to its end; what voltd says of it."""
-    if argv is None:
-        house.clients.sent(Sent(key))
-        argv = [str(LEDGER_JOB), str(house.ledger), str(key)]
-    spec = {"argv": argv, "name": f"k{key}", "env": LARGE if key % 2 else {}, **spec}
-    with house.connect() as v:
-        p = v.ok("org.voltd.jobs.Submit", {"spec": spec})
-        if argv[0] == str(LEDGER_JOB):
-            house.clients.ack(key, parse_id(p["id"])[0], p["durable"], house.life)
-        for answer in v.stream("org.voltd.jobs.Wait", {"ids": [p["id"]]}):
-            if answer.get("jobs") and not answer["left"]:
-                return view_of(answer["jobs"][0])
-    return None
 
 
 def sweep(house, role, error, judge_one, argv=None):
@@ -65,12 +42,6 @@ def sweep(house, role, error, judge_one, argv=None):
         wrong = judge_one(view, call)
         assert not wrong, f"call {n}, {call}, failed with {errno.errorcode[error]}: {view}, {wrong}"
     raise AssertionError("the sweep has no end")
-
-
-def finish(house):
-    until(house.quiet, "every job to end")
-    house.collect()
-    return check(house.history)
 
 
 @pytest.mark.parametrize("role", [KEEPER, SHIM, CHILD], ids=["keeper", "shim", "child"])

@@ -1,0 +1,73 @@
+"""The n-th call fails, for n = 1, 2, 3, ... until there is no n-th call any more."""
+
+import errno
+
+from checker import check
+from faults import ERRORS, FILE, IO, MEMORY, PROCESS, VOLTD, Faults
+from house import CRASH_BIN, LEDGER_JOB, House, until, view_of
+from ledger import Sent, parse_id
+
+LARGE = {"PAD": "x" * 20000}    # does not fit into the keeper's message
+OF_VOLTD = {"memory": (errno.ENOMEM, MEMORY), "descriptors": (errno.EMFILE, FILE | PROCESS),
+            "io": (errno.EIO, IO | FILE)}
+
+
+def faulty_house():
+    house = House(bin=CRASH_BIN)
+    house.faults = Faults(house)
+    house.history.errors.update(ERRORS)
+    return house.start()
+
+
+def run_job(house, key, argv=None, **spec):
+    """One job to its end; what voltd says of it."""
+    if argv is None:
+        house.clients.sent(Sent(key))
+        argv = [str(LEDGER_JOB), str(house.ledger), str(key)]
+    spec = {"argv": argv, "name": f"k{key}", "env": LARGE if key % 2 else {}, **spec}
+    with house.connect() as v:
+        p = v.ok("org.voltd.jobs.Submit", {"spec": spec})
+        if argv[0] == str(LEDGER_JOB):
+            house.clients.ack(key, parse_id(p["id"])[0], p["durable"], house.life)
+        for answer in v.stream("org.voltd.jobs.Wait", {"ids": [p["id"]]}):
+            if answer.get("jobs") and not answer["left"]:
+                return view_of(answer["jobs"][0])
+    return None
+
+
+def ask_all(house, key):
+    """Once through all that a client may want."""
+    run_job(house, key, env=LARGE, output_split=True)
+    job = str(house.history.acks[-1][1])
+    with house.connect() as v:
+        for stream in "stdout", "stderr":
+            v.ok("org.voltd.logs.Read", {"id": job, "stream": stream})
+        v.ok("org.voltd.jobs.Get", {"id": job})
+        v.ok("org.voltd.jobs.List", {"limit": 10})
+    house.stats()
+
+
+def sweep_voltd(house, error, groups, step=1):
+    """Returns how many calls have failed: each n-th of voltd, or one in `step`."""
+    fired = unhurt = n = 0
+    while unhurt < 3 and not house.findings:
+        n += step
+        house.faults.nth(VOLTD, n, error, groups)
+        try:
+            ask_all(house, n)
+        except (OSError, AssertionError, TypeError):
+            pass    # the connection or the call was the price
+        hit = house.faults.fired()[0]
+        fired += hit
+        unhurt = 0 if hit else unhurt + 1
+        house.faults.disarm()
+    return fired
+
+
+def finish(house):
+    """Findings when voltd has come back from its store."""
+    until(house.quiet, "every job to end")
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back from its store", 20)
+    house.collect()
+    return house.findings + check(house.history)
