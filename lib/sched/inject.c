@@ -12,11 +12,49 @@ static void count(vat_u32 *c, uint32_t n)
 
 void inject_init(struct inject *q)
 {
-    *q = (struct inject){.out = {0}};
+    *q = (struct inject){.put = 0};
     vat_ptr_init(&q->in, NULL);
     vat_u32_init(&q->gate, 0);
     vat_u32_init(&q->in_len, 0);
     vat_u32_init(&q->out_len, 0);
+}
+
+/* Lock held. */
+static uint32_t length_locked(const struct inject *q)
+{
+    return q->put - q->got;
+}
+
+/* Lock held. */
+static void put_locked(struct inject *q, struct volt_task *t)
+{
+    uint32_t i = q->put++ % INJECT_LISTS;
+    struct volt_task *tail = q->list[i].tail;
+
+    VAT_WR(&t->next);
+    t->next = NULL;
+    if (tail) {
+        VAT_WR(&tail->next);
+        tail->next = t;
+    } else {
+        q->list[i].head = t;
+    }
+    q->list[i].tail = t;
+}
+
+/* Lock held; there is one. */
+static struct volt_task *get_locked(struct inject *q)
+{
+    uint32_t i = q->got++ % INJECT_LISTS;
+    struct volt_task *t = q->list[i].head;
+
+    VAT_RD(&t->next);
+    q->list[i].head = t->next;
+    if (t->next)
+        __builtin_prefetch(t->next, 1);
+    else
+        q->list[i].tail = NULL;
+    return t;
 }
 
 /* Turns the list that starts at t around. */
@@ -34,18 +72,18 @@ static struct volt_task *reverse(struct volt_task *t)
     return r;
 }
 
-/* Lock held. Moves the stack to the end of the list. */
+/* Lock held. Moves the stack to the end. */
 static void refill_locked(struct inject *q)
 {
     struct volt_task *t = reverse(vat_ptr_xchg(&q->in, NULL, VAT_ACQ));
-    uint32_t before = q->out.count;
+    uint32_t before = length_locked(q);
 
     while (t) {
         struct volt_task *next = t->next;
-        task_chain_push(&q->out, t);
+        put_locked(q, t);
         t = next;
     }
-    count(&q->in_len, before - q->out.count);
+    count(&q->in_len, before - length_locked(q));
 }
 
 static void push_stack(struct inject *q, struct task_chain *chain)
@@ -67,11 +105,12 @@ void inject_push(struct inject *q, struct task_chain *chain)
         push_stack(q, chain);
         return;
     }
-    VAT_WR(&q->out);
+    VAT_WR(&q->list);
     if (vat_ptr_load(&q->in, VAT_RLX))
         refill_locked(q); /* older ones first */
-    task_chain_append(&q->out, chain);
-    vat_u32_store(&q->out_len, q->out.count, VAT_REL);
+    for (struct volt_task *t; (t = task_chain_pop(chain));)
+        put_locked(q, t);
+    vat_u32_store(&q->out_len, length_locked(q), VAT_REL);
     vlock_unlock(&q->lock);
 }
 
@@ -106,21 +145,21 @@ static bool try_lock(struct inject *q)
 }
 
 uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers,
-                     uint32_t max, struct task_chain *out, bool *ret_more)
+                     uint32_t max, struct volt_task **ret_tasks, bool *ret_more)
 {
     *ret_more = false;
     if (max == 0 || !inject_visible(q) || !try_lock(q))
         return 0;
-    VAT_WR(&q->out);
-    if (!q->out.head)
+    VAT_WR(&q->list);
+    if (length_locked(q) == 0)
         refill_locked(q);
-    uint32_t n = batch_size(share, q->out.count, workers);
+    uint32_t n = batch_size(share, length_locked(q), workers);
     if (n > max)
         n = max;
-    if (n > 0) /* or the others have just taken all */
-        task_chain_cut(&q->out, n, out);
-    *ret_more = q->out.head != NULL;
-    vat_u32_store(&q->out_len, q->out.count, VAT_REL);
+    for (uint32_t i = 0; i < n; i++)
+        ret_tasks[i] = get_locked(q);
+    *ret_more = length_locked(q) != 0; /* or others have just taken all */
+    vat_u32_store(&q->out_len, length_locked(q), VAT_REL);
     vlock_unlock(&q->lock);
     return n;
 }

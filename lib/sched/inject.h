@@ -1,11 +1,14 @@
 /* The global queue, in two stages (D4).
  *
- *   out    a FIFO list under a small lock that is only ever tried, never waited for
+ *   out    first in, first out, under a small lock that is only ever tried, never waited
+ *          for: some lists that are filled, and emptied, by turns. The headers are in the
+ *          producers' caches; of one list, each would have to come before the next is
+ *          known
  *   in     an intrusive stack, newest first, for producers that found the lock taken: one
  *          CAS for a whole chain
  *
- * Whoever has the lock next, producer or consumer with an empty list, takes the whole
- * stack with one exchange, reverses it and appends it to the list. First in, first out for
+ * Whoever has the lock next, producer or consumer that finds nothing else, takes the whole
+ * stack with one exchange, reverses it and appends it. First in, first out for
  * each producer. Empty means in == NULL and out_len == 0, both readable without the lock.
  * Between the exchange and the store of out_len tasks are invisible; their holder is
  * awake, and rule INJ-1 makes it announce what it leaves: a consumer that leaves tasks
@@ -29,6 +32,9 @@
 #ifndef INJECT_BATCH_MAX
 #define INJECT_BATCH_MAX VOLT_MAX_GLOBAL_QUEUE_BATCH_SIZE
 #endif
+#ifndef INJECT_LISTS
+#define INJECT_LISTS 8
+#endif
 /* Producers hold the lock for some nanoseconds. */
 #ifndef INJECT_TRIES
 #define INJECT_TRIES 10
@@ -39,9 +45,12 @@ struct inject {
     _Alignas(VOLT_CACHE_LINE) vat_ptr in;
     vat_u32 in_len; /* for inject_len() */
     vat_u32 gate;
-    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects out */
-    struct task_chain out;
-    vat_u32 out_len; /* holder of the lock, rel; anybody, acq */
+    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects put, got, list */
+    vat_u32 out_len;                      /* put - got; holder, rel; anybody, acq */
+    uint32_t put, got;                    /* how often so far; they wrap */
+    struct {
+        struct volt_task *head, *tail;
+    } list[INJECT_LISTS];
 };
 
 /* Why tasks are taken: decides the size of the batch. */
@@ -56,11 +65,11 @@ void inject_init(struct inject *q);
  * caller notifies. */
 void inject_push(struct inject *q, struct task_chain *chain);
 
-/* Any thread. Appends up to max tasks to out. Returns how many: 0 when
- * nothing is there or another consumer is at it. *ret_more: some are left, INJ-1 applies.
- */
+/* Any thread. Stores up to max tasks, the oldest first, and never more than
+ * INJECT_BATCH_MAX. Returns how many: 0 when nothing is there or another consumer is at
+ * it. *ret_more: some are left, INJ-1 applies. */
 uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers,
-                     uint32_t max, struct task_chain *out, bool *ret_more);
+                     uint32_t max, struct volt_task **ret_tasks, bool *ret_more);
 
 /* Any thread. True when something may be taken. */
 bool inject_visible(const struct inject *q);

@@ -42,6 +42,19 @@ uint32_t ring_push_chain(struct ring *r, struct task_chain *chain)
     return n;
 }
 
+void ring_push_many(struct ring *r, struct volt_task **tasks, uint32_t n)
+{
+    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
+
+    /* Acquires as in push; that there was room was seen by a look of its own. */
+    (void)vat_u64_load(&r->head, VAT_ACQ);
+    for (uint32_t i = 0; i < n; i++) {
+        __builtin_prefetch(tasks[i], 1);
+        ring_slot_set(r, tail + i, tasks[i]);
+    }
+    vat_u32_store(&r->tail, tail + n, VAT_REL);
+}
+
 /* Claims n tasks from real on. *busy: another thief is there. Returns 0 for nothing. */
 static uint32_t steal_claim(struct ring *src, uint32_t room, uint32_t *real, bool *busy)
 {

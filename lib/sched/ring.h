@@ -105,6 +105,8 @@ ring_push(struct ring *r, struct volt_task *t, struct task_chain *chain)
 /* Owner thread only. Moves tasks from the front of the chain to the back of the ring, as
  * many as fit, with one publication. Returns how many. */
 uint32_t ring_push_chain(struct ring *r, struct task_chain *chain);
+/* Owner thread only. The same with n tasks for which there is room. */
+void ring_push_many(struct ring *r, struct volt_task **tasks, uint32_t n);
 
 /* Owner thread only. The oldest task or NULL. */
 static inline struct volt_task *ring_pop(struct ring *r)

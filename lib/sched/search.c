@@ -115,37 +115,38 @@ void worker_push_chain(struct worker *w, struct task_chain *chain)
         worker_overflow(w, chain);
 }
 
-/* What was taken from the global queue: the oldest is returned, the rest goes to the ring.
- * more: some is left there. */
-static struct volt_task *taken(struct worker *w, struct task_chain *got, bool more)
+/* n tasks were taken from the global queue: the oldest is returned, the others go to the
+ * ring. more: some are left there. */
+static struct volt_task *taken(struct worker *w, struct volt_task **tasks, uint32_t n,
+                               bool more)
 {
-    struct volt_task *first = task_chain_pop(got);
-
     counter_add(&w->count.global_batch_fetches, 1);
-    if (got->head)
-        worker_push_chain(w, got);
+    if (n > 1) {
+        ring_push_many(&w->ring, tasks + 1, n - 1);
+        worker_announce(w);
+    }
     if (more)
         sched_notify(w->sched, w); /* INJ-1, searching or not */
     worker_fresh_budget(w);
-    return first;
+    return tasks[0];
 }
 
 struct volt_task *worker_glance(struct worker *w)
 {
     struct sched *s = w->sched;
-    struct task_chain got = {0};
+    struct volt_task *t;
 
     w->backlog = false;
     if ((int32_t)(ring_first(&w->ring) - w->fetched) < 0 ||
-        inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &got, &w->backlog) == 0)
+        inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &t, &w->backlog) == 0)
         return NULL;
-    return taken(w, &got, w->backlog);
+    return taken(w, &t, 1, w->backlog);
 }
 
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
 {
     struct sched *s = w->sched;
-    struct task_chain got = {0};
+    struct volt_task *got[2 * INJECT_BATCH_MAX];
     uint32_t room = ring_room(&w->ring), max, outside;
     bool more, spill_more;
 
@@ -157,11 +158,11 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
         outside = max = used < RING_HALF ? RING_HALF - used + 1 : 1;
     }
     /* Of both lanes, injected work first: neither waits for the other to run dry. */
-    uint32_t n = inject_take(&s->inject, share, s->workers, outside, &got, &more);
+    uint32_t n = inject_take(&s->inject, share, s->workers, outside, got, &more);
     if (n > 1)
         w->fetched = ring_last(&w->ring) + n - 1;
-    n += inject_take(&s->spill, share, s->workers, max - n, &got, &spill_more);
-    return n == 0 ? NULL : taken(w, &got, more || spill_more);
+    n += inject_take(&s->spill, share, s->workers, max - n, got + n, &spill_more);
+    return n == 0 ? NULL : taken(w, got, n, more || spill_more);
 }
 
 /* One pass over all other workers from a random start on (S-1). */

@@ -188,14 +188,11 @@ static void gather(struct store *from, struct store *to, struct volt_task *t)
     if (b->to != to || b->class != class || b->count == SLAB_BATCH)
         batch_flush(b);
     VAT_WR(&t->next);
-    if (b->count++ == 0) {
-        b->to = to;
-        b->class = class;
-        t->next = NULL;
-    } else {
-        t->next = b->first;
-    }
-    b->first = t;
+    if (b->count == 0)
+        *b = (struct slab_batch){.to = to, .class = class};
+    t->next = b->first;
+    t->joiner = b->recent[b->count % SLAB_AHEAD];
+    b->recent[b->count++ % SLAB_AHEAD] = b->first = t;
 }
 
 void slab_flush(void)

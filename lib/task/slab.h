@@ -12,7 +12,8 @@
  *              whole batch of them when that thread is a worker
  *
  * A batch is linked through next, and a stack of batches through the joiner of each one's
- * first slot, so that nobody touches the others before they are used. Anybody pushes to
+ * first slot, so that nobody touches the others before they are used. The joiner of the
+ * others is the slot some places on, which is fetched ahead. Anybody pushes to
  * `remote`; who pops holds its lock, and so only what is above it can change under him.
  * What is free is thus within the reach of all stores but for SLAB_KEEP slots each: tasks
  * that are made now by one worker, now by another do not cost the memory of both.
@@ -47,6 +48,7 @@
 #define SLAB_BATCH 32
 #endif
 #define SLAB_BATCHES 8 /* destinations at a time */
+#define SLAB_AHEAD   4
 /* What an owner keeps at most of its own frees. */
 #ifndef SLAB_KEEP
 #define SLAB_KEEP 512
@@ -81,6 +83,7 @@ struct slab_batch {
     uint32_t class;
     struct volt_task *first; /* linked through next */
     uint32_t count;
+    struct volt_task *recent[SLAB_AHEAD];
 };
 
 struct store {
@@ -148,7 +151,7 @@ static inline struct volt_task *slab_from_list(struct store *s, uint32_t class)
 
     VAT_RD(&t->next);
     s->free[class] = t->next;
-    __builtin_prefetch(t->next, 1);
+    __builtin_prefetch(t->joiner, 1);
     s->kept[class]--;
     return t;
 }
@@ -187,6 +190,7 @@ static inline void slab_free(struct volt_task *t)
     }
     VAT_WR(&t->next);
     t->next = s->free[b->class];
+    t->joiner = NULL;
     s->free[b->class] = t;
     s->kept[b->class]++;
     slab_poison(t + 1, b->size - sizeof(*t));

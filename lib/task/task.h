@@ -99,24 +99,6 @@ static inline void task_chain_append(struct task_chain *to, struct task_chain *c
     *c = (struct task_chain){0};
 }
 
-/* Moves the n > 0 oldest to the end of `to`; there are as many. */
-static inline void task_chain_cut(struct task_chain *c, uint32_t n, struct task_chain *to)
-{
-    struct task_chain cut = {.head = c->head, .tail = c->head, .count = n};
-
-    for (uint32_t i = 1; i < n; i++) {
-        VAT_RD(&cut.tail->next);
-        cut.tail = cut.tail->next;
-    }
-    VAT_WR(&cut.tail->next);
-    c->head = cut.tail->next;
-    cut.tail->next = NULL;
-    if (!c->head)
-        c->tail = NULL;
-    c->count -= n;
-    task_chain_append(to, &cut);
-}
-
 static inline void task_chain_push_front(struct task_chain *c, struct volt_task *t)
 {
     VAT_WR(&t->next);

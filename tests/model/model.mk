@@ -48,7 +48,7 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
                 -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DSEM_BACKOFF=1 \
-                -DINJECT_TRIES=1 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
+                -DINJECT_TRIES=1 -DINJECT_LISTS=2 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
                 -DPASS_PAUSES=1 \
                 -DIDLE_MAX_WORKERS=mcx_group_size
