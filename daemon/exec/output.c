@@ -270,20 +270,20 @@ uint64_t output_size(struct outputs *o, const struct job_key *key)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* A file of these bytes that nobody can change. */
+/* A file of these bytes that nobody can change, to be read from its beginning. */
 static int open_bytes(const char *bytes, size_t n)
 {
     const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
     int fd = memfd_create("output", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int r = fd < 0 ? -errno : 0;
 
-    while (r == 0 && n > 0) {
-        ssize_t done = write(fd, bytes, n);
+    for (size_t at = 0; r == 0 && at < n;) {
+        ssize_t done = pwrite(fd, bytes + at, n - at, (off_t)at);
 
         if (done <= 0)
             r = done < 0 ? -errno : -EIO;
-        bytes += done > 0 ? done : 0;
-        n -= done > 0 ? (size_t)done : 0;
+        else
+            at += (size_t)done;
     }
     if (r == 0 && fcntl(fd, F_ADD_SEALS, seals) < 0)
         r = -errno;

@@ -256,7 +256,8 @@ class House(integration.Daemon):
         left = [f"process {pid} ({name})" for pid, name in self.each_process()
                 if name != "voltd-keeper"]
         for kind, n in sorted(self.descriptors().items()):
-            if "/output/" in kind or "/rec/" in kind or n > self.first_fds.get(kind, 0) + 4:
+            spare = 0 if "/output/" in kind or "/rec/" in kind else 4
+            if n > self.first_fds.get(kind, 0) + spare:
                 left.append(f"{n} descriptors of {kind}, {self.first_fds.get(kind, 0)} at first")
         known = {name_of(job) for job in self.history.jobs if self.history.jobs[job]["orphan"]}
         for record in (self.state / "rec").iterdir():
