@@ -3,8 +3,8 @@
  * The command lies in a file that the test maps as well (VOLT_FAULTS names it; faults.py
  * writes it), so that faults are armed and looked at while the processes run. A rule
  * counts down over the calls of one role; the call that reaches 0 fails with the rule's
- * errno, or one in `every` calls, or reads and writes move one byte, or the clock of the
- * day is elsewhere. Roles: voltd; the keeper; a shim is a fork of the keeper, the child is
+ * errno, or one in `every` calls, or reads and writes move one byte, or calls take longer,
+ * or the clock of the day is elsewhere. Roles: voltd; the keeper; a shim is a fork of the keeper, the child is
  * a fork of a shim. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum role { ROLE_VOLTD, ROLE_KEEPER, ROLE_SHIM, ROLE_CHILD };
-enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT };
+enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT, MODE_DELAY };
 
 /* In the order of faults.py. */
 enum group {
@@ -44,7 +44,7 @@ struct rule {
     uint32_t roles;        /* bit per role */
     uint32_t groups;
     uint32_t error;
-    _Atomic int64_t left; /* calls until it fails; then negative */
+    _Atomic int64_t left; /* calls until it fails, then negative; MODE_DELAY: ns */
     uint32_t every;       /* MODE_RATE, MODE_SHORT: one call in so many */
     _Atomic uint32_t fired;
     uint32_t pid;  /* who was hit last */
@@ -107,9 +107,14 @@ static int hit(const char *name, uint32_t groups)
     for (size_t i = 0; i < sizeof(command->rules) / sizeof(command->rules[0]); i++) {
         struct rule *r = &command->rules[i];
         uint32_t mode = atomic_load(&r->mode);
-        if ((mode != MODE_NTH && mode != MODE_RATE) || !(r->roles & 1u << role) ||
+        if (mode == MODE_OFF || mode == MODE_SHORT || !(r->roles & 1u << role) ||
             !(r->groups & groups))
             continue;
+        if (mode == MODE_DELAY) {
+            note(r, name);
+            (void)nanosleep(&(struct timespec){.tv_nsec = r->left}, NULL);
+            continue;
+        }
         if (mode == MODE_NTH ? atomic_fetch_sub(&r->left, 1) != 1
                              : draw() % r->every != 0)
             continue;

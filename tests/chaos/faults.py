@@ -9,7 +9,7 @@ from house import BUILD
 
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD = range(4)
-OFF, NTH, RATE, SHORT = range(4)
+OFF, NTH, RATE, SHORT, DELAY = range(5)
 FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK = (1 << i for i in range(7))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
@@ -46,6 +46,9 @@ class Faults:
 
     def short(self, roles, every, slot=1):
         self.arm(SHORT, roles, IO, 0, 0, every, slot)
+
+    def slow(self, roles, groups, seconds):
+        self.arm(DELAY, roles, groups, left=int(seconds * 1e9))
 
     def disarm(self, slot=0):
         struct.pack_into("<I", self.map, self.at(slot), OFF)

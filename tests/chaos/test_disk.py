@@ -34,6 +34,22 @@ def test_bad_disk(faulty, error, groups, every):  # noqa: F811
     passed(faulty, judge(faulty, load))
 
 
+def test_slow_disk(faulty):  # noqa: F811
+    """Each sync takes its time. Who asks is answered meanwhile; groups grow instead."""
+    load = Load(faulty, SEED, backlog=60).start()
+    load.stop.wait(0.2)
+    faulty.faults.slow([VOLTD], SYNC, 0.1)
+    asked = 0
+    with faulty.connect() as v:
+        while faulty.faults.fired()[0] < 8:
+            v.ok("org.voltd.jobs.List", {"limit": 1})
+            asked += 1
+    faulty.faults.disarm()
+    load.end()
+    assert asked > 50
+    passed(faulty, judge(faulty, load))
+
+
 @pytest.mark.parametrize("what, step", [("memory", 7), ("descriptors", 1), ("io", 1)])
 def test_nth_call_of_voltd(faulty, what, step):  # noqa: F811
     """`make chaos` fails every allocation."""
