@@ -22,6 +22,7 @@ enum {
     OPT_KILL_MODE,
     OPT_ON_LOST,
     OPT_KEY,
+    OPT_IF_EXISTS,
     OPT_KIND,
     OPT_DURATION,
     OPT_SAME_DIR,
@@ -51,6 +52,10 @@ static const struct option_entry job_options[] = {
     {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
     {"key", OPT_KEY, "KEY",
      "submit once: with the same key and job the id is that\nof the first submission"},
+    {"if-exists", OPT_IF_EXISTS, "WHAT",
+     "when there was a job with the key: reject; coalesce,\n"
+     "take that one's id while it is not done; replace,\n"
+     "cancel it and follow it"},
     {"kind", OPT_KIND, "KIND", "exec (default), sleep or noop"},
     {"duration", OPT_DURATION, "TIME", "how long a job of kind sleep takes"},
     {NULL, 0, NULL, NULL},
@@ -332,6 +337,8 @@ static int take_field(struct submit_options *o, int key, const char *arg)
         return set_text(o, "on_lost", arg);
     case OPT_KEY:
         return set_text(o, "key", arg);
+    case OPT_IF_EXISTS:
+        return set_text(o, "on_exists", arg);
     case OPT_KIND:
         return set_text(o, "kind", arg);
     case OPT_DURATION:

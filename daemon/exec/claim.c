@@ -5,8 +5,10 @@
  * finds a claim waits until it is settled or released. Whoever waits holds no claim, so
  * nobody waits for each other.
  *
- * A key lives as long as its job is known here, and then as long as the history. */
+ * A key lives as long as its job is known here, and then as long as the history. With
+ * on_exists a later job may take it over. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/exec/submission.h"
@@ -14,15 +16,81 @@
 enum claimed {
     CLAIM_MINE,
     CLAIM_SAME,
-    CLAIM_OTHER, /* another body */
+    CLAIM_OTHER,  /* another body */
+    CLAIM_REJECT, /* on_exists */
     CLAIM_WAIT,
+    CLAIM_QUOTA,
     CLAIM_NO_MEMORY,
 };
 
-/* Lock held. */
-static enum claimed claim(struct manager *m, const void *who, uint64_t key, uint64_t body,
+/* Per item, made when first needed; false: no memory. */
+static bool note(const struct manager_submit *s, uint64_t **list, size_t i,
+                 uint64_t value)
+{
+    if (!*list)
+        *list = calloc(s->count, sizeof(**list));
+    if (*list)
+        (*list)[i] = value;
+    return *list;
+}
+
+/* Another item of this submission has the key already. */
+static enum claimed claim_twice(const struct keys_entry *e, enum job_on_exists on_exists,
+                                uint64_t body)
+{
+    switch (on_exists) {
+    case JOB_ON_EXISTS_SAME:
+        return e->body == body ? CLAIM_SAME : CLAIM_OTHER;
+    case JOB_ON_EXISTS_COALESCE:
+        return CLAIM_SAME;
+    case JOB_ON_EXISTS_REJECT:
+    case JOB_ON_EXISTS_REPLACE:
+        break;
+    }
+    return CLAIM_REJECT;
+}
+
+/* The key is that of an earlier job: it stays with that, or is taken over. Until that is
+ * settled the entry keeps the earlier id, and the earlier hash is noted. */
+static enum claimed claim_again(struct manager_submit *s, size_t i, struct keys_entry *e,
+                                uint64_t body)
+{
+    struct manager *m = s->manager;
+    struct submission *p = s->pending;
+    struct job_spec *spec = p->jobs[i]->spec;
+    bool lives = succession_waits(m, e->id);
+    int r;
+
+    switch (spec->on_exists) {
+    case JOB_ON_EXISTS_SAME:
+        return e->body == body ? CLAIM_SAME : CLAIM_OTHER;
+    case JOB_ON_EXISTS_REJECT:
+        return CLAIM_REJECT;
+    case JOB_ON_EXISTS_COALESCE:
+        if (lives)
+            return CLAIM_SAME;
+        break;
+    case JOB_ON_EXISTS_REPLACE:
+        break;
+    }
+    if (!note(s, &p->old_body, i, e->body))
+        return CLAIM_NO_MEMORY;
+    if (spec->on_exists == JOB_ON_EXISTS_REPLACE && succession_root(m, e->id)) {
+        r = succession_reserve(m, p->jobs[i]);
+        if (r < 0)
+            return r == -EDQUOT ? CLAIM_QUOTA : CLAIM_NO_MEMORY;
+        spec->replaces = e->id;
+    }
+    e->body = body;
+    e->claim = p;
+    return CLAIM_MINE;
+}
+
+/* Lock held. *ret_id: the job that has the key, SAME_BATCH: an item of ours. */
+static enum claimed claim(struct manager_submit *s, size_t i, uint64_t key, uint64_t body,
                           uint64_t *ret_id)
 {
+    struct manager *m = s->manager;
     struct keys_entry *e = keys_find(&m->keys, key);
 
     if (!e) {
@@ -30,24 +98,24 @@ static enum claimed claim(struct manager *m, const void *who, uint64_t key, uint
         if (!e)
             return CLAIM_NO_MEMORY;
         e->body = body;
-        e->claim = who;
+        e->claim = s->pending;
         return CLAIM_MINE;
     }
-    *ret_id = e->id;
-    if (e->claim && e->claim != who)
+    *ret_id = e->claim ? SAME_BATCH : e->id;
+    if (e->claim && e->claim != s->pending)
         return CLAIM_WAIT;
-    return e->body == body ? CLAIM_SAME : CLAIM_OTHER;
+    return e->claim ? claim_twice(e, s->items[i].spec->on_exists, body)
+                    : claim_again(s, i, e, body);
 }
 
-static bool mark_same(struct manager_submit *s, size_t i)
+static void reject_taken(struct manager_submit_item *item, bool other, uint64_t id)
 {
-    struct submission *p = s->pending;
+    char whose[64] = "an earlier one of this batch";
 
-    if (!p->same)
-        p->same = calloc(s->count, sizeof(*p->same));
-    if (p->same)
-        p->same[i] = true;
-    return p->same;
+    if (id != SAME_BATCH)
+        (void)snprintf(whose, sizeof(whose), "job %llu", (unsigned long long)id);
+    submission_reject(item, -EEXIST, "the key \"%.100s\" is that of %s%s",
+                      item->spec->key, whose, other ? ", which is another" : "");
 }
 
 /* False: it has to wait. */
@@ -65,7 +133,7 @@ static bool claim_item(struct manager_submit *s, size_t i)
     uint64_t key = keys_hash(&m->keys, s->owner.uid, spec->key);
     if (keys_hash_body(m->keys.seed, spec, &body) == 0) {
         manager_lock(m);
-        what = claim(m, p, key, body, &id);
+        what = claim(s, i, key, body, &id);
         manager_unlock(m, &after);
     }
     switch (what) {
@@ -76,16 +144,21 @@ static bool claim_item(struct manager_submit *s, size_t i)
     case CLAIM_WAIT:
         return false;
     case CLAIM_SAME:
-        if (mark_same(s, i)) {
+        if (note(s, &p->same, i, id)) {
             submission_drop(s, i);
             return true;
         }
         break;
     case CLAIM_OTHER:
+    case CLAIM_REJECT:
         submission_drop(s, i);
-        submission_reject(&s->items[i], -EEXIST,
-                          "the key \"%.100s\" is that of job %llu, which is another",
-                          s->items[i].spec->key, (unsigned long long)id);
+        reject_taken(&s->items[i], what == CLAIM_OTHER, id);
+        return true;
+    case CLAIM_QUOTA:
+        submission_drop(s, i);
+        submission_reject(&s->items[i], -EDQUOT,
+                          "more than %d jobs that wait for those they replace",
+                          SUCCESSIONS_MAX);
         return true;
     case CLAIM_NO_MEMORY:
         break;
@@ -93,6 +166,26 @@ static bool claim_item(struct manager_submit *s, size_t i)
     submission_drop(s, i);
     submission_reject(&s->items[i], -ENOMEM, "out of memory");
     return true;
+}
+
+/* Lock held: the key goes back to whose it was. */
+static void give_back(struct manager_submit *s, size_t i)
+{
+    struct submission *p = s->pending;
+    struct job *job = p->jobs[i];
+    struct keys_entry *e = keys_find(&s->manager->keys, job->key);
+
+    job->claimed = false;
+    if (e && e->id) {
+        e->body = p->old_body[i];
+        e->claim = NULL;
+    } else {
+        keys_remove(&s->manager->keys, job->key);
+    }
+    if (job->spec->replaces) {
+        succession_release(s->manager, job);
+        job->spec->replaces = 0;
+    }
 }
 
 void claim_release(struct manager_submit *s)
@@ -107,8 +200,7 @@ void claim_release(struct manager_submit *s)
 
         if (!job || !job->claimed)
             continue;
-        keys_remove(&m->keys, job->key);
-        job->claimed = false;
+        give_back(s, i);
         m->news_due = true;
     }
     manager_unlock(m, &after);
@@ -170,15 +262,20 @@ void claim_settle(struct manager *m, const struct job *job, uint64_t id)
 }
 
 /* Lock held. */
-static void resolve_item(struct manager *m, uid_t uid, struct manager_submit_item *item)
+static void resolve_item(struct manager *m, uid_t uid, struct manager_submit_item *item,
+                         uint64_t id)
 {
     const struct keys_entry *e =
-        keys_find(&m->keys, keys_hash(&m->keys, uid, item->spec->key));
+        id == SAME_BATCH ? keys_find(&m->keys, keys_hash(&m->keys, uid, item->spec->key))
+                         : NULL;
     uint64_t body;
 
-    if (e && e->id && keys_hash_body(m->keys.seed, item->spec, &body) == 0 &&
-        body == e->body) {
-        item->ret_id = e->id;
+    if (e && e->id &&
+        (item->spec->on_exists == JOB_ON_EXISTS_COALESCE ||
+         (keys_hash_body(m->keys.seed, item->spec, &body) == 0 && body == e->body)))
+        id = e->id;
+    if (id != SAME_BATCH) {
+        item->ret_id = id;
         item->ret_existed = true;
         return;
     }
@@ -195,15 +292,16 @@ void claim_resolve(struct manager_submit *s)
     manager_lock(s->manager);
     for (size_t i = 0; i < s->count; i++)
         if (p->same[i])
-            resolve_item(s->manager, s->owner.uid, &s->items[i]);
+            resolve_item(s->manager, s->owner.uid, &s->items[i], p->same[i]);
     manager_unlock(s->manager, &after);
 }
 
 void claim_forget(struct manager *m, const struct job *job)
 {
     uint64_t keep = m->config.keep_history;
+    const struct keys_entry *e = job->key ? keys_find(&m->keys, job->key) : NULL;
 
-    if (!job->key)
+    if (!e || e->id != job->id) /* none, or a later job's */
         return;
     if (!keep || m->old_keys_capacity != keep) { /* configured anew: begin anew */
         free(m->old_keys);
@@ -212,11 +310,13 @@ void claim_forget(struct manager *m, const struct job *job)
         m->old_keys_at = 0;
     }
     if (!m->old_keys) {
-        keys_remove(&m->keys, job->key);
+        if (!e->claim)
+            keys_remove(&m->keys, job->key);
         return;
     }
-    uint64_t *slot = &m->old_keys[m->old_keys_at++ % m->old_keys_capacity];
-    if (*slot)
-        keys_remove(&m->keys, *slot);
-    *slot = job->key;
+    struct old_key *slot = &m->old_keys[m->old_keys_at++ % m->old_keys_capacity];
+    e = slot->key ? keys_find(&m->keys, slot->key) : NULL;
+    if (e && e->id == slot->id && !e->claim)
+        keys_remove(&m->keys, slot->key);
+    *slot = (struct old_key){job->key, job->id};
 }

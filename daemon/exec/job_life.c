@@ -125,7 +125,7 @@ int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
     } else {
         (void)jobs_apply(m, job, NO_OFFSET, &submit); /* a fresh status takes it */
     }
-    if (jobs_slotted(job))
+    if (jobs_slotted(job) && !job->held)
         queue_add(&m->queue, &job->node, job->priority);
     return 0;
 }
@@ -140,6 +140,8 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
 {
     if (!jobs_done(job))
         return; /* the daemon ends: manager_free finds it in the table */
+    if (m->nsuccessions)
+        succession_over(m, job->id, after);
     if (job->array && !job->is_history) {
         struct store_fact fact = {.key = jobs_key(job, NO_OFFSET),
                                   .uid = job->owner.uid,

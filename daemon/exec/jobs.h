@@ -37,6 +37,8 @@
 #define ELEMENT_CHUNK 128
 #define NO_OFFSET     INT64_C(-1)
 
+#define SUCCESSIONS_MAX 1024
+
 struct attempt; /* attempt.c: one run of a process */
 
 struct element {
@@ -70,6 +72,7 @@ struct job {
     uint32_t tasks;   /* works that have not been dropped */
     bool durable;
     bool claimed;             /* its key, by a submission */
+    bool held;                /* until the job that it replaces has gone: succession.c */
     bool recovered;           /* of an earlier daemon */
     bool is_history;          /* recovered, and the store knows that it has ended */
     size_t bytes;             /* of the spec, for the limit per user */
@@ -103,10 +106,20 @@ struct work {
     } leaf;
 };
 
+struct old_key {
+    uint64_t key, id; /* 0: none */
+};
+
 /* What one user has in the house. */
 struct user {
     uid_t uid;
     uint64_t jobs, bytes; /* not ended */
+};
+
+/* A job, and the one that follows it. */
+struct succession {
+    uint64_t prev, next; /* next 0: a submission on its way */
+    const void *who;     /* that submission */
 };
 
 /* A record without a job, from an earlier life of the daemon. */
@@ -136,15 +149,19 @@ struct manager {
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
     uint32_t watchers;     /* [L] of the log */
     uint32_t entering;     /* [L] submissions that may be kept and are not in the table */
-    struct manager_counts counts;            /* [L] */
-    struct user *users;                      /* [L] */
-    size_t nusers;                           /* [L] */
-    struct job *ended_head, *ended_tail;     /* [L] oldest first */
-    struct past past;                        /* [L] the ends of forgotten jobs */
-    uint64_t forgotten_max;                  /* [L] the greatest id of these; 0: none */
-    struct shares shares;                    /* its own lock */
-    struct keys keys;                        /* [L] but for its seed */
-    uint64_t *old_keys;                      /* [L] a ring: keys of forgotten jobs */
+    struct manager_counts counts;        /* [L] */
+    struct user *users;                  /* [L] */
+    size_t nusers;                       /* [L] */
+    struct job *ended_head, *ended_tail; /* [L] oldest first */
+    struct past past;                    /* [L] the ends of forgotten jobs */
+    uint64_t forgotten_max;              /* [L] the greatest id of these; 0: none */
+    struct shares shares;                /* its own lock */
+    struct keys keys;                    /* [L] but for its seed */
+    struct succession *successions;      /* [L] */
+    size_t nsuccessions;                 /* [L] */
+    uint64_t *replaced;                  /* replayed: may be left to cancel */
+    size_t nreplaced;
+    struct old_key *old_keys;                /* [L] a ring: keys of forgotten jobs */
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
     uint64_t ended_weight;                   /* [L] an element of an array weighs 1/8 */
     bool closed;                             /* [L] */
@@ -246,6 +263,24 @@ void job_free(struct job *job);    /* its tasks are gone */
 int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now);
 /* Lock held, its last task is gone: ended, or dropped by the end of the daemon. */
 void job_retire(struct manager *m, struct job *job, struct aftermath *after);
+
+/* --- succession (succession.c). Lock held. ------------------------------------------- */
+/* Whether there is such a job that is not done; also in the middle of a replay. */
+bool succession_waits(struct manager *m, uint64_t id);
+/* Whom a successor of the job waits for: whom that is held for, or itself; 0: nobody. */
+uint64_t succession_root(struct manager *m, uint64_t id);
+/* Room for one on its way (`who`: its job). 0; -EDQUOT; -ENOMEM. */
+int succession_reserve(struct manager *m, const void *who);
+/* It is not submitted after all. */
+void succession_release(struct manager *m, const void *who);
+/* It is, under this id, in the place of `earlier`: held if that is not gone meanwhile. Before
+ * it is queued. */
+void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint64_t id);
+/* Replayed: a job that was submitted in the place of `earlier`. 0; -ENOMEM. */
+int succession_restore(struct manager *m, uint64_t earlier, uint64_t id);
+bool succession_is_held(struct manager *m, uint64_t id);
+/* The job has gone: its successor begins. */
+void succession_over(struct manager *m, uint64_t prev, struct aftermath *after);
 
 /* --- works (work.c) ----------------------------------------------------------------- */
 /* Returns a new unspawned task; NULL: out of memory. */

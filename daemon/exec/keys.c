@@ -32,7 +32,7 @@ uint64_t keys_hash(const struct keys *k, uid_t uid, const char *key)
 int keys_hash_body(uint64_t seed, const struct job_spec *spec, uint64_t *ret)
 {
     struct spec_pack p = {{0}, {0}, {0}};
-    int r = job_spec_pack(spec, &p);
+    int r = job_spec_pack_body(spec, &p);
 
     if (r == 0) /* the key is part of it, and the same where it is compared */
         *ret = mix(mix(mix(seed, p.own.bytes, p.own.n), p.env.bytes, p.env.n),

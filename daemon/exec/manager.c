@@ -332,6 +332,8 @@ void manager_free(struct manager *m)
     keys_fini(&m->keys);
     shares_fini(&m->shares);
     free(m->old_keys);
+    free(m->successions);
+    free(m->replaced);
     free(m->address);
     free(m);
 }

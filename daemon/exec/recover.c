@@ -62,8 +62,24 @@ const char *manager_keep_step(struct manager *m, const char *step)
     return kept;
 }
 
+/* It was submitted in the place of another, which may not have been cancelled yet. */
+static bool replay_replace(struct manager *m, const struct job *job)
+{
+    uint64_t earlier = job->spec->replaces;
+
+    if (succession_waits(m, earlier)) {
+        uint64_t *grown = reallocarray(m->replaced, m->nreplaced + 1, sizeof(*grown));
+
+        if (!grown)
+            return false;
+        m->replaced = grown;
+        m->replaced[m->nreplaced++] = earlier;
+    }
+    return succession_restore(m, earlier, job->id) == 0;
+}
+
 /* False: no memory. Of two jobs with one key the later one has it: the earlier was no
- * longer known when it came. */
+ * longer known when it came, or done, or is replaced. */
 static bool own_key(struct manager *m, struct job *job)
 {
     if (!job->spec->key)
@@ -73,6 +89,8 @@ static bool own_key(struct manager *m, struct job *job)
     if (!e)
         e = keys_put(&m->keys, job->key);
     if (!e || keys_hash_body(m->keys.seed, job->spec, &e->body) < 0)
+        return false;
+    if (job->spec->replaces && !replay_replace(m, job))
         return false;
     e->id = job->id;
     return true;
@@ -341,19 +359,21 @@ static int settle(struct manager *m, struct job *job)
         aftermath_finish(m, &after);
         return 0;
     }
+    job->held = job->key && succession_is_held(m, job->id);
     if (!job->array && job->status.state != JOB_QUEUED) {
         job->live = adopt(m, job, NO_OFFSET, &job->status);
         return job->live ? 0 : -ENOMEM;
     }
     if (job_waits_bare(job)) {
-        queue_add(&m->queue, &job->node, job->priority);
+        if (!job->held)
+            queue_add(&m->queue, &job->node, job->priority);
         return 0;
     }
     if (!job->array || job->array->unstarted) {
         job->live = give_task(m, job, NO_OFFSET);
         if (!job->live)
             return -ENOMEM;
-        if (jobs_slotted(job))
+        if (jobs_slotted(job) && !job->held)
             queue_add(&m->queue, &job->node, job->priority);
     }
     return job->array ? adopt_elements(m, job) : 0;
@@ -387,7 +407,14 @@ int recover_load(struct manager *m, struct volt_error *err)
 
 int recover_start(struct manager *m)
 {
+    static const struct job_owner root = {0};
+
     CRASH_POINT("recovered");
+    for (size_t i = 0; i < m->nreplaced; i++)
+        (void)manager_cancel(m, &root, m->replaced[i], JOB_NO_INDEX); /* or is done */
+    free(m->replaced);
+    m->replaced = NULL;
+    m->nreplaced = 0;
     for (size_t i = 0; i < m->nresumed; i++)
         (void)volt_task_spawn(m->resumed[i], NULL); /* closing: it is dropped */
     free(m->resumed);

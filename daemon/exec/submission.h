@@ -5,6 +5,7 @@
 #include "daemon/exec/jobs.h"
 
 #define SUBMIT_SLICE 256
+#define SAME_BATCH   UINT64_MAX
 
 struct submission {
     struct job **jobs; /* per item; NULL: rejected, or another job stands for it */
@@ -20,7 +21,9 @@ struct submission {
     struct volt_join reserving;
     bool joined;
     bool keyed; /* an accepted item has a key */
-    bool *same; /* per item: the job of its key stands for it; NULL: none */
+    /* Per item, NULL: none. The job that stands for it; SAME_BATCH: that of an earlier item.
+     * And the hash that the key had when another job had it. */
+    uint64_t *same, *old_body;
     struct volt_notified news;
     bool listening; /* to news */
     bool blocked;   /* by another's claim, until there is news */

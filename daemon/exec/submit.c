@@ -340,16 +340,21 @@ static void enter_slice(struct manager_submit *s, size_t end)
     struct aftermath after = {0};
     struct work *spawn[JOBS_SLICE];
     struct job_spec *specs[JOBS_SLICE];
-    uint64_t first_id = p->first_id;
-    size_t n = 0, nspecs = 0;
+    uint64_t first_id = p->first_id, replaced[JOBS_SLICE];
+    size_t n = 0, nspecs = 0, nreplaced = 0;
 
     manager_lock(m);
     bool ending = m->ending;
-    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE; p->at++) {
+    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE && nreplaced < JOBS_SLICE;
+         p->at++) {
         struct job *job = p->jobs[p->at];
 
         if (!job)
             continue;
+        if (job->spec->replaces) {
+            replaced[nreplaced++] = job->spec->replaces;
+            succession_begin(m, job->spec->replaces, job, p->first_id);
+        }
         if (job_enter(m, job, p->first_id, p->at_usec) < 0) {
             submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
@@ -372,6 +377,9 @@ static void enter_slice(struct manager_submit *s, size_t end)
         job_spec_unref(specs[i]);
     for (size_t i = 0; i < n; i++)
         (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+    CRASH_POINT("replace-entered");
+    for (size_t i = 0; i < nreplaced; i++)
+        (void)manager_cancel(m, &s->owner, replaced[i], JOB_NO_INDEX);
     /* Whoever ends all jobs has not seen these. */
     for (uint64_t id = first_id; ending && id < p->first_id; id++)
         (void)manager_cancel(m, &s->owner, id, JOB_NO_INDEX);
@@ -506,6 +514,7 @@ void manager_submit_fini(struct manager_submit *s)
     set_entering(s, false);
     free(p->jobs);
     free(p->same);
+    free(p->old_body);
     free(p);
     s->pending = NULL;
 }

@@ -125,7 +125,7 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
     manager_lock(m);
     struct job_status *st = jobs_status(w->job, w->offset);
     if (st->state == JOB_QUEUED) {
-        if (!m->closed && (w->granted || !jobs_slotted(w->job))) {
+        if (!m->closed && !w->job->held && (w->granted || !jobs_slotted(w->job))) {
             struct job_event ev = {.type = JOB_EV_STARTING,
                                    .at_usec = jobs_now_usec(),
                                    .attempt = st->attempt + 1};
@@ -360,7 +360,8 @@ static struct work *start_element(struct manager *m, struct job *job, bool *ret_
     int64_t offset = next_element(a, job);
     struct work *w;
 
-    if (offset == NO_OFFSET || m->closed || (jobs_slotted(job) && !a->granted))
+    if (offset == NO_OFFSET || m->closed || job->held ||
+        (jobs_slotted(job) && !a->granted))
         return NULL;
     w = jobs_element_make(job, offset) < 0 ? NULL : work_new(m, job, offset);
     if (!w) {

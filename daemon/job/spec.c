@@ -141,6 +141,8 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
             return refuse(ret_field, err, "env", "a variable needs a name");
     if (s->umask != JOB_NO_UMASK && s->umask > 0777)
         return refuse(ret_field, err, "umask", "at most 0777 (511)");
+    if (s->on_exists != JOB_ON_EXISTS_SAME && !s->key)
+        return refuse(ret_field, err, "on_exists", "only with a key");
     if (s->priority < JOB_PRIORITY_MIN || s->priority > JOB_PRIORITY_MAX)
         return refuse(ret_field, err, "priority", "from %d to %d", JOB_PRIORITY_MIN,
                       JOB_PRIORITY_MAX);

@@ -36,6 +36,14 @@ enum job_on_lost {
     JOB_ON_LOST_RETRY,
 };
 
+/* When the key of a submission is that of an earlier one. */
+enum job_on_exists {
+    JOB_ON_EXISTS_SAME = 0, /* the same spec: the same job; another: an error */
+    JOB_ON_EXISTS_REJECT,   /* an error */
+    JOB_ON_EXISTS_COALESCE, /* while that job is not done: that job, whatever its spec */
+    JOB_ON_EXISTS_REPLACE,  /* that job is cancelled, and this one follows its end */
+};
+
 struct job_label {
     char *name, *value;
 };
@@ -55,6 +63,8 @@ struct job_spec {
     bool shell;  /* argv is {"/bin/sh", "-c", text}, given as one string */
     char *name;  /* NULL: derived from argv[0] or the kind when shown */
     char *key;   /* idempotency: the same key and spec is the same job; NULL: none */
+    enum job_on_exists on_exists; /* of the submission: not kept, not compared */
+    uint64_t replaces; /* id of the job that had the key; 0: none; not compared */
     struct job_label *labels;
     size_t nlabels;
 

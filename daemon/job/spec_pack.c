@@ -32,6 +32,7 @@ enum tag {
     TAG_KEY,
     TAG_ON_LOST,
     TAG_OUTPUT_LIMIT,
+    TAG_REPLACES,
     TAG_COUNT,
 };
 
@@ -95,7 +96,7 @@ static void put_priority(const struct job_spec *s, struct pack *p)
     pack_signed(p, s->priority);
 }
 
-int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
+static int pack_all(const struct job_spec *s, uint64_t replaces, struct spec_pack *ret)
 {
     struct pack *p = &ret->own;
 
@@ -128,8 +129,19 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
     put_string(p, TAG_KEY, s->key);
     put_number(p, TAG_ON_LOST, s->on_lost, JOB_ON_LOST_FAIL);
     put_number(p, TAG_OUTPUT_LIMIT, s->output_limit, JOB_NO_LIMIT);
+    put_number(p, TAG_REPLACES, replaces, 0);
     pack_number(p, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
+}
+
+int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
+{
+    return pack_all(s, s->replaces, ret);
+}
+
+int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret)
+{
+    return pack_all(s, 0, ret);
 }
 
 void spec_pack_fini(struct spec_pack *p)
@@ -245,6 +257,9 @@ static void get_field(struct unpack *u, enum tag tag, const struct spec_parts *p
         return;
     case TAG_OUTPUT_LIMIT:
         s->output_limit = unpack_number(u);
+        return;
+    case TAG_REPLACES:
+        s->replaces = unpack_number(u);
         return;
     case TAG_END:
     case TAG_COUNT:

@@ -23,6 +23,9 @@ struct spec_pack {
 
 /* 0; -ENOMEM. ret is to be zero-initialised, and finished in either case. */
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret);
+/* The same without what belongs to this submission alone (replaces): equal for specs that
+ * are to be taken for the same. */
+int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret);
 void spec_pack_fini(struct spec_pack *p);
 
 /* Borrowed bytes of the three parts; NULL and 0 where there is none. */

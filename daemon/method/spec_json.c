@@ -17,6 +17,8 @@
 
 const char *const spec_kind_names[] = {"exec", "sleep", "noop", NULL};
 static const char *const kill_mode_names[] = {"tree", "main", NULL};
+static const char *const on_exists_names[] = {"same", "reject", "coalesce", "replace",
+                                              NULL};
 static const char *const on_lost_names[] = {"fail", "retry", NULL};
 static const char *const output_names[] = {"file", "null", "path", NULL};
 
@@ -154,6 +156,7 @@ static const struct field spec_fields[] = {
          .present = FIELD_PRESENT(struct job_spec, shell)),
     SPEC(name, "name", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
     SPEC(key, "key", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
+    SPEC(on_exists, "on_exists", FIELD_ENUM, .names = on_exists_names),
     SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels),
     SPEC(cwd, "cwd", FIELD_STRDUP, .max = PATH_MAX - 1),
     SPEC(env, "env", FIELD_CUSTOM, .read = read_env),

@@ -5,7 +5,7 @@
  * can never meet the journal of the old one; older files are removed at the next start.
  * `reserve` is room kept for completions when the disk is full.
  *
- * Schema (PRAGMA user_version 4; application_id "VOLT"):
+ * Schema (PRAGMA user_version 5; application_id "VOLT"):
  *
  *   meta(name, body)          "sums": number and sum of the rows of every table;
  *                             "life": number, boot id and record directory of this life

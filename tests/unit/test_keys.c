@@ -65,6 +65,10 @@ static void hashes(void **state)
     assert_int_equal(keys_hash_body(42, a, &x), 0);
     assert_int_equal(keys_hash_body(42, b, &y), 0);
     assert_true(x == y);
+    b->on_exists = JOB_ON_EXISTS_REPLACE; /* are of one submission only */
+    b->replaces = 7;
+    assert_int_equal(keys_hash_body(42, b, &y), 0);
+    assert_true(x == y);
     b->priority = 1;
     assert_int_equal(keys_hash_body(42, b, &y), 0);
     assert_true(x != y);

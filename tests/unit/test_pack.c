@@ -110,6 +110,7 @@ static struct job_spec *full_spec(bool long_argv)
     s->stop_signal = SIGINT;
     s->kill_mode = JOB_KILL_MAIN;
     s->on_lost = JOB_ON_LOST_RETRY;
+    s->replaces = 12;
     s->output = JOB_OUTPUT_PATH;
     s->output_path = strdup("/tmp/out");
     s->output_limit = 12345;
