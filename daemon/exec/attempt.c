@@ -290,7 +290,7 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
     const struct job_spec *spec = w->job->spec;
     bool stop = work_stop_poll(cx, w) == VOLT_READY;
     bool timed = a->last_signal || spec->timeout_usec;
-    bool due = timed && volt_sleep_poll(cx, &a->limit) == VOLT_READY;
+    bool due = timed && work_time_poll(cx, &a->limit) == VOLT_READY;
 
     if (!a->noted)
         return false; /* there is no process to signal yet */

@@ -290,6 +290,9 @@ void work_drop(void *state);
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
 /* READY: it is to stop, or has ended. */
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
+/* READY: the time has come. Not so when the runtime shuts down, which is READY for
+ * volt_sleep_poll() too: what happens then to a job would be no end, and no timeout. */
+enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s);
 bool work_ended(struct work *w);
 /* Applies one event; an end gives the slot back. */
 void work_apply(struct work *w, const struct job_event *ev);

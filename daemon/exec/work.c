@@ -154,6 +154,13 @@ enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
     return stop ? VOLT_READY : VOLT_PENDING;
 }
 
+enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s)
+{
+    if (volt_sleep_poll(cx, s) == VOLT_PENDING)
+        return VOLT_PENDING;
+    return s->deadline_usec > volt_now_usec() + 1000 ? VOLT_PENDING : VOLT_READY;
+}
+
 static struct job_status status_of(struct work *w)
 {
     struct aftermath after = {0};
@@ -307,7 +314,7 @@ static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
 
     if (work_stop_poll(cx, w) == VOLT_READY)
         return VOLT_READY;
-    if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+    if (work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
         return VOLT_PENDING;
     if (limited) {
         struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};

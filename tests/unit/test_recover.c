@@ -354,6 +354,27 @@ static void what_memory_let_go_is_answered_from_the_store(void **state)
     free(read);
 }
 
+/* The end of the runtime wakes whoever sleeps, and no job ends for it. */
+static void a_sleep_does_not_end_with_the_daemon(void **state)
+{
+    struct store *s = open_store();
+    struct volt_error err = {{0}};
+    struct manager_counts c;
+    struct life l;
+
+    (void)state;
+    for (uint64_t id = 1; id <= 3000; id++)
+        submit(s, id, 0);
+    store_free(s);
+    for (int i = 0; i < 10; i++) {
+        if (begin(&l, &err) < 0)
+            fail_msg("%s", err.text);
+        manager_counts(l.m, &c);
+        assert_int_equal(c.ended, 0);
+        finish(&l);
+    }
+}
+
 /* What is replayed, before anything acts on it. */
 static uint64_t replayed(void)
 {
@@ -454,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_state_is_that_of_the_events),
         T(what_memory_let_go_is_answered_from_the_store),
+        T(a_sleep_does_not_end_with_the_daemon),
         T(lost_attempts_go_on),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
