@@ -151,6 +151,13 @@ void spec_pack_fini(struct spec_pack *p)
     pack_fini(&p->argv);
 }
 
+bool spec_pack_is_exec(const void *own, size_t n)
+{
+    struct unpack u = unpack_of(own, n);
+
+    return unpack_number(&u) != TAG_KIND; /* the first tag, and exec is its default */
+}
+
 static void get_labels(struct unpack *u, struct job_spec *s)
 {
     size_t n = unpack_number_max(u, unpack_left(u));

@@ -28,6 +28,9 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret);
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret);
 void spec_pack_fini(struct spec_pack *p);
 
+/* Whether a spec with this part of its own is of kind exec; nothing else is looked at. */
+bool spec_pack_is_exec(const void *own, size_t n);
+
 /* Borrowed bytes of the three parts; NULL and 0 where there is none. */
 struct spec_parts {
     const void *own, *env, *argv;

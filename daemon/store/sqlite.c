@@ -25,20 +25,22 @@ static void pack_bytes(struct pack *p, const struct pack *part)
     p->failed |= part->failed;
 }
 
-static void pack_submit(struct pack *p, const struct store_fact *f)
+/* spec: memory to work in, as below. */
+static void pack_submit(struct pack *p, const struct store_fact *f,
+                        struct spec_pack *spec)
 {
-    struct spec_pack spec = {{0}, {0}, {0}};
-
-    p->failed |= job_spec_pack(f->spec, &spec) < 0;
+    pack_clear(&spec->own);
+    pack_clear(&spec->env);
+    pack_clear(&spec->argv);
+    p->failed |= job_spec_pack(f->spec, spec) < 0;
     pack_number(p, ENTRY_JOB);
     pack_number(p, f->key.id);
     pack_number(p, f->uid);
     pack_number(p, f->gid);
     pack_number(p, f->event->at_usec);
-    pack_bytes(p, &spec.own);
-    pack_bytes(p, &spec.env);
-    pack_bytes(p, &spec.argv);
-    spec_pack_fini(&spec);
+    pack_bytes(p, &spec->own);
+    pack_bytes(p, &spec->env);
+    pack_bytes(p, &spec->argv);
 }
 
 static void pack_news(struct pack *p, const struct store_fact *f)
@@ -58,22 +60,21 @@ static void pack_news(struct pack *p, const struct store_fact *f)
 
 /* The facts from i on that belong into one row of events; returns the index behind. */
 static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t i,
-                          size_t n, uint64_t life)
+                          size_t n, uint64_t life, struct pack *events)
 {
     const struct job_key *key = &facts[i].key;
-    struct pack events = {0};
     size_t first = i;
 
+    pack_clear(events);
     do
-        job_event_pack(&events, facts[i].event, life);
+        job_event_pack(events, facts[i].event, life);
     while (!facts[i++].last && i < n && facts[i].event && !facts[i].news_only &&
            facts[i].event->type != JOB_EV_SUBMIT && facts[i].key.id == key->id &&
            facts[i].key.index == key->index);
     pack_number(p, ENTRY_EVENT);
     pack_number(p, key->id);
     pack_signed(p, key->index);
-    pack_bytes(p, &events);
-    pack_fini(&events);
+    pack_bytes(p, events);
     for (; first < i; first++)
         pack_news(p, &facts[first]);
     return i;
@@ -108,6 +109,7 @@ static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
                                     uint64_t life)
 {
     struct entry head = {.facts = (uint32_t)n};
+    struct spec_pack part = {{0}, {0}, {0}};
     struct pack p = {0};
 
     pack_raw(&p, &head, sizeof(head));
@@ -120,17 +122,18 @@ static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
             continue;
         }
         if (f->event && f->event->type == JOB_EV_SUBMIT) {
-            pack_submit(&p, f);
+            pack_submit(&p, f, &part);
             head.head.submits = true;
             i++;
         } else {
-            i = f->event ? pack_events(&p, facts, i, n, life) : i + 1;
+            i = f->event ? pack_events(&p, facts, i, n, life, &part.own) : i + 1;
         }
         if (facts[i - 1].last)
             pack_last(&p, &facts[i - 1]);
     }
     for (size_t i = 0; i < n && !head.head.submits; i++)
         pack_output(&p, &facts[i]);
+    spec_pack_fini(&part);
     if (p.failed || p.n > UINT32_MAX) {
         pack_fini(&p);
         return NULL;

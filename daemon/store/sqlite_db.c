@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +55,19 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_CONTENT_DROP] = "DELETE FROM content WHERE id=?1",
     [DB_JOB_GET] = "SELECT body,seq FROM job WHERE id=?1",
     [DB_JOB_PUT] = "INSERT INTO job(id,seq,body) VALUES(?1,?2,?3)",
-    [DB_JOB_DROP] = "DELETE FROM job WHERE id=?1",
+    [DB_JOB_RUN] = "SELECT id,seq,body FROM job WHERE id BETWEEN ?1 AND ?2",
+    [DB_JOB_DROP] = "DELETE FROM job WHERE id BETWEEN ?1 AND ?2",
     [DB_EVENT_PUT] = "INSERT INTO event VALUES(?1,?2,?3,?4)",
-    [DB_EVENT_DROP] = "DELETE FROM event WHERE job=?1 AND item=?2 AND seq=?3",
-    [DB_EVENT_NEXT] = "SELECT item,seq,body FROM event WHERE job=?1 LIMIT 1",
+    [DB_EVENT_RUN] = "SELECT job,item,seq,body FROM event WHERE job BETWEEN ?1 AND ?2",
+    [DB_EVENT_DROP] = "DELETE FROM event WHERE job BETWEEN ?1 AND ?2",
     [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
-    [DB_ENDED_DROP] = "DELETE FROM ended WHERE id=?1",
-    [DB_ENDED_FIRST] = "SELECT id,at,seq FROM ended ORDER BY id LIMIT 1",
+    [DB_ENDED_DROP] = "DELETE FROM ended WHERE id BETWEEN ?1 AND ?2",
+    [DB_ENDED_OLDEST] = "SELECT id,at,seq FROM ended ORDER BY id LIMIT ?1",
     [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
-    [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job=?1 AND item=?2 AND stream=?3",
-    [DB_OUTPUT_NEXT] = "SELECT item,stream,body FROM output WHERE job=?1 LIMIT 1",
+    [DB_OUTPUT_RUN] =
+        "SELECT job,item,stream,body FROM output WHERE job BETWEEN ?1 AND ?2",
+    [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job BETWEEN ?1 AND ?2",
     [DB_BEGIN_READ] = "BEGIN",
     [DB_JOB_AT] = "SELECT id,body,seq FROM job WHERE id=?1",
     [DB_HISTORY_UP] =
@@ -82,7 +85,7 @@ static const char *const sql[DB_STATEMENTS] = {
 static int since(int statement)
 {
     if (statement == DB_JOB_GET || statement == DB_JOB_PUT || statement == DB_ENDED_PUT ||
-        statement == DB_ENDED_FIRST || statement == DB_JOB_AT)
+        statement == DB_ENDED_OLDEST || statement == DB_JOB_AT || statement == DB_JOB_RUN)
         return 4;
     return statement >= DB_OUTPUT_GET ? 3 : 1;
 }
@@ -311,6 +314,19 @@ static const char writing[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
                               "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-1024;"
                               "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
 
+/* Counting every allocation costs the writer a lock each. */
+static void configure(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+static void configure_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, configure);
+}
+
 int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err)
 {
     int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
@@ -318,6 +334,7 @@ int db_open(struct db *db, const char *path, bool read_only, struct volt_error *
     int r = 0;
 
     *db = (struct db){0};
+    configure_once();
     int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
     if (rc == SQLITE_OK)
         r = prove_version(db, path, err);
@@ -459,6 +476,7 @@ int db_create(const char *dir, uint64_t number, struct volt_error *err)
         r = db_path(dir, number, ".new", made);
     if (r < 0)
         return refuse(err, r, "the path of the store is too long");
+    configure_once();
     r = make_empty(made);
     if (r < 0)
         return refuse(err, r, "%.180s: %s", made, strerror(-r));

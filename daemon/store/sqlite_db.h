@@ -22,13 +22,14 @@ enum db_statement {
     DB_CONTENT_DROP,
     DB_JOB_GET,
     DB_JOB_PUT,
-    DB_JOB_DROP,
+    DB_JOB_RUN,  /* of ids from one to another: all rows */
+    DB_JOB_DROP, /* the same; so are the other _RUN and _DROP */
     DB_EVENT_PUT,
-    DB_EVENT_DROP, /* of a job; returns the rows */
-    DB_EVENT_NEXT,
+    DB_EVENT_RUN,
+    DB_EVENT_DROP,
     DB_ENDED_PUT,
     DB_ENDED_DROP,
-    DB_ENDED_FIRST,
+    DB_ENDED_OLDEST,
     DB_BEGIN_READ,
     DB_JOB_AT,     /* id and body */
     DB_HISTORY_UP, /* ids of ended jobs in a range */
@@ -37,8 +38,8 @@ enum db_statement {
     DB_EVENTS_ITEM, /* the same of one item */
     DB_OUTPUT_GET,
     DB_OUTPUT_PUT,
+    DB_OUTPUT_RUN,
     DB_OUTPUT_DROP,
-    DB_OUTPUT_NEXT,
     DB_STATEMENTS,
 };
 

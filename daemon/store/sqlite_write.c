@@ -277,7 +277,8 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
     }
     sqlite_committed(s);
     for (int i = 0; keep->gone && i < done; i++)
-        keep->gone(keep->gone_arg, s->forgotten[i]);
+        if (s->forgotten[i])
+            keep->gone(keep->gone_arg, s->forgotten[i]);
     return done == FORGET_SLICE;
 }
 

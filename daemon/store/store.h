@@ -120,7 +120,7 @@ struct store_health {
 struct store_retention {
     uint64_t jobs; /* their number */
     uint64_t usec; /* since their end */
-    /* Called on the writer's thread when a job has gone, all of it; NULL: not. */
+    /* Called on the writer's thread when a job of kind exec has gone, all of it; NULL: not. */
     void (*gone)(void *arg, uint64_t id);
     void *gone_arg;
 };

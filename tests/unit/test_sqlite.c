@@ -339,14 +339,15 @@ static void what_has_ended_goes_when_it_is_too_much(void **state)
         (void)snprintf(env, sizeof(env), "E=%d", (int)id);
         assert_int_equal(keep_submit(s, id, "x", env), 0);
         assert_int_equal(keep_starting(s, id), 0);
-        assert_int_equal(keep_end(s, id, 0), 0);
+        if (id % 50) /* some between the others stay, too */
+            assert_int_equal(keep_end(s, id, 0), 0);
     }
     store_free(s);
     int64_t ended = query("SELECT count(*) FROM ended");
     assert_in_range(ended, 10, 10 + 2 * 256);
-    assert_int_equal(query("SELECT count(*) FROM job"), ended + 1);
-    assert_int_equal(query("SELECT count(*) FROM event"), ended * 2);
-    assert_int_equal(query("SELECT count(*) FROM content"), ended + 1);
+    assert_int_equal(query("SELECT count(*) FROM job"), ended + 1 + 12);
+    assert_int_equal(query("SELECT count(*) FROM event"), ended * 2 + 12);
+    assert_int_equal(query("SELECT count(*) FROM content"), ended + 1 + 12);
     assert_int_equal(query("SELECT max(id) FROM job"), 601);
     assert_int_equal(reload(1, &found, &err), 0);
 }

@@ -1,0 +1,144 @@
+/* Retention: the oldest ended jobs go, with all they had.
+ *
+ * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
+ * over its rows, for the sums, and a deletion in each table, instead of some statements per
+ * job. */
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/sqlite_store.h"
+
+/* Binds a run of ids to a statement. */
+static sqlite3_stmt *over(struct sqlite_store *s, enum db_statement which, int64_t first,
+                          int64_t last)
+{
+    sqlite3_stmt *st = s->db.statement[which];
+
+    (void)sqlite3_bind_int64(st, 1, first);
+    (void)sqlite3_bind_int64(st, 2, last);
+    return st;
+}
+
+static int drop(struct sqlite_store *s, enum db_statement which, int64_t first,
+                int64_t last)
+{
+    return db_run(over(s, which, first, last));
+}
+
+/* Rows of a table whose key is (job, b, c): each one's columns are the key, then the body. */
+static int drop_rows(struct sqlite_store *s, enum row_table table, int64_t first,
+                     int64_t last)
+{
+    const bool events = table == ROW_EVENT;
+    struct row_sum *sum = events ? &s->sums.event : &s->sums.output;
+    sqlite3_stmt *st = over(s, events ? DB_EVENT_RUN : DB_OUTPUT_RUN, first, last);
+    int rc = sqlite3_step(st), rows = 0;
+
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(st), rows++) {
+        const struct row_key key = {.table = table,
+                                    .a = sqlite3_column_int64(st, 0),
+                                    .b = sqlite3_column_int64(st, 1),
+                                    .c = sqlite3_column_int64(st, 2)};
+
+        row_sum_remove(sum, row_digest(sqlite3_column_blob(st, 3),
+                                       (size_t)sqlite3_column_bytes(st, 3), &key));
+    }
+    (void)sqlite3_reset(st);
+    if (rc != SQLITE_DONE || !rows)
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return drop(s, events ? DB_EVENT_DROP : DB_OUTPUT_DROP, first, last);
+}
+
+/* The contents that a job's body names are used once less. *ret_exec: it was a process. */
+static int unuse_contents(struct sqlite_store *s, const void *body, size_t n,
+                          bool *ret_exec)
+{
+    struct unpack u = unpack_of(body, n);
+    int rc = SQLITE_OK;
+
+    for (int i = 0; i < 3; i++)
+        (void)unpack_number(&u);
+    for (int i = 0; i < 2 && rc == SQLITE_OK; i++)
+        rc = sqlite_content_unuse(s, (int64_t)unpack_number(&u));
+    *ret_exec = spec_pack_is_exec(u.at, unpack_left(&u));
+    return rc;
+}
+
+/* ids: of them all; 0 from now on for what was no process. */
+static int drop_jobs(struct sqlite_store *s, int64_t first, int64_t last, uint64_t *ids)
+{
+    sqlite3_stmt *st = over(s, DB_JOB_RUN, first, last);
+    int rc = sqlite3_step(st);
+    int64_t rows = 0;
+
+    for (; rc == SQLITE_ROW; rows++) {
+        const struct row_key key = {.table = ROW_JOB,
+                                    .a = sqlite3_column_int64(st, 0),
+                                    .b = sqlite3_column_int64(st, 1)};
+        const void *body = sqlite3_column_blob(st, 2);
+        size_t n = (size_t)sqlite3_column_bytes(st, 2);
+
+        row_sum_remove(&s->sums.job, row_digest(body, n, &key));
+        bool exec = true;
+
+        rc = unuse_contents(s, body, n, &exec);
+        if (!exec && key.a >= first && key.a <= last)
+            ids[key.a - first] = 0;
+        if (rc == SQLITE_OK)
+            rc = sqlite3_step(st);
+    }
+    (void)sqlite3_reset(st);
+    if (rc == SQLITE_DONE && rows != last - first + 1)
+        return SQLITE_CORRUPT;
+    return rc == SQLITE_DONE ? drop(s, DB_JOB_DROP, first, last) : rc;
+}
+
+/* n jobs with ids one after the other, all of which have ended. */
+static int drop_run(struct sqlite_store *s, uint64_t *ids, int n)
+{
+    const int64_t first = (int64_t)ids[0], last = (int64_t)ids[n - 1];
+    int rc = drop_rows(s, ROW_EVENT, first, last);
+
+    if (rc == SQLITE_OK)
+        rc = drop_rows(s, ROW_OUTPUT, first, last);
+    if (rc == SQLITE_OK)
+        rc = drop_jobs(s, first, last, ids);
+    return rc == SQLITE_OK ? drop(s, DB_ENDED_DROP, first, last) : rc;
+}
+
+/* Notes in `forgotten` which of the oldest are beyond retention, and takes them out of the
+ * sum. SQLITE_OK or the error. */
+static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+                  int *ret_n)
+{
+    sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
+    int rc = SQLITE_ROW;
+
+    *ret_n = 0;
+    (void)sqlite3_bind_int64(st, 1, n);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const struct row_key key = {.table = ROW_ENDED,
+                                    .a = sqlite3_column_int64(st, 0),
+                                    .b = sqlite3_column_int64(st, 1),
+                                    .c = sqlite3_column_int64(st, 2)};
+
+        if (s->sums.ended.rows <= keep && (uint64_t)key.b >= before_usec)
+            break;
+        row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
+        s->forgotten[(*ret_n)++] = (uint64_t)key.a;
+    }
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+                  int *ret_rc)
+{
+    int chosen, end, rc = choose(s, keep, before_usec, n, &chosen);
+
+    for (int i = 0; i < chosen && rc == SQLITE_OK; i = end) {
+        for (end = i + 1; end < chosen && s->forgotten[end] == s->forgotten[end - 1] + 1;)
+            end++;
+        rc = drop_run(s, s->forgotten + i, end - i);
+    }
+    *ret_rc = rc;
+    return rc == SQLITE_OK ? chosen : -1;
+}
