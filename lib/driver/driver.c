@@ -13,7 +13,8 @@
  * Only the first, and tasks to run, make driver_turn() return: the others it deals with
  * and sleeps on.
  *
- * asleep_until: 0 while nobody sleeps here, else no later than the sleeper will look.
+ * asleep_until: 0 while nobody sleeps here, else no later than the sleeper will look; or,
+ * while it would not wake earlier for any timer, GATHERING.
  *
  *   teller (driver_arm, driver_register)      leader (driver_turn)
  *   1 publish next, or push the change (rel)  1 asleep_until := NEVER
@@ -36,6 +37,11 @@
 #include <stdlib.h>
 #include <volt/runtime.h>
 
+/* Timers that follow each other closely are fired together: a leader that has just fired
+ * some sleeps so long at least. 4,000 wake-ups a second at most, instead of 16,000. */
+#define GATHER_USEC 250
+#define GATHERING   1
+
 enum turn {
     TURN_FREE,
     TURN_POLLING,
@@ -48,6 +54,7 @@ struct driver {
     vat_u64 asleep_until; /* usec; holder stores, tellers read after a barrier */
     vat_u32 leave;        /* driver_kick rel; holder acq */
     struct loop *loop;    /* holder, but for loop_kick() */
+    uint64_t fired_usec;  /* holder; when it last fired timers */
 
     _Alignas(
         VOLT_CACHE_LINE) vat_ptr changes; /* stack of struct registration, newest first */
@@ -250,14 +257,17 @@ static void fire_all(struct driver *d, struct task_chain *chain)
     if (next == WHEEL_NEVER)
         return;
     now = volt_now_usec();
-    for (unsigned i = 0; next <= now && i < d->workers; i++)
+    if (next > now)
+        return;
+    d->fired_usec = now;
+    for (unsigned i = 0; i < d->workers; i++)
         wheel_fire(&d->wheel[i], now, chain);
 }
 
 /* Leader. Sleeps at most once. */
 static void sleep_once(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
-    uint64_t until;
+    uint64_t until, gather = d->fired_usec + GATHER_USEC;
 
     vat_u64_store(&d->asleep_until, WHEEL_NEVER, VAT_RLX);
     vat_u64_fence(&d->asleep_until);
@@ -265,7 +275,9 @@ static void sleep_once(struct driver *d, uint64_t until_usec, struct task_chain 
     until = driver_next_deadline(d);
     if (until > until_usec)
         until = until_usec;
-    vat_u64_store(&d->asleep_until, until, VAT_RLX);
+    vat_u64_store(&d->asleep_until, until < gather ? GATHERING : until, VAT_RLX);
+    if (until < gather)
+        until = gather;
     if (!chain->head)
         loop_sleep(d->loop, until, chain);
     vat_u64_store(&d->asleep_until, 0, VAT_RLX);
@@ -297,7 +309,7 @@ void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
 int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
                struct volt_task *who, uint64_t now_usec)
 {
-    struct wheel *w = &d->wheel[wheel % d->workers];
+    struct wheel *w = &d->wheel[wheel];
     int r = wheel_insert(w, s, who, now_usec);
 
     if (r > 0)

@@ -16,14 +16,14 @@ static vat_u32 *fired_cell(struct volt_sleep *s)
 }
 
 /* Deadlines round up: a timer must not fire early. */
-static uint64_t due_ms(const struct volt_sleep *s)
+static uint64_t due_tick(const struct volt_sleep *s)
 {
-    return s->deadline_usec / 1000 + (s->deadline_usec % 1000 != 0);
+    return s->deadline_usec / WHEEL_TICK_USEC + (s->deadline_usec % WHEEL_TICK_USEC != 0);
 }
 
-static unsigned digit(uint64_t ms, unsigned level)
+static unsigned digit(uint64_t tick, unsigned level)
 {
-    return (ms >> (SLOT_BITS * level)) & (WHEEL_SLOTS - 1);
+    return (tick >> (SLOT_BITS * level)) & (WHEEL_SLOTS - 1);
 }
 
 static unsigned level_for(uint64_t elapsed, uint64_t when)
@@ -58,10 +58,10 @@ static void append(struct wheel_slot *slot, struct volt_sleep *s)
     slot->tail = s;
 }
 
-/* Lock held. Returns when the entry is due (ms). */
+/* Lock held. Returns the tick at which the entry is due. */
 static uint64_t place(struct wheel *w, struct volt_sleep *s)
 {
-    uint64_t when = due_ms(s);
+    uint64_t when = due_tick(s);
     struct wheel_slot *slot;
     unsigned level, index;
 
@@ -83,10 +83,10 @@ static uint64_t place(struct wheel *w, struct volt_sleep *s)
 }
 
 /* Lock held. */
-static void set_next(struct wheel *w, uint64_t ms)
+static void set_next(struct wheel *w, uint64_t tick)
 {
-    w->next_ms = ms;
-    vat_u64_store(&w->next, ms == WHEEL_NEVER ? ms : ms * 1000, VAT_REL);
+    w->next_tick = tick;
+    vat_u64_store(&w->next, tick == WHEEL_NEVER ? tick : tick * WHEEL_TICK_USEC, VAT_REL);
 }
 
 /* Lock held. */
@@ -120,7 +120,7 @@ static void slot_emptied(struct wheel *w, unsigned level, unsigned index)
 
 void wheel_init(struct wheel *w, uint64_t now_usec)
 {
-    *w = (struct wheel){.elapsed = now_usec / 1000, .next_ms = WHEEL_NEVER};
+    *w = (struct wheel){.elapsed = now_usec / WHEEL_TICK_USEC, .next_tick = WHEEL_NEVER};
     vat_u64_init(&w->armed, 0);
     vat_u64_init(&w->next, WHEEL_NEVER);
 }
@@ -128,7 +128,7 @@ void wheel_init(struct wheel *w, uint64_t now_usec)
 int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
                  uint64_t now_usec)
 {
-    uint64_t now = now_usec / 1000, when;
+    uint64_t now = now_usec / WHEEL_TICK_USEC, when;
     bool earlier;
 
     vlock_lock(&w->lock);
@@ -136,14 +136,14 @@ int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
         vlock_unlock(&w->lock);
         return -ESHUTDOWN;
     }
-    if (w->next_ms > now && now > w->elapsed)
+    if (w->next_tick > now && now > w->elapsed)
         w->elapsed = now; /* nothing is due: a finer level will do */
     VAT_WR(&s->slot);
     s->wheel = w;
     s->who = who;
     vat_u32_store(fired_cell(s), 0, VAT_RLX);
     when = place(w, s);
-    earlier = when < w->next_ms;
+    earlier = when < w->next_tick;
     count_armed(w, 1);
     if (earlier)
         set_next(w, when);
@@ -182,7 +182,7 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
     count_armed(w, (uint64_t)-1);
     if (!slot->head) {
         slot_emptied(w, level, index);
-        if (slot->earliest <= w->next_ms)
+        if (slot->earliest <= w->next_tick)
             publish_next(w); /* or the leader would wake for nothing */
     }
 }
@@ -248,7 +248,7 @@ static void advance(struct wheel *w, uint64_t now, struct task_chain *chain)
     for (struct volt_sleep *s = due.head, *next; s; s = next) {
         VAT_WR(&s->slot);
         next = s->next;
-        if (due_ms(s) <= now)
+        if (due_tick(s) <= now)
             fire(w, s, chain);
         else
             (void)place(w, s);
@@ -261,8 +261,8 @@ void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain)
     if (wheel_next(w) > now_usec)
         return;
     vlock_lock(&w->lock);
-    if (w->next_ms <= now_usec / 1000)
-        advance(w, now_usec / 1000, chain);
+    if (w->next_tick <= now_usec / WHEEL_TICK_USEC)
+        advance(w, now_usec / WHEEL_TICK_USEC, chain);
     vlock_unlock(&w->lock);
 }
 

@@ -1,13 +1,13 @@
-/* A timer wheel: 6 levels of 64 slots, the finest of 1 ms, so 2.1 years; longer timers
- * wait in the top level and are placed again.
+/* A timer wheel: 6 levels of 64 slots, the finest of one tick, 64 us, so 50 days; longer
+ * timers wait in the top level and are placed again.
  *
- * Slots are absolute (D10): an entry that is due at `when` (its deadline in ms, rounded
+ * Slots are absolute (D10): an entry that is due at `when` (its deadline in ticks, rounded
  * up) lies in slot (when >> 6 * level) & 63 of the level that holds the highest bit in
  * which `when` differs from `elapsed`, the time up to which everything has fired. Each
  * slot knows the earliest `when` it was given. So the wheel jumps from one due slot to
  * the next, however long nobody looked, an entry whose time has come fires from any
  * level, and the published next deadline is exact, not a slot's start. Never early; late
- * by less than the rounding to 1 ms plus the time until somebody looks.
+ * by less than a tick plus the time until somebody looks.
  *
  * One wheel per worker, under its own lock; anybody may insert, cancel and fire.
  *
@@ -26,11 +26,14 @@
 #define WHEEL_LEVELS 6
 #define WHEEL_SLOTS  64
 #define WHEEL_NEVER  UINT64_MAX
+#ifndef WHEEL_TICK_USEC
+#define WHEEL_TICK_USEC 64
+#endif
 
 /* A list of entries, oldest first, and a lower bound of their due times. */
 struct wheel_slot {
     struct volt_sleep *head, *tail;
-    uint64_t earliest; /* ms; exact unless the earliest entry was cancelled */
+    uint64_t earliest; /* tick; exact unless the earliest entry was cancelled */
 };
 
 struct wheel_level {
@@ -41,10 +44,10 @@ struct wheel_level {
 struct wheel {
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but the two cells' readers */
     bool closed;
-    uint8_t occupied; /* bit i: level i is not empty */
-    uint64_t elapsed; /* ms: no entry is due at or before it */
-    uint64_t next_ms; /* what `next` says */
-    vat_u64 armed;    /* number of entries; written under the lock, read by statistics */
+    uint8_t occupied;   /* bit i: level i is not empty */
+    uint64_t elapsed;   /* tick: no entry is due at or before it */
+    uint64_t next_tick; /* what `next` says */
+    vat_u64 armed; /* number of entries; written under the lock, read by statistics */
     /* usec: no entry is due before it. Written under the lock, rel; read by the firing
      * worker and the leader, acq. wheel_insert's caller fences after it (see driver.c).
      */

@@ -82,7 +82,7 @@ void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
     loop_stub.sleeps++;
     l->until = until_usec;
     mcx_block_until(can_wake, l);
-    if (vat_u32_xchg(&l->kicks, 0, VAT_ACQ) == 0 && loop_stub.edges == 0) {
+    if (vat_u32_xchg(&l->kicks, 0, VAT_ACQ) == 0 && !(l->added && loop_stub.edges > 0)) {
         if (until_usec > loop_stub.now_usec)
             loop_stub.now_usec = until_usec;
         mcx_note("it is %d usec", (int)loop_stub.now_usec);

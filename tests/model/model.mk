@@ -50,7 +50,7 @@ MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BAT
                 -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DSEM_BACKOFF=1 \
                 -DINJECT_TRIES=1 -DINJECT_LISTS=2 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
-                -DPASS_PAUSES=1 \
+                -DPASS_PAUSES=1 -DWHEEL_TICK_USEC=100 \
                 -DIDLE_MAX_WORKERS=mcx_group_size
 
 # Sources under test take their memory from the explorer.

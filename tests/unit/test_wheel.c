@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <cmocka.h>
 
-#define MS UINT64_C(1000)
+#define TICK ((uint64_t)WHEEL_TICK_USEC)
 
 static uint64_t rng_state;
 
@@ -54,20 +54,20 @@ static unsigned fire(struct wheel *w, uint64_t now)
     return chain.count;
 }
 
-/* Arms one timer of `delay` ms at `start` and looks every `step` us (0: when the wheel
+/* Arms one timer of `delay` ticks at `start` and looks every `step` us (0: when the wheel
  * says). Returns how late it fired, in us. */
 static uint64_t one_timer(uint64_t start, uint64_t delay, uint64_t step)
 {
     struct wheel *w = new_wheel(0);
     struct timer t;
-    uint64_t deadline = start + delay * MS, now = start;
+    uint64_t deadline = start + delay * TICK, now = start;
 
     timer_arm(w, &t, deadline, start);
     for (;;) {
         now = step ? now + step : wheel_next(w);
         if (fire(w, now))
             break;
-        assert_true(now < deadline + MS);
+        assert_true(now < deadline + TICK);
         if (!step)
             fail_msg("the wheel said %lu and fired nothing", (unsigned long)now);
     }
@@ -87,12 +87,12 @@ static void test_F_J4_never_early_never_a_slot_late(void **state)
     rng_state = 1;
     for (unsigned i = 0; i < sizeof(delays) / sizeof(*delays); i++) {
         for (int n = 0; n < 200; n++) {
-            uint64_t start = rnd(4096 * MS);
+            uint64_t start = rnd(4096 * TICK);
 
-            assert_true(one_timer(start, delays[i], 0) < MS);
-            assert_true(one_timer(start, delays[i], MS) < 2 * MS);
-            /* Nobody looked for 70 ms: a wheel that turns modulo 64 skips a round. */
-            assert_true(one_timer(start, delays[i], 70 * MS) < 71 * MS);
+            assert_true(one_timer(start, delays[i], 0) < TICK);
+            assert_true(one_timer(start, delays[i], TICK) < 2 * TICK);
+            /* Nobody looked for 70 ticks: a wheel that turns modulo 64 skips a round. */
+            assert_true(one_timer(start, delays[i], 70 * TICK) < 71 * TICK);
         }
     }
 }
@@ -108,11 +108,11 @@ static void test_F_J7_next_expiry_is_exact_on_every_level(void **state)
         struct timer t;
         uint64_t looks = 0, next;
 
-        timer_arm(w, &t, start + delay * MS, start);
+        timer_arm(w, &t, start + delay * TICK, start);
         for (next = wheel_next(w); !fire(w, next); next = wheel_next(w))
             looks++;
-        assert_true(next >= start + delay * MS && next < start + delay * MS + MS);
-        /* Only what lies beyond the wheel's 2^36 ms is placed again before it is due. */
+        assert_true(next >= start + delay * TICK && next < start + delay * TICK + TICK);
+        /* Only what lies beyond the wheel's 2^36 ticks is placed again before it is due. */
         assert_true(looks <= (bits < 35 ? 0 : delay / (UINT64_C(63) << 30) + 1));
         free(w);
     }
@@ -125,7 +125,7 @@ static void test_random_against_definition(void **state)
     enum { N = 512, ROUNDS = 20000 };
     struct timer *t = calloc(N, sizeof(*t));
     bool armed[N] = {false};
-    uint64_t now = 5 * MS, alive = 0;
+    uint64_t now = 5 * TICK, alive = 0;
     struct wheel *w = new_wheel(now);
 
     (void)state;
@@ -148,7 +148,7 @@ static void test_random_against_definition(void **state)
             continue;
         now += rnd(UINT64_C(1) << (2 + rnd(22)));
         for (unsigned k = 0; k < N; k++) {
-            uint64_t due = (t[k].sleep.deadline_usec + MS - 1) / MS * MS;
+            uint64_t due = (t[k].sleep.deadline_usec + TICK - 1) / TICK * TICK;
 
             if (armed[k] && due <= now)
                 expect++;
@@ -176,12 +176,12 @@ static void test_F_J5_cancelled_entry_is_out_of_the_wheel(void **state)
     struct timer *gone = malloc(sizeof(*gone)), kept;
 
     (void)state;
-    timer_arm(w, gone, 10 * MS, 0);
-    timer_arm(w, &kept, 10 * MS, 0);
+    timer_arm(w, gone, 10 * TICK, 0);
+    timer_arm(w, &kept, 10 * TICK, 0);
     wheel_cancel(&gone->sleep);
     memset(gone, 0xff, sizeof(*gone)); /* a wheel that still knew it would follow this */
     free(gone);
-    assert_int_equal(fire(w, 10 * MS), 1);
+    assert_int_equal(fire(w, 10 * TICK), 1);
     assert_true(wheel_fired(&kept.sleep));
     wheel_cancel(&kept.sleep); /* fired: nothing to do */
     assert_null(kept.sleep.wheel);
@@ -194,11 +194,11 @@ static void test_cancelling_the_earliest_moves_next(void **state)
     struct timer early, late;
 
     (void)state;
-    timer_arm(w, &late, 90000 * MS, 0);
-    timer_arm(w, &early, 10 * MS, 0);
-    assert_int_equal(wheel_next(w), 10 * MS);
+    timer_arm(w, &late, 90000 * TICK, 0);
+    timer_arm(w, &early, 10 * TICK, 0);
+    assert_int_equal(wheel_next(w), 10 * TICK);
     wheel_cancel(&early.sleep);
-    assert_int_equal(wheel_next(w), 90000 * MS);
+    assert_int_equal(wheel_next(w), 90000 * TICK);
     wheel_cancel(&late.sleep);
     assert_true(wheel_next(w) == WHEEL_NEVER);
     free(w);
@@ -208,8 +208,8 @@ static void test_insert_tells_when_it_is_the_earliest(void **state)
 {
     struct wheel *w = new_wheel(0);
     struct volt_task task;
-    struct volt_sleep a = {.deadline_usec = 20 * MS}, b = {.deadline_usec = 30 * MS},
-                      c = {.deadline_usec = 10 * MS}, d = {.deadline_usec = UINT64_MAX};
+    struct volt_sleep a = {.deadline_usec = 20 * TICK}, b = {.deadline_usec = 30 * TICK},
+                      c = {.deadline_usec = 10 * TICK}, d = {.deadline_usec = UINT64_MAX};
 
     (void)state;
     vat_u64_init(&task.state, TASK_REF_ONE);
@@ -233,7 +233,7 @@ static void test_close_fires_everything_and_refuses(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 4; i++)
-        timer_arm(w, &t[i], (UINT64_C(1) << 8 * i) * MS, 0);
+        timer_arm(w, &t[i], (UINT64_C(1) << 8 * i) * TICK, 0);
     wheel_close(w, &chain);
     assert_int_equal(chain.count, 4);
     for (unsigned i = 0; i < 4; i++)

@@ -1,9 +1,11 @@
 /* Timers: a leaf future that is ready at a time.
  *
  * Arming and cancelling are O(1) and allocate nothing: a timer is a node in a wheel of its
- * worker's, of slots of 1 ms. It never fires early. It fires late by up to 1 ms, for the
- * slots; beyond that only while every worker is busy, until the first of them is done with
- * the poll it is in. One worker in a long poll delays nobody else's timers.
+ * worker's, of slots of 64 us. It never fires early. It fires late by a slot at most, or,
+ * where timers follow each other closely, by 0.3 ms, so that several are fired at a time;
+ * beyond that only for as long as the system takes to wake a thread, or while every worker
+ * is busy, until the first of them is done with the poll it is in. One worker in a long
+ * poll delays nobody else's timers.
  *
  * All times are microseconds of the monotonic clock, volt_now_usec(), which does not count
  * suspension and is not set by anybody.
