@@ -105,12 +105,12 @@ static int take_news(struct client *c, bool *ended)
     return got < 0 ? got : 0;
 }
 
-/* Copies growth until the daemon says that the job has ended (the Wait call on c). */
-static int follow_file(struct client *c, const struct follow_request *rq, int fd,
+/* Copies growth, of which inotify descriptor `in` tells, until the daemon says that the job
+ * has ended (the Wait call on c). */
+static int follow_file(struct client *c, const struct follow_request *rq, int fd, int in,
                        off_t *offset, char *buf, bool *writing)
 {
     json_t *params = json_pack("{s:[s]}", "ids", rq->id);
-    int in = watch_file(fd);
     int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
     bool ended = false;
     while (r == 0 && !ended) {
@@ -121,11 +121,10 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
                               {.fd = in, .events = POLLIN},
                               {.fd = rq->out, .events = 0},
                               {.fd = rq->interrupt, .events = POLLIN}};
-        /* Without inotify growth is looked for ten times a second. */
-        if (poll(p, 4, in < 0 ? 100 : -1) < 0 && errno != EINTR)
+        if (poll(p, 4, -1) < 0 && errno != EINTR)
             r = -errno;
         char events[4096];
-        if (in >= 0 && p[1].revents)
+        if (p[1].revents)
             (void)!read(in, events, sizeof(events));
         if (p[2].revents & POLLERR) {
             *writing = true;
@@ -136,22 +135,18 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
     }
     if (r == 0)
         r = drain(rq, fd, offset, buf, writing);
-    if (in >= 0)
-        (void)close(in);
     return r;
 }
 
-/* *offset < 0: not begun. */
-static int print_file(struct client *c, const struct follow_request *rq, int fd,
-                      bool ended, off_t *offset, bool *writing)
+/* in < 0: to the end that the file has now. */
+static int print_file(struct client *c, const struct follow_request *rq, int fd, int in,
+                      off_t *offset, bool *writing)
 {
     char *buf = malloc(CHUNK);
     if (!buf)
         return -ENOMEM;
-    if (*offset < 0)
-        *offset = tail_offset(fd, rq->lines);
-    int r = rq->follow && !ended ? follow_file(c, rq, fd, offset, buf, writing)
-                                 : drain(rq, fd, offset, buf, writing);
+    int r = in >= 0 ? follow_file(c, rq, fd, in, offset, buf, writing)
+                    : drain(rq, fd, offset, buf, writing);
     free(buf);
     return r;
 }
@@ -272,6 +267,27 @@ static int reopen(struct client **c, const struct follow_request *rq)
     return 0;
 }
 
+/* What Open has answered, from *offset on; < 0: not begun. Growth is watched here; where
+ * that cannot be (a user has so many inotify instances), the daemon watches and sends. */
+static int print_opened(struct client *c, const struct follow_request *rq,
+                        const struct client_reply *reply, off_t *offset,
+                        struct client_reply *error, bool *writing)
+{
+    bool follow =
+        rq->follow && !json_is_true(json_object_get(reply->parameters, "ended"));
+    if (reply->fd < 0)
+        return print_by_read(c, rq, offset, error, writing);
+    if (*offset < 0)
+        *offset = tail_offset(reply->fd, rq->lines);
+    int in = follow ? watch_file(reply->fd) : -1;
+    if (follow && in < 0)
+        return print_by_read(c, rq, offset, error, writing);
+    int r = print_file(c, rq, reply->fd, in, offset, writing);
+    if (in >= 0)
+        (void)close(in);
+    return r;
+}
+
 /* On one connection, from *offset on. */
 static int print_output(struct client **c, const struct follow_request *rq, off_t *offset,
                         struct client_reply *error, bool *writing)
@@ -291,11 +307,8 @@ static int print_output(struct client **c, const struct follow_request *rq, off_
         *error = reply;
         return 1;
     }
-    if (r == 0) {
-        bool ended = json_is_true(json_object_get(reply.parameters, "ended"));
-        r = reply.fd >= 0 ? print_file(*c, rq, reply.fd, ended, offset, writing)
-                          : print_by_read(*c, rq, offset, error, writing);
-    }
+    if (r == 0)
+        r = print_opened(*c, rq, &reply, offset, error, writing);
     client_reply_fini(&reply);
     return r;
 }

@@ -1,8 +1,8 @@
 /* Output of a job: printing it, its last lines, following it to the end.
  *
  * Local clients get the output file as a descriptor and read it at memory speed; growth
- * is told by inotify, the end of the job by the daemon. Where no descriptor comes the
- * bytes are read through org.voltd.logs.Read. */
+ * is told by inotify, the end of the job by the daemon. Where no descriptor comes, or no
+ * inotify instance is to be had, the daemon sends the bytes (org.voltd.logs.Read). */
 #ifndef VOLT_CLIENT_FOLLOW_H
 #define VOLT_CLIENT_FOLLOW_H
 

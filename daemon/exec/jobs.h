@@ -21,6 +21,7 @@
 #include "daemon/config.h"
 #include "daemon/exec/dormant.h"
 #include "daemon/exec/event_ring.h"
+#include "daemon/exec/follow.h"
 #include "daemon/exec/ids.h"
 #include "daemon/exec/keys.h"
 #include "daemon/exec/keeper_link.h"
@@ -135,7 +136,8 @@ struct manager {
     struct keeper_link *link;   /* NULL: no keeper, no kind exec */
     struct record_watch *watch; /* NULL likewise */
     int state_fd, record_fd;
-    struct outputs outputs; /* its own locks */
+    struct outputs outputs;  /* its own locks */
+    struct follows *follows; /* likewise */
     uint8_t boot_id[RECORD_ID_SIZE];
     char *address;
     struct volt_notify news;

@@ -153,6 +153,8 @@ static int start_tasks(struct manager *m, struct volt_error *err)
 {
     int r = start_tidying(m);
 
+    if (r == 0)
+        r = follows_start(m->follows, m);
     if (r == 0 && m->link)
         r = keeper_link_start(m->link, m->rt);
     if (r == 0 && m->link)
@@ -231,6 +233,8 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         (void)fail(r, err, "cannot read the boot id: %s", strerror(-r));
     if (r == 0)
         r = open_dirs(m, o, err);
+    if (r == 0)
+        r = follows_open(&m->follows, err);
     if (r == 0)
         r = open_keeper(m, o, err);
     if (r == 0)
@@ -327,6 +331,7 @@ void manager_free(struct manager *m)
     close_fd(m->state_fd);
     close_fd(m->record_fd);
     outputs_close(&m->outputs);
+    follows_free(m->follows);
     free(m->users);
     free(m->orphans);
     keys_fini(&m->keys);

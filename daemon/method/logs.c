@@ -1,12 +1,12 @@
 /* org.voltd.logs: the output of jobs.
  *
- * Output is a file that the job writes by itself; nobody tells when it has grown. Read
- * with `more` looks at its size every FOLLOW_USEC while it follows (inotify would take
- * one of the 128 instances that a user has, per follower). Those who can pass descriptors
- * use Open. */
+ * Output is a file that the job writes by itself, or bytes in the store. Read with `more`
+ * is told when there may be more of it (daemon/exec/follow.h); it has no timer but that of
+ * heartbeats. Those who can pass descriptors use Open, and watch the file themselves. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
+#include "daemon/exec/follow.h"
 #include "daemon/method/base64.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLLOW_USEC  UINT64_C(200000)
 #define READ_MAX     INT64_C(1048576)
 #define READ_DEFAULT INT64_C(65536)
 #define OFFSET_MAX   (INT64_MAX - READ_MAX) /* what is read from there still has one */
@@ -111,9 +110,9 @@ struct read_state {
     } in;
     int fd;
     char *bytes, *text;
-    uint64_t told_usec;
-    struct volt_sleep tick;
-    bool begun;
+    struct follow follow;
+    struct volt_sleep silence; /* until the next heartbeat */
+    bool begun, waiting;
 };
 
 static int begin_read(struct call *call, struct read_state *s)
@@ -130,7 +129,6 @@ static int begin_read(struct call *call, struct read_state *s)
     s->fd = -1;
     s->begun = true;
     s->in.max_bytes = READ_DEFAULT;
-    volt_sleep_init(&s->tick, 0);
     if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
     s->bytes = malloc((size_t)s->in.max_bytes);
@@ -145,7 +143,6 @@ static json_t *piece(struct read_state *s, size_t n, bool end)
 {
     base64_encode(s->bytes, n, s->text);
     s->in.offset += (int64_t)n;
-    s->told_usec = volt_now_usec();
     return json_pack("{s:s%,s:I,s:b}", "data", s->text, BASE64_SIZE(n), "next_offset",
                      (json_int_t)s->in.offset, "end", (int)end);
 }
@@ -170,8 +167,11 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
     bool end;
 
     *ret_again = false;
-    if (r == 0 && s->fd < 0)
+    if (r == 0 && s->fd < 0) {
         r = s->fd = open_output(cx, call, &s->in.id, s->in.stream);
+        if (r >= 0 && call_more(call) && now != JOB_DONE)
+            r = follow_file(&s->follow, s->fd);
+    }
     if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
         return VOLT_PENDING; /* it will have output */
     if (r >= 0) {
@@ -191,15 +191,18 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
     return VOLT_PENDING;
 }
 
-/* Nothing to read: a heartbeat when it is time for one. */
+static void restart_silence(struct call *call, struct read_state *s)
+{
+    volt_sleep_fini(&s->silence);
+    volt_sleep_init(&s->silence, call_config(call)->heartbeat_usec);
+}
+
 static int stay_alive(struct call *call, struct read_state *s)
 {
-    json_t *reply;
+    json_t *reply = piece(s, 0, false);
 
-    if (volt_now_usec() - s->told_usec < call_config(call)->heartbeat_usec)
-        return 0;
-    reply = piece(s, 0, false);
     wire_set(&reply, "heartbeat", json_true());
+    restart_silence(call, s);
     return call_continue(call, reply);
 }
 
@@ -210,7 +213,7 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *sta
     if (!s->begun) {
         if (begin_read(call, s) < 0)
             return VOLT_READY;
-        s->told_usec = volt_now_usec();
+        restart_silence(call, s);
     }
     for (;;) {
         bool again;
@@ -218,16 +221,24 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *sta
         if (call_drained_poll(cx, call) == VOLT_PENDING ||
             volt_coop_take(cx) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (volt_sleep_poll(cx, &s->tick) == VOLT_PENDING)
-            return VOLT_PENDING;
-        if (read_once(cx, call, s, &again) == VOLT_READY)
-            return VOLT_READY;
-        if (again)
+        if (!s->waiting) {
+            if (call_more(call))
+                follow_arm(cx, &s->follow, call_service(call)->manager, &s->in.id);
+            if (read_once(cx, call, s, &again) == VOLT_READY)
+                return VOLT_READY;
+            s->waiting = !again;
+            if (again)
+                restart_silence(call, s);
             continue;
+        }
+        if (follow_poll(&s->follow) == VOLT_READY) {
+            s->waiting = false;
+            continue;
+        }
+        if (volt_sleep_poll(cx, &s->silence) == VOLT_PENDING)
+            return VOLT_PENDING;
         if (stay_alive(call, s) < 0)
             return call_abort(call);
-        volt_sleep_fini(&s->tick);
-        volt_sleep_init(&s->tick, FOLLOW_USEC);
     }
 }
 
@@ -238,7 +249,8 @@ static void read_drop(struct call *call, void *state)
     (void)call;
     if (!s->begun)
         return;
-    volt_sleep_fini(&s->tick);
+    follow_fini(&s->follow);
+    volt_sleep_fini(&s->silence);
     if (s->fd >= 0)
         (void)close(s->fd);
     free(s->bytes);

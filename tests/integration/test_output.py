@@ -1,12 +1,17 @@
 """What jobs print: how much it may be, where it is kept, how long, and how it is followed."""
 
 import base64
+import ctypes
+import errno
 import os
+import pathlib
 import signal
+import time
 
 import pytest
 
-from conftest import until
+from conftest import LIMIT, SANITIZER, until
+from test_jobs import switches
 from test_store import check_store
 
 YES = ("yes", "0123456789")
@@ -167,6 +172,134 @@ def test_output_of_a_job_that_ends_without_voltd(private, how):
     assert private.ctl("wait", ident).code == 0
     assert log(private, ident) == "one\ntwo\n"
     until(lambda: files(private) == {})
+
+
+# --- followed --------------------------------------------------------------------------------
+
+
+def follow_by_read(v, ident):
+    """Begins to follow on its own connection: Read as a stream."""
+    v.send("org.voltd.logs.Read", {"id": ident}, more=True)
+
+
+def bytes_of(replies):
+    return b"".join(base64.b64decode(r["parameters"]["data"]) for r in replies)
+
+
+def read_until(v, data):
+    got = b""
+    while got != data:
+        r = v.recv()
+        got += bytes_of([r])
+        assert data.startswith(got), (got, data)
+    return r
+
+
+def steps(directory, count, then=""):
+    """A command that prints a line for each file that appears."""
+    return (f"for i in $(seq 1 {count}); do while ! [ -e {directory}/$i ]; do sleep 0.02; done; "
+            f"echo line $i; done; {then}")
+
+
+def test_what_is_printed_is_pushed(private):
+    """Piece by piece, to more than one follower, from before the start to the end."""
+    private.start(config="[Queue]\nSlots=1\n")
+    blocker = private.submit("--shell", steps(private.dir, 1)).out.strip()
+    ident = private.submit("--shell", steps(private.dir, 3, "printf rest")).out.strip()
+    with private.connect() as a, private.connect() as b:
+        follow_by_read(a, ident)
+        follow_by_read(b, ident)
+        (private.dir / "1").touch()
+        for v in (a, b):
+            assert read_until(v, b"line 1\n")["continues"]
+        (private.dir / "2").touch()
+        for v in (a, b):
+            assert read_until(v, b"line 2\n")["continues"]
+        (private.dir / "3").touch()
+        for v in (a, b):
+            got, last = b"", {"continues": True}
+            while last.get("continues"):
+                last = v.recv()
+                got += bytes_of([last])
+            assert got == b"line 3\nrest" and last["parameters"]["end"]
+    assert log(private, ident) == "line 1\nline 2\nline 3\nrest"
+    assert log(private, blocker) == "line 1\n"
+
+
+def test_following_ends_with_a_job_that_never_starts(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    private.submit("--shell", steps(private.dir, 1))
+    idents = [private.submit("true").out.strip(),
+              private.submit("--array=1-3", "true").out.splitlines()[0] + "_2"]
+    for ident in idents:
+        with private.connect() as v:
+            follow_by_read(v, ident)
+            assert private.ctl("cancel", ident.partition("_")[0]).code == 0
+            assert v.recv()["error"].endswith("NoOutput")
+
+
+@pytest.mark.skipif(SANITIZER != "", reason="sanitizers have threads of their own")
+def test_followers_cost_nothing_while_nothing_is_printed(private):
+    private.start()
+    ident = private.submit("--output-limit=1G", "--shell", "echo begun; sleep 1000").out.strip()
+    silent = private.submit("--shell", "echo begun; sleep 1000").out.strip()
+    with private.connect() as a, private.connect() as b:
+        for v in (a, b):
+            follow_by_read(v, silent)
+            read_until(v, b"begun\n")
+        assert private.ctl("cancel", ident).code == 0   # who has a limit is looked at
+        assert private.ctl("wait", ident).code == 125
+        seen = [0, -1, -1]
+
+        def quiet():
+            time.sleep(1)
+            seen.insert(0, switches(private.process.pid))
+            return seen[0] == seen[1] == seen[2]
+        until(quiet, "two silent seconds")
+
+
+def test_a_thousand_followers(private):
+    """Of a hundred jobs, ten each; nobody misses a byte."""
+    private.start(config="[Queue]\nSlots=100\n[Limits]\nMaxConnectionsPerUser=2000\n")
+    ident = private.submit("--array=1-100", "--shell", steps(private.dir, 3)).out.splitlines()[0]
+    connections = []
+    for i in range(1000):
+        connections.append(private.connect())
+        follow_by_read(connections[-1], f"{ident}_{i % 100 + 1}")
+    for i in (1, 2, 3):
+        (private.dir / str(i)).touch()
+    for v in connections:
+        got, last = b"", {"continues": True}
+        while last.get("continues"):
+            last = v.recv()
+            got += bytes_of([last])
+        assert got == b"line 1\nline 2\nline 3\n"
+        v.close()
+
+
+def test_without_inotify_the_daemon_sends(private):
+    """More clients that follow than a user has instances of inotify; also with -n."""
+    private.start()
+    ident = private.submit("--shell", "seq 1 100; " + steps(private.dir, 2)).out.strip()
+    until(lambda: log(private, ident).endswith("100\n"))
+    taken = []
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        while (fd := libc.inotify_init1(os.O_CLOEXEC)) >= 0:
+            taken.append(fd)
+        assert ctypes.get_errno() == errno.EMFILE
+        follow = private.popen("voltctl", "logs", "-f", "-n", "2", ident)
+        assert [follow.stdout.readline() for _ in range(2)] == ["99\n", "100\n"]
+        (private.dir / "1").touch()
+        assert follow.stdout.readline() == "line 1\n"
+        private.stop(9)
+    finally:
+        for fd in taken:
+            os.close(fd)
+    private.start()
+    (private.dir / "2").touch()
+    out, err = follow.communicate(timeout=LIMIT)
+    assert out == "line 2\n" and follow.returncode == 0, (out, err)
 
 
 # --- how long --------------------------------------------------------------------------------

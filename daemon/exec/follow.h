@@ -1,0 +1,54 @@
+/* Waiting for more of a job's output, and for its start and end: no timer looks.
+ *
+ * One inotify instance for all (a user has 128) watches the files that somebody follows, and
+ * only these; one task reads the events of jobs as they happen, and only while somebody
+ * follows. A follower registers, then looks, then waits:
+ *
+ *   follower                            what happens
+ *   1. follow_arm()                     1. the file has grown, the state has changed
+ *   2. state, file (follow_file()       2. an event is read
+ *      before its first read)           3. its followers are told
+ *   3. nothing new: follow_poll()
+ *
+ * so that whatever the look does not see is told after it. */
+#ifndef VOLTD_EXEC_FOLLOW_H
+#define VOLTD_EXEC_FOLLOW_H
+
+#include <volt/error.h>
+#include <volt/task.h>
+#include "daemon/job/key.h"
+
+struct follows;
+struct manager;
+
+int follows_open(struct follows **ret, struct volt_error *err);
+/* Spawns the two tasks. 0; -ENOMEM; -ESHUTDOWN. */
+int follows_start(struct follows *f, struct manager *m);
+/* After the runtime was shut down; no follower may be left. NULL is allowed. */
+void follows_free(struct follows *f);
+
+enum follow_by { FOLLOW_JOB, FOLLOW_FILE };
+
+/* Zero-initialised it may be finished. Must not move between the first arm and fini. */
+struct follow {
+    struct follows *all; /* the rest is private */
+    struct job_key key;
+    int wd; /* -1: no file yet */
+    bool registered;
+    bool told; /* since it was armed */
+    struct volt_waker waker;
+    struct {
+        struct follow *prev, *next;
+    } by[2];
+};
+
+/* A follower of a job or element; its task is the one that polls here. */
+void follow_arm(struct volt_cx *cx, struct follow *f, struct manager *m,
+                const struct job_key *key);
+/* Its output is this open file. Once. 0; -errno: its growth cannot be watched. */
+int follow_file(struct follow *f, int fd);
+/* READY: there may be news since it was armed. */
+enum volt_poll follow_poll(struct follow *f);
+void follow_fini(struct follow *f);
+
+#endif
