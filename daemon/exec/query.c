@@ -330,13 +330,18 @@ void manager_counts(struct manager *m, struct manager_counts *ret)
     manager_unlock(m, &after);
 }
 
-/* It printed there, and it was nothing: no file and no row. */
+/* It printed there, and it was nothing: no file and no row. Of an orphan only the record is
+ * known: the file that is not there was empty when it was given up. */
 static bool printed_nothing(const struct job_view *v, enum manager_stream stream)
 {
     const struct job_spec *spec = v->spec;
 
-    return spec && v->status.state == JOB_DONE && v->status.attempt > 0 &&
-           spec->kind == JOB_KIND_EXEC && spec->output == JOB_OUTPUT_FILE &&
+    if (v->status.state != JOB_DONE)
+        return false;
+    if (v->orphan)
+        return stream == MANAGER_STDOUT;
+    return spec && v->status.attempt > 0 && spec->kind == JOB_KIND_EXEC &&
+           spec->output == JOB_OUTPUT_FILE &&
            (stream == MANAGER_STDOUT || spec->output_split);
 }
 

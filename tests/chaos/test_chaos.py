@@ -5,7 +5,7 @@ import os
 import pytest
 
 from client import Load
-from house import House, SANITIZER
+from house import House, SANITIZER, output_of, until
 from points import all_points, crash_everywhere, crash_house, hit_by
 from torture import judge, torture
 
@@ -46,3 +46,19 @@ def test_crash_points():
     assert len(points) == 8
     assert [p for p in all_points() if not hit_by(house, p)] == []
     passed(house, found)
+
+
+@pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
+def test_the_empty_output_of_an_orphan():
+    """Killed between giving up the file of a job that printed nothing and its record."""
+    house = crash_house(store="memory", env={"VOLT_CRASH_AT": "output-given-up#1"}).start()
+    with house.connect() as v:
+        v.ok("org.voltd.jobs.Submit", {"spec": {"argv": ["/bin/true"]}})
+    until(lambda: hit_by(house, "output-given-up"), "the file to be given up")
+    until(lambda: not house.up.is_set() or house.life, "voltd to end")
+    until(house.up.is_set, "voltd to come back")
+    with house.connect() as v:
+        job = v.ok("org.voltd.jobs.Get", {"id": "1"})["job"]
+        assert job["orphan"] and job["result"] == "success"
+        assert output_of(v, (1, -1)) == b""
+    passed(house, [])
