@@ -1,6 +1,6 @@
 /* One run of a process: from STARTING to the exact end in its record.
  *
- *   1. STARTING is committed.
+ *   1. STARTING is committed, maybe before there is a slot (ahead.h).
  *   2. START goes to the keeper. A broken connection proves nothing: the same START goes
  *      to the next keeper, whose "exists" means that the first one was carried out.
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
@@ -591,10 +591,19 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
     for (;;) {
         VOLT_AWAIT(w->at, work_turn_poll(cx, w));
         if (!work_ended(w)) {
-            attempt_begin(w);
+            if (!w->attempt) /* one that was deferred has it still */
+                attempt_begin(w);
             VOLT_AWAIT(w->at, work_commit_poll(cx, w));
-            if (start_committed(w))
+            if (start_committed(w)) {
+                w->deferred = false;
+                VOLT_AWAIT(w->at, ahead_poll(cx, w));
+                if (w->deferred) {
+                    if (w->adopted)
+                        work_begin_again(w);
+                    continue;
+                }
                 VOLT_AWAIT(w->at, attempt_poll(cx, w));
+            }
         }
         look_at_output(w);
         VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));

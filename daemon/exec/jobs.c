@@ -30,15 +30,23 @@ void jobs_wake(struct work *w, struct aftermath *after)
     w->waker = (struct volt_waker){0};
 }
 
-/* The task of a job that has got its slot. False: no memory. */
-static bool give_task(struct manager *m, struct job *job, struct aftermath *after)
+bool aftermath_has_room(const struct aftermath *after)
 {
+    return after->n < sizeof(after->wakers) / sizeof(after->wakers[0]) &&
+           after->nspawn < sizeof(after->spawn) / sizeof(after->spawn[0]);
+}
+
+bool jobs_give_task(struct manager *m, struct job *job, struct aftermath *after)
+{
+    if (job->live) { /* it has been deferred */
+        jobs_wake(job->live, after);
+        return true;
+    }
     if (job_awaken(job) < 0)
         return false;
     job->live = work_new(m, job, NO_OFFSET);
     if (!job->live)
         return false;
-    job->live->granted = true;
     job->tasks++;
     after->spawn[after->nspawn++] = job->live;
     return true;
@@ -49,8 +57,12 @@ static bool grant(struct manager *m, struct job *job, struct aftermath *after)
 {
     struct array *a = job->array;
 
-    if (!a)
-        return give_task(m, job, after);
+    if (!a) {
+        if (!jobs_give_task(m, job, after))
+            return false;
+        job->live->granted = true;
+        return true;
+    }
     if (++a->granted < a->unstarted)
         queue_put_back(&m->queue, &job->node);
     jobs_wake(job->live, after);
@@ -62,13 +74,16 @@ static bool hand_over(struct manager *m, struct aftermath *after)
 {
     struct queue_node *n;
 
+    if (!ahead_serve(m, after))
+        return true;
     if (m->closed)
         return false;
-    while (after->n < sizeof(after->wakers) / sizeof(after->wakers[0]) &&
-           after->nspawn < sizeof(after->spawn) / sizeof(after->spawn[0])) {
+    while (aftermath_has_room(after)) {
         n = queue_take(&m->queue);
-        if (!n)
+        if (!n) {
+            ahead_fill(m, after);
             return false;
+        }
         if (!grant(m, job_of_node(n), after)) { /* who unlocks next tries again */
             queue_release(&m->queue);
             queue_put_back(&m->queue, n);
@@ -306,6 +321,9 @@ static struct job_status after_event(struct job *job, int64_t offset,
     case JOB_EV_STARTED:
         st.state =
             jobs_status(job, offset)->state == JOB_STOPPING ? JOB_STOPPING : JOB_RUNNING;
+        break;
+    case JOB_EV_DEFERRED:
+        st.state = JOB_QUEUED;
         break;
     case JOB_EV_CANCEL:
     case JOB_EV_EXITED:

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include "daemon/config.h"
+#include "daemon/exec/ahead.h"
 #include "daemon/exec/dormant.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/follow.h"
@@ -91,8 +92,11 @@ struct work {
     int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
     int at, step;
     uint8_t keep_tries;
-    bool granted; /* [L] holds a slot */
-    bool adopted; /* it was starting or running when an earlier daemon ended */
+    bool granted;            /* [L] holds a slot */
+    bool ahead;              /* [L] starts, and waits for one (ahead.h) */
+    bool deferred;           /* it has waited in vain */
+    struct work *ahead_next; /* [L] */
+    bool adopted;            /* it was starting or running when an earlier daemon ended */
     bool kept_starting, kept_started; /* [L] the store has these events */
     bool ending;                      /* [L] its end is on its way into the store */
     bool again;                       /* another attempt follows the one that is lost */
@@ -146,6 +150,7 @@ struct manager {
     struct config config;   /* [L] */
     struct table table;     /* [L] */
     struct queue queue;     /* [L] */
+    struct ahead ahead;     /* [L] */
     struct event_ring ring; /* [L] as things happen */
     pthread_mutex_t log_lock;
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
@@ -195,6 +200,8 @@ void manager_unlock(struct manager *m, struct aftermath *after);
 
 /* Frees the table with its jobs; no task is left. */
 void manager_forget_all(struct manager *m);
+/* For one more waker and one more task. */
+bool aftermath_has_room(const struct aftermath *after);
 /* Wakes and frees what was collected. */
 void aftermath_finish(struct manager *m, struct aftermath *after);
 
@@ -216,6 +223,8 @@ void jobs_log(void *manager, const struct job_news *news, size_t n);
 struct job_key jobs_key(const struct job *job, int64_t offset);
 /* Slots bound processes; sleep and noop have none and take none. */
 bool jobs_slotted(const struct job *job);
+/* Lock held. The task of a job whose turn has come. False: no memory. */
+bool jobs_give_task(struct manager *m, struct job *job, struct aftermath *after);
 /* Remembers a waiting work to be woken. */
 void jobs_wake(struct work *w, struct aftermath *after);
 /* Cancels one job or element; elements that have not started included. 0; -EALREADY;
@@ -290,6 +299,11 @@ struct work *work_new(struct manager *m, struct job *job, int64_t offset);
 void work_drop(void *state);
 /* READY: it has been started (STARTING is applied), or has ended before (work_ended). */
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
+/* Whether it has a slot or is to stop; otherwise it will be woken. */
+bool work_may_go(struct volt_cx *cx, struct work *w);
+/* The leaf ends; it becomes a sleep. */
+void work_leaf_fini(struct work *w);
+void work_rest(struct work *w, uint64_t usec);
 /* READY: it is to stop, or has ended. */
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
 /* READY: the time has come. Not so when the runtime shuts down, which is READY for

@@ -111,30 +111,21 @@ static bool has_key(const struct listing *l, const struct job_key *key)
     return false;
 }
 
+/* The cursor is a place in their order, which never changes: many may be of one id. */
 static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
 {
-    size_t n = 0;
+    const size_t all = jobs_visible(l->uid, getuid()) ? l->m->norphans : 0;
+    size_t n = 0, i = l->at == UINT64_MAX ? 0 : l->at;
 
-    l->end = true;
-    if (!jobs_visible(l->uid, getuid()))
-        return 0;
-    for (size_t i = 0; i < l->m->norphans; i++) {
-        const struct orphan *o =
-            &l->m->orphans[l->f->newest_first ? l->m->norphans - 1 - i : i];
+    for (; i < all && n < max; i++) {
+        const struct orphan *o = &l->m->orphans[l->f->newest_first ? all - 1 - i : i];
 
-        if (l->f->newest_first ? o->key.id >= l->at : o->key.id <= l->at)
-            continue;
-        /* Attempts and elements of one id stay together: the cursor is an id. */
-        if (n == max || (n + 8 > max && n && views[n - 1].key.id != o->key.id)) {
-            l->end = false;
-            break;
-        }
         jobs_view_orphan(o, &views[n]);
         if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
             n++;
     }
-    if (n)
-        l->at = views[n - 1].key.id;
+    l->at = i;
+    l->end = i >= all;
     return n;
 }
 

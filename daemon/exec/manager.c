@@ -193,6 +193,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     shares_init(&m->shares);
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
+    ahead_init(&m->ahead);
     if (getrandom(&m->keys.seed, sizeof(m->keys.seed), 0) < 0)
         m->keys.seed = jobs_now_usec();
     m->address = strdup(o->address ? o->address : "");

@@ -84,21 +84,23 @@ void queue_remove(struct queue *q, struct queue_node *n)
     n->queued = false;
 }
 
+struct queue_node *queue_first(const struct queue *q)
+{
+    for (unsigned i = 0; q->waiting && i < sizeof(q->map) / sizeof(q->map[0]); i++)
+        if (q->map[i])
+            return q->buckets[i * 64 + (unsigned)__builtin_ctzll(q->map[i])].head;
+    return NULL;
+}
+
 struct queue_node *queue_take(struct queue *q)
 {
-    if (q->used >= q->slots || !q->waiting)
-        return NULL;
-    for (unsigned i = 0; i < sizeof(q->map) / sizeof(q->map[0]); i++) {
-        if (!q->map[i])
-            continue;
+    struct queue_node *n = q->used < q->slots ? queue_first(q) : NULL;
 
-        struct queue_node *n =
-            q->buckets[i * 64 + (unsigned)__builtin_ctzll(q->map[i])].head;
+    if (n) {
         queue_remove(q, n);
         q->used++;
-        return n;
     }
-    return NULL;
+    return n;
 }
 
 void queue_occupy(struct queue *q)

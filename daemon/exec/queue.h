@@ -52,7 +52,10 @@ void queue_remove(struct queue *q, struct queue_node *n);
 /* Takes a slot for the first waiter and returns it, no longer waiting; NULL: no slot or
  * nobody. */
 struct queue_node *queue_take(struct queue *q);
-/* Takes a slot for one that had it before a restart, also beyond the number of slots. */
+/* The first waiter; NULL: nobody. */
+struct queue_node *queue_first(const struct queue *q);
+/* Takes a slot for one that waits no longer; after a restart also beyond the number of
+ * slots. */
 void queue_occupy(struct queue *q);
 /* Gives a slot back; then queue_take() again. */
 void queue_release(struct queue *q);

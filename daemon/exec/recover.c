@@ -313,8 +313,20 @@ static struct work *give_task(struct manager *m, struct job *job, int64_t offset
     return w;
 }
 
+/* STARTING came to the store and no further. */
+static bool is_unborn(struct manager *m, struct job *job, int64_t offset,
+                      const struct job_status *st)
+{
+    struct job_key key = jobs_key(job, offset);
+    struct record rec;
+
+    return job->kind == JOB_KIND_EXEC && st->state == JOB_STARTING && !st->other_life &&
+           record_probe(m->record_fd, &key, m->boot_id, &rec) == 0 &&
+           rec.verdict == RECORD_ABSENT;
+}
+
 /* The task of what was starting or running, or of an element between two attempts; it has
- * its slot. */
+ * its slot, unless it has not come to the keeper yet. */
 static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
                           const struct job_status *st)
 {
@@ -325,6 +337,10 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
     w->adopted = st->state != JOB_QUEUED;
     w->kept_starting = true;
     w->kept_started = st->started_usec != 0;
+    if (is_unborn(m, job, offset, st)) {
+        ahead_join(m, w);
+        return w;
+    }
     w->granted = jobs_slotted(job);
     if (w->granted)
         queue_occupy(&m->queue);

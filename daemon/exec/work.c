@@ -52,7 +52,7 @@ struct work *work_new(struct manager *m, struct job *job, int64_t offset)
     return w;
 }
 
-static void leaf_fini(struct work *w)
+void work_leaf_fini(struct work *w)
 {
     if (w->leaf_is_commit)
         store_commit_fini(&w->leaf.commit);
@@ -66,6 +66,7 @@ static void give_back_slots(struct manager *m, struct work *w)
 {
     struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
 
+    ahead_leave(m, w);
     if (w->granted)
         queue_release(&m->queue);
     w->granted = false;
@@ -79,7 +80,7 @@ void work_drop(void *state)
     struct manager *m = w->manager;
     struct aftermath after = {0};
 
-    leaf_fini(w);
+    work_leaf_fini(w);
     attempt_free(w->attempt);
     manager_lock(m);
     if (w->offset == NO_OFFSET)
@@ -125,7 +126,8 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
     manager_lock(m);
     struct job_status *st = jobs_status(w->job, w->offset);
     if (st->state == JOB_QUEUED) {
-        if (!m->closed && !w->job->held && (w->granted || !jobs_slotted(w->job))) {
+        if (!m->closed && !w->job->held &&
+            (w->granted || w->ahead || !jobs_slotted(w->job))) {
             struct job_event ev = {.type = JOB_EV_STARTING,
                                    .at_usec = jobs_now_usec(),
                                    .attempt = st->attempt + 1};
@@ -139,6 +141,25 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
     }
     manager_unlock(m, &after);
     return verdict;
+}
+
+bool work_may_go(struct volt_cx *cx, struct work *w)
+{
+    struct manager *m = w->manager;
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    bool go = w->granted || jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    if (!go)
+        wait_here(cx, w);
+    manager_unlock(m, &after);
+    return go;
+}
+
+void work_rest(struct work *w, uint64_t usec)
+{
+    work_leaf_fini(w);
+    volt_sleep_init(&w->leaf.sleep, usec);
 }
 
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
@@ -210,7 +231,7 @@ static void keep_end(struct work *w, const struct job_event *exited)
     struct manager *m = w->manager;
     struct aftermath after = {0};
 
-    leaf_fini(w);
+    work_leaf_fini(w);
     w->leaf_is_commit = true;
     manager_lock(m);
     const struct job_status *st = jobs_status(w->job, w->offset);
@@ -224,14 +245,17 @@ static void keep_end(struct work *w, const struct job_event *exited)
         (void)jobs_apply(m, w->job, w->offset, exited);
         w->kept_started = false;
     }
-    if (!w->again) /* its process has gone: the next one's STARTING joins this commit */
+    if (!w->again) { /* its process has gone: the next one's STARTING joins this commit */
+        if (w->granted && st->started_usec)
+            ahead_note_end(m, st->started_usec, exited->at_usec);
         give_back_slots(m, w);
+    }
     manager_unlock(m, &after);
 }
 
 void work_begin_again(struct work *w)
 {
-    leaf_fini(w);
+    work_leaf_fini(w);
     attempt_free(w->attempt);
     w->attempt = NULL;
     w->printed = NULL;
@@ -260,7 +284,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
         if (w->leaf.commit.status != -ENOMEM ||
             (!w->again && w->keep_tries++ == KEEP_TRIES))
             break;
-        leaf_fini(w);
+        work_leaf_fini(w);
         volt_sleep_init(&w->leaf.sleep, KEEP_AGAIN);
         w->step = FINISH_REST;
     }

@@ -34,6 +34,7 @@ void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life)
     case JOB_EV_TIMEOUT:
     case JOB_EV_CANCEL:
     case JOB_EV_OUTPUT_LIMIT:
+    case JOB_EV_DEFERRED:
     case JOB_EV_COUNT:
         return;
     }
@@ -78,6 +79,7 @@ int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life
     case JOB_EV_TIMEOUT:
     case JOB_EV_CANCEL:
     case JOB_EV_OUTPUT_LIMIT:
+    case JOB_EV_DEFERRED:
         break;
     case JOB_EV_SUBMIT: /* is not an event of its own: the job's row says it */
     case JOB_EV_COUNT:

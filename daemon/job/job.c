@@ -5,12 +5,12 @@
  * has never been submitted (queued is also the zero value), a second CANCEL is only
  * noted, and EXITED leads to queued instead of done when job_goes_again().
  *
- *               submit   starting  started   timeout   cancel    exited  output_limit
- *  queued       queued   starting  NO        NO        done      NO      NO
- *  starting     NO       NO        running   NO        stopping  done    NO
- *  running      NO       NO        NO        stopping  stopping  done    stopping
- *  stopping     NO       NO        stopping  NO        stopping  done    NO
- *  done         NO       NO        NO        NO        NO        NO      NO */
+ *            submit  starting  started   timeout   cancel    exited  output_limit  deferred
+ *  queued    queued  starting  NO        NO        done      NO      NO            NO
+ *  starting  NO      NO        running   NO        stopping  done    NO            queued
+ *  running   NO      NO        NO        stopping  stopping  done    stopping      NO
+ *  stopping  NO      NO        stopping  NO        stopping  done    NO            NO
+ *  done      NO      NO        NO        NO        NO        NO      NO            NO */
 #include <errno.h>
 #include <string.h>
 
@@ -19,11 +19,11 @@
 #define NO (-1)
 
 static const int8_t next_state[JOB_STATE_COUNT][JOB_EV_COUNT] = {
-    [JOB_QUEUED] = {JOB_QUEUED, JOB_STARTING, NO, NO, JOB_DONE, NO, NO},
-    [JOB_STARTING] = {NO, NO, JOB_RUNNING, NO, JOB_STOPPING, JOB_DONE, NO},
-    [JOB_RUNNING] = {NO, NO, NO, JOB_STOPPING, JOB_STOPPING, JOB_DONE, JOB_STOPPING},
-    [JOB_STOPPING] = {NO, NO, JOB_STOPPING, NO, JOB_STOPPING, JOB_DONE, NO},
-    [JOB_DONE] = {NO, NO, NO, NO, NO, NO, NO},
+    [JOB_QUEUED] = {JOB_QUEUED, JOB_STARTING, NO, NO, JOB_DONE, NO, NO, NO},
+    [JOB_STARTING] = {NO, NO, JOB_RUNNING, NO, JOB_STOPPING, JOB_DONE, NO, JOB_QUEUED},
+    [JOB_RUNNING] = {NO, NO, NO, JOB_STOPPING, JOB_STOPPING, JOB_DONE, JOB_STOPPING, NO},
+    [JOB_STOPPING] = {NO, NO, JOB_STOPPING, NO, JOB_STOPPING, JOB_DONE, NO, NO},
+    [JOB_DONE] = {NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
 /* Policy over what the process did. What came first wins: a job that is stopped for its
@@ -93,6 +93,10 @@ int job_update(struct job_status *st, const struct job_event *ev)
     case JOB_EV_OUTPUT_LIMIT:
         st->printed_too_much = true;
         break;
+    case JOB_EV_DEFERRED: /* that attempt never began: its number is free again */
+        st->attempt--;
+        st->other_life = false;
+        break;
     case JOB_EV_CANCEL:
         st->cancel_asked = true;
         if (next == JOB_DONE) {
@@ -129,7 +133,8 @@ static const char *const result_names[JOB_RESULT_COUNT] = {
     "none",        "success",   "exit", "signal",      "timeout",
     "exec_failed", "cancelled", "lost", "output_limit"};
 static const char *const event_names[JOB_EV_COUNT] = {
-    "submit", "starting", "started", "timeout", "cancel", "exited", "output_limit"};
+    "submit", "starting", "started",      "timeout",
+    "cancel", "exited",   "output_limit", "deferred"};
 
 const char *job_state_name(enum job_state s)
 {

@@ -2,7 +2,8 @@
  *
  * state     entered by                     left by
  * queued    SUBMIT                         STARTING; CANCEL (-> done, cancelled)
- * starting  STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping)
+ * starting  STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping);
+ *                                          DEFERRED (-> queued)
  * running   STARTED                        EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
  *                                          (-> stopping)
  * stopping  CANCEL, TIMEOUT, OUTPUT_LIMIT  EXITED (STARTED is noted, the state stays)
@@ -60,6 +61,7 @@ enum job_event_type {
     JOB_EV_CANCEL,  /* somebody asked */
     JOB_EV_EXITED,
     JOB_EV_OUTPUT_LIMIT, /* it has printed more than it may; it is killed */
+    JOB_EV_DEFERRED,     /* no slot came free for it, and nothing has been started */
     JOB_EV_COUNT,
 };
 

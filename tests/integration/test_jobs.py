@@ -226,6 +226,36 @@ def test_slots_bound_what_runs(private):
                 assert 1 <= int(f.read()) <= 3
 
 
+@pytest.mark.parametrize("end", ["go on", signal.SIGKILL])
+def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, end):
+    """Where jobs are short the next one is starting before there is a slot. Behind one that is
+    long it is queued again, first in the line, and runs once, as its first attempt."""
+    private.start(config="[Queue]\nSlots=1\n")
+    os.mkfifo(private.dir / "hold")
+    held = sh(f'echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; read x <{private.dir}/hold')
+    with private.connect() as v, private.connect() as watch:
+        watch.send(JOBS + "Watch", more=True)
+        short = v.ok(JOBS + "SubmitBatch", {"specs": [sh(":")] * 60})["ids"]
+        first, second, last = v.ok(JOBS + "SubmitBatch", {"specs": [held] * 3})["ids"]
+        wait(v, *short)
+        told = set()
+        while (second, "deferred", "queued") not in told:
+            told |= {(e["id"], e["event"], e["state"])
+                     for e in watch.recv()["parameters"].get("events", ())}
+        assert (first, "started", "running") in told
+        assert get(v, second)["state"] == "queued"
+    if end != "go on":
+        private.stop(end)
+        private.start(config="[Queue]\nSlots=1\n")
+    with private.connect() as v:
+        for ident in (first, second, last):
+            until(lambda: get(v, ident)["state"] == "running", "its turn")
+            (private.dir / "hold").write_text("\n")
+            assert ended(v, ident)["result"] == "success"
+        assert get(v, second)["attempt"] == 1
+    assert (private.dir / "ran").read_text().split() == [f"{i}.1" for i in (first, second, last)]
+
+
 def test_higher_priority_goes_first_and_equal_ones_in_order(private):
     private.start(config="[Queue]\nSlots=1\n")
     with private.connect() as v:
@@ -285,6 +315,28 @@ def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
         assert int(submit(v, {"kind": "noop"})) > int(ident)
     assert records(private) == before
     assert stats(private)["jobs"]["orphans"] == 50
+
+
+def test_all_orphans_are_listed_however_many_are_of_one_array(private):
+    private.start(config="[Queue]\nSlots=80\n" + MEMORY)
+    hold = sh(f"until [ -e {private.dir}/go ]; do sleep 0.1; done")
+    with private.connect() as v:
+        ident = submit(v, {**hold, "array": {"first": 1, "last": 70}})
+        submit(v, hold)
+        until(lambda: len(record_files(private)) == 71)
+    private.stop(signal.SIGKILL)
+    private.start(config=MEMORY)
+    with private.connect() as v:
+        for newest in (False, True):
+            listed, page = [], {"cursor": None}
+            while "cursor" in page:
+                page = v.ok(JOBS + "List", {"filter": {"orphans": True}, "limit": 50,
+                                            "newest_first": newest, "cursor": page["cursor"]})
+                listed += [j["id"] for j in page["jobs"]]
+            assert len(set(listed)) == len(listed) == 71
+            assert f"{ident}_70" in listed
+    (private.dir / "go").touch()
+    until(lambda: all(map(is_free, record_files(private))), "their ends")
 
 
 def test_an_orphan_that_runs_is_followed_to_its_end(private):

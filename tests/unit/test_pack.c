@@ -227,6 +227,7 @@ static void events_come_back_as_they_were(void **state)
         {.type = JOB_EV_TIMEOUT, .at_usec = 7},
         {.type = JOB_EV_CANCEL, .at_usec = 8},
         {.type = JOB_EV_OUTPUT_LIMIT, .at_usec = 8},
+        {.type = JOB_EV_DEFERRED, .at_usec = 9},
         {.type = JOB_EV_EXITED,
          .at_usec = 9,
          .result = JOB_RESULT_LOST,
@@ -241,10 +242,10 @@ static void events_come_back_as_they_were(void **state)
     uint64_t life;
 
     (void)state;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         job_event_pack(&p, &all[i], 99);
     struct unpack u = unpack_of(p.bytes, p.n);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         assert_int_equal(job_event_unpack(&u, &ev, &life, step), 0);
         assert_int_equal(ev.type, all[i].type);
         assert_true(ev.at_usec == all[i].at_usec);

@@ -1,0 +1,129 @@
+/* The line of those who wait for a slot, and who may join it: ahead.h. */
+#include "daemon/exec/jobs.h"
+
+#define AHEAD_MAX  16
+#define AHEAD_PACE UINT64_C(20000)
+#define AHEAD_WAIT UINT64_C(50000)
+#define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
+
+#define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
+
+void ahead_init(struct ahead *a)
+{
+    *a = (struct ahead){.pace_usec = PACE_SLOW};
+}
+
+void ahead_join(struct manager *m, struct work *w)
+{
+    struct ahead *a = &m->ahead;
+
+    w->ahead = true;
+    w->ahead_next = NULL;
+    if (a->tail)
+        a->tail->ahead_next = w;
+    else
+        a->head = w;
+    a->tail = w;
+    a->n++;
+}
+
+void ahead_leave(struct manager *m, struct work *w)
+{
+    struct ahead *a = &m->ahead;
+    struct work *before = NULL;
+
+    if (!w->ahead)
+        return;
+    while ((before ? before->ahead_next : a->head) != w)
+        before = before ? before->ahead_next : a->head;
+    if (before)
+        before->ahead_next = w->ahead_next;
+    else
+        a->head = w->ahead_next;
+    if (a->tail == w)
+        a->tail = before;
+    a->n--;
+    w->ahead = false;
+}
+
+bool ahead_serve(struct manager *m, struct aftermath *after)
+{
+    struct work *w;
+
+    while ((w = m->ahead.head) && m->queue.used < m->queue.slots) {
+        if (after->n == sizeof(after->wakers) / sizeof(after->wakers[0]))
+            return false;
+        queue_occupy(&m->queue);
+        ahead_leave(m, w);
+        w->granted = true;
+        jobs_wake(w, after);
+    }
+    return true;
+}
+
+void ahead_fill(struct manager *m, struct aftermath *after)
+{
+    struct ahead *a = &m->ahead;
+    struct queue_node *n;
+
+    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX && a->n < m->queue.slots &&
+           aftermath_has_room(after) && (n = queue_first(&m->queue))) {
+        struct job *job = job_of_node(n);
+
+        if (job->array)
+            return;
+        queue_remove(&m->queue, n);
+        if (!jobs_give_task(m, job, after)) { /* who unlocks next tries again */
+            queue_put_back(&m->queue, n);
+            return;
+        }
+        ahead_join(m, job->live);
+    }
+}
+
+void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_usec)
+{
+    uint64_t took = ended_usec > started_usec ? ended_usec - started_usec : 0;
+
+    if (took > PACE_SLOW)
+        took = PACE_SLOW;
+    m->ahead.pace_usec = (3 * m->ahead.pace_usec + took) / 4;
+}
+
+/* Back to the front of the queue, unless it has got its slot meanwhile or is to stop.
+ * Elements, here only after a restart, wait on. */
+static void defer(struct work *w)
+{
+    struct manager *m = w->manager;
+    struct job *job = w->job;
+    struct aftermath after = {0};
+    struct job_event ev = {.type = JOB_EV_DEFERRED, .at_usec = jobs_now_usec()};
+
+    manager_lock(m);
+    if (w->ahead && w->offset == NO_OFFSET && job->status.state == JOB_STARTING &&
+        jobs_keep(m, job, w->offset, &ev, false, NULL, &after) == 0) {
+        (void)jobs_apply(m, job, w->offset, &ev); /* starting takes it */
+        w->kept_starting = false;
+        w->deferred = true;
+        ahead_leave(m, w);
+        queue_put_back(&m->queue, &job->node);
+        m->ahead.pace_usec = PACE_SLOW;
+    }
+    manager_unlock(m, &after);
+}
+
+enum volt_poll ahead_poll(struct volt_cx *cx, struct work *w)
+{
+    while (!work_may_go(cx, w)) {
+        if (w->leaf_is_commit)
+            work_rest(w, AHEAD_WAIT);
+        if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+            return VOLT_PENDING;
+        defer(w);
+        if (w->deferred)
+            break;
+        work_rest(w, AHEAD_WAIT);
+    }
+    work_leaf_fini(w);
+    return VOLT_READY;
+}

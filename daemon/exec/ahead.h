@@ -1,0 +1,52 @@
+/* Jobs whose STARTING is committed before they have a slot.
+ *
+ * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a job
+ * takes. So the first in the queue are marked as starting while the jobs before them still
+ * run: as many as there are slots. Each gets its slot in the order in which they were taken,
+ * and only then goes to the keeper: slots bound processes as ever.
+ *
+ * It costs a promise to say "starting" of a job that does not start: after a power cut it
+ * is lost, as nobody knows whether it ran. Hence only while jobs end within AHEAD_PACE on
+ * average, and who has waited for AHEAD_WAIT goes back to the front of the queue (event
+ * DEFERRED). Elements of arrays are not taken ahead.
+ *
+ * After a restart everybody who was starting and had not come to the keeper waits here. */
+#ifndef VOLTD_EXEC_AHEAD_H
+#define VOLTD_EXEC_AHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <volt/task.h>
+#include "daemon/job/job.h"
+
+struct aftermath;
+struct manager;
+struct work;
+
+/* [L] */
+struct ahead {
+    struct work *head, *tail; /* oldest first */
+    uint32_t n;
+    uint64_t pace_usec; /* how long jobs take, the latest counting most */
+};
+
+void ahead_init(struct ahead *a);
+
+/* --- lock held ---------------------------------------------------------------------- */
+/* Free slots go to who waits for one. False: `after` is full. */
+bool ahead_serve(struct manager *m, struct aftermath *after);
+/* Takes from the queue what may be taken. */
+void ahead_fill(struct manager *m, struct aftermath *after);
+/* The work, of a job that is starting, waits for a slot behind the others. */
+void ahead_join(struct manager *m, struct work *w);
+/* The work waits no longer. Nothing happens to one that does not. */
+void ahead_leave(struct manager *m, struct work *w);
+/* A process has ended that began then. */
+void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_usec);
+
+/* --- of the work itself ------------------------------------------------------------- */
+/* After the commit of STARTING. READY: it has a slot, is to stop, or has been deferred
+ * (w->deferred): its turn comes again. */
+enum volt_poll ahead_poll(struct volt_cx *cx, struct work *w);
+
+#endif
