@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-    &verb_list,   &verb_status,   &verb_show,    &verb_logs,  &verb_wait,
-    &verb_events, &verb_cancel,   &verb_kill,    &verb_stats, &verb_config,
-    &verb_reload, &verb_shutdown, &verb_version,
+    &verb_list,   &verb_status, &verb_show,     &verb_logs,    &verb_wait,
+    &verb_events, &verb_cancel, &verb_clean,    &verb_kill,    &verb_stats,
+    &verb_config, &verb_reload, &verb_shutdown, &verb_version,
 };
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]), OPT_VERSION = OPTION_LONG };
 

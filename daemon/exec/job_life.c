@@ -136,6 +136,30 @@ static uint64_t weight(const struct job *job)
     return 1 + (job->array ? job->array->total / 8 : 0);
 }
 
+/* The ring is made when it is first needed: a manager begins as zeroes. */
+static void ended_push(struct manager *m, struct job *job)
+{
+    struct queue_node *ring = &m->ended;
+
+    if (!ring->next)
+        ring->next = ring->prev = ring;
+    job->node.prev = ring->prev;
+    job->node.next = ring;
+    ring->prev->next = &job->node;
+    ring->prev = &job->node;
+    m->ended_weight += weight(job);
+}
+
+void job_leave(struct manager *m, struct job *job, struct aftermath *after)
+{
+    job->node.prev->next = job->node.next;
+    job->node.next->prev = job->node.prev;
+    m->ended_weight -= weight(job);
+    table_remove(&m->table, job->id);
+    job->next = after->garbage;
+    after->garbage = job;
+}
+
 void job_retire(struct manager *m, struct job *job, struct aftermath *after)
 {
     if (!jobs_done(job))
@@ -155,27 +179,17 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
         m->news_due = true;
         (void)store_append(m->store, &fact, 1, NULL); /* otherwise at the next start */
     }
-    job->next = NULL;
-    if (m->ended_tail)
-        m->ended_tail->next = job;
-    else
-        m->ended_head = job;
-    m->ended_tail = job;
-    m->ended_weight += weight(job);
+    ended_push(m, job);
     /* The newest stays whatever it weighs: a large array can be asked about at all. */
-    while (m->ended_head != m->ended_tail &&
+    while (m->ended.next != m->ended.prev &&
            m->ended_weight > m->config.keep_ended_jobs) {
-        struct job *oldest = m->ended_head;
+        struct job *oldest = job_of_node(m->ended.next);
 
-        m->ended_head = oldest->next;
-        m->ended_weight -= weight(oldest);
-        table_remove(&m->table, oldest->id);
         if (oldest->id > m->forgotten_max)
             m->forgotten_max = oldest->id;
         claim_forget(m, oldest);
         past_add(&m->past, oldest->id, oldest->owner.uid,
                  oldest->array ? &oldest->array->worst : &oldest->status);
-        oldest->next = after->garbage;
-        after->garbage = oldest;
+        job_leave(m, oldest, after);
     }
 }

@@ -6,8 +6,6 @@
 
 #include "daemon/exec/jobs.h"
 
-#define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
-
 uint64_t jobs_now_usec(void)
 {
     struct timespec ts;

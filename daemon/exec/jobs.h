@@ -66,7 +66,8 @@ struct job {
     uint64_t id;
     struct job_spec *spec;   /* NULL while it is dormant; never of arrays */
     struct dormant *dormant; /* NULL: there is a spec */
-    struct queue_node node;  /* waits for slots */
+    struct queue_node node;  /* waits for slots; once ended, its links are those of the
+                              * ended list */
     uint64_t key;            /* hash of its idempotency key; 0: none */
     struct job_owner owner;
     uint8_t kind;     /* enum job_kind */
@@ -80,7 +81,7 @@ struct job {
     size_t bytes;             /* of the spec, for the limit per user */
     struct work *live;        /* the job's task, or the array's */
     struct array *array;      /* NULL: one job */
-    struct job *next;         /* ended list, or aftermath */
+    struct job *next;         /* aftermath */
     struct job_status status; /* not of arrays */
 };
 
@@ -156,17 +157,17 @@ struct manager {
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
     uint32_t watchers;     /* [L] of the log */
     uint32_t entering;     /* [L] submissions that may be kept and are not in the table */
-    struct manager_counts counts;        /* [L] */
-    struct user *users;                  /* [L] */
-    size_t nusers;                       /* [L] */
-    struct job *ended_head, *ended_tail; /* [L] oldest first */
-    struct past past;                    /* [L] the ends of forgotten jobs */
-    uint64_t forgotten_max;              /* [L] the greatest id of these; 0: none */
-    struct shares shares;                /* its own lock */
-    struct keys keys;                    /* [L] but for its seed */
-    struct succession *successions;      /* [L] */
-    size_t nsuccessions;                 /* [L] */
-    uint64_t *replaced;                  /* replayed: may be left to cancel */
+    struct manager_counts counts;   /* [L] */
+    struct user *users;             /* [L] */
+    size_t nusers;                  /* [L] */
+    struct queue_node ended;        /* [L] a ring; next: the oldest */
+    struct past past;               /* [L] the ends of forgotten jobs */
+    uint64_t forgotten_max;         /* [L] the greatest id of these; 0: none */
+    struct shares shares;           /* its own lock */
+    struct keys keys;               /* [L] but for its seed */
+    struct succession *successions; /* [L] */
+    size_t nsuccessions;            /* [L] */
+    uint64_t *replaced;             /* replayed: may be left to cancel */
     size_t nreplaced;
     struct old_key *old_keys;                /* [L] a ring: keys of forgotten jobs */
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
@@ -193,6 +194,8 @@ struct aftermath {
     struct work *spawn[JOBS_SLICE]; /* they got their slots */
     struct job *garbage;
 };
+
+#define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
 
 void manager_lock(struct manager *m);
 /* Hands free slots over, then unlocks, wakes, tells and frees. */
@@ -274,6 +277,9 @@ void job_free(struct job *job);    /* its tasks are gone */
 int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now);
 /* Lock held, its last task is gone: ended, or dropped by the end of the daemon. */
 void job_retire(struct manager *m, struct job *job, struct aftermath *after);
+
+/* Lock held: an ended one leaves the table before its time. */
+void job_leave(struct manager *m, struct job *job, struct aftermath *after);
 
 /* --- succession (succession.c). Lock held. ------------------------------------------- */
 /* Whether there is such a job that is not done; also in the middle of a replay. */

@@ -116,6 +116,21 @@ int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id
 /* Cancels every job of the asker that matches; returns their number. */
 int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
                            const struct manager_filter *f);
+/* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are not
+ * among the newest `keep` of those that match: leaf future, READY when the store has let them go. */
+struct manager_forget {
+    struct manager *manager; /* filled in by the caller, with the next four */
+    struct job_owner asker;
+    const struct manager_filter *filter; /* borrowed, with what it borrows, until _fini */
+    uint64_t older_usec;
+    uint64_t keep;
+    uint64_t ret_count;
+    int ret;       /* 0; -EBADMSG: damaged store; -errno: some may have gone */
+    void *pending; /* private */
+    int at;        /* private */
+};
+enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f);
+void manager_forget_fini(struct manager_forget *f);
 /* Leaf: READY when everything that has happened so far is in the store. Zero-initialised
  * it may be finished. */
 struct manager_barrier {

@@ -92,6 +92,30 @@ void past_add(struct past *p, uint64_t id, uid_t uid, const struct job_status *s
     }
 }
 
+void past_remove(struct past *p, uint64_t id)
+{
+    size_t i = lower_bound(p, id);
+
+    if (i == p->n || p->range[i].first > id)
+        return;
+    struct past_range *r = &p->range[i];
+    if (r->first == id && r->last == id) {
+        take_out(p, i);
+    } else if (r->first == id) {
+        r->first++;
+    } else if (r->last == id) {
+        r->last--;
+    } else if (make_room(p)) { /* which may have cost the lowest ones */
+        i = lower_bound(p, id);
+        if (i == p->n || p->range[i].first > id)
+            return;
+        memmove(&p->range[i + 1], &p->range[i], (p->n - i) * sizeof(*p->range));
+        p->n++;
+        p->range[i].last = id - 1;
+        p->range[i + 1].first = id + 1;
+    }
+}
+
 void past_fini(struct past *p)
 {
     free(p->range);

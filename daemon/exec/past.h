@@ -32,6 +32,8 @@ struct past {
 
 /* Remembers one ended job, not yet in there. Without memory it is not remembered. */
 void past_add(struct past *p, uint64_t id, uid_t uid, const struct job_status *st);
+/* Forgets one, if it is there. */
+void past_remove(struct past *p, uint64_t id);
 /* NULL: not known, or not any more. Borrowed until the next past_add(). */
 const struct past_range *past_find(const struct past *p, uint64_t id);
 void past_fini(struct past *p);

@@ -19,6 +19,7 @@ const struct interface interface_jobs = {
             &method_watch,
             &method_wait,
             &method_cancel,
+            &method_forget,
             &method_signal,
             NULL,
         },

@@ -1,4 +1,4 @@
-/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal. */
+/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal; and Forget. */
 #include "daemon/method/methods.h"
 
 #include "daemon/method/job_json.h"
@@ -231,6 +231,101 @@ const struct method method_cancel = {
     .state_size = sizeof(struct cancel_state),
     .poll = cancel_poll,
     .drop = cancel_drop,
+};
+
+/* --- Forget ------------------------------------------------------------------------- */
+
+struct forget_state {
+    struct forget_params {
+        struct filter filter;
+        uint64_t older_than_usec, keep;
+    } in;
+    struct manager_filter filter;
+    struct manager_forget leaf;
+    bool begun;
+};
+
+/* Ids that are named must be of ended jobs, each as a whole. 0, or the call is answered. */
+static int check_ended(struct volt_cx *cx, struct call *call, const struct key_list *ids)
+{
+    char id[JOB_KEY_TEXT_MAX], reason[JOB_KEY_TEXT_MAX + 64];
+
+    for (size_t i = 0; i < ids->n; i++) {
+        const struct job_key *key = &ids->keys[i];
+        struct job_view view;
+        int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
+                             key->index, &view);
+
+        if (r < 0) {
+            (void)no_answer(call, r, key);
+            return r;
+        }
+        bool ended = view.status.state == JOB_DONE && !view.orphan;
+        job_view_fini(&view);
+        if (ended && key->index < 0)
+            continue;
+        (void)job_key_format_job(key, id);
+        (void)snprintf(reason, sizeof(reason), "job %s %s", id,
+                       ended ? "is an element: arrays are forgotten as a whole"
+                             : "has not ended");
+        (void)call_error(call, "org.voltd.jobs.Refused",
+                         json_pack("{s:s}", "reason", reason));
+        return -EBUSY;
+    }
+    return 0;
+}
+
+static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_state *s)
+{
+    static const struct field fields[] = {
+        FIELD(struct forget_params, filter, FIELD_STRUCT, .fields = filter_fields),
+        FIELD(struct forget_params, older_than_usec, FIELD_INT, .max = INT64_MAX),
+        FIELD(struct forget_params, keep, FIELD_INT, .max = INT64_MAX),
+        {.name = NULL},
+    };
+
+    if (params_read(call, fields, &s->in) < 0 ||
+        check_ended(cx, call, &s->in.filter.ids) < 0)
+        return -EINVAL;
+    s->filter = filter_for_manager(&s->in.filter);
+    s->leaf = (struct manager_forget){.manager = call_service(call)->manager,
+                                      .asker = *call_peer(call),
+                                      .filter = &s->filter,
+                                      .older_usec = s->in.older_than_usec,
+                                      .keep = s->in.keep};
+    s->begun = true;
+    return 0;
+}
+
+static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct forget_state *s = state;
+    static const struct job_key none = {.index = JOB_NO_INDEX};
+
+    if (!s->begun && begin_forget(cx, call, s) < 0)
+        return VOLT_READY;
+    if (manager_forget_poll(cx, &s->leaf) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (s->leaf.ret < 0)
+        return no_answer(call, s->leaf.ret, &none);
+    return call_reply(call, json_pack("{s:I}", "count", (json_int_t)s->leaf.ret_count));
+}
+
+static void forget_drop(struct call *call, void *state)
+{
+    struct forget_state *s = state;
+
+    (void)call;
+    if (s->begun)
+        manager_forget_fini(&s->leaf);
+    filter_fini(&s->in.filter);
+}
+
+const struct method method_forget = {
+    .name = "Forget",
+    .state_size = sizeof(struct forget_state),
+    .poll = forget_poll,
+    .drop = forget_drop,
 };
 
 /* --- Signal ------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
 /* submit.c */
 extern const struct method method_submit, method_submit_batch;
 /* jobs.c */
-extern const struct method method_get, method_list, method_cancel, method_signal;
+extern const struct method method_get, method_list, method_cancel, method_signal,
+    method_forget;
 /* watch.c, wait.c */
 extern const struct method method_watch, method_wait;
 

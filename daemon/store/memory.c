@@ -31,6 +31,8 @@ static int memory_append(struct store *store, const struct store_fact *facts, si
     for (size_t i = 0; s->fn && i < n; i++) {
         struct job_news news = store_news_of(&facts[i]);
 
+        if (facts[i].forget)
+            continue;
         news.seq = ++s->seq;
         s->fn(s->arg, &news, 1);
     }

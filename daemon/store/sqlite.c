@@ -104,6 +104,16 @@ static void pack_last(struct pack *p, const struct store_fact *f)
         pack_news(p, f);
 }
 
+static void pack_without_row(struct pack *p, const struct store_fact *f)
+{
+    if (f->news_only) {
+        pack_news(p, f);
+        return;
+    }
+    pack_number(p, ENTRY_FORGET);
+    pack_number(p, f->key.id);
+}
+
 /* Returns new; NULL: no memory. */
 static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
                                     uint64_t life)
@@ -116,8 +126,8 @@ static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
     for (size_t i = 0; i < n;) {
         const struct store_fact *f = &facts[i];
 
-        if (f->news_only) {
-            pack_news(&p, f);
+        if (f->news_only || f->forget) {
+            pack_without_row(&p, f);
             i++;
             continue;
         }
@@ -250,6 +260,7 @@ static void sqlite_free(struct store *store)
     pack_fini(&s->last_content);
     pack_fini(&s->scratch);
     free(s->news.news);
+    pack_fini(&s->cleaned);
     free(s->undo);
     free(s->forgotten);
     pthread_mutex_destroy(&s->read_lock);

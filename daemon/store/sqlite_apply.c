@@ -154,6 +154,7 @@ void sqlite_committed(struct sqlite_store *s)
 void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
 {
     s->news.n = 0;
+    pack_clear(&s->cleaned);
     s->last_content_id = 0;
     while (s->nundo > 0) {
         const struct undo *u = &s->undo[--s->nundo];
@@ -204,9 +205,22 @@ static int put_news(struct sqlite_store *s, struct unpack *u)
     return give_news(s, news);
 }
 
+static void tell_cleaned(struct sqlite_store *s)
+{
+    const struct store_retention keep = groups_retention(&s->groups);
+    struct unpack u = unpack_of(s->cleaned.bytes, s->cleaned.n);
+
+    while (keep.gone && u.at < u.end)
+        keep.gone(keep.gone_arg, unpack_number(&u));
+    pack_clear(&s->cleaned);
+}
+
 void sqlite_tell(struct sqlite_store *s)
 {
     struct news_list *l = &s->news;
+
+    if (s->cleaned.n)
+        tell_cleaned(s);
     size_t kept = l->n < l->capacity ? (size_t)l->n : l->capacity;
     size_t first = kept ? (size_t)(l->n % l->capacity) : 0;
 
@@ -357,6 +371,9 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e)
             break;
         case ENTRY_OUTPUT:
             rc = put_output(s, &u);
+            break;
+        case ENTRY_FORGET:
+            rc = sqlite_forget_one(s, (int64_t)unpack_number(&u));
             break;
         case ENTRY_NEWS:
             rc = put_news(s, &u);

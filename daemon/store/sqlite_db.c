@@ -63,6 +63,7 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id BETWEEN ?1 AND ?2",
     [DB_ENDED_OLDEST] = "SELECT id,at,seq FROM ended ORDER BY id LIMIT ?1",
+    [DB_ENDED_GET] = "SELECT at,seq FROM ended WHERE id=?1",
     [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
     [DB_OUTPUT_RUN] =
@@ -85,7 +86,8 @@ static const char *const sql[DB_STATEMENTS] = {
 static int since(int statement)
 {
     if (statement == DB_JOB_GET || statement == DB_JOB_PUT || statement == DB_ENDED_PUT ||
-        statement == DB_ENDED_OLDEST || statement == DB_JOB_AT || statement == DB_JOB_RUN)
+        statement == DB_ENDED_OLDEST || statement == DB_ENDED_GET ||
+        statement == DB_JOB_AT || statement == DB_JOB_RUN)
         return 4;
     return statement >= DB_OUTPUT_GET ? 3 : 1;
 }

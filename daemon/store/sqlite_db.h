@@ -30,6 +30,7 @@ enum db_statement {
     DB_ENDED_PUT,
     DB_ENDED_DROP,
     DB_ENDED_OLDEST,
+    DB_ENDED_GET,
     DB_BEGIN_READ,
     DB_JOB_AT,     /* id and body */
     DB_HISTORY_UP, /* ids of ended jobs in a range */

@@ -1,4 +1,4 @@
-/* Retention: the oldest ended jobs go, with all they had.
+/* Retention: the oldest ended jobs go, with all they had; and others on demand.
  *
  * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
  * over its rows, for the sums, and a deletion in each table, instead of some statements per
@@ -141,4 +141,25 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
     }
     *ret_rc = rc;
     return rc == SQLITE_OK ? chosen : -1;
+}
+
+int sqlite_forget_one(struct sqlite_store *s, int64_t id)
+{
+    sqlite3_stmt *get = s->db.statement[DB_ENDED_GET];
+    uint64_t ids[] = {(uint64_t)id};
+
+    (void)sqlite3_bind_int64(get, 1, id);
+    int rc = sqlite3_step(get);
+    const struct row_key key = {.table = ROW_ENDED,
+                                .a = id,
+                                .b = sqlite3_column_int64(get, 0),
+                                .c = sqlite3_column_int64(get, 1)};
+    (void)sqlite3_reset(get);
+    if (rc != SQLITE_ROW) /* it has gone, or has not ended */
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
+    rc = drop_run(s, ids, 1);
+    if (rc == SQLITE_OK && ids[0])
+        pack_number(&s->cleaned, ids[0]);
+    return s->cleaned.failed ? SQLITE_NOMEM : rc;
 }

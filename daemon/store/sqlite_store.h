@@ -14,6 +14,7 @@ enum entry_row {
     ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
     ENTRY_LAST,    /* id, at, whether its news follow */
     ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
+    ENTRY_FORGET,  /* id */
     ENTRY_NEWS,    /* id, index (signed), at, type, state, result, code (signed), uid */
 };
 
@@ -52,6 +53,7 @@ struct sqlite_store {
     struct db_life life;  /* never changes once it is open */
     struct row_sums sums; /* and the next number of news */
     struct news_list news;
+    struct pack cleaned; /* ids of processes that the transaction forgets on demand */
     store_news_fn *told; /* never changes once it is loaded */
     void *told_arg;
     struct contents contents;
@@ -92,7 +94,9 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
  * `forgotten`, 0 for others; or -1 with *ret_rc. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_rc);
-/* After a commit: tells its news. */
+/* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */
+int sqlite_forget_one(struct sqlite_store *s, int64_t id);
+/* After a commit: tells its news, and what was forgotten on demand. */
 void sqlite_tell(struct sqlite_store *s);
 /* The sums into the transaction, before its commit. */
 int sqlite_save_sums(struct sqlite_store *s);

@@ -73,6 +73,7 @@ struct store_fact {
     uint8_t state, result; /* `last` without an event is told as EXITED */
     bool last;             /* nothing more will come of this job: it is history */
     bool news_only;        /* not kept, only numbered and told */
+    bool forget; /* nothing happened: all of this ended job goes, and is not told of */
 };
 
 /* What the news of a fact are, but for the number. */

@@ -35,7 +35,7 @@ def test_volt_submit():
 def test_voltctl():
     text, everything = page("voltctl.1"), help_of("voltctl")
     verbs = set(re.findall(r"^  (\w+) .*[A-Z]", everything.split("\n\n")[1], re.M)) - {"help"}
-    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 13
+    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 14
     common = options(everything)
     for part in re.split(r"^\.Ss ", text, flags=re.M)[1:]:
         verb = part.split("\n")[0]

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -81,6 +82,34 @@ static void test_random_order(void **state)
     past_fini(&p);
 }
 
+/* From the ends, from the middle, one by one, and what is not there. */
+static void test_remove(void **state)
+{
+    struct past p = {0};
+    bool there[40] = {false};
+
+    (void)state;
+    for (uint64_t id = 1; id < 40; id++) {
+        add(&p, id, id > 20);
+        there[id] = true;
+    }
+    for (uint64_t k = 0; k < 60; k++) {
+        uint64_t id = k * 17 % 41;
+
+        past_remove(&p, id);
+        if (id < 40)
+            there[id] = false;
+        for (uint64_t i = 1; i < 40; i++) {
+            const struct past_range *r = past_find(&p, i);
+
+            assert_int_equal(r != NULL, there[i]);
+            assert_true(!r || r->code == (i > 20));
+        }
+    }
+    assert_int_equal(p.n, 0);
+    past_fini(&p);
+}
+
 static void test_bound(void **state)
 {
     struct past p = {0};
@@ -101,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_neighbours_share),
         cmocka_unit_test(test_differing_stay_apart),
         cmocka_unit_test(test_random_order),
+        cmocka_unit_test(test_remove),
         cmocka_unit_test(test_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,8 @@ static void keep_submit(struct store *s, uint64_t id)
                               .spec = job_spec_new(),
                               .uid = 1};
 
-    fact.spec->kind = JOB_KIND_NOOP;
+    fact.spec->argv = calloc(2, sizeof(*fact.spec->argv));
+    fact.spec->argv[0] = strdup("true");
     keep(s, &fact, 1);
     job_spec_unref(fact.spec);
 }
@@ -170,6 +171,15 @@ static struct store *begin(struct heard *h, struct heard *loaded)
     return s;
 }
 
+static uint64_t gone[4];
+static unsigned ngone;
+
+static void note_gone(void *arg, uint64_t id)
+{
+    assert_ptr_equal(arg, gone);
+    gone[ngone++] = id;
+}
+
 static void told_with_their_numbers(void **state)
 {
     struct heard h, loaded;
@@ -254,6 +264,35 @@ static void many_at_once(void **state)
     free(facts);
 }
 
+/* On demand, and only what has ended: rows go, and nobody is told. */
+static void forgetting_is_no_news(void **state)
+{
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+    struct store_fact facts[4];
+
+    (void)state;
+    fill(s);
+    for (uint64_t i = 0; i < 4; i++) /* 4 has never been */
+        facts[i] = (struct store_fact){.key = {.id = i + 1, .index = JOB_NO_INDEX},
+                                       .forget = true};
+    store_retain(s, &(struct store_retention){UINT64_MAX, UINT64_MAX, .gone = note_gone,
+                                              .gone_arg = gone});
+    keep(s, facts, 4);
+    keep_end(s, 2);
+    store_free(s);
+    assert_int_equal(h.last - h.first, 9);
+    assert_int_equal(ngone, 1);
+    assert_int_equal(gone[0], 1);
+    assert_int_equal(query("SELECT count(*) FROM job"), 2);
+    assert_int_equal(query("SELECT count(*) FROM event WHERE job=1"), 0);
+    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
+    store_free(begin(&h, &loaded));
+    assert_string_equal(loaded.text, "2=2:submit:queued 5=2:starting:queued "
+                                     "8=2:started:queued 9=2:exited:queued "
+                                     "3=3:submit:queued ");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -262,6 +301,7 @@ int main(void)
         T(told_with_their_numbers),
         T(not_kept_and_the_end_of_an_array),
         T(many_at_once),
+        T(forgetting_is_no_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,95 @@
+/* voltctl clean: forget ended jobs before their time. */
+#include "client/duration.h"
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/voltctl/verbs.h"
+
+#include <inttypes.h>
+
+enum { OPT_OLDER_THAN = OPTION_LONG, OPT_KEEP, OPT_QUIET };
+
+static const struct option_entry options[] = {
+    {"older-than", OPT_OLDER_THAN, "TIME", "only what ended longer ago, such as 7d"},
+    {"keep", OPT_KEEP, "N", "but not the newest N of them"},
+    CTL_FILTER_OPTIONS,
+    {"quiet", OPT_QUIET, NULL, "do not say how many"},
+    {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
+    CTL_OPTIONS_END,
+};
+
+struct clean {
+    json_t *filter;
+    uint64_t older_usec, keep;
+    bool quiet, json;
+};
+
+static int clean(struct ctl *ctl, struct clean *c)
+{
+    char **ids;
+    int n = ctl_ids(ctl, 0, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
+    if (n > 0 && !c->filter)
+        c->filter = json_object();
+    if (n > 0)
+        (void)json_object_set_new(c->filter, "ids", ctl_strings(ids, n));
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    json_t *params = json_pack("{s:O*, s:I, s:I}", "filter", c->filter, "older_than_usec",
+                               (json_int_t)c->older_usec, "keep", (json_int_t)c->keep);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    code = ctl_call(ctl, "org.voltd.jobs.Forget", params, &reply);
+    int64_t count = job_view_int(reply.parameters, "count");
+    if (code == CTL_EXIT_OK && c->json)
+        ctl_print_json(reply.parameters);
+    else if (code == CTL_EXIT_OK && !c->quiet)
+        say("%" PRId64 " job%s removed", count, count == 1 ? "" : "s");
+    client_reply_fini(&reply);
+    return code;
+}
+
+/* 0, or the usage was wrong and that was said. */
+static int take(struct ctl *ctl, struct clean *c, int key)
+{
+    const char *arg = ctl->options.arg;
+    if (ctl_filter_take(&c->filter, key, arg) < 0 ||
+        (key == OPT_KEEP && !ctl_number("--keep", arg, &c->keep)))
+        return CTL_EXIT_USAGE;
+    if (key == OPT_OLDER_THAN && duration_parse(arg, &c->older_usec) < 0)
+        return ctl_usage(ctl, "--older-than: %s is not a time, such as 7d", arg);
+    c->quiet |= key == OPT_QUIET;
+    c->json |= key == CTL_OPT_JSON;
+    return 0;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct clean c = {0};
+    int key, code = CTL_EXIT_OK;
+    while (code == CTL_EXIT_OK && (key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD) {
+            json_decref(c.filter);
+            return ctl->code;
+        }
+        code = take(ctl, &c, key);
+    }
+    if (code == CTL_EXIT_OK)
+        code = clean(ctl, &c);
+    json_decref(c.filter);
+    return code;
+}
+
+const struct verb verb_clean = {
+    .name = "clean",
+    .operands = "[ID...]",
+    .summary = "Forget ended jobs, and remove their output",
+    .text =
+        "All that have ended, or those that everything given matches. Nothing happens to\n"
+        "jobs that have not ended. What is forgotten without being asked: KeepHistoryJobs=\n"
+        "and KeepHistorySec= of voltd.\n"
+        "\nExamples:\n  voltctl clean --older-than=7d\n"
+        "  voltctl clean --keep=100 --name=nightly --result=success\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,141 @@
+/* Forgetting on demand: ended jobs leave memory, store and output folders before their time.
+ *
+ * From the newest to the oldest, a slice at a time: list, take out of memory and append to
+ * the store under one lock, wait for the commit. So a hundred thousand of them cost others
+ * a slice here and there, and the store's groups stay small. What has not ended is never
+ * touched; what ends meanwhile may be missed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/exec/output.h"
+
+struct forgetting {
+    struct manager_filter filter;
+    uint64_t before_usec; /* what ended later stays */
+    uint64_t cursor;
+    uint64_t seen; /* that match and have ended: the newest stay */
+    bool end;
+    size_t n;
+    uint64_t ids[JOBS_SLICE], keys[JOBS_SLICE]; /* of one slice; keys: 0 for none */
+    struct store_commit commit;
+};
+
+static int collect(void *arg, const struct job_view *v)
+{
+    struct manager_forget *f = arg;
+    struct forgetting *p = f->pending;
+
+    uint64_t ended =
+        v->status.ended_usec ? v->status.ended_usec : v->status.submitted_usec;
+
+    if (v->orphan || v->forgotten || v->status.state != JOB_DONE || p->seen++ < f->keep ||
+        ended >= p->before_usec)
+        return 0;
+    p->keys[p->n] = v->spec && v->spec->key
+                        ? keys_hash(&f->manager->keys, v->owner.uid, v->spec->key)
+                        : 0;
+    p->ids[p->n++] = v->key.id;
+    return 0;
+}
+
+/* Lock held. False: it is not ended, all of it. */
+static bool leave(struct manager *m, uint64_t id, uint64_t key, struct aftermath *after)
+{
+    struct job *job = table_get(&m->table, id);
+    const struct keys_entry *e = key ? keys_find(&m->keys, key) : NULL;
+
+    if (job && (!jobs_done(job) || job->tasks))
+        return false;
+    if (e && e->id == id && !e->claim)
+        keys_remove(&m->keys, key);
+    past_remove(&m->past, id);
+    if (job)
+        job_leave(m, job, after);
+    return true;
+}
+
+static int forget_slice(struct manager_forget *f)
+{
+    struct forgetting *p = f->pending;
+    struct manager *m = f->manager;
+    struct store_fact facts[JOBS_SLICE];
+    struct aftermath after = {0};
+    size_t n = 0;
+
+    manager_lock(m);
+    for (size_t i = 0; i < p->n; i++)
+        if (leave(m, p->ids[i], p->keys[i], &after))
+            facts[n++] = (struct store_fact){
+                .key = {.id = p->ids[i], .index = JOB_NO_INDEX}, .forget = true};
+    after.kick = true;
+    int r = store_append(m->store, facts, n, &p->commit);
+    manager_unlock(m, &after);
+    for (size_t i = 0; i < n && !store_durable(m->store); i++)
+        output_forget(&m->outputs, m->rt, facts[i].key.id);
+    f->ret_count += n;
+    return r;
+}
+
+/* READY: there is a slice, or nothing more, or f->ret < 0. One look at the list a poll. */
+static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
+{
+    struct forgetting *p = f->pending;
+
+    f->ret = manager_list_kept(cx, f->manager, &f->asker, &p->filter, p->cursor,
+                               JOBS_SLICE - p->n, collect, f, &p->cursor);
+    p->end = !p->cursor;
+    if (f->ret < 0 || p->end || p->n == JOBS_SLICE)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static void begin(struct manager_forget *f)
+{
+    struct forgetting *p = calloc(1, sizeof(*p));
+    uint64_t now = jobs_now_usec();
+
+    f->pending = p;
+    if (!p)
+        return;
+    p->filter = *f->filter;
+    p->filter.newest_first = true;
+    p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)
+                           ? 1u << 31
+                           : 1u << JOB_DONE;
+    p->before_usec = f->older_usec < now ? now - f->older_usec : 0;
+}
+
+enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f)
+{
+    struct forgetting *p = f->pending;
+
+    VOLT_BEGIN(f->at);
+    begin(f);
+    p = f->pending;
+    f->ret = p ? 0 : -ENOMEM;
+    while (f->ret == 0 && !p->end) {
+        p->n = 0;
+        VOLT_AWAIT(f->at, list_poll(cx, f));
+        if (f->ret < 0)
+            break;
+        f->ret = forget_slice(f);
+        if (f->ret < 0)
+            break;
+        VOLT_AWAIT(f->at, store_commit_poll(cx, &p->commit));
+        f->ret = p->commit.status;
+        store_commit_fini(&p->commit);
+    }
+    VOLT_END(f->at);
+}
+
+void manager_forget_fini(struct manager_forget *f)
+{
+    struct forgetting *p = f->pending;
+
+    if (p)
+        store_commit_fini(&p->commit);
+    free(p);
+    f->pending = NULL;
+}
