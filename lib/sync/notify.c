@@ -55,9 +55,9 @@ static bool leave_permit(struct volt_notify *n)
 
 static bool take_permit(struct volt_notify *n)
 {
-    uint32_t permit = PERMIT;
+    uint32_t s = vat_u32_load(state_cell(n), VAT_RLX);
 
-    return vat_u32_cas(state_cell(n), &permit, EMPTY, VAT_ACQ, VAT_RLX);
+    return s == PERMIT && vat_u32_cas(state_cell(n), &s, EMPTY, VAT_ACQ, VAT_RLX);
 }
 
 /* Lock held; afterwards the state tells the list again. */
