@@ -5,6 +5,7 @@
  *                 so many tasks work for 1 us and yield, for ever; us from spawning a task
  *                 from outside until its poll. 1024 are more than the rings of two workers
  *                 hold.
+ *   inject_full   the same, when the rings of all workers are full of such tasks
  *   imbalance     one task spawns 20,000 tasks of 10 us: which part of the time of all
  *                 workers was used
  *   idle          a runtime with nothing to do for a second
@@ -14,6 +15,8 @@
 enum {
     WAKES = 300,
     INJECTIONS = 100,
+    INJECTIONS_FULL = 1000,
+    FULL_PAUSE_NS = 100000,
     PAUSE_NS = 1000000,
     POLL_NS = 1000,
     PIECES = 20000,
@@ -110,28 +113,70 @@ static enum volt_poll injected_poll(struct volt_cx *cx, void *state)
 }
 BENCH_TYPE(injected, 0);
 
-static void inject(const struct bench_workload *w, double *ret)
+static void start_busy(struct volt_runtime *rt, uint32_t n)
 {
-    struct volt_runtime *rt = bench_runtime(bench_workers());
-    double us[INJECTIONS];
-
     vat_u32_store(&stop, 0, VAT_RLX);
-    bench_tasks_expect((uint32_t)w->arg);
-    for (int i = 0; i < w->arg; i++)
+    bench_tasks_expect(n);
+    for (uint32_t i = 0; i < n; i++)
         bench_spawn(bench_task(rt, &busy_type));
-    for (int i = 0; i < INJECTIONS; i++) {
+}
+
+static void end_busy(void)
+{
+    vat_u32_store(&stop, 1, VAT_REL);
+    bench_gate_wait();
+}
+
+/* us from spawning a task until its poll, n times. */
+static void injections(struct volt_runtime *rt, uint64_t pause_ns, double *us, int n)
+{
+    for (int i = 0; i < n; i++) {
         uint64_t start;
 
-        bench_sleep(PAUSE_NS);
+        bench_sleep(pause_ns);
         start = bench_now();
         bench_spawn(bench_task(rt, &injected_type));
         if (!bench_gate_comes())
             bench_die("an injected task was not run for seconds");
         us[i] = since_stamp_us(start);
     }
-    vat_u32_store(&stop, 1, VAT_REL);
-    bench_gate_wait();
+}
+
+static void inject(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    double us[INJECTIONS];
+
+    start_busy(rt, (uint32_t)w->arg);
+    injections(rt, PAUSE_NS, us, INJECTIONS);
+    end_busy();
     quantiles(us, INJECTIONS, ret);
+}
+
+static bool all_full(struct volt_runtime *rt)
+{
+    for (unsigned i = 0; i < volt_runtime_workers(rt); i++) {
+        struct volt_worker_stats st;
+
+        if (volt_worker_stats(rt, i, &st) < 0 || st.ring_depth < VOLT_RING_CAPACITY - 1)
+            return false;
+    }
+    return true;
+}
+
+static void inject_full(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    static double us[INJECTIONS_FULL];
+
+    (void)w;
+    start_busy(rt, 3 * VOLT_RING_CAPACITY * bench_workers());
+    while (!all_full(rt))
+        bench_sleep(FULL_PAUSE_NS);
+    injections(rt, FULL_PAUSE_NS, us, INJECTIONS_FULL);
+    end_busy();
+    ret[0] = bench_quantile(us, INJECTIONS_FULL, 0.5);
+    ret[1] = bench_quantile(us, INJECTIONS_FULL, 0.999);
 }
 
 /* --- imbalance */
@@ -213,6 +258,11 @@ static const struct bench_workload workloads[] = {
     {"wake", P50_P99(floor_wake_p50, floor_wake_p99), wake, 0, false},
     {"inject_64", P50_P99(limit_inject, limit_inject), inject, 64, false},
     {"inject_1024", P50_P99(limit_inject, limit_inject), inject, 1024, false},
+    {"inject_full",
+     {{"p50", "us", limit_inject, false}, {"p99.9", "us", limit_inject, false}},
+     inject_full,
+     0,
+     false},
     {"imbalance", {{"used", "part", floor_share, true}}, imbalance, 0, false},
     {"idle",
      {{"switches", "/s", NULL, false}, {"cpu", "us/s", NULL, false}},
