@@ -49,13 +49,12 @@ struct counters {
 struct worker {
     struct sched *sched;
     uint32_t index;
-    bool searching;          /* counted among the searchers */
-    struct volt_task *again; /* has just woken itself, and is not queued yet */
-    uint32_t spin;           /* pauses before the next sleep */
-    bool out;                /* looking for work elsewhere, or asleep */
-    uint32_t lifo_polls;     /* consecutive ones; LIFO_CAP is the most */
-    bool backlog;            /* from outside, at the last glance */
-    uint32_t fetched;        /* position in the ring behind what came from outside */
+    bool searching;      /* counted among the searchers */
+    uint32_t spin;       /* pauses before the next sleep */
+    bool out;            /* looking for work elsewhere, or asleep */
+    uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
+    bool backlog;        /* from outside, at the last glance */
+    uint32_t fetched;    /* position in the ring behind what came from outside */
     struct rng rng;
     struct volt_cx *cx; /* of the thread that is this worker; worker_main() */
 

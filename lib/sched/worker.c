@@ -181,8 +181,10 @@ enum task_ran task_run(struct volt_cx *cx, struct volt_task *t)
     return run_task(cx, t);
 }
 
-/* False: the thread is this worker no more; its task has handed the worker over. */
-static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t)
+/* False: the thread is this worker no more; its task has handed the worker over.
+ * *ret_again: t, if it has woken itself, and is not queued yet. */
+static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t,
+                       struct volt_task **ret_again)
 {
     vat_ptr_store(&w->count.running, (void *)(uintptr_t)t->type, VAT_RLX);
     w->quick--;
@@ -197,7 +199,7 @@ static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t
     if (ran != TASK_RAN_NOT)
         counter_add(&w->count.polled, 1);
     if (ran == TASK_RAN_AGAIN)
-        w->again = t;
+        *ret_again = t;
     if (cx->exhausted) {
         cx->exhausted = false;
         counter_add(&w->count.budget_exhausted, 1);
@@ -207,11 +209,9 @@ static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t
 
 /* A task that has woken itself comes behind the others (F-A7), t being the first of them.
  * Alone it goes on at once, and nobody is woken to take it away. */
-static inline struct volt_task *run_again(struct worker *w, struct volt_task *t)
+static inline struct volt_task *run_again(struct worker *w, struct volt_task *again,
+                                          struct volt_task *t)
 {
-    struct volt_task *again = w->again;
-
-    w->again = NULL;
     if (!t)
         return again;
     worker_push(w, again);
@@ -271,6 +271,7 @@ void worker_main(struct worker *w)
 {
     struct sched *s = w->sched;
     struct volt_cx cx = {.worker = w, .budget = VOLT_BUDGET_PER_POLL};
+    struct volt_task *t, *again = NULL;
 
     w->cx = &cx;
     w->quick = w->quick_set = w->segment_polls = 0; /* of another thread, perhaps */
@@ -282,12 +283,13 @@ void worker_main(struct worker *w)
     set_stride(w);
     w->last_maintenance = clock_ns();
     while (!vat_u32_load(&s->stop, VAT_RLX)) {
-        struct volt_task *t = w->quick == 0 && !w->out ? due(w) : NULL;
+        t = w->quick == 0 && !w->out ? due(w) : NULL;
 
         if (!t)
             t = worker_local(w);
-        if (w->again)
-            t = run_again(w, t);
+        if (again)
+            t = run_again(w, again, t);
+        again = NULL;
         if (!t)
             t = worker_take_global(w, INJECT_IDLE);
         if (!t)
@@ -296,11 +298,11 @@ void worker_main(struct worker *w)
             continue;
         if (w->out)
             come_back(w);
-        if (!run(w, &cx, t))
+        if (!run(w, &cx, t, &again))
             return;
     }
-    if (w->again) /* that is left to whoever ends the runtime */
-        worker_push(w, run_again(w, NULL));
+    if (again) /* that is left to whoever ends the runtime */
+        worker_push(w, again);
     slab_unbind();
     worker_set_current(NULL);
 }
