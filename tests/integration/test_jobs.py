@@ -517,6 +517,17 @@ def test_counters_add_up_after_many_noops(private):
     assert all(w["polled"] > 0 for w in s["workers"])
 
 
+def listed(private):
+    """How many jobs voltd has something to say about."""
+    n, cursor = 0, {}
+    with private.connect() as v:
+        while cursor is not None:
+            page = v.ok(JOBS + "List", {"limit": 1000, **cursor})
+            n += len(page["jobs"])
+            cursor = {"cursor": page["cursor"]} if page.get("cursor") else None
+    return n
+
+
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
 def test_a_hundred_thousand_sleeps_three_times(private, backend):
     n = 100000 if not SANITIZER else 5000
@@ -533,15 +544,12 @@ def test_a_hundred_thousand_sleeps_three_times(private, backend):
         until(lambda: stats(private)["totals"]["live"] <= live + 1)
         peaks.append(status_of(pid, "VmHWM"))
     assert stats(private)["jobs"]["results"]["cancelled"] == 3 * n
-    known, cursor = 0, {}
+    kept = 2000 if backend == "memory" else min(3 * n, 100000)  # KeepEndedJobs=, KeepHistoryJobs=
+    until(lambda: listed(private) == kept, "the others to be forgotten")
     with private.connect() as v:
-        while cursor is not None:
-            page = v.ok(JOBS + "List", {"limit": 1000, **cursor})
-            known += len(page["jobs"])
-            cursor = {"cursor": page["cursor"]} if page.get("cursor") else None
         first = v.ok(JOBS + "Get", {"id": ids[0]})["job"]
-        assert first["forgotten"] and first["result"] == "cancelled" and first["exit_code"] == 125
-    assert known == 2000  # KeepEndedJobs=
+    assert first.get("forgotten", False) == (kept < 3 * n)
+    assert first["result"] == "cancelled" and first["exit_code"] == 125
     if not SANITIZER:
         assert peaks[1] < peaks[0] * 1.02 and peaks[2] < peaks[1] * 1.02, peaks
 
