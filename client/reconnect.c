@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 
 #define RETRY_MSEC 200
 
@@ -19,7 +20,10 @@ int reconnect(struct client **c, const struct address_choice *choice, uint64_t l
         say_lost(-ECONNRESET);
         return -ECONNRESET;
     }
-    duration_format(limit_usec, limit, sizeof(limit));
+    if (limit_usec % 1000000 == 0 && limit_usec < 60 * UINT64_C(1000000))
+        (void)snprintf(limit, sizeof(limit), "%u s", (unsigned)(limit_usec / 1000000));
+    else
+        duration_format(limit_usec, limit, sizeof(limit));
     say("the connection to voltd is lost; trying again for %s", limit);
     uint64_t deadline = duration_now_usec() + limit_usec;
     while (client_open(choice, ADDRESS_JOBS, c, &tried) < 0) {

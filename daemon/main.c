@@ -341,10 +341,14 @@ static void announce(const struct daemon *d)
     log_info("version %s, listening on %s", VOLT_VERSION, d->paths.socket.path);
     if (!manager_durable(d->manager))
         log_notice("jobs are kept in memory: a restart forgets those that wait");
-    if (counts.recovered_queued || counts.recovered_running)
-        log_notice("recovered %llu waiting and %llu running jobs",
-                   (unsigned long long)counts.recovered_queued,
-                   (unsigned long long)counts.recovered_running);
+    uint64_t waiting = counts.recovered_queued + counts.recovered_unstarted;
+    if (waiting || counts.recovered_running || counts.recovered_ended ||
+        counts.recovered_lost)
+        log_notice(
+            "recovered %llu waiting, %llu running, %llu ended meanwhile, %llu lost",
+            (unsigned long long)waiting, (unsigned long long)counts.recovered_running,
+            (unsigned long long)counts.recovered_ended,
+            (unsigned long long)counts.recovered_lost);
     if (counts.orphans)
         log_notice("%llu records of an earlier voltd: see voltctl list --orphans",
                    (unsigned long long)counts.orphans);

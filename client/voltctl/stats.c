@@ -101,6 +101,19 @@ static void print_group(const char *title, const json_t *object, const char *con
                      i % 2 == 1 || i + 1 == n ? "\n" : "   ");
 }
 
+/* Of a voltd that found something. */
+static void print_recovered(const json_t *jobs)
+{
+    int64_t waiting = job_view_int(jobs, "recovered_waiting");
+    int64_t running = job_view_int(jobs, "recovered_running");
+    int64_t ended = job_view_int(jobs, "recovered_ended");
+    int64_t lost = job_view_int(jobs, "recovered_lost");
+    if (waiting + running + ended + lost > 0)
+        (void)printf("  recovered at its start: %" PRId64 " waiting, %" PRId64
+                     " running, %" PRId64 " ended meanwhile, %" PRId64 " lost\n",
+                     waiting, running, ended, lost);
+}
+
 static void print_stats(const json_t *p)
 {
     char up[32];
@@ -114,6 +127,7 @@ static void print_stats(const json_t *p)
     json_t *jobs = json_object_get(p, "jobs");
     (void)putchar('\n');
     print_group("jobs", jobs, states, sizeof(states) / sizeof(states[0]));
+    print_recovered(jobs);
     (void)printf("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
                  job_view_int(jobs, "slots"));
     const char *name;

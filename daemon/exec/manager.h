@@ -189,8 +189,11 @@ struct manager_counts {
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
     uint64_t by_result[JOB_RESULT_COUNT]; /* ever */
     uint64_t orphans;
-    uint64_t recovered_queued, recovered_running; /* at the start, from the store */
-    uint32_t slots, slots_used;                   /* of the default queue */
+    /* At the start, of the jobs in the store that had not ended: queued; running; ended while
+     * nobody looked; with an end that cannot be known; said to start, and never started. */
+    uint64_t recovered_queued, recovered_running, recovered_ended, recovered_lost,
+        recovered_unstarted;
+    uint32_t slots, slots_used; /* of the default queue */
 };
 void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */

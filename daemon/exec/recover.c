@@ -313,16 +313,48 @@ static struct work *give_task(struct manager *m, struct job *job, int64_t offset
     return w;
 }
 
-/* STARTING came to the store and no further. */
-static bool is_unborn(struct manager *m, struct job *job, int64_t offset,
-                      const struct job_status *st)
+/* What the record of an attempt says now; its task will ask again. What is no process has
+ * none and begins anew. */
+static enum record_verdict look_at_record(struct manager *m, struct job *job,
+                                          int64_t offset, const struct job_status *st)
 {
     struct job_key key = jobs_key(job, offset);
     struct record rec;
 
-    return job->kind == JOB_KIND_EXEC && st->state == JOB_STARTING && !st->other_life &&
-           record_probe(m->record_fd, &key, m->boot_id, &rec) == 0 &&
-           rec.verdict == RECORD_ABSENT;
+    if (job->kind != JOB_KIND_EXEC ||
+        record_probe(m->record_fd, &key, m->boot_id, &rec) < 0)
+        return RECORD_RUNNING;
+    bool unborn = rec.verdict == RECORD_ABSENT || rec.verdict == RECORD_NEVER_RAN;
+    return unborn && st->other_life ? RECORD_OTHER_BOOT : rec.verdict;
+}
+
+static void tally(struct manager_counts *c, enum record_verdict verdict)
+{
+    switch (verdict) {
+    case RECORD_RUNNING:
+        c->recovered_running++;
+        return;
+    case RECORD_DONE:
+        c->recovered_ended++;
+        return;
+    case RECORD_ABSENT:
+    case RECORD_NEVER_RAN:
+        c->recovered_unstarted++;
+        return;
+    case RECORD_SHIM_KILLED:
+    case RECORD_OTHER_BOOT:
+    case RECORD_DAMAGED:
+        break;
+    }
+    c->recovered_lost++;
+}
+
+/* Nothing of it has happened but that it was to start. */
+static bool is_unborn(const struct job *job, const struct job_status *st,
+                      enum record_verdict verdict)
+{
+    return job->kind == JOB_KIND_EXEC && st->state == JOB_STARTING &&
+           verdict == RECORD_ABSENT;
 }
 
 /* The task of what was starting or running, or of an element between two attempts; it has
@@ -337,7 +369,11 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
     w->adopted = st->state != JOB_QUEUED;
     w->kept_starting = true;
     w->kept_started = st->started_usec != 0;
-    if (is_unborn(m, job, offset, st)) {
+    enum record_verdict verdict =
+        w->adopted ? look_at_record(m, job, offset, st) : RECORD_RUNNING;
+    if (w->adopted)
+        tally(&m->counts, verdict);
+    if (is_unborn(job, st, verdict)) {
         ahead_join(m, w);
         return w;
     }
@@ -413,9 +449,6 @@ int recover_load(struct manager *m, struct volt_error *err)
     if (result < 0 && err)
         (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-result));
     m->counts.recovered_queued = m->counts.by_state[JOB_QUEUED];
-    m->counts.recovered_running = m->counts.by_state[JOB_STARTING] +
-                                  m->counts.by_state[JOB_RUNNING] +
-                                  m->counts.by_state[JOB_STOPPING];
     return result;
 }
 

@@ -105,6 +105,11 @@ static json_t *jobs_to_json(struct manager *m)
         wire_set(&results, job_result_name(r), json_integer((json_int_t)n.by_result[r]));
     wire_set(&o, "results", results);
     wire_set(&o, "orphans", json_integer((json_int_t)n.orphans));
+    wire_set(&o, "recovered_waiting",
+             json_integer((json_int_t)(n.recovered_queued + n.recovered_unstarted)));
+    wire_set(&o, "recovered_running", json_integer((json_int_t)n.recovered_running));
+    wire_set(&o, "recovered_ended", json_integer((json_int_t)n.recovered_ended));
+    wire_set(&o, "recovered_lost", json_integer((json_int_t)n.recovered_lost));
     wire_set(&o, "slots", json_integer(n.slots));
     wire_set(&o, "slots_used", json_integer(n.slots_used));
     return o;

@@ -1,6 +1,7 @@
 """The durable store: what was acknowledged is there after kill -9, queued jobs run, running
 ones are adopted with their exact ends, nothing runs twice, and damage is refused by name."""
 
+import fcntl
 import os
 import pathlib
 import shutil
@@ -364,6 +365,44 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
     assert (private.dir / "ran").read_text().split() == [f"{ident}.{i}" for i in (1, 2, 3)]
     assert private.ctl("logs", ident).out == "out 1\nout 2\nout 3\n"
     until(lambda: records(private) == [], "the records to go")
+
+
+def test_what_was_recovered_is_told(private):
+    private.start(config=config(slots=5))
+    with private.connect() as v:
+        ends = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do "
+                             f"sleep 0.02; done; touch {private.dir}/end.{i}"))["id"]
+                for i in range(2)]
+        runs = [submit(v, sh("exec sleep 1000"))["id"] for _ in range(3)]
+        waits = [submit(v, sh("true"))["id"] for _ in range(4)]
+        submit(v, {"kind": "sleep", "duration_usec": 600000000})
+        until(lambda: all(get(v, i)["state"] == "running" for i in ends + runs))
+        until(lambda: len(list(private.dir.glob("up.*"))) == 2)
+        shim = shim_of(get(v, runs[0])["pid"])
+    assert "recovered" not in private.ctl("stats").out
+    private.stop(signal.SIGKILL)
+    os.kill(shim, signal.SIGKILL)
+    (private.dir / "go").touch()
+    until(lambda: all(locked_by_nobody(private, i) for i in ends), "the records to be left")
+    private.start()
+    with private.connect_control() as c:
+        jobs = c.ok("org.voltd.control.Stats")["jobs"]
+    assert {k[10:]: n for k, n in jobs.items() if k.startswith("recovered_")} == {
+        "waiting": len(waits) + 1, "running": 2, "ended": 2, "lost": 1}
+    said = "5 waiting, 2 running, 2 ended meanwhile, 1 lost"
+    assert f"recovered at its start: {said}" in private.ctl("stats").out
+    assert f"recovered {said}" in private.log.read_text()
+    with private.connect() as v:
+        assert [ended(v, i)["result"] for i in ends] == ["success"] * 2
+
+
+def locked_by_nobody(daemon, ident):
+    with open(daemon.state / "rec" / f"{ident}.1", "rb") as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            return False
 
 
 def test_a_job_is_lost_at_last(private):
