@@ -4,14 +4,17 @@
  *   load SOCKET submit JOBS CLIENTS     each client submits one job at a time: calls per
  *                                       second, and us per call
  *   load SOCKET batch JOBS SIZE         one client, SIZE jobs in a call
+ *   load SOCKET queue JOBS SIZE         the same, each job with a key of its own
  *   load SOCKET noop JOBS SIZE          the same with jobs of kind noop, until all have ended
  *   load SOCKET start JOBS              us from before the call until the job is started, one
  *                                       at a time on an idle daemon
+ *   load SOCKET list CALLS              us for the newest 20 jobs
  *   load SOCKET machine DIR             what the steps cost here: a round trip over a socket,
  *                                       an fdatasync of an appended page in DIR */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,13 +101,16 @@ static void print_times(const char *key, double *us, size_t n)
 
 static size_t spec(char *buf, const char *kind, long n)
 {
-    char argv[64] = "";
+    char argv[64] = "", key[40] = "";
+    bool keyed = strcmp(kind, "keyed") == 0;
 
-    if (strcmp(kind, "exec") == 0)
+    if (keyed)
+        (void)snprintf(key, sizeof(key), ",\"key\":\"key-%ld\"", n);
+    if (keyed || strcmp(kind, "exec") == 0)
         (void)snprintf(argv, sizeof(argv),
                        "\"argv\":[\"/bin/true\",\"%ld\"],\"cwd\":\"/\",", n);
-    return (size_t)snprintf(buf, SPEC, "{\"kind\":\"%s\",%s\"name\":\"job-%ld\"}", kind,
-                            argv, n);
+    return (size_t)snprintf(buf, SPEC, "{\"kind\":\"%s\",%s\"name\":\"job-%ld\"%s}",
+                            keyed ? "exec" : kind, argv, n, key);
 }
 
 /* --- one at a time, by many clients */
@@ -224,6 +230,32 @@ static void batch(const char *kind, long jobs, long size, int wait)
     close(fd);
 }
 
+/* --- lists */
+
+static void list_times(long calls)
+{
+    double *us = calloc((size_t)calls, sizeof(*us)), start;
+    char *reply = malloc(REPLY);
+    int fd = open_socket();
+
+    if (!us || !reply || calls < 1)
+        die("arguments");
+    for (long i = 0; i < calls; i++) {
+        start = seconds();
+        (void)call(fd,
+                   "{\"method\":\"org.voltd.jobs.List\",\"parameters\":{\"limit\":20,"
+                   "\"newest_first\":true}}",
+                   reply, REPLY);
+        us[i] = (seconds() - start) * 1e6;
+    }
+    printf("{");
+    print_times("list", us, (size_t)calls);
+    printf("}\n");
+    free(reply);
+    free(us);
+    close(fd);
+}
+
 /* --- from the call to the start */
 
 static void start_times(long jobs)
@@ -329,6 +361,10 @@ int main(int argc, char **argv)
         submit(n, m);
     else if (strcmp(argv[2], "batch") == 0)
         batch("exec", n, m, 0);
+    else if (strcmp(argv[2], "queue") == 0)
+        batch("keyed", n, m, 0);
+    else if (strcmp(argv[2], "list") == 0)
+        list_times(n);
     else if (strcmp(argv[2], "noop") == 0)
         batch("noop", n, m, 1);
     else if (strcmp(argv[2], "start") == 0)
