@@ -41,7 +41,7 @@ struct unpack {
 static inline struct unpack unpack_of(const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
-    return (struct unpack){.at = at, .end = at + n};
+    return (struct unpack){.at = at, .end = n ? at + n : at};
 }
 
 static inline size_t unpack_left(const struct unpack *u)

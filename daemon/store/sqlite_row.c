@@ -16,7 +16,10 @@ void row_seal(struct pack *p, size_t from, const struct row_key *key)
     uint8_t tail[4] = {0};
 
     if (!p->failed) {
-        uint32_t crc = crc32c(key_crc(key), p->bytes + from, p->n - from);
+        uint32_t crc = key_crc(key);
+
+        if (p->n > from)
+            crc = crc32c(crc, p->bytes + from, p->n - from);
         for (unsigned i = 0; i < 4; i++)
             tail[i] = (uint8_t)(crc >> (8 * i));
     }
