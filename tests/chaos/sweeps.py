@@ -55,12 +55,16 @@ def sweep_voltd(house, error, groups, step=1):
         house.faults.nth(VOLTD, n, error, groups)
         try:
             ask_all(house)
+            whole = True
         except (OSError, AssertionError, TypeError):
-            pass    # the connection or the call was the price
+            whole = False   # the connection or the call was the price
         hit = house.faults.fired()[0]
-        fired += hit
-        unhurt = 0 if hit else unhurt + 1
         house.faults.disarm()
+        fired += hit
+        if hit:
+            unhurt = 0
+        elif whole:
+            unhurt += 1
     return fired
 
 
