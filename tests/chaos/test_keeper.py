@@ -1,0 +1,232 @@
+"""The keeper alone, spoken to by a test: its start with the n-th call failing, peers that do
+not read, that send too much, that are somebody else; and what it does when nobody is left."""
+
+import errno
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import types
+
+import pytest
+
+from faults import CALLS, FILE, KEEPER, PROCESS, SLOW, Faults
+from house import CRASH_BIN, ROOT, SANITIZER, integration, until
+
+pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="sanitizers cannot be preloaded into")
+
+HEADER = (ROOT / "daemon/keeper/protocol.h").read_text()
+MAGIC, VERSION = (int(re.search(rf"KEEPER_{name} +UINT32_C\((\w+)\)", HEADER)[1], 0)
+                  for name in ("MAGIC", "VERSION"))
+HELLO, START, SIGNAL, REMOVE, BYE, REPLY, WELCOME = range(1, 8)
+HEAD = struct.Struct("<IIQ")
+HELLO_BODY, BYE_BODY, KEY = struct.Struct("<II"), struct.Struct("<II"), struct.Struct("<QqII")
+
+
+class Keeper:
+    """A keeper of a test's own, below a directory."""
+
+    def __init__(self, path, *args, faults=None, descriptor=None):
+        self.path = path
+        self.records = path / "rec"
+        self.records.mkdir(exist_ok=True)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        (path / "sock").unlink(missing_ok=True)
+        self.listener.bind(str(path / "sock"))
+        self.listener.listen(8)
+        fd = self.listener.fileno() if descriptor is None else descriptor
+        self.process = subprocess.Popen(
+            [CRASH_BIN / "voltd-keeper", *args, self.records], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=path,
+            env={**os.environ, **(faults.env if faults else {})},
+            preexec_fn=lambda: (os.dup2(fd, 3), os.closerange(4, 64)), close_fds=False)
+        self.listener.close()   # whoever connects is told when the keeper has gone
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def connect(self, hello=True):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.settimeout(integration.LIMIT)
+        s.connect(str(self.path / "sock"))
+        if hello:
+            s.send(HEAD.pack(MAGIC, HELLO, 7) + HELLO_BODY.pack(VERSION, os.getpid()))
+        return s
+
+    def end(self):
+        """(exit status, what it said)."""
+        out, err = self.process.communicate(timeout=integration.LIMIT)
+        return self.process.returncode, (out + err).decode()
+
+
+def receive(s):
+    """(op, serial, status, the rest); None: the keeper has closed."""
+    try:
+        data = s.recv(65536)
+    except ConnectionResetError:
+        return None
+    if not data:
+        return None
+    magic, op, serial = HEAD.unpack_from(data)
+    assert magic == MAGIC
+    return op, serial, struct.unpack_from("<i", data, HEAD.size)[0], data[HEAD.size + 4:]
+
+
+def greet(keeper):
+    """The answer to HELLO; None: there is nobody, or no connection any more."""
+    try:
+        with keeper.connect() as s:
+            return receive(s)
+    except (ConnectionError, BrokenPipeError):
+        return None
+
+
+def remove(serial, n=1):
+    keys = b"".join(KEY.pack(1000 + i, -1, 1, 0) for i in range(n))
+    return HEAD.pack(MAGIC, REMOVE, serial) + struct.pack("<II", n, 0) + keys
+
+
+def bye(serial, settled=0):
+    return HEAD.pack(MAGIC, BYE, serial) + BYE_BODY.pack(settled, 0)
+
+
+@pytest.fixture
+def faults(tmp_path):
+    return faults_in(tmp_path)
+
+
+def faults_in(path):
+    place = types.SimpleNamespace(dir=path, env={})
+    faults = Faults(place)
+    faults.env = place.env
+    return faults
+
+
+@pytest.mark.parametrize("args, status, text", [
+    (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 1, "Usage"),
+    (["a", "b"], 2, "Usage")])
+def test_words(tmp_path, args, status, text):
+    with Keeper(tmp_path, *args) as k:
+        code, said = k.end()
+    assert code == status and text in said
+
+
+def test_what_is_no_listening_socket(tmp_path):
+    with open("/dev/null") as f, Keeper(tmp_path, descriptor=f.fileno()) as k:
+        code, said = k.end()
+    assert code == 1 and "descriptor 3" in said
+
+
+@pytest.mark.parametrize("text", ["", "0123", "x" * 32, "0" * 33])
+def test_a_damaged_generation_is_not_replaced(tmp_path, text):
+    (tmp_path / "rec").mkdir()
+    (tmp_path / "rec/generation").write_text(text + "\n")
+    with Keeper(tmp_path) as k:
+        code, said = k.end()
+    assert code == 1 and "rec" in said
+    assert (tmp_path / "rec/generation").read_text() == text + "\n"
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EINTR, errno.EEXIST])
+def test_nth_call_of_its_start(tmp_path, faults, error):
+    """It serves, or it says why not; and what it has begun to make is finished next time."""
+    for n in range(1, 300):
+        faults.nth(KEEPER, n, error, CALLS | FILE)
+        with Keeper(tmp_path, faults=faults) as k:
+            answer = greet(k) or greet(k)   # the call may have been one of the connection
+            hit, _, call = faults.fired()
+            faults.disarm()
+            if answer is None:
+                code, said = k.end()
+                assert code == 1 and said.startswith("voltd-keeper: "), (n, call, said)
+            else:
+                assert answer[:3] == (WELCOME, 7, 0), (n, call)
+        if n % 5 == 0:
+            (tmp_path / "rec/generation").unlink(missing_ok=True)
+        if not hit:
+            break
+    assert 10 < n < 299
+
+
+def test_poll_fails(tmp_path, faults):
+    with Keeper(tmp_path, faults=faults) as k:
+        with k.connect() as s:
+            assert receive(s)[0] == WELCOME
+        faults.rate([KEEPER], SLOW, errno.EIO, 1)
+        k.process.send_signal(signal.SIGCHLD)   # so that it comes by poll
+        assert k.end()[0] == 1
+
+
+def test_no_descriptor_to_be_had(tmp_path, faults):
+    """It tries again after a pause instead of spinning or leaving."""
+    with Keeper(tmp_path, faults=faults) as k:
+        until(lambda: (k.records / "generation").exists(), "the keeper")
+        faults.rate([KEEPER], PROCESS, errno.EMFILE, 1)
+        with k.connect() as s:
+            until(lambda: faults.fired()[0] > 2, "it to try again")
+            faults.disarm()
+            assert receive(s)[0] == WELCOME
+
+
+def test_somebody_else(tmp_path):
+    with Keeper(tmp_path, "--peer-uid", "12345") as k, k.connect(hello=False) as s:
+        assert receive(s) is None
+
+
+def test_a_peer_that_does_not_read(tmp_path):
+    """It is not read from either, and nothing is lost."""
+    with Keeper(tmp_path) as k, k.connect() as s:
+        s.settimeout(0.5)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            while True:
+                s.send(remove(sent))
+                sent += 1
+        s.settimeout(integration.LIMIT)
+        assert receive(s)[0] == WELCOME
+        for serial in range(sent):
+            assert receive(s)[:3] == (REPLY, serial, 0)
+
+
+@pytest.mark.parametrize("what", ["long", "descriptors", "nothing", "op", "hello"])
+def test_what_is_no_request(tmp_path, what):
+    """Closes the connection, and serves the next."""
+    with Keeper(tmp_path) as k, k.connect() as s:
+        assert receive(s)[0] == WELCOME
+        if what == "long":
+            s.send(remove(1) + bytes(60000))
+        elif what == "descriptors":
+            socket.send_fds(s, [remove(1)], [0] * 6)
+        elif what == "nothing":
+            s.send(b"")
+        elif what == "op":
+            s.send(HEAD.pack(MAGIC, 77, 1))
+        else:
+            s.send(HEAD.pack(MAGIC, HELLO, 1) + HELLO_BODY.pack(VERSION + 1, 0))
+            assert receive(s)[2] == -errno.EPROTO
+        assert receive(s) is None
+        with k.connect() as again:
+            assert receive(again)[0] == WELCOME
+
+
+@pytest.mark.parametrize("how", ["bye", "term", "alone", "stay"])
+def test_it_leaves(tmp_path, how):
+    with Keeper(tmp_path, *["--stay"] * (how in ("stay", "term"))) as k:
+        with k.connect() as s:
+            assert receive(s)[0] == WELCOME
+            if how == "bye":
+                s.send(bye(3))
+                assert receive(s)[:3] == (REPLY, 3, 0) and receive(s) is None
+        if how == "stay":
+            with k.connect() as s:
+                assert receive(s)[0] == WELCOME
+            return
+        if how == "term":
+            k.process.terminate()
+        assert k.end()[0] == 0
