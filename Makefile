@@ -248,6 +248,7 @@ make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
 make chaos           check-chaos for long: SECS=600 SEED=
+make coverage-keeper branches of the privileged program that tests reach
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make bench-daemon    voltd beside a bare spawner, xargs, make, parallel, task-spooler, nq

@@ -28,4 +28,6 @@ check-chaos: all $(CHAOS_NEEDS)
 	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) tests/chaos/run $(PYTHON)
 chaos: all $(CHAOS_NEEDS)
 	@$(RUN) tests/chaos/chaos --secs $(SECS) $(if $(SEED),--seed $(SEED))
-.PHONY: chaos-build check-chaos chaos
+coverage-keeper: all $(CHAOS_NEEDS)
+	+@tests/chaos/coverage-keeper
+.PHONY: chaos-build check-chaos chaos coverage-keeper

@@ -3,6 +3,7 @@ EINTR and of one-byte transfers; a clock that jumps. Each failure has a clear en
 that did not happen."""
 
 import errno
+import pathlib
 import random
 
 import pytest
@@ -68,6 +69,42 @@ def test_nth_call_of_one_process(faulty, role):
             assert view["result"] != "lost" or role == SHIM, (n, call, view)
         assert base + 5 < key < base + MOST - 1
     passed(faulty, finish(faulty))
+
+
+@pytest.fixture
+def spared():
+    """A service that the OOM killer spares, whose jobs it must not. False: not allowed."""
+    own = pathlib.Path("/proc/self/oom_score_adj")
+    before = own.read_text()
+    try:
+        own.write_text("-100")
+    except PermissionError:
+        yield False
+        return
+    yield True
+    own.write_text(before)
+
+
+def test_nth_call_of_a_child_with_files(spared, faulty):
+    """Input and outputs by path, which the job's own process opens."""
+    (faulty.dir / "in").write_text("words")
+    paths = {"cwd": str(faulty.dir), "stdin": str(faulty.dir / "in"),
+             "output": "path", "output_path": str(faulty.dir / "out")}
+    steps = set()
+    for n in range(1, MOST):
+        faulty.faults.nth(CHILD, n, errno.EIO)
+        view = run_job(faulty, n, ["/bin/sh", "-c", "cat /proc/self/oom_score_adj"], **paths)
+        hit, _, call = faulty.faults.fired()
+        faulty.faults.disarm()
+        assert view["result"] == ("exec_failed" if view["step"] else "success"), (call, view)
+        steps.add(view["step"])
+        if not hit:
+            break
+    assert {"stdin", "stdout", "cwd"} <= steps
+    if spared:
+        assert "oom_score_adj" in steps
+        assert (faulty.dir / "out").read_text().split()[-1] == "0"
+    passed(faulty, [])
 
 
 @pytest.mark.parametrize("role", [SHIM, CHILD], ids=["shim", "child"])

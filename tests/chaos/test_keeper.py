@@ -48,8 +48,8 @@ class Keeper:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+        self.process.terminate()
+        self.process.communicate(timeout=integration.LIMIT)
 
     def connect(self, hello=True):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -18,7 +18,7 @@ struct keeper_client {
 };
 
 void keeper_client_init(struct keeper_client *c); /* folder only */
-void keeper_client_fini(struct keeper_client *c); /* kills the keeper by its pid */
+void keeper_client_fini(struct keeper_client *c); /* ends the keeper by its pid */
 void keeper_client_spawn(struct keeper_client *c);
 int keeper_client_connect(const struct keeper_client *c); /* returns new descriptor */
 /* Connects and says HELLO. */
