@@ -46,8 +46,6 @@ void ring_push_many(struct ring *r, struct volt_task **tasks, uint32_t n)
 {
     uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
 
-    /* Acquires as in push; that there was room was seen by a look of its own. */
-    (void)vat_u64_load(&r->head, VAT_ACQ);
     for (uint32_t i = 0; i < n; i++) {
         __builtin_prefetch(tasks[i], 1);
         ring_slot_set(r, tail + i, tasks[i]);

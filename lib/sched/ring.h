@@ -105,7 +105,7 @@ ring_push(struct ring *r, struct volt_task *t, struct task_chain *chain)
 /* Owner thread only. Moves tasks from the front of the chain to the back of the ring, as
  * many as fit, with one publication. Returns how many. */
 uint32_t ring_push_chain(struct ring *r, struct task_chain *chain);
-/* Owner thread only. The same with n tasks for which there is room. */
+/* Owner thread only. The same with n tasks for which ring_room() has shown room. */
 void ring_push_many(struct ring *r, struct volt_task **tasks, uint32_t n);
 
 /* Owner thread only. The oldest task or NULL. */
@@ -146,7 +146,7 @@ static inline uint32_t ring_last(const struct ring *r)
     return vat_u32_load(&r->tail, VAT_RLX);
 }
 
-/* Owner thread only. How many pushes will fit. */
+/* Owner thread only. How many pushes will fit: acquires, as they do. */
 uint32_t ring_room(const struct ring *r);
 
 #endif

@@ -163,6 +163,21 @@ static void owner_chain(void)
     drain(own);
 }
 
+static void owner_many(void)
+{
+    struct volt_task *tasks[4];
+    uint32_t room = ring_room(own);
+
+    for (int i = 0; i < 4; i++)
+        tasks[i] = make(3 + i);
+    if (room > 4)
+        room = 4;
+    ring_push_many(own, tasks, room);
+    while (room < 4)
+        overflowed[noverflowed++] = tasks[room++];
+    drain(own);
+}
+
 static void thief_twice(void)
 {
     steal(own, loot);
@@ -260,6 +275,17 @@ static const struct mcx_scenario scenarios[] = {
         .setup = start_chain,
         .finish = finish,
         .threads = {{"owner", owner_chain},
+                    {"thief", thief_twice},
+                    {"observer", observer}},
+        .preempt = 1,
+        .stale = 1,
+    },
+    {
+        .name = "many",
+        .promise = "nothing is pushed where a thief still reads",
+        .setup = start_chain,
+        .finish = finish,
+        .threads = {{"owner", owner_many},
                     {"thief", thief_twice},
                     {"observer", observer}},
         .preempt = 1,

@@ -78,8 +78,10 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
     if (j->kind == PARENT || j->kind == SPLIT) {
         VAT_WR(&job_of(j->child[0])->payload); /* for whoever runs it */
         sched_submit(j->child[0]);
-        if (j->child[1])
+        if (j->child[1]) {
+            VAT_WR(&job_of(j->child[1])->payload);
             sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
+        }
     }
     for (int i = 0; i < 2 && j->kind == SPLIT; i++)
         mcx_yield(); /* takes its time */
@@ -262,6 +264,15 @@ static void setup_slot(void)
     parent->child[0] = make(1, PLAIN);
     parent->awaited = 1;
     expected = 2;
+}
+
+/* The one that is waited for came to the slot when it was not empty. */
+static void setup_slot_two(void)
+{
+    setup_slot();
+    job_of(task[0])->child[1] = make(2, PLAIN);
+    job_of(task[0])->awaited = 2;
+    expected = 3;
 }
 
 static void setup_slot_split(void)
@@ -565,6 +576,17 @@ static const struct mcx_scenario scenarios[] = {
         .name = "slot",
         .promise = "a task in the slot behind a long poll is found by a sentinel (F-D3)",
         .setup = setup_slot,
+        .finish = finish,
+        .threads = {{"worker 0", worker_first}, {"worker 1", worker}},
+        .preempt = 2,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+    },
+    {
+        .name = "slot-two",
+        .promise = "the same with a task that has pushed another one out of the slot",
+        .setup = setup_slot_two,
         .finish = finish,
         .threads = {{"worker 0", worker_first}, {"worker 1", worker}},
         .preempt = 2,
