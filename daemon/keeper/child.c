@@ -34,11 +34,13 @@
  * with a memory of its own. */
 extern int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
-_Noreturn static void child_fail(struct child *c, enum child_step step, int error)
+/* Returns what the child ends with when it returns: _exit() would have AddressSanitizer
+ * clean a stack that it does not know. */
+static int child_fail(struct child *c, enum child_step step, int error)
 {
     c->error = error;
     c->step = step;
-    _exit(127);
+    return 127;
 }
 
 /* Slot 1: after one that could not be written nothing may run. */
@@ -148,29 +150,29 @@ static int child_run(void *arg)
 
     CRASH_POINT("child-born");
     if ((error = note_start(c)) < 0)
-        child_fail(c, CHILD_STEP_FORK, -error);
+        return child_fail(c, CHILD_STEP_FORK, -error);
     CRASH_POINT("child-started");
     if (setsid() < 0)
-        child_fail(c, CHILD_STEP_SESSION, errno);
+        return child_fail(c, CHILD_STEP_SESSION, errno);
     if (args->reset_oom_score && (error = reset_oom_score()) < 0)
-        child_fail(c, CHILD_STEP_OOM_SCORE, -error);
+        return child_fail(c, CHILD_STEP_OOM_SCORE, -error);
     (void)sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-        child_fail(c, CHILD_STEP_SIGNALS, errno);
+        return child_fail(c, CHILD_STEP_SIGNALS, errno);
     if ((error = decode_launch(c, &l)) < 0)
-        child_fail(c, CHILD_STEP_LAUNCH, -error);
+        return child_fail(c, CHILD_STEP_LAUNCH, -error);
     (void)umask(args->umask);
     if (chdir(l.cwd != NULL ? l.cwd : "/") < 0)
-        child_fail(c, CHILD_STEP_CWD, errno);
+        return child_fail(c, CHILD_STEP_CWD, errno);
     enum child_step step = dress_stdio(args, &l, &error);
     if (step != CHILD_STEP_NONE)
-        child_fail(c, step, error);
+        return child_fail(c, step, error);
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
-        child_fail(c, CHILD_STEP_CLOSE, errno);
+        return child_fail(c, CHILD_STEP_CLOSE, errno);
     CRASH_POINT("child-exec");
     environ = l.env; /* also the PATH that execvpe searches */
     (void)execvpe(l.argv[0], l.argv, l.env);
-    child_fail(c, CHILD_STEP_EXEC, errno);
+    return child_fail(c, CHILD_STEP_EXEC, errno);
 }
 
 pid_t child_spawn(struct child *c)
