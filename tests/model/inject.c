@@ -163,7 +163,7 @@ static bool is_visible(void *arg)
 
 static void freer(void)
 {
-    mcx_block_until(is_visible, NULL);
+    mcx_block_until_any(is_visible, NULL);
     while (consume(INJECT_IDLE) == 0)
         mcx_yield();
     inject_drain_users(queue);

@@ -1,3 +1,4 @@
+#include <string.h>
 #include "loop_stub.h"
 #include "mcx.h"
 #include <volt/runtime.h>
@@ -8,10 +9,11 @@ struct loop {
     vat_u32 kicks;
     struct registration *added; /* annotated: what only the holder of the turn touches */
     uint64_t until;
+    bool freed;
 };
 
 struct loop_stub loop_stub;
-static struct loop *the_loop;
+static struct loop the_loop; /* not of the heap: conditions read it */
 
 void loop_stub_reset(bool (*quiet)(void))
 {
@@ -20,21 +22,23 @@ void loop_stub_reset(bool (*quiet)(void))
 
 uint64_t volt_now_usec(void)
 {
+    mcx_model_read();
     return loop_stub.now_usec;
 }
 
 int loop_new(struct loop **ret)
 {
-    the_loop = mcx_malloc(sizeof(*the_loop));
-    mcx_name(&the_loop->kicks, sizeof(the_loop->kicks), "kicks");
-    *ret = the_loop;
+    memset(&the_loop, 0, sizeof(the_loop));
+    mcx_name(&the_loop.kicks, sizeof(the_loop.kicks), "kicks");
+    *ret = &the_loop;
     return 0;
 }
 
 void loop_free(struct loop *l)
 {
-    MCX_CHECK(!l->added);
-    mcx_free(l);
+    VAT_WR(&l->freed);
+    MCX_CHECK(!l->added && !l->freed);
+    l->freed = true;
 }
 
 int loop_add(struct loop *l, struct registration *r)
@@ -63,6 +67,7 @@ void loop_stub_edge(void)
 void loop_poll(struct loop *l, struct task_chain *chain)
 {
     VAT_WR(&l->added);
+    MCX_CHECK(!l->freed);
     if (l->added && loop_stub.edges > 0) {
         loop_stub.edges = 0;
         registration_event(l->added, true, false, chain);
@@ -79,6 +84,8 @@ static bool can_wake(void *arg)
 
 void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
 {
+    VAT_RD(&l->freed);
+    MCX_CHECK(!l->freed);
     loop_stub.sleeps++;
     l->until = until_usec;
     mcx_block_until(can_wake, l);
@@ -92,5 +99,7 @@ void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
 
 void loop_kick(struct loop *l)
 {
+    VAT_RD(&l->freed);
+    MCX_CHECK(!l->freed);
     (void)vat_u32_add(&l->kicks, 1, VAT_REL);
 }

@@ -72,13 +72,20 @@ int mcx_self(void);
 void mcx_daemon(void);
 /* An arbitrary choice of 0..n-1; all are explored. */
 int mcx_choose(int n);
+/* By chance in the random modes; false in the depth-first search. */
+bool mcx_random(void);
 /* Nothing to do until another thread moves (vat_pause). */
 void mcx_yield(void);
-/* Blocks until f(arg); f reads only the model's own plain state. Orders nothing: what the
- * model passes on this way needs a cell of its own. */
+/* Blocks until f(arg); f reads only the model's own variables. Orders nothing: what the
+ * model passes on this way needs a cell of its own. The other one: f reads anything. */
 void mcx_block_until(bool (*f)(void *arg), void *arg);
+void mcx_block_until_any(bool (*f)(void *arg), void *arg);
+/* The running thread reads a variable of the model that others write, outside an f: which
+ * way it goes depends on their order. */
+void mcx_model_read(void);
 
-/* Inside such an f: no other thread can move, but for those that ask this themselves. */
+/* Inside the f of mcx_block_until_any(): no other thread can move, but for those that ask
+ * this themselves. */
 bool mcx_alone(void);
 
 /* Called when a futex wait has timed out; a model with a clock defines it. */
@@ -93,7 +100,8 @@ int mcx_live_objects(void);
 
 /* Names [p, p + size) in replays; name is borrowed until the end of the execution. */
 void mcx_name(const void *p, size_t size, const char *name);
-/* Cells in [p, p + size) are plain memory from now on: for statistics. */
+/* Cells in [p, p + size) are plain memory from now on, of which the model and the sources
+ * make nothing but numbers for people: for statistics. */
 void mcx_quiet(const void *p, size_t size);
 /* Prints a line in replays only. */
 void mcx_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -92,6 +92,32 @@ int mcx_choice_pick(int n)
     return path[position++].c;
 }
 
+int mcx_choice_made(void)
+{
+    return position;
+}
+
+int mcx_choice_left(void)
+{
+    return length;
+}
+
+bool mcx_choice_ahead(void)
+{
+    return position < length;
+}
+
+bool mcx_random(void)
+{
+    if (mode != MODE_DFS)
+        return mcx_choice_pick(2) != 0;
+    if (position == length)
+        record(0, 1); /* for replays; no choice here */
+    else
+        position++;
+    return false;
+}
+
 static char digit(int c)
 {
     return (char)(c < 10 ? '0' + c : 'a' + c - 10);

@@ -6,10 +6,10 @@
  * where the running thread drops to the lowest: finds a bug of depth 3 with a known
  * probability.
  *
- * A thread that yields is not continued while another can run; the one that ran longest
- * ago goes first and taking another one costs a preemption, so that spinning threads
- * neither starve the rest nor blow the search up. Running for long counts as a yield: no
- * thread is preempted for ever. */
+ * A thread that yields is not continued while another can run; the next in turn goes first
+ * and taking another one costs a preemption, so that spinning threads neither starve the
+ * rest nor blow the search up. Running for long counts as a yield: no thread is preempted
+ * for ever. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,10 +31,11 @@ int mcx_stale_left;
 static const struct mcx_bounds *bounds;
 static int preempt_left, timeouts_left;
 static long steps, longest;
-static uint64_t runs;
 static uint64_t lowest; /* priority of the last that yielded */
 static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
+static bool merging;  /* states that have been seen are left out */
+static uint64_t zone; /* hash of the model's variables */
 static jmp_buf failed;
 static char why[512];
 
@@ -106,19 +107,37 @@ void mcx_switch(void)
     mcx_tick();
 }
 
-void mcx_point(void)
+void mcx_touched(const void *addr, unsigned touch)
 {
+    if (mcx_running)
+        mcx_touch_note(mcx_current, mcx_touch_index(addr), touch);
+}
+
+void mcx_point(const void *addr, unsigned touch)
+{
+    struct thread *t = &mcx_threads[mcx_current];
+
     if (!mcx_running)
         return;
     if (++steps > MCX_STEPS)
         mcx_fail("livelock: too many steps");
+    int line;
+    const char *file = mcx_here_is(&line);
+
+    t->site = mcx_touch_site(file, line);
+    t->next = mcx_touch_index(addr);
+    t->next_touch = touch;
     mcx_fiber_leave();
     mcx_tick();
+    mcx_touch_note(mcx_current, t->next, t->next_touch);
 }
 
 /* Under PCT: behind all others, those that yielded before included. */
 static void give_way(struct thread *t)
 {
+    /* It may wait for what one that was preempted is about to do. */
+    for (int i = 0; i < mcx_nthreads; i++)
+        mcx_threads[i].due = true;
     t->yielded = true;
     t->priority = --lowest;
 }
@@ -128,7 +147,7 @@ void mcx_yield(void)
     if (!mcx_running)
         return;
     give_way(&mcx_threads[mcx_current]);
-    mcx_point();
+    mcx_point(NULL, TOUCH_READ);
 }
 
 static int asked = -1;    /* the thread whose condition is evaluated */
@@ -146,19 +165,37 @@ static bool holds(const struct thread *t)
     return r;
 }
 
-void mcx_block_until(bool (*f)(void *), void *arg)
+static void block_until(bool (*f)(void *), void *arg, const void *addr, unsigned touch)
 {
     struct thread *t = &mcx_threads[mcx_current];
 
     if (!mcx_running)
         return;
-    mcx_point();
+    mcx_point(addr, touch);
     t->until = f;
     t->until_arg = arg;
     while (!holds(t)) {
         t->state = THREAD_UNTIL;
         mcx_switch();
+        mcx_touched(addr, touch);
     }
+}
+
+static char model_state; /* stands for all variables of the model */
+
+void mcx_block_until(bool (*f)(void *), void *arg)
+{
+    block_until(f, arg, &model_state, TOUCH_READ | TOUCH_MODEL);
+}
+
+void mcx_block_until_any(bool (*f)(void *), void *arg)
+{
+    block_until(f, arg, NULL, TOUCH_ALL);
+}
+
+void mcx_model_read(void)
+{
+    mcx_touched(&model_state, TOUCH_READ | TOUCH_MODEL);
 }
 
 static bool may_time_out(const struct thread *t)
@@ -209,8 +246,15 @@ bool mcx_alone(void)
 struct candidates {
     int thread[MCX_THREADS];
     int n;
-    bool free; /* any may be taken without a preemption */
+    bool free;    /* any may be taken without a preemption */
+    bool useless; /* others could go on, but it would be nothing new */
 };
+
+/* How far thread i comes behind `last`, round and round. */
+static int in_turn(int i, int last)
+{
+    return (i - last - 1 + mcx_nthreads) % mcx_nthreads;
+}
 
 /* The first candidate is the default. */
 static void list_candidates(int last, struct candidates *c)
@@ -220,24 +264,28 @@ static void list_candidates(int last, struct candidates *c)
 
     c->n = 0;
     c->free = !can_go_on;
+    c->useless = false;
     if (can_go_on && !yielded)
         c->thread[c->n++] = last;
     for (int i = 0; i < mcx_nthreads; i++)
-        if ((i != last || !can_go_on) && enabled(&mcx_threads[i]))
-            c->thread[c->n++] = i;
+        if ((i != last || !can_go_on) && enabled(&mcx_threads[i])) {
+            if (mcx_threads[i].preempted_at >= 0 && !mcx_threads[i].due)
+                c->useless = true; /* it could have gone on before it was preempted */
+            else
+                c->thread[c->n++] = i;
+        }
     if (!yielded)
         return;
-    mcx_threads[last].yielded = false;
     if (c->n == 0)
         c->thread[c->n++] = last;
-    int oldest = 0;
+    int next = 0;
 
     for (int k = 1; k < c->n; k++)
-        if (mcx_threads[c->thread[k]].last_run < mcx_threads[c->thread[oldest]].last_run)
-            oldest = k;
-    int t = c->thread[oldest];
+        if (in_turn(c->thread[k], last) < in_turn(c->thread[next], last))
+            next = k;
+    int t = c->thread[next];
 
-    memmove(&c->thread[1], &c->thread[0], (size_t)oldest * sizeof(int));
+    memmove(&c->thread[1], &c->thread[0], (size_t)next * sizeof(int));
     c->thread[0] = t;
 }
 
@@ -254,20 +302,65 @@ static int pick_by_priority(int last, const struct candidates *c)
     return mcx_choice_force(best, c->n);
 }
 
-/* -1: nobody can run. */
+/* Of everything that decides how the execution can go on but the bounds of mcx_state.c. */
+static uint64_t state_hash(int last)
+{
+    bool can_go_on = last >= 0 && mcx_threads[last].state == THREAD_READY;
+    uint64_t h = mcx_mix((uint64_t)timeouts_left, can_go_on ? (uint64_t)last + 1 : 0);
+
+    for (int i = 0; i < mcx_nthreads; i++)
+        if (mcx_threads[i].state != THREAD_DONE)
+            h = mcx_mix(h, mcx_fiber_hash(i));
+    h = mcx_mix(h, zone);
+    h = mcx_mix(h, mcx_heap_hash());
+    return mcx_mix(h, mcx_memory_hash());
+}
+
+/* The operation that comes is no place to preempt at. */
+static bool is_private(int last)
+{
+    const struct thread *t = &mcx_threads[last];
+
+    return merging && last >= 0 && t->state == THREAD_READY && !t->yielded &&
+           !mcx_touch_shared(last, t->next, t->next_touch);
+}
+
+/* Can executions differ from here on, by the thread or by what it reads? */
+static bool is_fork(const struct candidates *c)
+{
+    const struct thread *t = &mcx_threads[c->thread[0]];
+
+    return c->n > 1 || (mcx_stale_left > 0 && !(t->next_touch & TOUCH_WRITE));
+}
+
+#define NOBODY (-1) /* can run */
+#define SEEN   (-2)
+
 static int next_thread(int last)
 {
     struct candidates c;
     int k;
 
+    if (is_private(last))
+        return last;
     list_candidates(last, &c);
     if (c.n == 0)
-        return -1;
+        return c.useless ? SEEN : NOBODY;
     if (!c.free && preempt_left <= 0)
         c.n = 1;
+    if (merging && !mcx_choice_ahead() && is_fork(&c) &&
+        !mcx_state_new(state_hash(last), preempt_left, mcx_stale_left, mcx_choice_made()))
+        return SEEN;
+    if (last >= 0)
+        mcx_threads[last].yielded = false;
     k = bounds->mode == MODE_PCT ? pick_by_priority(last, &c) : mcx_choice_pick(c.n);
-    if (!c.free && k > 0)
+    if (!c.free && k > 0) {
         preempt_left--;
+        if (c.thread[0] == last) {
+            mcx_threads[last].preempted_at = mcx_touch_count();
+            mcx_threads[last].due = !merging;
+        }
+    }
     return c.thread[k];
 }
 
@@ -281,6 +374,9 @@ static void start_threads(void)
         memset(t, 0, sizeof(*t));
         t->state = THREAD_READY;
         t->clock = 1;
+        t->next = t->site = -1;
+        t->preempted_at = -1;
+        t->next_touch = TOUCH_ALL;
         t->cur.t[i] = t->acq.t[i] = 1;
         t->priority =
             bounds->mode == MODE_PCT ? PCT_FIRST + mcx_choice_random() % 1000000 : 0;
@@ -314,7 +410,28 @@ static void check_end(void)
         mcx_fail("deadlock or lost wakeup:%s", text);
 }
 
-static void run_threads(void)
+/* Thread i goes on up to its next operation. False: it might as well have done so before
+ * it was preempted. */
+static bool step(int i)
+{
+    struct thread *t = &mcx_threads[i];
+    long since = t->preempted_at, from = mcx_touch_count();
+    int site = t->site;
+
+    t->preempted_at = -1;
+    mcx_fiber_enter(i);
+    if (!merging)
+        return true;
+    uint64_t now = mcx_zone_hash();
+    if (now != zone)
+        mcx_touch_note(i, mcx_touch_index(&model_state), TOUCH_WRITE | TOUCH_MODEL);
+    zone = now;
+    mcx_touch_went(i, site, from);
+    return since < 0 || mcx_choice_ahead() || !mcx_touch_commute(i, since, from);
+}
+
+/* False: it led to a state that has been seen. */
+static bool run_threads(void)
 {
     int last = -1;
 
@@ -327,24 +444,32 @@ static void run_threads(void)
             break;
         struct thread *t = &mcx_threads[last];
 
-        if (t->state == THREAD_FUTEX && timeouts_left > 0)
-            timeouts_left--;
+        if (t->state == THREAD_FUTEX) {
+            mcx_touch_note(last, -1, TOUCH_ALL);
+            if (timeouts_left > 0)
+                timeouts_left--;
+        }
         unswitched = last == before ? unswitched + 1 : 0;
         if (unswitched > LONG_RUN) {
             give_way(t);
             unswitched = 0;
         }
-        t->last_run = ++runs;
-        mcx_fiber_enter(last);
+        if (!step(last)) {
+            last = SEEN;
+            break;
+        }
     }
     mcx_running = false;
     mcx_current = MCX_MAIN;
+    return last != SEEN;
 }
 
 static bool run_once(void)
 {
     mcx_choice_rewind();
+    mcx_touch_rewind();
     mcx_heap_reset();
+    mcx_zone_reset();
     mcx_memory_forget();
     mcx_fiber_reset();
     mcx_running = false;
@@ -363,7 +488,9 @@ static bool run_once(void)
     mcx_scenario->setup();
     mcx_memory_forget();
     start_threads();
-    run_threads();
+    zone = mcx_zone_hash();
+    if (!run_threads())
+        return true;
     check_end();
     for (int i = 0; i < mcx_nthreads; i++)
         mcx_view_join(&mcx_threads[MCX_MAIN].cur, &mcx_threads[i].cur);
@@ -371,6 +498,8 @@ static bool run_once(void)
         mcx_scenario->finish();
     if (steps > longest)
         longest = steps;
+    if (bounds->mode == MODE_DFS)
+        mcx_state_end(mcx_mix(mcx_zone_hash(), mcx_heap_hash()));
     return true;
 }
 
@@ -378,8 +507,15 @@ double mcx_now(void)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void start_search(const struct mcx_bounds *b)
+{
+    mcx_choice_reset(b);
+    mcx_state_reset();
+    mcx_touch_start();
 }
 
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
@@ -387,12 +523,15 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
 {
     memset(ret, 0, sizeof(*ret));
     catch_signals();
+    if (mcx_scenario != s)
+        mcx_touch_reset();
     mcx_scenario = s;
     bounds = b;
     for (mcx_nthreads = 0; mcx_nthreads < MCX_THREADS && s->threads[mcx_nthreads].run;)
         mcx_nthreads++;
     longest = 100;
-    mcx_choice_reset(b);
+    merging = b->mode == MODE_DFS && !b->full && mcx_state_fits(b->preempt, b->stale);
+    start_search(b);
     for (;;) {
         ret->executions++;
         if (!run_once()) {
@@ -402,14 +541,25 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
         }
         if (b->mode == MODE_REPLAY)
             break;
-        if (b->mode == MODE_DFS && !mcx_choice_advance()) {
+        bool last = b->mode == MODE_DFS && !mcx_choice_advance();
+
+        /* From time to time, and at the end. */
+        if (merging && (last || (ret->executions & (ret->executions - 1)) == 0) &&
+            mcx_touch_mistaken()) {
+            start_search(b);
+            continue;
+        }
+        if (last) {
             ret->exhausted = true;
             break;
         }
+        mcx_state_rewind(mcx_choice_left());
         if (b->executions > 0 && ret->executions >= b->executions)
             break;
         if (b->until > 0 && ret->executions % 256 == 0 && mcx_now() >= b->until)
             break;
     }
     ret->longest = longest;
+    ret->states = mcx_state_count();
+    ret->ends = mcx_state_ends(&ret->digest);
 }

@@ -9,10 +9,11 @@
 
 #define STACK_SIZE (256 * 1024)
 #define TLS_MAX    4096
+#define DEAD_STACK 1024
 
 struct fiber {
     void *sp;
-    char *stack;
+    char *stack, *top;
     char tls[TLS_MAX];
 };
 
@@ -94,6 +95,8 @@ void mcx_fiber_make(int i, void (*run)(void))
         abort();
     void **sp = (void **)(((uintptr_t)f->stack + STACK_SIZE) & ~(uintptr_t)15);
 
+    f->top = (char *)sp;
+
     entry[i] = run;
     *--sp = NULL;
     *--sp = (void *)(uintptr_t)fiber_main;
@@ -110,6 +113,8 @@ void mcx_fiber_enter(int i)
         memcpy(tls_block, fibers[i].tls, tls_size);
     }
     mcx_fiber_swap(&main_sp, fibers[i].sp);
+    /* What lies below is not part of its state, and must not become so. */
+    memset((char *)fibers[i].sp - DEAD_STACK, 0, DEAD_STACK);
     if (tls_size > 0) {
         memcpy(fibers[i].tls, tls_block, tls_size);
         memcpy(tls_block, fibers[MCX_MAIN].tls, tls_size);
@@ -119,4 +124,13 @@ void mcx_fiber_enter(int i)
 void mcx_fiber_leave(void)
 {
     mcx_fiber_swap(&fibers[mcx_current].sp, main_sp);
+}
+
+/* Left and not running: the registers are on the stack. */
+uint64_t mcx_fiber_hash(int i)
+{
+    const struct fiber *f = &fibers[i];
+    uint64_t h = mcx_hash(f->tls, tls_size, (uint64_t)i + 1);
+
+    return mcx_hash(f->sp, (size_t)(f->top - (char *)f->sp), h);
 }

@@ -1,14 +1,16 @@
-/* Memory of the sources under test: a bump arena that is taken back with the execution.
- * Freed memory is poisoned and never reused within an execution. Also the names and the
+/* Memory of the sources under test: a bump arena for each thread, so that an address does
+ * not depend on the order of independent allocations; taken back with the execution. Freed
+ * memory is poisoned and never reused within an execution. Also the names and the
  * quiet ranges of addresses. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include "mcx_internal.h"
 
-#define ARENA_SIZE (4 << 20)
+#define ARENA_SIZE (512 << 10)
+#define ARENAS     (MCX_THREADS + 1)
 #define ALIGN      128
-#define OBJECTS    4096
+#define OBJECTS    1024
 #define RANGES     256
 #define POISON     0xdb
 
@@ -23,56 +25,68 @@ struct object {
 struct range {
     const char *p;
     size_t size;
-    const char *name; /* NULL: quiet */
+    const char *name;
 };
 
-static char arena[ARENA_SIZE] __attribute__((aligned(ALIGN)));
-static size_t used;
-static struct object objects[OBJECTS];
-static int nobjects;
-static struct range ranges[RANGES];
-static int nranges;
+static struct arena {
+    char p[ARENA_SIZE] __attribute__((aligned(ALIGN)));
+    size_t used;
+    struct object objects[OBJECTS];
+    int nobjects;
+} arenas[ARENAS];
+static struct range ranges[RANGES], quiet[RANGES]; /* by address */
+static int nranges, nquiet;
 
 void mcx_heap_reset(void)
 {
-    memset(arena, 0, used);
-    used = 0;
-    nobjects = 0;
-    nranges = 0;
+    for (int i = 0; i < ARENAS; i++) {
+        memset(arenas[i].p, 0, arenas[i].used);
+        arenas[i].used = 0;
+        arenas[i].nobjects = 0;
+    }
+    nranges = nquiet = 0;
 }
 
 void *mcx_malloc(size_t size)
 {
     size_t need = (size + 1 + ALIGN - 1) / ALIGN * ALIGN; /* a gap shows overruns */
+    struct arena *a = &arenas[mcx_current];
 
-    if (used + need > ARENA_SIZE || nobjects == OBJECTS)
+    if (a->used + need > ARENA_SIZE || a->nobjects == OBJECTS)
         mcx_fail("the explorer's heap is full");
-    struct object *o = &objects[nobjects++];
+    struct object *o = &a->objects[a->nobjects++];
 
-    *o = (struct object){.p = arena + used,
+    *o = (struct object){.p = a->p + a->used,
                          .size = size,
                          .thread = mcx_current,
                          .clock = mcx_threads[mcx_current].clock};
-    used += need;
+    a->used += need;
     return o->p;
 }
 
 static struct object *find(const void *p)
 {
-    const char *a = p;
-    int lo = 0, hi = nobjects;
+    if ((const char *)p < arenas[0].p || (const void *)p >= (void *)(arenas + ARENAS))
+        return NULL;
+    struct arena *a = &arenas[((const char *)p - arenas[0].p) / (long)sizeof(*a)];
+    int lo = 0, hi = a->nobjects;
 
-    if (a < arena || a >= arena + used)
+    if ((const char *)p >= a->p + a->used)
         return NULL;
     while (hi - lo > 1) {
         int mid = (lo + hi) / 2;
 
-        if (objects[mid].p <= a)
+        if (a->objects[mid].p <= (const char *)p)
             lo = mid;
         else
             hi = mid;
     }
-    return &objects[lo];
+    return &a->objects[lo];
+}
+
+static int number(const struct object *o)
+{
+    return o->thread * 100 + (int)(o - arenas[o->thread].objects);
 }
 
 void mcx_heap_check(const void *p)
@@ -84,25 +98,25 @@ void mcx_heap_check(const void *p)
     long offset = (const char *)p - o->p;
 
     if (o->freed)
-        mcx_fail("use after free: object %d, offset %ld", (int)(o - objects), offset);
+        mcx_fail("use after free: object %d, offset %ld", number(o), offset);
     if ((size_t)offset >= o->size)
-        mcx_fail("access beyond object %d of %zu bytes", (int)(o - objects), o->size);
+        mcx_fail("access beyond object %d of %zu bytes", number(o), o->size);
     if (mcx_running && o->thread != mcx_current &&
         mcx_threads[mcx_current].cur.t[o->thread] < o->clock)
-        mcx_fail("object %d used before its allocation happens", (int)(o - objects));
+        mcx_fail("object %d used before its allocation happens", number(o));
 }
 
 void mcx_free(void *p)
 {
     if (!p)
         return;
-    mcx_point();
+    mcx_point(NULL, TOUCH_READ);
     struct object *o = find(p);
 
     if (!o || o->p != p)
         mcx_fail("free of a pointer that was not allocated");
     if (o->freed)
-        mcx_fail("double free: object %d", (int)(o - objects));
+        mcx_fail("double free: object %d", number(o));
     char name[64];
 
     mcx_log("free %s", mcx_name_of(p, name, sizeof(name)));
@@ -115,34 +129,63 @@ int mcx_live_objects(void)
 {
     int n = 0;
 
-    for (int i = 0; i < nobjects; i++)
-        n += !objects[i].freed;
+    for (int i = 0; i < ARENAS; i++)
+        for (int k = 0; k < arenas[i].nobjects; k++)
+            n += !arenas[i].objects[k].freed;
     return n;
 }
 
-static void add_range(const void *p, size_t size, const char *name)
+uint64_t mcx_heap_hash(void)
+{
+    uint64_t h = 0;
+
+    for (int i = 0; i < ARENAS; i++) { /* freed memory shows, too */
+        const char *p = arenas[i].p, *end = p + arenas[i].used;
+
+        for (int k = 0; k < nquiet; k++)
+            if (quiet[k].p >= p && quiet[k].p < end) {
+                h = mcx_hash(p, (size_t)(quiet[k].p - p), h);
+                p = quiet[k].p + quiet[k].size;
+            }
+        h = mcx_hash(p, (size_t)(end - p), h);
+    }
+    return h;
+}
+
+uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock))
+{
+    uint64_t h = 0;
+
+    for (int i = 0; i < MCX_THREADS; i++)
+        for (int k = 0; k < arenas[i].nobjects; k++)
+            h = mcx_mix(h, f(i, arenas[i].objects[k].clock));
+    return h;
+}
+
+void mcx_name(const void *p, size_t size, const char *name)
 {
     if (nranges == RANGES)
         mcx_fail("too many named ranges");
     ranges[nranges++] = (struct range){p, size, name};
 }
 
-void mcx_name(const void *p, size_t size, const char *name)
-{
-    add_range(p, size, name);
-}
-
 void mcx_quiet(const void *p, size_t size)
 {
-    add_range(p, size, NULL);
+    int k = nquiet++;
+
+    if (nquiet == RANGES)
+        mcx_fail("too many quiet ranges");
+    for (; k > 0 && quiet[k - 1].p > (const char *)p; k--)
+        quiet[k] = quiet[k - 1];
+    quiet[k] = (struct range){p, size, NULL};
 }
 
 bool mcx_is_quiet(const void *p)
 {
     const char *a = p;
 
-    for (int i = 0; i < nranges; i++)
-        if (!ranges[i].name && a >= ranges[i].p && a < ranges[i].p + ranges[i].size)
+    for (int i = 0; i < nquiet; i++)
+        if (a >= quiet[i].p && a < quiet[i].p + quiet[i].size)
             return true;
     return false;
 }
@@ -154,7 +197,7 @@ const char *mcx_name_of(const void *p, char *out, size_t size)
     for (int i = nranges - 1; i >= 0; i--) { /* the later, the more specific */
         const struct range *r = &ranges[i];
 
-        if (!r->name || a < r->p || a >= r->p + r->size)
+        if (a < r->p || a >= r->p + r->size)
             continue;
         if (a == r->p)
             snprintf(out, size, "%s", r->name);
@@ -165,7 +208,7 @@ const char *mcx_name_of(const void *p, char *out, size_t size)
     const struct object *o = find(p);
 
     if (o)
-        snprintf(out, size, "object %d+%ld", (int)(o - objects), (long)(a - o->p));
+        snprintf(out, size, "object %d+%ld", number(o), (long)(a - o->p));
     else
         snprintf(out, size, "%p", p);
     return out;
@@ -184,6 +227,12 @@ void mcx_here(const char *file, int line)
 {
     here[mcx_current].file = file;
     here[mcx_current].line = line;
+}
+
+const char *mcx_here_is(int *ret_line)
+{
+    *ret_line = here[mcx_current].line;
+    return here[mcx_current].file;
 }
 
 static void print_line(const char *where, const char *format, va_list ap)

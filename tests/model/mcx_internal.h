@@ -1,6 +1,6 @@
 /* What the files of the explorer share: memory (mcx_memory.c), heap (mcx_heap.c), fibers
- * (mcx_fiber.c), search (mcx_explore.c), choices (mcx_choice.c), command line
- * (mcx_main.c). */
+ * (mcx_fiber.c), search (mcx_explore.c), choices (mcx_choice.c), states that have been
+ * seen (mcx_state.c, mcx_zone.c), command line (mcx_main.c). */
 #ifndef VOLT_TESTS_MODEL_MCX_INTERNAL_H
 #define VOLT_TESTS_MODEL_MCX_INTERNAL_H
 
@@ -33,7 +33,12 @@ struct thread {
     int futex_result;
     bool (*until)(void *arg);
     void *until_arg;
-    uint64_t last_run, priority;
+    uint64_t priority;
+    int next; /* what it is about to touch: index of an address; -1: unknown */
+    unsigned next_touch;
+    int site;          /* in the sources, of that */
+    long preempted_at; /* number of touches by then; -1: it was not */
+    bool due;          /* what it is about to touch has been touched since */
 };
 
 extern struct thread mcx_threads[MCX_THREADS + 1];
@@ -51,13 +56,17 @@ struct mcx_bounds {
     int timeouts;
     long executions; /* at most; 0: no limit (MODE_DFS) */
     double until;    /* mcx_now() at which the search is cut off; 0: never */
+    bool full;       /* goes on from states that have been seen */
     uint64_t seed;
 };
 
 struct mcx_result {
     long executions;
     bool failed, exhausted;
-    long longest; /* steps */
+    long longest;  /* steps */
+    size_t states; /* that were gone on from */
+    size_t ends;   /* different final states, and a digest of them */
+    uint64_t digest;
     char why[512];
 };
 
@@ -67,8 +76,19 @@ extern int mcx_stale_left;
 
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
                  struct mcx_result *ret);
-double mcx_now(void);  /* seconds */
-void mcx_point(void);  /* every operation: the scheduler may switch */
+double mcx_now(void); /* processor time, in seconds */
+/* Every operation: the scheduler may switch before it. What it is about to touch: an
+ * address, or NULL, and how. */
+enum mcx_touch {
+    TOUCH_READ = 0,
+    TOUCH_WRITE = 1,
+    TOUCH_SC = 2,    /* the view of sequentially consistent operations, too */
+    TOUCH_ALL = 4,   /* may depend on anything */
+    TOUCH_MODEL = 8, /* the model's variables: goes with an address */
+};
+void mcx_point(const void *addr, unsigned touch);
+/* What the running thread touches without a switch point before it. */
+void mcx_touched(const void *addr, unsigned touch);
 void mcx_tick(void);   /* the running thread's clock goes on, no switch */
 void mcx_switch(void); /* the running thread has changed its state: schedule */
 
@@ -84,6 +104,56 @@ uint64_t mcx_choice_random(void);
 char *mcx_choice_text(char *out, size_t size);
 bool mcx_choice_load(const char *text); /* for MODE_REPLAY; false: not such a text */
 
+int mcx_choice_made(void);   /* in this execution so far */
+int mcx_choice_left(void);   /* after mcx_choice_advance(): as long as the leaf's path */
+bool mcx_choice_ahead(void); /* some are yet to be taken again */
+
+/* --- mcx_state.c -------------------------------------------------------------------- */
+
+static inline uint64_t mcx_mix(uint64_t a, uint64_t b)
+{
+    __uint128_t m = (__uint128_t)(a ^ 0x9E3779B97F4A7C15u) * (b ^ 0xD6E8FEB86659FD93u);
+
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+uint64_t mcx_hash(const void *p, size_t n, uint64_t seed);
+void mcx_state_reset(void);
+/* The path is given up from after this number of choices on. */
+void mcx_state_rewind(int choices);
+/* Can these bounds be kept with a state? */
+bool mcx_state_fits(int preempt, int stale);
+/* Comes to a state after this number of choices. False: not with more left than before. */
+bool mcx_state_new(uint64_t hash, int preempt, int stale, int choices);
+size_t mcx_state_count(void);
+void mcx_state_end(uint64_t hash);
+size_t mcx_state_ends(uint64_t *ret_digest);
+
+/* --- mcx_touch.c -------------------------------------------------------------------- */
+
+void mcx_touch_reset(void);  /* of another scenario */
+void mcx_touch_rewind(void); /* before each execution */
+int mcx_touch_index(const void *addr);
+void mcx_touch_note(int thread, int address, unsigned touch);
+int mcx_touch_site(const char *file, int line);
+/* The thread has come from an operation at this site, where it had made that many touches,
+ * to its next one. */
+void mcx_touch_went(int thread, int site, long from);
+long mcx_touch_count(void);
+/* Would it matter to another thread? By what was known at the start. */
+bool mcx_touch_shared(int thread, int address, unsigned touch);
+void mcx_touch_start(void);
+/* Has it said no, and was it wrong, as is known now? */
+bool mcx_touch_mistaken(void);
+/* Do the touches from `from` on, by thread, commute with those of others from `since` on?
+ */
+bool mcx_touch_commute(int thread, long since, long from);
+
+/* --- mcx_zone.c --------------------------------------------------------------------- */
+
+void mcx_zone_reset(void);    /* before each execution */
+uint64_t mcx_zone_hash(void); /* of the model's variables, and those of the sources */
+bool mcx_zone_ordered(const void *explorers);
+
 /* --- mcx_memory.c ------------------------------------------------------------------- */
 
 /* Before and after setup: histories start over from the values in place. */
@@ -91,6 +161,8 @@ void mcx_memory_forget(void);
 void mcx_view_join(struct view *a, const struct view *b);
 /* The memory of [p, p + size) is being freed: every access must be ordered before. */
 void mcx_memory_check_free(const char *p, size_t size);
+/* Of what threads may still read, have seen, and have to fear races with. */
+uint64_t mcx_memory_hash(void);
 
 /* --- mcx_heap.c --------------------------------------------------------------------- */
 
@@ -98,19 +170,24 @@ void mcx_heap_reset(void);
 /* p may be used by the running thread, if it is in the heap at all. */
 void mcx_heap_check(const void *p);
 bool mcx_is_quiet(const void *p);
+uint64_t mcx_heap_hash(void); /* of the contents */
+/* Calls f for the allocating thread and clock of each object. */
+uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock));
 
 /* --- mcx_fiber.c -------------------------------------------------------------------- */
 
 void mcx_fiber_setup(void); /* once; finds the thread-local storage */
 void mcx_fiber_reset(void); /* fresh thread-locals for all */
 void mcx_fiber_make(int i, void (*run)(void));
-void mcx_fiber_enter(int i); /* from main; returns when the fiber leaves */
-void mcx_fiber_leave(void);  /* back to main */
+void mcx_fiber_enter(int i);    /* from main; returns when the fiber leaves */
+void mcx_fiber_leave(void);     /* back to main */
+uint64_t mcx_fiber_hash(int i); /* stack, registers, thread-local storage */
 
 /* --- replays ------------------------------------------------------------------------ */
 
 extern bool mcx_log_on;
 const char *mcx_name_of(const void *p, char *out, size_t size);
+const char *mcx_here_is(int *ret_line); /* of the running thread; NULL: nowhere */
 void mcx_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

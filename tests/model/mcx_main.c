@@ -11,7 +11,7 @@ unsigned mcx_group_size = 48;
 
 struct options {
     const char *program, *scenario, *replay;
-    bool first;
+    bool first, full, compare;
     int seconds;
     int preempt, stale, timeouts;
     long dfs, random, pct;
@@ -26,6 +26,10 @@ struct options {
 #define DEEP_PCT     10000
 #define DEEP_PREEMPT 3
 
+#define COMPARE_DFS     4000
+#define COMPARE_PREEMPT 3
+#define COMPARE_STALE   1
+
 static const char usage[] =
     "usage: %s [options]\n"
     "  --list           the scenarios and what they promise\n"
@@ -33,6 +37,9 @@ static const char usage[] =
     "  --seconds N      deep: the depth-first search with no preemption, then one, two,\n"
     "                   three, each exhaustive unless these N seconds are over\n"
     "  --first          end with the first failure\n"
+    "  --full           depth first: go on from states that have been seen, too\n"
+    "  --compare        small searches with and without that: do they come to the same\n"
+    "                   final states?\n"
     "  --preempt N      bound of preemptions of the depth-first search (-1: none)\n"
     "  --stale N        bound of stale reads per execution (-1: none)\n"
     "  --timeouts N     futex timeouts per execution\n"
@@ -111,6 +118,46 @@ static bool try_mode(const struct mcx_scenario *s, const struct options *o,
     return true;
 }
 
+/* What leaving out states and preemptions must not change: the final states. True: not. */
+static bool compare(const struct mcx_scenario *s)
+{
+    struct mcx_bounds b = {.mode = MODE_DFS,
+                           .stale = s->stale > COMPARE_STALE ? COMPARE_STALE : s->stale,
+                           .timeouts = s->timeouts,
+                           .executions = COMPARE_DFS,
+                           .full = true};
+    struct mcx_result all = {0}, few;
+    int preempt = 0;
+    char name[64];
+    bool same;
+
+    snprintf(name, sizeof(name), "%s/%s", mcx_model.name, s->name);
+    if (s->must_fail)
+        return true;
+    /* With as many preemptions as can be searched in full. */
+    for (int p = 0; p <= COMPARE_PREEMPT; p++) {
+        struct mcx_result r;
+
+        b.preempt = p;
+        mcx_explore(s, &b, &r);
+        if (!r.exhausted)
+            break;
+        all = r;
+        preempt = p;
+    }
+    if (!all.exhausted)
+        return true;
+    b.full = false;
+    b.executions = 0;
+    b.preempt = preempt;
+    mcx_explore(s, &b, &few);
+    same = few.exhausted && few.ends == all.ends && few.digest == all.digest;
+    printf("%-30s %s  %zu final states p=%d s=%d: %ld executions, %ld of them needed\n",
+           name, same ? "same" : "FAIL", all.ends, b.preempt, b.stale, all.executions,
+           few.executions);
+    return same;
+}
+
 static long limit(long option, long scenario, long quick)
 {
     if (option != UNSET)
@@ -173,6 +220,7 @@ static bool explore(const struct mcx_scenario *s, const struct options *o)
     struct mcx_bounds dfs = {.mode = MODE_DFS,
                              .preempt = o->preempt == UNSET ? s->preempt : o->preempt,
                              .stale = o->stale == UNSET ? s->stale : o->stale,
+                             .full = o->full,
                              .executions = limit(o->dfs, s->dfs, QUICK_DFS)};
     struct mcx_bounds random = {
         .mode = MODE_RANDOM,
@@ -211,6 +259,8 @@ static bool parse(int argc, char **argv, struct options *o)
         SCENARIO,
         SECONDS,
         FIRST,
+        FULL,
+        COMPARE,
         PREEMPT,
         STALE,
         TIMEOUTS,
@@ -225,6 +275,8 @@ static bool parse(int argc, char **argv, struct options *o)
         {"scenario", required_argument, NULL, SCENARIO},
         {"seconds", required_argument, NULL, SECONDS},
         {"first", no_argument, NULL, FIRST},
+        {"full", no_argument, NULL, FULL},
+        {"compare", no_argument, NULL, COMPARE},
         {"preempt", required_argument, NULL, PREEMPT},
         {"stale", required_argument, NULL, STALE},
         {"timeouts", required_argument, NULL, TIMEOUTS},
@@ -249,6 +301,12 @@ static bool parse(int argc, char **argv, struct options *o)
             break;
         case FIRST:
             o->first = true;
+            break;
+        case FULL:
+            o->full = true;
+            break;
+        case COMPARE:
+            o->compare = true;
             break;
         case PREEMPT:
             o->preempt = atoi(optarg);
@@ -297,13 +355,17 @@ int main(int argc, char **argv)
         return 2;
     }
     mcx_fiber_setup();
+    if (!mcx_zone_ordered(&mcx_scenario) || !mcx_zone_ordered(&mcx_running)) {
+        fprintf(stderr, "%s: mcx_zone.o must follow the explorer's others\n", argv[0]);
+        return 2;
+    }
     for (const struct mcx_scenario *s = mcx_model.scenarios; s->name; s++) {
         if (o.scenario && strcmp(o.scenario, s->name) != 0)
             continue;
         if (o.replay)
             return replay(s, &o);
         explored++;
-        failed += !explore(s, &o);
+        failed += o.compare ? !compare(s) : !explore(s, &o);
         if (failed && o.first)
             break;
     }

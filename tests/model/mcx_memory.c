@@ -20,6 +20,7 @@ struct message {
 /* Plain accesses (initialisation, VAT_RD, VAT_WR): who last, when. */
 struct shadow {
     const char *addr;
+    uint64_t key; /* hash of the address */
     int writer;
     uint16_t write_clock;
     uint16_t access_clock[MCX_THREADS + 1];
@@ -172,6 +173,7 @@ static struct cell *cell_at(const void *addr, unsigned size, const char *what)
         c = &cells[s->index];
         memset(&c->shadow, 0, sizeof(c->shadow));
         c->shadow.addr = addr;
+        c->shadow.key = mcx_mix((uintptr_t)addr, 1);
         c->size = size;
         c->n = 1;
         c->first = 0;
@@ -197,18 +199,6 @@ static bool quiet(const void *addr)
     return slot_of(cell_slots, addr)->kind == SLOT_QUIET;
 }
 
-/* The cell, after a switch point. */
-static struct cell *enter(const void *addr, unsigned size, const char *what)
-{
-    mcx_point();
-    struct cell *c = cell_at(addr, size, what);
-
-    c->shadow.access_clock[mcx_current] = self()->clock;
-    return c;
-}
-
-/* --- reading and writing ------------------------------------------------------------ */
-
 static bool acquires(enum mcx_order o)
 {
     return o == VAT_ACQ || o == VAT_AR || o == VAT_SC;
@@ -218,6 +208,19 @@ static bool releases(enum mcx_order o)
 {
     return o == VAT_REL || o == VAT_AR || o == VAT_SC;
 }
+
+/* The cell, after a switch point. */
+static struct cell *enter(const void *addr, unsigned size, const char *what,
+                          unsigned touch, enum mcx_order o)
+{
+    mcx_point(addr, touch | (o == VAT_SC ? TOUCH_SC : 0));
+    struct cell *c = cell_at(addr, size, what);
+
+    c->shadow.access_clock[mcx_current] = self()->clock;
+    return c;
+}
+
+/* --- reading and writing ------------------------------------------------------------ */
 
 static uint64_t read_message(struct cell *c, int i, enum mcx_order o)
 {
@@ -281,6 +284,7 @@ void mcx_init(void *cell, unsigned size, uint64_t v)
     }
     struct cell *c = cell_at(cell, size, "initialisation");
 
+    mcx_touched(cell, TOUCH_WRITE);
     memcpy(cell, &v, size);
     initialise(c, v);
     log_op(cell, "init", VAT_RLX, 0, &v, "");
@@ -290,7 +294,7 @@ uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o)
 {
     if (quiet(cell))
         return in_place(cell, size);
-    struct cell *c = enter(cell, size, "load");
+    struct cell *c = enter(cell, size, "load", TOUCH_READ, o);
     int x = cell_index(c), oldest = self()->cur.t[x], newest = c->n - 1, back = 0;
 
     if (o == VAT_SC && sc_view.t[x] > oldest)
@@ -318,7 +322,7 @@ void mcx_store(void *cell, unsigned size, uint64_t v, enum mcx_order o)
         memcpy(cell, &v, size);
         return;
     }
-    struct cell *c = enter(cell, size, "store");
+    struct cell *c = enter(cell, size, "store", TOUCH_WRITE, o);
     uint64_t old = c->m[c->n - 1].v;
 
     write_message(c, v, o, NULL);
@@ -359,7 +363,7 @@ uint64_t mcx_rmw(void *cell, unsigned size, enum mcx_rmw op, uint64_t v, enum mc
         memcpy(cell, &next, size);
         return old;
     }
-    struct cell *c = enter(cell, size, "rmw");
+    struct cell *c = enter(cell, size, "rmw", TOUCH_WRITE, o);
     int i = c->n - 1;
     uint64_t old = read_message(c, i, o), next = apply(op, old, v, size);
 
@@ -380,7 +384,7 @@ bool mcx_cas(void *cell, unsigned size, uint64_t *expected, uint64_t desired,
         *expected = now;
         return same;
     }
-    struct cell *c = enter(cell, size, "cas");
+    struct cell *c = enter(cell, size, "cas", TOUCH_WRITE, ok);
     int i = c->n - 1;
 
     if (c->m[i].v != *expected) {
@@ -400,7 +404,7 @@ void mcx_fence(const void *cell)
     uint16_t clock;
 
     (void)cell;
-    mcx_point();
+    mcx_point(NULL, TOUCH_SC);
     clock = t->clock;
     t->cur = t->acq;
     mcx_view_join(&sc_view, &t->cur);
@@ -425,6 +429,7 @@ static struct shadow *plain_at(const void *p)
         s->index = nplains++;
         memset(&plains[s->index], 0, sizeof(plains[0]));
         plains[s->index].addr = p;
+        plains[s->index].key = mcx_mix((uintptr_t)p, 2);
     }
     return &plains[s->index];
 }
@@ -434,6 +439,7 @@ static struct shadow *plain_at(const void *p)
 static void plain(const void *p, bool write)
 {
     mcx_tick();
+    mcx_touched(p, write ? TOUCH_WRITE : TOUCH_READ);
     struct shadow *s = plain_at(p);
     const char *what = write ? "plain write" : "plain read";
     char name[64];
@@ -461,11 +467,15 @@ void mcx_plain_write(const void *p)
 void mcx_memory_check_free(const char *p, size_t size)
 {
     for (int i = 0; i < ncells; i++)
-        if (cells[i].shadow.addr >= p && cells[i].shadow.addr < p + size)
+        if (cells[i].shadow.addr >= p && cells[i].shadow.addr < p + size) {
+            mcx_touched(cells[i].shadow.addr, TOUCH_WRITE);
             race(&cells[i].shadow, true, "free");
+        }
     for (int i = 0; i < nplains; i++)
-        if (plains[i].addr >= p && plains[i].addr < p + size)
+        if (plains[i].addr >= p && plains[i].addr < p + size) {
+            mcx_touched(plains[i].addr, TOUCH_WRITE);
             race(&plains[i], true, "free");
+        }
 }
 
 /* --- locks and futexes -------------------------------------------------------------- */
@@ -503,7 +513,7 @@ void mcx_lock(uint32_t *word)
 {
     struct thread *t = self();
 
-    mcx_point();
+    mcx_point(word, TOUCH_WRITE);
     mcx_heap_check(word);
     while (*word) {
         if (*word == (uint32_t)mcx_current + 1)
@@ -515,12 +525,13 @@ void mcx_lock(uint32_t *word)
         mcx_heap_check(word);
     }
     take(word);
+    mcx_touched(word, TOUCH_WRITE);
     log_lock("lock ", word);
 }
 
 bool mcx_try_lock(uint32_t *word)
 {
-    mcx_point();
+    mcx_point(word, TOUCH_WRITE);
     mcx_heap_check(word);
     if (*word) {
         log_lock("try lock (held)", word);
@@ -533,7 +544,7 @@ bool mcx_try_lock(uint32_t *word)
 
 void mcx_unlock(uint32_t *word)
 {
-    mcx_point();
+    mcx_point(word, TOUCH_WRITE);
     mcx_heap_check(word);
     if (*word != (uint32_t)mcx_current + 1)
         mcx_fail("unlock by a thread that does not hold the lock");
@@ -545,7 +556,7 @@ void mcx_unlock(uint32_t *word)
 /* 0 woken, 1 the word differs (the kernel reads the newest value), 2 timed out. */
 int mcx_futex_wait(uint32_t *word, uint32_t expected, bool may_time_out)
 {
-    struct cell *c = enter(word, sizeof(*word), "futex wait");
+    struct cell *c = enter(word, sizeof(*word), "futex wait", TOUCH_WRITE, VAT_RLX);
     struct thread *t = self();
     char name[64];
 
@@ -568,7 +579,8 @@ void mcx_futex_wake(uint32_t *word, uint32_t n)
 {
     char name[64];
 
-    mcx_point(); /* no heap check: waking an address that is gone is harmless */
+    /* No heap check: waking an address that is gone is harmless. */
+    mcx_point(word, TOUCH_WRITE);
     mcx_log("futex wake %s", mcx_name_of(word, name, sizeof(name)));
     for (int i = 0; i < mcx_nthreads && n > 0; i++) {
         struct thread *t = &mcx_threads[i];
@@ -579,4 +591,184 @@ void mcx_futex_wake(uint32_t *word, uint32_t n)
             n--;
         }
     }
+}
+
+/* --- states ------------------------------------------------------------------------- */
+
+/* What can no longer matter is left out, so that more ways lead to the same state: a value
+ * that every thread knows to be overwritten, an access that every thread comes after.
+ * What is left of a history counts from its oldest readable value; of a clock only how
+ * it compares with those of accesses. */
+static struct {
+    int base;     /* message that every living thread knows at least */
+    bool unknown; /* to somebody: there is a newer one */
+} known[MCX_CELLS];
+static int unknown[MCX_CELLS], nunknown; /* indices of such cells */
+static uint16_t known_clock[MCX_THREADS];
+static uint16_t rank[MCX_THREADS][UINT16_MAX + 1]; /* of clocks from known_clock on */
+static uint64_t marked[MCX_THREADS][UINT16_MAX / 64 + 1];
+/* Factors, so that clocks add up to a hash. */
+static const uint64_t clock_key[MCX_THREADS] = {
+    0x8CB92BA72F3D8DD7, 0xABCC5167CCAD925F, 0xC949D7C7509E6557,
+    0x9E6C63D0876A9A47, 0xD1B54A32D192ED03, 0xE7037ED1A0B428DB,
+};
+
+static bool lives(int i)
+{
+    return mcx_threads[i].state != THREAD_DONE;
+}
+
+static void find_known(void)
+{
+    nunknown = 0;
+    for (int k = 0; k < ncells; k++) {
+        int base = cells[k].n - 1;
+
+        for (int i = 0; i < mcx_nthreads; i++)
+            if (lives(i) && mcx_threads[i].cur.t[VIEW_CLOCKS + k] < base)
+                base = mcx_threads[i].cur.t[VIEW_CLOCKS + k];
+        if (base < cells[k].first)
+            base = cells[k].first;
+        known[k].base = base;
+        known[k].unknown = base < cells[k].n - 1;
+        if (known[k].unknown)
+            unknown[nunknown++] = k;
+    }
+    for (int w = 0; w < mcx_nthreads; w++) {
+        uint16_t least = UINT16_MAX;
+
+        for (int i = 0; i < mcx_nthreads; i++)
+            if (i != w && lives(i) && mcx_threads[i].cur.t[w] < least)
+                least = mcx_threads[i].cur.t[w];
+        known_clock[w] = least;
+    }
+}
+
+static void mark(int thread, uint16_t clock)
+{
+    if (clock > known_clock[thread])
+        marked[thread][clock / 64] |= UINT64_C(1) << clock % 64;
+}
+
+static uint64_t mark_object(int thread, uint16_t clock)
+{
+    mark(thread, clock);
+    return 0;
+}
+
+static void mark_shadow(const struct shadow *s)
+{
+    if (s->write_clock && s->writer < MCX_THREADS)
+        mark(s->writer, s->write_clock);
+    for (int i = 0; i < mcx_nthreads; i++)
+        if (s->access_clock[i])
+            mark(i, s->access_clock[i]);
+}
+
+static void rank_clocks(void)
+{
+    for (int i = 0; i < ncells; i++)
+        mark_shadow(&cells[i].shadow);
+    for (int i = 0; i < nplains; i++)
+        mark_shadow(&plains[i]);
+    (void)mcx_heap_clocks(mark_object);
+    for (int w = 0; w < mcx_nthreads; w++) {
+        uint16_t n = 0;
+
+        for (unsigned k = known_clock[w]; k <= mcx_threads[w].clock; k++) {
+            n = (uint16_t)(n + (marked[w][k / 64] >> k % 64 & 1));
+            rank[w][k] = n;
+        }
+        memset(marked[w], 0, (mcx_threads[w].clock / 64u + 1) * sizeof(marked[w][0]));
+    }
+}
+
+static uint64_t rank_of(int thread, uint16_t clock)
+{
+    return clock > known_clock[thread] ? rank[thread][clock] : 0;
+}
+
+static uint64_t shadow_hash(const struct shadow *s)
+{
+    uint64_t h = 0;
+
+    if (s->write_clock && s->writer < MCX_THREADS)
+        h = mcx_mix((uint64_t)s->writer, 1) * rank_of(s->writer, s->write_clock);
+    for (int i = 0; i < mcx_nthreads; i++)
+        h += clock_key[i] * rank_of(i, s->access_clock[i]);
+    return h ? mcx_mix(s->key, h) : 0;
+}
+
+static uint64_t view_hash(const struct view *v)
+{
+    uint64_t h = 0;
+
+    for (int i = 0; i < mcx_nthreads; i++)
+        h += clock_key[i] * rank_of(i, v->t[i]);
+    for (int i = 0; i < nunknown; i++) {
+        int k = unknown[i], beyond = v->t[VIEW_CLOCKS + k] - known[k].base;
+
+        if (beyond > 0)
+            h += cells[k].shadow.key * (uint64_t)beyond;
+    }
+    return h;
+}
+
+static uint64_t cell_hash(const struct cell *c)
+{
+    int k = (int)(c - cells);
+    uint64_t h = shadow_hash(&c->shadow);
+
+    if (c->m[c->n - 1].v != in_place(c->shadow.addr, c->size))
+        h += mcx_mix(c->shadow.key, 4); /* it starts over */
+    for (int i = known[k].base; i < c->n; i++) {
+        uint64_t v = view_hash(&c->m[i].view);
+
+        if (i < c->n - 1) /* the newest is in place */
+            v += mcx_mix(c->m[i].v, (uint64_t)(c->n - i));
+        if (v)
+            h += mcx_mix(c->shadow.key + (uint64_t)(c->n - i), v);
+    }
+    return h;
+}
+
+static uint64_t thread_hash(int i)
+{
+    const struct thread *t = &mcx_threads[i];
+    uint64_t h = mcx_mix((uint64_t)i, (uint64_t)t->state);
+
+    if (!lives(i))
+        return h;
+    h = mcx_mix(h, (uint64_t)(t->daemon * 2 + t->yielded));
+    if (t->state == THREAD_LOCK || t->state == THREAD_FUTEX)
+        h = mcx_mix(h, (uintptr_t)t->word * 2 + t->may_time_out);
+    if (t->state == THREAD_UNTIL)
+        h = mcx_mix(h, (uintptr_t)t->until ^ (uintptr_t)t->until_arg << 20);
+    if (t->state == THREAD_READY)
+        h = mcx_mix(h, (uint64_t)t->futex_result);
+    h = mcx_mix(h, view_hash(&t->cur));
+    h = mcx_mix(h, view_hash(&t->acq));
+    return mcx_mix(h, view_hash(&t->rel));
+}
+
+uint64_t mcx_memory_hash(void)
+{
+    uint64_t h = 0;
+
+    find_known();
+    rank_clocks();
+    for (int i = 0; i < mcx_nthreads; i++)
+        h += thread_hash(i);
+    for (int i = 0; i < ncells; i++)
+        h += cell_hash(&cells[i]);
+    for (int i = 0; i < nplains; i++)
+        h += shadow_hash(&plains[i]);
+    for (int i = 0; i < nlocks; i++) {
+        uint64_t v = view_hash(&locks[i].view);
+
+        if (v)
+            h += mcx_mix((uintptr_t)locks[i].word, v);
+    }
+    h += mcx_mix(3, view_hash(&sc_view));
+    return mcx_mix(h, mcx_heap_clocks(rank_of));
 }

@@ -40,7 +40,7 @@ SUPPORT_sched := tests/model/no_driver.c
 
 MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
 MB       := build/model
-MCX_SRC  := $(wildcard tests/model/mcx_*.c)
+MCX_SRC  := $(sort $(wildcard tests/model/mcx_*.c)) # mcx_zone.c is the last
 MODEL_CC  = $(CC) $(CSTD) -O2 -g -U_FORTIFY_SOURCE -ffunction-sections $(WARN) $(INC) -DVOLT_MCX $(MODEL_LIMITS) -Itests/model \
             -pthread -MMD -MP
 mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
@@ -62,13 +62,14 @@ $(MB)/tests/model/%.o: tests/model/%.c Makefile tests/model/model.mk
 	$(call say,CC,$@)$(MODEL_CC) -c -o $@ $<
 
 define model_program
-$(MB)/$(1): $(call mcx_obj,tests/model/$(1).c $(MCX_SRC) $(SUPPORT_$(1)) $(MODEL_$(1)))
+$(MB)/$(1): $(call mcx_obj,$(MCX_SRC) tests/model/$(1).c $(SUPPORT_$(1)) $(MODEL_$(1)))
 	$$(call say,LD,$$@)$$(CC) -g -pthread -Wl,--gc-sections -o $$@ $$^
 endef
 $(foreach m,$(MODELS),$(eval $(call model_program,$(m))))
 
 check-model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/covered
+	@tests/model/run --compare $^
 	@tests/model/run $^
 # More than 100 scenarios, two at a time: within ten minutes.
 DEEP_SECONDS ?= 8

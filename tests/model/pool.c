@@ -92,10 +92,12 @@ static int wait_on(pthread_cond_t *c, pthread_mutex_t *m, bool gives_up)
     waiter[me].waits_on = c;
     waiter[me].woken = false;
     mcx_unlock(word_of(m));
-    if (gives_up)
+    if (gives_up) {
         mcx_yield();
-    else
+        mcx_model_read();
+    } else {
         mcx_block_until(woken, &waiter[me].woken);
+    }
     if (!waiter[me].woken)
         r = ETIMEDOUT;
     waiter[me].waits_on = NULL;
@@ -120,6 +122,7 @@ int pthread_cond_signal(pthread_cond_t *c)
 {
     int who[MCX_THREADS], n = 0;
 
+    mcx_model_read();
     for (int i = 0; i < MCX_THREADS; i++)
         if (waiter[i].waits_on == c && !waiter[i].woken)
             who[n++] = i;

@@ -41,6 +41,7 @@ static vat_u32 ended[WORKERS]; /* the end of a thread comes before its join */
 
 uint64_t clock_ns(void)
 {
+    mcx_model_read();
     return loop_stub.now_usec * 1000;
 }
 
@@ -184,6 +185,8 @@ static void start_counted(uint32_t workers, bool counted)
     rt->thread = mcx_malloc(workers * sizeof(*rt->thread));
     rt->threads = workers;
     for (uint32_t i = 0; i < workers; i++) {
+        if (!mcx_random())
+            w[i].rng = (struct rng){0}; /* stays so: the first victim is worker 0 */
         mcx_quiet(&w[i].count, counted ? sizeof(vat_u64) : sizeof(w[i].count));
         mcx_quiet(&w[i].count.lifo_hits,
                   sizeof(w[i].count) - offsetof(struct counters, lifo_hits));

@@ -37,6 +37,8 @@ static uint64_t now_ns, clock_step;
 
 uint64_t clock_ns(void)
 {
+    if (clock_step)
+        mcx_model_read();
     now_ns += clock_step;
     return now_ns;
 }
@@ -130,6 +132,8 @@ static void start_groups(uint32_t workers, unsigned size)
         sched->more = mcx_malloc((sched_groups(workers) - 1) * sizeof(*sched->more));
     sched_init(sched, w, workers, true, 1);
     for (uint32_t i = 0; i < workers; i++) {
+        if (!mcx_random())
+            w[i].rng = (struct rng){0}; /* stays so: the first victim is worker 0 */
         mcx_quiet(&w[i].count, sizeof(w[i].count));
         mcx_name(&w[i].ring, sizeof(w[i].ring), rings[i]);
         mcx_name(&w[i].park, sizeof(w[i].park), parks[i]);
@@ -358,7 +362,7 @@ static bool alone(void *arg)
 /* Comes when all sleep, before or after the sentinels have gone to rest. */
 static void producer_late(void)
 {
-    mcx_block_until(alone, NULL);
+    mcx_block_until_any(alone, NULL);
     submit(0);
 }
 
