@@ -6,8 +6,10 @@
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
 #endif
-#define SPIN_LEAST   64    /* pauses: about a microsecond */
-#define SPIN_LOOK    16    /* between two looks */
+#define SPIN_LEAST 64 /* pauses: about a microsecond */
+#ifndef SPIN_LOOK
+#define SPIN_LOOK 16 /* between two looks */
+#endif
 #define SPIN_MOST_NS 50000 /* who comes back later would have spun in vain */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,

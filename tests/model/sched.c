@@ -288,6 +288,36 @@ static void setup_slot_split(void)
     expected = 3;
 }
 
+/* Two look for work while worker 0 runs its poll: who takes from the slot need not be the
+ * last to leave the search, whose barrier would order more than the theft does. */
+static void setup_slot_split_three(void)
+{
+    start(3);
+    make(0, SPLIT);
+    job_of(task[0])->child[0] = make(1, PLAIN);
+    expected = 2;
+}
+
+/* Searchers look on before they sleep: once or twice. */
+static void spin(void)
+{
+    sched->spin_most = 2;
+    for (uint32_t i = 0; i < sched->workers; i++)
+        sched->worker[i].spin = 1 + (uint32_t)mcx_choose(2);
+}
+
+static void setup_spin(void)
+{
+    setup_one();
+    spin();
+}
+
+static void setup_spin_pair(void)
+{
+    setup_pair();
+    spin();
+}
+
 /* Worker 0 pushes one more than its ring holds; the first waits for the last. */
 static void setup_overflow(void)
 {
@@ -620,6 +650,39 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"worker 0", worker_first},
                     {"worker 1", worker},
                     {"producer", producer_third}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "slot-theft-three",
+        .promise = "the same with another searcher: the theft itself brings the memory",
+        .setup = setup_slot_split_three,
+        .finish = finish,
+        .threads = {{"worker 0", worker_first},
+                    {"worker 1", worker},
+                    {"worker 2", worker}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "spin",
+        .promise = "a task submitted while the worker looks on, or gives that up, runs",
+        .setup = setup_spin,
+        .finish = finish,
+        .threads = {{"worker 0", worker}, {"producer", producer}},
+        .preempt = 2,
+        .stale = 2,
+    },
+    {
+        .name = "spin-pair",
+        .promise = "two that look on, two tasks that wait for each other: both come up",
+        .setup = setup_spin_pair,
+        .finish = finish,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
