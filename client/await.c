@@ -373,7 +373,7 @@ static int connect_again(struct waiting *w)
     for (size_t i = 0; i < w->nportions; i++)
         stop_portion(w, &w->portions[i]);
     progress_line_clear(&w->line);
-    int r = reconnect(w->c, rq->choice, rq->reconnect_usec, rq->interrupt);
+    int r = reconnect(w->c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
     w->reconnected |= r == 0;
     if (r == -ECONNRESET)
         say("wait again: voltctl wait %s%s", rq->ids[0], rq->nids > 1 ? " ..." : "");

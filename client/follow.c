@@ -320,7 +320,7 @@ int follow_output(struct client **c, const struct follow_request *rq,
     *ret_writing = false;
     int r = print_output(c, rq, &offset, error, ret_writing);
     while (r == -ECONNRESET && rq->follow && !*ret_writing) {
-        r = reconnect(c, rq->choice, rq->reconnect_usec, rq->interrupt);
+        r = reconnect(c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
         if (r < 0)
             break;
         client_set_interrupt_fd(*c, rq->interrupt);

@@ -9,8 +9,8 @@
 
 #define RETRY_MSEC 200
 
-int reconnect(struct client **c, const struct address_choice *choice, uint64_t limit_usec,
-              int interrupt)
+int reconnect(struct client **c, const struct address_choice *choice,
+              enum address_endpoint which, uint64_t limit_usec, int interrupt)
 {
     struct client_tried tried;
     char limit[32];
@@ -26,7 +26,7 @@ int reconnect(struct client **c, const struct address_choice *choice, uint64_t l
         duration_format(limit_usec, limit, sizeof(limit));
     say("the connection to voltd is lost; trying again for %s", limit);
     uint64_t deadline = duration_now_usec() + limit_usec;
-    while (client_open(choice, ADDRESS_JOBS, c, &tried) < 0) {
+    while (client_open(choice, which, c, &tried) < 0) {
         if (duration_now_usec() >= deadline) {
             say("voltd did not come back; what runs goes on");
             return -ECONNRESET;

@@ -10,7 +10,7 @@
 /* Frees *c and connects anew, for up to limit_usec, saying so on standard error; 0 is not
  * at all. 0: *c is the new connection; -EINTR: interrupt was readable; -ECONNRESET: the
  * time is up. On failure *c is NULL. */
-int reconnect(struct client **c, const struct address_choice *choice, uint64_t limit_usec,
-              int interrupt);
+int reconnect(struct client **c, const struct address_choice *choice,
+              enum address_endpoint which, uint64_t limit_usec, int interrupt);
 
 #endif

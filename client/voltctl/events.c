@@ -110,7 +110,8 @@ static int watch(struct ctl *ctl, struct watch *w)
             say("this is another store; the events in between are not known");
             client_reply_fini(&error);
             w->resume = false;
-        } else if (reconnect(&ctl->client, &ctl->choice, w->reconnect_usec, -1) < 0) {
+        } else if (reconnect(&ctl->client, &ctl->choice, ADDRESS_JOBS, w->reconnect_usec,
+                             -1) < 0) {
             return CTL_EXIT_NO_DAEMON;
         }
         again = r != 1;

@@ -4,9 +4,11 @@
  * do not fit the terminal go into a further block. */
 #include "client/duration.h"
 #include "client/job_view.h"
+#include "client/reconnect.h"
 #include "client/voltctl/table.h"
 #include "client/voltctl/verbs.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,7 @@ enum { INTERVAL_MIN = 100000, INTERVAL_MAX = 15000000 };
 
 static const struct option_entry options[] = {
     {"watch", 'w', "[SEC]", "again every SEC seconds (default 1)"},
+    CTL_RECONNECT_OPTION,
     CTL_JSON_OPTION,
     CTL_OPTIONS_END,
 };
@@ -143,61 +146,91 @@ static void print_stats(const json_t *p)
     (void)putchar('\n');
 }
 
-static int watch(struct ctl *ctl, uint64_t interval_usec, bool json)
+struct watch {
+    uint64_t interval_usec, reconnect_usec;
+    bool json, again; /* something was printed before */
+};
+
+static void print_reply(struct watch *w, const json_t *parameters)
 {
-    json_t *params = json_pack("{s:I}", "interval_usec", (json_int_t)interval_usec);
+    if (w->json) {
+        ctl_print_json(parameters);
+        return;
+    }
+    if (term_is_tty(STDOUT_FILENO))
+        (void)fputs("\033[H\033[2J", stdout);
+    else if (w->again)
+        (void)putchar('\n');
+    print_stats(parameters);
+    w->again = true;
+}
+
+/* On one connection. 0, with the code of a refusal; negative as client_receive(). */
+static int follow(struct ctl *ctl, struct watch *w, int *ret_code)
+{
+    json_t *params = json_pack("{s:I}", "interval_usec", (json_int_t)w->interval_usec);
     client_set_output_fd(ctl->client, STDOUT_FILENO);
     int r = client_send(ctl->client, "org.voltd.control.WatchStats", params, CLIENT_MORE);
-    int code = CTL_EXIT_OK;
-    bool over = r < 0, first = true;
+    bool over = r < 0;
     while (!over) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
-        if (r == 1 && reply.error) {
-            code = ctl_refused(&reply);
-        } else if (r == 1 && json) {
-            ctl_print_json(reply.parameters);
-        } else if (r == 1) {
-            if (term_is_tty(STDOUT_FILENO))
-                (void)fputs("\033[H\033[2J", stdout);
-            else if (!first)
-                (void)putchar('\n');
-            print_stats(reply.parameters);
-        }
-        first = false;
+        if (r == 1 && reply.error)
+            *ret_code = ctl_refused(&reply);
+        else if (r == 1)
+            print_reply(w, reply.parameters);
         over = r < 0 || !reply.continues || fflush(stdout) != 0;
         client_reply_fini(&reply);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int watch(struct ctl *ctl, struct watch *w)
+{
+    int code = CTL_EXIT_OK;
+    int r = follow(ctl, w, &code);
+    while (r == -ECONNRESET) {
+        r = reconnect(&ctl->client, &ctl->choice, ADDRESS_CONTROL, w->reconnect_usec, -1);
+        if (r < 0)
+            return CTL_EXIT_NO_DAEMON; /* said */
+        r = follow(ctl, w, &code);
     }
     return r < 0 ? ctl_lost(r) : code;
 }
 
-static int run(struct ctl *ctl)
+static int parse(struct ctl *ctl, struct watch *w, bool *ret_again)
 {
-    bool json = false, again = false;
-    uint64_t interval_usec = 1000000;
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         const char *arg = ctl->options.arg;
         if (key == OPTION_BAD)
             return ctl->code;
-        json |= key == CTL_OPT_JSON;
-        again |= key == 'w';
+        if (!ctl_reconnect_take(ctl, key, &w->reconnect_usec))
+            return CTL_EXIT_USAGE;
+        w->json |= key == CTL_OPT_JSON;
+        *ret_again |= key == 'w';
         if (key == 'w' && arg &&
-            (duration_parse(arg, &interval_usec) < 0 || interval_usec < INTERVAL_MIN ||
-             interval_usec > INTERVAL_MAX))
+            (duration_parse(arg, &w->interval_usec) < 0 ||
+             w->interval_usec < INTERVAL_MIN || w->interval_usec > INTERVAL_MAX))
             return ctl_usage(ctl, "--watch: %s is not a time from 100ms to 15s", arg);
     }
-    if (!ctl_no_operands(ctl))
-        return CTL_EXIT_USAGE;
-    int code = ctl_open(ctl, ADDRESS_CONTROL);
+    return ctl_no_operands(ctl) ? -1 : CTL_EXIT_USAGE;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct watch w = {.interval_usec = 1000000, .reconnect_usec = RECONNECT_USEC};
+    bool again = false;
+    int code = parse(ctl, &w, &again);
+    if (code >= 0)
+        return code;
+    code = ctl_open(ctl, ADDRESS_CONTROL);
     if (code != CTL_EXIT_OK || again)
-        return code != CTL_EXIT_OK ? code : watch(ctl, interval_usec, json);
+        return code != CTL_EXIT_OK ? code : watch(ctl, &w);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     code = ctl_call(ctl, "org.voltd.control.Stats", NULL, &reply);
-    if (code == CTL_EXIT_OK && json)
-        ctl_print_json(reply.parameters);
-    else if (code == CTL_EXIT_OK)
-        print_stats(reply.parameters);
+    if (code == CTL_EXIT_OK)
+        print_reply(&w, reply.parameters);
     client_reply_fini(&reply);
     return code;
 }

@@ -191,9 +191,24 @@ def test_events_over_kill(private, run, seed):
         want - names, names - want)
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_statistics_go_on_over_a_restart(private, how):
+    private.start()
+    p = private.popen("voltctl", "stats", "--watch=100ms", "--json")
+    pids = [json.loads(p.stdout.readline())["pid"]]
+    restart(private, how)
+    while (pid := json.loads(p.stdout.readline())["pid"]) == pids[0]:
+        pass
+    assert pid == private.process.pid
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=LIMIT)
+    assert "trying again for 30 s" in err and "connected again" in err, err
+
+
 @pytest.mark.parametrize("args, code", [
     (["voltctl", "logs", "-f", "--reconnect=0", "1"], 3),
     (["voltctl", "events", "--reconnect=100ms"], 3),
+    (["voltctl", "stats", "--watch", "--reconnect=100ms"], 3),
     (["volt-submit", "--follow", "--reconnect=100ms", "--", "true"], 125)])
 def test_the_time_to_reconnect_ends(fake, args, code):
     def answer(method, parameters):
