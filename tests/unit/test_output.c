@@ -247,6 +247,8 @@ static void output_that_is_there_is_not_taken_over(void **state)
 
     (void)state;
     close(begin(&a, "of another store", &inode));
+    close(begin(&b, "", &first));
+    assert_null(end(&b, true)); /* there is a spare file */
     assert_int_equal(output_create(&o, &a, MANAGER_STDOUT), -EEXIST);
     read_back(&a, true, "of another store");
     close(begin(&b, "", &first));
