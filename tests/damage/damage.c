@@ -11,12 +11,13 @@
  *             is what a power cut may tear: without it is right too, if that is what it was
  *
  * STRIDE > 1 takes one place in so many, from SEED on. Files in /dev/shm; two threads, each with
- * a copy of its own. The last line: damage flips=N cuts=N journal=N refused=N same=N wrong=N. */
+ * a copy of its own. The last line counts kinds of damage as passed or failed, then places. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -322,7 +323,7 @@ struct worker {
     unsigned number;
     struct place place;
     struct bytes journal; /* a copy of its own */
-    uint64_t done[KINDS], refused, same, wrong;
+    uint64_t done[KINDS], wrong[KINDS], refused, same;
 };
 
 static bool right(enum kind kind, uint64_t state)
@@ -344,7 +345,7 @@ static void judge(struct worker *w, enum kind kind, size_t at)
     } else if (r == 0 && right(kind, state)) {
         w->same++;
     } else {
-        w->wrong++;
+        w->wrong[kind]++;
         printf("%s at %zu: %s\n", kind_names[kind], at,
                r < 0 ? "refused without a word" : "loaded as something else");
     }
@@ -463,11 +464,12 @@ static void prepare(struct place *p)
 
 static void add(struct worker *sum, const struct worker *w)
 {
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < KINDS; k++) {
         sum->done[k] += w->done[k];
+        sum->wrong[k] += w->wrong[k];
+    }
     sum->refused += w->refused;
     sum->same += w->same;
-    sum->wrong += w->wrong;
 }
 
 static void run(struct worker *sum)
@@ -495,6 +497,28 @@ static void run(struct worker *sum)
     }
 }
 
+/* Not 0: a damage was not seen, or the test sees nothing. */
+static int report(const struct worker *sum)
+{
+    const bool blind = sum->same == 0 || sum->refused == 0;
+    uint64_t wrong = 0;
+    int failed = 0;
+
+    for (int k = 0; k < KINDS; k++) {
+        wrong += sum->wrong[k];
+        failed += sum->wrong[k] > 0 || sum->done[k] == 0 || blind;
+    }
+    printf("store of %zu bytes, journal of %zu, stride %zu from %zu\n", sound.file.n,
+           sound.journal.n, stride, first);
+    printf("damage passed=%d failed=%d flips=%llu cuts=%llu journal=%llu refused=%llu "
+           "same=%llu wrong=%llu\n",
+           KINDS - failed, failed, (unsigned long long)sum->done[FLIP],
+           (unsigned long long)sum->done[CUT], (unsigned long long)sum->done[JOURNAL],
+           (unsigned long long)sum->refused, (unsigned long long)sum->same,
+           (unsigned long long)wrong);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     struct worker sum = {0};
@@ -516,11 +540,5 @@ int main(int argc, char **argv)
     free(sound.file.at);
     free(sound.behind.at);
     free(sound.journal.at);
-    printf("store of %zu bytes, journal of %zu, stride %zu from %zu\n", sound.file.n,
-           sound.journal.n, stride, first);
-    printf("damage flips=%llu cuts=%llu journal=%llu refused=%llu same=%llu wrong=%llu\n",
-           (unsigned long long)sum.done[FLIP], (unsigned long long)sum.done[CUT],
-           (unsigned long long)sum.done[JOURNAL], (unsigned long long)sum.refused,
-           (unsigned long long)sum.same, (unsigned long long)sum.wrong);
-    return sum.wrong || sum.same == 0 || sum.refused == 0 || sum.done[FLIP] == 0;
+    return report(&sum);
 }
