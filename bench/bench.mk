@@ -43,19 +43,22 @@ bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio go tbb naive)
 
 # ---- the daemon --------------------------------------------------------------------------------
 # The reference is static, as voltd-keeper is: half the page tables to copy per fork.
-DAEMON_BENCH := $(B)/bench/daemon/reference $(B)/bench/daemon/load
+DAEMON_BENCH := $(addprefix $(B)/bench/daemon/,reference load stages beanstalk)
 
 $(B)/bench/daemon/reference: $(B)/bench/daemon/reference.o
 	@mkdir -p $(@D)
 	$(LINK) $(if $(SAN),,-static-pie) $<
-$(B)/bench/daemon/load: $(B)/bench/daemon/load.o
+$(addprefix $(B)/bench/daemon/,load beanstalk): %: %.o
 	@mkdir -p $(@D)
 	$(LINK) $<
+$(B)/bench/daemon/stages: $(B)/bench/daemon/stages.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
 
 bench-daemon: deps
 	@tests/tools/deps bench-daemon
 	+@$(MAKE) --no-print-directory bench-daemon-run
 bench-daemon-run: all $(DAEMON_BENCH)
-	@bench/daemon/run --bin $(abspath $(BIN)) --tools $(abspath $(B))/bench/daemon
+	@bench/daemon/run --bin $(abspath $(BIN)) --tools $(abspath $(B))/bench/daemon $(BENCH)
 
 .PHONY: bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run

@@ -4,21 +4,25 @@
  *   load SOCKET submit JOBS CLIENTS     each client submits one job at a time: calls per
  *                                       second, and us per call
  *   load SOCKET batch JOBS SIZE         one client, SIZE jobs in a call
- *   load SOCKET queue JOBS SIZE         the same, each job with a key of its own
  *   load SOCKET noop JOBS SIZE          the same with jobs of kind noop, until all have ended
- *   load SOCKET start JOBS              us from before the call until the job is started, one
+ *   load SOCKET start JOBS [KIND]       us from before the call until the job is started, one
  *                                       at a time on an idle daemon
+ *   load SOCKET queue JOBS SIZE         as batch, each job with a key of its own
  *   load SOCKET list CALLS              us for the newest 20 jobs
+ *   load SOCKET array JOBS              one array of so many noops, until all have ended
+ *   load SOCKET watch JOBS WATCHERS     us from before the call that submits a noop until the
+ *                                       last, and the 99th of a hundred, of so many watchers
+ *                                       of just this job have read its end
  *   load SOCKET machine DIR             what the steps cost here: a round trip over a socket,
  *                                       an fdatasync of an appended page in DIR */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -99,18 +103,19 @@ static void print_times(const char *key, double *us, size_t n)
            us[n * 99 / 100]);
 }
 
+static int keyed;
+
 static size_t spec(char *buf, const char *kind, long n)
 {
-    char argv[64] = "", key[40] = "";
-    bool keyed = strcmp(kind, "keyed") == 0;
+    char argv[64] = "", key[48] = "";
 
-    if (keyed)
-        (void)snprintf(key, sizeof(key), ",\"key\":\"key-%ld\"", n);
-    if (keyed || strcmp(kind, "exec") == 0)
+    if (strcmp(kind, "exec") == 0)
         (void)snprintf(argv, sizeof(argv),
                        "\"argv\":[\"/bin/true\",\"%ld\"],\"cwd\":\"/\",", n);
-    return (size_t)snprintf(buf, SPEC, "{\"kind\":\"%s\",%s\"name\":\"job-%ld\"%s}",
-                            keyed ? "exec" : kind, argv, n, key);
+    if (keyed)
+        (void)snprintf(key, sizeof(key), "\"key\":\"key-%ld\",", n);
+    return (size_t)snprintf(buf, SPEC, "{\"kind\":\"%s\",%s%s\"name\":\"job-%ld\"}", kind,
+                            argv, key, n);
 }
 
 /* --- one at a time, by many clients */
@@ -258,7 +263,7 @@ static void list_times(long calls)
 
 /* --- from the call to the start */
 
-static void start_times(long jobs)
+static void start_times(long jobs, const char *kind)
 {
     double *us = calloc((size_t)jobs, sizeof(*us));
     char *reply = malloc(REPLY), text[256];
@@ -270,7 +275,7 @@ static void start_times(long jobs)
         uint64_t begin = clock_us(CLOCK_REALTIME);
         char *id, *started;
 
-        (void)batch_call(fd, "exec", i, 1, reply);
+        (void)batch_call(fd, kind, i, 1, reply);
         id = strstr(reply, "\"ids\":[\"");
         if (!id)
             die("reply");
@@ -291,6 +296,99 @@ static void start_times(long jobs)
     printf("}\n");
     free(reply);
     free(us);
+    close(fd);
+}
+
+/* --- an array, and watchers */
+
+static void array(long jobs)
+{
+    char text[256], *reply = malloc(REPLY);
+    double start = seconds();
+    int fd = open_socket();
+
+    if (!reply)
+        die("memory");
+    (void)snprintf(
+        text, sizeof(text),
+        "{\"method\":\"org.voltd.jobs.SubmitBatch\",\"parameters\":{\"specs\":["
+        "{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":%ld}}]}}",
+        jobs);
+    (void)call(fd, text, reply, REPLY);
+    double submitted = seconds();
+    wait_call(fd, reply);
+    printf("{\"submit_us\": %.0f, \"ended_per_second\": %.0f}\n",
+           (submitted - start) * 1e6, (double)jobs / (seconds() - start));
+    free(reply);
+    close(fd);
+}
+
+/* Reads messages until one tells of the end; how many us after `begin` that was. */
+static double hear_end(int fd, double begin)
+{
+    char buf[16384];
+    size_t have = 0;
+
+    for (;;) {
+        ssize_t n = read(fd, buf + have, sizeof(buf) - 1 - have);
+
+        if (n <= 0)
+            die("watch");
+        for (ssize_t i = 0; i < n; i++)
+            if (buf[have + (size_t)i] == '\0')
+                buf[have + (size_t)i] = '\n';
+        have += (size_t)n;
+        buf[have] = '\0';
+        if (strstr(buf, "\"exited\""))
+            return (seconds() - begin) * 1e6;
+        if (have > sizeof(buf) / 2)
+            have = 0;
+    }
+}
+
+/* The ids of jobs are known beforehand: they follow that of the first. */
+static void watch(long jobs, long watchers)
+{
+    double *last = calloc((size_t)jobs, sizeof(*last)), *at = calloc((size_t)jobs, 8);
+    double *us = calloc((size_t)watchers, sizeof(*us));
+    int *fds = calloc((size_t)watchers, sizeof(*fds)), fd = open_socket();
+    char *reply = malloc(REPLY), text[256];
+
+    if (!last || !at || !us || !fds || !reply)
+        die("memory");
+    for (long i = 0; i < jobs; i++) {
+        char *id = strstr(batch_call(fd, "noop", i, 1, reply), "\"ids\":[\"");
+        long next = id ? strtol(id + 8, NULL, 10) + 1 : 0;
+
+        for (long w = 0; w < watchers; w++) {
+            fds[w] = open_socket();
+            (void)snprintf(text, sizeof(text),
+                           "{\"method\":\"org.voltd.jobs.Watch\",\"more\":true,"
+                           "\"parameters\":{\"filter\":{\"ids\":[\"%ld\"]}}}",
+                           next);
+            (void)call(fds[w], text, reply, REPLY);
+        }
+        double begin = seconds();
+
+        (void)batch_call(fd, "noop", i, 1, reply);
+        for (long w = 0; w < watchers; w++)
+            us[w] = hear_end(fds[w], begin);
+        qsort(us, (size_t)watchers, sizeof(*us), by_value);
+        at[i] = us[watchers * 99 / 100];
+        last[i] = us[watchers - 1];
+        for (long w = 0; w < watchers; w++)
+            close(fds[w]);
+    }
+    printf("{");
+    print_times("p99", at, (size_t)jobs);
+    printf(", ");
+    print_times("last", last, (size_t)jobs);
+    printf("}\n");
+    free(last);
+    free(at);
+    free(us);
+    free(fds);
+    free(reply);
     close(fd);
 }
 
@@ -351,24 +449,32 @@ static void machine(const char *dir)
 int main(int argc, char **argv)
 {
     long n = argc > 3 ? atol(argv[3]) : 0, m = argc > 4 ? atol(argv[4]) : 1;
+    struct rlimit files;
 
     if (argc < 4)
         return 2;
     socket_path = argv[1];
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
     if (strcmp(argv[2], "machine") == 0)
         machine(argv[3]);
     else if (strcmp(argv[2], "submit") == 0)
         submit(n, m);
     else if (strcmp(argv[2], "batch") == 0)
         batch("exec", n, m, 0);
-    else if (strcmp(argv[2], "queue") == 0)
-        batch("keyed", n, m, 0);
-    else if (strcmp(argv[2], "list") == 0)
-        list_times(n);
     else if (strcmp(argv[2], "noop") == 0)
         batch("noop", n, m, 1);
-    else if (strcmp(argv[2], "start") == 0)
-        start_times(n);
+    else if (strcmp(argv[2], "queue") == 0) {
+        keyed = 1;
+        batch("exec", n, m, 0);
+    } else if (strcmp(argv[2], "start") == 0) {
+        start_times(n, argc > 4 ? argv[4] : "exec");
+    } else if (strcmp(argv[2], "array") == 0)
+        array(n);
+    else if (strcmp(argv[2], "watch") == 0)
+        watch(n, m);
     else
         return 2;
     return 0;
