@@ -471,7 +471,9 @@ int main(int argc, char **argv)
         batch("exec", n, m, 0);
     } else if (strcmp(argv[2], "start") == 0) {
         start_times(n, argc > 4 ? argv[4] : "exec");
-    } else if (strcmp(argv[2], "array") == 0)
+    } else if (strcmp(argv[2], "list") == 0)
+        list_times(n);
+    else if (strcmp(argv[2], "array") == 0)
         array(n);
     else if (strcmp(argv[2], "watch") == 0)
         watch(n, m);

@@ -2,6 +2,7 @@
 #include "daemon/exec/jobs.h"
 
 #define AHEAD_MAX  16
+#define AHEAD_MORE 4 /* than slots: a slow disk has several STARTINGs in one commit */
 #define AHEAD_PACE UINT64_C(20000)
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
@@ -66,8 +67,9 @@ void ahead_fill(struct manager *m, struct aftermath *after)
     struct ahead *a = &m->ahead;
     struct queue_node *n;
 
-    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX && a->n < m->queue.slots &&
-           aftermath_has_room(after) && (n = queue_first(&m->queue))) {
+    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX &&
+           a->n < m->queue.slots + AHEAD_MORE && aftermath_has_room(after) &&
+           (n = queue_first(&m->queue))) {
         struct job *job = job_of_node(n);
 
         if (job->array)
@@ -90,7 +92,7 @@ void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_use
     m->ahead.pace_usec = (3 * m->ahead.pace_usec + took) / 4;
 }
 
-/* Back to the front of the queue, unless it has got its slot meanwhile or is to stop.
+/* Back to its place in the queue, unless it has got its slot meanwhile or is to stop.
  * Elements, here only after a restart, wait on. */
 static void defer(struct work *w)
 {

@@ -2,12 +2,12 @@
  *
  * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a job
  * takes. So the first in the queue are marked as starting while the jobs before them still
- * run: as many as there are slots. Each gets its slot in the order in which they were taken,
+ * run: some more than there are slots. Each gets its slot in the order in which they were taken,
  * and only then goes to the keeper: slots bound processes as ever.
  *
  * It costs a promise to say "starting" of a job that does not start: after a power cut it
  * is lost, as nobody knows whether it ran. Hence only while jobs end within AHEAD_PACE on
- * average, and who has waited for AHEAD_WAIT goes back to the front of the queue (event
+ * average, and who has waited for AHEAD_WAIT goes back to its place in the queue (event
  * DEFERRED). Elements of arrays are not taken ahead.
  *
  * After a restart everybody who was starting and had not come to the keeper waits here. */

@@ -34,10 +34,15 @@ static struct queue_bucket *enter(struct queue *q, struct queue_node *n)
     return b;
 }
 
-void queue_add(struct queue *q, struct queue_node *n, int32_t priority)
+void queue_place(struct queue *q, struct queue_node *n, int32_t priority)
 {
     n->priority = priority;
     n->order = q->arrivals++;
+}
+
+void queue_add(struct queue *q, struct queue_node *n, int32_t priority)
+{
+    queue_place(q, n, priority);
     struct queue_bucket *b = enter(q, n);
 
     n->next = NULL;
@@ -53,13 +58,15 @@ void queue_put_back(struct queue *q, struct queue_node *n)
 {
     struct queue_bucket *b = enter(q, n);
 
+    /* Only who was put back as well can be there before it: few. */
     n->prev = NULL;
     n->next = b->head;
-    if (b->head)
-        b->head->prev = n;
-    else
-        b->tail = n;
-    b->head = n;
+    while (n->next && n->next->order < n->order) {
+        n->prev = n->next;
+        n->next = n->next->next;
+    }
+    *(n->prev ? &n->prev->next : &b->head) = n;
+    *(n->next ? &n->next->prev : &b->tail) = n;
 }
 
 void queue_remove(struct queue *q, struct queue_node *n)

@@ -43,8 +43,9 @@ void queue_set_slots(struct queue *q, uint32_t slots);
 
 /* Behind all others of its priority. */
 void queue_add(struct queue *q, struct queue_node *n, int32_t priority);
-/* Back to where queue_take got it: before all others of its priority. For a waiter that
- * stands for many (an array). */
+/* Its place is there, but it does not wait: for queue_put_back(). */
+void queue_place(struct queue *q, struct queue_node *n, int32_t priority);
+/* Back to where queue_take got it: before all of its priority that came later. */
 void queue_put_back(struct queue *q, struct queue_node *n);
 /* Nothing happens to a node that does not wait. */
 void queue_remove(struct queue *q, struct queue_node *n);

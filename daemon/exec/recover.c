@@ -374,6 +374,8 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
     if (w->adopted)
         tally(&m->counts, verdict);
     if (is_unborn(job, st, verdict)) {
+        if (offset == NO_OFFSET)
+            queue_place(&m->queue, &job->node, job->priority);
         ahead_join(m, w);
         return w;
     }

@@ -64,6 +64,34 @@ static void slots_bound_what_runs(void **state)
     free(q);
 }
 
+/* Who comes back does so in the order of arrival, whoever comes back first. */
+static void back_to_their_places(void **state)
+{
+    (void)state;
+    struct queue *q = new_queue(4);
+    struct queue_node n[5] = {{0}}, placed = {0};
+
+    queue_place(q, &placed, 0);
+    for (size_t i = 0; i < 5; i++)
+        queue_add(q, &n[i], 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_ptr_equal(queue_take(q), &n[i]);
+    queue_put_back(q, &n[2]);
+    queue_put_back(q, &n[0]);
+    queue_put_back(q, &placed);
+    queue_put_back(q, &n[3]);
+    queue_put_back(q, &n[1]);
+    for (size_t i = 0; i < 4; i++)
+        queue_release(q);
+    queue_set_slots(q, 6);
+    assert_int_equal(queue_position(q, &n[4]), 5);
+    assert_ptr_equal(queue_take(q), &placed);
+    for (size_t i = 0; i < 5; i++)
+        assert_ptr_equal(queue_take(q), &n[i]);
+    assert_null(queue_take(q));
+    free(q);
+}
+
 static void removal_anywhere(void **state)
 {
     (void)state;
@@ -129,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priority_then_order),
         cmocka_unit_test(slots_bound_what_runs),
+        cmocka_unit_test(back_to_their_places),
         cmocka_unit_test(removal_anywhere),
         cmocka_unit_test(array_keeps_its_place),
         cmocka_unit_test(far_positions_are_bounds),
