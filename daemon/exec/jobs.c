@@ -190,14 +190,13 @@ void jobs_log(void *manager, const struct job_news *news, size_t n)
 {
     struct manager *m = manager;
 
-    if (n == 0) {
-        volt_notify_all(&m->news);
-        return;
-    }
     pthread_mutex_lock(&m->log_lock);
     for (size_t i = 0; i < n; i++)
         event_ring_put(&m->log, &news[i]);
+    bool awaited = n == 0 && m->watchers > 0;
     pthread_mutex_unlock(&m->log_lock);
+    if (awaited) /* who begins to watch only now has seen them */
+        volt_notify_all(&m->news);
 }
 
 static void tell(struct manager *m, struct job *job, int64_t offset,

@@ -155,7 +155,7 @@ struct manager {
     struct event_ring ring; /* [L] as things happen */
     pthread_mutex_t log_lock;
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
-    uint32_t watchers;     /* [L] of the log */
+    uint32_t watchers;     /* of the log; changed with both locks, read with one */
     uint32_t entering;     /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts;   /* [L] */
     struct user *users;             /* [L] */

@@ -254,7 +254,9 @@ static void count_watchers(struct manager *m, uint32_t by)
     struct aftermath after = {0};
 
     manager_lock(m);
+    pthread_mutex_lock(&m->log_lock);
     m->watchers += by;
+    pthread_mutex_unlock(&m->log_lock);
     manager_unlock(m, &after);
 }
 
