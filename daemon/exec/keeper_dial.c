@@ -3,15 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "daemon/keeper/keeper.h"
 
-#define KEEPER_BACKLOG 16
+#define KEEPER_BACKLOG    16
+#define RETIRE_TIMEOUT_MS 10000
 
 static int fill_address(const char *path, struct sockaddr_un *ret)
 {
@@ -115,4 +119,24 @@ int keeper_take_welcome(const union keeper_message *m, ssize_t n)
     if (!keeper_answer_is_valid(m, (size_t)n, 0) || m->head.op != KEEPER_WELCOME)
         return -EBADMSG;
     return m->welcome.status;
+}
+
+int keeper_retire(pid_t pid)
+{
+    struct pollfd gone = {-1, POLLIN, 0};
+    if (pid <= 1)
+        return -EBADMSG;
+    gone.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (gone.fd < 0)
+        return errno == ESRCH ? 0 : -errno;
+    int r = syscall(SYS_pidfd_send_signal, gone.fd, SIGTERM, NULL, 0) < 0 ? -errno : 0;
+    while (r == 0 && gone.revents == 0) {
+        int n = poll(&gone, 1, RETIRE_TIMEOUT_MS);
+        if (n == 0)
+            r = -ETIMEDOUT;
+        else if (n < 0 && errno != EINTR)
+            r = -errno;
+    }
+    (void)close(gone.fd);
+    return r == -ESRCH ? 0 : r;
 }

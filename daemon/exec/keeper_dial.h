@@ -21,4 +21,8 @@ int keeper_say_hello(int fd, uint64_t serial);
  * version; -EBADMSG; the keeper's own -errno. */
 int keeper_take_welcome(const union keeper_message *m, ssize_t n);
 
+/* Ends the keeper of another version that has answered with this pid; its jobs go on with
+ * their shims. Blocks until it has gone. 0 or -errno. */
+int keeper_retire(pid_t pid);
+
 #endif

@@ -410,6 +410,10 @@ static int link_connect_once(struct keeper_link *link)
         r = keeper_take_welcome(&m, n);
     if (r < 0) {
         (void)close(fd);
+        /* After an upgrade: ours takes its place, and its shims do without. */
+        if (r == -EPROTO && link->program != NULL &&
+            keeper_retire((pid_t)m.welcome.pid) == 0)
+            r = -ECONNRESET;
         return r;
     }
     link_set_connected(link, fd, &m.welcome);

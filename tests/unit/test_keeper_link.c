@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -344,6 +347,54 @@ static void test_bye_while_dialling(void **state)
     }
 }
 
+/* What a keeper of another version does. Ends by SIGTERM. */
+static void be_another_version(int listen_fd)
+{
+    union keeper_message m;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (recv(fd, &m, sizeof(m), 0) < (ssize_t)sizeof(m.hello))
+            _exit(1);
+        struct keeper_welcome w = {
+            .head = {KEEPER_MAGIC, KEEPER_WELCOME, m.head.serial},
+            .status = -EPROTO,
+            .version = KEEPER_VERSION + 1,
+            .pid = (uint32_t)getpid(),
+        };
+        (void)!send(fd, &w, sizeof(w), MSG_NOSIGNAL);
+        close(fd);
+    }
+}
+
+static void test_another_version_is_replaced(void **state)
+{
+    struct rig g = {.link = NULL};
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int status = 0;
+    (void)state;
+    keeper_client_init(&g.files);
+    int listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s", g.files.socket_path);
+    assert_int_equal(bind(listen_fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(listen_fd, 4), 0);
+    pid_t old = fork();
+    if (old == 0)
+        be_another_version(listen_fd);
+    close(listen_fd);
+    /* With no program of its own a voltd leaves it alone: somebody else sees to keepers. */
+    struct keeper_link_options opt = {.socket_path = g.files.socket_path,
+                                      .record_dir = g.files.record_path};
+    struct keeper_link *link;
+    assert_int_equal(keeper_link_open(&opt, NULL, &link), -EPROTO);
+    assert_int_equal(waitpid(old, &status, WNOHANG), 0);
+    rig_open(&g);
+    assert_int_equal(waitpid(old, &status, 0), old);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    rig_close(&g, true);
+    keeper_client_fini(&g.files);
+}
+
 static void test_cannot_start(void **state)
 {
     struct keeper_client files;
@@ -371,6 +422,7 @@ int main(void)
         TEST(test_keeper_found_again),
         TEST(test_bye),
         TEST(test_bye_while_dialling),
+        cmocka_unit_test(test_another_version_is_replaced),
         cmocka_unit_test(test_cannot_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
