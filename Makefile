@@ -175,7 +175,7 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage check-stress check-integration check-chaos
+CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
@@ -236,7 +236,7 @@ make check-unit      cmocka programs, tests/unit
 make check-model     the explorer on the real sources, tests/model
 make check-fuzz      a corpus and mutations of it through every parser, tests/fuzz
 make fuzz            the same with libFuzzer, SECS=60 seconds each
-make check-damage    a store with each byte flipped and cut at each length, tests/damage
+make check-damage    a store with each byte flipped and cut at each length (a part: in check)
 make check-stress    short stress runs, tests/stress
 make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt

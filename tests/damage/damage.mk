@@ -1,8 +1,11 @@
-# Damage to the store, place by place. Sanitizers are slow: they take a part, another each time.
+# Damage to the store, place by place: all of it is half a minute for two processors that have
+# nothing else to do, so `make check` takes a part, another each time.
 DAMAGE := $(B)/tests/damage/damage
 
 $(DAMAGE): $(DAMAGE).o $(TEST_LIBS) ; $(link-test)
 
 check-damage: $(DAMAGE)
-	@$(RUN) $< $(if $(SAN),97 $$(date +%j))
-.PHONY: check-damage
+	@$(RUN) $<
+check-damage-part: $(DAMAGE)
+	@$(RUN) $< $(if $(SAN),97,7) $$(date +%s)
+.PHONY: check-damage check-damage-part
