@@ -113,6 +113,12 @@ static void producer(void)
     notify();
 }
 
+static void producer_of_two(void)
+{
+    producer();
+    producer();
+}
+
 /* Wakes without a claim, as an event, a hand-over of the loop or a shutdown does. */
 static void nudger(void)
 {
@@ -212,13 +218,12 @@ static const struct mcx_scenario scenarios[] = {
     },
     {
         .name = "two",
-        .promise = "two workers, two producers, a stray wake against the claims (F-H2)",
+        .promise = "two workers, two items, a stray wake against the claims (F-H2)",
         .setup = setup_two,
         .finish = finish,
         .threads = {{"worker 0", worker},
                     {"worker 1", worker},
-                    {"producer", producer},
-                    {"producer 2", producer},
+                    {"producer", producer_of_two},
                     {"nudger", nudger}},
         .preempt = 1,
         .stale = 1,

@@ -71,8 +71,8 @@ check-model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/covered
 	@tests/model/run --compare $^
 	@tests/model/run $^
-# More than 100 scenarios, two at a time: within ten minutes.
-DEEP_SECONDS ?= 8
+# More than 120 scenarios, two at a time: within ten minutes.
+DEEP_SECONDS ?= 16
 model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run --seconds $(DEEP_SECONDS) $^
 mutants: $(addprefix $(MB)/,$(MODELS))
