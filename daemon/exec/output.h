@@ -5,25 +5,25 @@
  *   <output dir>/spare/<n>                             nobody's: empty
  *
  * A running job prints to its own file, whatever it prints. Making a file is dear (ext4
- * searches for an inode, 300 us and more under load), so it takes the name of a spare one,
- * and gives it back:
+ * searches for an inode, 300 us and more under load), so it takes the name of a spare
+ * one, and gives it back:
  *
  *   start                                   end
  *   1. a spare file gets the job's name     1. look: little, and nobody else has it open?
- *   2. it is opened for the job, each       2. its bytes go into the store beside the end,
- *      time anew                               in one transaction; nothing: no row
+ *   2. it is opened for the job, each       2. its bytes go into the store beside the
+ *      time anew                               end, in one transaction; nothing: no row
  *                                           3. committed: look again; empty it; rename it
  *                                              to spare
  *
- * What is large, or held open by a grandchild of the job or by somebody who reads it, stays
- * the job's own file under its own name, until the job is forgotten. After a crash between
- * the steps of the end the output is in the file, in the store, or the same in both; it is
- * given up in the file only when the store has it.
+ * What is large, or held open by a grandchild of the job or by somebody who reads it,
+ * stays the job's own file under its own name, until the job is forgotten. After a crash
+ * between the steps of the end the output is in the file, in the store, or the same in
+ * both; it is given up in the file only when the store has it.
  *
  * "Nobody else" is what a write lease finds out: the kernel grants it only while there is
  * no other open file description of the inode. Each start opens its own for that reason.
- * Who opens an output by its name must not come between the look and the renaming: `names`.
- * A file system without leases reuses nothing. */
+ * Who opens an output by its name must not come between the look and the renaming:
+ * `names`. A file system without leases reuses nothing. */
 #ifndef VOLTD_EXEC_OUTPUT_H
 #define VOLTD_EXEC_OUTPUT_H
 
@@ -47,8 +47,8 @@ int outputs_open(struct outputs *o, int state_fd);
 /* Also of zero-initialised ones with descriptors -1. */
 void outputs_close(struct outputs *o);
 
-/* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. A file
- * that is there is an error (ids are never reused) unless it is empty: a daemon that made
+/* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. A
+ * file that is there is an error (ids are never reused) unless it is empty: a daemon that made
  * it died before it could say that it starts the job. */
 int output_create(struct outputs *o, const struct job_key *key,
                   enum manager_stream stream);
@@ -64,7 +64,7 @@ int output_open(struct outputs *o, struct store *s, const struct job_key *key,
 /* An open file without a byte; -errno. */
 int output_open_empty(void);
 
-/* --- the end of a job (output_end.c) -------------------------------------------------- */
+/* --- the end of a job (output_end.c) ------------------------------------------------ */
 /* What a job has printed. Zero-initialised: it prints elsewhere. */
 struct output_end {
     struct {
@@ -83,7 +83,7 @@ void output_end_look(struct outputs *o, const struct job_key *key, bool split,
 void output_end_finish(struct outputs *o, const struct job_key *key, struct output_end *e,
                        bool kept);
 
-/* --- oblivion (output_forget.c) ------------------------------------------------------- */
+/* --- oblivion (output_forget.c) ----------------------------------------------------- */
 /* Removes all files of a job or array, which has ended. May take long for an array: then
  * on a thread for blocking calls. Any thread. */
 void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id);
@@ -91,7 +91,7 @@ void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id);
  * daemon that died had not got to. Blocks. */
 void outputs_tidy(struct outputs *o, bool (*known)(void *arg, uint64_t id), void *arg);
 
-/* --- shared by these ------------------------------------------------------------------ */
+/* --- shared by these ---------------------------------------------------------------- */
 struct output_path {
     char group[24], folder[48], file[80]; /* folder is empty where there is none */
 };
