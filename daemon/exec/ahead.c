@@ -16,42 +16,36 @@ void ahead_init(struct ahead *a)
 
 void ahead_join(struct manager *m, struct work *w)
 {
-    struct ahead *a = &m->ahead;
+    struct work **at = &m->ahead.head;
 
+    while (*at && !queue_before(&w->job->node, &(*at)->job->node))
+        at = &(*at)->ahead_next;
     w->ahead = true;
-    w->ahead_next = NULL;
-    if (a->tail)
-        a->tail->ahead_next = w;
-    else
-        a->head = w;
-    a->tail = w;
-    a->n++;
+    w->ahead_next = *at;
+    *at = w;
+    m->ahead.n++;
 }
 
 void ahead_leave(struct manager *m, struct work *w)
 {
-    struct ahead *a = &m->ahead;
-    struct work *before = NULL;
+    struct work **at = &m->ahead.head;
 
     if (!w->ahead)
         return;
-    while ((before ? before->ahead_next : a->head) != w)
-        before = before ? before->ahead_next : a->head;
-    if (before)
-        before->ahead_next = w->ahead_next;
-    else
-        a->head = w->ahead_next;
-    if (a->tail == w)
-        a->tail = before;
-    a->n--;
+    while (*at != w)
+        at = &(*at)->ahead_next;
+    *at = w->ahead_next;
+    m->ahead.n--;
     w->ahead = false;
 }
 
 bool ahead_serve(struct manager *m, struct aftermath *after)
 {
+    const struct queue_node *first = queue_first(&m->queue);
     struct work *w;
 
-    while ((w = m->ahead.head) && m->queue.used < m->queue.slots) {
+    while ((w = m->ahead.head) && m->queue.used < m->queue.slots &&
+           !(first && queue_before(first, &w->job->node))) {
         if (after->n == sizeof(after->wakers) / sizeof(after->wakers[0]))
             return false;
         queue_occupy(&m->queue);

@@ -2,8 +2,8 @@
  *
  * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a job
  * takes. So the first in the queue are marked as starting while the jobs before them still
- * run: some more than there are slots. Each gets its slot in the order in which they were taken,
- * and only then goes to the keeper: slots bound processes as ever.
+ * run: some more than there are slots. Each gets its slot in the order of the queue, and
+ * only then goes to the keeper: slots bound processes as ever.
  *
  * It costs a promise to say "starting" of a job that does not start: after a power cut it
  * is lost, as nobody knows whether it ran. Hence only while jobs end within AHEAD_PACE on
@@ -25,7 +25,7 @@ struct work;
 
 /* [L] */
 struct ahead {
-    struct work *head, *tail; /* oldest first */
+    struct work *head; /* in the order of the queue */
     uint32_t n;
     uint64_t pace_usec; /* how long jobs take, the latest counting most */
 };
@@ -33,11 +33,12 @@ struct ahead {
 void ahead_init(struct ahead *a);
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* Free slots go to who waits for one. False: `after` is full. */
+/* Free slots go to who waits for one, unless the first in the queue comes before: one that
+ * has been deferred, or of a higher priority. False: `after` is full. */
 bool ahead_serve(struct manager *m, struct aftermath *after);
 /* Takes from the queue what may be taken. */
 void ahead_fill(struct manager *m, struct aftermath *after);
-/* The work, of a job that is starting, waits for a slot behind the others. */
+/* The work, of a job that is starting, waits for a slot. */
 void ahead_join(struct manager *m, struct work *w);
 /* The work waits no longer. Nothing happens to one that does not. */
 void ahead_leave(struct manager *m, struct work *w);

@@ -72,11 +72,11 @@ static bool hand_over(struct manager *m, struct aftermath *after)
 {
     struct queue_node *n;
 
-    if (!ahead_serve(m, after))
-        return true;
-    if (m->closed)
-        return false;
     while (aftermath_has_room(after)) {
+        if (!ahead_serve(m, after))
+            return true;
+        if (m->closed)
+            return false;
         n = queue_take(&m->queue);
         if (!n) {
             ahead_fill(m, after);

@@ -99,6 +99,12 @@ struct queue_node *queue_first(const struct queue *q)
     return NULL;
 }
 
+bool queue_before(const struct queue_node *a, const struct queue_node *b)
+{
+    return a->priority > b->priority ||
+           (a->priority == b->priority && a->order < b->order);
+}
+
 struct queue_node *queue_take(struct queue *q)
 {
     struct queue_node *n = q->used < q->slots ? queue_first(q) : NULL;

@@ -55,6 +55,8 @@ void queue_remove(struct queue *q, struct queue_node *n);
 struct queue_node *queue_take(struct queue *q);
 /* The first waiter; NULL: nobody. */
 struct queue_node *queue_first(const struct queue *q);
+/* Whether a's place is before b's; both need not wait. */
+bool queue_before(const struct queue_node *a, const struct queue_node *b);
 /* Takes a slot for one that waits no longer; after a restart also beyond the number of
  * slots. */
 void queue_occupy(struct queue *q);

@@ -92,6 +92,21 @@ static void back_to_their_places(void **state)
     free(q);
 }
 
+static void places_compare_by_priority_then_order(void **state)
+{
+    struct queue q;
+    struct queue_node early = {0}, late = {0}, high = {0};
+
+    (void)state;
+    queue_init(&q, 1);
+    queue_place(&q, &early, 0);
+    queue_place(&q, &late, 0);
+    queue_add(&q, &high, 1);
+    assert_true(queue_before(&early, &late) && !queue_before(&late, &early));
+    assert_true(queue_before(&high, &early) && !queue_before(&early, &high));
+    assert_false(queue_before(&early, &early));
+}
+
 static void removal_anywhere(void **state)
 {
     (void)state;
@@ -158,6 +173,7 @@ int main(void)
         cmocka_unit_test(priority_then_order),
         cmocka_unit_test(slots_bound_what_runs),
         cmocka_unit_test(back_to_their_places),
+        cmocka_unit_test(places_compare_by_priority_then_order),
         cmocka_unit_test(removal_anywhere),
         cmocka_unit_test(array_keeps_its_place),
         cmocka_unit_test(far_positions_are_bounds),
