@@ -2,7 +2,7 @@
  *
  * One lock (short critical sections, never held across I/O, a wake or a poll) guards the
  * table of jobs, the queue and the event ring. Each job that is not done has one libvolt
- * task (executor.c); of an array only the elements that have started. Whoever wants to
+ * task (work.c); of an array only the elements that have started. Whoever wants to
  * know what happens reads the event ring by sequence number and waits on its notify: no
  * list of subscribers, nothing per watcher for the writer. */
 #ifndef VOLTD_EXEC_MANAGER_H

@@ -33,7 +33,7 @@
  * record directory. The number is in the store before the first START, so a job that was
  * starting is known to be of this life or not whenever the daemon dies.
  *
- * Output, from a measurement: beside the end of its job in one transaction it costs no sync
+ * Output: beside the end of its job in one transaction it costs no sync
  * of its own, no crash point and no index; a segment file of our own would need all three. */
 #ifndef VOLTD_STORE_SQLITE_H
 #define VOLTD_STORE_SQLITE_H
