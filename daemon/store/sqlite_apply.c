@@ -284,28 +284,36 @@ static int put_job(struct sqlite_store *s, struct unpack *u)
                              .owner = (uid_t)uid});
 }
 
-static int put_event(struct sqlite_store *s, struct unpack *u)
+/* A row of a key of three columns and the bytes that come next, sealed. */
+static int put_sealed(struct sqlite_store *s, enum db_statement put, struct row_sum *sum,
+                      const struct row_key *key, struct unpack *u)
 {
-    sqlite3_stmt *st = s->db.statement[DB_EVENT_PUT];
-    struct row_key key = {.table = ROW_EVENT, .a = (int64_t)unpack_number(u)};
+    sqlite3_stmt *st = s->db.statement[put];
     struct pack *p = &s->scratch;
-
-    key.b = unpack_signed(u);
-    key.c = (int64_t)s->sums.seq; /* of its first event; their news follow */
     size_t n = unpack_number(u);
+
     pack_clear(p);
     pack_raw(p, unpack_raw(u, n), n);
-    row_seal(p, 0, &key);
+    row_seal(p, 0, key);
     if (p->failed)
         return SQLITE_NOMEM;
-    (void)sqlite3_bind_int64(st, 1, key.a);
-    (void)sqlite3_bind_int64(st, 2, key.b);
-    (void)sqlite3_bind_int64(st, 3, key.c);
+    (void)sqlite3_bind_int64(st, 1, key->a);
+    (void)sqlite3_bind_int64(st, 2, key->b);
+    (void)sqlite3_bind_int64(st, 3, key->c);
     (void)sqlite3_bind_blob(st, 4, p->bytes, (int)p->n, SQLITE_STATIC);
     int rc = db_run(st);
     if (rc == SQLITE_OK)
-        row_sum_add(&s->sums.event, row_digest(p->bytes, p->n, &key));
+        row_sum_add(sum, row_digest(p->bytes, p->n, key));
     return rc;
+}
+
+static int put_event(struct sqlite_store *s, struct unpack *u)
+{
+    struct row_key key = {.table = ROW_EVENT, .a = (int64_t)unpack_number(u)};
+
+    key.b = unpack_signed(u);
+    key.c = (int64_t)s->sums.seq; /* of its first event; their news follow */
+    return put_sealed(s, DB_EVENT_PUT, &s->sums.event, &key, u);
 }
 
 static struct row_key ended_key(int64_t id, int64_t at, int64_t seq)
@@ -331,26 +339,11 @@ static int put_last(struct sqlite_store *s, struct unpack *u)
 
 static int put_output(struct sqlite_store *s, struct unpack *u)
 {
-    sqlite3_stmt *st = s->db.statement[DB_OUTPUT_PUT];
     struct row_key key = {.table = ROW_OUTPUT, .a = (int64_t)unpack_number(u)};
-    struct pack *p = &s->scratch;
 
     key.b = unpack_signed(u);
     key.c = (int64_t)unpack_number(u);
-    size_t n = unpack_number(u);
-    pack_clear(p);
-    pack_raw(p, unpack_raw(u, n), n);
-    row_seal(p, 0, &key);
-    if (p->failed)
-        return SQLITE_NOMEM;
-    (void)sqlite3_bind_int64(st, 1, key.a);
-    (void)sqlite3_bind_int64(st, 2, key.b);
-    (void)sqlite3_bind_int64(st, 3, key.c);
-    (void)sqlite3_bind_blob(st, 4, p->bytes, (int)p->n, SQLITE_STATIC);
-    int rc = db_run(st);
-    if (rc == SQLITE_OK)
-        row_sum_add(&s->sums.output, row_digest(p->bytes, p->n, &key));
-    return rc;
+    return put_sealed(s, DB_OUTPUT_PUT, &s->sums.output, &key, u);
 }
 
 int sqlite_apply(struct sqlite_store *s, const struct entry *e)
