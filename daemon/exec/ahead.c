@@ -7,8 +7,6 @@
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
 
-#define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
-
 void ahead_init(struct ahead *a)
 {
     *a = (struct ahead){.pace_usec = PACE_SLOW};
@@ -46,7 +44,7 @@ bool ahead_serve(struct manager *m, struct aftermath *after)
 
     while ((w = m->ahead.head) && m->queue.used < m->queue.slots &&
            !(first && queue_before(first, &w->job->node))) {
-        if (after->n == sizeof(after->wakers) / sizeof(after->wakers[0]))
+        if (!aftermath_has_room(after))
             return false;
         queue_occupy(&m->queue);
         ahead_leave(m, w);
