@@ -358,7 +358,7 @@ static size_t owed_events(struct job *job, int64_t offset, struct job_event out[
     const struct job_status *st = w ? jobs_status(job, offset) : NULL;
     size_t n = 0;
 
-    if (!w || st->attempt == 0)
+    if (!w || st->state == JOB_QUEUED) /* what an earlier attempt was, it has */
         return 0;
     if (!w->kept_starting)
         out[n++] = (struct job_event){

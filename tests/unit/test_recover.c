@@ -68,22 +68,40 @@ static void put(struct store *s, uint64_t id, int64_t index, const struct job_ev
 
 static enum job_on_lost on_lost;
 
-static void submit(struct store *s, uint64_t id, uint64_t array)
+/* Takes spec. */
+static void submit_spec(struct store *s, uint64_t id, struct job_spec *spec)
 {
     struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 100 + id};
     struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
                               .event = &ev,
-                              .spec = job_spec_new(),
+                              .spec = spec,
                               .uid = 1000 + (uid_t)id % 3};
 
-    fact.spec->kind = JOB_KIND_SLEEP;
-    fact.spec->duration_usec = UINT64_C(3600000000);
-    fact.spec->on_lost = on_lost;
-    fact.spec->is_array = array > 0;
-    fact.spec->array_first = 1;
-    fact.spec->array_last = array;
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
-    job_spec_unref(fact.spec);
+    job_spec_unref(spec);
+}
+
+static void submit(struct store *s, uint64_t id, uint64_t array)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->kind = JOB_KIND_SLEEP;
+    spec->duration_usec = UINT64_C(3600000000);
+    spec->on_lost = on_lost;
+    spec->is_array = array > 0;
+    spec->array_first = 1;
+    spec->array_last = array;
+    submit_spec(s, id, spec);
+}
+
+static void submit_process(struct store *s, uint64_t id)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->argv = calloc(2, sizeof(*spec->argv));
+    spec->argv[0] = strdup("/bin/true");
+    spec->on_lost = JOB_ON_LOST_RETRY;
+    submit_spec(s, id, spec);
 }
 
 static const struct job_event starting = {
@@ -375,34 +393,71 @@ static void a_sleep_does_not_end_with_the_daemon(void **state)
     }
 }
 
-/* What is replayed, before anything acts on it. */
-static uint64_t replayed(void)
+/* What is replayed, before anything acts on it: a manager without tasks. */
+static void load(struct manager *m)
 {
     struct store_sqlite_options o = {.dir = base};
     struct volt_error err = {{0}};
-    struct life l = {NULL, NULL};
-    struct manager m = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &l.rt), 0);
-    m.rt = l.rt;
-    m.config = config;
-    queue_init(&m.queue, 2);
-    volt_notify_init(&m.news);
-    shares_init(&m.shares);
+    *m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .config = config};
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &m->rt), 0);
+    queue_init(&m->queue, 2);
+    volt_notify_init(&m->news);
+    shares_init(&m->shares);
     assert_int_equal(record_boot_id(o.boot_id), 0);
-    assert_int_equal(store_sqlite_open(&o, &m.store, &err), 0);
-    if (recover_load(&m, &err) < 0)
+    assert_int_equal(store_sqlite_open(&o, &m->store, &err), 0);
+    if (recover_load(m, &err) < 0)
         fail_msg("%s", err.text);
-    m.closed = true;
+    m->closed = true;
+}
+
+static void unload(struct manager *m)
+{
+    recover_discard(m);
+    manager_forget_all(m);
+    shares_fini(&m->shares);
+    store_free(m->store);
+    volt_notify_fini(&m->news);
+    free(m->users);
+    volt_runtime_free(m->rt);
+}
+
+static uint64_t replayed(void)
+{
+    struct manager m;
+
+    load(&m);
     uint64_t hash = recover_hash(&m);
-    recover_discard(&m);
-    manager_forget_all(&m);
-    shares_fini(&m.shares);
-    store_free(m.store);
-    volt_notify_fini(&m.news);
-    free(m.users);
-    volt_runtime_free(l.rt);
+    unload(&m);
     return hash;
+}
+
+/* Its turn has come once more, and it is cancelled before it begins: nothing of the lost
+ * attempt is owed to the store, which would be told of it twice. */
+static void a_retry_may_be_cancelled_before_it_begins(void **state)
+{
+    struct store *s = open_store();
+    struct aftermath after = {0};
+    struct manager m;
+
+    (void)state;
+    submit_process(s, 1);
+    end(s, 1, JOB_NO_INDEX, &lost);
+    store_free(s);
+    load(&m);
+    struct job *job = table_get(&m.table, 1);
+    assert_int_equal(job->status.state, JOB_QUEUED);
+    assert_int_equal(job->status.attempt, 1);
+    assert_true(jobs_give_task(&m, job, &after));
+    assert_int_equal(jobs_cancel_one(&m, job, NO_OFFSET, &after), 0);
+    assert_int_equal(after.nspawn, 1);
+    volt_task_discard(after.spawn[0]);
+    unload(&m);
+    load(&m);
+    job = table_get(&m.table, 1);
+    assert_int_equal(job->status.result, JOB_RESULT_CANCELLED);
+    assert_int_equal(job->status.attempt, 1);
+    unload(&m);
 }
 
 static void lost_attempts_go_on(void **state)
@@ -479,6 +534,7 @@ int main(void)
         T(lost_attempts_go_on),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
+        T(a_retry_may_be_cancelled_before_it_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
