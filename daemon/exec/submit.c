@@ -183,7 +183,8 @@ static void give_up(struct manager_submit *s, int error, const char *text)
             continue;
         job_discard(p->jobs[i]);
         p->jobs[i] = NULL;
-        submission_reject(&s->items[i], error, "%s", text);
+        if (!s->items[i].ret_error)
+            submission_reject(&s->items[i], error, "%s", text);
     }
     unbook(s->manager, s->owner.uid, p->njobs, p->bytes);
     p->accepted = 0;
@@ -351,17 +352,18 @@ static void enter_slice(struct manager_submit *s, size_t end)
 
         if (!job)
             continue;
+        const uint64_t id = p->first_id++; /* as it is kept, also where one cannot enter */
         if (job->spec->replaces) {
             replaced[nreplaced++] = job->spec->replaces;
-            succession_begin(m, job->spec->replaces, job, p->first_id);
+            succession_begin(m, job->spec->replaces, job, id);
         }
-        if (job_enter(m, job, p->first_id, p->at_usec) < 0) {
+        if (job_enter(m, job, id, p->at_usec) < 0) {
             submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
         }
-        claim_settle(m, job, p->first_id);
+        claim_settle(m, job, id);
         job->claimed = false;
-        s->items[p->at].ret_id = p->first_id++;
+        s->items[p->at].ret_id = id;
         if (job->live)
             spawn[n++] = job->live;
         p->jobs[p->at] = NULL;
