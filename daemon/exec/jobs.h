@@ -254,6 +254,11 @@ struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
 
 /* --- views (query.c). Lock held. ---------------------------------------------------- */
 void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret);
+/* The same of a job or array as a whole, if the filter wants it; its keys are not looked
+ * at. A spec is unpacked only for those whose state is wanted: a list of the few that run
+ * passes over a million that wait. */
+bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_filter *f,
+                      struct job_view *ret);
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret);
 
 /* --- life --------------------------------------------------------------------------- */

@@ -58,14 +58,9 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
         l->at = id;
         if (!job)
             break;
-        if (!jobs_visible(l->uid, job->owner.uid))
-            continue;
-        jobs_view(l->m, job, NO_OFFSET, &views[n]);
-        if (manager_matches(&views[n], l->f))
+        if (jobs_visible(l->uid, job->owner.uid) &&
+            jobs_view_wanted(l->m, job, l->f, &views[n]))
             n++;
-        else
-            job_view_fini(
-                &views[n]); /* the table holds a reference too: nothing is freed */
     }
     return n;
 }

@@ -14,6 +14,42 @@ void job_view_fini(struct job_view *v)
     v->spec = NULL;
 }
 
+/* --- filters ------------------------------------------------------------------------ */
+
+static bool has_label(const struct job_spec *spec, const struct job_label *want)
+{
+    for (size_t i = 0; i < spec->nlabels; i++)
+        if (strcmp(spec->labels[i].name, want->name) == 0 &&
+            strcmp(spec->labels[i].value, want->value) == 0)
+            return true;
+    return false;
+}
+
+static bool spec_matches(const struct job_spec *spec, const struct manager_filter *f)
+{
+    if (f->name && (!spec || strcmp(job_spec_display_name(spec), f->name) != 0))
+        return false;
+    if (f->queue &&
+        (!spec || strcmp(spec->queue ? spec->queue : "default", f->queue) != 0))
+        return false;
+    for (size_t i = 0; i < f->nlabels; i++)
+        if (!spec || !has_label(spec, &f->labels[i]))
+            return false;
+    return true;
+}
+
+static bool status_matches(const struct job_view *v, const struct manager_filter *f)
+{
+    return f->orphans == v->orphan &&
+           (!f->states || f->states & 1u << v->status.state) &&
+           (!f->results || f->results & 1u << v->status.result);
+}
+
+bool manager_matches(const struct job_view *v, const struct manager_filter *f)
+{
+    return status_matches(v, f) && spec_matches(v->spec, f);
+}
+
 /* --- views: lock held --------------------------------------------------------------- */
 
 static void view_wait(struct manager *m, const struct job *job, struct job_view *v)
@@ -67,21 +103,41 @@ static void view_element(const struct job *job, int64_t offset, struct job_view 
     }
 }
 
-void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret)
+/* All but what costs something: the spec of one that is dormant, its place in the queue. */
+static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
 {
-    *ret = (struct job_view){.key = jobs_key(job, offset),
-                             .owner = job->owner,
-                             .spec = job_spec_of(job),
-                             .durable = job->durable};
+    *ret = (struct job_view){
+        .key = jobs_key(job, offset), .owner = job->owner, .durable = job->durable};
     if (job->array && offset == NO_OFFSET)
         view_array(job, ret);
     else if (job->array)
         view_element(job, offset, ret);
     else
         ret->status = job->status;
-    view_wait(m, job, ret);
     if (!ret->has_counts && ret->status.state == JOB_DONE)
         ret->exit_code = job_exit_code(&ret->status);
+}
+
+void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret)
+{
+    view_cheap(job, offset, ret);
+    ret->spec = job_spec_of(job);
+    view_wait(m, job, ret);
+}
+
+bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_filter *f,
+                      struct job_view *ret)
+{
+    view_cheap(job, NO_OFFSET, ret);
+    if (!status_matches(ret, f))
+        return false;
+    ret->spec = job_spec_of(job);
+    if (!spec_matches(ret->spec, f)) {
+        job_view_fini(ret);
+        return false;
+    }
+    view_wait(m, job, ret);
+    return true;
 }
 
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
@@ -172,41 +228,6 @@ int manager_look(struct volt_cx *cx, struct manager *m, const struct job_owner *
         return kept == -ENOENT ? r : kept; /* a view of the past holds nothing */
     *ret = view;
     return 0;
-}
-
-/* --- filters ------------------------------------------------------------------------ */
-
-static bool has_label(const struct job_spec *spec, const struct job_label *want)
-{
-    for (size_t i = 0; i < spec->nlabels; i++)
-        if (strcmp(spec->labels[i].name, want->name) == 0 &&
-            strcmp(spec->labels[i].value, want->value) == 0)
-            return true;
-    return false;
-}
-
-static bool spec_matches(const struct job_spec *spec, const struct manager_filter *f)
-{
-    if (f->name && (!spec || strcmp(job_spec_display_name(spec), f->name) != 0))
-        return false;
-    if (f->queue &&
-        (!spec || strcmp(spec->queue ? spec->queue : "default", f->queue) != 0))
-        return false;
-    for (size_t i = 0; i < f->nlabels; i++)
-        if (!spec || !has_label(spec, &f->labels[i]))
-            return false;
-    return true;
-}
-
-bool manager_matches(const struct job_view *v, const struct manager_filter *f)
-{
-    if (f->orphans != v->orphan)
-        return false;
-    if (f->states && !(f->states & 1u << v->status.state))
-        return false;
-    if (f->results && !(f->results & 1u << v->status.result))
-        return false;
-    return spec_matches(v->spec, f);
 }
 
 /* --- events, counters, output ------------------------------------------------------- */
