@@ -63,6 +63,7 @@ struct sqlite_store {
     size_t nundo, undo_capacity;
     struct pack scratch;
     int wal_pages;
+    int wal_room; /* frames for which the journal is written ahead */
     bool full;
     unsigned last_tries;
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */

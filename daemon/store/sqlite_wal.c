@@ -136,16 +136,23 @@ static int prove(struct wal *w, struct volt_error *err)
     return -EBADMSG;
 }
 
-int wal_prove(const char *path, struct volt_error *err)
+static int open_journal(const char *path, int flags)
 {
     char name[PATH_MAX];
-    struct wal *w;
 
     if (snprintf(name, sizeof(name), "%s-wal", path) >= PATH_MAX)
         return -ENAMETOOLONG;
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(name, flags | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? -errno : fd;
+}
+
+int wal_prove(const char *path, struct volt_error *err)
+{
+    struct wal *w;
+    int fd = open_journal(path, O_RDONLY);
+
     if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
+        return fd == -ENOENT ? 0 : fd;
     int r = -ENOMEM;
     w = malloc(sizeof(*w));
     if (w) {
@@ -155,4 +162,43 @@ int wal_prove(const char *path, struct volt_error *err)
     }
     close(fd);
     return r;
+}
+
+/* Written, not only allocated: blocks that were never written are as dear as new ones. */
+static int write_zeros(int fd, off_t at, off_t end)
+{
+    static const uint8_t zeros[1 << 16];
+
+    while (at < end) {
+        size_t n = end - at < (off_t)sizeof(zeros) ? (size_t)(end - at) : sizeof(zeros);
+        ssize_t done = pwrite(fd, zeros, n, at);
+
+        if (done < 0 && errno != EINTR)
+            return -errno;
+        at += done < 0 ? 0 : done;
+    }
+    return fdatasync(fd) < 0 ? -errno : 0;
+}
+
+/* No lock of SQLite's goes with the descriptor: it has none on the journal itself. */
+int wal_extend(const char *path, uint64_t bytes)
+{
+    int fd = open_journal(path, O_WRONLY), r;
+    struct stat st;
+
+    if (fd < 0)
+        return fd;
+    r = fstat(fd, &st) < 0 ? -errno : 0;
+    if (r == 0 && st.st_size > HEADER && (uint64_t)st.st_size < bytes) {
+        r = write_zeros(fd, st.st_size, (off_t)bytes);
+        if (r < 0)
+            (void)ftruncate(fd, st.st_size); /* no room: it is worth more to others */
+    }
+    close(fd);
+    return r;
+}
+
+uint64_t wal_bytes(uint64_t frames)
+{
+    return HEADER + frames * (FRAME + 4096);
 }

@@ -20,11 +20,15 @@
 #include "base/crash.h"
 #include "daemon/store/reserve.h"
 #include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite_wal.h"
 
 #define CHECKPOINT_PAGES 4096 /* 16 MiB of journal */
 #define CHECKPOINT_FULL  256  /* the reserve is to last */
 #define TRUNCATE_PAGES                                                                   \
-    16384 /* 64 MiB: readers hold it up; all of it at the next chance */
+    16384                /* 64 MiB: readers hold it up; all of it at the next chance */
+#define AHEAD_LEAST   64 /* frames: the journal is written ahead by as much as it has, */
+#define AHEAD_MOST    (CHECKPOINT_PAGES + 256)
+#define AHEAD_LOW     16 /* when there are fewer left */
 #define FULL_RETRY    UINT64_C(250000)
 #define FAILING_RETRY UINT64_C(500000)
 #define FORGET_BEHIND 20000              /* ended jobs beyond retention, under load */
@@ -138,7 +142,7 @@ static int open_number(struct sqlite_store *s, uint64_t number)
     sqlite_read_end_locked(s);
     s->number = number;
     pthread_mutex_unlock(&s->read_lock);
-    s->wal_pages = 0;
+    s->wal_pages = s->wal_room = 0;
     sqlite_watch_journal(s);
     db_sweep(s->dir, number);
     return 0;
@@ -237,6 +241,22 @@ void sqlite_watch_journal(struct sqlite_store *s)
     (void)sqlite3_wal_hook(s->db.handle, note_pages, s);
 }
 
+/* So that the next commits find blocks to write into: sqlite_wal.h. */
+static void write_ahead(struct sqlite_store *s)
+{
+    char path[PATH_MAX];
+    int room = s->wal_pages * 2;
+
+    if (s->full || s->wal_pages == 0 || s->wal_pages + AHEAD_LOW <= s->wal_room ||
+        s->wal_room >= AHEAD_MOST)
+        return;
+    room = room < AHEAD_LEAST ? AHEAD_LEAST : room > AHEAD_MOST ? AHEAD_MOST : room;
+    /* Without room it grows as it must; the next one is asked when this one is used up. */
+    if (db_path(s->dir, s->number, "", path) == 0)
+        (void)wal_extend(path, wal_bytes((uint64_t)room));
+    s->wal_room = room;
+}
+
 static void checkpoint(struct sqlite_store *s)
 {
     if (s->wal_pages < (s->full ? CHECKPOINT_FULL : CHECKPOINT_PAGES))
@@ -246,6 +266,8 @@ static void checkpoint(struct sqlite_store *s)
     int rc = sqlite3_wal_checkpoint_v2(s->db.handle, NULL, mode, NULL, NULL);
 
     s->wal_pages = 0; /* the next commit tells how long it is */
+    if (mode == SQLITE_CHECKPOINT_TRUNCATE)
+        s->wal_room = 0;
     if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || rc == SQLITE_NOMEM)
         return;
     if (db_is_full(&s->db, rc))
@@ -327,6 +349,7 @@ void *sqlite_writer(void *store)
         groups_done(&s->groups, submits, r);
         CRASH_POINT("store-told");
         checkpoint(s);
+        write_ahead(s);
         forget(s, false);
     }
 }

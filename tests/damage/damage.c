@@ -412,6 +412,19 @@ static uint64_t state_of(struct place *p, const struct bytes *file,
     return state;
 }
 
+/* Without the zeros behind its last frame, and some of these. */
+static struct bytes read_journal(const char *dir)
+{
+    struct bytes b = read_file(dir, "-wal");
+    size_t n = b.n;
+
+    while (n > 0 && b.at[n - 1] == 0)
+        n--;
+    if (n + 64 < b.n)
+        b.n = n + 64;
+    return b;
+}
+
 /* Three transactions on job 2, which runs; the journal as it was before the last one. */
 static struct bytes journal_of(const char *dir)
 {
@@ -432,10 +445,10 @@ static struct bytes journal_of(const char *dir)
     commit(rt, s);
     append(s, 2, JOB_NO_INDEX, &events[1], 1, false);
     commit(rt, s);
-    before = read_file(dir, "-wal");
+    before = read_journal(dir);
     append(s, 2, JOB_NO_INDEX, &events[2], 1, true);
     commit(rt, s);
-    sound.journal = read_file(dir, "-wal");
+    sound.journal = read_journal(dir);
     sound.behind = read_file(dir, "");
     store_free(s);
     volt_runtime_free(rt);
