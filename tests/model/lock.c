@@ -4,7 +4,8 @@
  * Oracle: one holder at a time, who sees what the last one wrote (the guarded field is
  * annotated); nobody sleeps on a free lock, whoever unlocks and however many wait. */
 #define VLOCK_IN_FULL
-#define VLOCK_SPINS 1
+#define VLOCK_LOOKS   1
+#define VLOCK_BACKOFF 1
 #include "base/lock.c"
 #include "mcx.h"
 
