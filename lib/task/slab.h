@@ -87,6 +87,11 @@ struct slab_batch {
 };
 
 struct store {
+    /* only read; apart from what the owner writes, because who frees a slot of another
+     * store comes here */
+    _Alignas(VOLT_CACHE_LINE) struct heap *heap;
+    uint32_t index;
+    bool outside;
     /* slots given back, newest first, or CLOSED; push rel, pop acq under `pop` */
     _Alignas(VOLT_CACHE_LINE) vat_ptr remote[SLAB_CLASSES];
     vlock pop;
@@ -97,9 +102,6 @@ struct store {
     struct slab *newest[SLAB_CLASSES];
     uint64_t taken; /* slots ever made from slabs */
     struct slab_batch batch[SLAB_BATCHES];
-    struct heap *heap;
-    uint32_t index;
-    bool outside;
     vlock alloc;                          /* outside stores only */
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects what follows */
     struct slab *slabs;
