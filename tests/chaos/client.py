@@ -19,7 +19,7 @@ class Load:
     """What the clients may do; shared by all of them."""
 
     def __init__(self, house, seed, clients=3, backlog=200, faults=True, timeouts=0.03,
-                 errors=False):
+                 errors=False, stopper=False):
         self.house, self.seed, self.backlog, self.faults = house, seed, backlog, faults
         self.timeouts = timeouts        # share of jobs that are ended by theirs
         self.errors = errors            # submissions may be refused
@@ -29,8 +29,10 @@ class Load:
         self.cut = 0                    # next length of a frame that is cut short
         self.submitted = 0
         self.durable = self.keys = False
-        self.threads = [threading.Thread(target=Client(self, i).run, daemon=True)
-                        for i in range(clients)]
+        everyone = [Client(self, i) for i in range(clients)]
+        if stopper:
+            everyone.append(Stopper(self, clients))
+        self.threads = [threading.Thread(target=c.run, daemon=True) for c in everyone]
 
     def start(self):
         with self.house.connect() as v:
@@ -79,11 +81,16 @@ class Client:
         self.life = 0
         self.mine = []      # (key, id, count) that were acknowledged
 
-    def run(self):
+    def acts(self):
+        """[(what it may do, how often)]"""
         acts = [(self.submit, 60), (self.batch, 8), (self.array, 6), (self.cancel, 4),
                 (self.wait, 8), (self.follow, 6)]
         if self.load.faults:
             acts += [(self.cut_frame, 8), (self.vanish, 4)]
+        return acts
+
+    def run(self):
+        acts = self.acts()
         while not self.load.stop.is_set():
             self.load.gate.wait()
             act = self.random.choices([a for a, _ in acts], [w for _, w in acts])[0]
@@ -280,3 +287,39 @@ class Client:
                 s.send(bytes([byte]))
             if self.random.random() < 0.5:
                 time.sleep(0.01)
+
+
+class Stopper(Client):
+    """Sees that somebody comes to every crash point, whatever the others happen to do: one job
+    to its end with what it printed, one cancelled while it runs; again and again."""
+
+    def acts(self):
+        return [(self.stop_one, 1)]
+
+    def stop_one(self):
+        number = self.urgent(0)
+        self.until_state(number, "done")
+        number = self.urgent(5_000_000)
+        self.until_state(number, "running", "stopping", "done")
+        self.ledger.cancel(number)
+        self.call("jobs.Cancel", {"ids": [str(number)]})
+        self.until_state(number, "done")
+
+    def urgent(self, usec):
+        """A job that does not wait behind those of the others: its number."""
+        key, spec = self.announce()
+        spec["argv"][3] = str(usec)
+        spec["priority"] = 100
+        self.again(lambda: self.took(key, self.call("jobs.Submit", {"spec": spec})))
+        return self.mine[-1][1]
+
+    def took(self, key, reply):
+        if self.refused(reply):
+            raise Gone
+        self.acknowledged(key, reply["parameters"]["id"], reply["parameters"]["durable"])
+
+    def until_state(self, number, *states):
+        def state():
+            return self.call("jobs.Get", {"id": str(number)})["parameters"]["job"]["state"]
+        while self.again(state) not in states:
+            self.load.stop.wait(0.01)

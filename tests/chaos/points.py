@@ -51,23 +51,27 @@ def expected(house, point, pid):
         house.intended.add(pid)
 
 
+def kill_both(house):
+    house.kill_voltd(signal.SIGKILL)
+    house.kill_keeper()
+
+
 def crash_at(house, point, moments):
     """Starts voltd and keeper anew, so that someone dies at the point; waits for it."""
     seen = hit_by(house, point)
     n = len(seen) + (1 if len(seen) < RARE else moments.randrange(1, 6))
     house.env["VOLT_CRASH_AT"] = f"{point}#{n}"
-    house.kill_voltd(signal.SIGKILL)
-    house.kill_keeper()
-    kick = time.monotonic() + 1
+    kill_both(house)
+    patience, kick = 2, time.monotonic() + 1
 
     def arrived():
-        nonlocal kick
+        nonlocal kick, patience
         if len(hit_by(house, point)) >= n:
             return True
-        if time.monotonic() > kick:     # a point on the way up: once more
-            house.kill_voltd(signal.SIGKILL)
-            house.kill_keeper()
-            kick = time.monotonic() + 1
+        if time.monotonic() > kick:     # a point on the way up: once more, but let them live
+            kill_both(house)
+            kick = time.monotonic() + patience
+            patience *= 2
         return False
     until(arrived, f"somebody to come to {point}", 30)
     expected(house, point, hit_by(house, point)[n - 1])
@@ -84,3 +88,11 @@ def crash_everywhere(house, seed, limit=None):
         crash_at(house, point, moments)
         time.sleep(moments.uniform(0, 0.05))
     return chosen
+
+
+def visit_everywhere(house):
+    """Nobody is killed any more, and somebody comes to every point that was not reached yet:
+    the load has a Stopper."""
+    del house.env["VOLT_CRASH_AT"]
+    kill_both(house)
+    until(lambda: all(hit_by(house, p) for p in all_points()), "somebody to come to each point")
