@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "daemon/exec/follow.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/exec/notices.h"
 
 #define BUCKETS         1024 /* power of two */
 #define WAKES_PER_ROUND 32
@@ -145,6 +146,8 @@ int follow_file(struct follow *f, int fd)
     char path[32];
     int r = 0;
 
+    if (f->all->inotify_fd < 0)
+        return 0; /* everybody is told to look, again and again */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     vlock_lock(&f->all->lock);
     f->wd = inotify_add_watch(f->all->inotify_fd, path, IN_MODIFY);
@@ -194,7 +197,7 @@ void follow_fini(struct follow *f)
 
 struct growth {
     struct follows *all;
-    struct volt_io io;
+    struct notices notices;
     ssize_t received;
     _Alignas(struct inotify_event) char events[4096];
 };
@@ -215,11 +218,13 @@ static enum volt_poll growth_poll(struct volt_cx *cx, void *state)
     struct growth *g = state;
 
     for (;;) {
-        if (volt_io_read_poll(cx, &g->io, g->events, sizeof(g->events), &g->received) ==
+        if (notices_poll(cx, &g->notices, g->events, sizeof(g->events), &g->received) ==
             VOLT_PENDING)
             return VOLT_PENDING;
         if (g->received < 0)
             return VOLT_READY; /* the runtime is closing */
+        if (g->received == 0)
+            tell_everybody(g->all);
         for (ssize_t at = 0; at < g->received;) {
             const struct inotify_event *e = (const void *)(g->events + at);
             tell_growth(g->all, e);
@@ -232,7 +237,7 @@ static void growth_drop(void *state)
 {
     struct growth *g = state;
 
-    volt_io_fini(&g->io);
+    notices_fini(&g->notices);
 }
 
 static const struct volt_task_type growth_type = {"output growth", sizeof(struct growth),
@@ -308,23 +313,14 @@ static const struct volt_task_type changes_type = {"job changes", sizeof(struct 
 
 /* --- life ------------------------------------------------------------------------- */
 
-int follows_open(struct follows **ret, struct volt_error *err)
+int follows_open(struct follows **ret)
 {
     struct follows *all = calloc(1, sizeof(*all));
-    int r = all ? 0 : -ENOMEM;
 
-    if (all) {
-        volt_notify_init(&all->arrived);
-        all->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        r = all->inotify_fd < 0 ? -errno : 0;
-    }
-    if (r < 0) {
-        if (err)
-            (void)snprintf(err->text, sizeof(err->text), "cannot watch output: %s",
-                           strerror(-r));
-        follows_free(all);
-        return r;
-    }
+    if (!all)
+        return -ENOMEM;
+    volt_notify_init(&all->arrived);
+    all->inotify_fd = notices_open("followed output");
     *ret = all;
     return 0;
 }
@@ -338,7 +334,7 @@ int follows_start(struct follows *all, struct manager *m)
     if (r == 0) {
         g->all = all;
         c->m = m;
-        r = volt_io_init(&g->io, m->rt, all->inotify_fd);
+        r = notices_init(&g->notices, m->rt, all->inotify_fd);
     }
     if (r < 0) {
         volt_task_discard(g);

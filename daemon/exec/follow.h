@@ -10,18 +10,19 @@
  *      before its first read)           3. its followers are told
  *   3. nothing new: follow_poll()
  *
- * so that whatever the look does not see is told after it. */
+ * so that whatever the look does not see is told after it. Without an inotify instance all are
+ * told to look from time to time (notices.h). */
 #ifndef VOLTD_EXEC_FOLLOW_H
 #define VOLTD_EXEC_FOLLOW_H
 
-#include <volt/error.h>
 #include <volt/task.h>
 #include "daemon/job/key.h"
 
 struct follows;
 struct manager;
 
-int follows_open(struct follows **ret, struct volt_error *err);
+/* 0; -ENOMEM. */
+int follows_open(struct follows **ret);
 /* Spawns the two tasks. 0; -ENOMEM; -ESHUTDOWN. */
 int follows_start(struct follows *f, struct manager *m);
 /* After the runtime was shut down; no follower may be left. NULL is allowed. */

@@ -234,8 +234,8 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         (void)fail(r, err, "cannot read the boot id: %s", strerror(-r));
     if (r == 0)
         r = open_dirs(m, o, err);
-    if (r == 0)
-        r = follows_open(&m->follows, err);
+    if (r == 0 && (r = follows_open(&m->follows)) < 0)
+        (void)fail(r, err, "out of memory");
     if (r == 0)
         r = open_keeper(m, o, err);
     if (r == 0)

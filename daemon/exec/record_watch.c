@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-#include <volt/io.h>
 #include <volt/runtime.h>
 #include "base/lock.h"
+#include "daemon/exec/notices.h"
 
 #define BUCKETS         4096 /* power of two */
 #define WAKES_PER_ROUND 32
@@ -83,12 +83,17 @@ static void bucket_wake(struct record_watch *w, struct record_wait *const *bucke
     } while (n == WAKES_PER_ROUND);
 }
 
+static void wake_all(struct record_watch *w)
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        bucket_wake(w, &w->buckets[i], NULL);
+}
+
 static void take_event(struct record_watch *w, const struct inotify_event *e)
 {
     struct job_key key;
     if (e->mask & IN_Q_OVERFLOW) {
-        for (size_t i = 0; i < BUCKETS; i++)
-            bucket_wake(w, &w->buckets[i], NULL);
+        wake_all(w);
     } else if (e->len > 0 && job_key_parse(e->name, &key) == 0) {
         bucket_wake(w, bucket_of(w, &key), &key);
     }
@@ -165,10 +170,14 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
         if (wait_look(x))
             return VOLT_READY;
         /* Closed a moment ago: the lock is about to drop. The first look may have come
-         * between the two as well, too late for the event. */
-        x->tries = first && x->status == 0 ? RETRY_LATE : 1;
+         * between the two as well, too late for the event. Where there are no events,
+         * the next look comes by itself. */
+        x->tries = x->watch->inotify_fd < 0  ? 0
+                   : first && x->status == 0 ? RETRY_LATE
+                                             : 1;
         volt_sleep_fini(&x->retry);
-        volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
+        if (x->tries > 0)
+            volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
     }
     while (x->tries > 0 && volt_sleep_poll(cx, &x->retry) == VOLT_READY) {
         if (wait_look(x))
@@ -215,9 +224,9 @@ static int watch_inotify(struct record_watch *w)
 {
     char path[32];
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", w->dir_fd);
-    w->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    w->inotify_fd = notices_open("exit records");
     if (w->inotify_fd < 0)
-        return -errno;
+        return 0;
     return inotify_add_watch(w->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) < 0
                ? -errno
                : 0;
@@ -255,7 +264,7 @@ void record_watch_free(struct record_watch *w)
 
 struct watch_task {
     struct record_watch *watch;
-    struct volt_io io;
+    struct notices notices;
     ssize_t received;
     _Alignas(struct inotify_event) char events[4096];
 };
@@ -264,11 +273,13 @@ static enum volt_poll watch_poll(struct volt_cx *cx, void *state)
 {
     struct watch_task *t = state;
     for (;;) {
-        if (volt_io_read_poll(cx, &t->io, t->events, sizeof(t->events), &t->received) ==
+        if (notices_poll(cx, &t->notices, t->events, sizeof(t->events), &t->received) ==
             VOLT_PENDING)
             return VOLT_PENDING;
         if (t->received < 0)
             return VOLT_READY; /* the runtime is closing */
+        if (t->received == 0)
+            wake_all(t->watch);
         for (ssize_t at = 0; at < t->received;) {
             const struct inotify_event *e = (const void *)(t->events + at);
             take_event(t->watch, e);
@@ -280,7 +291,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, void *state)
 static void watch_drop(void *state)
 {
     struct watch_task *t = state;
-    volt_io_fini(&t->io);
+    notices_fini(&t->notices);
 }
 
 static const struct volt_task_type watch_type = {
@@ -296,7 +307,7 @@ int record_watch_start(struct record_watch *w, struct volt_runtime *rt)
     if (t == NULL)
         return -ENOMEM;
     t->watch = w;
-    int r = volt_io_init(&t->io, rt, w->inotify_fd);
+    int r = notices_init(&t->notices, rt, w->inotify_fd);
     if (r < 0) {
         volt_task_discard(t);
         return r;

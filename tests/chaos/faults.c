@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,6 +38,7 @@ enum group {
     GROUP_MEMORY = 16, /* malloc and friends, mmap */
     GROUP_SLOW = 32,   /* those that a signal may interrupt */
     GROUP_DISK = 64,   /* those that need room on a disk */
+    GROUP_WATCH = 128, /* inotify instances, of which a user has few */
 };
 
 struct rule {
@@ -294,6 +296,7 @@ CALL(int, accept4, GROUP_PROCESS | GROUP_SLOW,
 CALL(int, socket, GROUP_PROCESS, (int a, int b, int c), (a, b, c))
 CALL(int, connect, GROUP_PROCESS, (int fd, const struct sockaddr *a, socklen_t n),
      (fd, a, n))
+CALL(int, inotify_init1, GROUP_WATCH, (int flags), (flags))
 CALL(int, pipe2, GROUP_PROCESS, (int fds[2], int flags), (fds, flags))
 CALL(int, dup2, GROUP_PROCESS, (int a, int b), (a, b))
 CALL(pid_t, setsid, GROUP_PROCESS, (void), ())

@@ -10,7 +10,7 @@ from house import BUILD
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD = range(4)
 OFF, NTH, RATE, SHORT, DELAY = range(5)
-FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK = (1 << i for i in range(7))
+FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH = (1 << i for i in range(8))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
 HEAD = 16

@@ -2,6 +2,7 @@
 EINTR and of one-byte transfers; a clock that jumps. Each failure has a clear end, and none
 that did not happen."""
 
+import base64
 import errno
 import pathlib
 import random
@@ -9,7 +10,7 @@ import random
 import pytest
 
 from client import Load
-from faults import CHILD, KEEPER, SHIM, SLOW, VOLTD
+from faults import CHILD, KEEPER, SHIM, SLOW, VOLTD, WATCH
 from house import SANITIZER, until
 from sweeps import faulty_house, finish, run_job
 from test_chaos import SEED, passed
@@ -155,3 +156,26 @@ def test_nth_call_of_what_signals(faulty):
             assert last["jobs"][0]["result"] in ("cancelled", "lost"), last
             faulty.faults.disarm()
     passed(faulty, [])
+
+
+def test_no_inotify_instance(faulty):
+    """Other programs of the user have taken all: ends are found and followers told all the same,
+    also by a voltd that comes back to running jobs."""
+    faulty.faults.rate([VOLTD], WATCH, errno.EMFILE, 1)
+    faulty.kill_voltd()
+    until(faulty.up.is_set, "voltd to come back")
+    load = Load(faulty, SEED, backlog=60).start()
+    load.stop.wait(0.5)
+    faulty.kill_voltd()
+    until(faulty.up.is_set, "voltd to come back")
+    load.stop.wait(0.5)
+    load.end()
+    found = judge(faulty, load)
+    with faulty.connect() as v:
+        job = v.ok("org.voltd.jobs.Submit", {"spec": {
+            "shell": "for i in 1 2 3; do echo $i; sleep 0.1; done"}})["id"]
+        data = [base64.b64decode(p["data"])
+                for p in v.stream("org.voltd.logs.Read", {"id": job})]
+    assert b"".join(data) == b"1\n2\n3\n"
+    assert faulty.faults.fired()[0] == 4 and "max_user_instances" in faulty.log.read_text()
+    passed(faulty, found)

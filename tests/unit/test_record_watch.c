@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
@@ -273,6 +274,30 @@ static void test_given_up(void **state)
     expect_exit(&second, 8);
 }
 
+/* No instance is to be had when the watch opens: it looks by itself. */
+static void test_no_inotify_instance(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct rlimit limit, none;
+    struct volt_join join;
+    uint32_t seed;
+    record_watch_free(g->watch);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int r = record_watch_open(g->dir_fd, g->boot, NULL, &g->watch);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(r, 0);
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 2);
+    finish(fd, seed, 9);
+    expect_exit(&join, 9);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -283,6 +308,7 @@ int main(void)
         TEST(test_lock_drops_after_first_look),
         TEST(test_overflow),
         TEST(test_given_up),
+        TEST(test_no_inotify_instance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
