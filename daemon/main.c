@@ -29,6 +29,7 @@
 #include "daemon/observe/log.h"
 #include "daemon/paths.h"
 #include "daemon/sysd/sysd.h"
+#include "daemon/watchdog.h"
 
 #define LISTEN_BACKLOG 1024
 
@@ -322,6 +323,8 @@ static int start_server(struct daemon *d, struct volt_error *err)
     if (!d->server)
         return failed("server", -ENOMEM, err);
     r = control_start(d->control, d->server);
+    if (r == 0)
+        r = watchdog_start(d->rt);
     if (r < 0)
         return failed("control", r, err);
     const struct server_listener listeners[2] = {

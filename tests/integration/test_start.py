@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -105,3 +106,37 @@ def test_shutdown_wait_is_over_when_voltd_has_gone(private):
 def test_log_prefixes_are_for_the_journal(private):
     private.start()
     assert private.log.read_text().startswith("voltd: version 0.")
+
+
+@pytest.fixture
+def manager(private):
+    """The socket on which a service manager listens to voltd."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(private.dir / "notify"))
+        sock.settimeout(LIMIT)
+        private.env["NOTIFY_SOCKET"] = str(private.dir / "notify")
+        yield sock
+
+
+def told(manager, until):
+    """What voltd says, up to that."""
+    heard = []
+    while not heard or heard[-1] != until:
+        heard.append(manager.recv(4096).decode())
+    return heard
+
+
+def test_the_watchdog_hears_of_a_scheduler_that_turns(private, manager):
+    private.env["WATCHDOG_USEC"] = "100000"
+    private.start()
+    told(manager, "READY=1")
+    for _ in range(3):
+        told(manager, "WATCHDOG=1")
+    assert private.stop() == 0
+    assert "STOPPING=1" in told(manager, "STOPPING=1")
+
+
+def test_nobody_is_told_who_does_not_ask(private, manager):
+    private.start()
+    assert private.stop() == 0
+    assert not any("WATCHDOG" in text for text in told(manager, "STOPPING=1"))
