@@ -28,17 +28,15 @@ unsigned term_columns(int fd)
     return 80;
 }
 
-bool term_has_color(int fd)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return !(no && *no) && term_is_tty(fd) && !(term && strcmp(term, "dumb") == 0);
-}
-
+/* Only on a terminal that is not "dumb", and never with NO_COLOR. */
 static bool stdout_has_color(void)
 {
     static int known = -1;
-    if (known < 0)
-        known = term_has_color(STDOUT_FILENO);
+    if (known < 0) {
+        const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+        known = !(no && *no) && term_is_tty(STDOUT_FILENO) &&
+                !(term && strcmp(term, "dumb") == 0);
+    }
     return known;
 }
 

@@ -9,8 +9,6 @@
 bool term_is_tty(int fd);
 /* Columns of the terminal fd (COLUMNS wins), 80 when it does not say. */
 unsigned term_columns(int fd);
-/* Colour only on a terminal that is not "dumb", and never with NO_COLOR. */
-bool term_has_color(int fd);
 
 enum term_style {
     TERM_PLAIN = 0,

@@ -31,15 +31,6 @@ struct listing {
     int result;   /* not 0: of fn, or of the store */
 };
 
-static int by_id(const void *a, const void *b)
-{
-    const struct job_key *x = a, *y = b;
-
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
 /* Lock held. Fills views with matches after l->at until SCAN_SLICE entries were looked at
  * or max is reached. */
 static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
@@ -101,7 +92,7 @@ static bool has_key(const struct listing *l, const struct job_key *key)
     if (!l->keys)
         return true;
     for (size_t i = 0; i < 2; i++)
-        if (bsearch(&wanted[i], l->keys, l->f->nkeys, sizeof(*l->keys), by_id))
+        if (bsearch(&wanted[i], l->keys, l->f->nkeys, sizeof(*l->keys), job_key_compare))
             return true;
     return false;
 }
@@ -146,7 +137,7 @@ static int keys_begin(struct listing *l, uint64_t cursor)
     if (!l->keys)
         return -ENOMEM;
     memcpy(l->keys, l->f->keys, l->f->nkeys * sizeof(*l->keys));
-    qsort(l->keys, l->f->nkeys, sizeof(*l->keys), by_id);
+    qsort(l->keys, l->f->nkeys, sizeof(*l->keys), job_key_compare);
     return 0;
 }
 

@@ -100,11 +100,9 @@ static int by_key(const void *a, const void *b)
     const struct job_key *x = &((const struct orphan *)a)->key;
     const struct job_key *y = &((const struct orphan *)b)->key;
 
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->index != y->index)
-        return x->index < y->index ? -1 : 1;
-    return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
+    int order = job_key_compare(x, y);
+
+    return order ? order : (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
 int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err)

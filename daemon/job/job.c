@@ -127,23 +127,23 @@ int job_update(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-static const char *const state_names[JOB_STATE_COUNT] = {"queued", "starting", "running",
-                                                         "stopping", "done"};
-static const char *const result_names[JOB_RESULT_COUNT] = {
-    "none",        "success",   "exit", "signal",      "timeout",
-    "exec_failed", "cancelled", "lost", "output_limit"};
+const char *const job_state_names[] = {"queued",   "starting", "running",
+                                       "stopping", "done",     NULL};
+const char *const job_result_names[] = {
+    "none",        "success",   "exit", "signal",       "timeout",
+    "exec_failed", "cancelled", "lost", "output_limit", NULL};
 static const char *const event_names[JOB_EV_COUNT] = {
     "submit", "starting", "started",      "timeout",
     "cancel", "exited",   "output_limit", "deferred"};
 
 const char *job_state_name(enum job_state s)
 {
-    return state_names[s];
+    return job_state_names[s];
 }
 
 const char *job_result_name(enum job_result r)
 {
-    return result_names[r];
+    return job_result_names[r];
 }
 
 const char *job_wait_name(enum job_wait w)
@@ -162,24 +162,6 @@ const char *job_wait_name(enum job_wait w)
 const char *job_event_name(enum job_event_type t)
 {
     return event_names[t];
-}
-
-static int from_name(const char *const *names, int first, int count, const char *name)
-{
-    for (int i = first; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -EINVAL;
-}
-
-int job_state_from_name(const char *name)
-{
-    return from_name(state_names, 0, JOB_STATE_COUNT, name);
-}
-
-int job_result_from_name(const char *name)
-{
-    return from_name(result_names, JOB_RESULT_SUCCESS, JOB_RESULT_COUNT, name);
 }
 
 /* What a shell would say of a command that could not be run; of any other step (cwd,

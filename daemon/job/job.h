@@ -112,8 +112,9 @@ const char *job_state_name(enum job_state s);      /* "queued" ... */
 const char *job_result_name(enum job_result r);    /* "success", "exec_failed" ... */
 const char *job_wait_name(enum job_wait w);        /* "turn", "slot"; NULL for none */
 const char *job_event_name(enum job_event_type t); /* "submit" ... */
-int job_state_from_name(const char *name);         /* -EINVAL: unknown */
-int job_result_from_name(const char *name);        /* -EINVAL: unknown */
+/* All names in the order of their enums, then NULL. */
+extern const char *const job_state_names[JOB_STATE_COUNT + 1];
+extern const char *const job_result_names[JOB_RESULT_COUNT + 1];
 
 /* Exit code that a waiting client ends with: the job's own code, 128+N for a signal, 124
  * timeout, 125 output_limit, cancelled or lost, 126/127 found but not executable / not

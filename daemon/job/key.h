@@ -27,6 +27,17 @@ static inline bool job_key_equal(const struct job_key *a, const struct job_key *
     return a->id == b->id && a->index == b->index && a->attempt == b->attempt;
 }
 
+/* The order of jobs: by id, an array before its elements, these by index. Attempts are not
+ * looked at. For qsort() and bsearch(). */
+static inline int job_key_compare(const void *a, const void *b)
+{
+    const struct job_key *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
 /* Writes "17" or "17_3"; returns its length. */
 static inline int job_key_format_job(const struct job_key *key,
                                      char buf[JOB_KEY_TEXT_MAX])

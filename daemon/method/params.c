@@ -56,20 +56,11 @@ int read_signal_name(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    const struct job_key *x = a, *y = b;
-
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return x->index == y->index ? 0 : x->index < y->index ? -1 : 1;
-}
-
 bool key_list_has(const struct key_list *list, uint64_t id, int64_t index)
 {
     struct job_key key = {.id = id, .index = index};
 
-    return bsearch(&key, list->keys, list->n, sizeof(key), compare_keys) != NULL;
+    return bsearch(&key, list->keys, list->n, sizeof(key), job_key_compare) != NULL;
 }
 
 static void drop_repeated(struct key_list *list)
@@ -77,7 +68,7 @@ static void drop_repeated(struct key_list *list)
     size_t kept = 0;
 
     for (size_t i = 0; i < list->n; i++)
-        if (kept == 0 || compare_keys(&list->keys[i], &list->keys[kept - 1]) != 0)
+        if (kept == 0 || job_key_compare(&list->keys[i], &list->keys[kept - 1]) != 0)
             list->keys[kept++] = list->keys[i];
     list->n = kept;
 }
@@ -102,21 +93,12 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
             return -EINVAL;
     }
     list->n = json_array_size(value);
-    qsort(list->keys, list->n, sizeof(*list->keys), compare_keys);
+    qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
     drop_repeated(list);
     return 0;
 }
 
 /* --- filters ------------------------------------------------------------------------ */
-
-static const char *const state_names[] = {"queued",   "starting", "running",
-                                          "stopping", "done",     NULL};
-/* From the second on: the first of enum job_result is "none yet". */
-static const char *const result_names[] = {"success", "exit",         "signal",
-                                           "timeout", "exec_failed",  "cancelled",
-                                           "lost",    "output_limit", NULL};
-_Static_assert(sizeof(state_names) / sizeof(char *) - 1 == JOB_STATE_COUNT, "states");
-_Static_assert(sizeof(result_names) / sizeof(char *) == JOB_RESULT_COUNT, "results");
 
 static int read_labels(json_t *value, void *member, struct field_error *err)
 {
@@ -143,9 +125,10 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
 
 const struct field filter_fields[] = {
     FIELD(struct filter, ids, FIELD_CUSTOM, .read = read_job_ids),
-    FIELD(struct filter, states, FIELD_SET, .names = state_names,
+    FIELD(struct filter, states, FIELD_SET, .names = job_state_names,
           .present = FIELD_PRESENT(struct filter, has_states)),
-    FIELD(struct filter, results, FIELD_SET, .names = result_names,
+    /* From the second on: the first is "none yet". */
+    FIELD(struct filter, results, FIELD_SET, .names = job_result_names + 1,
           .present = FIELD_PRESENT(struct filter, has_results)),
     FIELD(struct filter, name, FIELD_STRING),
     FIELD(struct filter, queue, FIELD_STRING),

@@ -55,7 +55,7 @@ void server_delist(struct server *s, struct connection *c)
     volt_notify_all(&s->gone);
 }
 
-size_t server_connections(struct server *s)
+static size_t connections(struct server *s)
 {
     vlock_lock(&s->lock);
     size_t n = s->count;
@@ -117,7 +117,7 @@ enum volt_poll server_drain_poll(struct volt_cx *cx, struct server_drain *d)
         volt_notified_fini(&d->gone);
         volt_notified_init(&d->gone, &s->gone);
     }
-    if (server_connections(s) == 0)
+    if (connections(s) == 0)
         return VOLT_READY;
     if (!d->cut && volt_sleep_poll(cx, &d->deadline) == VOLT_READY) {
         d->cut = true;

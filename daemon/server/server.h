@@ -47,14 +47,11 @@ struct server_drain {
     struct server *server;
     struct volt_sleep deadline;
     struct volt_notified gone;
-    bool cut, waiting;
+    bool cut;
 };
 void server_drain_init(struct server_drain *d, struct server *s, uint64_t timeout_usec);
 enum volt_poll server_drain_poll(struct volt_cx *cx, struct server_drain *d);
 void server_drain_fini(struct server_drain *d);
-
-/* Connections now. Any thread. */
-size_t server_connections(struct server *s);
 
 /* After volt_runtime_shutdown() (its tasks are gone then), before volt_runtime_free().
  * NULL allowed. */
