@@ -1,5 +1,5 @@
-/* Starting tasks, turning them over, and waking one with another. Nanoseconds of wall time
- * per operation.
+/* Starting tasks, turning them over, and waking one with another. Nanoseconds of wall
+ * time per operation.
  *
  *   spawn_remote[_1w _4w _8w]  a million empty tasks from a thread that is no worker, with
  *                              two workers, or 1, 4, 8

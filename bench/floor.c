@@ -1,7 +1,7 @@
 /* See floor.h. A probe takes the least of several short stretches: a limit is what the
- * machine can do, and whatever else runs on it only adds. But two threads that are to be in
- * each other's way go faster when one of them is kept off its processor: there it is the
- * median. */
+ * machine can do, and whatever else runs on it only adds. But two threads that are to be
+ * in each other's way go faster when one of them is kept off its processor: there it is
+ * the median. */
 #include "bench/floor.h"
 
 #include "base/atomic.h"

@@ -1,7 +1,7 @@
 /* What the hardware and the kernel take for the single steps of a runtime, measured where
  * and when it matters: in the process of the workload. Nanoseconds unless it says more.
- * Each is measured at its first call and remembered. NaN where it needs two processors and
- * there is one.
+ * Each is measured at its first call and remembered. NaN where it needs two processors
+ * and there is one.
  *
  * The limits of the workloads are sums of these: what the work would take if nothing but
  * the unavoidable steps were done, each at its best. */

@@ -32,7 +32,8 @@ struct bench_metric {
 struct bench_workload {
     const char *name;
     struct bench_metric metrics[BENCH_METRICS];
-    /* Stores one value per metric. What it prepares before it starts its clock is free. */
+    /* Stores one value per metric. What it prepares before it starts its clock is
+     * free. */
     void (*run)(const struct bench_workload *w, double *ret);
     int arg;   /* for run functions that serve several workloads */
     bool once; /* needs a process of its own: neither warmed up nor repeated */
@@ -65,7 +66,8 @@ void bench_die(const char *what) __attribute__((noreturn));
 /* A gate: main waits until somebody opens it. One waiter, one opening at a time. */
 void bench_gate_open(void);
 void bench_gate_wait(void);
-/* The same, but false when nobody has opened it for so long that the answer is "never". */
+/* The same, but false when nobody has opened it for so long that the answer is
+ * "never". */
 enum { BENCH_NEVER_SECONDS = 3 };
 bool bench_gate_comes(void);
 

@@ -22,8 +22,8 @@
 #define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
 #define REASONS_MOST  10 /* jobs named one by one in the end */
 
-/* Some of the ids. Each has a connection of its own while it is waited for, so that a slow
- * job in one does not hide the end of the others until voltd has forgotten them. */
+/* Some of the ids. Each has a connection of its own while it is waited for, so that a
+ * slow job in one does not hide the end of the others until voltd has forgotten them. */
 struct portion {
     struct client *c; /* NULL: not being waited for */
     json_t *ids;
@@ -238,8 +238,8 @@ static int start_portion(struct waiting *w, struct portion *p)
                : -ECONNRESET;
 }
 
-/* Jobs of ours that voltd does not know: they have ended and were dropped from its records
- * since. Waits for the rest of the portion. */
+/* Jobs of ours that voltd does not know: they have ended and were dropped from its
+ * records since. Waits for the rest of the portion. */
 static int forget(struct waiting *w, struct portion *p)
 {
     json_t *known = json_object(), *kept = json_array(), *cursor = NULL;

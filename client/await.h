@@ -34,8 +34,8 @@ struct wait_request {
  * new connection, and is NULL when there is none any more. */
 int wait_for_jobs(struct client **c, const struct wait_request *rq);
 
-/* A signalfd for SIGINT and SIGTERM, which are blocked from then on; what is ignored stays
- * ignored. -1: not possible. */
+/* A signalfd for SIGINT and SIGTERM, which are blocked from then on; what is ignored
+ * stays ignored. -1: not possible. */
 int wait_interrupt_fd(void);
 /* Says that the jobs go on, and how to wait for them again. */
 void wait_say_interrupted(char *const *ids, size_t nids);

@@ -105,8 +105,8 @@ static int take_news(struct client *c, bool *ended)
     return got < 0 ? got : 0;
 }
 
-/* Copies growth, of which inotify descriptor `in` tells, until the daemon says that the job
- * has ended (the Wait call on c). */
+/* Copies growth, of which inotify descriptor `in` tells, until the daemon says that the
+ * job has ended (the Wait call on c). */
 static int follow_file(struct client *c, const struct follow_request *rq, int fd, int in,
                        off_t *offset, char *buf, bool *writing)
 {

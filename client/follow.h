@@ -21,7 +21,8 @@ struct follow_request {
     bool follow;        /* to the end of the job; waits for its start */
 };
 
-/* *c may be replaced by another connection, and is NULL when there is none any more. 0; 1: an error reply, moved to *error;
+/* *c may be replaced by another connection, and is NULL when there is none any more. 0;
+ * 1: an error reply, moved to *error;
  * -EINTR; -EPIPE and the like of writing (ret_writing is then true); -ECONNRESET, which
  * has been said where it was tried again. */
 int follow_output(struct client **c, const struct follow_request *rq,

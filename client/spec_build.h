@@ -20,7 +20,8 @@ int spec_build_environment(json_t *object, char *const *environ_list,
 /* A string member from a path, made absolute against the current directory. */
 int spec_build_path(json_t *spec, const char *name, const char *path,
                     struct volt_error *err);
-/* "TERM", "SIGTERM", "term" or "15" to "SIGTERM"; "RTMAX-1" to "SIGRTMIN+29". 0; -EINVAL. */
+/* "TERM", "SIGTERM", "term" or "15" to "SIGTERM"; "RTMAX-1" to "SIGRTMIN+29". 0;
+ * -EINVAL. */
 int spec_build_signal(const char *text, char *buf, size_t size);
 /* This process's umask. */
 mode_t spec_build_umask(void);

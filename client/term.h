@@ -33,13 +33,13 @@ struct term_char {
 
 /* The first one of a text that is not empty. */
 struct term_char term_char(const char *text);
-/* Copies text with what is harmful as '?', so that a job's name cannot steer the terminal.
- * Cut at size, then with an ellipsis; always NUL-terminated. */
+/* Copies text with what is harmful as '?', so that a job's name cannot steer the
+ * terminal. Cut at size, then with an ellipsis; always NUL-terminated. */
 void term_clean(const char *text, char *buf, size_t size);
 /* Prints text like that on standard output, all of it. */
 void term_put(const char *text);
-/* The same for what somebody's program has written, in place, with line ends and tabs left
- * alone. Returns how many bytes are left. */
+/* The same for what somebody's program has written, in place, with line ends and tabs
+ * left alone. Returns how many bytes are left. */
 size_t term_clean_bytes(char *data, size_t len);
 /* Columns that a UTF-8 text takes. */
 size_t term_width(const char *text);

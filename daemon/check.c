@@ -1,4 +1,5 @@
-/* See check.h. Findings go to standard output, a line each: they are what was asked for. */
+/* See check.h. Findings go to standard output, a line each: they are what was asked
+ * for. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -82,8 +82,8 @@ int config_load(const char *path, bool must_exist, struct config *ret,
                 struct volt_error *err);
 
 /* Writes the default path of the main file: /etc/voltd/voltd.conf, or for user mode
- * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config where that is not set to an absolute path).
- * Returns 0; -ENOENT: there is no home (paths_home()); -ENAMETOOLONG. */
+ * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config where that is not set to an absolute
+ * path). Returns 0; -ENOENT: there is no home (paths_home()); -ENAMETOOLONG. */
 int config_default_path(bool user, char *buf, size_t size);
 
 /* The files that config_load(path) reads, in its order: the main file if it exists, and

@@ -9,8 +9,8 @@
 struct control;
 
 /* Reads the configuration again. 0; -EINVAL with a text: nothing has changed.
- * ret_needs_restart: keys that changed without effect ("Daemon.Workers"), a NULL-terminated
- * array that the caller frees with free() (one allocation). */
+ * ret_needs_restart: keys that changed without effect ("Daemon.Workers"), a
+ * NULL-terminated array that the caller frees with free() (one allocation). */
 int control_reload(struct control *c, char ***ret_needs_restart, struct volt_error *err);
 /* Begins the end: listeners close, then with cancel all jobs are ended, then the process
  * exits. Idempotent; returns at once. */

@@ -437,8 +437,8 @@ static void down(struct daemon *d)
     paths_fini(&d->paths);
 }
 
-/* Descriptors 0 to 2 that are closed get their place taken, so that no socket is given it,
- * and no client the log. */
+/* Descriptors 0 to 2 that are closed get their place taken, so that no socket is given
+ * it, and no client the log. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)

@@ -1,5 +1,5 @@
-/* Loads a voltd with calls whose text is ready beforehand, so that little of what is measured
- * is the client's own. Prints one JSON object.
+/* Loads a voltd with calls whose text is ready beforehand, so that little of what is
+ * measured is the client's own. Prints one JSON object.
  *
  *   load SOCKET submit JOBS CLIENTS     each client submits one job at a time: calls per
  *                                       second, and us per call

@@ -3,10 +3,11 @@
  *   reference DIR JOBS CONCURRENCY record    as below
  *   reference DIR JOBS CONCURRENCY spawn     posix_spawn of /bin/true and nothing else
  *
- * Per job: a record with a header, locked, under the job's name; an output file; a fork for a
- * small process that outlives this one; a fork from it that waits until the record says
- * "started" and becomes /bin/true; the record's "exited" with status and usage. No queue, no
- * daemon, no client, nothing is checked or told to anybody. Prints jobs per second. */
+ * Per job: a record with a header, locked, under the job's name; an output file; a fork
+ * for a small process that outlives this one; a fork from it that waits until the record
+ * says "started" and becomes /bin/true; the record's "exited" with status and usage. No
+ * queue, no daemon, no client, nothing is checked or told to anybody. Prints jobs per
+ * second. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -95,8 +96,8 @@ static void keep(int record, int output)
     _exit(0);
 }
 
-/* Starts job n. Records are renamed from ended jobs, not made anew: an inode that has just
- * been freed costs ext4 a search. Returns the pid of its keeper. */
+/* Starts job n. Records are renamed from ended jobs, not made anew: an inode that has
+ * just been freed costs ext4 a search. Returns the pid of its keeper. */
 static pid_t start(int dir, int n, int place)
 {
     static int used[MAX_AT_A_TIME];

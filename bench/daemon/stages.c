@@ -1,5 +1,6 @@
-/* What one job costs in each part of voltd, one part after the other on one thread, beside
- * what the disk and the processor allow: the rates that bench/daemon/run takes for possible.
+/* What one job costs in each part of voltd, one part after the other on one thread,
+ * beside what the disk and the processor allow: the rates that bench/daemon/run takes for
+ * possible.
  *
  *   stages DIR      prints one JSON object: microseconds per job by stage
  *

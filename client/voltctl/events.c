@@ -68,8 +68,8 @@ static bool print_reply(struct watch *w, const json_t *p)
     return (w->counted && w->count == 0) || ferror(stdout);
 }
 
-/* Follows on one connection. 0: enough was printed; 1: refused, *error filled; negative as
- * client_receive(). */
+/* Follows on one connection. 0: enough was printed; 1: refused, *error filled; negative
+ * as client_receive(). */
 static int follow(struct ctl *ctl, struct watch *w, struct client_reply *error)
 {
     json_t *params = json_pack("{s:O*}", "filter", w->filter);

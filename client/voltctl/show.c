@@ -7,8 +7,8 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-/* A text that stays on its line and steers no terminal, by the escapes of JSON strings; in
- * JSON itself only what JSON has left as it was. */
+/* A text that stays on its line and steers no terminal, by the escapes of JSON strings;
+ * in JSON itself only what JSON has left as it was. */
 static void print_escaped(const char *text, bool json, char also)
 {
     while (*text) {

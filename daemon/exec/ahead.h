@@ -1,16 +1,17 @@
 /* Jobs whose STARTING is committed before they have a slot.
  *
- * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a job
- * takes. So the first in the queue are marked as starting while the jobs before them still
- * run: some more than there are slots. Each gets its slot in the order of the queue, and
- * only then goes to the keeper: slots bound processes as ever.
+ * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a
+ * job takes. So the first in the queue are marked as starting while the jobs before them
+ * still run: some more than there are slots. Each gets its slot in the order of the
+ * queue, and only then goes to the keeper: slots bound processes as ever.
  *
  * It costs a promise to say "starting" of a job that does not start: after a power cut it
  * is lost, as nobody knows whether it ran. Hence only while jobs end within AHEAD_PACE on
  * average, and who has waited for AHEAD_WAIT goes back to its place in the queue (event
  * DEFERRED). Elements of arrays are not taken ahead.
  *
- * After a restart everybody who was starting and had not come to the keeper waits here. */
+ * After a restart everybody who was starting and had not come to the keeper waits
+ * here. */
 #ifndef VOLTD_EXEC_AHEAD_H
 #define VOLTD_EXEC_AHEAD_H
 
@@ -33,8 +34,8 @@ struct ahead {
 void ahead_init(struct ahead *a);
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* Free slots go to who waits for one, unless the first in the queue comes before: one that
- * has been deferred, or of a higher priority. False: `after` is full. */
+/* Free slots go to who waits for one, unless the first in the queue comes before: one
+ * that has been deferred, or of a higher priority. False: `after` is full. */
 bool ahead_serve(struct manager *m, struct aftermath *after);
 /* Takes from the queue what may be taken. */
 void ahead_fill(struct manager *m, struct aftermath *after);

@@ -14,9 +14,9 @@
  * An end that is lost may lead to another attempt (job.h): in the slot that the job has,
  * with a record of its own.
  *
- * An attempt of an earlier daemon is adopted: it begins with 3. No record means that START
- * never came to the keeper, so it is started now, the same attempt; but not when it was
- * begun before a reboot or with another record directory: then it is lost, whatever
+ * An attempt of an earlier daemon is adopted: it begins with 3. No record means that
+ * START never came to the keeper, so it is started now, the same attempt; but not when it
+ * was begun before a reboot or with another record directory: then it is lost, whatever
  * became of it. */
 #include <errno.h>
 #include <signal.h>

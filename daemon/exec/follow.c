@@ -62,7 +62,8 @@ static void take_out(struct follow *f, enum follow_by by)
 
 /* --- telling ---------------------------------------------------------------------- */
 
-/* What is told: a file; a job, or an array with all its elements; or all in the bucket. */
+/* What is told: a file; a job, or an array with all its elements; or all in the
+ * bucket. */
 struct news {
     int wd;                    /* -1: not by file */
     const struct job_key *key; /* NULL: not by job */

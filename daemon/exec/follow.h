@@ -1,8 +1,8 @@
 /* Waiting for more of a job's output, and for its start and end: no timer looks.
  *
- * One inotify instance for all (a user has 128) watches the files that somebody follows, and
- * only these; one task reads the events of jobs as they happen, and only while somebody
- * follows. A follower registers, then looks, then waits:
+ * One inotify instance for all (a user has 128) watches the files that somebody follows,
+ * and only these; one task reads the events of jobs as they happen, and only while
+ * somebody follows. A follower registers, then looks, then waits:
  *
  *   follower                            what happens
  *   1. follow_arm()                     1. the file has grown, the state has changed
@@ -10,8 +10,8 @@
  *      before its first read)           3. its followers are told
  *   3. nothing new: follow_poll()
  *
- * so that whatever the look does not see is told after it. Without an inotify instance all are
- * told to look from time to time (notices.h). */
+ * so that whatever the look does not see is told after it. Without an inotify instance
+ * all are told to look from time to time (notices.h). */
 #ifndef VOLTD_EXEC_FOLLOW_H
 #define VOLTD_EXEC_FOLLOW_H
 

@@ -1,9 +1,10 @@
-/* Forgetting on demand: ended jobs leave memory, store and output folders before their time.
+/* Forgetting on demand: ended jobs leave memory, store and output folders before their
+ * time.
  *
- * From the newest to the oldest, a slice at a time: list, take out of memory and append to
- * the store under one lock, wait for the commit. So a hundred thousand of them cost others
- * a slice here and there, and the store's groups stay small. What has not ended is never
- * touched; what ends meanwhile may be missed. */
+ * From the newest to the oldest, a slice at a time: list, take out of memory and append
+ * to the store under one lock, wait for the commit. So a hundred thousand of them cost
+ * others a slice here and there, and the store's groups stay small. What has not ended is
+ * never touched; what ends meanwhile may be missed. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -77,7 +78,8 @@ static int forget_slice(struct manager_forget *f)
     return r;
 }
 
-/* READY: there is a slice, or nothing more, or f->ret < 0. One look at the list a poll. */
+/* READY: there is a slice, or nothing more, or f->ret < 0. One look at the list a
+ * poll. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
 {
     struct forgetting *p = f->pending;

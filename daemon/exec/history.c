@@ -2,8 +2,8 @@
  * job_update() that made the state.
  *
  * Reading blocks on the disk, so it is done by volt_block_in_place(): the worker goes on
- * elsewhere meanwhile. No lock of the manager is held. A job that is in memory still is left
- * out: what is known there is newer. */
+ * elsewhere meanwhile. No lock of the manager is held. A job that is in memory still is
+ * left out: what is known there is newer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

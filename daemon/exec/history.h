@@ -27,8 +27,8 @@ struct history {
 
 /* The greatest id of a job that memory has let go; 0: none. */
 uint64_t history_max(struct manager *m);
-/* Reads the next page: views[0..n). Blocks, on behalf of the poll that cx is of; NULL: the
- * caller is no worker. 0; -EBADMSG: the store is damaged (logged); another errno. */
+/* Reads the next page: views[0..n). Blocks, on behalf of the poll that cx is of; NULL:
+ * the caller is no worker. 0; -EBADMSG: the store is damaged (logged); another errno. */
 int history_page(struct volt_cx *cx, struct history *h);
 void history_fini(struct history *h); /* the views that nobody took */
 

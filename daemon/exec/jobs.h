@@ -11,9 +11,9 @@
  * over at most JOBS_SLICE jobs. Nothing is woken, freed, logged or called back under it:
  * that is collected in a struct aftermath, which manager_unlock() carries out.
  *
- * Life: submit -> table -> slot, task -> job_update ... DONE -> the task is dropped -> the job
- * is `ended` and kept for questions -> forgotten, oldest first, when more than [Store]
- * KeepEndedJobs are kept: from then on questions go to the store (history.c). */
+ * Life: submit -> table -> slot, task -> job_update ... DONE -> the task is dropped ->
+ * the job is `ended` and kept for questions -> forgotten, oldest first, when more than
+ * [Store] KeepEndedJobs are kept: from then on questions go to the store (history.c). */
 #ifndef VOLTD_EXEC_JOBS_H
 #define VOLTD_EXEC_JOBS_H
 
@@ -237,8 +237,8 @@ int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
 /* An event of the array as a whole. */
 void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type);
 /* Appends an event to the store, before it the STARTING and STARTED that it does not have
- * yet; NULL: a barrier. In the order in which they are applied, hence with the lock. last:
- * the job's history ends. c may be NULL. 0 or -errno. */
+ * yet; NULL: a barrier. In the order in which they are applied, hence with the lock.
+ * last: the job's history ends. c may be NULL. 0 or -errno. */
 int jobs_keep(struct manager *m, struct job *job, int64_t offset,
               const struct job_event *ev, bool last, struct store_commit *c,
               struct aftermath *after);
@@ -286,7 +286,7 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after);
 /* Lock held: an ended one leaves the table before its time. */
 void job_leave(struct manager *m, struct job *job, struct aftermath *after);
 
-/* --- succession (succession.c). Lock held. ------------------------------------------- */
+/* --- succession (succession.c). Lock held. ------------------------------------------ */
 /* Whether there is such a job that is not done; also in the middle of a replay. */
 bool succession_waits(struct manager *m, uint64_t id);
 /* Whom a successor of the job waits for: whom that is held for, or itself; 0: nobody. */
@@ -295,8 +295,8 @@ uint64_t succession_root(struct manager *m, uint64_t id);
 int succession_reserve(struct manager *m, const void *who);
 /* It is not submitted after all. */
 void succession_release(struct manager *m, const void *who);
-/* It is, under this id, in the place of `earlier`: held if that is not gone meanwhile. Before
- * it is queued. */
+/* It is, under this id, in the place of `earlier`: held if that is not gone meanwhile.
+ * Before it is queued. */
 void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint64_t id);
 /* Replayed: a job that was submitted in the place of `earlier`. 0; -ENOMEM. */
 int succession_restore(struct manager *m, uint64_t earlier, uint64_t id);
@@ -352,9 +352,9 @@ void recover_discard(struct manager *m);
 uint64_t recover_hash(struct manager *m);
 
 /* --- orphans (orphan.c) ------------------------------------------------------------- */
-/* Lists the records without a job; *ret_max: the greatest job id among all. A record of an
- * attempt that has ended is remembered for orphans_start() to remove. Blocks; at start,
- * after recover_load(). */
+/* Lists the records without a job; *ret_max: the greatest job id among all. A record of
+ * an attempt that has ended is remembered for orphans_start() to remove. Blocks; at
+ * start, after recover_load(). */
 int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err);
 /* A task for each that runs still, and one per record to remove. */
 int orphans_start(struct manager *m);

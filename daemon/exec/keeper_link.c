@@ -470,8 +470,8 @@ void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys,
     }
 }
 
-/* A keeper that has nothing to do leaves when it is told that nobody will need it; the end
- * of the connection is its end, and one of ours is reaped. */
+/* A keeper that has nothing to do leaves when it is told that nobody will need it; the
+ * end of the connection is its end, and one of ours is reaped. */
 static void link_say_bye(struct keeper_link *link, bool settled)
 {
     struct keeper_bye bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, ++link->serial},

@@ -3,8 +3,8 @@
  *
  * Keys and bodies are kept as 64-bit hashes with a random seed: two of them are taken for
  * one with a probability of 2^-64 per pair, and nobody can aim at it. An entry is claimed
- * by a submission on its way (`claim`, no id yet), then belongs to a job. Open addressing;
- * pure; the manager's lock guards it. */
+ * by a submission on its way (`claim`, no id yet), then belongs to a job. Open
+ * addressing; pure; the manager's lock guards it. */
 #ifndef VOLTD_EXEC_KEYS_H
 #define VOLTD_EXEC_KEYS_H
 

@@ -1,8 +1,9 @@
 /* Lists of jobs.
  *
  * A list walks through the table in order of the ids, a slice per turn of the lock, and
- * between the jobs of each slice through the ended jobs of the store with ids of its range.
- * Memory first: what has left it before the slice was taken is in the store by then. */
+ * between the jobs of each slice through the ended jobs of the store with ids of its
+ * range. Memory first: what has left it before the slice was taken is in the store by
+ * then. */
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
@@ -181,8 +182,8 @@ static bool precedes(const struct listing *l, uint64_t a, uint64_t b)
     return l->f->newest_first ? a > b : a < b;
 }
 
-/* Tells the n jobs of a slice, and between them what the walk through the store finds. What
- * memory has is newer. */
+/* Tells the n jobs of a slice, and between them what the walk through the store finds.
+ * What memory has is newer. */
 static void merge(struct listing *l, struct history *h, struct job_view *views, size_t n)
 {
     const uint64_t slice_end = l->at;
@@ -215,8 +216,8 @@ static void merge(struct listing *l, struct history *h, struct job_view *views, 
     l->end &= h->end;
 }
 
-/* The walk through the store over the ids behind `from`, as far as the slice went; returns
- * new; NULL: there is nothing to be found, or no memory (l->result). */
+/* The walk through the store over the ids behind `from`, as far as the slice went;
+ * returns new; NULL: there is nothing to be found, or no memory (l->result). */
 static struct history *begin_history(struct listing *l, uint64_t from)
 {
     const bool down = l->f->newest_first;

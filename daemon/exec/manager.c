@@ -108,7 +108,8 @@ static void open_log(struct manager *m)
     store_subscribe(m->store, jobs_log, m);
 }
 
-/* Of jobs that live, of those in the store, and of records without a job. In doubt yes. */
+/* Of jobs that live, of those in the store, and of records without a job. In doubt
+ * yes. */
 static bool is_known(void *manager, uint64_t id)
 {
     struct manager *m = manager;

@@ -48,7 +48,8 @@ struct manager_submit_item {
     struct job_spec *spec; /* borrowed; the manager takes its own reference */
     uint64_t ret_id;       /* 0: rejected */
     bool ret_existed;      /* the job of an earlier submission with this key */
-    /* 0; -EEXIST: the key is that of another job; -EDQUOT: a limit reached; -ENOSPC, -EIO: the store's disk is full or fails;
+    /* 0; -EEXIST: the key is that of another job; -EDQUOT: a limit reached; -ENOSPC,
+     * -EIO: the store's disk is full or fails;
      * -ESHUTDOWN: closing; -ENOMEM; others: refused for the reason in ret_text. */
     int ret_error;
     struct volt_error ret_text;
@@ -71,8 +72,8 @@ void manager_submit_fini(struct manager_submit *s);
 
 /* --- queries ------------------------------------------------------------------------
  * They never block, but for those with cx, which read what only the store has by
- * volt_block_in_place() on behalf of the poll that cx is of (NULL: the caller is no worker):
- * then also -EBADMSG, the store is damaged, or another errno of reading it. */
+ * volt_block_in_place() on behalf of the poll that cx is of (NULL: the caller is no
+ * worker): then also -EBADMSG, the store is damaged, or another errno of reading it. */
 /* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
 int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
                 int64_t index, struct job_view *ret);
@@ -95,9 +96,9 @@ struct manager_filter {
 /* Whether the filter wants this job; its keys are not looked at. */
 bool manager_matches(const struct job_view *v, const struct manager_filter *f);
 /* Calls fn for up to limit jobs after `cursor` (0: from the start) in id order (or newest
- * first). Sets *ret_cursor to where to continue: an id, or with keys how many of them have
- * been looked at; 0 at the end. Stops
- * when fn returns non-zero and returns that. fn runs without the lock. */
+ * first). Sets *ret_cursor to where to continue: an id, or with keys how many of them
+ * have been looked at; 0 at the end. Stops when fn returns non-zero and returns that. fn
+ * runs without the lock. */
 int manager_list(struct manager *m, const struct job_owner *asker,
                  const struct manager_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
@@ -116,8 +117,9 @@ int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id
 /* Cancels every job of the asker that matches; returns their number. */
 int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
                            const struct manager_filter *f);
-/* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are not
- * among the newest `keep` of those that match: leaf future, READY when the store has let them go. */
+/* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are
+ * not among the newest `keep` of those that match: leaf future, READY when the store has
+ * let them go. */
 struct manager_forget {
     struct manager *manager; /* filled in by the caller, with the next four */
     struct job_owner asker;
@@ -167,8 +169,8 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
 struct volt_notify *manager_events_notify(struct manager *m);
 
 /* --- the log: events that are kept -------------------------------------------------- */
-/* Its numbers are the store's: they go on over a restart, and so does who reads it. A start
- * may be kept, and told, with what follows it, unless somebody watches. */
+/* Its numbers are the store's: they go on over a restart, and so does who reads it. A
+ * start may be kept, and told, with what follows it, unless somebody watches. */
 void manager_log_begin(struct manager *m); /* somebody watches, until _end */
 void manager_log_end(struct manager *m);
 /* The newest number, and the one before the first of all. */
@@ -179,8 +181,8 @@ uint64_t manager_log_first(struct manager *m);
 size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
                         struct job_news *buf, size_t max, uint64_t *ret_next,
                         uint64_t *ret_lost);
-/* The log may tell of jobs whose submission is still on its way into the table; the notify
- * tells when they are there. */
+/* The log may tell of jobs whose submission is still on its way into the table; the
+ * notify tells when they are there. */
 bool manager_log_ahead(struct manager *m);
 
 /* --- counters ----------------------------------------------------------------------- */
@@ -189,8 +191,9 @@ struct manager_counts {
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
     uint64_t by_result[JOB_RESULT_COUNT]; /* ever */
     uint64_t orphans;
-    /* At the start, of the jobs in the store that had not ended: queued; running; ended while
-     * nobody looked; with an end that cannot be known; said to start, and never started. */
+    /* At the start, of the jobs in the store that had not ended: queued; running; ended
+     * while nobody looked; with an end that cannot be known; said to start, and never
+     * started. */
     uint64_t recovered_queued, recovered_running, recovered_ended, recovered_lost,
         recovered_unstarted;
     uint32_t slots, slots_used; /* of the default queue */

@@ -1,6 +1,6 @@
-/* The events of an inotify instance, as they come; or, where no instance is to be had, a look
- * at everything ten times a second. A user has 128 instances, and whatever else he runs takes
- * them, too: that must not keep voltd from coming back to its running jobs. */
+/* The events of an inotify instance, as they come; or, where no instance is to be had, a
+ * look at everything ten times a second. A user has 128 instances, and whatever else he
+ * runs takes them, too: that must not keep voltd from coming back to its running jobs. */
 #ifndef VOLTD_EXEC_NOTICES_H
 #define VOLTD_EXEC_NOTICES_H
 
@@ -20,8 +20,8 @@ struct notices {
 
 /* fd of notices_open(), borrowed; -1: the pauses begin. 0; -ENOMEM; -ESHUTDOWN. */
 int notices_init(struct notices *n, struct volt_runtime *rt, int fd);
-/* READY: *ret bytes of events; 0: nothing is known, look at everything; negative: the runtime
- * is closing. */
+/* READY: *ret bytes of events; 0: nothing is known, look at everything; negative: the
+ * runtime is closing. */
 enum volt_poll notices_poll(struct volt_cx *cx, struct notices *n, void *events,
                             size_t size, ssize_t *ret);
 void notices_fini(struct notices *n);

@@ -2,8 +2,8 @@
  *
  * A record whose attempt the store says has ended is only a leftover and is removed.
  * Orphans are shown with what their record says, never run again and never deleted. One
- * that runs still has a task that waits for its end; where the shim was killed, the end is
- * that of what it left running. A record belongs to the daemon's user. */
+ * that runs still has a task that waits for its end; where the shim was killed, the end
+ * is that of what it left running. A record belongs to the daemon's user. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

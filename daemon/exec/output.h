@@ -48,8 +48,8 @@ int outputs_open(struct outputs *o, int state_fd);
 void outputs_close(struct outputs *o);
 
 /* Opens the output file of a job for appending, new, 0600: a descriptor, or -errno. A
- * file that is there is an error (ids are never reused) unless it is empty: a daemon that made
- * it died before it could say that it starts the job. */
+ * file that is there is an error (ids are never reused) unless it is empty: a daemon that
+ * made it died before it could say that it starts the job. */
 int output_create(struct outputs *o, const struct job_key *key,
                   enum manager_stream stream);
 /* The same of a file that is there: the attempt is started once more. */

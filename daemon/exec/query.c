@@ -103,7 +103,8 @@ static void view_element(const struct job *job, int64_t offset, struct job_view 
     }
 }
 
-/* All but what costs something: the spec of one that is dormant, its place in the queue. */
+/* All but what costs something: the spec of one that is dormant, its place in the
+ * queue. */
 static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
 {
     *ret = (struct job_view){
@@ -353,8 +354,8 @@ void manager_counts(struct manager *m, struct manager_counts *ret)
     manager_unlock(m, &after);
 }
 
-/* It printed there, and it was nothing: no file and no row. Of an orphan only the record is
- * known: the file that is not there was empty when it was given up. */
+/* It printed there, and it was nothing: no file and no row. Of an orphan only the record
+ * is known: the file that is not there was empty when it was given up. */
 static bool printed_nothing(const struct job_view *v, enum manager_stream stream)
 {
     const struct job_spec *spec = v->spec;

@@ -5,8 +5,8 @@
  * ended him, so IN_CLOSE_WRITE is the exit event of a job: it needs neither the keeper
  * nor being the parent. The kernel reports the close just before it drops the lock, so a
  * record found locked is looked at again 1, 2, 4, ... ms later. After IN_Q_OVERFLOW every
- * attempt that is waited for is looked at, and so it is from time to time where no inotify
- * instance is to be had (notices.h). */
+ * attempt that is waited for is looked at, and so it is from time to time where no
+ * inotify instance is to be had (notices.h). */
 #ifndef DAEMON_EXEC_RECORD_WATCH_H
 #define DAEMON_EXEC_RECORD_WATCH_H
 

@@ -1,4 +1,5 @@
-/* A submission on its way from the checks to the table: submit.c, and claim.c for keys. */
+/* A submission on its way from the checks to the table: submit.c, and claim.c for
+ * keys. */
 #ifndef VOLTD_EXEC_SUBMISSION_H
 #define VOLTD_EXEC_SUBMISSION_H
 
@@ -21,8 +22,8 @@ struct submission {
     struct volt_join reserving;
     bool joined;
     bool keyed; /* an accepted item has a key */
-    /* Per item, NULL: none. The job that stands for it; SAME_BATCH: that of an earlier item.
-     * And the hash that the key had when another job had it. */
+    /* Per item, NULL: none. The job that stands for it; SAME_BATCH: that of an earlier
+     * item. And the hash that the key had when another job had it. */
     uint64_t *same, *old_body;
     struct volt_notified news;
     bool listening; /* to news */

@@ -352,7 +352,7 @@ static void enter_slice(struct manager_submit *s, size_t end)
 
         if (!job)
             continue;
-        const uint64_t id = p->first_id++; /* as it is kept, also where one cannot enter */
+        const uint64_t id = p->first_id++; /* as it is kept, entered or not */
         if (job->spec->replaces) {
             replaced[nreplaced++] = job->spec->replaces;
             succession_begin(m, job->spec->replaces, job, id);

@@ -1,12 +1,12 @@
 /* Jobs that take the place of others (on_exists: replace).
  *
  * The successor's spec says that it replaces the one that had its key, so one fact in the
- * store, its SUBMIT, is the whole change: before it is kept nothing has happened, and from
- * then on the predecessor is cancelled, by us or by the next daemon (recover.c). The successor
- * is `held`: in the table, not in the queue, until the last task of the predecessor has gone,
- * so that the two never run side by side. Who replaces a successor that is held waits for
- * whom that waits for. A succession is there exactly as long as its next is held. Lock held
- * in all functions. */
+ * store, its SUBMIT, is the whole change: before it is kept nothing has happened, and
+ * from then on the predecessor is cancelled, by us or by the next daemon (recover.c). The
+ * successor is `held`: in the table, not in the queue, until the last task of the
+ * predecessor has gone, so that the two never run side by side. Who replaces a successor
+ * that is held waits for whom that waits for. A succession is there exactly as long as
+ * its next is held. Lock held in all functions. */
 #include <errno.h>
 #include <stdlib.h>
 

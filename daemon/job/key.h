@@ -27,8 +27,8 @@ static inline bool job_key_equal(const struct job_key *a, const struct job_key *
     return a->id == b->id && a->index == b->index && a->attempt == b->attempt;
 }
 
-/* The order of jobs: by id, an array before its elements, these by index. Attempts are not
- * looked at. For qsort() and bsearch(). */
+/* The order of jobs: by id, an array before its elements, these by index. Attempts are
+ * not looked at. For qsort() and bsearch(). */
 static inline int job_key_compare(const void *a, const void *b)
 {
     const struct job_key *x = a, *y = b;

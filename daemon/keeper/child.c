@@ -4,8 +4,9 @@
  * The child is a vfork: it runs in the shim's memory, on a stack of its own, and the shim
  * sleeps until it has executed its program or has ended. No page tables are copied, and
  * what failed is told without a pipe. It writes slot 1 itself, before anything else, so
- * nothing has run that is not written down; until its exec it holds the lock on the record
- * as well, so a record whose lock is free is final also when the shim was killed meanwhile.
+ * nothing has run that is not written down; until its exec it holds the lock on the
+ * record as well, so a record whose lock is free is final also when the shim was killed
+ * meanwhile.
  *
  * The keeper's own start has done what is the same for all jobs: every signal at its
  * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups,
@@ -30,8 +31,8 @@
 
 #define STACK_SIZE (256u << 10) /* and as much as the launch block, see child_spawn() */
 
-/* clone() under the name that ThreadSanitizer leaves alone: it would take the child for one
- * with a memory of its own. */
+/* clone() under the name that ThreadSanitizer leaves alone: it would take the child for
+ * one with a memory of its own. */
 extern int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 /* Returns what the child ends with when it returns: _exit() would have AddressSanitizer

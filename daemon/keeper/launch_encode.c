@@ -1,5 +1,5 @@
-/* The launch block, voltd's half: encoding it into a sealed memfd. Format in protocol.h. A
- * file of its own, so that the privileged program does not contain it. */
+/* The launch block, voltd's half: encoding it into a sealed memfd. Format in protocol.h.
+ * A file of its own, so that the privileged program does not contain it. */
 #include "daemon/keeper/protocol.h"
 
 #include <errno.h>

@@ -9,11 +9,11 @@
  * which they are finished, and nothing comes unasked: the end of a job is told by its
  * record.
  *
- * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block, argv,
- * environment and paths (below), follows the struct where it is small; otherwise it is in
- * `launch`, a memfd sealed against write, grow and shrink. Only the job's own process looks
- * into it. The reply to START comes when the shim exists and its record has a name; what
- * becomes of it is in the record. */
+ * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block,
+ * argv, environment and paths (below), follows the struct where it is small; otherwise it
+ * is in `launch`, a memfd sealed against write, grow and shrink. Only the job's own
+ * process looks into it. The reply to START comes when the shim exists and its record has
+ * a name; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -124,8 +124,8 @@ struct keeper_bye {
  * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
  *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
  * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
- * also when there was none; -EBUSY: its shim lives; of several the first failure. BYE: 0: the keeper leaves; -EBUSY: it
- * stays for its jobs. */
+ * also when there was none; -EBUSY: its shim lives; of several the first failure. BYE: 0:
+ * the keeper leaves; -EBUSY: it stays for its jobs. */
 struct keeper_reply {
     struct keeper_head head;
     int32_t status;

@@ -5,8 +5,8 @@
  * was not yet read: voltd has one, and where there are two the voltd of the older one has
  * gone. It is served from its HELLO on. Requests are taken one at a time, so that nothing
  * older is still going on when HELLO is answered; only signals are sent from processes of
- * their own ("killers"), which can start nothing. A peer that does not read its replies is
- * not read from.
+ * their own ("killers"), which can start nothing. A peer that does not read its replies
+ * is not read from.
  *
  * Shims are remembered by pid only to tell when the last has ended: the records know the
  * rest, and a keeper that takes over from a killed one needs nothing of it. */

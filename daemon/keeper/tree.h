@@ -30,7 +30,8 @@ int proc_read(pid_t pid, struct proc *ret);
 
 /* Now, as the start of a process is counted. */
 uint64_t proc_tick(void);
-/* The start of the calling process, which was born after the tick `before`. 0 or -errno. */
+/* The start of the calling process, which was born after the tick `before`. 0 or
+ * -errno. */
 int proc_own_start(uint64_t before, uint64_t *ret);
 
 /* Signals the process that has this pid and start time. 0; -ESRCH; -EPERM. */

@@ -1,4 +1,5 @@
-/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal; and Forget. */
+/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal; and
+ * Forget. */
 #include "daemon/method/methods.h"
 
 #include "daemon/method/job_json.h"
@@ -245,7 +246,8 @@ struct forget_state {
     bool begun;
 };
 
-/* Ids that are named must be of ended jobs, each as a whole. 0, or the call is answered. */
+/* Ids that are named must be of ended jobs, each as a whole. 0, or the call is
+ * answered. */
 static int check_ended(struct volt_cx *cx, struct call *call, const struct key_list *ids)
 {
     char id[JOB_KEY_TEXT_MAX], reason[JOB_KEY_TEXT_MAX + 64];

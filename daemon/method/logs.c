@@ -1,8 +1,9 @@
 /* org.voltd.logs: the output of jobs.
  *
  * Output is a file that the job writes by itself, or bytes in the store. Read with `more`
- * is told when there may be more of it (daemon/exec/follow.h); it has no timer but that of
- * heartbeats. Those who can pass descriptors use Open, and watch the file themselves. */
+ * is told when there may be more of it (daemon/exec/follow.h); it has no timer but that
+ * of heartbeats. Those who can pass descriptors use Open, and watch the file
+ * themselves. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"

@@ -36,15 +36,16 @@ extern const struct field filter_fields[];
 void filter_fini(struct filter *f);
 /* The manager's words for it; borrows from f. */
 struct manager_filter filter_for_manager(const struct filter *f);
-/* 1: the event is of a job that the filter wants; 0: it is not, or of one that the manager
- * does not know any more; -EAGAIN: of one that it does not know yet. */
+/* 1: the event is of a job that the filter wants; 0: it is not, or of one that the
+ * manager does not know any more; -EAGAIN: of one that it does not know yet. */
 int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
                  const struct job_news *ev);
 
 /* error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,
                            const struct job_key *key);
-/* The answer to a question that manager_look() or manager_list_kept() could not answer. */
+/* The answer to a question that manager_look() or manager_list_kept() could not
+ * answer. */
 enum volt_poll no_answer(struct call *call, int error, const struct job_key *key);
 
 #endif

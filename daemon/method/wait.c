@@ -194,8 +194,8 @@ static int begin(struct call *call, struct wait *w)
     return 0;
 }
 
-/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -errno with
- * the entry in *ret_gone; -ENOENT: a job that was not there from the beginning. */
+/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -errno
+ * with the entry in *ret_gone; -ENOENT: a job that was not there from the beginning. */
 static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
                          const struct entry **ret_gone)
 {

@@ -129,8 +129,8 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* Those that the filter wants, up to one of a job that is not in the table yet: it is read
- * again when there is news. */
+/* Those that the filter wants, up to one of a job that is not in the table yet: it is
+ * read again when there is news. */
 static json_t *wanted(struct call *call, struct watch *w, const struct job_news *events,
                       size_t n)
 {

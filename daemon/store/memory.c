@@ -1,6 +1,6 @@
 /* The memory backend: the manager's table is all there is, so a fact is kept as soon as
- * the manager has applied it, and there is nothing to load. Numbers of news begin with the
- * time, so that those of two daemons never meet. */
+ * the manager has applied it, and there is nothing to load. Numbers of news begin with
+ * the time, so that those of two daemons never meet. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

@@ -300,7 +300,8 @@ static int read_meta(struct sqlite_store *s, struct volt_error *err)
     return r < 0 && r != -EBADMSG ? say_errno(err, r, s->dir) : r;
 }
 
-/* A new boot or another record directory: a new life, in the store before anything else. */
+/* A new boot or another record directory: a new life, in the store before anything
+ * else. */
 static int begin_life(struct sqlite_store *s, const struct store_sqlite_options *o,
                       struct volt_error *err)
 {

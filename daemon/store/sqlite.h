@@ -17,13 +17,14 @@
  *   output(job, item, stream, body)  what a job has printed, when it is little; read when
  *                             it is asked for, so not proved by a load
  *
- * seq is the number of the news (store.h); an event row with several events has those that
- * follow its own, too; in `ended` arrays as a whole have one.
+ * seq is the number of the news (store.h); an event row with several events has those
+ * that follow its own, too; in `ended` arrays as a whole have one.
  *
  * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
  * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
  * CRCs, and therefore the sums, which every transaction updates and every load proves. A
- * damaged journal is seen by its frames (sqlite_wal.h), which SQLite would take for the end.
+ * damaged journal is seen by its frames (sqlite_wal.h), which SQLite would take for the
+ * end.
  *
  * One connection on one thread writes, checkpoints and copies; WAL, synchronous=FULL. Its
  * transactions are the groups of store.h. No auto-checkpoint: the writer does it when it
@@ -34,7 +35,8 @@
  * starting is known to be of this life or not whenever the daemon dies.
  *
  * Output: beside the end of its job in one transaction it costs no sync
- * of its own, no crash point and no index; a segment file of our own would need all three. */
+ * of its own, no crash point and no index; a segment file of our own would need all
+ * three. */
 #ifndef VOLTD_STORE_SQLITE_H
 #define VOLTD_STORE_SQLITE_H
 

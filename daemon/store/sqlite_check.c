@@ -1,5 +1,6 @@
 /* voltd --check-store: everything that a load proves, and what it has no time for, with
- * every finding instead of the first. Opens read-only and leaves the files as they are. */
+ * every finding instead of the first. Opens read-only and leaves the files as they
+ * are. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

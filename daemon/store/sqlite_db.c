@@ -159,8 +159,8 @@ void db_sweep(const char *dir, uint64_t number)
     closedir(d);
 }
 
-/* An empty file for SQLite to fill, readable by nobody else: jobs' environments are in it.
- * The journal takes its mode over. */
+/* An empty file for SQLite to fill, readable by nobody else: jobs' environments are in
+ * it. The journal takes its mode over. */
 static int make_empty(const char *path)
 {
     if (unlink(path) < 0 && errno != ENOENT)
@@ -442,8 +442,8 @@ static uint64_t now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* The first sums and a life that nobody has lived. Numbers of news begin with the time, so
- * that those of two stores never meet. */
+/* The first sums and a life that nobody has lived. Numbers of news begin with the time,
+ * so that those of two stores never meet. */
 static int fill(struct db *db)
 {
     struct row_sums sums = {.first = now_usec()};

@@ -1,8 +1,8 @@
 /* Retention: the oldest ended jobs go, with all they had; and others on demand.
  *
  * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
- * over its rows, for the sums, and a deletion in each table, instead of some statements per
- * job. */
+ * over its rows, for the sums, and a deletion in each table, instead of some statements
+ * per job. */
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/sqlite_store.h"
 
@@ -23,7 +23,8 @@ static int drop(struct sqlite_store *s, enum db_statement which, int64_t first,
     return db_run(over(s, which, first, last));
 }
 
-/* Rows of a table whose key is (job, b, c): each one's columns are the key, then the body. */
+/* Rows of a table whose key is (job, b, c): each one's columns are the key, then the
+ * body. */
 static int drop_rows(struct sqlite_store *s, enum row_table table, int64_t first,
                      int64_t last)
 {
@@ -47,7 +48,8 @@ static int drop_rows(struct sqlite_store *s, enum row_table table, int64_t first
     return drop(s, events ? DB_EVENT_DROP : DB_OUTPUT_DROP, first, last);
 }
 
-/* The contents that a job's body names are used once less. *ret_exec: it was a process. */
+/* The contents that a job's body names are used once less. *ret_exec: it was a
+ * process. */
 static int unuse_contents(struct sqlite_store *s, const void *body, size_t n,
                           bool *ret_exec)
 {
@@ -104,8 +106,8 @@ static int drop_run(struct sqlite_store *s, uint64_t *ids, int n)
     return rc == SQLITE_OK ? drop(s, DB_ENDED_DROP, first, last) : rc;
 }
 
-/* Notes in `forgotten` which of the oldest are beyond retention, and takes them out of the
- * sum. SQLITE_OK or the error. */
+/* Notes in `forgotten` which of the oldest are beyond retention, and takes them out of
+ * the sum. SQLITE_OK or the error. */
 static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_n)
 {

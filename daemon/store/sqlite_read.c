@@ -1,7 +1,9 @@
-/* Reading beside the writer: single rows and ended jobs, over a connection that only reads.
+/* Reading beside the writer: single rows and ended jobs, over a connection that only
+ * reads.
  *
- * The connection is opened when first needed and closed when the writer goes on in another
- * file. It never has a transaction open between two reads, so it holds up no checkpoint. */
+ * The connection is opened when first needed and closed when the writer goes on in
+ * another file. It never has a transaction open between two reads, so it holds up no
+ * checkpoint. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

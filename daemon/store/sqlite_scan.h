@@ -12,7 +12,8 @@ struct scan {
     void *arg;
     uint64_t life;             /* number of the present one */
     struct contents *contents; /* filled with every content and its uses; NULL: not */
-    /* Called for each damage, with its place. Non-zero ends the scan, which returns it. */
+    /* Called for each damage, with its place. Non-zero ends the scan, which returns
+     * it. */
     int (*damage)(void *arg, const char *text);
     void *damage_arg;
 };

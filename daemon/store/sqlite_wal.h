@@ -9,17 +9,17 @@
  *
  * What cannot be seen is a journal that lost its tail, or its last transaction only.
  *
- * It is written ahead in zeros: an fdatasync of what a file has already takes 82 us on ext4,
- * of what makes it longer 155, as its size and blocks are a transaction of the file system.
- * Zeros are no frame; they follow frames only, so a header is never of zeros. */
+ * It is written ahead in zeros: an fdatasync of what a file has already takes 82 us on
+ * ext4, of what makes it longer 155, as its size and blocks are a transaction of the file
+ * system. Zeros are no frame; they follow frames only, so a header is never of zeros. */
 #ifndef VOLTD_STORE_SQLITE_WAL_H
 #define VOLTD_STORE_SQLITE_WAL_H
 
 #include <stdint.h>
 #include <volt/error.h>
 
-/* The journal of the store at path. 0: sound, or there is none; -EBADMSG with the place in
- * err; -errno. */
+/* The journal of the store at path. 0: sound, or there is none; -EBADMSG with the place
+ * in err; -errno. */
 int wal_prove(const char *path, struct volt_error *err);
 /* Makes the journal of the store at path so many bytes long and syncs that; the store's
  * writer only, after a commit. 0: it is, or was longer; -errno: it is as it was. */

@@ -251,7 +251,8 @@ static void write_ahead(struct sqlite_store *s)
         s->wal_room >= AHEAD_MOST)
         return;
     room = room < AHEAD_LEAST ? AHEAD_LEAST : room > AHEAD_MOST ? AHEAD_MOST : room;
-    /* Without room it grows as it must; the next one is asked when this one is used up. */
+    /* Without room it grows as it must; the next one is asked when this one is used
+     * up. */
     if (db_path(s->dir, s->number, "", path) == 0)
         (void)wal_extend(path, wal_bytes((uint64_t)room));
     s->wal_room = room;
@@ -319,7 +320,8 @@ static void forget(struct sqlite_store *s, bool idle)
         more = forget_some(s, &keep) && !groups_busy(&s->groups);
 }
 
-/* What is only to be forgotten does not wake an idle daemon often, and else nothing does. */
+/* What is only to be forgotten does not wake an idle daemon often, and else nothing
+ * does. */
 static uint64_t patience(struct sqlite_store *s)
 {
     if (s->full)

@@ -13,14 +13,14 @@
  *
  * An append without facts is a barrier: READY when all that was appended before is kept.
  *
- * News: every kept fact has a number, given at its commit, in order of append and kept with
- * it. Who subscribes is told the facts of each commit between 3 and 4. After a restart the
- * load tells the same numbers again, and new ones follow: who has been told up to a number
- * has missed nothing before it, whatever happened to the daemon.
+ * News: every kept fact has a number, given at its commit, in order of append and kept
+ * with it. Who subscribes is told the facts of each commit between 3 and 4. After a
+ * restart the load tells the same numbers again, and new ones follow: who has been told
+ * up to a number has missed nothing before it, whatever happened to the daemon.
  *
- * When the disk is full, submissions are refused (-ENOSPC) and everything else waits until
- * it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO) and
- * everything else waits until a full copy of the store has been made.
+ * When the disk is full, submissions are refused (-ENOSPC) and everything else waits
+ * until it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO)
+ * and everything else waits until a full copy of the store has been made.
  *
  * `durable` says whether a committed fact survives the process; submitters are told. */
 #ifndef VOLTD_STORE_STORE_H
@@ -58,8 +58,8 @@ struct store_loaded {
 };
 
 /* One event of one job. All pointers are borrowed for the call. Array elements have no
- * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started. Large
- * batches have many at once: it is kept small. */
+ * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started.
+ * Large batches have many at once: it is kept small. */
 struct store_fact {
     struct job_key key;            /* attempt is not kept: STARTING says it */
     const struct job_event *event; /* often one for the whole batch; NULL: only `last` */
@@ -121,7 +121,8 @@ struct store_health {
 struct store_retention {
     uint64_t jobs; /* their number */
     uint64_t usec; /* since their end */
-    /* Called on the writer's thread when a job of kind exec has gone, all of it; NULL: not. */
+    /* Called on the writer's thread when a job of kind exec has gone, all of it; NULL:
+     * not. */
     void (*gone)(void *arg, uint64_t id);
     void *gone_arg;
 };
@@ -166,8 +167,8 @@ struct store {
 };
 
 /* Appends n facts that become kept together or not at all; sets commit up, NULL: nobody
- * waits. 0; -ENOSPC, -EIO (submissions only), -ENOMEM: nothing was appended. Never blocks.
- * Any thread. */
+ * waits. 0; -ENOSPC, -EIO (submissions only), -ENOMEM: nothing was appended. Never
+ * blocks. Any thread. */
 static inline int store_append(struct store *s, const struct store_fact *facts, size_t n,
                                struct store_commit *commit)
 {
@@ -256,12 +257,12 @@ static inline int store_has(struct store *s, uint64_t id)
     return s->backend->has ? s->backend->has(s, id) : 0;
 }
 
-/* Calls fn for every fact of ended jobs in the range, as store_load() does. Returns how many
- * jobs were read, 0: none is left; *ret_at: the last one's id, to go on from. -ESTALE: the
- * latest one was forgotten while it was read: leave it out and go on; -EBADMSG: damaged, with
- * the place in err; another errno of reading; what fn returned. Blocks on the disk, so not on
- * a worker; any thread. Holds up no writer: no transaction lasts longer than some
- * thousand rows. */
+/* Calls fn for every fact of ended jobs in the range, as store_load() does. Returns how
+ * many jobs were read, 0: none is left; *ret_at: the last one's id, to go on from.
+ * -ESTALE: the latest one was forgotten while it was read: leave it out and go on;
+ * -EBADMSG: damaged, with the place in err; another errno of reading; what fn returned.
+ * Blocks on the disk, so not on a worker; any thread. Holds up no writer: no transaction
+ * lasts longer than some thousand rows. */
 static inline int store_history(struct store *s, const struct store_range *range,
                                 store_load_fn *fn, void *arg, uint64_t *ret_at,
                                 struct volt_error *err)

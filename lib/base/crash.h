@@ -1,8 +1,8 @@
 /* Crash points: named places where the chaos suite lets a process die as by kill -9.
  *
  * Only in builds with -DVOLT_CRASH_POINTS (make CHAOS=1); elsewhere CRASH_POINT is
- * nothing. With VOLT_CRASH_DIR=DIR in the environment each hit adds a line with its pid to
- * DIR/<point>: the number of the line is the number of the hit, over all processes and
+ * nothing. With VOLT_CRASH_DIR=DIR in the environment each hit adds a line with its pid
+ * to DIR/<point>: the number of the line is the number of the hit, over all processes and
  * restarts. With VOLT_CRASH_AT=point#n whoever makes hit number n is killed, once.
  *
  * Names are unique, and `grep -rho 'CRASH_POINT("[^"]*")' lib daemon` lists them all; the

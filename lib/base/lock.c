@@ -2,9 +2,9 @@
 #include "base/lock.h"
 #include "base/futex.h"
 
-/* Before it sleeps a thread looks some times more. Between two looks it leaves the line to
- * the holder's core, which gets many sections done in that time instead of one: where two
- * cores take one lock in turns, all of it is three times as fast. */
+/* Before it sleeps a thread looks some times more. Between two looks it leaves the line
+ * to the holder's core, which gets many sections done in that time instead of one: where
+ * two cores take one lock in turns, all of it is three times as fast. */
 #ifndef VLOCK_LOOKS
 #define VLOCK_LOOKS   12
 #define VLOCK_BACKOFF 64 /* pauses before each: one to two microseconds */

@@ -26,9 +26,10 @@ bool driver_try_enter(struct driver *d, bool as_leader);
 void driver_leave(struct driver *d);
 
 /* Holder only, leader: sleeps until an event, driver_kick(), the earliest timer of any
- * wheel, or until_usec (UINT64_MAX: no limit); then collects. Busy (as_leader false): only collects. Tokens of everything that
- * became runnable are appended to chain; nothing is submitted, no callback runs under a
- * lock. Also fires the overdue timers of all wheels. */
+ * wheel, or until_usec (UINT64_MAX: no limit); then collects. Busy (as_leader false):
+ * only collects. Tokens of everything that became runnable are appended to chain; nothing
+ * is submitted, no callback runs under a lock. Also fires the overdue timers of all
+ * wheels. */
 void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain);
 
 /* Any thread. True: nobody holds the turn; *ret_generation: how many turns there were. */

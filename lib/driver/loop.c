@@ -65,8 +65,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     l->armed = UINT64_MAX;
 }
 
-/* libevent wants an epoll instance and a pair for signals, and without the pair it ends the
- * process. So they are asked for beforehand; only somebody who takes the last ones in
+/* libevent wants an epoll instance and a pair for signals, and without the pair it ends
+ * the process. So they are asked for beforehand; only somebody who takes the last ones in
  * between can still bring that about. */
 static int descriptors_for_base(int any)
 {

@@ -1,11 +1,11 @@
 /* A timer wheel: 6 levels of 64 slots, the finest of one tick, 64 us, so 50 days; longer
  * timers wait in the top level and are placed again.
  *
- * Slots are absolute (D10): an entry that is due at `when` (its deadline in ticks, rounded
- * up) lies in slot (when >> 6 * level) & 63 of the level that holds the highest bit in
- * which `when` differs from `elapsed`, the time up to which everything has fired. Each
- * slot knows the earliest `when` it was given. So the wheel jumps from one due slot to
- * the next, however long nobody looked, an entry whose time has come fires from any
+ * Slots are absolute (D10): an entry that is due at `when` (its deadline in ticks,
+ * rounded up) lies in slot (when >> 6 * level) & 63 of the level that holds the highest
+ * bit in which `when` differs from `elapsed`, the time up to which everything has fired.
+ * Each slot knows the earliest `when` it was given. So the wheel jumps from one due slot
+ * to the next, however long nobody looked, an entry whose time has come fires from any
  * level, and the published next deadline is exact, not a slot's start. Never early; late
  * by less than a tick plus the time until somebody looks.
  *

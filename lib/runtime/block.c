@@ -1,9 +1,9 @@
 /* Blocking inside a poll: the thread gives its worker away.
  *
- * A task of the pool, of no runtime and hence counted nowhere, plays the worker: it is the
- * worker's thread from then on. The thread that gave it away ends its poll as a thread
- * that is no worker, and then leaves worker_main(): the runtime's own thread ends, a
- * thread of the pool goes back to it. */
+ * A task of the pool, of no runtime and hence counted nowhere, plays the worker: it is
+ * the worker's thread from then on. The thread that gave it away ends its poll as a
+ * thread that is no worker, and then leaves worker_main(): the runtime's own thread ends,
+ * a thread of the pool goes back to it. */
 #include "runtime/runtime.h"
 
 struct stand_in {

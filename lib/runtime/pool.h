@@ -32,8 +32,8 @@ int pool_init(struct pool *p, unsigned max_threads, const char *name);
 /* Any thread. Queues an owned token. 0; -EAGAIN when there is no thread and none could be
  * started: the caller keeps the token. */
 int pool_submit(struct pool *p, struct volt_task *t) __attribute__((warn_unused_result));
-/* The same for a task that plays a worker until pool_stand_in_end(): beyond the limit, and
- * a thread begins with it at once. */
+/* The same for a task that plays a worker until pool_stand_in_end(): beyond the limit,
+ * and a thread begins with it at once. */
 int pool_submit_stand_in(struct pool *p, struct volt_task *t)
     __attribute__((warn_unused_result));
 void pool_stand_in_end(struct pool *p);

@@ -73,8 +73,8 @@ bool idle_park(struct idle *s, uint32_t i, bool searching)
  * claimed, and is a searcher, already counted. */
 bool idle_unpark(struct idle *s, uint32_t i) __attribute__((warn_unused_result));
 
-/* Any thread, with several groups: after idle_claim() of another. Claims one parked worker
- * of this group, whether somebody searches here or not. */
+/* Any thread, with several groups: after idle_claim() of another. Claims one parked
+ * worker of this group, whether somebody searches here or not. */
 int idle_claim_any(struct idle *s) __attribute__((warn_unused_result));
 
 /* Any thread. The lowest parked worker, or -1. */

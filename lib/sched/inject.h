@@ -7,9 +7,9 @@
  *   in     an intrusive stack, newest first, for producers that found the lock taken: one
  *          CAS for a whole chain
  *
- * Whoever has the lock next, producer or consumer that finds nothing else, takes the whole
- * stack with one exchange, reverses it and appends it. First in, first out for
- * each producer. Empty means in == NULL and out_len == 0, both readable without the lock.
+ * Whoever has the lock next, producer or consumer that finds nothing else, takes the
+ * whole stack with one exchange, reverses it and appends it. First in, first out for each
+ * producer. Empty means in == NULL and out_len == 0, both readable without the lock.
  * Between the exchange and the store of out_len tasks are invisible; their holder is
  * awake, and rule INJ-1 makes it announce what it leaves: a consumer that leaves tasks
  * behind notifies after unlocking, searching or not, as a producer does anyway.

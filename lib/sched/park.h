@@ -24,8 +24,8 @@ void park_init(struct park *p);
 
 /* Owner thread only. Announces the sleep. False: a token waits; do not sleep. */
 bool park_begin(struct park *p, enum park_state how) __attribute__((warn_unused_result));
-/* Owner thread only, after park_begin(PARK_FUTEX). False: timeout_ns (UINT64_MAX: no limit)
- * has passed without a token. */
+/* Owner thread only, after park_begin(PARK_FUTEX). False: timeout_ns (UINT64_MAX: no
+ * limit) has passed without a token. */
 bool park_sleep(struct park *p, uint64_t timeout_ns);
 /* Owner thread only. A token has come. */
 bool park_notified(const struct park *p);

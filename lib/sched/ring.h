@@ -47,7 +47,7 @@ enum ring_steal {
 
 void ring_init(struct ring *r);
 
-/* --- inside; the rest of it is in ring.c ---------------------------------------------- */
+/* --- inside; the rest of it is in ring.c -------------------------------------------- */
 
 static inline uint64_t ring_pack(uint32_t steal, uint32_t real)
 {
@@ -84,7 +84,7 @@ static inline struct volt_task *ring_slot(struct ring *r, uint32_t position)
 bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain)
     __attribute__((warn_unused_result));
 
-/* --- operations ---------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------------------- */
 
 /* Owner thread only. Queues t at the back. False: the ring was full, and chain holds what
  * must go to the global queue instead (t alone, or the newer half and t), oldest first.

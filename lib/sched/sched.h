@@ -81,8 +81,8 @@ struct worker {
 
 struct sched {
     struct heap *heap; /* first: heap_of() */
-    /* The global queue, in two lanes: what other threads submit, and what full rings throw
-     * out. One lane would let injected work wait behind any backlog (G-7). */
+    /* The global queue, in two lanes: what other threads submit, and what full rings
+     * throw out. One lane would let injected work wait behind any backlog (G-7). */
     struct inject inject, spill;
     /* The first 48 workers; each 48 more have a word of their own in `more`. A worker is
      * announced to, searches and sleeps in its own group first; see notify_others(). */
@@ -250,8 +250,8 @@ static inline void sched_notify(struct sched *s, struct worker *self)
         sched_unpark(s, (uint32_t)i);
 }
 
-/* By worker w into its own cell, or, NULL, by another thread into the shared one. Release:
- * who reads that a task has completed reads that it was spawned. */
+/* By worker w into its own cell, or, NULL, by another thread into the shared one.
+ * Release: who reads that a task has completed reads that it was spawned. */
 static inline void counter_add_at(struct worker *w, vat_u64 *own, vat_u64 *shared)
 {
     if (w)

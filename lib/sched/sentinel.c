@@ -5,9 +5,9 @@
  * no search takes from a busy pair in passing (D5). So while anybody is awake, up to two
  * of those that sleep look round every 2 ms, whether they sleep in the event loop or on
  * their park words. Two, so that one may be called away and nobody need be woken in its
- * place. When all have slept for 100 ms the sentinels go to sleep as well: an idle process
- * does not wake (F-K5). Whoever comes out of a sleep and finds no sentinel wakes one: once
- * per burst of activity.
+ * place. When all have slept for 100 ms the sentinels go to sleep as well: an idle
+ * process does not wake (F-K5). Whoever comes out of a sleep and finds no sentinel wakes
+ * one: once per burst of activity.
  *
  *   last sentinel goes to sleep            a worker wakes
  *   1 counts itself off                    1 leaves the idle set

@@ -9,8 +9,8 @@
  *
  * The periodic look at the global queue comes before the worker's own tasks: after them
  * it would never be reached (F-A1, F-A3). So does a glance, each time that the clock is
- * looked at: one task from outside, if there is any, runs at once. It costs two lines that
- * are in the cache, and saves a task the way through a ring. */
+ * looked at: one task from outside, if there is any, runs at once. It costs two lines
+ * that are in the cache, and saves a task the way through a ring. */
 #include "base/clock.h"
 #include "sched/local.h"
 

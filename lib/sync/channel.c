@@ -24,8 +24,9 @@
  *
  * Whichever barrier is first, the other side sees the store before it.
  *
- * A sender's value is put into the ring for it, and `granted` tells (waiter.h): so service
- * is first come, first served, and a woken sender has nothing left to compete for. */
+ * A sender's value is put into the ring for it, and `granted` tells (waiter.h): so
+ * service is first come, first served, and a woken sender has nothing left to compete
+ * for. */
 #include "sync/waiter.h"
 
 #include <errno.h>
@@ -215,7 +216,8 @@ static bool push_past(struct volt_channel *ch, const void *item)
     return true;
 }
 
-/* Lock held. The ring is full as far as push() can tell: queues, or finds room after all. */
+/* Lock held. The ring is full as far as push() can tell: queues, or finds room after
+ * all. */
 static enum push queue(struct volt_channel *ch, struct volt_send *s,
                        struct volt_task *who)
 {

@@ -21,11 +21,11 @@
 
 #include <errno.h>
 
-/* Before it queues, an acquirer looks a few times more: what it waits for is mostly a short
- * critical section on another core. And once tasks queue for a lock that all of them take
- * again and again, first come, first served makes every hand-over a task switch until the
- * queue has run dry, which it may never do. So it looks often: one look in two fails
- * although the section is short.
+/* Before it queues, an acquirer looks a few times more: what it waits for is mostly a
+ * short critical section on another core. And once tasks queue for a lock that all of
+ * them take again and again, first come, first served makes every hand-over a task switch
+ * until the queue has run dry, which it may never do. So it looks often: one look in two
+ * fails although the section is short.
  *
  * How long it is worth to look is learnt: `spin` grows with each success and is halved by
  * each failure, so where holders sleep, or there is one worker only, hardly anything is

@@ -1,5 +1,5 @@
-/* The fast paths of the semaphore, inlined into it, the mutex and the rwlock: one CAS each
- * way, no lock, no call. sem.c has the design.
+/* The fast paths of the semaphore, inlined into it, the mutex and the rwlock: one CAS
+ * each way, no lock, no call. sem.c has the design.
  *
  * They are told the permits word, as it was or is guessed, and try once; a failed CAS
  * brings the word as it is. */

@@ -254,8 +254,8 @@ static struct volt_task *pop_locked(vat_ptr *remote)
     return NULL;
 }
 
-/* Owner of s, whose list is empty. Takes a batch of what was given back to a store. False:
- * there was nothing. */
+/* Owner of s, whose list is empty. Takes a batch of what was given back to a store.
+ * False: there was nothing. */
 static bool collect(struct store *s, struct store *from, uint32_t class)
 {
     if (!vat_ptr_load(&from->remote[class], VAT_RLX))

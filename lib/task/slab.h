@@ -128,7 +128,7 @@ void slab_unbind(void);
 /* Owner thread only. Gives back what was gathered for other stores. */
 void slab_flush(void);
 
-/* --- inside; the rest of it is in slab.c ---------------------------------------------- */
+/* --- inside; the rest of it is in slab.c -------------------------------------------- */
 
 /* The store whose owner the calling thread is. */
 extern VAT_THREAD_LOCAL struct store *slab_mine;
@@ -158,7 +158,7 @@ static inline struct volt_task *slab_from_list(struct store *s, uint32_t class)
     return t;
 }
 
-/* --- operations ---------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------------------- */
 
 /* Any thread. A slot of `size` bytes, header included; NULL: out of memory. All but state
  * and home is as its last life left it. h NULL: memory of its own, which tests use. */

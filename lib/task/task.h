@@ -16,8 +16,9 @@
  * it the word is 0 or that of an ended life (COMPLETE).
  *
  * Token (INV-2): NOTIFIED with neither RUNNING nor COMPLETE means that exactly one token
- * exists; so does RUNNING outside a poll, of a task that has yielded. Its holder alone may queue, link (next) or start the task, and keeps it alive;
- * queue entries hold no reference. A function that may yield the token returns a verdict.
+ * exists; so does RUNNING outside a poll, of a task that has yielded. Its holder alone
+ * may queue, link (next) or start the task, and keeps it alive; queue entries hold no
+ * reference. A function that may yield the token returns a verdict.
  *
  * References: 1 the owner's (dropped at completion), 1 per join handle, waker, stored
  * joiner. The joiner is the only lock-free place where one task points at another, hence

@@ -41,8 +41,8 @@ struct text {
     size_t left;
 };
 
-/* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of a
- * string that it cannot make longer jansson drops a byte and goes on, or aborts. */
+/* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of
+ * a string that it cannot make longer jansson drops a byte and goes on, or aborts. */
 static size_t feed(void *buf, size_t size, void *arg)
 {
     struct text *t = arg;

@@ -3,9 +3,9 @@
  * The command lies in a file that the test maps as well (VOLT_FAULTS names it; faults.py
  * writes it), so that faults are armed and looked at while the processes run. A rule
  * counts down over the calls of one role; the call that reaches 0 fails with the rule's
- * errno, or one in `every` calls, or reads and writes move one byte, or calls take longer,
- * or the clock of the day is elsewhere. Roles: voltd; the keeper; a shim is a fork of the keeper, the child is
- * a fork of a shim. */
+ * errno, or one in `every` calls, or reads and writes move one byte, or calls take
+ * longer, or the clock of the day is elsewhere. Roles: voltd; the keeper; a shim is a
+ * fork of the keeper, the child is a fork of a shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -147,7 +147,7 @@ static size_t portion(const char *name, size_t n)
             return -1;                                                                   \
     } while (0)
 
-/* ---- files -------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------- */
 
 #define OPEN(name)                                                                       \
     int name(const char *path, int flags, ...)                                           \
@@ -200,7 +200,7 @@ CALL(int, ftruncate64, GROUP_SYNC | GROUP_DISK, (int fd, off64_t n), (fd, n))
 CALL(int, fallocate, GROUP_SYNC | GROUP_DISK, (int fd, int m, off_t a, off_t n),
      (fd, m, a, n))
 
-/* ---- bytes -------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------- */
 
 static int is_stream(int fd)
 {
@@ -266,7 +266,7 @@ ssize_t recv(int fd, void *buf, size_t n, int flags)
     return real(fd, buf, is_stream(fd) ? portion("recv", n) : n, flags);
 }
 
-/* ---- processes and descriptors ------------------------------------------------------ */
+/* ---- processes and descriptors ----------------------------------------------------- */
 
 pid_t fork(void)
 {
@@ -348,7 +348,7 @@ long syscall(long number, ...)
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* ---- memory ------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
@@ -375,7 +375,7 @@ void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
     return hit("mmap", GROUP_MEMORY) ? MAP_FAILED : real(at, n, prot, flags, fd, offset);
 }
 
-/* ---- the time of day ---------------------------------------------------------------- */
+/* ---- the time of day --------------------------------------------------------------- */
 
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {

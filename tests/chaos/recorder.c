@@ -1,10 +1,10 @@
 /* Preloaded into voltd and voltd-keeper: writes down what a power cut may take away.
  *
- * Every change of a store's files goes into the log that VOLT_RECORD names, in order: what
- * was written where, which names came and went, and when a sync began and had succeeded;
- * and the exec of every job. power.py replays it. The files are those of the directory
- * VOLT_RECORD_ROOT whose names begin with "jobs." or "ids", but no "-shm", which SQLite
- * makes anew from the journal.
+ * Every change of a store's files goes into the log that VOLT_RECORD names, in order:
+ * what was written where, which names came and went, and when a sync began and had
+ * succeeded; and the exec of every job. power.py replays it. The files are those of the
+ * directory VOLT_RECORD_ROOT whose names begin with "jobs." or "ids", but no "-shm",
+ * which SQLite makes anew from the journal.
  *
  * One write with O_APPEND per entry: entries of all threads and processes have one order.
  * What a killed process had done and not yet written down is made good when the next one

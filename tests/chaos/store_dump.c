@@ -2,8 +2,9 @@
  *
  *     store-dump
  *
- * For each state directory on a line of standard input: a line "JOB INDEX EVENT RESULT CODE
- * ATTEMPT" per fact of its store, then "ok", or "error TEXT" when the store is refused. */
+ * For each state directory on a line of standard input: a line "JOB INDEX EVENT RESULT
+ * CODE ATTEMPT" per fact of its store, then "ok", or "error TEXT" when the store is
+ * refused. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,17 +1,19 @@
-/* A damaged store is refused, and the place named, or it is what it was: never something else.
+/* A damaged store is refused, and the place named, or it is what it was: never something
+ * else.
  *
  *     damage [STRIDE [SEED]]
  *
- * A store of 64 KiB, with every kind of row and of event in it, is damaged in one place at a time
- * and loaded as the daemon loads it:
+ * A store of 64 KiB, with every kind of row and of event in it, is damaged in one place
+ * at a time and loaded as the daemon loads it:
  *
  *   flip      each byte inverted
  *   cut       the file cut short at each length
  *   journal   each byte of a journal that was not copied back yet inverted. Its last transaction
  *             is what a power cut may tear: without it is right too, if that is what it was
  *
- * STRIDE > 1 takes one place in so many, from SEED on. Files in /dev/shm; two threads, each with
- * a copy of its own. The last line counts kinds of damage as passed or failed, then places. */
+ * STRIDE > 1 takes one place in so many, from SEED on. Files in /dev/shm; two threads,
+ * each with a copy of its own. The last line counts kinds of damage as passed or failed,
+ * then places. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +47,7 @@ static void die(const char *what)
     exit(2);
 }
 
-/* --- what a load finds ------------------------------------------------------------------ */
+/* --- what a load finds -------------------------------------------------------------- */
 
 static void hash(uint64_t *h, const void *bytes, size_t n)
 {
@@ -101,7 +103,7 @@ static int load(const char *dir, uint64_t *ret_hash, struct volt_error *err)
     return r;
 }
 
-/* --- a store with everything in it ------------------------------------------------------ */
+/* --- a store with everything in it -------------------------------------------------- */
 
 static void append(struct store *s, uint64_t id, int64_t index,
                    const struct job_event *events, size_t n, bool last)
@@ -185,7 +187,7 @@ static void add_job(struct store *s, uint64_t id)
     job_spec_unref(fact.spec);
 }
 
-/* --- transactions, one after the other -------------------------------------------------- */
+/* --- transactions, one after the other ---------------------------------------------- */
 
 struct barrier {
     struct store_commit commit;
@@ -216,7 +218,7 @@ static void commit(struct volt_runtime *rt, struct store *s)
     volt_join_fini(&join);
 }
 
-/* --- files ------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------- */
 
 struct bytes {
     uint8_t *at;
@@ -273,7 +275,8 @@ static void place_fini(struct place *p)
         close(p->fd);
 }
 
-/* The whole file is written only when a load has changed more than the byte that was bad. */
+/* The whole file is written only when a load has changed more than the byte that was
+ * bad. */
 static void put(int fd, const struct bytes *b, size_t n)
 {
     if (pwrite(fd, b->at, n, 0) != (ssize_t)n || ftruncate(fd, (off_t)n) < 0)
@@ -306,7 +309,7 @@ static void place_fill(struct place *p, const struct bytes *file, size_t n,
     close(fd);
 }
 
-/* --- damage ----------------------------------------------------------------------------- */
+/* --- damage ------------------------------------------------------------------------- */
 
 enum kind { FLIP, CUT, JOURNAL, KINDS };
 static const char *const kind_names[KINDS] = {"flip", "cut", "journal"};
@@ -389,7 +392,7 @@ static void *damage(void *arg)
     return NULL;
 }
 
-/* --- the whole -------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------- */
 
 static struct store *must_open(const char *dir, uint64_t *ret_state)
 {

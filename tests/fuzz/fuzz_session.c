@@ -1,5 +1,6 @@
 /* What a peer sends to a session: the input twice, whole and in pieces, must be answered
- * with the same bytes, which are whole messages. The first byte is the size of the pieces. */
+ * with the same bytes, which are whole messages. The first byte is the size of the
+ * pieces. */
 #include "daemon/server/session.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,10 +1,11 @@
 /* A store of any content: the loader refuses it, or loads what the rows say, and what it
  * refuses the check has a word for.
  *
- * First byte even: the rest are patches of a sound store (offset in two bytes, length, bytes).
- * Whatever they hit: refused, or the very state that it was. Odd: the rest are rows (kind and
- * keys, a byte each, length, payload), which get right checksums and right sums, so that what
- * lies behind these is met too: specs, events, their order, who refers to whom. */
+ * First byte even: the rest are patches of a sound store (offset in two bytes, length,
+ * bytes). Whatever they hit: refused, or the very state that it was. Odd: the rest are
+ * rows (kind and keys, a byte each, length, payload), which get right checksums and right
+ * sums, so that what lies behind these is met too: specs, events, their order, who refers
+ * to whom. */
 #include "daemon/job/event_pack.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/contents.h"
@@ -31,7 +32,7 @@ struct image {
 static struct image empty, sound;
 static uint64_t sound_state;
 
-/* --- loading ---------------------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------------ */
 
 static int note(void *arg, const struct store_fact *f)
 {
@@ -88,7 +89,7 @@ static void count(void *arg, const char *text)
     ++*(int *)arg;
 }
 
-/* --- files ------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------- */
 
 static struct image image_read(void)
 {
@@ -166,7 +167,7 @@ static void prepare(void)
     (void)atexit(clean);
 }
 
-/* --- patches ---------------------------------------------------------------------------- */
+/* --- patches ------------------------------------------------------------------------ */
 
 static void patch(const uint8_t *data, size_t size)
 {
@@ -186,7 +187,7 @@ static void patch(const uint8_t *data, size_t size)
         FUZZ_CHECK(state == sound_state);
 }
 
-/* --- rows ------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------- */
 
 struct reader {
     const uint8_t *at, *end;

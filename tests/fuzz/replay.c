@@ -1,4 +1,5 @@
-/* Runs a fuzz target without libFuzzer: every file of a directory, then mutations of them.
+/* Runs a fuzz target without libFuzzer: every file of a directory, then mutations of
+ * them.
  *
  *     fuzz_X CORPUS FAILED [RUNS [SEED]]   mutations (20000, seed 1); an input that the
  *                                          target fails on is left in the file FAILED

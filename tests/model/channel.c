@@ -1,8 +1,9 @@
 /* Model of lib/sync/channel.c, with room for two values.
  *
- * Oracle: every value that was sent is received, once, whole, those of one sender in their
- * order; none that was refused is; every sender is answered, and the receiver gets what is
- * there and learns of the end, although no timeout fires and any of them may be cancelled. */
+ * Oracle: every value that was sent is received, once, whole, those of one sender in
+ * their order; none that was refused is; every sender is answered, and the receiver gets
+ * what is there and learns of the end, although no timeout fires and any of them may be
+ * cancelled. */
 #include <errno.h>
 #include "executor.h"
 #include "mcx.h"

@@ -2,8 +2,8 @@
  * items, so that the search goes deeper than through whole workers (model sched).
  *
  * Oracle: no item is left while a worker sleeps, without any timeout (INV-1); at rest
- * nobody is counted as a searcher (INV-4) and each sleeper has its bit (INV-5); an unpark is
- * never lost and shows what its sender wrote (P-9). */
+ * nobody is counted as a searcher (INV-4) and each sleeper has its bit (INV-5); an unpark
+ * is never lost and shows what its sender wrote (P-9). */
 #include "mcx.h"
 #include "sched/idle.h"
 #include "sched/park.h"

@@ -1,8 +1,8 @@
 /* Model of lib/sched/inject.c: the two-stage queue and its gate.
  *
  * Oracle: every task is taken exactly once, with what its producer wrote, in the order of
- * its producer; what is left is visible; a queue whose last task was run may be freed once
- * its gate is empty, and is not touched afterwards. */
+ * its producer; what is left is visible; a queue whose last task was run may be freed
+ * once its gate is empty, and is not touched afterwards. */
 #include <string.h>
 #include "mcx.h"
 #include "sched/inject.h"

@@ -113,8 +113,8 @@ VAT_DEFINE_BASE(ptr, void *, (uint64_t)(uintptr_t), (void *)(uintptr_t))
 #define VAT_RD(p) (MCX_HERE, mcx_plain_read(p))
 #define VAT_WR(p) (MCX_HERE, mcx_plain_write(p))
 
-/* lib/base/lock.h, as one step each way: zero is unlocked, otherwise the owner's index + 1.
- * The model of the lock has the real one instead. */
+/* lib/base/lock.h, as one step each way: zero is unlocked, otherwise the owner's index +
+ * 1. The model of the lock has the real one instead. */
 #ifndef VLOCK_IN_FULL
 typedef struct {
     uint32_t word;

@@ -6,10 +6,10 @@
  * where the running thread drops to the lowest: finds a bug of depth 3 with a known
  * probability.
  *
- * A thread that yields is not continued while another can run; the next in turn goes first
- * and taking another one costs a preemption, so that spinning threads neither starve the
- * rest nor blow the search up. Running for long counts as a yield: no thread is preempted
- * for ever. */
+ * A thread that yields is not continued while another can run; the next in turn goes
+ * first and taking another one costs a preemption, so that spinning threads neither
+ * starve the rest nor blow the search up. Running for long counts as a yield: no thread
+ * is preempted for ever. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -302,7 +302,8 @@ static int pick_by_priority(int last, const struct candidates *c)
     return mcx_choice_force(best, c->n);
 }
 
-/* Of everything that decides how the execution can go on but the bounds of mcx_state.c. */
+/* Of everything that decides how the execution can go on but the bounds of
+ * mcx_state.c. */
 static uint64_t state_hash(int last)
 {
     bool can_go_on = last >= 0 && mcx_threads[last].state == THREAD_READY;

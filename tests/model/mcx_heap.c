@@ -1,6 +1,6 @@
 /* Memory of the sources under test: a bump arena for each thread, so that an address does
- * not depend on the order of independent allocations; taken back with the execution. Freed
- * memory is poisoned and never reused within an execution. Also the names and the
+ * not depend on the order of independent allocations; taken back with the execution.
+ * Freed memory is poisoned and never reused within an execution. Also the names and the
  * quiet ranges of addresses. */
 #include <stdarg.h>
 #include <stdio.h>

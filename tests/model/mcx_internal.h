@@ -122,7 +122,8 @@ void mcx_state_reset(void);
 void mcx_state_rewind(int choices);
 /* Can these bounds be kept with a state? */
 bool mcx_state_fits(int preempt, int stale);
-/* Comes to a state after this number of choices. False: not with more left than before. */
+/* Comes to a state after this number of choices. False: not with more left than
+ * before. */
 bool mcx_state_new(uint64_t hash, int preempt, int stale, int choices);
 size_t mcx_state_count(void);
 void mcx_state_end(uint64_t hash);
@@ -135,8 +136,8 @@ void mcx_touch_rewind(void); /* before each execution */
 int mcx_touch_index(const void *addr);
 void mcx_touch_note(int thread, int address, unsigned touch);
 int mcx_touch_site(const char *file, int line);
-/* The thread has come from an operation at this site, where it had made that many touches,
- * to its next one. */
+/* The thread has come from an operation at this site, where it had made that many
+ * touches, to its next one. */
 void mcx_touch_went(int thread, int site, long from);
 long mcx_touch_count(void);
 /* Would it matter to another thread? By what was known at the start. */

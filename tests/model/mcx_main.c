@@ -118,7 +118,8 @@ static bool try_mode(const struct mcx_scenario *s, const struct options *o,
     return true;
 }
 
-/* What leaving out states and preemptions must not change: the final states. True: not. */
+/* What leaving out states and preemptions must not change: the final states. True:
+ * not. */
 static bool compare(const struct mcx_scenario *s)
 {
     struct mcx_bounds b = {.mode = MODE_DFS,

@@ -595,10 +595,10 @@ void mcx_futex_wake(uint32_t *word, uint32_t n)
 
 /* --- states ------------------------------------------------------------------------- */
 
-/* What can no longer matter is left out, so that more ways lead to the same state: a value
- * that every thread knows to be overwritten, an access that every thread comes after.
- * What is left of a history counts from its oldest readable value; of a clock only how
- * it compares with those of accesses. */
+/* What can no longer matter is left out, so that more ways lead to the same state: a
+ * value that every thread knows to be overwritten, an access that every thread comes
+ * after. What is left of a history counts from its oldest readable value; of a clock only
+ * how it compares with those of accesses. */
 static struct {
     int base;     /* message that every living thread knows at least */
     bool unknown; /* to somebody: there is a newer one */

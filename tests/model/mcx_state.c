@@ -39,7 +39,7 @@ static int npath, path_room;
 static uint64_t *ends; /* set, as the table; of final states */
 static size_t ends_size, ends_used;
 
-/* --- hashes -------------------------------------------------------------------------- */
+/* --- hashes ------------------------------------------------------------------------- */
 
 uint64_t mcx_hash(const void *p, size_t n, uint64_t seed)
 {
@@ -58,7 +58,7 @@ uint64_t mcx_hash(const void *p, size_t n, uint64_t seed)
     return mcx_mix(mcx_mix(h[0], h[1]), mcx_mix(h[2], h[3]));
 }
 
-/* --- the table ----------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------- */
 
 static struct state *entry(uint64_t hash)
 {
@@ -153,7 +153,7 @@ size_t mcx_state_count(void)
     return used;
 }
 
-/* --- final states -------------------------------------------------------------------- */
+/* --- final states ------------------------------------------------------------------- */
 
 static bool insert_end(uint64_t hash)
 {

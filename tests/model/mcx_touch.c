@@ -1,13 +1,14 @@
 /* Which operations commute, to leave out preemptions that change nothing.
  *
- * Two operations of different threads depend on each other when they touch the same address
- * and one writes, when both take part in the order of sequentially consistent operations,
- * or when one may depend on anything (conditions of models, yields, freeing memory). All
- * that a thread does up to its next operation goes with the one before: annotated plain
- * accesses are touches too, and the rest of its plain memory is its own or is protected by
- * what has been annotated, else there would be a race.
+ * Two operations of different threads depend on each other when they touch the same
+ * address and one writes, when both take part in the order of sequentially consistent
+ * operations, or when one may depend on anything (conditions of models, yields, freeing
+ * memory). All that a thread does up to its next operation goes with the one before:
+ * annotated plain accesses are touches too, and the rest of its plain memory is its own
+ * or is protected by what has been annotated, else there would be a race.
  *
- * 1. A thread that was preempted goes on with an operation that commutes with all that the
+ * 1. A thread that was preempted goes on with an operation that commutes with all that
+ * the
  *    others did meanwhile. It might as well have been preempted one operation later, for
  *    the same price: that execution is explored, this one is given up. With states that
  *    are left out when seen again (mcx_state.c) this stays right, because "explored" is
@@ -15,7 +16,8 @@
  *    before the thread goes on, by the operation that it was preempted at; what it does to
  *    plain memory after that cannot depend on what the others did if that operation does
  *    not, or there is a race, which shows in any order.
- * 2. An operation that nothing in the whole scenario depends on is no place to preempt at.
+ * 2. An operation that nothing in the whole scenario depends on is no place to preempt
+ * at.
  *    What threads touch is gathered in all executions, the random ones first; if something
  *    comes up that had been thought to be private, the search starts over. */
 #include <stdlib.h>
@@ -35,7 +37,8 @@ struct address {
 };
 
 static struct address addresses[ADDRESSES];
-/* Operations after which variables of the model are touched, before the next operation. */
+/* Operations after which variables of the model are touched, before the next
+ * operation. */
 static struct site {
     const char *file;
     int line;

@@ -1,8 +1,9 @@
 /* Model of lib/sync/mutex.c and rwlock.c over the real semaphore.
  *
- * Oracle: a holder is alone, or among readers (the guarded field is annotated, so anything
- * else is a race), and sees what the last one wrote; whoever wants the lock gets it,
- * whichever holder, waiter or would-be writer is cancelled; at the end nothing is held. */
+ * Oracle: a holder is alone, or among readers (the guarded field is annotated, so
+ * anything else is a race), and sees what the last one wrote; whoever wants the lock gets
+ * it, whichever holder, waiter or would-be writer is cancelled; at the end nothing is
+ * held. */
 #include "executor.h"
 #include "mcx.h"
 #include <volt/sync.h>
@@ -164,7 +165,8 @@ static void read_unlocker(void)
     unlock(READ);
 }
 
-/* Holds it for reading, whoever waits meanwhile: a queued writer does not hold it (F-E8). */
+/* Holds it for reading, whoever waits meanwhile: a queued writer does not hold it
+ * (F-E8). */
 static void inspector(void)
 {
     struct volt_rwlock_info info;

@@ -1,9 +1,10 @@
-/* Model of lib/runtime/pool.c: the hand-over of blocking tasks to threads that come and go.
- * Mutex, condition and thread are the explorer's; a thread's idle time may end at once, at
- * any time, or never.
+/* Model of lib/runtime/pool.c: the hand-over of blocking tasks to threads that come and
+ * go. Mutex, condition and thread are the explorer's; a thread's idle time may end at
+ * once, at any time, or never.
  *
- * Oracle: every task that was accepted runs, though its thread is about to give up; no more
- * threads than allowed; the end of the pool waits for all of them and joins each once. */
+ * Oracle: every task that was accepted runs, though its thread is about to give up; no
+ * more threads than allowed; the end of the pool waits for all of them and joins each
+ * once. */
 #include <errno.h>
 #include "base/clock.h"
 #include "executor.h"

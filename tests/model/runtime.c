@@ -2,9 +2,9 @@
  * spawn.c and runtime.c (shutdown and free), a loop without a kernel, no pool.
  *
  * Oracle: a worker that leads in the event loop is called out of it by a submission; a
- * sleeping task wakes; closing ends every task, whatever it waits for, and every worker; a
- * spawn against it runs or is refused, and is dropped once (INV-9); the runtime's memory is
- * not touched after volt_runtime_free(), and nothing leaks. */
+ * sleeping task wakes; closing ends every task, whatever it waits for, and every worker;
+ * a spawn against it runs or is refused, and is dropped once (INV-9); the runtime's
+ * memory is not touched after volt_runtime_free(), and nothing leaks. */
 #include <errno.h>
 #include <string.h>
 #include "base/clock.h"

@@ -241,8 +241,9 @@ static void setup_glance(void)
     clock_step = VOLT_TARGET_GLOBAL_LATENCY_NS / 100;
 }
 
-/* Of two tasks that wait for each other one is injected, the other pushed to its ring by a
- * worker whose poll goes on: the worker that finds one must not leave the other alone. */
+/* Of two tasks that wait for each other one is injected, the other pushed to its ring by
+ * a worker whose poll goes on: the worker that finds one must not leave the other
+ * alone. */
 static void setup_two_queues(void)
 {
     start(3);

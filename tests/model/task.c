@@ -391,7 +391,8 @@ static void finish_cancel_wait(void)
 
 /* --- every order -------------------------------------------------------------------- */
 
-/* Ends at once, at its first wake, or after having woken itself; behind a shield or not. */
+/* Ends at once, at its first wake, or after having woken itself; behind a shield or
+ * not. */
 static int behaviour;
 enum { ENDS, WAITS, YIELDS, SHIELDS, BEHAVIOURS };
 

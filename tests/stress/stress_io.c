@@ -1,7 +1,7 @@
-/* Stress of descriptors: pairs of tasks talk over sockets that are opened and closed all the
- * time, so that numbers are reused as fast as the kernel hands them out, on more workers
- * than CPUs, while the main thread cancels some in the middle. At the end every message
- * was right, and no registration, timer, task or descriptor is left.
+/* Stress of descriptors: pairs of tasks talk over sockets that are opened and closed all
+ * the time, so that numbers are reused as fast as the kernel hands them out, on more
+ * workers than CPUs, while the main thread cancels some in the middle. At the end every
+ * message was right, and no registration, timer, task or descriptor is left.
  *
  * Options: tests/support/stress.h. */
 #include "base/atomic.h"
@@ -14,8 +14,8 @@ enum { PAIRS = 300, SLOTS = 32, ROUNDS = 20 };
 
 static vat_u64 alive;
 
-/* One end of a pair. The asker sends a number and expects it plus one; the answerer goes on
- * until the other end is closed. An end that is cancelled just closes. */
+/* One end of a pair. The asker sends a number and expects it plus one; the answerer goes
+ * on until the other end is closed. An end that is cancelled just closes. */
 struct end {
     int at, fd;
     struct volt_io io;

@@ -34,8 +34,8 @@ int lone_join(struct volt_join *join)
     return r;
 }
 
-/* What comes from outside may pass what is ready: each turn lets all of that go first, and
- * the next one what that has woken. */
+/* What comes from outside may pass what is ready: each turn lets all of that go first,
+ * and the next one what that has woken. */
 static enum volt_poll settle_poll(struct volt_cx *cx, void *state)
 {
     int *turns = state;

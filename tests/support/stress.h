@@ -3,12 +3,12 @@
  *   PROGRAM [--secs N] [--seed N] [--workers N]
  *
  * Round k runs with the seed `seed + k`, so a failing round is repeated alone: every
- * failure ends with the line that does it. Nothing in a round waits with a timeout, and in
- * three of four no sentinel looks round, so a lost wake is a round that does not end: the
- * alarm reports it.
+ * failure ends with the line that does it. Nothing in a round waits with a timeout, and
+ * in three of four no sentinel looks round, so a lost wake is a round that does not end:
+ * the alarm reports it.
  *
- * Workers: 1 to 256. More than 100 are spread over several runtimes, whose tasks then wake
- * each other across them. */
+ * Workers: 1 to 256. More than 100 are spread over several runtimes, whose tasks then
+ * wake each other across them. */
 #ifndef TESTS_SUPPORT_STRESS_H
 #define TESTS_SUPPORT_STRESS_H
 
@@ -31,7 +31,8 @@ void stress_init(struct stress *s, int argc, char **argv);
 /* False: the time is over, and the closing line is printed. Otherwise a new round. */
 bool stress_next(struct stress *s);
 
-/* Starts runtimes of this many workers in all; _stop shuts them down, _free frees them. */
+/* Starts runtimes of this many workers in all; _stop shuts them down, _free frees
+ * them. */
 void stress_start(struct stress *s, unsigned workers, const struct volt_options *like);
 void stress_stop(struct stress *s);
 void stress_free(struct stress *s);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* --- without tasks --------------------------------------------------------------------- */
+/* --- without tasks ------------------------------------------------------------------ */
 
 static void test_first_in_first_out_with_room_for_a_power_of_two(void **state)
 {
@@ -74,7 +74,7 @@ static void test_closed_refuses_and_gives_what_is_there(void **state)
     volt_channel_free(ch);
 }
 
-/* --- one worker: who waits, and in which order ------------------------------------------ */
+/* --- one worker: who waits, and in which order -------------------------------------- */
 
 struct sender {
     struct volt_channel *ch;
@@ -267,7 +267,7 @@ static void test_the_receiver_waits_and_may_go(void **state)
     volt_channel_free(ch);
 }
 
-/* --- many senders, little room ---------------------------------------------------------- */
+/* --- many senders, little room ------------------------------------------------------ */
 
 enum { SENDERS = 8, EACH = 2000 };
 

@@ -229,8 +229,8 @@ static void test_F_N1_the_sleeper_sleeps_on_descriptors_too(void **state)
     driver_free(d);
 }
 
-/* F-N3: one lock, one count and one wake for each event. F-N4: nobody could register while
- * the poller slept. */
+/* F-N3: one lock, one count and one wake for each event. F-N4: nobody could register
+ * while the poller slept. */
 static void test_F_N3_events_of_one_turn_are_one_chain(void **state)
 {
     enum { N = 8 };

@@ -102,7 +102,8 @@ static void numbers_begin_behind_the_base(void **state)
     free(r);
 }
 
-/* With numbers from elsewhere: those that are skipped are not there, but may come late. */
+/* With numbers from elsewhere: those that are skipped are not there, but may come
+ * late. */
 static void given_numbers(void **state)
 {
     (void)state;

@@ -307,7 +307,8 @@ static void test_keeper_found_again(void **state)
 }
 
 /* An idle keeper that its voltd leaves in good order leaves as well, at once. More than
- * once, because the end of the runtime may come before or amid the first poll of a task. */
+ * once, because the end of the runtime may come before or amid the first poll of a
+ * task. */
 static void test_bye(void **state)
 {
     struct rig *g = *state;
@@ -382,7 +383,8 @@ static void test_another_version_is_replaced(void **state)
     if (old == 0)
         be_another_version(listen_fd);
     close(listen_fd);
-    /* With no program of its own a voltd leaves it alone: somebody else sees to keepers. */
+    /* With no program of its own a voltd leaves it alone: somebody else sees to
+     * keepers. */
     struct keeper_link_options opt = {.socket_path = g.files.socket_path,
                                       .record_dir = g.files.record_path};
     struct keeper_link *link;

@@ -440,7 +440,8 @@ static void big_batch_is_cancelled_and_forgotten(void **state)
     manager_counts(m, &c);
     assert_int_equal(c.ended, N);
     assert_int_equal(c.by_result[JOB_RESULT_CANCELLED], N);
-    /* All but the newest hundred are forgotten, whichever they are; not how they ended. */
+    /* All but the newest hundred are forgotten, whichever they are; not how they
+     * ended. */
     size_t known = 0;
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(manager_get(m, &me, items[i].ret_id, -1, &v), 0);

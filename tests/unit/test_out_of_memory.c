@@ -1,8 +1,8 @@
-/* Out of memory, out of threads, out of descriptors: one walk through all of the public API
- * that takes such, or stands on it, with its first allocation failing, its second, and so
- * on until none does; once with that one failing alone, once with all that follow. Each
- * call answers as documented, what was begun is ended, and nothing is left: no memory, no
- * descriptor. */
+/* Out of memory, out of threads, out of descriptors: one walk through all of the public
+ * API that takes such, or stands on it, with its first allocation failing, its second,
+ * and so on until none does; once with that one failing alone, once with all that follow.
+ * Each call answers as documented, what was begun is ended, and nothing is left: no
+ * memory, no descriptor. */
 #include "tests/support/alloc_hook.h"
 #include "tests/support/fn_task.h"
 
@@ -193,7 +193,7 @@ static enum volt_poll accept_poll(struct volt_cx *cx, struct fn_task *f)
     return VOLT_READY;
 }
 
-/* --- the walk ------------------------------------------------------------------------- */
+/* --- the walk ----------------------------------------------------------------------- */
 
 /* Spawns and joins, when there is memory. */
 static void run(struct volt_runtime *rt,

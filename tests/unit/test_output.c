@@ -257,8 +257,8 @@ static void output_that_is_there_is_not_taken_over(void **state)
     close(fd);
 }
 
-/* What a daemon that was killed left: a file in use becomes nobody's, one with bytes in it
- * is emptied, what is no spare file goes. */
+/* What a daemon that was killed left: a file in use becomes nobody's, one with bytes in
+ * it is emptied, what is no spare file goes. */
 static void the_next_daemon_takes_spare_files_over(void **state)
 {
     struct job_key a = job(1);

@@ -1,4 +1,5 @@
-/* Waiting for records that the test itself holds: every way in which an end can be told. */
+/* Waiting for records that the test itself holds: every way in which an end can be
+ * told. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

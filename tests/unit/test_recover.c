@@ -38,7 +38,7 @@ static int teardown(void **state)
     return system(command);
 }
 
-/* --- a store written by hand ------------------------------------------------------------ */
+/* --- a store written by hand -------------------------------------------------------- */
 
 static int nothing(void *arg, const struct store_fact *fact)
 {
@@ -161,7 +161,7 @@ static void fill(struct store *s)
     put(s, 6, JOB_NO_INDEX, &cancel);
 }
 
-/* --- a manager on it -------------------------------------------------------------------- */
+/* --- a manager on it ---------------------------------------------------------------- */
 
 struct life {
     struct volt_runtime *rt;
@@ -229,7 +229,7 @@ static void the_state_is_that_of_the_events(void **state)
     finish(&l);
 }
 
-/* --- history ---------------------------------------------------------------------------- */
+/* --- history ------------------------------------------------------------------------ */
 
 static void mark_ended(struct store *s, uint64_t id)
 {

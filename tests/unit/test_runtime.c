@@ -1,9 +1,9 @@
 /* The runtime as a whole, on real threads. Nothing here depends on time: a promise that
  * is not kept hangs the test. Named by the flaws of the Volt documentation: F-A1 (global
  * queue starved by local work), F-A4 (interval against target), F-A6 (no budget per
- * task), F-A7 (a self-wake is no yield), F-A10 (local spawns go through the global queue), F-H8 (too many workers), F-I1
- * and F-I11 (cancel), F-I7 (joins that nobody wakes), F-J1 (timers of a worker in a long
- * poll), F-K5 (wakes while idle). */
+ * task), F-A7 (a self-wake is no yield), F-A10 (local spawns go through the global
+ * queue), F-H8 (too many workers), F-I1 and F-I11 (cancel), F-I7 (joins that nobody
+ * wakes), F-J1 (timers of a worker in a long poll), F-K5 (wakes while idle). */
 #include "base/atomic.h"
 #include "tests/support/fn_task.h"
 

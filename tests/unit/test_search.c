@@ -1,6 +1,7 @@
 /* The owner's side of the scheduler without threads: where tokens go, in which order they
  * come out, who is woken. The test thread plays the workers. Named by the flaws of the
- * Volt documentation: F-B1, F-C4, F-D1, F-D2, F-D4, F-H3, F-H6, F-H7 and the rule INJ-1. */
+ * Volt documentation: F-B1, F-C4, F-D1, F-D2, F-D4, F-H3, F-H6, F-H7 and the rule
+ * INJ-1. */
 #include "sched/local.h"
 
 #include <string.h>

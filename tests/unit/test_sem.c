@@ -322,7 +322,8 @@ static void test_close_then_cancelled_unseen(void **state)
     end(&f);
 }
 
-/* Unlinked twice: the second time it is known for what it is. (A child, for the abort.) */
+/* Unlinked twice: the second time it is known for what it is. (A child, for the
+ * abort.) */
 static void test_A_20_a_stale_waiter_is_noticed(void **state)
 {
     struct volt_waiter *head = NULL, *tail = NULL, w[2] = {0};

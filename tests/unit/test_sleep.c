@@ -77,8 +77,8 @@ static void test_never_early(void **state)
     volt_runtime_free(rt);
 }
 
-/* F-J3: expiry ran callbacks under the lock of the timers, so that one which armed the next
- * timer stopped for ever. */
+/* F-J3: expiry ran callbacks under the lock of the timers, so that one which armed the
+ * next timer stopped for ever. */
 struct ticker {
     struct volt_sleep sleep;
     int at, ticks;

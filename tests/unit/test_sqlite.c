@@ -478,8 +478,8 @@ static void fail_on_finding(void *arg, const char *text)
     fail_msg("%s", text);
 }
 
-/* The file as the first format had it: no table of outputs, no numbers in jobs and ends, nor
- * under their checksums; the sums end earlier. */
+/* The file as the first format had it: no table of outputs, no numbers in jobs and ends,
+ * nor under their checksums; the sums end earlier. */
 static void make_first_format(void)
 {
     struct pack sums = {0}, body = {0};
@@ -562,7 +562,7 @@ static void an_older_format_is_brought_up(void **state)
     assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
 }
 
-/* --- a disk that refuses ------------------------------------------------------------------
+/* --- a disk that refuses ---------------------------------------------------------------
  *
  * A VFS in front of SQLite's own, whose writes and syncs fail when they are told to. */
 

@@ -1,4 +1,5 @@
-/* The store's interface, on the memory backend: done at once, not durable, nothing kept. */
+/* The store's interface, on the memory backend: done at once, not durable, nothing
+ * kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

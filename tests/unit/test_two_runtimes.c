@@ -1,5 +1,6 @@
-/* Runtimes side by side in one process: what their tasks share works as within one, one of
- * them may end while the other goes on, and a forked child may have runtimes of its own. */
+/* Runtimes side by side in one process: what their tasks share works as within one, one
+ * of them may end while the other goes on, and a forked child may have runtimes of its
+ * own. */
 #include "base/atomic.h"
 #include "tests/support/fn_task.h"
 
@@ -52,7 +53,7 @@ static int end(void **state)
     return 0;
 }
 
-/* --- locks that tasks of both take ----------------------------------------------------- */
+/* --- locks that tasks of both take -------------------------------------------------- */
 
 struct taker {
     int at, round;
@@ -151,7 +152,7 @@ static void test_one_ends_and_the_other_goes_on(void **state)
     volt_mutex_unlock(&mutex);
 }
 
-/* --- wakes to and fro, a join across, a value across ------------------------------------ */
+/* --- wakes to and fro, a join across, a value across -------------------------------- */
 
 struct player {
     int at, me, round;
@@ -241,7 +242,7 @@ static void test_a_value_goes_across(void **state)
     volt_join_fini(&join);
 }
 
-/* --- fork ------------------------------------------------------------------------------- */
+/* --- fork --------------------------------------------------------------------------- */
 
 static enum volt_poll nothing(struct volt_cx *cx, struct fn_task *f)
 {

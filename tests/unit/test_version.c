@@ -1,5 +1,5 @@
-/* The version of the headers, of the library and of the build are one; and a change of what
- * callers embed is noticed, because it needs another ABI version. */
+/* The version of the headers, of the library and of the build are one; and a change of
+ * what callers embed is noticed, because it needs another ABI version. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ static void test_one_version(void **state)
     assert_int_equal(volt_abi_version(), VOLT_ABI_VERSION);
 }
 
-/* A size that changes here changes VOLT_ABI_VERSION (and SOVERSION), unless no release has
- * had it yet. 64-bit systems; statistics may grow before the first release. */
+/* A size that changes here changes VOLT_ABI_VERSION (and SOVERSION), unless no release
+ * has had it yet. 64-bit systems; statistics may grow before the first release. */
 static void test_sizes_of_this_abi(void **state)
 {
     (void)state;

@@ -112,7 +112,8 @@ static void test_F_J7_next_expiry_is_exact_on_every_level(void **state)
         for (next = wheel_next(w); !fire(w, next); next = wheel_next(w))
             looks++;
         assert_true(next >= start + delay * TICK && next < start + delay * TICK + TICK);
-        /* Only what lies beyond the wheel's 2^36 ticks is placed again before it is due. */
+        /* Only what lies beyond the wheel's 2^36 ticks is placed again before it is
+         * due. */
         assert_true(looks <= (bits < 35 ? 0 : delay / (UINT64_C(63) << 30) + 1));
         free(w);
     }

@@ -1,4 +1,5 @@
-/* A thread of C, unknown to the runtime of Go: it sleeps, it looks at the clock, it knocks. */
+/* A thread of C, unknown to the runtime of Go: it sleeps, it looks at the clock, it
+ * knocks. */
 #ifndef BENCH_OUTSIDE_H
 #define BENCH_OUTSIDE_H
 

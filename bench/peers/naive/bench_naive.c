@@ -1,6 +1,7 @@
-/* The pool that everybody writes first: threads, one list, a mutex and a condition. Its tasks
- * are calls, they cannot wait: where a workload of bench_*.c needs that, the continuation is
- * queued by whoever it waits for. Locks are those of pthreads, held by a call. */
+/* The pool that everybody writes first: threads, one list, a mutex and a condition. Its
+ * tasks are calls, they cannot wait: where a workload of bench_*.c needs that, the
+ * continuation is queued by whoever it waits for. Locks are those of pthreads, held by a
+ * call. */
 #include "bench/harness.h"
 
 #include <pthread.h>

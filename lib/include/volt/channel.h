@@ -1,16 +1,16 @@
 /* Channel: values from many senders to one receiver, through a ring of fixed size.
  *
- * Values of one sender arrive in the order in which they were sent. A sender that finds the
- * ring full waits, first come, first served; when there is room, the receiver puts the
- * value of the oldest into the ring for him. The receiver waits when the ring is empty.
- * Sending and receiving copy; waiting allocates nothing.
+ * Values of one sender arrive in the order in which they were sent. A sender that finds
+ * the ring full waits, first come, first served; when there is room, the receiver puts
+ * the value of the oldest into the ring for him. The receiver waits when the ring is
+ * empty. Sending and receiving copy; waiting allocates nothing.
  *
- * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and the
- * receiver only borrow it: who keeps it alive is the program's business.
- * Threads. Sending and closing: tasks of any runtime, and any thread with the try_ call.
- * Receiving: one task, or one thread, at a time.
- * Memory order. What was written before a send, who receives the value sees; and what was
- * written before closing, who is told of the end.
+ * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and
+ * the receiver only borrow it: who keeps it alive is the program's business. Threads.
+ * Sending and closing: tasks of any runtime, and any thread with the try_ call.
+ * Receiving: one task, or one thread, at a time. Memory order. What was written before a
+ * send, who receives the value sees; and what was written before closing, who is told of
+ * the end.
  *
  * lib/sync/channel.c. */
 #ifndef VOLT_CHANNEL_H
@@ -23,21 +23,22 @@ VOLT_BEGIN_DECLS
 
 struct volt_channel;
 
-/* Returns new: for values of item_size bytes (0 is allowed), with room for `room` of them,
- * rounded up to a power of two, and for 2 at least. NULL: out of memory, or too large. */
+/* Returns new: for values of item_size bytes (0 is allowed), with room for `room` of
+ * them, rounded up to a power of two, and for 2 at least. NULL: out of memory, or too
+ * large. */
 VOLT_API struct volt_channel *volt_channel_new(size_t item_size, size_t room);
 /* Asserts that nobody waits. Values that are still in it are lost. NULL is allowed. */
 VOLT_API void volt_channel_free(struct volt_channel *ch);
 
-/* Refuses values from now on. Senders that wait are answered -EPIPE; the receiver gets what
- * was sent before, then -EPIPE. Any thread; idempotent. */
+/* Refuses values from now on. Senders that wait are answered -EPIPE; the receiver gets
+ * what was sent before, then -EPIPE. Any thread; idempotent. */
 VOLT_API void volt_channel_close(struct volt_channel *ch);
 
 /* Copies the value. 0; -EAGAIN: there is no room, or others wait for it; -EPIPE: closed.
  * Never blocks. */
 VOLT_API int volt_channel_try_send(struct volt_channel *ch, const void *item);
-/* 0, the value is copied to ret_item; -EAGAIN: there is none; -EPIPE: closed, and there is
- * none. Never blocks. Receiver only. */
+/* 0, the value is copied to ret_item; -EAGAIN: there is none; -EPIPE: closed, and there
+ * is none. Never blocks. Receiver only. */
 VOLT_API int volt_channel_try_recv(struct volt_channel *ch, void *ret_item);
 
 /* Leaf: sends one value. All fields are private. */

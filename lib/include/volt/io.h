@@ -1,12 +1,13 @@
 /* Descriptors: readiness, and the usual system calls as leaf futures.
  *
  * A struct volt_io registers one non-blocking descriptor with the runtime's event loop,
- * edge-triggered for both directions. Only tasks of that runtime poll it, at most one task
- * per direction. The descriptor stays the caller's: volt_io_fini() before closing it, in the
- * task's drop as for every leaf.
+ * edge-triggered for both directions. Only tasks of that runtime poll it, at most one
+ * task per direction. The descriptor stays the caller's: volt_io_fini() before closing
+ * it, in the task's drop as for every leaf.
  *
- * An operation is tried first, and waits only when it would block: a busy connection costs
- * no system call beside its own. Each that succeeds takes a unit of the poll's budget.
+ * An operation is tried first, and waits only when it would block: a busy connection
+ * costs no system call beside its own. Each that succeeds takes a unit of the poll's
+ * budget.
  *
  * lib/io/io.c, lib/driver/registration.h. */
 #ifndef VOLT_IO_H
@@ -26,8 +27,8 @@ struct volt_io {
 };
 
 /* 0; -ENOMEM; -EPERM (not pollable); -EBADF; -ESHUTDOWN. fd must be O_NONBLOCK. Any
- * thread. The event loop learns of it with its next turn; if that fails (limit of watches),
- * the helpers below answer that errno. */
+ * thread. The event loop learns of it with its next turn; if that fails (limit of
+ * watches), the helpers below answer that errno. */
 VOLT_API int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd);
 /* Ends the registration; tasks that wait on it are forgotten, not woken. Once, and before
  * volt_runtime_free(); a zeroed volt_io is allowed. Any thread. Does not close the
@@ -45,8 +46,8 @@ VOLT_API void volt_io_clear_writable(struct volt_io *io);
 VOLT_API void volt_io_forget_reader(struct volt_io *io);
 VOLT_API void volt_io_forget_writer(struct volt_io *io);
 
-/* As read(2), write(2), recvmsg(2), sendmsg(2), accept4(2), but pending instead of EAGAIN;
- * EINTR is retried. READY: *ret is the result, or a negative errno. */
+/* As read(2), write(2), recvmsg(2), sendmsg(2), accept4(2), but pending instead of
+ * EAGAIN; EINTR is retried. READY: *ret is the result, or a negative errno. */
 VOLT_API enum volt_poll volt_io_read_poll(struct volt_cx *cx, struct volt_io *io,
                                           void *buf, size_t len, ssize_t *ret);
 VOLT_API enum volt_poll volt_io_write_poll(struct volt_cx *cx, struct volt_io *io,
@@ -56,7 +57,8 @@ VOLT_API enum volt_poll volt_io_recvmsg_poll(struct volt_cx *cx, struct volt_io 
 VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io *io,
                                              const struct msghdr *msg, int flags,
                                              ssize_t *ret);
-/* *ret: a CLOEXEC, non-blocking descriptor owned by the caller; or a negative errno. After
+/* *ret: a CLOEXEC, non-blocking descriptor owned by the caller; or a negative errno.
+ * After
  * -EMFILE and its like the connection stays queued and the next poll waits 100 ms, so a
  * loop that only logs the error does not spin. */
 VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io,

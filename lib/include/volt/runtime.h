@@ -1,9 +1,10 @@
-/* The runtime: N workers that run tasks, one event loop, timers, a pool for blocking calls.
+/* The runtime: N workers that run tasks, one event loop, timers, a pool for blocking
+ * calls.
  *
- * Several runtimes may live in one process; their tasks may wake, join and lock each other.
- * Its threads block all signals. A forked child has none of the threads: it must not touch
- * its parent's runtimes, not even to free them, nor what their tasks share, and may use
- * runtimes of its own.
+ * Several runtimes may live in one process; their tasks may wake, join and lock each
+ * other. Its threads block all signals. A forked child has none of the threads: it must
+ * not touch its parent's runtimes, not even to free them, nor what their tasks share, and
+ * may use runtimes of its own.
  *
  * lib/runtime/runtime.c, lib/sched/sched.h, lib/README.md. */
 #ifndef VOLT_RUNTIME_H
@@ -41,7 +42,8 @@ struct volt_options {
 };
 
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
- * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE, -ENFILE (it needs 5 descriptors),
+ * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE, -ENFILE (it needs 5
+ * descriptors),
  * -EINVAL (more workers than VOLT_MAX_WORKERS). */
 VOLT_API int volt_runtime_new(const struct volt_options *opt,
                               struct volt_runtime **ret_rt);

@@ -1,8 +1,8 @@
 /* Synchronisation between tasks: semaphore, mutex, rwlock, notify, oneshot.
  *
- * Shape. Each primitive is a struct of the caller's, wherever he likes it: _init before its
- * first use, _fini after its last, neither allocates. Waiting is a leaf future, a struct in
- * the waiting task's state:
+ * Shape. Each primitive is a struct of the caller's, wherever he likes it: _init before
+ * its first use, _fini after its last, neither allocates. Waiting is a leaf future, a
+ * struct in the waiting task's state:
  *
  *     leaf_init(&leaf, &primitive)    once per wait; again for the next one
  *     leaf_poll(cx, &leaf)            by the task, until it answers VOLT_READY
@@ -19,13 +19,13 @@
  * acquirer that finds nobody waiting may look for a moment whether the holder is about to
  * finish; from then on it is in the queue.
  *
- * Threads. Leaves are polled by tasks, of any runtime, and of several at one primitive. The
- * try_, release, unlock, close and notify calls are any thread's. A primitive outlives
- * every leaf, and every call on it that has not returned: also the release that gave you
- * the permit with which you go and free it.
+ * Threads. Leaves are polled by tasks, of any runtime, and of several at one primitive.
+ * The try_, release, unlock, close and notify calls are any thread's. A primitive
+ * outlives every leaf, and every call on it that has not returned: also the release that
+ * gave you the permit with which you go and free it.
  *
- * Memory order. Taking a permit, a lock, a notification or a value is an acquire, giving it
- * is a release: what the giver wrote before, the taker sees.
+ * Memory order. Taking a permit, a lock, a notification or a value is an acquire, giving
+ * it is a release: what the giver wrote before, the taker sees.
  *
  * lib/sync, lib/README.md. */
 #ifndef VOLT_SYNC_H
@@ -48,7 +48,7 @@ struct volt_waiter {
     uint64_t invocation;
 };
 
-/* ---- semaphore ----------------------------------------------------------------------- */
+/* ---- semaphore --------------------------------------------------------------------- */
 
 /* A count of permits, at most max. All fields are private. */
 struct volt_sem {
@@ -65,8 +65,8 @@ VOLT_API void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max
 /* Asserts that nobody waits. Nothing to free: a semaphore may also just be forgotten. */
 VOLT_API void volt_sem_fini(struct volt_sem *sem);
 
-/* Takes n permits if they are there and nobody waits, else nothing. False also when closed.
- * Any thread; never blocks. */
+/* Takes n permits if they are there and nobody waits, else nothing. False also when
+ * closed. Any thread; never blocks. */
 VOLT_API bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n);
 /* Gives n permits, to the oldest waiters first. 0; -EOVERFLOW: with these there would be
  * more than max; those beyond it are discarded. Any thread; without waiters one atomic
@@ -78,8 +78,8 @@ VOLT_API void volt_sem_close(struct volt_sem *sem);
 /* Permits that are free at this moment; 0 while anybody waits. Any thread. */
 VOLT_API uint64_t volt_sem_available(const struct volt_sem *sem);
 
-/* Leaf: waits for n permits, which are got all at once; what comes in by parts is kept for
- * it, so a large request is not starved by small ones. */
+/* Leaf: waits for n permits, which are got all at once; what comes in by parts is kept
+ * for it, so a large request is not starved by small ones. */
 struct volt_sem_acquire {
     struct volt_sem *sem;
     struct volt_waiter waiter;
@@ -98,12 +98,12 @@ static inline void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt
 /* READY: acquired, or closed; see _status. Takes one unit of the poll's budget. */
 VOLT_API enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx,
                                               struct volt_sem_acquire *a);
-/* After READY: 0, the permits are the caller's; -ECANCELED, closed. Never the latter for a
- * semaphore that nobody closes. */
+/* After READY: 0, the permits are the caller's; -ECANCELED, closed. Never the latter for
+ * a semaphore that nobody closes. */
 VOLT_API int volt_sem_acquire_status(const struct volt_sem_acquire *a);
 VOLT_API void volt_sem_acquire_fini(struct volt_sem_acquire *a);
 
-/* ---- mutex --------------------------------------------------------------------------- */
+/* ---- mutex ------------------------------------------------------------------------- */
 
 /* For sections that hold across an await. One without awaits is as well served by a
  * pthread_mutex_t. Not recursive; no owner: any thread may unlock what another locked. */
@@ -134,7 +134,7 @@ VOLT_API enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx,
                                              struct volt_mutex_lock *l);
 VOLT_API void volt_mutex_lock_fini(struct volt_mutex_lock *l);
 
-/* ---- rwlock -------------------------------------------------------------------------- */
+/* ---- rwlock ------------------------------------------------------------------------ */
 
 /* Readers share, a writer is alone. A queued writer holds later readers back, so writers
  * are not starved; therefore a task that holds a read lock and asks for another while a
@@ -153,8 +153,8 @@ VOLT_API void volt_rwlock_fini(struct volt_rwlock *l);
 /* Lock if nobody is in the way, or waits. Any thread; never block. */
 VOLT_API bool volt_rwlock_try_read(struct volt_rwlock *l);
 VOLT_API bool volt_rwlock_try_write(struct volt_rwlock *l);
-/* Give back what _read, _write or the try_ calls acquired. Assert that there was no lock of
- * that kind more than there could be. Any thread. */
+/* Give back what _read, _write or the try_ calls acquired. Assert that there was no lock
+ * of that kind more than there could be. Any thread. */
 VOLT_API void volt_rwlock_read_unlock(struct volt_rwlock *l);
 VOLT_API void volt_rwlock_write_unlock(struct volt_rwlock *l);
 
@@ -192,9 +192,10 @@ struct volt_rwlock_info {
 /* Any thread. Keeps everybody else from queueing for as long as it counts the queue. */
 VOLT_API void volt_rwlock_inspect(struct volt_rwlock *l, struct volt_rwlock_info *ret);
 
-/* ---- notify -------------------------------------------------------------------------- */
+/* ---- notify ------------------------------------------------------------------------ */
 
-/* A wake that is not lost: it finds a waiter, or waits for one. All fields are private. */
+/* A wake that is not lost: it finds a waiter, or waits for one. All fields are
+ * private. */
 struct volt_notify {
     uint32_t state; /* atomic */
     uint32_t lock;
@@ -206,10 +207,11 @@ VOLT_API void volt_notify_init(struct volt_notify *n);
 /* Asserts that nobody waits. */
 VOLT_API void volt_notify_fini(struct volt_notify *n);
 
-/* Wakes the oldest waiter, or leaves one permit for the next; a second permit is not left.
- * Any thread. */
+/* Wakes the oldest waiter, or leaves one permit for the next; a second permit is not
+ * left. Any thread. */
 VOLT_API void volt_notify_one(struct volt_notify *n);
-/* Wakes all whose leaf has been initialised, polled or not, and leaves nothing. Any thread. */
+/* Wakes all whose leaf has been initialised, polled or not, and leaves nothing. Any
+ * thread. */
 VOLT_API void volt_notify_all(struct volt_notify *n);
 
 /* Leaf. To wait for a condition: initialise it, then look at the condition, then poll; a
@@ -225,17 +227,17 @@ VOLT_API enum volt_poll volt_notified_poll(struct volt_cx *cx, struct volt_notif
 /* A notify_one that was granted and never seen goes to the next waiter. */
 VOLT_API void volt_notified_fini(struct volt_notified *w);
 
-/* ---- oneshot ------------------------------------------------------------------------- */
+/* ---- oneshot ----------------------------------------------------------------------- */
 
-/* One value from one sender to one receiver, in one allocation that both share. Each end is
- * given up exactly once, in any order, by any thread; the second frees. */
+/* One value from one sender to one receiver, in one allocation that both share. Each end
+ * is given up exactly once, in any order, by any thread; the second frees. */
 struct volt_oneshot;
 
 /* Returns new, for a value of size bytes (0 is allowed); NULL: out of memory. */
 VOLT_API struct volt_oneshot *volt_oneshot_new(size_t size);
 
-/* The sender's end. Copies the value, wakes the receiver, gives the end up. 0; -EPIPE: the
- * receiver has gone, and the value is discarded. */
+/* The sender's end. Copies the value, wakes the receiver, gives the end up. 0; -EPIPE:
+ * the receiver has gone, and the value is discarded. */
 VOLT_API int volt_oneshot_send(struct volt_oneshot *o, const void *value);
 /* Gives it up without a value: the receiver is answered -EPIPE. */
 VOLT_API void volt_oneshot_send_drop(struct volt_oneshot *o);

@@ -20,11 +20,11 @@
  * the state: waiting allocates nothing. A leaf that waits must not move and must stay in
  * one task until its _fini.
  *
- * Threads: polls of one task run one at a time, on any worker. A poll does not block; what
- * must, goes to volt_task_spawn_blocking() or volt_block_in_place().
- * Memory order: what was written before the spawn, the first poll sees; what one poll
- * wrote, the next one; what a waker wrote before it woke, the poll that follows; what the
- * task wrote, its joiner. Also when the wake found the task awake already.
+ * Threads: polls of one task run one at a time, on any worker. A poll does not block;
+ * what must, goes to volt_task_spawn_blocking() or volt_block_in_place(). Memory order:
+ * what was written before the spawn, the first poll sees; what one poll wrote, the next
+ * one; what a waker wrote before it woke, the poll that follows; what the task wrote, its
+ * joiner. Also when the wake found the task awake already.
  *
  * lib/task/task.h, lib/README.md. */
 #ifndef VOLT_TASK_H
@@ -54,14 +54,15 @@ struct volt_task_type {
 };
 
 /* A handle on a spawned task, embedded where it is awaited (also a leaf future). Exactly
- * one volt_join_fini() per spawn with a handle, also one that was refused; a zeroed handle
- * is empty. One thread at a time uses it, but for volt_join_cancel(). */
+ * one volt_join_fini() per spawn with a handle, also one that was refused; a zeroed
+ * handle is empty. One thread at a time uses it, but for volt_join_cancel(). */
 struct volt_join {
     struct volt_task *task; /* private; NULL: empty */
 };
 
 /* Returns new zeroed state for a task of this type, owned by the caller until spawned;
- * NULL when out of memory. type and rt are borrowed and must outlive the task. Any thread. */
+ * NULL when out of memory. type and rt are borrowed and must outlive the task. Any
+ * thread. */
 VOLT_API void *volt_task_new(struct volt_runtime *rt, const struct volt_task_type *type);
 
 /* Frees a state that was never spawned. No callback runs. NULL is allowed. */
@@ -77,21 +78,22 @@ VOLT_API int volt_task_spawn(void *state, struct volt_join *ret_join);
  * those the runtime refused. Any thread. */
 VOLT_API int volt_task_spawn_all(void *const states[], size_t n);
 
-/* The same on the pool for blocking calls: poll runs once, on a pool thread, may block, is
- * given a cx without a budget and must return VOLT_READY. Also -EAGAIN: no thread could be
- * started; the task has ended as cancelled. */
+/* The same on the pool for blocking calls: poll runs once, on a pool thread, may block,
+ * is given a cx without a budget and must return VOLT_READY. Also -EAGAIN: no thread
+ * could be started; the task has ended as cancelled. */
 VOLT_API int volt_task_spawn_blocking(void *state, struct volt_join *ret_join);
 
 /* READY when the task has ended; then volt_join_status() is 0 or -ECANCELED. */
 VOLT_API enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join);
-/* Blocks the calling thread (not a worker) until the task has ended; returns its status. */
+/* Blocks the calling thread (not a worker) until the task has ended; returns its
+ * status. */
 VOLT_API int volt_join_wait(struct volt_join *join);
 /* 0, -ECANCELED, or -EINPROGRESS while it runs. */
 VOLT_API int volt_join_status(const struct volt_join *join);
 /* The ended task's state, borrowed until volt_join_fini(); for reading its output. */
 VOLT_API void *volt_join_state(const struct volt_join *join);
-/* Asks the task to end: its next start drops it instead of polling. Any thread; idempotent;
- * no effect on an ended task. */
+/* Asks the task to end: its next start drops it instead of polling. Any thread;
+ * idempotent; no effect on an ended task. */
 VOLT_API void volt_join_cancel(struct volt_join *join);
 /* Gives the handle up; the task goes on detached. Empty handles are allowed. */
 VOLT_API void volt_join_fini(struct volt_join *join);
@@ -125,10 +127,10 @@ VOLT_API void volt_coop_restore(struct volt_cx *cx);
 VOLT_API void volt_shield_begin(struct volt_cx *cx);
 VOLT_API void volt_shield_end(struct volt_cx *cx);
 
-/* Calls call(arg), which may block, inside a poll, and returns after it. The worker of the
- * calling thread goes on meanwhile on a thread of the pool for blocking calls, with all
- * that is queued behind this poll; the rest of the poll is no worker's. Where no thread
- * can be started, or on a thread of the pool, the call is simply made. Dearer than
+/* Calls call(arg), which may block, inside a poll, and returns after it. The worker of
+ * the calling thread goes on meanwhile on a thread of the pool for blocking calls, with
+ * all that is queued behind this poll; the rest of the poll is no worker's. Where no
+ * thread can be started, or on a thread of the pool, the call is simply made. Dearer than
  * volt_task_spawn_blocking() by nothing but the calls that turn out not to block. */
 VOLT_API void volt_block_in_place(struct volt_cx *cx, void (*call)(void *arg), void *arg);
 
@@ -146,8 +148,8 @@ VOLT_API enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y
  *     VOLT_END(s->at);
  *
  * It is a switch over line numbers: a debugger steps through it as through plain code.
- * Locals do not survive an await (keep them in the state); no await inside another switch;
- * one await per line. */
+ * Locals do not survive an await (keep them in the state); no await inside another
+ * switch; one await per line. */
 #define VOLT_BEGIN(at)                                                                   \
     switch (at) {                                                                        \
     case 0:

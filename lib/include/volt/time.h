@@ -1,14 +1,14 @@
 /* Timers: a leaf future that is ready at a time.
  *
- * Arming and cancelling are O(1) and allocate nothing: a timer is a node in a wheel of its
- * worker's, of slots of 64 us. It never fires early. It fires late by a slot at most, or,
- * where timers follow each other closely, by 0.3 ms, so that several are fired at a time;
- * beyond that only for as long as the system takes to wake a thread, or while every worker
- * is busy, until the first of them is done with the poll it is in. One worker in a long
- * poll delays nobody else's timers.
+ * Arming and cancelling are O(1) and allocate nothing: a timer is a node in a wheel of
+ * its worker's, of slots of 64 us. It never fires early. It fires late by a slot at most,
+ * or, where timers follow each other closely, by 0.3 ms, so that several are fired at a
+ * time; beyond that only for as long as the system takes to wake a thread, or while every
+ * worker is busy, until the first of them is done with the poll it is in. One worker in a
+ * long poll delays nobody else's timers.
  *
- * All times are microseconds of the monotonic clock, volt_now_usec(), which does not count
- * suspension and is not set by anybody.
+ * All times are microseconds of the monotonic clock, volt_now_usec(), which does not
+ * count suspension and is not set by anybody.
  *
  * lib/io/sleep.c, lib/driver/wheel.h. */
 #ifndef VOLT_TIME_H
@@ -31,8 +31,8 @@ struct volt_sleep {
 /* Monotonic time in microseconds. Any thread. */
 VOLT_API uint64_t volt_now_usec(void);
 
-/* For duration_usec from now on; a duration beyond the end of time is one without end. It is
- * armed by its first poll. After READY, or _fini, it can be initialised again. */
+/* For duration_usec from now on; a duration beyond the end of time is one without end. It
+ * is armed by its first poll. After READY, or _fini, it can be initialised again. */
 VOLT_API void volt_sleep_init(struct volt_sleep *s, uint64_t duration_usec);
 /* Until deadline_usec; one that has passed is ready at once. */
 VOLT_API void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec);

@@ -1,9 +1,9 @@
 /* Which libvolt this is: the headers', and the library's that is there at run time.
  *
  * The ABI version is the number in the soname. It grows with every change after which a
- * program must be compiled again: a public struct that changes its size or layout (callers
- * embed them), a function that goes or takes something else. As long as the major version
- * is 0, any minor version may do that. */
+ * program must be compiled again: a public struct that changes its size or layout
+ * (callers embed them), a function that goes or takes something else. As long as the
+ * major version is 0, any minor version may do that. */
 #ifndef VOLT_VERSION_H
 #define VOLT_VERSION_H
 
