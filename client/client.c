@@ -322,30 +322,42 @@ static const char *parameter(const struct client_reply *reply, const char *name)
     return s ? s : "";
 }
 
+/* What the errors say that have a reason and nothing else. */
+static const struct {
+    const char *error, *text;
+} plain_errors[] = {
+    {"TooManyJobs", "too many jobs"},
+    {"KeyTaken", "refused"},
+    {"Refused", "refused"},
+    {"ShuttingDown", "voltd is shutting down"},
+    {"StoreUnavailable", "the store of voltd is out of order"},
+    {"ReloadFailed", "the configuration was not reloaded"},
+};
+
+static const char *plain_error(const struct client_reply *reply)
+{
+    for (size_t i = 0; i < sizeof(plain_errors) / sizeof(plain_errors[0]); i++)
+        if (client_error_is(reply, plain_errors[i].error))
+            return plain_errors[i].text;
+    return NULL;
+}
+
 void client_error_text(const struct client_reply *reply, char *buf, size_t size)
 {
     const char *id = parameter(reply, "id"), *reason = parameter(reply, "reason");
-    const char *sep = *reason ? ": " : "";
-    if (client_error_is(reply, "NoSuchJob"))
+    const char *sep = *reason ? ": " : "", *plain = plain_error(reply);
+    if (plain)
+        (void)snprintf(buf, size, "%s%s%s", plain, sep, reason);
+    else if (client_error_is(reply, "NoSuchJob"))
         (void)snprintf(buf, size, "no such job: %s", id);
     else if (client_error_is(reply, "NotRunning"))
         (void)snprintf(buf, size, "job %s is not running (%s)", id,
                        parameter(reply, "state"));
-    else if (client_error_is(reply, "AlreadyEnded"))
-        (void)snprintf(buf, size, "job %s has already ended", id);
     else if (client_error_is(reply, "NoOutput"))
         (void)snprintf(buf, size, "job %s has no output here%s%s", id, sep, reason);
     else if (client_error_is(reply, "InvalidParameter"))
         (void)snprintf(buf, size, "%s%s%s", parameter(reply, "parameter"),
                        *reason ? ": " : ": not a parameter this voltd knows", reason);
-    else if (client_error_is(reply, "TooManyJobs"))
-        (void)snprintf(buf, size, "too many jobs%s%s", sep, reason);
-    else if (client_error_is(reply, "ShuttingDown"))
-        (void)snprintf(buf, size, "voltd is shutting down%s%s", sep, reason);
-    else if (client_error_is(reply, "NotAllowed") || client_error_is(reply, "Refused"))
-        (void)snprintf(buf, size, "refused%s%s", sep, reason);
-    else if (client_error_is(reply, "ReloadFailed"))
-        (void)snprintf(buf, size, "the configuration was not reloaded%s%s", sep, reason);
     else
         (void)snprintf(buf, size, "voltd answered %s%s%s",
                        reply->error ? reply->error : "no error", sep, reason);

@@ -5,35 +5,24 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
+static void print(const json_t *answer)
+{
+    json_t *settings = json_object_get(answer, "settings"), *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "files"), i, value)
+    {
+        (void)printf("# %s\n", json_string_value(value));
+    }
+    json_object_foreach(settings, name, value)
+    {
+        (void)printf("%s=%s\n", name, json_string_value(value));
+    }
+}
+
 static int run(struct ctl *ctl)
 {
-    bool json;
-    if (!ctl_json_only(ctl, &json))
-        return ctl->code;
-    if (!ctl_no_operands(ctl))
-        return CTL_EXIT_USAGE;
-    int code = ctl_open(ctl, ADDRESS_CONTROL);
-    if (code != CTL_EXIT_OK)
-        return code;
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    code = ctl_call(ctl, "org.voltd.control.Config", NULL, &reply);
-    if (code == CTL_EXIT_OK && json)
-        ctl_print_json(reply.parameters);
-    size_t i;
-    const char *name;
-    json_t *value;
-    if (code == CTL_EXIT_OK && !json) {
-        json_array_foreach(json_object_get(reply.parameters, "files"), i, value)
-        {
-            (void)printf("# %s\n", json_string_value(value));
-        }
-        json_object_foreach(json_object_get(reply.parameters, "settings"), name, value)
-        {
-            (void)printf("%s=%s\n", name, json_string_value(value));
-        }
-    }
-    client_reply_fini(&reply);
-    return code;
+    return ctl_ask_control(ctl, "org.voltd.control.Config", print);
 }
 
 const struct verb verb_config = {

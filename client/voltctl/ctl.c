@@ -160,6 +160,24 @@ void ctl_print_json(const json_t *value)
     (void)putchar('\n');
 }
 
+int ctl_ask_control(struct ctl *ctl, const char *method,
+                    void (*print)(const json_t *answer))
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    bool json;
+    if (!ctl_json_only(ctl, &json))
+        return ctl->code;
+    if (!ctl_no_operands(ctl))
+        return CTL_EXIT_USAGE;
+    int code = ctl_open(ctl, ADDRESS_CONTROL);
+    if (code == CTL_EXIT_OK)
+        code = ctl_call(ctl, method, NULL, &reply);
+    if (code == CTL_EXIT_OK)
+        (json ? ctl_print_json : print)(reply.parameters);
+    client_reply_fini(&reply);
+    return code;
+}
+
 /* The value of an option as it is. */
 static int set_word(json_t *filter, const char *name, const char *option,
                     const char *value)

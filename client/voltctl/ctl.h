@@ -66,6 +66,10 @@ int ctl_lost(int r);
 
 /* One JSON value and a line end on standard output. */
 void ctl_print_json(const json_t *value);
+/* All that a verb does whose only option is --json: one call without parameters over the
+ * control socket, its answer as JSON or by `print`. Returns the exit code. */
+int ctl_ask_control(struct ctl *ctl, const char *method,
+                    void (*print)(const json_t *answer));
 
 /* Options that make a Filter, to be put into a verb's table. */
 #define CTL_FILTER_OPTIONS                                                                              \

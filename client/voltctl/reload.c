@@ -4,28 +4,17 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
+static void print(const json_t *answer)
+{
+    const json_t *name;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "needs_restart"), i, name)
+        say("%s waits for a restart of voltd", json_string_value(name));
+}
+
 static int run(struct ctl *ctl)
 {
-    bool json;
-    if (!ctl_json_only(ctl, &json))
-        return ctl->code;
-    if (!ctl_no_operands(ctl))
-        return CTL_EXIT_USAGE;
-    int code = ctl_open(ctl, ADDRESS_CONTROL);
-    if (code != CTL_EXIT_OK)
-        return code;
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    code = ctl_call(ctl, "org.voltd.control.Reload", NULL, &reply);
-    size_t i;
-    json_t *name;
-    if (code == CTL_EXIT_OK && json)
-        ctl_print_json(reply.parameters);
-    if (code == CTL_EXIT_OK && !json) {
-        json_array_foreach(json_object_get(reply.parameters, "needs_restart"), i, name)
-            say("%s waits for a restart of voltd", json_string_value(name));
-    }
-    client_reply_fini(&reply);
-    return code;
+    return ctl_ask_control(ctl, "org.voltd.control.Reload", print);
 }
 
 const struct verb verb_reload = {

@@ -339,8 +339,12 @@ def test_refusals(fake):
     assert r.code == 4 and r.err == "voltctl: no such job: 9\n"
     r = fake(answer("org.voltd.jobs.NotRunning", id="9", state="done")).ctl("kill", "9")
     assert r.code == 1 and "not running (done)" in r.err
-    r = fake(answer("org.voltd.control.NotAllowed", reason="not yours")).ctl("shutdown")
-    assert r.code == 1 and r.err == "voltctl: refused: not yours\n"
+    r = fake(answer("org.voltd.jobs.Refused", reason="not so")).ctl("kill", "9")
+    assert r.code == 1 and r.err == "voltctl: refused: not so\n"
+    r = fake(answer("org.voltd.jobs.KeyTaken", reason="by job 7")).submit("true")
+    assert r.code == 125 and r.err == "volt-submit: refused: by job 7\n"
+    r = fake(answer("org.voltd.jobs.StoreUnavailable", reason="full")).submit("true")
+    assert r.code == 125 and r.err == "volt-submit: the store of voltd is out of order: full\n"
 
 
 def test_not_a_daemon(fake):
