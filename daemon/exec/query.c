@@ -40,8 +40,7 @@ static bool spec_matches(const struct job_spec *spec, const struct manager_filte
 
 static bool status_matches(const struct job_view *v, const struct manager_filter *f)
 {
-    return f->orphans == v->orphan &&
-           (!f->states || f->states & 1u << v->status.state) &&
+    return f->orphans == v->orphan && (!f->states || f->states & 1u << v->status.state) &&
            (!f->results || f->results & 1u << v->status.result);
 }
 

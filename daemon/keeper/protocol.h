@@ -121,11 +121,14 @@ struct keeper_bye {
 };
 
 /* The reply to all of these.
- * START:  0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
- *         sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
- * ran. SIGNAL: 0; -ESRCH: ended or never started; -EIO: the record is damaged. REMOVE: 0,
- * also when there was none; -EBUSY: its shim lives; of several the first failure. BYE: 0:
- * the keeper leaves; -EBUSY: it stays for its jobs. */
+ *
+ *   START   0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
+ *           sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record, nothing
+ *           ran
+ *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged
+ *   REMOVE  0, also when there was none; -EBUSY: its shim lives; of several the first
+ *           failure
+ *   BYE     0: the keeper leaves; -EBUSY: it stays for its jobs */
 struct keeper_reply {
     struct keeper_head head;
     int32_t status;

@@ -1,14 +1,17 @@
 /* A registered descriptor: its readiness, who waits for it, and its life.
  *
  * Readiness, one word per direction (edge-triggered, so the word remembers the edge):
- *   bit 0 READY     an event said so         set: loop's holder    cleared:
- * readiness_clear bit 1 TRY       nobody has tried yet     set: at birth         cleared:
- * readiness_clear bit 2 FAILED    error is valid           set: loop's holder, shutdown
- * cleared: never bits 8..63      tick: number of events A poll that answers "ready"
- * remembers the word; clearing compares with what it remembered, so an event between the
- * EAGAIN and the clear is never wiped out. The helpers that do the operation themselves
- * go by READY or TRY (the first read needs no turn of the loop); the bare polls only by
- * READY: a connecting socket is not writable because nobody has looked.
+ *   bit          meaning               set by                  cleared by
+ *   0 READY      an event said so      loop's holder           readiness_clear
+ *   1 TRY        nobody has tried yet  birth                   readiness_clear
+ *   2 FAILED     error is valid        loop's holder, shutdown nobody
+ *   8..63        tick: number of events
+ *
+ * A poll that answers "ready" remembers the word; clearing compares with what it
+ * remembered, so an event between the EAGAIN and the clear is never wiped out. The
+ * helpers that do the operation themselves go by READY or TRY (the first read needs no
+ * turn of the loop); the bare polls only by READY: a connecting socket is not writable
+ * because nobody has looked.
  *
  * Waiters: one task per direction, set and taken under the lock. "Not ready" is decided
  * only under it. A task that dies waiting forgets itself first, so the pointer is always

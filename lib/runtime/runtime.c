@@ -1,9 +1,12 @@
 /* Life of a runtime (D12):
  *   1 running
  *   2 closing: spawns are refused, every live task is cancelled, timers and descriptors
- * are answered; workers run on until the last task has ended 3 stopped: workers and pool
- * threads are joined 4 freed, after the last foreign submission has left the gate Wakers
- * that outlive it point to ended tasks, and a wake of those touches the task only. */
+ *     are answered; workers run on until the last task has ended
+ *   3 stopped: workers and pool threads are joined
+ *   4 freed, after the last foreign submission has left the gate
+ *
+ * Wakers that outlive it point to ended tasks, and a wake of those touches the task
+ * only. */
 #include "runtime/runtime.h"
 #include "base/clock.h"
 #include "runtime/thread.h"

@@ -66,8 +66,9 @@ VOLT_API void volt_send_fini(struct volt_send *s);
 
 /* READY: *ret_status is 0 and the value is copied to ret_item; or it is -EPIPE. Receiver
  * only. */
-VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
-                                               void *ret_item, int *ret_status);
+VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx,
+                                               struct volt_channel *ch, void *ret_item,
+                                               int *ret_status);
 /* In the drop of the receiving task, which may wait: forgets it. Another task may receive
  * then. */
 VOLT_API void volt_channel_recv_fini(struct volt_channel *ch);
