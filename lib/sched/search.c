@@ -25,7 +25,7 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
     }
     s->worker = worker;
     s->workers = workers;
-    s->stealing = stealing;
+    s->stealing = stealing && workers > 1;
     live_init(&s->live);
     vat_u32_init(&s->sentinels, 0);
     vat_u64_init(&s->spawned, 0);
@@ -251,7 +251,7 @@ struct volt_task *worker_search(struct worker *w)
 
     if (!w->searching)
         w->searching = idle_search_begin(group_of(s, w->index));
-    if (w->searching && s->stealing && s->workers > 1) {
+    if (w->searching && s->stealing) {
         struct volt_task *t = steal(w);
 
         if (t)
