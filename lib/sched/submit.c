@@ -48,6 +48,10 @@ static struct sched *cut(struct task_chain *chain, struct task_chain *run)
 
 void sched_submit_chain(struct task_chain *chain)
 {
+    if (chain->count == 1) {
+        sched_submit(task_chain_pop(chain));
+        return;
+    }
     while (chain->head) {
         struct task_chain run = {0};
         struct sched *s = cut(chain, &run);
