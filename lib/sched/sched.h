@@ -69,6 +69,8 @@ struct worker {
     uint32_t tick_left, global_left;
     uint32_t segment_polls;
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
+    uint64_t ticks, segment_ticks; /* clock_ticks() at clock and segment_start */
+    uint64_t glance_ticks;         /* of them: no look at the clock before */
     struct interval interval;
 
     struct ring ring;

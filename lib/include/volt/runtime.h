@@ -79,14 +79,14 @@ struct volt_worker_stats {
      * thread for milliseconds between queueing one and waking a worker for it. */
     uint64_t rescues;
     uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
-    /* Between two looks at the clock: one poll, or up to 8 short ones. */
+    /* Between two looks at the clock: one poll, or short ones of 4 us together. */
     uint64_t longest_poll_usec;
     uint32_t global_queue_interval; /* now: polls between looks at the global queue */
     uint32_t ring_depth;            /* now: tasks in its ring */
     uint32_t stuck;                 /* now: 1 while one poll lasts longer than 100 ms */
     const char *stuck_task;         /* now: type name of that poll, or NULL */
     uint64_t long_polls;            /* polls that lasted longer than 100 ms */
-    /* Type name of the longest poll, or of one of the 7 before it; NULL: none yet. */
+    /* Type name of the longest poll, or of one of the 7 after it; NULL: none yet. */
     const char *longest_task;
 };
 
