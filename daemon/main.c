@@ -26,12 +26,15 @@
 #include "daemon/check.h"
 #include "daemon/config.h"
 #include "daemon/lifecycle.h"
+#include "daemon/method/event_texts.h"
 #include "daemon/observe/log.h"
 #include "daemon/paths.h"
 #include "daemon/sysd/sysd.h"
 #include "daemon/watchdog.h"
 
-#define LISTEN_BACKLOG 1024
+#define LISTEN_BACKLOG    1024
+#define OTHER_DESCRIPTORS 512   /* beside connections */
+#define DESCRIPTORS_AHEAD 65536 /* half a megabyte of the kernel's */
 
 static const char help[] =
     "Usage: voltd [OPTIONS]\n"
@@ -69,6 +72,7 @@ struct daemon {
     struct volt_runtime *rt;
     struct manager *manager;
     struct control *control;
+    struct event_texts *event_texts;
     struct service service;
     struct server *server;
     uint64_t job_descriptors;
@@ -317,8 +321,13 @@ static int start_server(struct daemon *d, struct volt_error *err)
     d->control = control_new(&c);
     if (!d->control)
         return failed("control", -ENOMEM, err);
-    d->service =
-        (struct service){.manager = d->manager, .rt = d->rt, .control = d->control};
+    d->event_texts = event_texts_new();
+    if (!d->event_texts)
+        return failed("events", -ENOMEM, err);
+    d->service = (struct service){.manager = d->manager,
+                                  .rt = d->rt,
+                                  .control = d->control,
+                                  .event_texts = d->event_texts};
     d->server = server_new(&d->service, &d->config);
     if (!d->server)
         return failed("server", -ENOMEM, err);
@@ -374,6 +383,25 @@ static uint64_t raise_descriptors(void)
     return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : before;
 }
 
+/* Room in the kernel's table of descriptors while there is one thread: with more of them
+ * each doubling of the table makes the accept that needs it sleep for 10 to 20 ms (a grace
+ * period of RCU), and its worker with it. */
+static void widen_descriptor_table(const struct config *config)
+{
+    struct rlimit limit;
+    uint64_t wanted = config->max_connections + OTHER_DESCRIPTORS;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    if (wanted > limit.rlim_cur)
+        wanted = limit.rlim_cur;
+    if (wanted > DESCRIPTORS_AHEAD)
+        wanted = DESCRIPTORS_AHEAD;
+    int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, (int)wanted - 1);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static int up(struct daemon *d)
 {
     static const char *const names[2] = {"varlink", "control"};
@@ -399,6 +427,7 @@ static int up(struct daemon *d)
         r = paths_claim(&d->paths, &err);
     if (r < 0)
         return failed("directories", r, &err);
+    widen_descriptor_table(&d->config);
     r = start_runtime(d);
     if (r == 0)
         r = start_manager(d, &err);
@@ -425,6 +454,7 @@ static void down(struct daemon *d)
         (void)volt_runtime_shutdown(d->rt, UINT64_MAX);
     server_free(d->server);
     control_free(d->control);
+    event_texts_free(d->event_texts);
     manager_free(d->manager);
     volt_runtime_free(d->rt);
     for (int i = 0; i < 2; i++)

@@ -116,8 +116,9 @@ void manager_unlock(struct manager *m, struct aftermath *after)
 
     do {
         more = hand_over(m, after);
-        bool news = m->news_due;
-        m->news_due = false;
+        bool news = m->news_due, entered = m->entered;
+        after->kick |= news && m->watchers; /* the log shall have it soon, too */
+        m->news_due = m->entered = false;
         pthread_mutex_unlock(&m->lock);
         if (after->kick)
             store_kick(m->store);
@@ -125,6 +126,8 @@ void manager_unlock(struct manager *m, struct aftermath *after)
         aftermath_finish(m, after);
         if (news)
             volt_notify_all(&m->news);
+        if (entered)
+            audience_tell(&m->log_audience);
         if (more)
             pthread_mutex_lock(&m->lock);
     } while (more);
@@ -196,7 +199,7 @@ void jobs_log(void *manager, const struct job_news *news, size_t n)
     bool awaited = n == 0 && m->watchers > 0;
     pthread_mutex_unlock(&m->log_lock);
     if (awaited) /* who begins to watch only now has seen them */
-        volt_notify_all(&m->news);
+        audience_tell(&m->log_audience);
 }
 
 static void tell(struct manager *m, struct job *job, int64_t offset,

@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include "daemon/config.h"
 #include "daemon/exec/ahead.h"
+#include "daemon/exec/audience.h"
 #include "daemon/exec/dormant.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/follow.h"
@@ -155,8 +156,9 @@ struct manager {
     struct event_ring ring; /* [L] as things happen */
     pthread_mutex_t log_lock;
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
-    uint32_t watchers;     /* of the log; changed with both locks, read with one */
-    uint32_t entering;     /* [L] submissions that may be kept and are not in the table */
+    struct audience log_audience; /* its own lock */
+    uint32_t watchers;            /* of the log; changed with both locks, read with one */
+    uint32_t entering; /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts;   /* [L] */
     struct user *users;             /* [L] */
     size_t nusers;                  /* [L] */
@@ -175,6 +177,7 @@ struct manager {
     bool closed;                             /* [L] */
     bool ending;                             /* [L] what is entered is cancelled */
     bool news_due; /* [L] the ring has grown since the last notify */
+    bool entered;  /* [L] jobs that the log may tell of are in the table now */
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */
     size_t norphans;

@@ -156,6 +156,8 @@ static int start_tasks(struct manager *m, struct volt_error *err)
 
     if (r == 0)
         r = follows_start(m->follows, m);
+    if (r == 0)
+        r = audience_start(&m->log_audience, m->rt);
     if (r == 0 && m->link)
         r = keeper_link_start(m->link, m->rt);
     if (r == 0 && m->link)
@@ -191,6 +193,7 @@ static struct manager *manager_alloc(const struct manager_options *o)
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->log_lock, NULL);
     volt_notify_init(&m->news);
+    audience_init(&m->log_audience);
     shares_init(&m->shares);
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
@@ -328,6 +331,7 @@ void manager_free(struct manager *m)
         ids_close(&m->ids);
     store_free(m->store);
     volt_notify_fini(&m->news);
+    audience_fini(&m->log_audience);
     pthread_mutex_destroy(&m->lock);
     pthread_mutex_destroy(&m->log_lock);
     close_fd(m->state_fd);

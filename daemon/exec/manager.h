@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <volt/volt.h>
 
+struct audience;
 struct manager;
 struct config;
 
@@ -165,7 +166,7 @@ uint64_t manager_event_seq(const struct manager *m);
 size_t manager_events_read(struct manager *m, const struct job_owner *asker,
                            uint64_t after, struct job_news *buf, size_t max,
                            uint64_t *ret_next, uint64_t *ret_lost);
-/* To wait for news, of the log too: volt_notified_init on this, then read, then poll. */
+/* To wait for news: volt_notified_init on this, then read, then poll. */
 struct volt_notify *manager_events_notify(struct manager *m);
 
 /* --- the log: events that are kept -------------------------------------------------- */
@@ -176,13 +177,14 @@ void manager_log_end(struct manager *m);
 /* The newest number, and the one before the first of all. */
 uint64_t manager_log_seq(struct manager *m);
 uint64_t manager_log_first(struct manager *m);
-/* As manager_events_read(). When there is nothing to read, what is to come is on its way
- * into the store. */
+/* As manager_events_read(). */
 size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
                         struct job_news *buf, size_t max, uint64_t *ret_next,
                         uint64_t *ret_lost);
-/* The log may tell of jobs whose submission is still on its way into the table; the
- * notify tells when they are there. */
+/* To wait for more of it (audience.h). */
+struct audience *manager_log_audience(struct manager *m);
+/* The log may tell of jobs whose submission is still on its way into the table; its
+ * audience hears when they are there. */
 bool manager_log_ahead(struct manager *m);
 
 /* --- counters ----------------------------------------------------------------------- */

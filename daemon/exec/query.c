@@ -272,7 +272,7 @@ struct volt_notify *manager_events_notify(struct manager *m)
 
 static void count_watchers(struct manager *m, uint32_t by)
 {
-    struct aftermath after = {0};
+    struct aftermath after = {.kick = true}; /* what was not in a hurry before */
 
     manager_lock(m);
     pthread_mutex_lock(&m->log_lock);
@@ -322,9 +322,12 @@ size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64
         pthread_mutex_unlock(&m->log_lock);
         *ret_lost += lost;
     } while (!n && !end && max);
-    if (!n)
-        store_kick(m->store);
     return n;
+}
+
+struct audience *manager_log_audience(struct manager *m)
+{
+    return &m->log_audience;
 }
 
 bool manager_log_ahead(struct manager *m)

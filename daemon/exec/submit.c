@@ -271,7 +271,7 @@ static void set_entering(struct manager_submit *s, bool yes)
     p->entering = yes;
     manager_lock(s->manager);
     s->manager->entering += yes ? 1 : UINT32_MAX;
-    s->manager->news_due = true;
+    s->manager->entered |= !yes;
     manager_unlock(s->manager, &after);
 }
 

@@ -2,18 +2,23 @@
  *
  * The event number is noted before the snapshot is taken: what happens meanwhile is told
  * twice rather than not at all. A watcher reads the manager's log by number, so it costs
- * the writer nothing. What is told is kept, and its number with it: the cursor is good
- * after a restart too. One that reads slowly gets nothing while its output is full; when
+ * the writer nothing; the text of an event is made once for all of them. What is told is
+ * kept, and its number with it: the cursor is good after a restart too. One that reads slowly gets nothing while its output is full; when
  * it goes on and is more than max_watch_backlog events behind, it skips to the newest of
  * them, and `lagged` says how many were dropped, as it does when the ring has overtaken
  * it. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
+#include "daemon/exec/audience.h"
+#include "daemon/method/event_texts.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "wire/json.h"
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
@@ -33,14 +38,14 @@ struct watch {
         WATCH_SNAPSHOT,
         WATCH_EVENTS,
     } at;
-    struct volt_notified news;
-    struct volt_sleep silence; /* until the next heartbeat */
+    struct hearer news;
+    uint64_t told_usec;
+    struct volt_sleep silence; /* at most until the next heartbeat */
 };
 
-static void restart_silence(struct call *call, struct watch *w)
+static uint64_t heartbeat_due(struct call *call, const struct watch *w)
 {
-    volt_sleep_fini(&w->silence);
-    volt_sleep_init(&w->silence, call_config(call)->heartbeat_usec);
+    return w->told_usec + call_config(call)->heartbeat_usec;
 }
 
 static int begin(struct call *call, struct watch *w)
@@ -55,11 +60,12 @@ static int begin(struct call *call, struct watch *w)
 
     if (params_read(call, fields, &w->in) < 0)
         return -EINVAL;
-    volt_notified_init(&w->news, manager_events_notify(m));
+    hearer_init(&w->news, manager_log_audience(m));
     manager_log_begin(m);
     w->cursor = manager_log_seq(m);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
-    restart_silence(call, w);
+    w->told_usec = volt_now_usec();
+    volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
     if (w->in.resumes &&
         (w->in.after > w->cursor || w->in.after < manager_log_first(m))) {
         (void)call_invalid_parameter(call, "after",
@@ -81,7 +87,7 @@ static int tell(struct call *call, struct watch *w, const char *key, json_t *val
     if (w->lagged)
         wire_set(&reply, "lagged", json_integer((json_int_t)w->lagged));
     w->lagged = 0;
-    restart_silence(call, w);
+    w->told_usec = volt_now_usec();
     return call_continue(call, reply);
 }
 
@@ -129,48 +135,98 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* Those that the filter wants, up to one of a job that is not in the table yet: it is
- * read again when there is news. */
-static json_t *wanted(struct call *call, struct watch *w, const struct job_news *events,
-                      size_t n)
+__attribute__((format(printf, 2, 3))) static int put(struct wire_buf *to,
+                                                     const char *format, ...)
 {
-    struct manager *m = call_service(call)->manager;
-    json_t *told = json_array();
+    char text[64];
+    va_list ap;
+
+    va_start(ap, format);
+    int n = vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    return wire_buf_append(to, text, (size_t)n);
+}
+
+/* Those that the filter wants, up to one of a job that is not in the table yet: it is
+ * read again when there is news. Their number, or -ENOMEM. */
+static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
+                      size_t n, struct wire_buf *to)
+{
+    const struct service *s = call_service(call);
+    int wanted = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int r = filter_wants(&w->in.filter, m, call_peer(call), &events[i]);
+        int r = filter_wants(&w->in.filter, s->manager, call_peer(call), &events[i]);
 
         if (r < 0) {
             w->cursor = events[i].seq - 1;
             break;
         }
-        if (r > 0)
-            wire_add(&told, job_event_to_json(&events[i]));
+        if (r == 0)
+            continue;
+        if ((wanted++ > 0 && put(to, ",") < 0) ||
+            event_texts_append(s->event_texts, &events[i], to) < 0)
+            return -ENOMEM;
     }
-    return told;
+    return wanted;
 }
 
-/* Reads on in the log and tells what the filter wants. 1: there was
- * something to read. */
+/* The reply is put together from texts that others have made already. 1: told; 0: there was
+ * nothing to tell. */
+static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
+                       size_t n, struct wire_buf *text)
+{
+    int r = put(text, "{\"events\":[");
+    int wanted = r < 0 ? r : put_wanted(call, w, events, n, text);
+
+    if (wanted < 0)
+        return wanted;
+    if (wanted == 0 && w->lagged == 0)
+        return 0;
+    r = put(text, "],\"cursor\":%" PRIu64, w->cursor);
+    if (r == 0 && w->lagged)
+        r = put(text, ",\"lagged\":%" PRIu64, w->lagged);
+    if (r == 0)
+        r = put(text, "}");
+    if (r == 0)
+        r = call_continue_text(call, wire_buf_at(text), wire_buf_len(text));
+    w->lagged = 0;
+    w->told_usec = volt_now_usec();
+    return r < 0 ? r : 1;
+}
+
+/* Reads on in the log and tells what the filter wants. 1: there was something to read. */
 static int tell_events(struct call *call, struct watch *w)
 {
     struct manager *m = call_service(call)->manager;
     struct job_news events[EVENTS_PER_REPLY];
+    struct wire_buf text = {NULL};
     uint64_t before = w->cursor, lost = 0;
-    json_t *told;
     size_t n;
+    int r;
 
     n = manager_log_read(m, call_peer(call), w->cursor, events, EVENTS_PER_REPLY,
                          &w->cursor, &lost);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;
-    told = wanted(call, w, events, n);
-    if (told && json_array_size(told) == 0 && w->lagged == 0) {
-        json_decref(told);
-        return w->cursor != before;
+    r = tell_wanted(call, w, events, n, &text);
+    wire_buf_fini(&text);
+    return r == 0 ? w->cursor != before : r;
+}
+
+/* 1: told that nothing happened. */
+static int keep_alive(struct volt_cx *cx, struct call *call, struct watch *w)
+{
+    while (volt_sleep_poll(cx, &w->silence) == VOLT_READY) {
+        uint64_t due = heartbeat_due(call, w);
+
+        volt_sleep_fini(&w->silence);
+        volt_sleep_init_at(&w->silence, due);
+        if (due <= volt_now_usec())
+            return tell(call, w, "heartbeat", json_true()) < 0 ? -ENOMEM : 1;
     }
-    return tell(call, w, "events", told) < 0 ? -ENOMEM : 1;
+    return 0;
 }
 
 /* 1: something was done, 0: nothing to do yet. */
@@ -189,14 +245,9 @@ static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
     r = tell_events(call, w);
     if (r != 0)
         return r;
-    if (volt_notified_poll(cx, &w->news) == VOLT_READY) {
-        volt_notified_fini(&w->news);
-        volt_notified_init(&w->news, manager_events_notify(call_service(call)->manager));
+    if (hearer_poll(cx, &w->news) == VOLT_READY)
         return 1;
-    }
-    if (volt_sleep_poll(cx, &w->silence) == VOLT_READY)
-        return tell(call, w, "heartbeat", json_true()) < 0 ? -ENOMEM : 1;
-    return 0;
+    return keep_alive(cx, call, w);
 }
 
 static enum volt_poll watch_poll(struct volt_cx *cx, struct call *call, void *state)
@@ -221,7 +272,7 @@ static void watch_drop(struct call *call, void *state)
 
     (void)call;
     if (w->at != WATCH_BEGIN) {
-        volt_notified_fini(&w->news);
+        hearer_fini(&w->news);
         volt_sleep_fini(&w->silence);
         manager_log_end(call_service(call)->manager);
     }

@@ -184,19 +184,18 @@ static void between_calls(struct session *s)
 static bool look_at_server(struct volt_cx *cx, struct connection *c)
 {
     struct session *s = &c->session;
-    enum server_phase phase;
 
     while (volt_notified_poll(cx, &c->changed) == VOLT_READY) {
         volt_notified_fini(&c->changed);
         volt_notified_init(&c->changed, &c->server->changed);
+        c->phase = server_look(c->server, NULL, NULL);
     }
-    phase = server_look(c->server, NULL, NULL);
-    if (phase >= SERVER_DRAINING)
+    if (c->phase >= SERVER_DRAINING)
         s->closing = true;
-    if (phase >= SERVER_DRAINING && s->call.more &&
+    if (c->phase >= SERVER_DRAINING && s->call.more &&
         !(s->call.method->flags & METHOD_OUTLIVES))
         session_cut(s);
-    return phase != SERVER_CUT;
+    return c->phase != SERVER_CUT;
 }
 
 /* Answers what can be answered. */
@@ -232,9 +231,10 @@ static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
         return VOLT_READY;
     do {
         enum session_state doing = step(cx, c);
+        bool full = session_full(&c->session);
 
         moved = 0;
-        for (int r; (r = write_some(cx, c)) != 0; moved = 1) {
+        for (int r; (r = write_some(cx, c)) != 0; moved = full) {
             if (r < 0)
                 return VOLT_READY;
         }
@@ -301,10 +301,10 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
         return r;
     }
     c->listed = true;
-    (void)server_look(s, &c->generation, &config);
+    volt_notified_init(&c->changed, &s->changed); /* before the phase is looked at */
+    c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
     c->session.between_calls = between_calls;
-    volt_notified_init(&c->changed, &s->changed);
     c->quiet_since = volt_now_usec();
     return volt_task_spawn(c, NULL); /* refused, it is dropped all the same */
 }

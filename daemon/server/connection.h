@@ -38,6 +38,7 @@ struct connection {
     struct volt_io io;
     struct session session;
     uint64_t generation; /* of the configuration in session */
+    enum server_phase phase;
     struct volt_notified changed;
     bool eof;
 

@@ -14,6 +14,7 @@
 
 struct call; /* one request being answered */
 struct control;
+struct event_texts;
 
 enum method_flags {
     METHOD_MORE_REQUIRED = 1 << 0, /* without `more`: ExpectedMore */
@@ -40,6 +41,7 @@ struct service {
     struct manager *manager;
     struct volt_runtime *rt;
     struct control *control; /* stop and reload: daemon/control.h */
+    struct event_texts *event_texts;
 };
 
 const struct service *call_service(const struct call *call);
@@ -63,6 +65,8 @@ enum volt_poll call_abort(struct call *call);
 /* A reply with continues: true; takes parameters. Then call_drained_poll
  * before the next. */
 int call_continue(struct call *call, json_t *parameters);
+/* The same with a JSON object that is text already; copies it. */
+int call_continue_text(struct call *call, const char *parameters, size_t len);
 /* READY when the output buffer is below its high-water mark. */
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call);
 /* Attaches a descriptor to the next reply (SCM_RIGHTS with its first byte); takes fd. */

@@ -110,6 +110,11 @@ static void take_message(struct session *s, const char *text, size_t len)
         dispatch(s, message);
 }
 
+bool session_full(const struct session *s)
+{
+    return output_is_full(&s->out, s->config.max_output_backlog);
+}
+
 enum session_state session_step(struct volt_cx *cx, struct session *s)
 {
     struct call *c = &s->call;
@@ -130,7 +135,7 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
             return SESSION_CLOSING;
         if (s->between_calls)
             s->between_calls(s);
-        if (output_is_full(&s->out, s->config.max_output_backlog))
+        if (session_full(s))
             return SESSION_FULL;
         if (n >= s->config.max_pipelined_calls)
             return SESSION_MORE_CALLS;
@@ -239,15 +244,29 @@ int call_continue(struct call *call, json_t *parameters)
     return put(call, envelope(NULL, true, parameters));
 }
 
+int call_continue_text(struct call *call, const char *parameters, size_t len)
+{
+    static const char head[] = "{\"continues\":true,\"parameters\":", tail[] = "}";
+    struct session *s = call->session;
+    struct wire_buf *out = &s->out.bytes;
+
+    if (wire_buf_reserve(out, sizeof(head) + len + sizeof(tail)) < 0) {
+        s->closing = s->broken = true;
+        return -ENOMEM;
+    }
+    (void)wire_buf_append(out, head, sizeof(head) - 1);
+    (void)wire_buf_append(out, parameters, len);
+    (void)wire_buf_append(out, tail, sizeof(tail)); /* the NUL ends the message */
+    return 0;
+}
+
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)
 {
     const struct session *s = call->session;
 
     /* No wait of its own: the connection polls the call again when bytes have gone. */
     (void)cx;
-    return s->broken || output_is_full(&s->out, s->config.max_output_backlog)
-               ? VOLT_PENDING
-               : VOLT_READY;
+    return s->broken || session_full(s) ? VOLT_PENDING : VOLT_READY;
 }
 
 int call_push_fd(struct call *call, int fd)

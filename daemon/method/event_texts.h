@@ -1,0 +1,18 @@
+/* Events as JSON, encoded by the first of those who tell them to their watchers and copied
+ * by the others: a thousand watchers hear of one event. */
+#ifndef VOLTD_METHOD_EVENT_TEXTS_H
+#define VOLTD_METHOD_EVENT_TEXTS_H
+
+#include "daemon/job/news.h"
+#include "wire/buffer.h"
+
+struct event_texts;
+
+/* Returns new; NULL: no memory. */
+struct event_texts *event_texts_new(void);
+void event_texts_free(struct event_texts *t); /* NULL allowed */
+/* Appends an event of the log. Any thread. 0 or -ENOMEM. */
+int event_texts_append(struct event_texts *t, const struct job_news *ev,
+                       struct wire_buf *to);
+
+#endif
