@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKOFF_USEC UINT64_C(100000)
+#define BACKOFF_USEC     UINT64_C(100000)
+#define ACCEPTS_PER_POLL 8
 
 /* --- the list of connections -------------------------------------------------------- */
 
@@ -183,6 +184,7 @@ static bool is_passing(int error)
 static enum volt_poll listener_poll(struct volt_cx *cx, void *state)
 {
     struct listener *l = state;
+    unsigned accepted = 0;
     int fd;
 
     while (volt_notified_poll(cx, &l->changed) == VOLT_READY) {
@@ -197,6 +199,10 @@ static enum volt_poll listener_poll(struct volt_cx *cx, void *state)
                 return VOLT_PENDING;
             volt_sleep_fini(&l->backoff);
             l->backing_off = false;
+        }
+        if (accepted++ == ACCEPTS_PER_POLL) {
+            volt_cx_wake(cx); /* others first */
+            return VOLT_PENDING;
         }
         if (volt_io_accept_poll(cx, &l->io, &fd) == VOLT_PENDING)
             return VOLT_PENDING;
