@@ -3,9 +3,9 @@
  * The command lies in a file that the test maps as well (VOLT_FAULTS names it; faults.py
  * writes it), so that faults are armed and looked at while the processes run. A rule
  * counts down over the calls of one role; the call that reaches 0 fails with the rule's
- * errno, or one in `every` calls, or reads and writes move one byte, or calls take
- * longer, or the clock of the day is elsewhere. Roles: voltd; the keeper; a shim is a
- * fork of the keeper, the child is a fork of a shim. */
+ * errno, or one in `every` calls, or reads and writes move one byte, or calls take longer
+ * or do not return until the rule goes, or the clock of the day is elsewhere. Roles: voltd;
+ * the keeper; a shim is a fork of the keeper, the child is a fork of a shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum role { ROLE_VOLTD, ROLE_KEEPER, ROLE_SHIM, ROLE_CHILD };
-enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT, MODE_DELAY };
+enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT, MODE_DELAY, MODE_STUCK };
 
 /* In the order of faults.py. */
 enum group {
@@ -39,6 +39,7 @@ enum group {
     GROUP_SLOW = 32,   /* those that a signal may interrupt */
     GROUP_DISK = 64,   /* those that need room on a disk */
     GROUP_WATCH = 128, /* inotify instances, of which a user has few */
+    GROUP_FLUSH = 256, /* fsync and fdatasync alone */
 };
 
 struct rule {
@@ -117,6 +118,12 @@ static int hit(const char *name, uint32_t groups)
             (void)nanosleep(&(struct timespec){.tv_nsec = r->left}, NULL);
             continue;
         }
+        if (mode == MODE_STUCK) {
+            note(r, name);
+            while (atomic_load(&r->mode) == MODE_STUCK)
+                (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            continue;
+        }
         if (mode == MODE_NTH ? atomic_fetch_sub(&r->left, 1) != 1
                              : draw() % r->every != 0)
             continue;
@@ -193,8 +200,8 @@ CALL(int, unlinkat, GROUP_FILE, (int fd, const char *path, int flags), (fd, path
 CALL(int, unlink, GROUP_FILE, (const char *path), (path))
 CALL(int, mkdirat, GROUP_FILE, (int fd, const char *path, mode_t m), (fd, path, m))
 CALL(int, chdir, GROUP_FILE, (const char *path), (path))
-CALL(int, fsync, GROUP_SYNC, (int fd), (fd))
-CALL(int, fdatasync, GROUP_SYNC, (int fd), (fd))
+CALL(int, fsync, GROUP_SYNC | GROUP_FLUSH, (int fd), (fd))
+CALL(int, fdatasync, GROUP_SYNC | GROUP_FLUSH, (int fd), (fd))
 CALL(int, ftruncate, GROUP_SYNC | GROUP_DISK, (int fd, off_t n), (fd, n))
 CALL(int, ftruncate64, GROUP_SYNC | GROUP_DISK, (int fd, off64_t n), (fd, n))
 CALL(int, fallocate, GROUP_SYNC | GROUP_DISK, (int fd, int m, off_t a, off_t n),

@@ -3,20 +3,31 @@
 import errno
 import mmap
 import os
+import re
 import struct
+import subprocess
 
-from house import BUILD
+from house import BUILD, SANITIZER, TEST_BIN
 
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD = range(4)
-OFF, NTH, RATE, SHORT, DELAY = range(5)
-FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH = (1 << i for i in range(8))
+OFF, NTH, RATE, SHORT, DELAY, STUCK = range(6)
+FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH = (1 << i for i in range(9))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
 HEAD = 16
 RULES = 4
 # errno that such calls fail with in real life
 ERRORS = [errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENOSPC, errno.EAGAIN]
+
+
+def preload(*libraries):
+    """The value of LD_PRELOAD: the runtime of a sanitizer has to come first."""
+    runtimes = []
+    if SANITIZER:
+        needs = subprocess.run(["ldd", TEST_BIN / "voltd"], capture_output=True, text=True).stdout
+        runtimes = re.findall(r"lib(?:a|t)san\.so\S* => (\S+)", needs)
+    return ":".join(map(str, [*runtimes, *libraries]))
 
 
 class Faults:
@@ -26,7 +37,7 @@ class Faults:
         fd = os.open(path, os.O_RDWR)
         self.map = mmap.mmap(fd, 0)
         os.close(fd)
-        house.env.update(LD_PRELOAD=str(LIBRARY), VOLT_FAULTS=str(path))
+        house.env.update(LD_PRELOAD=preload(LIBRARY), VOLT_FAULTS=str(path))
 
     def at(self, slot):
         return HEAD + slot * RULE.size
@@ -49,6 +60,10 @@ class Faults:
 
     def slow(self, roles, groups, seconds):
         self.arm(DELAY, roles, groups, left=int(seconds * 1e9))
+
+    def stick(self, roles, groups):
+        """Such calls do not return until disarm()."""
+        self.arm(STUCK, roles, groups)
 
     def disarm(self, slot=0):
         struct.pack_into("<I", self.map, self.at(slot), OFF)

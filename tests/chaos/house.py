@@ -32,6 +32,8 @@ BUILD = pathlib.Path(os.environ.get("VOLT_BUILD", ROOT / "build/plain"))
 CRASH_BIN = pathlib.Path(os.environ.get("VOLT_CRASH_BIN", ROOT / "build/chaos/bin"))
 LEDGER_JOB = BUILD / "tests/chaos/ledger-job"
 SANITIZER = integration.SANITIZER
+# Programs into which faults can be preloaded: the keeper of the plain build is static.
+TEST_BIN = BIN if SANITIZER else CRASH_BIN
 PR_SET_CHILD_SUBREAPER = 36
 
 

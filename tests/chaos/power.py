@@ -26,7 +26,7 @@ import tempfile
 
 from client import Load
 from faults import SYNC, VOLTD, Faults
-from house import BUILD, CRASH_BIN, House, until
+from house import BUILD, TEST_BIN, House, until
 from ledger import ClientLedger, name_of
 
 RECORDER = BUILD / "tests/chaos/recorder.so"
@@ -62,7 +62,7 @@ class Clients(ClientLedger):
 def record(seed, secs):
     """A run with a failing disk and a restart in it: (house, load). The house has ended its
     jobs and is up."""
-    house = House(bin=CRASH_BIN)
+    house = House(bin=TEST_BIN)
     house.faults = Faults(house)
     log = house.dir / "log"
     log.touch()
@@ -80,6 +80,7 @@ def record(seed, secs):
     house.kill_voltd()
     until(house.up.is_set, "voltd to come back")
     load.stop.wait(secs / 3)
+    until(lambda: len(house.clients.acked) > 50, "submissions to be acknowledged")
     load.end()
     until(house.quiet, "every job to end")
     return house, load

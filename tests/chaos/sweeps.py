@@ -4,7 +4,7 @@ import errno
 
 from checker import check
 from faults import ERRORS, FILE, IO, MEMORY, PROCESS, VOLTD, Faults
-from house import CRASH_BIN, LEDGER_JOB, House, until, view_of
+from house import LEDGER_JOB, TEST_BIN, House, until, view_of
 from ledger import Sent, parse_id
 
 LARGE = {"PAD": "x" * 20000}    # does not fit into the keeper's message
@@ -13,7 +13,7 @@ OF_VOLTD = {"memory": (errno.ENOMEM, MEMORY), "descriptors": (errno.EMFILE, FILE
 
 
 def faulty_house():
-    house = House(bin=CRASH_BIN)
+    house = House(bin=TEST_BIN)
     house.faults = Faults(house)
     house.history.errors.update(ERRORS)
     return house.start()

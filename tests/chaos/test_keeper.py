@@ -13,9 +13,7 @@ import types
 import pytest
 
 from faults import CALLS, FILE, KEEPER, PROCESS, SLOW, Faults
-from house import CRASH_BIN, ROOT, SANITIZER, integration, until
-
-pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="sanitizers cannot be preloaded into")
+from house import ROOT, TEST_BIN, integration, until
 
 HEADER = (ROOT / "daemon/keeper/protocol.h").read_text()
 MAGIC, VERSION = (int(re.search(rf"KEEPER_{name} +UINT32_C\((\w+)\)", HEADER)[1], 0)
@@ -38,7 +36,7 @@ class Keeper:
         self.listener.listen(8)
         fd = self.listener.fileno() if descriptor is None else descriptor
         self.process = subprocess.Popen(
-            [CRASH_BIN / "voltd-keeper", *args, self.records], stdin=subprocess.DEVNULL,
+            [TEST_BIN / "voltd-keeper", *args, self.records], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=path,
             env={**os.environ, **(faults.env if faults else {})},
             preexec_fn=lambda: (os.dup2(fd, 3), os.closerange(4, 64)), close_fds=False)

@@ -2,18 +2,14 @@
 
 import pytest
 
-from house import SANITIZER
 from power import power_cuts, record
 from test_chaos import SEED, passed
 from torture import judge
-
-pytestmark = pytest.mark.skipif(bool(SANITIZER), reason="sanitizers cannot be preloaded into")
 
 
 def test_power_cuts():
     house, load = record(SEED, 0.9)
     found = judge(house, load)
-    assert len(house.clients.acked) > 50
     done, lost, losses = power_cuts(house, SEED, 200)
     assert done == 200
     passed(house, found + lost)
