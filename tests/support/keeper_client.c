@@ -23,8 +23,7 @@ void keeper_client_init(struct keeper_client *c)
 {
     memset(c, 0, sizeof(*c));
     c->fd = -1;
-    strcpy(c->dir, "/tmp/volt-keeper-XXXXXX");
-    assert_non_null(mkdtemp(c->dir));
+    assert_int_equal(scratch_make(c->dir), 0);
     snprintf(c->socket_path, sizeof(c->socket_path), "%s/keeper.sock", c->dir);
     snprintf(c->record_path, sizeof(c->record_path), "%s/rec", c->dir);
     assert_int_equal(mkdir(c->record_path, 0700), 0);
@@ -36,7 +35,6 @@ void keeper_client_init(struct keeper_client *c)
 
 void keeper_client_fini(struct keeper_client *c)
 {
-    char command[128];
     if (c->fd >= 0)
         close(c->fd);
     if (c->keeper > 0) {
@@ -46,8 +44,7 @@ void keeper_client_fini(struct keeper_client *c)
     }
     close(c->record_fd);
     close(c->dir_fd);
-    snprintf(command, sizeof(command), "rm -rf %s", c->dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(scratch_remove(c->dir), 0);
 }
 
 static struct sockaddr_un address(const struct keeper_client *c)

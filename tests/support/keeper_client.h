@@ -5,9 +5,10 @@
 
 #include <sys/types.h>
 #include "daemon/keeper/protocol.h"
+#include "tests/support/scratch.h"
 
 struct keeper_client {
-    char dir[64];         /* temporary, removed by _fini */
+    char dir[SCRATCH_MAX]; /* removed by _fini */
     char socket_path[80]; /* dir/keeper.sock */
     char record_path[80]; /* dir/rec */
     int dir_fd, record_fd;

@@ -14,8 +14,9 @@
 #include <unistd.h>
 #include "daemon/config.h"
 #include "daemon/paths.h"
+#include "tests/support/scratch.h"
 
-static char dir[64], main_path[128];
+static char dir[SCRATCH_MAX], main_path[128];
 
 static void put(const char *path, const char *text)
 {
@@ -37,8 +38,7 @@ static void put_dropin(const char *name, const char *text)
 static int setup(void **state)
 {
     (void)state;
-    (void)snprintf(dir, sizeof(dir), "/tmp/test_config.XXXXXX");
-    if (!mkdtemp(dir))
+    if (scratch_make(dir) < 0)
         return -1;
     (void)snprintf(main_path, sizeof(main_path), "%s/voltd.conf", dir);
     return 0;
@@ -47,17 +47,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    static const char *const names[] = {"voltd.conf.d/10-a.conf",
-                                        "voltd.conf.d/20-b.conf", "voltd.conf.d/30-c.txt",
-                                        "voltd.conf"};
-    char path[256];
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-        (void)unlink(path);
-    }
-    (void)snprintf(path, sizeof(path), "%s.d", main_path);
-    (void)rmdir(path);
-    return rmdir(dir);
+    return scratch_remove(dir);
 }
 
 /* Loads text as the main file and expects success. */

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <cmocka.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/config.h"
 #include "daemon/exec/manager.h"
 #include "daemon/exec/table.h"
+#include "tests/support/scratch.h"
 
-static char base[] = "/tmp/volt-test-manager-XXXXXX";
+static char base[SCRATCH_MAX];
 static char records[64];
 static struct volt_runtime *rt;
 static struct manager *m;
@@ -532,30 +532,6 @@ static void ids_go_on_in_the_next_life(void **state)
     assert_true(submit_one(spec_of(JOB_KIND_NOOP, 0), NULL) > first);
 }
 
-static int group_setup(void **state)
-{
-    (void)state;
-    if (!mkdtemp(base))
-        return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    return mkdir(records, 0700);
-}
-
-static int group_teardown(void **state)
-{
-    char path[80];
-
-    (void)state;
-    (void)snprintf(path, sizeof(path), "%s/ids", base);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof(path), "%s/output/spare", base);
-    (void)rmdir(path);
-    (void)snprintf(path, sizeof(path), "%s/output", base);
-    (void)rmdir(path);
-    (void)rmdir(records);
-    return rmdir(base);
-}
-
 /* Ids are given out before the commit, so the store knows each job by its own. */
 static void a_job_that_cannot_enter_leaves_its_id_unused(void **state)
 {
@@ -572,6 +548,21 @@ static void a_job_that_cannot_enter_leaves_its_id_unused(void **state)
     assert_int_equal(items[3].ret_id, items[0].ret_id + 3);
     for (size_t i = 0; i < 4; i++)
         job_spec_unref(items[i].spec);
+}
+
+static int group_setup(void **state)
+{
+    (void)state;
+    if (scratch_make(base) < 0)
+        return -1;
+    (void)snprintf(records, sizeof(records), "%s/rec", base);
+    return mkdir(records, 0700);
+}
+
+static int group_teardown(void **state)
+{
+    (void)state;
+    return scratch_remove(base);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,14 +1,11 @@
 /* Output files: spare ones are reused, but never one that somebody else has open; what is
  * little is offered to the store, what is forgotten goes. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include <sys/stat.h>
@@ -16,10 +13,11 @@
 #include <volt/volt.h>
 
 #include "daemon/exec/output.h"
+#include "tests/support/scratch.h"
 
 #define FOLD 100
 
-static char dir[] = "/dev/shm/volt-test-output-XXXXXX";
+static char dir[SCRATCH_MAX];
 static int state_fd;
 static struct outputs o;
 static struct store *store;
@@ -28,8 +26,7 @@ static struct volt_runtime *rt;
 static int setup(void **state)
 {
     (void)state;
-    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
-    if (!mkdtemp(dir))
+    if (scratch_make(dir) < 0)
         return -1;
     state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
@@ -39,14 +36,11 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char command[sizeof(dir) + 16];
-
     (void)state;
     outputs_close(&o);
     store_free(store);
     close(state_fd);
-    (void)snprintf(command, sizeof(command), "rm -r %s", dir);
-    return system(command);
+    return scratch_remove(dir);
 }
 
 static int start(void **state)

@@ -14,22 +14,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "daemon/paths.h"
+#include "tests/support/scratch.h"
 
-static char base[64];
+static char base[SCRATCH_MAX];
 
 static int setup(void **state)
 {
     (void)state;
-    (void)snprintf(base, sizeof(base), "/tmp/test_paths.XXXXXX");
-    return mkdtemp(base) && chdir(base) == 0 ? 0 : -1;
+    return scratch_make(base) == 0 && chdir(base) == 0 ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    char command[128];
-    (void)snprintf(command, sizeof(command), "rm -rf %s", base);
-    return chdir("/") == 0 ? system(command) : -1;
+    return chdir("/") == 0 ? scratch_remove(base) : -1;
 }
 
 static void test_defaults(void **state)

@@ -13,16 +13,16 @@
 
 #include "daemon/exec/jobs.h"
 #include "daemon/store/sqlite.h"
+#include "tests/support/scratch.h"
 
-static char base[] = "/dev/shm/volt-test-recover-XXXXXX"; /* where syncs cost nothing */
+static char base[SCRATCH_MAX];
 static char records[64];
 static struct config config;
 
 static int setup(void **state)
 {
     (void)state;
-    strcpy(base + sizeof(base) - 7, "XXXXXX");
-    if (!mkdtemp(base))
+    if (scratch_make(base) < 0)
         return -1;
     (void)snprintf(records, sizeof(records), "%s/rec", base);
     config_defaults(&config);
@@ -31,11 +31,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char command[80];
-
     (void)state;
-    (void)snprintf(command, sizeof(command), "rm -r %s", base);
-    return system(command);
+    return scratch_remove(base);
 }
 
 /* --- a store written by hand -------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* The SQLite store: what is committed is loaded again, contents are kept once, a damaged
  * file is refused wherever the damage is, newer formats are refused, and a full or
  * failing disk loses nothing that was acknowledged. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,8 +20,9 @@
 
 #include "daemon/store/sqlite.h"
 #include "daemon/store/sqlite_store.h"
+#include "tests/support/scratch.h"
 
-static char dir[] = "/dev/shm/volt-test-sqlite-XXXXXX"; /* where syncs cost nothing */
+static char dir[SCRATCH_MAX];
 static struct volt_runtime *rt;
 
 static void path_of(const char *name, char path[PATH_MAX])
@@ -33,19 +33,13 @@ static void path_of(const char *name, char path[PATH_MAX])
 static int setup(void **state)
 {
     (void)state;
-    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    return scratch_make(dir);
 }
 
 static int teardown(void **state)
 {
-    DIR *d = opendir(dir);
-
     (void)state;
-    for (struct dirent *e; (e = readdir(d));)
-        (void)unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-    return rmdir(dir);
+    return scratch_remove(dir);
 }
 
 static int start(void **state)

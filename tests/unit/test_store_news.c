@@ -1,5 +1,4 @@
 /* News of the store: told after the commit, under numbers that are kept. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -10,28 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <unistd.h>
 
 #include "daemon/store/sqlite_store.h"
+#include "tests/support/scratch.h"
 
-static char dir[] = "/dev/shm/volt-test-news-XXXXXX"; /* where syncs cost nothing */
+static char dir[SCRATCH_MAX];
 
 static int setup(void **state)
 {
     (void)state;
-    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
+    return scratch_make(dir);
 }
 
 static int teardown(void **state)
 {
-    DIR *d = opendir(dir);
-
     (void)state;
-    for (struct dirent *e; (e = readdir(d));)
-        (void)unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-    return rmdir(dir);
+    return scratch_remove(dir);
 }
 
 static struct store *open_store(void)
