@@ -16,7 +16,6 @@ that were acknowledged, otherwise the zeros of the honest disk do not count.
 
 import collections
 import errno
-import os
 import pathlib
 import random
 import shutil

@@ -1,29 +1,15 @@
 """voltctl clean: ended jobs go, with their output, their keys and their rows; others stay."""
 
-import os
 import signal
 
 import pytest
 
 from conftest import until
-
-JOBS = "org.voltd.jobs."
-
-
-def submit(v, **spec):
-    return v.ok(JOBS + "Submit", {"spec": spec})["id"]
-
-
-def wait(v, *idents):
-    *_, _last = v.stream(JOBS + "Wait", {"ids": list(idents)})
+from jobs import JOBS, sh, submit, wait
 
 
 def ids(v, **filter):
     return [j["id"] for j in v.ok(JOBS + "List", {"filter": filter})["jobs"]]
-
-
-def sh(text, **more):
-    return {"shell": text, "env": {"PATH": os.environ["PATH"]}, **more}
 
 
 def sound(daemon):

@@ -7,15 +7,12 @@ import signal
 import pytest
 
 from conftest import until
+from jobs import JOBS, submit
 
-JOBS = "org.voltd.jobs."
+
 LOGS = "org.voltd.logs."
 SLEEP = {"kind": "sleep", "duration_usec": 600000000}
 MAX = 2**63 - 1
-
-
-def submit(v, **spec):
-    return v.ok(JOBS + "Submit", {"spec": spec})["id"]
 
 
 def invalid(reply, parameter):

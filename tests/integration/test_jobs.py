@@ -14,30 +14,7 @@ import time
 import pytest
 
 from conftest import BIN, SANITIZER, until
-
-JOBS = "org.voltd.jobs."
-
-
-def submit(v, spec):
-    return v.ok(JOBS + "Submit", {"spec": spec})["id"]
-
-
-def sh(text, **more):
-    return {"shell": text, "env": {"PATH": os.environ["PATH"]}, **more}
-
-
-def get(v, ident):
-    return v.ok(JOBS + "Get", {"id": ident})["job"]
-
-
-def wait(v, *idents):
-    *_, last = v.stream(JOBS + "Wait", {"ids": list(idents)})
-    return last
-
-
-def ended(v, ident):
-    wait(v, ident)
-    return get(v, ident)
+from jobs import JOBS, ended, get, keeper_of, records, sh, submit, wait
 
 
 def stats(daemon):
@@ -45,12 +22,9 @@ def stats(daemon):
         return v.ok("org.voltd.control.Stats")
 
 
-def record_files(daemon):
-    return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
-
-
-def records(daemon):
-    return {p.name: p.read_bytes() for p in record_files(daemon)}
+def contents(daemon):
+    """Of the exit records, by name."""
+    return {p.name: p.read_bytes() for p in records(daemon)}
 
 
 def is_free(path):
@@ -297,8 +271,8 @@ def start_fifty(daemon, v):
 
 def check_fifty(daemon, ident):
     (daemon.dir / "go").touch()
-    until(lambda: all(map(is_free, record_files(daemon))), "the records")
-    found = records(daemon)
+    until(lambda: all(map(is_free, records(daemon))), "the records")
+    found = contents(daemon)
     assert len(found) == 50
     for i in range(1, 51):
         assert record_end(found[f"{ident}_{i}.1"]) == (1, i)
@@ -319,14 +293,14 @@ def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
 
     # The next one knows them as orphans, exactly; never runs them again; ids go on.
     private.start()
-    before = records(private)
+    before = contents(private)
     with private.connect() as v:
         jobs = v.ok(JOBS + "List", {"filter": {"orphans": True}, "limit": 1000})["jobs"]
         assert len(jobs) == 50 and all(j["orphan"] for j in jobs)
         assert {j["id"]: j["code"] for j in jobs} == {f"{ident}_{i}": i for i in range(1, 51)}
         assert v.ok(JOBS + "List", {})["jobs"] == []
         assert int(submit(v, {"kind": "noop"})) > int(ident)
-    assert records(private) == before
+    assert contents(private) == before
     assert stats(private)["jobs"]["orphans"] == 50
 
 
@@ -336,7 +310,7 @@ def test_all_orphans_are_listed_however_many_are_of_one_array(private):
     with private.connect() as v:
         ident = submit(v, {**hold, "array": {"first": 1, "last": 70}})
         submit(v, hold)
-        until(lambda: len(record_files(private)) == 71)
+        until(lambda: len(records(private)) == 71)
     private.stop(signal.SIGKILL)
     private.start(config=MEMORY)
     with private.connect() as v:
@@ -349,7 +323,7 @@ def test_all_orphans_are_listed_however_many_are_of_one_array(private):
             assert len(set(listed)) == len(listed) == 71
             assert f"{ident}_70" in listed
     (private.dir / "go").touch()
-    until(lambda: all(map(is_free, record_files(private))), "their ends")
+    until(lambda: all(map(is_free, records(private))), "their ends")
 
 
 def test_an_orphan_that_runs_is_followed_to_its_end(private):
@@ -372,13 +346,6 @@ def parent(pid):
     except OSError:
         return None
     return int(stat.rsplit(")", 1)[1].split()[1])
-
-
-def keeper_of(daemon):
-    """The keeper is a child of the voltd that started it."""
-    return next(int(p) for p in os.listdir("/proc") if p.isdigit()
-                and cmdline(p).split(" ")[0].endswith("voltd-keeper")
-                and parent(p) == daemon.process.pid)
 
 
 def test_a_killed_keeper_costs_nothing(private):
@@ -437,7 +404,7 @@ def test_shutdown_cancel_leaves_no_process(private):
             c.ok("org.voltd.control.Shutdown", {"cancel": True})
     assert private.process.wait(60) == 0
     private.process = None
-    assert records(private) == {}
+    assert contents(private) == {}
     marked = [p for p in os.listdir("/proc") if p.isdigit() and cmdline(p) == "sleep 1000"
               and cwd_or_env(p, private)]
     assert marked == []

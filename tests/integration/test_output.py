@@ -4,7 +4,6 @@ import base64
 import ctypes
 import errno
 import os
-import pathlib
 import signal
 import time
 

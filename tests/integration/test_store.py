@@ -13,43 +13,14 @@ import time
 import pytest
 
 from conftest import BIN, LIMIT, until
+from jobs import JOBS, ended, get, keeper_of, listed, records, sh, submit, submitted, wait
 
-JOBS = "org.voltd.jobs."
+
 SQLITE = "[Store]\nBackend=sqlite\n[Queue]\nSlots={slots}\n"
 
 
 def config(slots=2):
     return SQLITE.format(slots=slots)
-
-
-def submit(v, spec):
-    return v.ok(JOBS + "Submit", {"spec": spec})
-
-
-def sh(text, **more):
-    return {"shell": text, "env": {"PATH": os.environ["PATH"]}, **more}
-
-
-def get(v, ident):
-    return v.ok(JOBS + "Get", {"id": ident})["job"]
-
-
-def wait(v, *idents):
-    *_, last = v.stream(JOBS + "Wait", {"ids": list(idents)})
-    return last
-
-
-def ended(v, ident):
-    wait(v, ident)
-    return get(v, ident)
-
-
-def listed(v, **filter):
-    return v.ok(JOBS + "List", {"filter": filter})["jobs"]
-
-
-def records(daemon):
-    return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
 
 
 def refused(daemon):
@@ -67,7 +38,7 @@ def refused(daemon):
 def test_acknowledged_is_durable(private):
     private.start(config=config())
     with private.connect() as v:
-        assert submit(v, {"kind": "noop"})["durable"] is True
+        assert submitted(v, {"kind": "noop"})["durable"] is True
         assert v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}]})["durable"] is True
 
 
@@ -75,11 +46,11 @@ def test_queued_jobs_are_there_after_kill_and_run_once(private):
     private.start(config=config(slots=1))
     ran = private.dir / "ran"
     with private.connect() as v:
-        first = submit(v, sh(f"until [ -e {private.dir}/go ]; do sleep 0.02; done"))["id"]
+        first = submit(v, sh(f"until [ -e {private.dir}/go ]; do sleep 0.02; done"))
         ids = [submit(v, sh(f"echo $VOLT_JOB_ID >>{ran}; exit {i}", name=f"n{i}", priority=i,
-                            labels={"i": str(i)}))["id"] for i in range(20)]
+                            labels={"i": str(i)})) for i in range(20)]
         array = submit(v, {**sh(f"echo $VOLT_JOB_ID >>{ran}; exit $VOLT_ARRAY_INDEX"),
-                           "array": {"first": 1, "last": 10}})["id"]
+                           "array": {"first": 1, "last": 10}})
         before = [v.ok(JOBS + "Get", {"id": i, "with_spec": True})["job"]["spec"] for i in ids]
         until(lambda: get(v, first)["state"] == "running")
     for _ in range(3):
@@ -106,19 +77,19 @@ def test_queued_jobs_are_there_after_kill_and_run_once(private):
 def test_ids_go_on(private):
     private.start(config=config())
     with private.connect() as v:
-        before = int(submit(v, {"kind": "noop"})["id"])
+        before = int(submit(v, {"kind": "noop"}))
     private.stop(signal.SIGKILL)
     private.start()
     with private.connect() as v:
-        assert int(submit(v, {"kind": "noop"})["id"]) > before
+        assert int(submit(v, {"kind": "noop"})) > before
 
 
 def test_an_acknowledged_cancel_survives(private):
     private.start(config=config(slots=1))
     with private.connect() as v:
-        runs = submit(v, sh("exec sleep 1000"))["id"]
-        queued = submit(v, sh(f"touch {private.dir}/ran"))["id"]
-        array = submit(v, {**sh(f"touch {private.dir}/ran"), "array": {"first": 1, "last": 5}})["id"]
+        runs = submit(v, sh("exec sleep 1000"))
+        queued = submit(v, sh(f"touch {private.dir}/ran"))
+        array = submit(v, {**sh(f"touch {private.dir}/ran"), "array": {"first": 1, "last": 5}})
         until(lambda: get(v, runs)["state"] == "running")
         assert v.ok(JOBS + "Cancel", {"ids": [queued, f"{array}_2", array]})["count"] >= 2
         private.stop(signal.SIGKILL)
@@ -140,20 +111,20 @@ def test_the_same_key_is_the_same_job(private):
     ran = private.dir / "ran"
     spec = sh(f"echo x >>{ran}", key="k1")
     with private.connect() as v:
-        first = submit(v, spec)
+        first = submitted(v, spec)
         assert first["created"] is True
-        again = submit(v, spec)
+        again = submitted(v, spec)
         assert (again["id"], again["created"], again["durable"]) == (first["id"], False, True)
         other = v.call(JOBS + "Submit", {"spec": sh("true", key="k1")})
         assert other["error"] == JOBS + "KeyTaken" and first["id"] in other["parameters"]["reason"]
-        assert submit(v, sh("true", key="k2"))["id"] != first["id"]
-        assert submit(v, sh("true"))["id"] != submit(v, sh("true"))["id"]
+        assert submit(v, sh("true", key="k2")) != first["id"]
+        assert submit(v, sh("true")) != submit(v, sh("true"))
         assert v.ok(JOBS + "Get", {"id": first["id"], "with_spec": True})["job"]["spec"]["key"] == "k1"
         wait(v, first["id"])
     private.stop(signal.SIGKILL)
     private.start()
     with private.connect() as v:
-        again = submit(v, spec)
+        again = submitted(v, spec)
         assert (again["id"], again["created"]) == (first["id"], False)
         assert v.call(JOBS + "Submit", {"spec": sh("true", key="k1")})["error"] == JOBS + "KeyTaken"
     assert ran.read_text() == "x\n"
@@ -172,7 +143,7 @@ def test_keys_in_batches(private):
         r3 = v.ok(JOBS + "SubmitBatch", {"atomic": True, "specs": [
             {**noop, "key": "new"}, {**noop, "key": "b1", "name": "other"}]})
         assert r3["ids"] == ["", ""]
-        assert submit(v, {**noop, "key": "new", "name": "free"})["created"] is True
+        assert submitted(v, {**noop, "key": "new", "name": "free"})["created"] is True
 
 
 def test_large_batches_with_the_same_keys(private):
@@ -207,11 +178,11 @@ def test_many_at_once_with_the_same_keys(private):
 def test_keys_outlive_what_is_forgotten(private):
     private.start(config="[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=20\n")
     with private.connect() as v:
-        ids = [submit(v, {"kind": "noop", "key": f"d{i}"})["id"] for i in range(10)]
+        ids = [submit(v, {"kind": "noop", "key": f"d{i}"}) for i in range(10)]
         wait(v, *ids)
-        assert [submit(v, {"kind": "noop", "key": f"d{i}"})["id"] for i in range(10)] == ids
-        wait(v, *(submit(v, {"kind": "noop", "key": f"e{i}"})["id"] for i in range(40)))
-        assert submit(v, {"kind": "noop", "key": "d0"})["created"] is True
+        assert [submit(v, {"kind": "noop", "key": f"d{i}"}) for i in range(10)] == ids
+        wait(v, *(submit(v, {"kind": "noop", "key": f"e{i}"}) for i in range(40)))
+        assert submitted(v, {"kind": "noop", "key": "d0"})["created"] is True
 
 
 # --- running -------------------------------------------------------------------------------
@@ -224,9 +195,9 @@ def test_running_jobs_are_adopted_with_exact_ends(private, how):
               f"until [ -e {private.dir}/go ]; do sleep 0.05; done;"
               f"echo $VOLT_JOB_ID >>{private.dir}/ends; exit $VOLT_ARRAY_INDEX")
     with private.connect() as v:
-        ident = submit(v, {**sh(script), "array": {"first": 1, "last": 50}})["id"]
+        ident = submit(v, {**sh(script), "array": {"first": 1, "last": 50}})
         single = submit(v, sh("echo before; " + script.replace("exit $VOLT_ARRAY_INDEX",
-                                                               "echo after; kill -9 $$")))["id"]
+                                                               "echo after; kill -9 $$")))
         until(lambda: len(list(private.dir.glob("up.*"))) == 51)
     private.stop(how)
     private.start()
@@ -251,7 +222,7 @@ def test_ends_while_nobody_looked_are_exact(private):
     private.start(config=config(slots=8))
     with private.connect() as v:
         ids = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do"
-                            f" sleep 0.02; done; touch {private.dir}/end.{i}; exit {i}"))["id"]
+                            f" sleep 0.02; done; touch {private.dir}/end.{i}; exit {i}"))
                for i in range(8)]
         until(lambda: len(list(private.dir.glob("up.*"))) == 8)
     private.stop(signal.SIGKILL)
@@ -265,7 +236,7 @@ def test_ends_while_nobody_looked_are_exact(private):
 def test_a_timeout_goes_on_over_a_restart(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("exec sleep 1000", timeout_usec=1500000))["id"]
+        ident = submit(v, sh("exec sleep 1000", timeout_usec=1500000))
         until(lambda: get(v, ident)["state"] == "running")
     private.stop(signal.SIGKILL)
     private.start()
@@ -278,7 +249,7 @@ def test_a_timeout_goes_on_over_a_restart(private):
 def test_an_adopted_job_can_be_cancelled(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("exec sleep 1000"))["id"]
+        ident = submit(v, sh("exec sleep 1000"))
         until(lambda: get(v, ident)["state"] == "running")
     private.stop(signal.SIGKILL)
     private.start()
@@ -292,7 +263,7 @@ def test_a_job_without_its_record_is_lost_and_not_run_again(private):
     invented and nothing runs twice."""
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh(f"echo x >>{private.dir}/ran; exec sleep 1000"))["id"]
+        ident = submit(v, sh(f"echo x >>{private.dir}/ran; exec sleep 1000"))
         until(lambda: (private.dir / "ran").exists())
     private.stop(signal.SIGKILL)
     private.kill_rest()
@@ -307,7 +278,7 @@ def test_a_job_without_its_record_is_lost_and_not_run_again(private):
 def test_a_killed_shim_is_lost_with_its_cause(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("exec sleep 1000"))["id"]
+        ident = submit(v, sh("exec sleep 1000"))
         until(lambda: get(v, ident)["state"] == "running")
         pid = get(v, ident)["pid"]
         shim = shim_of(pid)
@@ -341,7 +312,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
               "[ $VOLT_ATTEMPT = 3 ] && exit 9; exec sleep 1000")
     with private.connect() as v:
         whole = ident = submit(v, {**sh(script, on_lost="retry"),
-                                   **({"array": array} if array else {})})["id"]
+                                   **({"array": array} if array else {})})
         if array:
             ident += "_3"
         first = kill_shim(v, ident)
@@ -371,11 +342,11 @@ def test_what_was_recovered_is_told(private):
     private.start(config=config(slots=5))
     with private.connect() as v:
         ends = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do "
-                             f"sleep 0.02; done; touch {private.dir}/end.{i}"))["id"]
+                             f"sleep 0.02; done; touch {private.dir}/end.{i}"))
                 for i in range(2)]
-        runs = [submit(v, sh("exec sleep 1000"))["id"] for _ in range(3)]
-        waits = [submit(v, sh("true"))["id"] for _ in range(4)]
-        submit(v, {"kind": "sleep", "duration_usec": 600000000})
+        runs = [submit(v, sh("exec sleep 1000")) for _ in range(3)]
+        waits = [submit(v, sh("true")) for _ in range(4)]
+        submitted(v, {"kind": "sleep", "duration_usec": 600000000})
         until(lambda: all(get(v, i)["state"] == "running" for i in ends + runs))
         until(lambda: len(list(private.dir.glob("up.*"))) == 2)
         shim = shim_of(get(v, runs[0])["pid"])
@@ -408,7 +379,7 @@ def locked_by_nobody(daemon, ident):
 def test_a_job_is_lost_at_last(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("exec sleep 1000", on_lost="retry"))["id"]
+        ident = submit(v, sh("exec sleep 1000", on_lost="retry"))
         for attempt in range(1, 7):
             until(lambda: get(v, ident)["attempt"] == attempt)
             kill_shim(v, ident)
@@ -421,7 +392,7 @@ def test_a_replaced_record_directory_and_on_lost(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{private.dir}/ran;"
-                             "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000", on_lost="retry"))["id"]
+                             "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000", on_lost="retry"))
         until(lambda: (private.dir / "ran").exists())
     private.stop(signal.SIGKILL)
     private.kill_rest()
@@ -436,22 +407,12 @@ def test_a_cancelled_job_is_not_tried_again(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh("trap '' TERM; while :; do sleep 0.1; done", on_lost="retry",
-                             kill_after_usec=1000000000))["id"]
+                             kill_after_usec=1000000000))
         until(lambda: get(v, ident)["state"] == "running")
         v.ok(JOBS + "Cancel", {"ids": [ident]})
         os.kill(shim_of(get(v, ident)["pid"]), signal.SIGKILL)
         job = ended(v, ident)
         assert (job["result"], job["attempt"]) == ("lost", 1), job
-
-
-def keeper_of(daemon):
-    for p in pathlib.Path("/proc").iterdir():
-        try:
-            if p.name.isdigit() and b"voltd-keeper" in (p / "cmdline").read_bytes() and \
-                    f"\nPPid:\t{daemon.process.pid}\n" in (p / "status").read_text():
-                return int(p.name)
-        except OSError:
-            pass
 
 
 def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
@@ -460,7 +421,7 @@ def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
     keeper = until(lambda: keeper_of(private))
     os.kill(keeper, signal.SIGSTOP)
     with private.connect() as v:
-        ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; exit 4"))["id"]
+        ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; exit 4"))
                for _ in range(5)]
         until(lambda: all(get(v, i)["state"] == "starting" for i in ids))
     # Each START lies in the keeper's socket; what lies there is of a connection that is gone.
@@ -479,10 +440,10 @@ def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
 def test_what_has_ended_is_known_after_a_restart(private):
     private.start(config=config())
     with private.connect() as v:
-        good = submit(v, sh("echo out; exit 0", name="good"))["id"]
-        bad = submit(v, {"argv": ["/does/not/exist"]})["id"]
-        noop = submit(v, {"kind": "noop"})["id"]
-        late = submit(v, {"kind": "sleep", "duration_usec": 10**9, "timeout_usec": 1000})["id"]
+        good = submit(v, sh("echo out; exit 0", name="good"))
+        bad = submit(v, {"argv": ["/does/not/exist"]})
+        noop = submit(v, {"kind": "noop"})
+        late = submit(v, {"kind": "sleep", "duration_usec": 10**9, "timeout_usec": 1000})
         before = [ended(v, i) for i in (good, bad, noop, late)]
     private.stop()
     private.start()
@@ -515,8 +476,8 @@ def test_a_full_disk(small):
     ballast = small.state / "ballast"
     with small.connect() as v:
         ids = [submit(v, sh(f"until [ -e {small.dir}/go ]; do sleep 0.02; done; exit {i}",
-                            output="null"))["id"] for i in range(4)]
-        queued = [submit(v, sh(f"exit {i}", output="null"))["id"] for i in range(20)]
+                            output="null")) for i in range(4)]
+        queued = [submit(v, sh(f"exit {i}", output="null")) for i in range(20)]
         until(lambda: all(get(v, i)["state"] == "running" for i in ids))
         with open(ballast, "wb", buffering=0) as f:
             with pytest.raises(OSError):
@@ -566,9 +527,9 @@ def test_check_store(private):
     private.start(config=config())
     with private.connect() as v:
         for i in range(10):
-            wait(v, submit(v, sh("exit 1", env={"I": str(i), "PATH": os.environ["PATH"]}))["id"])
-        wait(v, submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}})["id"])
-        submit(v, sh("exec sleep 1000"))
+            wait(v, submit(v, sh("exit 1", env={"I": str(i), "PATH": os.environ["PATH"]})))
+        wait(v, submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}}))
+        submitted(v, sh("exec sleep 1000"))
     r = check_store(private)
     assert r.returncode == 1 and f"pid {private.process.pid}" in r.stderr, r
     private.stop(signal.SIGKILL)
@@ -581,7 +542,7 @@ def test_check_store(private):
 def test_check_store_names_all_damage(private):
     private.start(config=config())
     with private.connect() as v:
-        ids = [submit(v, sh("exit 1", name=f"name-of-{i}"))["id"] for i in range(3)]
+        ids = [submit(v, sh("exit 1", name=f"name-of-{i}")) for i in range(3)]
         wait(v, *ids)
     private.stop()
     path = private.state / "jobs.1.db"
@@ -624,7 +585,7 @@ def test_a_newer_store_is_refused(private):
 def test_a_damaged_store_is_refused_with_the_place(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("exit 1", name="find-these-bytes"))["id"]
+        ident = submit(v, sh("exit 1", name="find-these-bytes"))
         wait(v, ident)
     private.stop()
     path = private.state / "jobs.1.db"

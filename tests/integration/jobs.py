@@ -1,0 +1,58 @@
+"""The calls of org.voltd.jobs that most tests make, and what is seen of jobs on the machine."""
+
+import os
+import pathlib
+
+JOBS = "org.voltd.jobs."
+
+
+def sh(text, **more):
+    """A spec: a text for the shell."""
+    return {"shell": text, "env": {"PATH": os.environ["PATH"]}, **more}
+
+
+def submitted(v, spec=None, **more):
+    """What is answered to a submission."""
+    return v.ok(JOBS + "Submit", {"spec": {**(spec or {}), **more}})
+
+
+def submit(v, spec=None, **more):
+    """The id of the new job."""
+    return submitted(v, spec, **more)["id"]
+
+
+def get(v, ident):
+    return v.ok(JOBS + "Get", {"id": ident})["job"]
+
+
+def wait(v, *idents):
+    """The last answer of Wait: all of them have ended."""
+    *_, last = v.stream(JOBS + "Wait", {"ids": list(idents)})
+    return last
+
+
+def ended(v, ident):
+    """The job, once it has ended."""
+    wait(v, ident)
+    return get(v, ident)
+
+
+def listed(v, **filter):
+    return v.ok(JOBS + "List", {"filter": filter})["jobs"]
+
+
+def records(daemon):
+    """The files of the exit records that are there."""
+    return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
+
+
+def keeper_of(daemon):
+    """The keeper is a child of the voltd that started it. None: there is none."""
+    for p in pathlib.Path("/proc").iterdir():
+        try:
+            if p.name.isdigit() and b"voltd-keeper" in (p / "cmdline").read_bytes() and \
+                    f"\nPPid:\t{daemon.process.pid}\n" in (p / "status").read_text():
+                return int(p.name)
+        except OSError:
+            pass
+    return None
