@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
-#include "daemon/keeper/child.h"
+#include "daemon/keeper/crew.h"
 #include "daemon/keeper/tree.h"
 
 #define KILL_LIMIT_USEC 1000000
@@ -28,10 +28,10 @@ static int check_launch(int fd, uint64_t size)
     return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
 }
 
-pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds)
+pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
+                bool may_reuse, bool *ret_new)
 {
     const int *next = fds;
-    int r = 0;
     struct job_key key = keeper_key_unpack(&m->key);
     struct shim_args args = {
         .launch_size = m->launch_size,
@@ -42,26 +42,22 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     /* Not in the initialiser: there the order of these is anybody's. */
     if (m->flags & KEEPER_START_INLINE)
         args.launch = m + 1;
-    args.launch_fd = args.launch == NULL ? *next++ : -1;
-    args.stdin_fd = m->fds & KEEPER_FD_STDIN ? *next++ : -1;
-    args.stdout_fd = m->fds & KEEPER_FD_STDOUT ? *next++ : -1;
-    args.stderr_fd = m->fds & KEEPER_FD_STDERR ? *next++ : -1;
-    if (args.launch == NULL)
-        r = check_launch(args.launch_fd, args.launch_size);
-    if (r < 0)
-        return r;
-    args.record_fd = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
-                                   m->kill_mode, &args.record_seed);
-    if (args.record_fd < 0)
-        return args.record_fd;
-    args.fork_tick = proc_tick();
-    pid_t pid = fork();
-    if (pid == 0)
-        shim_run(&args);
-    if (pid < 0)
-        pid = -errno;
+    args.fd[SHIM_LAUNCH] = args.launch == NULL ? *next++ : -1;
+    for (unsigned i = 0; i < 3; i++)
+        args.fd[SHIM_STDIN + i] = m->fds & KEEPER_FD_STDIN << i ? *next++ : -1;
+    if (args.launch == NULL) {
+        int r = check_launch(args.fd[SHIM_LAUNCH], args.launch_size);
+        if (r < 0)
+            return r;
+    }
+    int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
+                               m->kill_mode, &args.record_seed);
+    if (record < 0)
+        return record;
+    args.fd[SHIM_RECORD] = record;
+    pid_t pid = crew_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
-    (void)close(args.record_fd);
+    (void)close(record);
     if (pid < 0)
         (void)record_remove(self->record_dir_fd, &self->pool, &key);
     return pid;

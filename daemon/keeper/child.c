@@ -57,7 +57,7 @@ static int note_start(const struct child *c)
         return r;
     s.mono_usec = mono_usec();
     s.real_usec = real_usec();
-    return record_write_started(c->args->record_fd, c->args->record_seed, &s);
+    return record_write_started(c->args->fd[SHIM_RECORD], c->args->record_seed, &s);
 }
 
 static int reset_oom_score(void)
@@ -76,7 +76,7 @@ static int decode_launch(struct child *c, struct launch *ret)
     if (args->launch != NULL)
         return launch_decode(args->launch, args->launch_size, ret);
     void *map = mmap(NULL, args->launch_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-                     args->launch_fd, 0);
+                     args->fd[SHIM_LAUNCH], 0);
     if (map == MAP_FAILED)
         return -errno;
     c->map = map;
@@ -124,18 +124,18 @@ static enum child_step dress_stdio(const struct shim_args *args, const struct la
                                    int *ret_error)
 {
     const int out = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
-    bool own_stderr = l->stderr_path != NULL || args->stderr_fd >= 0;
-    int r = dress_fd(l->stdin_path, O_RDONLY, args->stdin_fd, STDIN_FILENO);
+    bool own_stderr = l->stderr_path != NULL || args->fd[SHIM_STDERR] >= 0;
+    int r = dress_fd(l->stdin_path, O_RDONLY, args->fd[SHIM_STDIN], STDIN_FILENO);
     if (r < 0) {
         *ret_error = -r;
         return CHILD_STEP_STDIN;
     }
-    r = dress_fd(l->stdout_path, out, args->stdout_fd, STDOUT_FILENO);
+    r = dress_fd(l->stdout_path, out, args->fd[SHIM_STDOUT], STDOUT_FILENO);
     if (r < 0) {
         *ret_error = -r;
         return CHILD_STEP_STDOUT;
     }
-    r = dress_fd(l->stderr_path, out, own_stderr ? args->stderr_fd : STDOUT_FILENO,
+    r = dress_fd(l->stderr_path, out, own_stderr ? args->fd[SHIM_STDERR] : STDOUT_FILENO,
                  STDERR_FILENO);
     *ret_error = -r;
     return r < 0 ? CHILD_STEP_STDERR : CHILD_STEP_NONE;

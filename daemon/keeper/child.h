@@ -6,16 +6,16 @@
 #include <sys/types.h>
 #include "daemon/keeper/protocol.h"
 
-/* What shim and child inherit from the keeper, all of it borrowed. Descriptors are above
- * 2 or -1. */
+/* The descriptors that come with an order, in this order. */
+enum shim_fd { SHIM_RECORD, SHIM_LAUNCH, SHIM_STDIN, SHIM_STDOUT, SHIM_STDERR, SHIM_FDS };
+
+/* One job, as the keeper hands it to a shim: a message, with what is in `fd` beside it. The
+ * shim's copies are above 2. */
 struct shim_args {
-    int record_fd; /* locked */
+    int fd[SHIM_FDS]; /* -1: none; the record is locked */
     uint32_t record_seed;
-    void *launch; /* the launch block; NULL: it is in launch_fd */
-    int launch_fd;
+    void *launch; /* the launch block, which follows the struct; NULL: it is in a memfd */
     uint64_t launch_size;
-    int stdin_fd, stdout_fd, stderr_fd;
-    uint64_t fork_tick; /* proc_tick() right before the shim's birth */
     mode_t umask;
     enum keeper_kill_mode kill_mode;
     bool reset_oom_score; /* the keeper is protected from the OOM killer; jobs are not */
@@ -32,9 +32,10 @@ struct child {
     int error; /* positive errno */
 };
 
-/* Right after fork in the keeper, every signal blocked, 0-2 on /dev/null: the life of the
- * shim. Never returns. */
-_Noreturn void shim_run(const struct shim_args *args);
+/* Right after fork in the keeper, every signal blocked, 0-2 on /dev/null: the life of a
+ * shim. It takes orders from `channel`, and after each sends a byte when it could take
+ * another. fork_tick: proc_tick() right before its birth. Never returns. */
+_Noreturn void shim_run(int channel, uint64_t fork_tick);
 
 /* Makes the child: it writes slot 1, becomes the job and execs, or says in *c why not and
  * ends. Returns its pid when it has done either, or was killed meanwhile; -errno: there

@@ -31,9 +31,11 @@ struct keeper_self {
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
 };
 
-/* Makes the record and forks the shim. What follows *m in its message, and fds, both as
- * m says, are borrowed. Returns the shim's pid, or -errno and nothing has been done. */
-pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds);
+/* Makes the record and gives the job to a shim. What follows *m in its message, and fds,
+ * both as m says, are borrowed. may_reuse, ret_new: see crew_start(). Returns the shim's
+ * pid, or -errno and nothing has been done. */
+pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
+                bool may_reuse, bool *ret_new);
 
 /* Signals the job whose record m names and fills the reply's status and figures. May take
  * a good second: runs in a process of its own. */

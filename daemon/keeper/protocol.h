@@ -12,8 +12,8 @@
  * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block,
  * argv, environment and paths (below), follows the struct where it is small; otherwise it
  * is in `launch`, a memfd sealed against write, grow and shrink. Only the job's own
- * process looks into it. The reply to START comes when the shim exists and its record has
- * a name; what becomes of it is in the record. */
+ * process looks into it. The reply to START comes when the record has a name and a shim
+ * has been told of it; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 

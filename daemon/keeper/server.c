@@ -8,8 +8,9 @@
  * their own ("killers"), which can start nothing. A peer that does not read its replies
  * is not read from.
  *
- * Shims are remembered by pid only to tell when the last has ended: the records know the
- * rest, and a keeper that takes over from a killed one needs nothing of it. */
+ * Shims are remembered by pid to tell when the last has ended, and by the channels of those
+ * that may get another job (crew.h): the records know the rest, and a keeper that takes over
+ * from a killed one needs nothing of it. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
@@ -23,10 +24,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/crew.h"
 
-#define ACCEPT_PAUSE_MS 100 /* a listening socket that cannot be served stays readable */
-#define KILLERS_MAX     32
-#define SHIMS_MAX       32768
+#define PAUSE_MS                                                                         \
+    100 /* for shims that nobody needs now, and for a listening socket
+                               that cannot be served: it stays readable */
+#define KILLERS_MAX 32
+#define SHIMS_MAX   32768
 
 struct pids {
     unsigned n;
@@ -38,7 +42,7 @@ static struct {
     struct keeper_self self;
     int signal_fd;
     bool leaving;   /* BYE was answered with yes */
-    bool no_accept; /* for ACCEPT_PAUSE_MS: there was no descriptor to be had */
+    bool no_accept; /* for PAUSE_MS: there was no descriptor to be had */
     struct pids shims, killers;
     struct {
         int fd; /* -1: none */
@@ -82,6 +86,7 @@ static void conn_close(void)
 {
     if (keeper.conn.fd >= 0)
         (void)close(keeper.conn.fd);
+    crew_dismiss();
     memset(&keeper.conn, 0, sizeof(keeper.conn));
     keeper.conn.fd = -1;
 }
@@ -155,13 +160,16 @@ static void serve_start(struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
     CRASH_POINT("keeper-start");
-    pid_t pid = keeper.shims.n < SHIMS_MAX ? start_job(&keeper.self, m, fds) : -EAGAIN;
-    if (pid > 0) {
+    bool may_reuse = keeper.killers.n == 0, is_new = false;
+    pid_t pid = -EAGAIN;
+    if (keeper.shims.n < SHIMS_MAX)
+        pid = start_job(&keeper.self, m, fds, may_reuse, &is_new);
+    if (is_new)
         pids_add(&keeper.shims, pid);
+    if (pid > 0)
         reply->pid = (uint32_t)pid;
-    } else {
+    else
         reply->status = pid;
-    }
     CRASH_POINT("keeper-started");
 }
 
@@ -198,6 +206,7 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
  * the reply to a settled voltd waits for them, which is false. */
 static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
 {
+    crew_dismiss();
     keeper.leaving = is_idle();
     keeper.conn.leaving = !keeper.leaving && m->settled;
     keeper.conn.bye = m->head.serial;
@@ -281,6 +290,7 @@ static void reap(void)
         pid = waitpid(-1, &status, WNOHANG);
         /* A killer was killed before it could reply, and its call would wait for ever:
          * voltd asks again for all that is open on a new connection. */
+        crew_forget(pid);
         if (pid > 0 && !pids_take(&keeper.shims, pid) &&
             pids_take(&keeper.killers, pid) && status != 0)
             conn_close();
@@ -339,11 +349,15 @@ static int serve(void)
         };
         bool unused = keeper.config.leave_usec > 0 && keeper.conn.fd < 0 && is_idle();
         int patience = unused ? (int)(keeper.config.leave_usec / 1000) : -1;
-        int r = poll(p, 3, keeper.no_accept ? ACCEPT_PAUSE_MS : patience);
+        if (keeper.no_accept || crew_size() > 0)
+            patience = PAUSE_MS;
+        int r = poll(p, 3, patience);
         if (r < 0 && errno != EINTR)
             return -errno;
-        if (r == 0 && unused && !keeper.no_accept)
+        if (r == 0 && unused && patience != PAUSE_MS)
             return 0;
+        if (r == 0)
+            crew_dismiss();
         keeper.no_accept = false;
         if (r <= 0)
             continue;

@@ -1,13 +1,18 @@
-/* The shim: one small process per job that outlives keeper and voltd, and writes down how
- * the job ended. It holds the lock on the record from its first instruction to its last.
+/* The shim: a small process beside each job that outlives keeper and voltd, and writes down
+ * how the job ended. It holds the lock on the record from its first instruction about the
+ * job to its last.
  *
  * Order, each step safe to die after:
- *   1. own session, subreaper, everything closed but what it needs;
- *   2. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
+ *   1. once: own session, subreaper, everything closed but the channel of orders;
+ *   2. an order: the record, locked before it was sent, and all that the job needs;
+ *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
- *   3. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
+ *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
  *      itself and is then killed;
- *   4. slot 2 EXITED; exit: the kernel drops the lock.
+ *   5. slot 2 EXITED; the record is closed: the kernel drops the lock;
+ *   6. with a child left, exit. Without one nothing of the job is left here, and the next
+ *      order may come (crew.h). The figures are therefore summed up from each wait: the
+ *      process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -16,9 +21,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,56 +36,41 @@
 #define LINGER_USEC     500000
 #define KILL_LIMIT_USEC 1000000
 
-/* Closes everything from 3 on but the n descriptors of keep, which may hold -1. 0 or
- * -errno. */
-static int close_all_but(const int *keep, size_t n)
-{
-    for (int next = 3;;) {
-        int lowest = -1;
-        for (size_t i = 0; i < n; i++)
-            if (keep[i] >= next && (lowest < 0 || keep[i] < lowest))
-                lowest = keep[i];
-        unsigned last = lowest < 0 ? ~0u : (unsigned)lowest - 1;
-        if (lowest != next && syscall(SYS_close_range, (unsigned)next, last, 0) < 0)
-            return -errno;
-        if (lowest < 0)
-            return 0;
-        next = lowest + 1;
-    }
-}
+struct shim {
+    int channel;
+    uint64_t start;
+    struct shim_args order;
+    struct record_exited end;
+    _Alignas(8) uint8_t launch[KEEPER_INLINE_MAX];
+};
 
-static void fill_figures(struct record_exited *x)
+/* wait4 for any child, whose figures are added. */
+static pid_t reap_one(struct record_exited *x, int *ret_status, int options)
 {
     struct rusage u;
-    x->mono_usec = mono_usec();
-    x->real_usec = real_usec();
-    if (getrusage(RUSAGE_CHILDREN, &u) < 0)
-        return;
-    x->user_usec = (uint64_t)u.ru_utime.tv_sec * 1000000 + (uint64_t)u.ru_utime.tv_usec;
-    x->system_usec = (uint64_t)u.ru_stime.tv_sec * 1000000 + (uint64_t)u.ru_stime.tv_usec;
-    x->max_rss_kib = (uint64_t)u.ru_maxrss;
-    x->minor_faults = (uint64_t)u.ru_minflt;
-    x->major_faults = (uint64_t)u.ru_majflt;
-    x->blocks_in = (uint64_t)u.ru_inblock;
-    x->blocks_out = (uint64_t)u.ru_oublock;
-    x->switches_voluntary = (uint64_t)u.ru_nvcsw;
-    x->switches_forced = (uint64_t)u.ru_nivcsw;
+    pid_t pid = wait4(-1, ret_status, options, &u);
+    if (pid <= 0)
+        return pid;
+    x->user_usec += (uint64_t)u.ru_utime.tv_sec * 1000000 + (uint64_t)u.ru_utime.tv_usec;
+    x->system_usec +=
+        (uint64_t)u.ru_stime.tv_sec * 1000000 + (uint64_t)u.ru_stime.tv_usec;
+    if ((uint64_t)u.ru_maxrss > x->max_rss_kib)
+        x->max_rss_kib = (uint64_t)u.ru_maxrss;
+    x->minor_faults += (uint64_t)u.ru_minflt;
+    x->major_faults += (uint64_t)u.ru_majflt;
+    x->blocks_in += (uint64_t)u.ru_inblock;
+    x->blocks_out += (uint64_t)u.ru_oublock;
+    x->switches_voluntary += (uint64_t)u.ru_nvcsw;
+    x->switches_forced += (uint64_t)u.ru_nivcsw;
+    return pid;
 }
 
-_Noreturn static void shim_end(const struct shim_args *args, struct record_exited *x)
+/* Closes everything from 3 on but one. 0 or -errno. */
+static int close_all_but(int keep)
 {
-    fill_figures(x);
-    CRASH_POINT("shim-slot2");
-    int r = record_write_exited(args->record_fd, args->record_seed, x);
-    CRASH_POINT("shim-slot2-written");
-    _exit(r < 0 ? 1 : 0);
-}
-
-_Noreturn static void shim_end_unstarted(const struct shim_args *args, int error)
-{
-    struct record_exited x = {
-        .end = RECORD_END_EXEC_FAILED, .status = error, .step = CHILD_STEP_FORK};
-    shim_end(args, &x);
+    if (keep > 3 && syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0) < 0)
+        return -errno;
+    return syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0) < 0 ? -errno : 0;
 }
 
 /* The end of the main process; orphans that end meanwhile are reaped. False: the kernel
@@ -87,7 +80,7 @@ static bool wait_main(pid_t child, struct record_exited *x)
     int status = 0;
     pid_t pid;
     do {
-        pid = waitpid(-1, &status, 0);
+        pid = reap_one(x, &status, 0);
         if (pid < 0 && errno != EINTR)
             return false;
     } while (pid != child);
@@ -104,13 +97,14 @@ static bool wait_main(pid_t child, struct record_exited *x)
 
 /* Reaps until no descendant is left or the time has come. Returns whether
  * none is left. */
-static bool reap_until(uint64_t deadline)
+static bool reap_until(struct record_exited *x, uint64_t deadline)
 {
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     for (;;) {
-        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        int status;
+        pid_t pid = reap_one(x, &status, WNOHANG);
         if (pid > 0)
             continue;
         if (pid < 0 && errno == ECHILD)
@@ -124,51 +118,122 @@ static bool reap_until(uint64_t deadline)
     }
 }
 
-/* As the subreaper of the tree the shim is the parent of whatever is left. */
-static uint32_t clear_tree(void)
+/* As the subreaper of the tree the shim is the parent of whatever is left. Returns whether
+ * nothing is. */
+static bool clear_tree(struct record_exited *x)
 {
     const struct tree_root root = {.shim = getpid()};
     struct tree_result result;
-    if (reap_until(mono_usec() + LINGER_USEC))
-        return 0;
+    if (reap_until(x, mono_usec() + LINGER_USEC))
+        return true;
     tree_kill(&root, KILL_LIMIT_USEC, &result);
-    return reap_until(mono_usec()) ? 0 : result.survivors;
+    if (reap_until(x, mono_usec()))
+        return true;
+    x->survivors = result.survivors;
+    return false;
 }
 
-_Noreturn void shim_run(const struct shim_args *args)
+static void fail_job(struct record_exited *x, enum child_step step, int error)
 {
-    const int inherited[] = {args->record_fd, args->launch_fd, args->stdin_fd,
-                             args->stdout_fd, args->stderr_fd};
-    struct child child = {.args = args, .shim = getpid()};
-    struct record_exited x = {0};
+    x->end = RECORD_END_EXEC_FAILED;
+    x->status = error;
+    x->step = step;
+    x->core_dumped = 0;
+}
 
-    CRASH_POINT("shim-born");
-    int r = proc_own_start(args->fork_tick, &child.shim_start);
-    if (r == 0)
-        r = close_all_but(inherited, sizeof(inherited) / sizeof(inherited[0]));
-    if (r < 0)
-        shim_end_unstarted(args, -r);
-    (void)setsid();
-    (void)prctl(PR_SET_NAME, "volt-shim");
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-        shim_end_unstarted(args, errno);
-
+/* From the order to the end of the job. Returns whether nothing is left of it. */
+static bool run_job(struct shim *self)
+{
+    struct child child = {
+        .args = &self->order, .shim = getpid(), .shim_start = self->start};
+    struct record_exited *x = &self->end;
     pid_t pid = child_spawn(&child);
-    if (pid < 0)
-        shim_end_unstarted(args, (int)-pid);
+    if (pid < 0) {
+        fail_job(x, CHILD_STEP_FORK, (int)-pid);
+        return true;
+    }
     CRASH_POINT("shim-spawned");
-    (void)close_all_but(&args->record_fd, 1);
-    bool known = wait_main(pid, &x);
+    for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
+        if (self->order.fd[i] >= 0)
+            (void)close(self->order.fd[i]);
+    bool known = wait_main(pid, x);
     CRASH_POINT("shim-main-ended");
     if (!known)
         _exit(1);
     if (child.step != CHILD_STEP_NONE) {
-        x.end = RECORD_END_EXEC_FAILED;
-        x.status = child.error;
-        x.step = child.step;
-        x.core_dumped = 0;
-    } else if (args->kill_mode == KEEPER_KILL_TREE) {
-        x.survivors = clear_tree();
+        fail_job(x, child.step, child.error);
+        return true;
     }
-    shim_end(args, &x);
+    return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(x) : reap_until(x, 0);
+}
+
+static void write_end(struct shim *self)
+{
+    self->end.mono_usec = mono_usec();
+    self->end.real_usec = real_usec();
+    CRASH_POINT("shim-slot2");
+    int record = self->order.fd[SHIM_RECORD];
+    int r = record_write_exited(record, self->order.record_seed, &self->end);
+    CRASH_POINT("shim-slot2-written");
+    if (r < 0)
+        _exit(1);
+    (void)close(record);
+}
+
+/* The next order. False: there is none and will be none. */
+static bool take_order(struct shim *self)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(self->order.fd))];
+    struct iovec iov[] = {{&self->order, sizeof(self->order)},
+                          {self->launch, sizeof(self->launch)}};
+    struct msghdr msg = {.msg_iov = iov,
+                         .msg_iovlen = 2,
+                         .msg_control = control,
+                         .msg_controllen = sizeof(control)};
+    ssize_t n;
+    do
+        n = recvmsg(self->channel, &msg, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (h == NULL || (msg.msg_flags & MSG_CTRUNC) != 0)
+        return false; /* also without room for descriptors: nothing has been started */
+    const int *next = (const int *)(const void *)CMSG_DATA(h);
+    for (unsigned i = 0; i < SHIM_FDS; i++)
+        if (self->order.fd[i] >= 0)
+            self->order.fd[i] = *next++;
+    if (self->order.launch != NULL)
+        self->order.launch = self->launch;
+    memset(&self->end, 0, sizeof(self->end));
+    return true;
+}
+
+/* What is done once. 0 or -errno. */
+static int settle(struct shim *self, uint64_t fork_tick)
+{
+    (void)prctl(PR_SET_NAME, "volt-shim");
+    int r = close_all_but(self->channel);
+    if (r == 0)
+        r = proc_own_start(fork_tick, &self->start);
+    (void)setsid();
+    if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        r = -errno;
+    return r;
+}
+
+_Noreturn void shim_run(int channel, uint64_t fork_tick)
+{
+    static struct shim self;
+    bool clean = true;
+    CRASH_POINT("shim-born");
+    self.channel = channel;
+    int r = settle(&self, fork_tick);
+    while (clean && take_order(&self)) {
+        clean = r == 0 && run_job(&self);
+        if (r < 0)
+            fail_job(&self.end, CHILD_STEP_FORK, -r);
+        write_end(&self);
+        CRASH_POINT("shim-idle");
+        (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    _exit(0);
 }

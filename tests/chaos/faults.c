@@ -19,6 +19,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -307,6 +308,9 @@ CALL(int, inotify_init1, GROUP_WATCH, (int flags), (flags))
 CALL(int, pipe2, GROUP_PROCESS, (int fds[2], int flags), (fds, flags))
 CALL(int, dup2, GROUP_PROCESS, (int a, int b), (a, b))
 CALL(pid_t, setsid, GROUP_PROCESS, (void), ())
+CALL(int, socketpair, GROUP_PROCESS, (int a, int b, int c, int d[2]), (a, b, c, d))
+CALL(pid_t, wait4, GROUP_PROCESS | GROUP_SLOW, (pid_t p, int *s, int o, struct rusage *u),
+     (p, s, o, u))
 CALL(pid_t, waitpid, GROUP_PROCESS | GROUP_SLOW, (pid_t p, int *s, int o), (p, s, o))
 CALL(int, poll, GROUP_SLOW, (struct pollfd * p, nfds_t n, int t), (p, n, t))
 CALL(int, sigprocmask, GROUP_PROCESS, (int h, const sigset_t *a, sigset_t *b), (h, a, b))

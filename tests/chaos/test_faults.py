@@ -44,9 +44,11 @@ def sweep(house, role, error, judge_one, argv=None):
     raise AssertionError("the sweep has no end")
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["new", "again"])
 @pytest.mark.parametrize("role", [KEEPER, SHIM, CHILD], ids=["keeper", "shim", "child"])
-def test_nth_call_of_one_process(faulty, role):
-    """The checker judges the statuses; here: a failure names its step."""
+def test_nth_call_of_one_process(faulty, role, again):
+    """The checker judges the statuses; here: a failure names its step. For a shim's first job, and
+    for one that has had another."""
     def named(view, call):
         return view["result"] == "exec_failed" and not view["step"] and "no step"
 
@@ -54,6 +56,11 @@ def test_nth_call_of_one_process(faulty, role):
     for error in KEPT:
         base = key
         for n in range(1, MOST):
+            if again:
+                key += 1
+                assert run_job(faulty, key)["result"] in ("success", "exit")
+            else:
+                until(lambda: not faulty.pids("volt-shim"), "the shims to go")
             key += 1
             faulty.faults.nth(role, n, error)
             view = run_job(faulty, key)

@@ -235,6 +235,37 @@ static char *self_path(void)
     return path;
 }
 
+/* In kill mode `main` if at all something may be left. */
+static struct record run_mode(struct keeper_client *c, const char *script,
+                              enum keeper_kill_mode mode)
+{
+    char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, strdup(script), NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
+    struct job_key key = next_key();
+    assert_int_equal(keeper_client_start(c, &key, &l, -1, mode).status, 0);
+    free(argv[2]);
+    return keeper_client_wait(c, &key);
+}
+
+/* Runs the script and a short job until both had the same shim: it may not be ready again in
+ * time, or gone after a pause. Returns the short one's record, and the script's. */
+static struct record run_reused(struct keeper_client *c, const char *script,
+                                struct record *ret_first)
+{
+    struct record r, first;
+    int tries = 0;
+    do {
+        first = run_shell(c, script);
+        r = run_shell(c, "exit 2");
+    } while (r.started.shim_pid != first.started.shim_pid && ++tries < 1000);
+    assert_int_equal(r.started.shim_pid, first.started.shim_pid);
+    assert_int_equal(r.started.shim_start, first.started.shim_start);
+    if (ret_first != NULL)
+        *ret_first = first;
+    return r;
+}
+
 static void test_clean_room(void **state)
 {
     struct keeper_client *c = *state;
@@ -253,6 +284,7 @@ static void test_clean_room(void **state)
                        .env = env,
                        .envc = 3};
     int out = openat(c->dir_fd, "out", O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    (void)run_reused(c, "exit 1", NULL); /* so is the shim of what follows */
     assert_int_equal(keeper_client_start(c, &key, &l, out, KEEPER_KILL_TREE).status, 0);
     struct record r = keeper_client_wait(c, &key);
     assert_end(&r, RECORD_END_EXIT, 0);
@@ -269,6 +301,71 @@ static void test_clean_room(void **state)
     struct stat st;
     assert_int_equal(fstatat(c->dir_fd, "err", &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
+}
+
+/* The figures of a job are its own, whatever its shim has had before. */
+static void test_shim_again(void **state)
+{
+    struct keeper_client *c = *state;
+    struct record heavy;
+    struct record r =
+        run_reused(c, "x=$(head -c 2000000 /dev/zero | tr '\\0' x)", &heavy);
+    assert_end(&r, RECORD_END_EXIT, 2);
+    assert_true(r.exited.user_usec + r.exited.system_usec <
+                heavy.exited.user_usec + heavy.exited.system_usec);
+    assert_true(r.exited.max_rss_kib < heavy.exited.max_rss_kib);
+    /* one that waits is killed: another takes its place */
+    pid_t shim = (pid_t)r.started.shim_pid;
+    kill(shim, SIGKILL);
+    wait_gone(shim);
+    r = run_shell(c, "exit 3");
+    assert_end(&r, RECORD_END_EXIT, 3);
+    assert_int_not_equal(r.started.shim_pid, shim);
+}
+
+/* A shim whose job has left something behind gets no other job; the others go when there is
+ * nothing to do. */
+static void test_shim_not_again(void **state)
+{
+    struct keeper_client *c = *state;
+    struct record r = run_mode(c, "sleep 60 & echo $! >left", KEEPER_KILL_MAIN);
+    assert_end(&r, RECORD_END_EXIT, 0);
+    wait_gone((pid_t)r.started.shim_pid);
+    kill(read_pid(c, "left"), SIGKILL);
+    r = run_mode(c, "exit 4", KEEPER_KILL_MAIN);
+    assert_end(&r, RECORD_END_EXIT, 4);
+    r = run_reused(c, "exit 1", NULL);
+    wait_gone((pid_t)r.started.shim_pid);
+}
+
+/* While somebody is about to signal a job by its shim, none is used again. */
+static void test_shim_not_again_under_fire(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key, next = next_key();
+    pid_t seen[1001], shim = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
+    unsigned n = 0;
+    /* A job that has not begun when it is to be signalled is waited for. */
+    kill(shim, SIGSTOP);
+    do {
+        key = next_key();
+        seen[n] = (pid_t)start_shell(c, &key, "exec sleep 60").pid;
+    } while (seen[n++] != shim && n < 1000);
+    assert_int_equal(seen[n - 1], shim);
+    seen[n++] = (pid_t)run_shell(c, "exit 1").started.shim_pid; /* one that waits */
+    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
+                                         .key = keeper_key_pack(&key),
+                                         .signal = SIGTERM,
+                                         .scope = KEEPER_SCOPE_TREE}};
+    keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+    pid_t fresh = (pid_t)start_shell(c, &next, "exit 5").pid;
+    for (unsigned i = 0; i < n; i++)
+        assert_int_not_equal(fresh, seen[i]);
+    kill(shim, SIGCONT);
+    struct record r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
+    r = keeper_client_wait(c, &next);
+    assert_end(&r, RECORD_END_EXIT, 5);
 }
 
 /* Everything a careless daemon could hand on, handed to the keeper. */
@@ -709,6 +806,9 @@ int main(int argc, char **argv)
         TEST(test_remove),
         TEST(test_clean_room),
         cmocka_unit_test_setup_teardown(test_clean_room, pollute, teardown),
+        TEST(test_shim_again),
+        TEST(test_shim_not_again),
+        TEST(test_shim_not_again_under_fire),
         TEST(test_keeper_killed),
         TEST(test_shim_killed),
         TEST(test_terminate_tree),
