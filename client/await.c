@@ -471,8 +471,8 @@ static void conclude(struct waiting *w)
 static int refused(const struct waiting *w)
 {
     if (w->no_such_job && w->reconnected)
-        say("this voltd keeps jobs in memory and has been restarted; what it found again is "
-            "in `voltctl list --orphans`");
+        say("this voltd keeps jobs in memory and has been restarted; what it found "
+            "again is in `voltctl list --orphans`");
     return w->no_such_job ? w->rq->no_such_job_code : WAIT_EXIT_VOLT_FAILED;
 }
 

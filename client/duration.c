@@ -20,15 +20,27 @@ static const struct {
     {"msec", 1000},
     {"s", SEC},
     {"sec", SEC},
+    {"second", SEC},
+    {"seconds", SEC},
     {"m", 60 * SEC},
     {"min", 60 * SEC},
+    {"minute", 60 * SEC},
+    {"minutes", 60 * SEC},
     {"h", 3600 * SEC},
     {"hr", 3600 * SEC},
+    {"hour", 3600 * SEC},
+    {"hours", 3600 * SEC},
     {"d", 86400 * SEC},
     {"day", 86400 * SEC},
     {"days", 86400 * SEC},
     {"w", 604800 * SEC},
     {"week", 604800 * SEC},
+    {"weeks", 604800 * SEC},
+    {"month", 2629800 * SEC}, /* systemd.time(7): 30.44 days */
+    {"months", 2629800 * SEC},
+    {"y", 31557600 * SEC}, /* and 365.25 */
+    {"year", 31557600 * SEC},
+    {"years", 31557600 * SEC},
 };
 
 static int unit_usec(const char *name, size_t len, uint64_t *ret)

@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sum of NUMBER UNIT (us, ms, s, m or min, h, d, w); a number alone is seconds; a
- * fraction is allowed. 0 with microseconds in *ret; -EINVAL; -ERANGE beyond 100 years. */
+/* A sum of NUMBER UNIT (us, ms, s, m or min, h, d, w, y, or in words); a number alone is
+ * seconds; a fraction is allowed. 0 with microseconds in *ret; -EINVAL; -ERANGE beyond
+ * 100 years. */
 int duration_parse(const char *text, uint64_t *ret);
 /* The two largest units: "1h 30min", "4.2s", "12ms". Always NUL-terminated. */
 void duration_format(uint64_t usec, char *buf, size_t size);

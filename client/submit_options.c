@@ -80,7 +80,8 @@ static const struct option_entry end_options[] = {
     {"kill-after", OPT_KILL_AFTER, "TIME",
      "from the stop signal to SIGKILL (default: KillAfterSec=\nof voltd, 10s)"},
     {"output-limit", OPT_OUTPUT_LIMIT, "SIZE",
-     "kill it when it has printed more: exit code 125\n(default: OutputLimit= of voltd, none)"},
+     "kill it when it has printed more: exit code 125\n"
+     "(default: OutputLimit= of voltd, none)"},
     {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
     {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
     {"on-lost", OPT_ON_LOST, "WHAT",
@@ -92,7 +93,8 @@ static const struct option_entry end_options[] = {
 static const struct option_entry submit_options_table[] = {
     {"file", 'f', "FILE",
      "many jobs: NDJSON (one spec a line) or a JSON array of\n"
-     "specs; - is standard input. Other options are defaults\nfor what a spec does not say"},
+     "specs; - is standard input. Other options are defaults\n"
+     "for what a spec does not say"},
     {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
     {"follow", 'F', NULL,
      "print the output of one job while it runs, then exit\nas --wait; with "
@@ -136,11 +138,11 @@ static void help(void)
         "  volt-submit make -j4\n"
         "  volt-submit --wait --timeout=10m -- ./backup.sh /srv\n"
         "  volt-submit --array 1-1000 --wait -- ./step {i}\n"
-        "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n"
-        "\nExit codes with --wait: the job's own; 128+N killed by signal N; 124 its timeout;\n"
-        "126 found but not executable; 127 not found; 125 voltd failed, or the job was\n"
-        "cancelled or lost, or printed too much; of several jobs the largest. 130:\n"
-        "interrupted (the jobs go on).\n"
+        "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n\n"
+        "Exit codes with --wait: the job's own; 128+N killed by signal N; 124 its\n"
+        "timeout; 126 found but not executable; 127 not found; 125 voltd failed, or the\n"
+        "job was cancelled or lost, or printed too much; of several jobs the largest.\n"
+        "130: interrupted (the jobs go on).\n"
         "Without --wait: 0, or 125.\n",
         stdout);
 }

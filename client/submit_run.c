@@ -211,7 +211,8 @@ static void say_refused(const struct client_reply *error)
     /* The call as a whole: mostly an environment beyond all measure. */
     if (client_error_is(error, "InvalidParameter") &&
         strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0)
-        say("the environment is part of it; --no-env leaves it out, -E VAR passes on one");
+        say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
+            "one");
 }
 
 static int submit_and_wait(struct submission *s)

@@ -10,6 +10,7 @@ enum { OPT_QUIET = OPTION_LONG };
 static const struct option_entry options[] = {
     {"all", 'a', NULL, "every job"},
     CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     {"quiet", OPT_QUIET, NULL, "do not say how many"},
     {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
     CTL_OPTIONS_END,

@@ -12,6 +12,7 @@ static const struct option_entry options[] = {
     {"older-than", OPT_OLDER_THAN, "TIME", "only what ended longer ago, such as 7d"},
     {"keep", OPT_KEEP, "N", "but not the newest N of them"},
     CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     {"quiet", OPT_QUIET, NULL, "do not say how many"},
     {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
     CTL_OPTIONS_END,
@@ -85,9 +86,9 @@ const struct verb verb_clean = {
     .operands = "[ID...]",
     .summary = "Forget ended jobs, and remove their output",
     .text =
-        "All that have ended, or those that everything given matches. Nothing happens to\n"
-        "jobs that have not ended. What is forgotten without being asked: KeepHistoryJobs=\n"
-        "and KeepHistorySec= of voltd.\n"
+        "All that have ended, or those that everything given matches. Nothing happens\n"
+        "to jobs that have not ended. What is forgotten without being asked:\n"
+        "KeepHistoryJobs= and KeepHistorySec= of voltd.\n"
         "\nExamples:\n  voltctl clean --older-than=7d\n"
         "  voltctl clean --keep=100 --name=nightly --result=success\n",
     .options = options,

@@ -1,9 +1,11 @@
 /* Shared parts of voltctl; see ctl.h. */
 #include "client/voltctl/ctl.h"
 #include "client/duration.h"
+#include "client/job_view.h"
 #include "client/say.h"
 #include "client/spec_build.h"
 #include "client/term.h"
+#include "client/when.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -229,9 +231,33 @@ static int add_label(json_t *filter, const char *text)
     return r;
 }
 
+/* submitted_since_usec, submitted_until_usec */
+static int set_time(json_t *filter, const char *option, const char *text)
+{
+    char name[32];
+    uint64_t usec;
+    int r = when_parse(text, job_view_now(), &usec);
+    if (r < 0) {
+        say(r == -ERANGE
+                ? "--%s: \"%s\" is too far away"
+                : "--%s: \"%s\" is not a time such as \"2026-11-20 10:00\", -1h, "
+                  "today or yesterday",
+            option, text);
+        return r;
+    }
+    (void)snprintf(name, sizeof(name), "submitted_%s_usec", option);
+    (void)json_object_set_new(filter, name, json_integer((json_int_t)usec));
+    json_t *since = json_object_get(filter, "submitted_since_usec");
+    json_t *until = json_object_get(filter, "submitted_until_usec");
+    if (!since || !until || json_integer_value(since) <= json_integer_value(until))
+        return 0;
+    say("--since is later than --until: nothing would match");
+    return -EINVAL;
+}
+
 int ctl_filter_take(json_t **filter, int key, const char *arg)
 {
-    if (key < CTL_OPT_STATE || key > CTL_OPT_ORPHANS)
+    if (key < CTL_OPT_STATE || key > CTL_OPT_UNTIL)
         return 0;
     if (!*filter)
         *filter = json_object();
@@ -246,6 +272,10 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
         r = set_word(*filter, "queue", "queue", arg);
     else if (key == CTL_OPT_LABEL)
         r = add_label(*filter, arg);
+    else if (key == CTL_OPT_SINCE)
+        r = set_time(*filter, "since", arg);
+    else if (key == CTL_OPT_UNTIL)
+        r = set_time(*filter, "until", arg);
     else
         r = json_object_set_new(*filter, "orphans", json_true());
     return r < 0 ? r : 1;

@@ -71,18 +71,29 @@ void ctl_print_json(const json_t *value);
 int ctl_ask_control(struct ctl *ctl, const char *method,
                     void (*print)(const json_t *answer));
 
-/* Options that make a Filter, to be put into a verb's table. */
-#define CTL_FILTER_OPTIONS                                                                              \
-    {"state", CTL_OPT_STATE, "STATE",                                                                   \
-     "queued, starting, running, stopping or done; a list\nwith commas is possible"},                   \
-        {"result", CTL_OPT_RESULT, "RESULT",                                                            \
-         "success, exit, signal, timeout, exec_failed,\ncancelled, lost or output_limit; also a list"}, \
-        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                                            \
-        {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                                        \
-        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},                 \
-    {                                                                                                   \
-        "orphans", CTL_OPT_ORPHANS, NULL,                                                               \
-            "jobs found at the start of voltd of which only the\nprocess record is known"               \
+/* Options that make a Filter, to be put into a verb's table; the times where they are of
+ * use. */
+#define CTL_TIME_OPTIONS                                                                 \
+    {"since", CTL_OPT_SINCE, "TIME",                                                     \
+     "submitted then or later: \"2026-11-20 10:00\", -1h, today,\nyesterday; "           \
+     "systemd.time(7)"},                                                                 \
+    {                                                                                    \
+        "until", CTL_OPT_UNTIL, "TIME", "submitted then or earlier"                      \
+    }
+#define CTL_FILTER_OPTIONS                                                               \
+    {"state", CTL_OPT_STATE, "STATE",                                                    \
+     "queued, starting, running, stopping or done; a list\n"                             \
+     "with commas is possible"},                                                         \
+        {"result", CTL_OPT_RESULT, "RESULT",                                             \
+         "success, exit, signal, timeout, exec_failed,\n"                                \
+         "cancelled, lost or output_limit; also a list"},                                \
+        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                             \
+        {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
+        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},  \
+    {                                                                                    \
+        "orphans", CTL_OPT_ORPHANS, NULL,                                                \
+            "jobs found at the start of voltd of which only the\n"                       \
+            "process record is known"                                                    \
     }
 
 enum {
@@ -92,6 +103,8 @@ enum {
     CTL_OPT_QUEUE,
     CTL_OPT_LABEL,
     CTL_OPT_ORPHANS,
+    CTL_OPT_SINCE,
+    CTL_OPT_UNTIL,
     CTL_OPT_JSON,
     CTL_OPT_RECONNECT,
 };

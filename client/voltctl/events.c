@@ -185,8 +185,8 @@ const struct verb verb_events = {
     .text =
         "One line per change: its time, the job, the event, the result. With --json\n"
         "one object a line; its cursor is what --after resumes at, also when voltd was\n"
-        "restarted in between. A lost connection is tried again, and resumed where it was:\n"
-        "nothing is missing and nothing comes twice.\n"
+        "restarted in between. A lost connection is tried again, and resumed where it\n"
+        "was: nothing is missing and nothing comes twice.\n"
         "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
     .options = options,
     .run = run,

@@ -19,6 +19,7 @@ static const struct option_entry options[] = {
     {"lines", 'n', "N", "the newest N jobs only"},
     {"newest", OPT_NEWEST, NULL, "newest first"},
     CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     {"output", 'o', "FORMAT", "table (default) or json"},
     CTL_JSON_OPTION,
     {"no-legend", OPT_NO_LEGEND, NULL, "no headings and no closing line"},
@@ -27,7 +28,7 @@ static const struct option_entry options[] = {
 
 struct listing {
     json_t *filter;
-    bool all, newest, json, legend, has_limit, orphans;
+    bool all, newest, json, legend, has_limit, has_since, orphans;
     uint64_t limit;
 };
 
@@ -42,7 +43,8 @@ static int parse(struct ctl *ctl, struct listing *l)
         if (r < 0)
             return CTL_EXIT_USAGE;
         l->all |= key == 'a' || key == CTL_OPT_STATE || key == CTL_OPT_RESULT ||
-                  key == CTL_OPT_ORPHANS;
+                  key == CTL_OPT_ORPHANS || key == CTL_OPT_SINCE || key == CTL_OPT_UNTIL;
+        l->has_since |= key == CTL_OPT_SINCE;
         l->orphans |= key == CTL_OPT_ORPHANS;
         l->newest |= key == OPT_NEWEST;
         l->json |= key == CTL_OPT_JSON || (key == 'o' && strcmp(arg, "json") == 0);
@@ -209,7 +211,8 @@ static int list(struct ctl *ctl, struct listing *l)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
         return code;
-    bool newest_first = l->newest || l->has_limit;
+    /* From the end that is near to what is asked for: nobody looks at the rest. */
+    bool newest_first = l->newest || l->has_limit || l->has_since;
     json_t *jobs = json_array();
     code = fetch(ctl, l, newest_first, jobs);
     if (code == CTL_EXIT_OK && newest_first && !l->newest) {
@@ -245,10 +248,12 @@ const struct verb verb_list = {
     .operands = "[ID...]",
     .summary = "List jobs that wait or run, or those that a filter describes",
     .text =
-        "All filters given must match. --state, --result, --orphans and ids also find\n"
-        "jobs that have ended. An array is one line, its elements done in DONE.\n"
+        "All filters given must match. --state, --result, --since, --until, --orphans\n"
+        "and ids also find jobs that have ended. An array is one line, its elements\n"
+        "done in DONE.\n"
         "\nExamples:\n"
         "  voltctl list --all -n 20\n"
+        "  voltctl list --since=yesterday --until=today --result=exit\n"
         "  voltctl list --state=running --queue=default\n"
         "  voltctl list --result=exit,signal,timeout --json\n",
     .options = options,

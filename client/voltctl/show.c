@@ -103,9 +103,9 @@ const struct verb verb_show = {
     .operands = "ID...",
     .summary = "Print every property of jobs, for programs",
     .text =
-        "Lines of NAME=VALUE, with an empty line between jobs. Values are escaped like JSON\n"
-        "strings: \\n, \\t, \\\\, \\u001b. With --json one object a line; what was submitted\n"
-        "is in its member spec.\n",
+        "Lines of NAME=VALUE, with an empty line between jobs. Values are escaped like\n"
+        "JSON strings: \\n, \\t, \\\\, \\u001b. With --json one object a line; what was\n"
+        "submitted is in its member spec.\n",
     .options = options,
     .run = run,
 };

@@ -1,10 +1,10 @@
 /* Those who wait for the next of something that all of them read: the log.
  *
- * To wake a thousand tasks at once would put all of them in front of the job whose change
- * they hear of, and of its next change. So one task, the teller, wakes a few at a time and
- * gives the others a turn in between; who is told late hears of more at once.
+ * To wake a thousand tasks at once would put all of them in front of the job whose
+ * change they hear of, and of its next change. So one task, the teller, wakes a few at a
+ * time and gives the others a turn in between; who is told late hears of more at once.
  *
- *   hearer                              who has something new
+ *   hearer                            who has something new
  *   1. hearer_init()                  1. writes it
  *   2. reads all there is               2. audience_tell()
  *   3. hearer_poll(); READY: to 2
@@ -31,7 +31,8 @@ void audience_fini(struct audience *a);
 /* There is something new. Any thread; never blocks, however many listen. */
 void audience_tell(struct audience *a);
 
-/* Leaf future of the task that polls it. Zero-initialised it may be finished. All private. */
+/* Leaf future of the task that polls it. Zero-initialised it may be finished. All
+ * private. */
 struct hearer {
     struct audience *audience;
     struct hearer *prev, *next;

@@ -3,7 +3,11 @@
  * A list walks through the table in order of the ids, a slice per turn of the lock, and
  * between the jobs of each slice through the ended jobs of the store with ids of its
  * range. Memory first: what has left it before the slice was taken is in the store by
- * then. */
+ * then.
+ *
+ * Who asks for times is spared the rest: ids are in the order of submission. Times are so
+ * but for steps of the clock and those who submit at the same moment, so a list ends at
+ * STRAYS in a row that are more than STRAY_USEC beyond what is asked for. */
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
@@ -13,6 +17,8 @@
 
 #define SCAN_SLICE    1024  /* table entries looked at per turn of the lock */
 #define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
+#define STRAYS        256
+#define STRAY_USEC    UINT64_C(3600000000)
 
 struct listing {
     struct manager *m;
@@ -24,13 +30,29 @@ struct listing {
     size_t at_key;        /* of keys: how many were looked at */
     struct job_key *keys; /* sorted copy of the filter's; NULL: it has none */
     bool end;
-    bool stop; /* enough for one answer, though there is more */
+    bool stop;       /* enough for one answer, though there is more */
+    bool past;       /* what follows is beyond the times that are asked for */
+    unsigned strays; /* in a row, of the walk under way */
 
     int (*fn)(void *arg, const struct job_view *v); /* where they go */
     void *arg;
     size_t limit; /* jobs that may yet go there */
     int result;   /* not 0: of fn, or of the store */
 };
+
+/* Of each job that a walk comes by. True: it need not go on. */
+static bool is_past(struct listing *l, uint64_t submitted_usec)
+{
+    const struct manager_filter *f = l->f;
+    bool stray = f->newest_first
+                     ? submitted_usec + STRAY_USEC < f->since_usec
+                     : f->until_usec && submitted_usec > f->until_usec + STRAY_USEC;
+
+    l->strays = stray ? l->strays + 1 : 0;
+    if (l->strays < STRAYS)
+        return false;
+    return l->past = true;
+}
 
 /* Lock held. Fills views with matches after l->at until SCAN_SLICE entries were looked at
  * or max is reached. */
@@ -49,6 +71,8 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
         }
         l->at = id;
         if (!job)
+            break;
+        if (is_past(l, job->status.submitted_usec))
             break;
         if (jobs_visible(l->uid, job->owner.uid) &&
             jobs_view_wanted(l->m, job, l->f, &views[n]))
@@ -166,6 +190,7 @@ static struct job_view *next_kept(struct listing *l, struct history *h)
 {
     while (!l->result) {
         for (; h->at < h->n; h->at++) {
+            h->end |= is_past(l, h->views[h->at].status.submitted_usec);
             if (manager_matches(&h->views[h->at], l->f))
                 return &h->views[h->at];
             job_view_fini(&h->views[h->at]);
@@ -247,8 +272,12 @@ static void list_slice(struct listing *l)
 {
     struct job_view views[JOBS_SLICE];
     const uint64_t from = l->at;
+
+    l->strays = 0;
     size_t n = next_slice(l, views, l->limit < JOBS_SLICE ? l->limit : JOBS_SLICE);
     const uint64_t slice_end = l->at;
+
+    l->strays = 0; /* the store is another walk */
     struct history *h = l->keys ? NULL : begin_history(l, from);
 
     if (h) {
@@ -268,8 +297,9 @@ static int list(struct listing *l, uint64_t cursor, uint64_t *ret_cursor)
     l->result = keys_begin(l, cursor);
     if (l->f->newest_first && !cursor)
         l->at = UINT64_MAX;
-    while (!is_over(l) && !l->end && !l->stop)
+    while (!is_over(l) && !l->end && !l->stop && !l->past)
         list_slice(l);
+    l->end |= l->past && !is_over(l) && !l->stop;
     *ret_cursor = l->end ? 0 : l->keys && !l->f->orphans ? l->at_key : l->at;
     free(l->keys);
     return l->result;

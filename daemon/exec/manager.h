@@ -91,7 +91,8 @@ struct manager_filter {
     size_t nlabels;
     const struct job_key *keys; /* any of these (none of none); NULL: any */
     size_t nkeys;
-    bool orphans; /* only records without a job */
+    uint64_t since_usec, until_usec; /* of submission, both included; 0: any */
+    bool orphans;                    /* only records without a job */
     bool newest_first;
 };
 /* Whether the filter wants this job; its keys are not looked at. */
@@ -104,7 +105,8 @@ int manager_list(struct manager *m, const struct job_owner *asker,
                  const struct manager_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
-/* The same of every job that is kept; may stop before limit when few of many match. */
+/* The same of every job that is kept; may stop before limit when few of many match, and
+ * ends where jobs are beyond since_usec, or until_usec, in the order asked for. */
 int manager_list_kept(struct volt_cx *cx, struct manager *m,
                       const struct job_owner *asker, const struct manager_filter *f,
                       uint64_t cursor, size_t limit,

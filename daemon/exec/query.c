@@ -38,10 +38,19 @@ static bool spec_matches(const struct job_spec *spec, const struct manager_filte
     return true;
 }
 
+/* When an orphan was submitted, nobody knows. */
+static bool time_matches(const struct job_view *v, const struct manager_filter *f)
+{
+    const uint64_t at = v->status.submitted_usec;
+
+    return (!f->since_usec || at >= f->since_usec) &&
+           (!f->until_usec || (at && at <= f->until_usec));
+}
+
 static bool status_matches(const struct job_view *v, const struct manager_filter *f)
 {
     return f->orphans == v->orphan && (!f->states || f->states & 1u << v->status.state) &&
-           (!f->results || f->results & 1u << v->status.result);
+           (!f->results || f->results & 1u << v->status.result) && time_matches(v, f);
 }
 
 bool manager_matches(const struct job_view *v, const struct manager_filter *f)

@@ -133,6 +133,8 @@ const struct field filter_fields[] = {
     FIELD(struct filter, name, FIELD_STRING),
     FIELD(struct filter, queue, FIELD_STRING),
     FIELD(struct filter, labels, FIELD_CUSTOM, .read = read_labels),
+    FIELD(struct filter, submitted_since_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
+    FIELD(struct filter, submitted_until_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, orphans, FIELD_BOOL),
     {.name = NULL},
 };
@@ -161,6 +163,8 @@ struct manager_filter filter_for_manager(const struct filter *f)
         .nlabels = f->nlabels,
         .keys = f->ids.keys,
         .nkeys = f->ids.n,
+        .since_usec = f->submitted_since_usec,
+        .until_usec = f->submitted_until_usec,
         .orphans = f->orphans,
     };
 }
@@ -185,7 +189,8 @@ int filter_wants(const struct filter *f, struct manager *m, const struct job_own
         return 0;
     if (rest.results && !(rest.results & UINT32_C(1) << ev->result))
         return 0;
-    if (!f->orphans && !f->name && !f->queue && !f->nlabels)
+    if (!f->orphans && !f->name && !f->queue && !f->nlabels && !rest.since_usec &&
+        !rest.until_usec)
         return 1;
     ahead = manager_log_ahead(m); /* asked first: it may enter in between */
     if (manager_get(m, asker, ev->key.id, ev->key.index, &view) < 0)

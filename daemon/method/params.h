@@ -30,6 +30,7 @@ struct filter {
     uint32_t states, results;     /* results: bit 0 is the first real one */
     bool has_states, has_results; /* an empty set was given, too */
     const char *name, *queue;
+    uint64_t submitted_since_usec, submitted_until_usec;
     bool orphans;
 };
 extern const struct field filter_fields[];

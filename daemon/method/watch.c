@@ -3,10 +3,10 @@
  * The event number is noted before the snapshot is taken: what happens meanwhile is told
  * twice rather than not at all. A watcher reads the manager's log by number, so it costs
  * the writer nothing; the text of an event is made once for all of them. What is told is
- * kept, and its number with it: the cursor is good after a restart too. One that reads slowly gets nothing while its output is full; when
- * it goes on and is more than max_watch_backlog events behind, it skips to the newest of
- * them, and `lagged` says how many were dropped, as it does when the ring has overtaken
- * it. */
+ * kept, and its number with it: the cursor is good after a restart too. One that reads
+ * slowly gets nothing while its output is full; when it goes on and is more than
+ * max_watch_backlog events behind, it skips to the newest of them, and `lagged` says how
+ * many were dropped, as it does when the ring has overtaken it. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
@@ -171,8 +171,8 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
     return wanted;
 }
 
-/* The reply is put together from texts that others have made already. 1: told; 0: there was
- * nothing to tell. */
+/* The reply is put together from texts that others have made already. 1: told; 0: there
+ * was nothing to tell. */
 static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
                        size_t n, struct wire_buf *text)
 {

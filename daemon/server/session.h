@@ -59,8 +59,8 @@ void session_init(struct session *s, const struct service *service,
 void session_fini(struct session *s);
 /* Between calls only: a call keeps the configuration that it began with. */
 void session_configure(struct session *s, const struct config *config);
-/* The peer has so much to read that it gets nothing more for now: whoever has something to
- * tell goes on when bytes have gone. */
+/* The peer has so much to read that it gets nothing more for now: whoever has something
+ * to tell goes on when bytes have gone. */
 bool session_full(const struct session *s);
 /* Answers what it can. */
 enum session_state session_step(struct volt_cx *cx, struct session *s);

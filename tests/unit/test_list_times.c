@@ -1,0 +1,222 @@
+/* Lists of the jobs of some time: all of them, from memory and from the store, and no
+ * further than needed; also when the clock was wrong in between. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "daemon/exec/jobs.h"
+#include "daemon/store/sqlite.h"
+
+#define JOBS   2000
+#define STRAY  1500 /* submitted in 1970 */
+#define MINUTE UINT64_C(60000000)
+#define BEGIN  UINT64_C(1795000000000000)
+
+static char base[] = "/dev/shm/volt-test-times-XXXXXX"; /* where syncs cost nothing */
+static char records[64];
+static struct config config;
+static struct volt_runtime *rt;
+static struct manager *m;
+
+static uint64_t submitted(uint64_t id)
+{
+    return id == STRAY ? 1 : BEGIN + id * MINUTE;
+}
+
+static int nothing(void *arg, const struct store_fact *fact)
+{
+    (void)arg;
+    (void)fact;
+    return 0;
+}
+
+static void put(struct store *s, uint64_t id, const struct job_event *event,
+                struct job_spec *spec, bool last)
+{
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = event,
+                              .spec = spec,
+                              .last = last,
+                              .ended_usec = submitted(id) + 1};
+
+    assert_int_equal(store_append(s, &fact, 1, NULL), 0);
+}
+
+/* Every third one waits still. */
+static void fill(void)
+{
+    struct store_sqlite_options o = {.dir = base};
+    struct volt_error err = {{0}};
+    struct job_spec *spec = job_spec_new();
+    struct store *s = NULL;
+
+    spec->kind = JOB_KIND_SLEEP;
+    spec->duration_usec = UINT64_C(3600000000);
+    assert_int_equal(record_boot_id(o.boot_id), 0);
+    if (store_sqlite_open(&o, &s, &err) < 0 || store_load(s, nothing, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    for (uint64_t id = 1; id <= JOBS; id++) {
+        const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = submitted(id)};
+        const struct job_event cancel = {.type = JOB_EV_CANCEL,
+                                         .at_usec = submitted(id) + 1};
+
+        put(s, id, &submit, spec, false);
+        if (id % 3 == 0)
+            continue;
+        put(s, id, &cancel, NULL, false);
+        put(s, id, NULL, NULL, true);
+    }
+    job_spec_unref(spec);
+    store_free(s);
+}
+
+static void start(uint64_t keep)
+{
+    struct manager_options o = {.config = &config,
+                                .runtime_dir = base,
+                                .state_dir = base,
+                                .record_dir = records,
+                                .address = "unix:/x"};
+    struct volt_error err = {{0}};
+
+    config.keep_ended_jobs = keep;
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
+    o.rt = rt;
+    if (manager_new(&o, &m, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void stop(void)
+{
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    manager_free(m);
+    volt_runtime_free(rt);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(base + sizeof(base) - 7, "XXXXXX");
+    if (!mkdtemp(base))
+        return -1;
+    (void)snprintf(records, sizeof(records), "%s/rec", base);
+    config_defaults(&config);
+    return mkdir(records, 0700);
+}
+
+static int teardown(void **state)
+{
+    char command[80];
+
+    (void)state;
+    (void)snprintf(command, sizeof(command), "rm -r %s", base);
+    return system(command);
+}
+
+static bool seen[JOBS + 1];
+
+static int see(void *arg, const struct job_view *v)
+{
+    (void)arg;
+    assert_false(seen[v->key.id]);
+    seen[v->key.id] = true;
+    return 0;
+}
+
+/* 0 or what the list ended with. */
+static int list(const struct manager_filter *f, size_t limit)
+{
+    const struct job_owner root = {0};
+    uint64_t cursor = 0;
+    int r;
+
+    memset(seen, 0, sizeof(seen));
+    do
+        r = manager_list_kept(NULL, m, &root, f, cursor, limit, see, NULL, &cursor);
+    while (r == 0 && cursor);
+    return r;
+}
+
+static void expect(uint64_t since, uint64_t until, bool newest_first)
+{
+    const struct manager_filter f = {
+        .since_usec = since, .until_usec = until, .newest_first = newest_first};
+
+    for (size_t limit = 7; limit <= 5000; limit *= 25) {
+        assert_int_equal(list(&f, limit), 0);
+        for (uint64_t id = 1; id <= JOBS; id++) {
+            bool wanted = submitted(id) >= since && (!until || submitted(id) <= until);
+
+            if (seen[id] != wanted)
+                fail_msg("job %d: %d", (int)id, seen[id]);
+        }
+    }
+}
+
+static void expect_all(void)
+{
+    for (int newest_first = 0; newest_first <= 1; newest_first++) {
+        expect(submitted(1400), 0, newest_first);
+        expect(0, submitted(1600), newest_first);
+        expect(submitted(900) + 1, submitted(1100) - 1, newest_first);
+        expect(submitted(1000), submitted(1000), newest_first);
+        expect(submitted(JOBS) + 1, 0, newest_first);
+        expect(2, submitted(1) - 1, newest_first);
+    }
+}
+
+static void from_memory_and_from_the_store(void **state)
+{
+    (void)state;
+    fill();
+    for (uint64_t keep = 10; keep <= 100000; keep *= 100) {
+        start(keep);
+        expect_all();
+        stop();
+    }
+}
+
+/* What lies beyond is not read: one of it is damaged, and nobody notices. */
+static void no_further_than_needed(void **state)
+{
+    const struct manager_filter recent = {.since_usec = submitted(1400),
+                                          .newest_first = true};
+    const struct manager_filter early = {.until_usec = submitted(300)};
+    const struct manager_filter all = {.newest_first = true};
+    char path[80];
+    sqlite3 *db;
+
+    (void)state;
+    fill();
+    start(10);
+    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", base);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "UPDATE job SET body = x'00' WHERE id = 850", NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    for (size_t limit = 10; limit <= 5000; limit *= 10) {
+        assert_int_equal(list(&recent, limit), 0);
+        assert_int_equal(list(&early, limit), 0);
+        assert_int_equal(list(&all, limit), -EBADMSG);
+    }
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(from_memory_and_from_the_store, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_further_than_needed, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
