@@ -508,32 +508,38 @@ def listed(private):
     return n
 
 
+def sleep_and_cancel(private, n, ids):
+    """A round of that many sleeps, submitted and cancelled; afterwards nothing lives."""
+    with private.connect() as v:
+        ids += batch(v, {"kind": "sleep", "duration_usec": 60 * 10**6}, n)
+        assert v.ok(JOBS + "Cancel", {"filter": {"states": ["queued", "starting",
+                                                            "running"]}})["count"] == n
+        until(lambda: stats(private)["jobs"]["ended"] == len(ids), "the end of all")
+        ids.append(submit(v, {"kind": "noop"}))
+        wait(v, ids[-1])  # its end is in the store, and so are all others
+
+
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_a_hundred_thousand_sleeps_three_times(private, backend):
+def test_a_hundred_thousand_sleeps_again_and_again(private, backend):
+    """Memory stops growing: how much was needed at once depends on how far the disk is
+    behind, so that a later round may need more than the first; a leak never stops."""
     n = 100000 if not SANITIZER else 5000
     private.start(config=f"[Store]\nBackend={backend}\n")
-    pid = private.process.pid
     live = stats(private)["totals"]["live"]
     peaks, ids = [], []
-    for _ in range(3):
-        with private.connect() as v:
-            ids += batch(v, {"kind": "sleep", "duration_usec": 60 * 10**6}, n)
-            assert v.ok(JOBS + "Cancel", {"filter": {"states": ["queued", "starting",
-                                                                "running"]}})["count"] == n
-            until(lambda: stats(private)["jobs"]["ended"] == len(ids), "the end of all")
-            ids.append(submit(v, {"kind": "noop"}))
-            wait(v, ids[-1])  # its end is in the store, and so are all others
+    while len(peaks) < 3 or (not SANITIZER and peaks[-1] >= peaks[-3] * 1.02):
+        assert len(peaks) < 10, peaks
+        sleep_and_cancel(private, n, ids)
         until(lambda: stats(private)["totals"]["live"] <= live + 1)
-        peaks.append(status_of(pid, "VmHWM"))
-    assert stats(private)["jobs"]["results"]["cancelled"] == 3 * n
-    kept = 2000 if backend == "memory" else min(len(ids), 100000)  # KeepEndedJobs=, KeepHistoryJobs=
+        peaks.append(status_of(private.process.pid, "VmHWM"))
+    assert stats(private)["jobs"]["results"]["cancelled"] == len(peaks) * n
+    # KeepEndedJobs=, KeepHistoryJobs=
+    kept = 2000 if backend == "memory" else min(len(ids), 100000)
     until(lambda: listed(private) == kept, "the others to be forgotten")
     with private.connect() as v:
         first = v.ok(JOBS + "Get", {"id": ids[0]})["job"]
     assert first.get("forgotten", False) == (kept < len(ids))
     assert first["result"] == "cancelled" and first["exit_code"] == 125
-    if not SANITIZER:
-        assert peaks[1] < peaks[0] * 1.02 and peaks[2] < peaks[1] * 1.02, peaks
 
 
 def switches(pid):
