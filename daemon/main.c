@@ -55,7 +55,7 @@ static const char help[] =
     "voltctl(1) looks in, volt-submit(1) submits.\n";
 
 struct options {
-    bool user;
+    bool user, system; /* in the end one of them */
     const char *config, *runtime_dir, *state_dir;
     uint64_t workers; /* 0: as configured */
     bool check_store;
@@ -92,7 +92,69 @@ __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
     return 2;
 }
 
+/* 0, or said what is wrong. */
+static int take_workers(struct options *o, const char *text)
+{
+    char *end;
+
+    errno = 0;
+    o->workers = strtoull(text, &end, 10);
+    if (!errno && !*end && text[0] >= '0' && text[0] <= '9' && o->workers >= 1 &&
+        o->workers <= VOLT_MAX_WORKERS)
+        return 0;
+    return usage("--workers %s: a number from 1 to %d is needed", text, VOLT_MAX_WORKERS);
+}
+
+/* 0, or said what is wrong. */
+static int take_path(const char **member, const char *option, const char *what,
+                     const char *text)
+{
+    *member = text;
+    return *text ? 0 : usage("%s: a %s is needed", option, what);
+}
+
 /* -1: go on; otherwise the exit status. */
+static int take_option(struct options *o, int opt, const char *given)
+{
+    int status = 0;
+
+    switch (opt) {
+    case 'u':
+        o->user = true;
+        break;
+    case 's':
+        o->system = true;
+        break;
+    case 'c':
+        status = take_path(&o->config, "--config", "file", optarg);
+        break;
+    case 'r':
+        status = take_path(&o->runtime_dir, "--runtime-dir", "directory", optarg);
+        break;
+    case 'd':
+        status = take_path(&o->state_dir, "--state-dir", "directory", optarg);
+        break;
+    case 'w':
+        status = take_workers(o, optarg);
+        break;
+    case 'k':
+        o->check_store = true;
+        break;
+    case 'h':
+        (void)fputs(help, stdout);
+        return 0;
+    case 'v':
+        (void)puts("voltd " VOLT_VERSION);
+        return 0;
+    case ':':
+        return usage("%s needs a value", given);
+    default:
+        return usage("unknown option %s", given);
+    }
+    return status ? status : -1;
+}
+
+/* As take_option(). */
 static int parse_options(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
@@ -107,61 +169,20 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
-    bool user = false, system = false;
-    char *end;
     int opt;
 
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
-        if (strchr("crd", opt) && !*optarg)
-            return usage("--%s: a %s is needed",
-                         opt == 'c'   ? "config"
-                         : opt == 'r' ? "runtime-dir"
-                                      : "state-dir",
-                         opt == 'c' ? "file" : "directory");
-        switch (opt) {
-        case 'u':
-            user = true;
-            break;
-        case 's':
-            system = true;
-            break;
-        case 'c':
-            o->config = optarg;
-            break;
-        case 'r':
-            o->runtime_dir = optarg;
-            break;
-        case 'd':
-            o->state_dir = optarg;
-            break;
-        case 'w':
-            errno = 0;
-            o->workers = strtoull(optarg, &end, 10);
-            if (errno || *end || optarg[0] < '0' || optarg[0] > '9' || o->workers < 1 ||
-                o->workers > 256)
-                return usage("--workers %s: a number from 1 to 256 is needed", optarg);
-            break;
-        case 'k':
-            o->check_store = true;
-            break;
-        case 'h':
-            (void)fputs(help, stdout);
-            return 0;
-        case 'v':
-            (void)puts("voltd " VOLT_VERSION);
-            return 0;
-        case ':':
-            return usage("%s needs a value", argv[optind - 1]);
-        default:
-            return usage("unknown option %s", argv[optind - 1]);
-        }
+        int status = take_option(o, opt, argv[optind - 1]);
+        if (status >= 0)
+            return status;
     }
     if (optind < argc)
         return usage("unexpected argument %s", argv[optind]);
-    if (user && system)
+    if (o->user && o->system)
         return usage("--user and --system exclude each other");
-    o->user = user || (!system && getuid() != 0);
+    o->user |= !o->system && getuid() != 0;
+    o->system = !o->user;
     return -1;
 }
 

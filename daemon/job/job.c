@@ -64,6 +64,18 @@ static void go_again(struct job_status *st)
                               .submitted_usec = st->submitted_usec};
 }
 
+static void end(struct job_status *st, const struct job_event *ev)
+{
+    bool has_step = ev->result == JOB_RESULT_EXEC_FAILED || ev->result == JOB_RESULT_LOST;
+
+    st->result = (uint8_t)verdict(st, ev->result);
+    st->code = ev->code;
+    st->step = has_step ? ev->step : NULL;
+    st->usage = ev->usage;
+    st->survivors = ev->survivors;
+    st->ended_usec = ev->at_usec;
+}
+
 int job_update(struct job_status *st, const struct job_event *ev)
 {
     int next = (unsigned)ev->type < JOB_EV_COUNT ? next_state[st->state][ev->type] : NO;
@@ -111,14 +123,7 @@ int job_update(struct job_status *st, const struct job_event *ev)
             go_again(st);
             return 0;
         }
-        st->result = (uint8_t)verdict(st, ev->result);
-        st->code = ev->code;
-        st->step = ev->result == JOB_RESULT_EXEC_FAILED || ev->result == JOB_RESULT_LOST
-                       ? ev->step
-                       : NULL;
-        st->usage = ev->usage;
-        st->survivors = ev->survivors;
-        st->ended_usec = ev->at_usec;
+        end(st, ev);
         break;
     case JOB_EV_COUNT:
         return -EPROTO;

@@ -1,4 +1,5 @@
-/* See spec_pack.h. One table of tags: packing and unpacking go through it. */
+/* See spec_pack.h. Packing is a list of the fields in the order of their tags; unpacking
+ * goes by a table of them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -185,13 +186,50 @@ static char **get_shared(struct unpack *u, const void *bytes, size_t n)
     return v;
 }
 
-static void get_field(struct unpack *u, enum tag tag, const struct spec_parts *parts,
-                      struct job_spec *s)
+enum type {
+    OWN, /* shape: get_own() */
+    STRING,
+    BOOL,
+    WORD, /* 32 bits, enums too */
+    LONG,
+};
+
+static const struct packed {
+    enum type type;
+    uint32_t offset;
+    uint64_t max; /* of numbers */
+} fields[TAG_COUNT] = {
+#define FIELD(type_, member_, ...)                                                       \
+    {                                                                                    \
+        type_, offsetof(struct job_spec, member_), __VA_ARGS__                           \
+    }
+    [TAG_KIND] = FIELD(WORD, kind, JOB_KIND_NOOP),
+    [TAG_NAME] = FIELD(STRING, name, 0),
+    [TAG_CWD] = FIELD(STRING, cwd, 0),
+    [TAG_UMASK] = FIELD(WORD, umask, 0777),
+    [TAG_STDIN] = FIELD(STRING, stdin_path, 0),
+    [TAG_QUEUE] = FIELD(STRING, queue, 0),
+    [TAG_TIMEOUT] = FIELD(LONG, timeout_usec, UINT64_MAX),
+    [TAG_KILL_AFTER] = FIELD(LONG, kill_after_usec, UINT64_MAX),
+    [TAG_STOP_SIGNAL] = FIELD(WORD, stop_signal, 64),
+    [TAG_KILL_MODE] = FIELD(WORD, kill_mode, JOB_KILL_MAIN),
+    [TAG_OUTPUT] = FIELD(WORD, output, JOB_OUTPUT_PATH),
+    [TAG_OUTPUT_PATH] = FIELD(STRING, output_path, 0),
+    [TAG_OUTPUT_SPLIT] = FIELD(BOOL, output_split, 1),
+    [TAG_DURATION] = FIELD(LONG, duration_usec, UINT64_MAX),
+    [TAG_KEY] = FIELD(STRING, key, 0),
+    [TAG_ON_LOST] = FIELD(WORD, on_lost, JOB_ON_LOST_RETRY),
+    [TAG_OUTPUT_LIMIT] = FIELD(LONG, output_limit, UINT64_MAX),
+    [TAG_REPLACES] = FIELD(LONG, replaces, UINT64_MAX),
+#undef FIELD
+};
+
+_Static_assert(sizeof(enum job_kind) == sizeof(uint32_t), "enums are words");
+
+static void get_own(struct unpack *u, enum tag tag, const struct spec_parts *parts,
+                    struct job_spec *s)
 {
     switch (tag) {
-    case TAG_KIND:
-        s->kind = (enum job_kind)unpack_number_max(u, JOB_KIND_NOOP);
-        return;
     case TAG_ARGV:
         s->argv = unpack_strings(u);
         return;
@@ -203,76 +241,40 @@ static void get_field(struct unpack *u, enum tag tag, const struct spec_parts *p
     case TAG_SHELL:
         s->shell = true;
         return;
-    case TAG_NAME:
-        s->name = unpack_string(u);
-        return;
     case TAG_LABELS:
         get_labels(u, s);
-        return;
-    case TAG_CWD:
-        s->cwd = unpack_string(u);
         return;
     case TAG_ENV_SHARED:
         s->env = get_shared(u, parts->env, parts->env_n);
         return;
-    case TAG_UMASK:
-        s->umask = (uint32_t)unpack_number_max(u, 0777);
-        return;
-    case TAG_STDIN:
-        s->stdin_path = unpack_string(u);
-        return;
-    case TAG_QUEUE:
-        s->queue = unpack_string(u);
-        return;
     case TAG_PRIORITY:
         s->priority = (int32_t)unpack_signed(u);
-        return;
-    case TAG_TIMEOUT:
-        s->timeout_usec = unpack_number(u);
-        return;
-    case TAG_KILL_AFTER:
-        s->kill_after_usec = unpack_number(u);
-        return;
-    case TAG_STOP_SIGNAL:
-        s->stop_signal = (int)unpack_number_max(u, 64);
-        return;
-    case TAG_KILL_MODE:
-        s->kill_mode = (enum job_kill_mode)unpack_number_max(u, JOB_KILL_MAIN);
-        return;
-    case TAG_OUTPUT:
-        s->output = (enum job_output)unpack_number_max(u, JOB_OUTPUT_PATH);
-        return;
-    case TAG_OUTPUT_PATH:
-        s->output_path = unpack_string(u);
-        return;
-    case TAG_OUTPUT_SPLIT:
-        s->output_split = unpack_number_max(u, 1);
         return;
     case TAG_ARRAY:
         s->is_array = true;
         s->array_first = unpack_number(u);
         s->array_last = unpack_number(u);
         return;
-    case TAG_DURATION:
-        s->duration_usec = unpack_number(u);
-        return;
-    case TAG_KEY:
-        s->key = unpack_string(u);
-        return;
-    case TAG_ON_LOST:
-        s->on_lost = (enum job_on_lost)unpack_number_max(u, JOB_ON_LOST_RETRY);
-        return;
-    case TAG_OUTPUT_LIMIT:
-        s->output_limit = unpack_number(u);
-        return;
-    case TAG_REPLACES:
-        s->replaces = unpack_number(u);
-        return;
-    case TAG_END:
-    case TAG_COUNT:
-        break;
+    default:
+        u->failed = true;
     }
-    u->failed = true;
+}
+
+static void get_field(struct unpack *u, const struct packed *f, struct job_spec *s)
+{
+    void *at = (char *)s + f->offset;
+
+    if (f->type == STRING) {
+        *(char **)at = unpack_string(u);
+        return;
+    }
+    uint64_t v = unpack_number_max(u, f->max);
+    if (f->type == LONG)
+        *(uint64_t *)at = v;
+    else if (f->type == WORD)
+        *(uint32_t *)at = (uint32_t)v;
+    else
+        *(bool *)at = v;
 }
 
 int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
@@ -288,8 +290,12 @@ int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
     while (!u.failed && (tag = unpack_number_max(&u, TAG_COUNT - 1)) != TAG_END) {
         u.failed |= tag <= before;
         before = tag;
-        if (!u.failed)
-            get_field(&u, (enum tag)tag, parts, s);
+        if (u.failed)
+            break;
+        if (fields[tag].type == OWN)
+            get_own(&u, (enum tag)tag, parts, s);
+        else
+            get_field(&u, &fields[tag], s);
     }
     if (!u.failed && u.at == u.end && job_spec_validate(s, &field, NULL) == 0) {
         *ret = s;
