@@ -116,6 +116,14 @@ struct queue_node *queue_take(struct queue *q)
     return n;
 }
 
+bool queue_take_free(struct queue *q)
+{
+    if (q->waiting || q->used >= q->slots)
+        return false;
+    q->used++;
+    return true;
+}
+
 void queue_occupy(struct queue *q)
 {
     q->used++;

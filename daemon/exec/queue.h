@@ -53,6 +53,8 @@ void queue_remove(struct queue *q, struct queue_node *n);
 /* Takes a slot for the first waiter and returns it, no longer waiting; NULL: no slot or
  * nobody. */
 struct queue_node *queue_take(struct queue *q);
+/* Takes a slot for one that need not wait. False: no slot, or somebody waits. */
+bool queue_take_free(struct queue *q);
 /* The first waiter; NULL: nobody. */
 struct queue_node *queue_first(const struct queue *q);
 /* Whether a's place is before b's; both need not wait. */

@@ -15,6 +15,7 @@ struct submission {
     uint64_t njobs, bytes; /* added to the user's account, given back on failure */
     uint64_t first_id;
     uint64_t at_usec; /* of SUBMIT */
+    bool granted;     /* the only job has a slot: STARTING goes with its SUBMIT */
     struct store_commit commit;
     bool appended, committed;
     bool entering; /* counted in manager.entering */

@@ -2,7 +2,8 @@
  *
  * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
  * and goes on in the next poll. Nothing is visible before the commit; the answer comes
- * after. */
+ * after. One job alone that finds a free slot takes it before: its STARTING is kept by the
+ * same commit, and it starts one sync earlier. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,12 +173,55 @@ void submission_drop(struct manager_submit *s, size_t i)
     unbook(s->manager, s->owner.uid, n, bytes);
 }
 
+/* A slot for a job that would be the only one to wait, and the task that needs it. */
+static void grant(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    struct manager *m = s->manager;
+    struct aftermath after = {0};
+    size_t i = 0;
+
+    if (p->accepted != 1)
+        return;
+    while (!p->jobs[i])
+        i++;
+    struct job *job = p->jobs[i];
+    if (!job_waits_bare(job) || job->dormant || s->items[i].spec->replaces)
+        return;
+    job->live = work_new(m, job, NO_OFFSET);
+    if (!job->live)
+        return;
+    manager_lock(m);
+    p->granted = !m->closed && !m->ahead.head && queue_take_free(&m->queue);
+    manager_unlock(m, &after);
+    if (p->granted) {
+        job->tasks = 1;
+        return;
+    }
+    volt_task_discard(job->live);
+    job->live = NULL;
+}
+
+static void take_slot_back(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    struct aftermath after = {0};
+
+    if (!p->granted)
+        return;
+    p->granted = false;
+    manager_lock(s->manager);
+    queue_release(&s->manager->queue);
+    manager_unlock(s->manager, &after);
+}
+
 /* All that was accepted is given up; the items say why unless they do already. */
 static void give_up(struct manager_submit *s, int error, const char *text)
 {
     struct submission *p = s->pending;
 
     claim_release(s);
+    take_slot_back(s);
     for (size_t i = 0; i < s->count; i++) {
         if (!p->jobs[i])
             continue;
@@ -275,15 +319,22 @@ static void set_entering(struct manager_submit *s, bool yes)
     manager_unlock(s->manager, &after);
 }
 
+static struct job_event starting_of(uint64_t at_usec)
+{
+    return (struct job_event){.type = JOB_EV_STARTING, .at_usec = at_usec, .attempt = 1};
+}
+
 static void append(struct manager_submit *s)
 {
     struct submission *p = s->pending;
     struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = jobs_now_usec()};
+    struct job_event starting = starting_of(submit.at_usec);
     uint64_t id = p->first_id;
     size_t n = 0;
     int r = -ENOMEM;
 
-    struct store_fact *facts = calloc(p->accepted, sizeof(*facts));
+    grant(s);
+    struct store_fact *facts = calloc(p->accepted + p->granted, sizeof(*facts));
     p->at_usec = submit.at_usec;
     for (size_t i = 0; facts && i < s->count; i++) {
         if (!p->jobs[i])
@@ -294,6 +345,12 @@ static void append(struct manager_submit *s)
                                          .uid = s->owner.uid,
                                          .gid = s->owner.gid};
     }
+    if (facts && p->granted)
+        facts[n++] = (struct store_fact){
+            .key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
+            .event = &starting,
+            .uid = s->owner.uid,
+            .state = JOB_STARTING};
     set_entering(s, true);
     if (facts)
         r = store_append(s->manager->store, facts, n, &p->commit);
@@ -334,6 +391,17 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
     return VOLT_READY;
 }
 
+/* Lock held: the job, just entered, has the slot of the submission. */
+static void start_at_once(struct manager *m, struct submission *p, struct job *job)
+{
+    const struct job_event starting = starting_of(p->at_usec);
+
+    queue_remove(&m->queue, &job->node);
+    job->live->granted = job->live->kept_starting = true;
+    p->granted = false;
+    (void)jobs_apply(m, job, NO_OFFSET, &starting); /* a queued job takes it */
+}
+
 static void enter_slice(struct manager_submit *s, size_t end)
 {
     struct submission *p = s->pending;
@@ -361,6 +429,8 @@ static void enter_slice(struct manager_submit *s, size_t end)
             submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
         }
+        if (p->granted)
+            start_at_once(m, p, job);
         claim_settle(m, job, id);
         job->claimed = false;
         s->items[p->at].ret_id = id;

@@ -42,6 +42,20 @@ def test_acknowledged_is_durable(private):
         assert v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}]})["durable"] is True
 
 
+def test_a_free_slot_is_taken_with_the_submission(private):
+    """Whoever finds a slot is starting when the answer comes; who finds none, or others before it, is queued."""
+    private.start(config=config(slots=2))
+    with private.connect() as v:
+        for state in ("starting", "running", "stopping"), ("queued",):
+            ids = [submit(v, sh("sleep 1000")) for _ in range(2)]
+            assert all(get(v, i)["state"] in state for i in ids)
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        v.ok(JOBS + "Cancel", {"filter": {}})
+        assert [ended(v, str(i))["result"] for i in range(1, 5)] == ["cancelled"] * 4
+
+
 def test_queued_jobs_are_there_after_kill_and_run_once(private):
     private.start(config=config(slots=1))
     ran = private.dir / "ran"

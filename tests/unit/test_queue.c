@@ -65,6 +65,24 @@ static void slots_bound_what_runs(void **state)
 }
 
 /* Who comes back does so in the order of arrival, whoever comes back first. */
+/* Who asks without waiting gets a slot that nobody waits for. */
+static void nobody_is_passed(void **state)
+{
+    (void)state;
+    struct queue *q = new_queue(2);
+    struct queue_node a = {0};
+
+    assert_true(queue_take_free(q));
+    queue_add(q, &a, 0);
+    assert_false(queue_take_free(q));
+    assert_ptr_equal(queue_take(q), &a);
+    assert_false(queue_take_free(q));
+    queue_release(q);
+    assert_true(queue_take_free(q));
+    assert_int_equal(q->used, 2);
+    free(q);
+}
+
 static void back_to_their_places(void **state)
 {
     (void)state;
@@ -172,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priority_then_order),
         cmocka_unit_test(slots_bound_what_runs),
+        cmocka_unit_test(nobody_is_passed),
         cmocka_unit_test(back_to_their_places),
         cmocka_unit_test(places_compare_by_priority_then_order),
         cmocka_unit_test(removal_anywhere),
