@@ -42,6 +42,11 @@ void mcx_choice_rewind(void)
         length = 0;
 }
 
+void mcx_choice_carry(void)
+{
+    (void)mcx_carry(&position, sizeof(position));
+}
+
 bool mcx_choice_advance(void)
 {
     while (length > 0 && path[length - 1].c + 1 >= path[length - 1].n)

@@ -35,7 +35,8 @@ static uint64_t lowest; /* priority of the last that yielded */
 static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
 static bool merging;  /* states that have been seen are left out */
-static uint64_t zone; /* hash of the model's variables */
+static char *zone;    /* the model's variables, after the last step */
+static int last;      /* who ran last; or NOBODY, SEEN */
 static jmp_buf failed;
 static char why[512];
 
@@ -111,25 +112,6 @@ void mcx_touched(const void *addr, unsigned touch)
 {
     if (mcx_running)
         mcx_touch_note(mcx_current, mcx_touch_index(addr), touch);
-}
-
-void mcx_point(const void *addr, unsigned touch)
-{
-    struct thread *t = &mcx_threads[mcx_current];
-
-    if (!mcx_running)
-        return;
-    if (++steps > MCX_STEPS)
-        mcx_fail("livelock: too many steps");
-    int line;
-    const char *file = mcx_here_is(&line);
-
-    t->site = mcx_touch_site(file, line);
-    t->next = mcx_touch_index(addr);
-    t->next_touch = touch;
-    mcx_fiber_leave();
-    mcx_tick();
-    mcx_touch_note(mcx_current, t->next, t->next_touch);
 }
 
 /* Under PCT: behind all others, those that yielded before included. */
@@ -250,14 +232,14 @@ struct candidates {
     bool useless; /* others could go on, but it would be nothing new */
 };
 
-/* How far thread i comes behind `last`, round and round. */
-static int in_turn(int i, int last)
+/* How far thread i comes behind the last one, round and round. */
+static int in_turn(int i)
 {
     return (i - last - 1 + mcx_nthreads) % mcx_nthreads;
 }
 
 /* The first candidate is the default. */
-static void list_candidates(int last, struct candidates *c)
+static void list_candidates(struct candidates *c)
 {
     bool can_go_on = last >= 0 && mcx_threads[last].state == THREAD_READY;
     bool yielded = can_go_on && mcx_threads[last].yielded;
@@ -281,7 +263,7 @@ static void list_candidates(int last, struct candidates *c)
     int next = 0;
 
     for (int k = 1; k < c->n; k++)
-        if (in_turn(c->thread[k], last) < in_turn(c->thread[next], last))
+        if (in_turn(c->thread[k]) < in_turn(c->thread[next]))
             next = k;
     int t = c->thread[next];
 
@@ -289,7 +271,7 @@ static void list_candidates(int last, struct candidates *c)
     c->thread[0] = t;
 }
 
-static int pick_by_priority(int last, const struct candidates *c)
+static int pick_by_priority(const struct candidates *c)
 {
     int best = 0;
 
@@ -304,7 +286,7 @@ static int pick_by_priority(int last, const struct candidates *c)
 
 /* Of everything that decides how the execution can go on but the bounds of
  * mcx_state.c. */
-static uint64_t state_hash(int last)
+static uint64_t state_hash(void)
 {
     bool can_go_on = last >= 0 && mcx_threads[last].state == THREAD_READY;
     uint64_t h = mcx_mix((uint64_t)timeouts_left, can_go_on ? (uint64_t)last + 1 : 0);
@@ -312,18 +294,16 @@ static uint64_t state_hash(int last)
     for (int i = 0; i < mcx_nthreads; i++)
         if (mcx_threads[i].state != THREAD_DONE)
             h = mcx_mix(h, mcx_fiber_hash(i));
-    h = mcx_mix(h, zone);
+    h = mcx_mix(h, mcx_zone_hash());
     h = mcx_mix(h, mcx_heap_hash());
-    return mcx_mix(h, mcx_memory_hash());
+    return mcx_mix(h, mcx_memory_hash(mcx_stale_left > 0));
 }
 
 /* The operation that comes is no place to preempt at. */
-static bool is_private(int last)
+static bool is_private(const struct thread *t)
 {
-    const struct thread *t = &mcx_threads[last];
-
-    return merging && last >= 0 && t->state == THREAD_READY && !t->yielded &&
-           !mcx_touch_shared(last, t->next, t->next_touch);
+    return merging && t->state == THREAD_READY && !t->yielded &&
+           !mcx_touch_shared((int)(t - mcx_threads), t->next, t->next_touch);
 }
 
 /* Can executions differ from here on, by the thread or by what it reads? */
@@ -337,24 +317,51 @@ static bool is_fork(const struct candidates *c)
 #define NOBODY (-1) /* can run */
 #define SEEN   (-2)
 
-static int next_thread(int last)
+/* All that changes in the course of an execution. */
+static void carry(void)
+{
+    (void)mcx_carry(&last, sizeof(last));
+    (void)mcx_carry(&preempt_left, sizeof(preempt_left));
+    (void)mcx_carry(&mcx_stale_left, sizeof(mcx_stale_left));
+    (void)mcx_carry(&timeouts_left, sizeof(timeouts_left));
+    (void)mcx_carry(&steps, sizeof(steps));
+    (void)mcx_carry(&lowest, sizeof(lowest));
+    (void)mcx_carry(&unswitched, sizeof(unswitched));
+    mcx_choice_carry();
+    mcx_touch_carry();
+    mcx_memory_carry();
+    mcx_heap_carry();
+    mcx_zone_carry(zone);
+    mcx_fiber_carry();
+}
+
+/* False: all that can follow has been explored. */
+static bool is_new(void)
+{
+    if (!mcx_state_new(state_hash(), preempt_left, mcx_stale_left, mcx_choice_made()))
+        return false;
+    if (mcx_save_begin(mcx_choice_made()))
+        carry();
+    return true;
+}
+
+static int next_thread(void)
 {
     struct candidates c;
     int k;
 
-    if (is_private(last))
+    if (last >= 0 && is_private(&mcx_threads[last]))
         return last;
-    list_candidates(last, &c);
+    list_candidates(&c);
     if (c.n == 0)
         return c.useless ? SEEN : NOBODY;
     if (!c.free && preempt_left <= 0)
         c.n = 1;
-    if (merging && !mcx_choice_ahead() && is_fork(&c) &&
-        !mcx_state_new(state_hash(last), preempt_left, mcx_stale_left, mcx_choice_made()))
+    if (merging && !mcx_choice_ahead() && is_fork(&c) && !is_new())
         return SEEN;
     if (last >= 0)
         mcx_threads[last].yielded = false;
-    k = bounds->mode == MODE_PCT ? pick_by_priority(last, &c) : mcx_choice_pick(c.n);
+    k = bounds->mode == MODE_PCT ? pick_by_priority(&c) : mcx_choice_pick(c.n);
     if (!c.free && k > 0) {
         preempt_left--;
         if (c.thread[0] == last) {
@@ -363,6 +370,71 @@ static int next_thread(int last)
         }
     }
     return c.thread[k];
+}
+
+/* --- one step: an operation, and all up to the next one ------------------------------- */
+
+static struct {
+    long since, from; /* touches made when the thread was preempted (-1: it was not); now */
+    int site;
+} going; /* the step that goes on */
+static bool given_up;
+
+static void begin_step(struct thread *t)
+{
+    going.since = t->preempted_at;
+    going.from = mcx_touch_count();
+    going.site = t->site;
+    t->preempted_at = -1;
+}
+
+/* False: the thread might as well have made it before it was preempted. */
+static bool end_step(int i)
+{
+    if (!merging)
+        return true;
+    if (mcx_zone_changed(zone))
+        mcx_touch_note(i, mcx_touch_index(&model_state), TOUCH_WRITE | TOUCH_MODEL);
+    mcx_touch_went(i, going.site, going.from);
+    return going.since < 0 || mcx_choice_ahead() ||
+           !mcx_touch_commute(i, going.since, going.from);
+}
+
+/* The running thread comes to an operation and nothing else can be next: without a switch
+ * to the search and back. */
+static bool goes_on(struct thread *t)
+{
+    bool reads_stale = mcx_stale_left > 0 && !(t->next_touch & TOUCH_WRITE);
+
+    if (!merging || t->yielded || unswitched >= LONG_RUN ||
+        ((preempt_left > 0 || reads_stale) && !is_private(t)))
+        return false;
+    given_up = !end_step(mcx_current);
+    if (given_up)
+        return false;
+    unswitched++;
+    begin_step(t);
+    return true;
+}
+
+void mcx_point(const void *addr, unsigned touch)
+{
+    struct thread *t = &mcx_threads[mcx_current];
+
+    if (!mcx_running)
+        return;
+    if (++steps > MCX_STEPS)
+        mcx_fail("livelock: too many steps");
+    int line;
+    const char *file = mcx_here_is(&line);
+
+    t->site = mcx_touch_site(file, line);
+    t->next = mcx_touch_index(addr);
+    t->next_touch = touch;
+    if (!goes_on(t))
+        mcx_fiber_leave();
+    mcx_tick();
+    mcx_touch_note(mcx_current, t->next, t->next_touch);
 }
 
 /* --- one execution ------------------------------------------------------------------ */
@@ -411,36 +483,14 @@ static void check_end(void)
         mcx_fail("deadlock or lost wakeup:%s", text);
 }
 
-/* Thread i goes on up to its next operation. False: it might as well have done so before
- * it was preempted. */
-static bool step(int i)
-{
-    struct thread *t = &mcx_threads[i];
-    long since = t->preempted_at, from = mcx_touch_count();
-    int site = t->site;
-
-    t->preempted_at = -1;
-    mcx_fiber_enter(i);
-    if (!merging)
-        return true;
-    uint64_t now = mcx_zone_hash();
-    if (now != zone)
-        mcx_touch_note(i, mcx_touch_index(&model_state), TOUCH_WRITE | TOUCH_MODEL);
-    zone = now;
-    mcx_touch_went(i, site, from);
-    return since < 0 || mcx_choice_ahead() || !mcx_touch_commute(i, since, from);
-}
-
 /* False: it led to a state that has been seen. */
 static bool run_threads(void)
 {
-    int last = -1;
-
     mcx_running = true;
     for (;;) {
         int before = last;
 
-        last = next_thread(last);
+        last = next_thread();
         if (last < 0)
             break;
         struct thread *t = &mcx_threads[last];
@@ -455,7 +505,10 @@ static bool run_threads(void)
             give_way(t);
             unswitched = 0;
         }
-        if (!step(last)) {
+        begin_step(t);
+        given_up = false;
+        mcx_fiber_enter(last);
+        if (given_up || !end_step(last)) {
             last = SEEN;
             break;
         }
@@ -465,7 +518,7 @@ static bool run_threads(void)
     return last != SEEN;
 }
 
-static bool run_once(void)
+static void begin(void)
 {
     mcx_choice_rewind();
     mcx_touch_rewind();
@@ -473,23 +526,37 @@ static bool run_once(void)
     mcx_zone_reset();
     mcx_memory_forget();
     mcx_fiber_reset();
-    mcx_running = false;
-    mcx_current = MCX_MAIN;
     steps = unswitched = 0;
     lowest = PCT_CHANGED;
     preempt_left = bounds->preempt < 0 ? 1 << 30 : bounds->preempt;
     mcx_stale_left = bounds->stale < 0 ? 1 << 30 : bounds->stale;
     timeouts_left =
         bounds->timeouts < 0 ? MCX_LAST_RESORT - bounds->timeouts : bounds->timeouts;
+    last = NOBODY;
+    mcx_scenario->setup();
+    mcx_memory_forget();
+    start_threads();
+    if (!zone)
+        zone = calloc(1, mcx_zone_size());
+    if (!zone)
+        abort();
+    (void)mcx_zone_changed(zone);
+}
+
+/* From the beginning, or the last place before the choice that is another one now. */
+static bool run_once(void)
+{
+    mcx_running = false;
+    mcx_current = MCX_MAIN;
     if (setjmp(failed)) {
         mcx_running = false;
         mcx_current = MCX_MAIN;
         return false;
     }
-    mcx_scenario->setup();
-    mcx_memory_forget();
-    start_threads();
-    zone = mcx_zone_hash();
+    if (merging && mcx_save_back(mcx_choice_left()))
+        carry();
+    else
+        begin();
     if (!run_threads())
         return true;
     check_end();
@@ -516,6 +583,7 @@ static void start_search(const struct mcx_bounds *b)
 {
     mcx_choice_reset(b);
     mcx_state_reset();
+    mcx_save_reset();
     mcx_touch_start();
 }
 
@@ -542,15 +610,15 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
         }
         if (b->mode == MODE_REPLAY)
             break;
-        bool last = b->mode == MODE_DFS && !mcx_choice_advance();
+        bool end = b->mode == MODE_DFS && !mcx_choice_advance();
 
         /* From time to time, and at the end. */
-        if (merging && (last || (ret->executions & (ret->executions - 1)) == 0) &&
+        if (merging && (end || (ret->executions & (ret->executions - 1)) == 0) &&
             mcx_touch_mistaken()) {
             start_search(b);
             continue;
         }
-        if (last) {
+        if (end) {
             ret->exhausted = true;
             break;
         }

@@ -9,7 +9,6 @@
 
 #define STACK_SIZE (256 * 1024)
 #define TLS_MAX    4096
-#define DEAD_STACK 1024
 
 struct fiber {
     void *sp;
@@ -20,6 +19,9 @@ struct fiber {
 static struct fiber fibers[MCX_THREADS + 1];
 static void *main_sp;
 static void (*entry[MCX_THREADS])(void);
+
+/* Cleared below a stack. No constant: memset() is faster than what stands in for it. */
+static volatile size_t dead_stack = 1024;
 
 static char *tls_block;
 static const char *tls_image;
@@ -76,6 +78,19 @@ void mcx_fiber_reset(void)
     memcpy(tls_block, fibers[MCX_MAIN].tls, tls_size);
 }
 
+/* While none runs. */
+void mcx_fiber_carry(void)
+{
+    (void)mcx_carry(tls_block, tls_size);
+    for (int i = 0; i < mcx_nthreads; i++) {
+        struct fiber *f = &fibers[i];
+
+        (void)mcx_carry(&f->sp, sizeof(f->sp));
+        (void)mcx_carry(f->sp, (size_t)(f->top - (char *)f->sp));
+        (void)mcx_carry(f->tls, tls_size);
+    }
+}
+
 static void fiber_main(void)
 {
     entry[mcx_current]();
@@ -108,13 +123,13 @@ void mcx_fiber_make(int i, void (*run)(void))
 void mcx_fiber_enter(int i)
 {
     mcx_current = i;
+    /* What lies below is not part of its state, and must not become so. */
+    memset((char *)fibers[i].sp - dead_stack, 0, dead_stack);
     if (tls_size > 0) {
         memcpy(fibers[MCX_MAIN].tls, tls_block, tls_size);
         memcpy(tls_block, fibers[i].tls, tls_size);
     }
     mcx_fiber_swap(&main_sp, fibers[i].sp);
-    /* What lies below is not part of its state, and must not become so. */
-    memset((char *)fibers[i].sp - DEAD_STACK, 0, DEAD_STACK);
     if (tls_size > 0) {
         memcpy(fibers[i].tls, tls_block, tls_size);
         memcpy(tls_block, fibers[MCX_MAIN].tls, tls_size);

@@ -32,10 +32,16 @@ static struct arena {
     char p[ARENA_SIZE] __attribute__((aligned(ALIGN)));
     size_t used;
     struct object objects[OBJECTS];
+    uint16_t owner[ARENA_SIZE / ALIGN]; /* index of the object there */
     int nobjects;
 } arenas[ARENAS];
 static struct range ranges[RANGES], quiet[RANGES]; /* by address */
 static int nranges, nquiet;
+/* Of each thread: an operation is logged after the switch that precedes it. */
+static struct {
+    const char *file;
+    int line;
+} here[MCX_THREADS + 1];
 
 void mcx_heap_reset(void)
 {
@@ -47,6 +53,24 @@ void mcx_heap_reset(void)
     nranges = nquiet = 0;
 }
 
+/* Names and quiet ranges are only added. */
+void mcx_heap_carry(void)
+{
+    for (int i = 0; i < ARENAS; i++) {
+        struct arena *a = &arenas[i];
+        size_t before = a->used;
+
+        if (mcx_carry(&a->used, sizeof(a->used)) && before > a->used)
+            memset(a->p + a->used, 0, before - a->used);
+        (void)mcx_carry(a->p, a->used);
+        (void)mcx_carry(&a->nobjects, sizeof(a->nobjects));
+        (void)mcx_carry(a->objects, (size_t)a->nobjects * sizeof(a->objects[0]));
+    }
+    (void)mcx_carry(&nranges, sizeof(nranges));
+    (void)mcx_carry(&nquiet, sizeof(nquiet));
+    (void)mcx_carry(here, sizeof(here));
+}
+
 void *mcx_malloc(size_t size)
 {
     size_t need = (size + 1 + ALIGN - 1) / ALIGN * ALIGN; /* a gap shows overruns */
@@ -54,6 +78,8 @@ void *mcx_malloc(size_t size)
 
     if (a->used + need > ARENA_SIZE || a->nobjects == OBJECTS)
         mcx_fail("the explorer's heap is full");
+    for (size_t at = a->used / ALIGN; at < (a->used + need) / ALIGN; at++)
+        a->owner[at] = (uint16_t)a->nobjects;
     struct object *o = &a->objects[a->nobjects++];
 
     *o = (struct object){.p = a->p + a->used,
@@ -69,19 +95,9 @@ static struct object *find(const void *p)
     if ((const char *)p < arenas[0].p || (const void *)p >= (void *)(arenas + ARENAS))
         return NULL;
     struct arena *a = &arenas[((const char *)p - arenas[0].p) / (long)sizeof(*a)];
-    int lo = 0, hi = a->nobjects;
+    size_t offset = (size_t)((const char *)p - a->p);
 
-    if ((const char *)p >= a->p + a->used)
-        return NULL;
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-
-        if (a->objects[mid].p <= (const char *)p)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return &a->objects[lo];
+    return offset < a->used ? &a->objects[a->owner[offset / ALIGN]] : NULL;
 }
 
 static int number(const struct object *o)
@@ -217,11 +233,6 @@ const char *mcx_name_of(const void *p, char *out, size_t size)
 /* --- the log of a replay ------------------------------------------------------------ */
 
 bool mcx_log_on;
-/* Per thread: an operation is logged after the switch that precedes it. */
-static struct {
-    const char *file;
-    int line;
-} here[MCX_THREADS + 1];
 
 void mcx_here(const char *file, int line)
 {

@@ -24,8 +24,6 @@ enum thread_state { THREAD_READY, THREAD_LOCK, THREAD_FUTEX, THREAD_UNTIL, THREA
 
 struct thread {
     enum thread_state state;
-    struct view cur, acq,
-        rel; /* seen; seen by relaxed loads; at the last release fence */
     uint16_t clock;
     bool daemon, yielded;
     const uint32_t *word; /* THREAD_LOCK, THREAD_FUTEX */
@@ -39,6 +37,8 @@ struct thread {
     int site;          /* in the sources, of that */
     long preempted_at; /* number of touches by then; -1: it was not */
     bool due;          /* what it is about to touch has been touched since */
+    /* Seen; seen by relaxed loads; at the last release fence. The last members. */
+    struct view cur, acq, rel;
 };
 
 extern struct thread mcx_threads[MCX_THREADS + 1];
@@ -96,6 +96,7 @@ void mcx_switch(void); /* the running thread has changed its state: schedule */
 
 void mcx_choice_reset(const struct mcx_bounds *b);
 void mcx_choice_rewind(void);  /* before each execution */
+void mcx_choice_carry(void);
 bool mcx_choice_advance(void); /* depth first: next leaf; false: all seen */
 int mcx_choice_pick(int n);    /* by the mode */
 int mcx_choice_force(int c, int n);
@@ -129,10 +130,22 @@ size_t mcx_state_count(void);
 void mcx_state_end(uint64_t hash);
 size_t mcx_state_ends(uint64_t *ret_digest);
 
+/* --- mcx_save.c --------------------------------------------------------------------- */
+
+/* Saves [p, p + n), or puts it back: true. */
+bool mcx_carry(void *p, size_t n);
+void mcx_save_reset(void); /* from the beginning */
+/* All that is carried now is a place after this number of choices. False: too many. */
+bool mcx_save_begin(int choices);
+/* All that is carried now goes back to the last place before the choice of that number.
+ * False: there is none. */
+bool mcx_save_back(int choices);
+
 /* --- mcx_touch.c -------------------------------------------------------------------- */
 
 void mcx_touch_reset(void);  /* of another scenario */
 void mcx_touch_rewind(void); /* before each execution */
+void mcx_touch_carry(void);
 int mcx_touch_index(const void *addr);
 void mcx_touch_note(int thread, int address, unsigned touch);
 int mcx_touch_site(const char *file, int line);
@@ -152,6 +165,10 @@ bool mcx_touch_commute(int thread, long since, long from);
 /* --- mcx_zone.c --------------------------------------------------------------------- */
 
 void mcx_zone_reset(void);    /* before each execution */
+/* Have they changed since they were `was`, of that size? Then they are that now. */
+bool mcx_zone_changed(char *was);
+size_t mcx_zone_size(void);
+void mcx_zone_carry(char *was);
 uint64_t mcx_zone_hash(void); /* of the model's variables, and those of the sources */
 bool mcx_zone_ordered(const void *explorers);
 
@@ -159,15 +176,18 @@ bool mcx_zone_ordered(const void *explorers);
 
 /* Before and after setup: histories start over from the values in place. */
 void mcx_memory_forget(void);
+void mcx_memory_carry(void);
 void mcx_view_join(struct view *a, const struct view *b);
 /* The memory of [p, p + size) is being freed: every access must be ordered before. */
 void mcx_memory_check_free(const char *p, size_t size);
-/* Of what threads may still read, have seen, and have to fear races with. */
-uint64_t mcx_memory_hash(void);
+/* Of what threads may still read (stale: and not only the newest), have seen, and have to
+ * fear races with. */
+uint64_t mcx_memory_hash(bool stale);
 
 /* --- mcx_heap.c --------------------------------------------------------------------- */
 
 void mcx_heap_reset(void);
+void mcx_heap_carry(void);
 /* p may be used by the running thread, if it is in the heap at all. */
 void mcx_heap_check(const void *p);
 bool mcx_is_quiet(const void *p);
@@ -179,6 +199,7 @@ uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock));
 
 void mcx_fiber_setup(void); /* once; finds the thread-local storage */
 void mcx_fiber_reset(void); /* fresh thread-locals for all */
+void mcx_fiber_carry(void);
 void mcx_fiber_make(int i, void (*run)(void));
 void mcx_fiber_enter(int i);    /* from main; returns when the fiber leaves */
 void mcx_fiber_leave(void);     /* back to main */

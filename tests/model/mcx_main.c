@@ -110,8 +110,8 @@ static bool try_mode(const struct mcx_scenario *s, const struct options *o,
         return false;
     }
     if (b.mode == MODE_DFS)
-        snprintf(summary + at, size - at, "%ld dfs p=%d s=%d %s", r.executions, b.preempt,
-                 b.stale, r.exhausted ? "exhaustive" : "cut off");
+        snprintf(summary + at, size - at, "%ld dfs p=%d s=%d %s (%zu)", r.executions, b.preempt,
+                 b.stale, r.exhausted ? "exhaustive" : "cut off", r.states);
     else
         snprintf(summary + at, size - at, "%ld %s + ", r.executions,
                  b.mode == MODE_PCT ? "pct" : "random");

@@ -72,6 +72,41 @@ void mcx_memory_forget(void)
     memset(&mcx_threads[MCX_MAIN], 0, sizeof(mcx_threads[MCX_MAIN]));
 }
 
+/* Of a view nothing counts beyond the cells that there are: zero. */
+static void carry_view(struct view *v, int before)
+{
+    if (mcx_carry(v, (size_t)(VIEW_CLOCKS + ncells) * sizeof(v->t[0])) && before > ncells)
+        memset(&v->t[VIEW_CLOCKS + ncells], 0,
+               (size_t)(before - ncells) * sizeof(v->t[0]));
+}
+
+static void carry_thread(struct thread *t, int before)
+{
+    (void)mcx_carry(&t->state, offsetof(struct thread, cur));
+    carry_view(&t->cur, before);
+    carry_view(&t->acq, before);
+    carry_view(&t->rel, before);
+}
+
+void mcx_memory_carry(void)
+{
+    int before = ncells;
+
+    (void)mcx_carry(&ncells, sizeof(ncells));
+    for (int i = 0; i < ncells; i++)
+        (void)mcx_carry(&cells[i], offsetof(struct cell, m));
+    (void)mcx_carry(&nplains, sizeof(nplains));
+    (void)mcx_carry(plains, (size_t)nplains * sizeof(plains[0]));
+    (void)mcx_carry(&nlocks, sizeof(nlocks));
+    for (int i = 0; i < nlocks; i++) {
+        (void)mcx_carry(&locks[i].word, sizeof(locks[i].word));
+        carry_view(&locks[i].view, before);
+    }
+    carry_view(&sc_view, before);
+    for (int i = 0; i <= MCX_THREADS; i++)
+        carry_thread(&mcx_threads[i], before);
+}
+
 void mcx_view_join(struct view *a, const struct view *b)
 {
     for (int i = 0; i < VIEW_CLOCKS + ncells; i++)
@@ -96,6 +131,15 @@ static struct slot *slot_of(struct slot *table, const void *addr)
         if (s->addr == addr)
             return s;
     }
+}
+
+/* The slot is of a cell, or a field, that is there: it may have been taken back since. */
+static bool is_there(const struct slot *s, bool plain)
+{
+    if (s->kind != SLOT_CELL)
+        return false;
+    return plain ? s->index < nplains && plains[s->index].addr == s->addr
+                 : s->index < ncells && cells[s->index].shadow.addr == s->addr;
 }
 
 static uint64_t in_place(const void *addr, unsigned size)
@@ -165,7 +209,7 @@ static struct cell *cell_at(const void *addr, unsigned size, const char *what)
     struct cell *c;
 
     mcx_heap_check(addr);
-    if (s->kind == SLOT_NEW) {
+    if (!is_there(s, false)) {
         if (ncells == MCX_CELLS)
             mcx_fail("too many cells");
         s->kind = SLOT_CELL;
@@ -422,7 +466,7 @@ static struct shadow *plain_at(const void *p)
     struct slot *s = slot_of(plain_slots, p);
 
     mcx_heap_check(p);
-    if (s->kind == SLOT_NEW) {
+    if (!is_there(s, true)) {
         if (nplains == SLOTS / 2)
             mcx_fail("too many annotated fields");
         s->kind = SLOT_CELL;
@@ -598,7 +642,8 @@ void mcx_futex_wake(uint32_t *word, uint32_t n)
 /* What can no longer matter is left out, so that more ways lead to the same state: a
  * value that every thread knows to be overwritten, an access that every thread comes
  * after. What is left of a history counts from its oldest readable value; of a clock only
- * how it compares with those of accesses. */
+ * how it compares with those of accesses. With no stale read left to make, only the
+ * newest values are read, and what anybody knows of a history matters to nobody. */
 static struct {
     int base;     /* message that every living thread knows at least */
     bool unknown; /* to somebody: there is a newer one */
@@ -618,10 +663,12 @@ static bool lives(int i)
     return mcx_threads[i].state != THREAD_DONE;
 }
 
-static void find_known(void)
+static void find_known(bool stale)
 {
     nunknown = 0;
-    for (int k = 0; k < ncells; k++) {
+    for (int k = 0; k < ncells && !stale; k++)
+        known[k].base = cells[k].n - 1;
+    for (int k = 0; k < ncells && stale; k++) {
         int base = cells[k].n - 1;
 
         for (int i = 0; i < mcx_nthreads; i++)
@@ -751,11 +798,11 @@ static uint64_t thread_hash(int i)
     return mcx_mix(h, view_hash(&t->rel));
 }
 
-uint64_t mcx_memory_hash(void)
+uint64_t mcx_memory_hash(bool stale)
 {
     uint64_t h = 0;
 
-    find_known();
+    find_known(stale);
     rank_clocks();
     for (int i = 0; i < mcx_nthreads; i++)
         h += thread_hash(i);

@@ -61,6 +61,12 @@ void mcx_touch_rewind(void)
     ntouches = 0;
 }
 
+/* What addresses are touched by whom is of all executions. */
+void mcx_touch_carry(void)
+{
+    (void)mcx_carry(&ntouches, sizeof(ntouches));
+}
+
 int mcx_touch_index(const void *p)
 {
     size_t i = mcx_mix((uintptr_t)p, 5) & (ADDRESSES - 1);

@@ -31,6 +31,29 @@ void mcx_zone_reset(void)
     first_bss = was_bss;
 }
 
+size_t mcx_zone_size(void)
+{
+    return (size_t)((edata - data) + (end - bss));
+}
+
+bool mcx_zone_changed(char *was)
+{
+    size_t n = (size_t)(edata - data), m = (size_t)(end - bss);
+
+    if (memcmp(was, data, n) == 0 && memcmp(was + n, bss, m) == 0)
+        return false;
+    memcpy(was, data, n);
+    memcpy(was + n, bss, m);
+    return true;
+}
+
+void mcx_zone_carry(char *was)
+{
+    (void)mcx_carry(data, (size_t)(edata - data));
+    if (mcx_carry(bss, (size_t)(end - bss)))
+        (void)mcx_zone_changed(was);
+}
+
 uint64_t mcx_zone_hash(void)
 {
     uint64_t h = mcx_hash(data, (size_t)(edata - data), 1);

@@ -41,7 +41,7 @@ SUPPORT_sched := tests/model/no_driver.c
 MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
 MB       := build/model
 MCX_SRC  := $(sort $(wildcard tests/model/mcx_*.c)) # mcx_zone.c is the last
-MODEL_CC  = $(CC) $(CSTD) -O2 -g -U_FORTIFY_SOURCE -ffunction-sections $(WARN) $(INC) -DVOLT_MCX $(MODEL_LIMITS) -Itests/model \
+MODEL_CC  = $(CC) $(CSTD) -O3 -g -U_FORTIFY_SOURCE -ffunction-sections $(WARN) $(INC) -DVOLT_MCX $(MODEL_LIMITS) -Itests/model \
             -pthread -MMD -MP
 mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
