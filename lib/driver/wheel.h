@@ -23,9 +23,11 @@
 #include "task/task.h"
 #include <volt/time.h>
 
+#define WHEEL_SLOTS 64
+#define WHEEL_NEVER UINT64_MAX
+#ifndef WHEEL_LEVELS
 #define WHEEL_LEVELS 6
-#define WHEEL_SLOTS  64
-#define WHEEL_NEVER  UINT64_MAX
+#endif
 #ifndef WHEEL_TICK_USEC
 #define WHEEL_TICK_USEC 64
 #endif

@@ -34,9 +34,9 @@ static long steps, longest;
 static uint64_t lowest; /* priority of the last that yielded */
 static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
-static bool merging;  /* states that have been seen are left out */
-static char *zone;    /* the model's variables, after the last step */
-static int last;      /* who ran last; or NOBODY, SEEN */
+static bool merging; /* states that have been seen are left out */
+static char *zone;   /* the model's variables, after the last step */
+static int last;     /* who ran last; or NOBODY, SEEN */
 static jmp_buf failed;
 static char why[512];
 
@@ -375,7 +375,8 @@ static int next_thread(void)
 /* --- one step: an operation, and all up to the next one ------------------------------- */
 
 static struct {
-    long since, from; /* touches made when the thread was preempted (-1: it was not); now */
+    long since,
+        from; /* touches made when the thread was preempted (-1: it was not); now */
     int site;
 } going; /* the step that goes on */
 static bool given_up;

@@ -95,7 +95,7 @@ void mcx_switch(void); /* the running thread has changed its state: schedule */
 /* --- mcx_choice.c ------------------------------------------------------------------- */
 
 void mcx_choice_reset(const struct mcx_bounds *b);
-void mcx_choice_rewind(void);  /* before each execution */
+void mcx_choice_rewind(void); /* before each execution */
 void mcx_choice_carry(void);
 bool mcx_choice_advance(void); /* depth first: next leaf; false: all seen */
 int mcx_choice_pick(int n);    /* by the mode */
@@ -164,7 +164,7 @@ bool mcx_touch_commute(int thread, long since, long from);
 
 /* --- mcx_zone.c --------------------------------------------------------------------- */
 
-void mcx_zone_reset(void);    /* before each execution */
+void mcx_zone_reset(void); /* before each execution */
 /* Have they changed since they were `was`, of that size? Then they are that now. */
 bool mcx_zone_changed(char *was);
 size_t mcx_zone_size(void);

@@ -35,7 +35,8 @@ static const char usage[] =
     "  --list           the scenarios and what they promise\n"
     "  --scenario NAME  only this one\n"
     "  --seconds N      deep: the depth-first search with no preemption, then one, two,\n"
-    "                   three, each exhaustive unless these N seconds are over\n"
+    "                   three, each exhaustive unless these N seconds are over; with two\n"
+    "                   and three first without stale reads\n"
     "  --first          end with the first failure\n"
     "  --full           depth first: go on from states that have been seen, too\n"
     "  --compare        small searches with and without that: do they come to the same\n"
@@ -110,8 +111,8 @@ static bool try_mode(const struct mcx_scenario *s, const struct options *o,
         return false;
     }
     if (b.mode == MODE_DFS)
-        snprintf(summary + at, size - at, "%ld dfs p=%d s=%d %s (%zu)", r.executions, b.preempt,
-                 b.stale, r.exhausted ? "exhaustive" : "cut off", r.states);
+        snprintf(summary + at, size - at, "%ld dfs p=%d s=%d %s", r.executions, b.preempt,
+                 b.stale, r.exhausted ? "exhaustive" : "cut off");
     else
         snprintf(summary + at, size - at, "%ld %s + ", r.executions,
                  b.mode == MODE_PCT ? "pct" : "random");
@@ -168,47 +169,65 @@ static long limit(long option, long scenario, long quick)
     return scenario > 0 ? scenario : quick;
 }
 
-/* Depth first with 0, 1, ... preemptions: what is cut off has searched all of the last
- * round, not a corner of the next. False: failed, and reported. */
-static bool deepen(const struct mcx_scenario *s, const struct options *o,
-                   struct mcx_bounds b, char *summary, size_t size)
+/* Rounds of the deep search, each with what the former had and more; what is cut off has
+ * searched all of these, not a corner of the next. */
+static const struct round {
+    int preempt;
+    bool stale; /* with as many stale reads as the scenario allows, or none */
+    bool more;  /* while a quarter of the time is left, at most: others need it */
+} rounds[] = {
+    {0, true, false},  {1, true, false}, {2, false, false},
+    {3, false, false}, {2, true, true},  {3, true, true},
+};
+
+static bool deep(const struct mcx_scenario *s, const struct options *o,
+                 struct mcx_bounds b, char *summary, size_t size)
 {
-    int last = s->preempt > DEEP_PREEMPT ? s->preempt : DEEP_PREEMPT, complete = -1;
+    const struct mcx_bounds bounds = b;
+    double start = mcx_now();
     long executions = 0;
+    int without = -1, with = -1; /* stale reads: preemptions of the last complete round */
+    struct mcx_result r = {0};
     size_t at = strlen(summary);
+    bool all = false;
 
-    b.timeouts = s->timeouts;
-    b.until = mcx_now() + o->seconds;
-    /* Those of a scenario that has no bound at all, the litmus tests, are one round. */
-    for (b.preempt = last > DEEP_PREEMPT ? last : 0; b.preempt <= last; b.preempt++) {
-        struct mcx_result r;
+    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]) && !all; i++) {
+        bool stale = rounds[i].stale || bounds.stale == 0;
 
+        b.preempt = rounds[i].preempt;
+        b.stale = stale ? bounds.stale : 0;
+        b.until = start + o->seconds / (rounds[i].more ? 4.0 : 1.0);
+        b.timeouts = s->timeouts;
+        /* Those of a scenario that has no bound at all, the litmus tests, are one round. */
+        if (bounds.preempt > DEEP_PREEMPT)
+            b.preempt = bounds.preempt;
         mcx_explore(s, &b, &r);
         executions += r.executions;
-        if (r.failed && s->must_fail)
+        if (r.failed || !r.exhausted)
             break;
-        if (r.failed) {
-            report_failure(s, o, &b, &r);
-            return false;
-        }
-        if (!r.exhausted)
-            break;
-        complete = b.preempt;
+        without = b.preempt;
+        with = stale ? b.preempt : with;
+        all = with >= DEEP_PREEMPT;
     }
-    if (s->must_fail && complete == last) {
+    if (r.failed && !s->must_fail) {
+        report_failure(s, o, &b, &r);
+        return false;
+    }
+    if (s->must_fail && !r.failed) {
         printf("FAIL  what must be found is not\n");
         return false;
     }
-    at += (size_t)snprintf(summary + at, size - at, "%ld dfs s=%d ", executions, b.stale);
-    if (complete == last)
-        snprintf(summary + at, size - at, "p=%d exhaustive", last);
-    else if (!s->must_fail && complete < 0)
-        snprintf(summary + at, size - at, "p=%d cut off", b.preempt);
-    else if (!s->must_fail)
-        snprintf(summary + at, size - at, "p=%d exhaustive, p=%d cut off", complete,
-                 b.preempt);
-    else
+    at += (size_t)snprintf(summary + at, size - at, "%ld dfs ", executions);
+    if (s->must_fail)
         snprintf(summary + at, size - at, "until found");
+    else if (with < 0)
+        snprintf(summary + at, size - at, "p=0 cut off");
+    else if (with == without)
+        snprintf(summary + at, size - at, "p=%d s=%d exhaustive%s", with, bounds.stale,
+                 all ? "" : ", cut off");
+    else
+        snprintf(summary + at, size - at, "p=%d s=0, p=%d s=%d exhaustive, cut off",
+                 without, with, bounds.stale);
     return true;
 }
 
@@ -217,7 +236,7 @@ static bool explore(const struct mcx_scenario *s, const struct options *o)
 {
     char summary[256] = "", name[64];
     double start = mcx_now();
-    bool deep = o->seconds > 0;
+    bool is_deep = o->seconds > 0;
     struct mcx_bounds dfs = {.mode = MODE_DFS,
                              .preempt = o->preempt == UNSET ? s->preempt : o->preempt,
                              .stale = o->stale == UNSET ? s->stale : o->stale,
@@ -227,11 +246,12 @@ static bool explore(const struct mcx_scenario *s, const struct options *o)
         .mode = MODE_RANDOM,
         .preempt = -1,
         .stale = o->stale == UNSET ? -1 : o->stale,
-        .executions = limit(o->random, s->random, deep ? DEEP_RANDOM : QUICK_RANDOM)};
+        .executions = limit(o->random, s->random, is_deep ? DEEP_RANDOM : QUICK_RANDOM)};
     struct mcx_bounds pct = {.mode = MODE_PCT,
                              .preempt = -1,
                              .stale = random.stale,
-                             .executions = limit(o->pct, 0, deep ? DEEP_PCT : QUICK_PCT)};
+                             .executions =
+                                 limit(o->pct, 0, is_deep ? DEEP_PCT : QUICK_PCT)};
 
     snprintf(name, sizeof(name), "%s/%s", mcx_model.name, s->name);
     printf("%-30s ", name);
@@ -242,9 +262,9 @@ static bool explore(const struct mcx_scenario *s, const struct options *o)
     if (!try_mode(s, o, random, summary, sizeof(summary)) ||
         !try_mode(s, o, pct, summary, sizeof(summary)))
         return false;
-    if (deep) {
+    if (is_deep) {
         dfs.executions = 0;
-        if (!deepen(s, o, dfs, summary, sizeof(summary)))
+        if (!deep(s, o, dfs, summary, sizeof(summary)))
             return false;
     } else if (!try_mode(s, o, dfs, summary, sizeof(summary))) {
         return false;

@@ -18,7 +18,7 @@ static struct {
 static int nplaces;
 static char *bytes;
 static size_t used, room;
-static size_t from;  /* when it is put back */
+static size_t from; /* when it is put back */
 static bool back;
 
 static void make_room(size_t n)

@@ -32,8 +32,9 @@ struct address {
     const void *p;
     struct who { /* threads */
         uint8_t read, write;
-    } all, known;        /* so far; when the search started */
-    struct who private_; /* whose have been said to be private since */
+    } all, known; /* so far; when the search started */
+    /* Threads that a read or write of each was thought to be private from, since. */
+    struct who private_[MCX_THREADS];
 };
 
 static struct address addresses[ADDRESSES];
@@ -112,14 +113,6 @@ static bool touches_model(int site)
     return false;
 }
 
-/* Does a touch of the thread depend on one of these? */
-static bool depends(const struct who *all, int thread, unsigned touch)
-{
-    unsigned others = ~(1u << thread);
-
-    return (all->write & others) || ((touch & TOUCH_WRITE) && (all->read & others));
-}
-
 /* Of different threads. */
 static bool depend(int a, unsigned touch_a, int b, unsigned touch_b)
 {
@@ -156,18 +149,24 @@ long mcx_touch_count(void)
     return ntouches;
 }
 
+/* Threads that have ended touch nothing more. */
 bool mcx_touch_shared(int thread, int address, unsigned touch)
 {
+    unsigned others = 0;
+
     if (address < 0 || (touch & (TOUCH_SC | TOUCH_ALL)))
         return true;
+    for (int i = 0; i < mcx_nthreads; i++)
+        if (i != thread && mcx_threads[i].state != THREAD_DONE)
+            others |= 1u << i;
     struct address *a = &addresses[address];
 
-    if (depends(&a->known, thread, touch))
+    if ((a->known.write & others) || ((touch & TOUCH_WRITE) && (a->known.read & others)))
         return true;
     if (touch & TOUCH_WRITE)
-        a->private_.write |= (uint8_t)(1u << thread);
+        a->private_[thread].write |= (uint8_t)others;
     else
-        a->private_.read |= (uint8_t)(1u << thread);
+        a->private_[thread].read |= (uint8_t)others;
     return false;
 }
 
@@ -175,7 +174,7 @@ void mcx_touch_start(void)
 {
     for (int i = 0; i < ADDRESSES; i++) {
         addresses[i].known = addresses[i].all;
-        addresses[i].private_ = (struct who){0};
+        memset(addresses[i].private_, 0, sizeof(addresses[i].private_));
     }
     for (int i = 0; i < SITES; i++) {
         sites[i].known = sites[i].all;
@@ -192,8 +191,8 @@ bool mcx_touch_mistaken(void)
         for (int k = 0; addresses[i].p && k < MCX_THREADS; k++) {
             const struct address *a = &addresses[i];
 
-            if (((a->private_.read & 1u << k) && depends(&a->all, k, TOUCH_READ)) ||
-                ((a->private_.write & 1u << k) && depends(&a->all, k, TOUCH_WRITE)))
+            if ((a->private_[k].read & a->all.write) ||
+                (a->private_[k].write & (a->all.write | a->all.read)))
                 return true;
         }
     return false;
