@@ -372,7 +372,7 @@ static int next_thread(void)
     return c.thread[k];
 }
 
-/* --- one step: an operation, and all up to the next one ------------------------------- */
+/* --- one step: an operation, and all up to the next one ----------------------------- */
 
 static struct {
     long since,

@@ -35,8 +35,8 @@ static const char usage[] =
     "  --list           the scenarios and what they promise\n"
     "  --scenario NAME  only this one\n"
     "  --seconds N      deep: the depth-first search with no preemption, then one, two,\n"
-    "                   three, each exhaustive unless these N seconds are over; with two\n"
-    "                   and three first without stale reads\n"
+    "                   three, each exhaustive unless these N seconds are over; two and\n"
+    "                   three first without stale reads\n"
     "  --first          end with the first failure\n"
     "  --full           depth first: go on from states that have been seen, too\n"
     "  --compare        small searches with and without that: do they come to the same\n"
@@ -198,7 +198,7 @@ static bool deep(const struct mcx_scenario *s, const struct options *o,
         b.stale = stale ? bounds.stale : 0;
         b.until = start + o->seconds / (rounds[i].more ? 4.0 : 1.0);
         b.timeouts = s->timeouts;
-        /* Those of a scenario that has no bound at all, the litmus tests, are one round. */
+        /* Those of a scenario without a bound, the litmus tests, are one round. */
         if (bounds.preempt > DEEP_PREEMPT)
             b.preempt = bounds.preempt;
         mcx_explore(s, &b, &r);

@@ -8,16 +8,15 @@
  * or is protected by what has been annotated, else there would be a race.
  *
  * 1. A thread that was preempted goes on with an operation that commutes with all that
- * the
- *    others did meanwhile. It might as well have been preempted one operation later, for
+ *    the others did meanwhile. It might as well have been preempted one operation later, for
  *    the same price: that execution is explored, this one is given up. With states that
  *    are left out when seen again (mcx_state.c) this stays right, because "explored" is
  *    said of the state after the operation, however it is come to. Mostly it is known
  *    before the thread goes on, by the operation that it was preempted at; what it does to
  *    plain memory after that cannot depend on what the others did if that operation does
  *    not, or there is a race, which shows in any order.
- * 2. An operation that nothing in the whole scenario depends on is no place to preempt
- * at.
+ * 2. An operation that nothing in the whole scenario depends on, but for threads that have
+ *    ended, is no place to preempt at.
  *    What threads touch is gathered in all executions, the random ones first; if something
  *    comes up that had been thought to be private, the search starts over. */
 #include <stdlib.h>
