@@ -6,9 +6,9 @@
 
 uint64_t clock_ns(void);
 
-/* Counts on at some rate, for less than half of the price of the clock, where the processor
- * has such a counter. A thread that moves to another processor may see it jump. Models
- * repeat their runs, and have the clock. */
+/* Counts on at some rate, for less than half of the price of the clock, where the
+ * processor has such a counter. A thread that moves to another one may see it jump.
+ * Models, which repeat their runs, have the clock. */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__) && !defined(VOLT_MCX)

@@ -34,7 +34,7 @@ static inline void worker_push(struct worker *w, struct volt_task *t)
 /* Queues an owned token in the slot; who was there goes to the ring. */
 static inline void worker_schedule(struct worker *w, struct volt_task *t)
 {
-    if (w->lifo_polls < LIFO_CAP || ring_len(&w->ring) == 0) {
+    if (w->lifo_polls < LIFO_CAP || ring_empty(&w->ring)) {
         if (!vat_ptr_load(&w->lifo, VAT_RLX)) {
             vat_ptr_store(&w->lifo, t, VAT_REL);
             return;
@@ -67,7 +67,7 @@ static inline struct volt_task *worker_local(struct worker *w)
         }
     }
     worker_fresh_budget(w);
-    if (t && ring_len(&w->ring) == 0)
+    if (t && ring_empty(&w->ring))
         return t;
     if (t)
         worker_push(w, t);

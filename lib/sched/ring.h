@@ -147,6 +147,12 @@ static inline uint32_t ring_last(const struct ring *r)
     return vat_u32_load(&r->tail, VAT_RLX);
 }
 
+/* Owner thread only. Thieves may empty it any time, but nobody else fills it. */
+static inline bool ring_empty(const struct ring *r)
+{
+    return ring_first(r) == ring_last(r);
+}
+
 /* Owner thread only. How many pushes will fit: acquires, as they do. */
 uint32_t ring_room(const struct ring *r);
 

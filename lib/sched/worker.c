@@ -5,8 +5,9 @@
  * and the interval of the global queue. Both are bounded by the clock, too: maintenance
  * after 500 us, the global queue after 1 ms, because a poll may be any length (F-A2,
  * F-A4). `quick` is the only count that a poll touches: the number of polls until any of
- * this can have changed, about 4 us of them and 8 at most. Then a counter of the processor
- * tells, for less than half of the price, whether it is worth a look at the clock.
+ * this can have changed, about 4 us of them and 8 at most. Then a counter of the
+ * processor tells, for less than half of the price, whether it is worth a look at the
+ * clock.
  *
  * The periodic look at the global queue comes before the worker's own tasks: after them
  * it would never be reached (F-A1, F-A3). So does a glance, each time that the clock is
