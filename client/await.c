@@ -345,9 +345,10 @@ static int wait_portions(struct waiting *w)
 {
     int r;
     while ((r = start_portions(w)) > 0) {
-        struct pollfd fds[PORTIONS_MOST + 1] = {
-            {.fd = w->rq->interrupt, .events = POLLIN}};
-        nfds_t n = 1;
+        struct pollfd fds[PORTIONS_MOST + 2] = {
+            {.fd = w->rq->interrupt, .events = POLLIN},
+            {.fd = w->rq->json ? STDOUT_FILENO : -1}};
+        nfds_t n = 2;
         for (size_t i = 0; i < w->nportions; i++)
             if (w->portions[i].c)
                 fds[n++] =
@@ -356,6 +357,8 @@ static int wait_portions(struct waiting *w)
             return -errno;
         if (fds[0].revents)
             return -EINTR;
+        if (fds[1].revents & POLLERR)
+            return -EPIPE; /* nobody reads what would be said of the end */
         for (size_t i = 0; i < w->nportions; i++) {
             if (w->portions[i].c)
                 r = read_portion(w, &w->portions[i]);

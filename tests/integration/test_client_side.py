@@ -521,5 +521,7 @@ def test_a_reader_that_goes_ends_what_would_follow(fake, args):
     d = fake(lambda *_: [first])
     p = d.popen("voltctl", *args)
     assert p.stdout.readline()
+    if args[0] == "wait":   # what there is to print of jobs that wait has been printed
+        until(lambda: d.fake.calls[-1]["method"] == "org.voltd.jobs.Wait")
     p.stdout.close()
     assert p.wait(LIMIT) in (1, 125, -signal.SIGPIPE) and p.stderr.read() == ""
