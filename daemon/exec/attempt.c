@@ -562,6 +562,8 @@ static void look_at_output(struct work *w)
     }
     output_end_look(&m->outputs, &key, spec->output_split, fold, &a->printed);
     w->printed = &a->printed;
+    for (unsigned i = 0; i < STORE_STREAMS; i++)
+        a->end.kept |= (uint8_t)((a->printed.piece[i].n > 0) << i);
 }
 
 static void give_up_output(struct work *w)

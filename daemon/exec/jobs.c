@@ -394,6 +394,8 @@ static int append(struct manager *m, struct job *job, int64_t offset,
         facts[n - 1].last = last;
     if (ev && ev->type == JOB_EV_EXITED && w && w->printed && !w->again)
         facts[n - 1].output = w->printed->piece;
+    else if (ev)
+        events[n - 1].kept = 0;
     int r = store_append(m->store, facts, n, c);
     if (r < 0 && w) { /* they are owed still */
         w->kept_starting = starting;

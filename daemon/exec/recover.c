@@ -499,6 +499,7 @@ static uint64_t hash_status(uint64_t h, const struct job_status *st)
                               st->other_life,
                               st->retry_lost,
                               st->lost,
+                              st->kept,
                               st->attempt,
                               (uint64_t)st->code,
                               (uint64_t)st->pid,

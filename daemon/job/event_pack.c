@@ -4,6 +4,9 @@
 
 #include "daemon/job/event_pack.h"
 
+#define KEPT_BIT 4 /* behind the type: what is kept of an EXITED */
+#define KEPT_MAX 3
+
 static void pack_exited(struct pack *p, const struct job_event *ev)
 {
     pack_number(p, ev->result);
@@ -17,7 +20,7 @@ static void pack_exited(struct pack *p, const struct job_event *ev)
 
 void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life)
 {
-    pack_number(p, ev->type);
+    pack_number(p, (uint64_t)ev->type | (uint64_t)ev->kept << KEPT_BIT);
     pack_number(p, ev->at_usec);
     switch (ev->type) {
     case JOB_EV_STARTING:
@@ -61,9 +64,12 @@ static void unpack_exited(struct unpack *u, struct job_event *ret,
 int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life,
                      char step_buf[JOB_STEP_MAX])
 {
-    *ret = (struct job_event){
-        .type = (enum job_event_type)unpack_number_max(u, JOB_EV_COUNT - 1)};
+    uint64_t word = unpack_number_max(u, KEPT_MAX << KEPT_BIT | (JOB_EV_COUNT - 1));
+
+    *ret = (struct job_event){.type = (enum job_event_type)(word & ((1 << KEPT_BIT) - 1)),
+                              .kept = (uint8_t)(word >> KEPT_BIT)};
     *ret_life = 0;
+    u->failed |= ret->type >= JOB_EV_COUNT || (ret->kept && ret->type != JOB_EV_EXITED);
     ret->at_usec = unpack_number(u);
     switch (ret->type) {
     case JOB_EV_STARTING:

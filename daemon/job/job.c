@@ -73,6 +73,7 @@ static void end(struct job_status *st, const struct job_event *ev)
     st->step = has_step ? ev->step : NULL;
     st->usage = ev->usage;
     st->survivors = ev->survivors;
+    st->kept = ev->kept;
     st->ended_usec = ev->at_usec;
 }
 

@@ -84,6 +84,7 @@ struct job_event {
     bool retry_lost;  /* SUBMIT: on_lost of the spec */
     struct job_usage usage; /* EXITED */
     uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
+    uint8_t kept; /* EXITED: bit per stream whose output the store has with it, below 4 */
 };
 
 /* The dynamic part of a job or array element; about 100 bytes. */
@@ -94,6 +95,7 @@ struct job_status {
     bool other_life;  /* the attempt began before a reboot, or with other records */
     bool retry_lost;  /* from SUBMIT */
     uint8_t lost;     /* attempts that were lost and followed by another one */
+    uint8_t kept;     /* from EXITED */
     uint32_t attempt; /* 1 at the first start */
     int32_t code, pid;
     uint32_t survivors;

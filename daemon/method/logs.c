@@ -49,9 +49,10 @@ static int open_output(struct volt_cx *cx, struct call *call, const struct job_k
 
 static enum volt_poll refuse(struct call *call, const struct job_key *id, int error)
 {
-    const char *why = error == -ENODATA
-                          ? "the job has not started, or its output goes elsewhere"
-                          : strerror(-error);
+    const char *why =
+        error == -ENODATA   ? "the job has not started, or its output goes elsewhere"
+        : error == -EBADMSG ? "the store is damaged: voltd --check-store says where"
+                            : strerror(-error);
 
     if (error == -ENOENT)
         return no_such_job(call, "org.voltd.logs.NoSuchJob", id);

@@ -47,7 +47,28 @@ static void die(const char *what)
     exit(2);
 }
 
+struct bytes {
+    uint8_t *at;
+    size_t n;
+};
+
+/* What is damaged; never changes once it is prepared. */
+static struct {
+    struct bytes file, journal, behind; /* behind: the file that the journal belongs to */
+    uint64_t state, journal_state;
+    uint64_t before; /* the state without the journal's last transaction */
+    uint64_t jobs;   /* their ids are below */
+} sound;
+
 /* --- what a load finds -------------------------------------------------------------- */
+
+#define JOBS_MAX 1024
+
+/* What one load is told. */
+struct told {
+    uint64_t hash;
+    uint8_t kept[JOBS_MAX]; /* what the ends say of the output of each job */
+};
 
 static void hash(uint64_t *h, const void *bytes, size_t n)
 {
@@ -60,6 +81,7 @@ static int note(void *arg, const struct store_fact *f)
     const uint64_t words[] = {f->key.id, (uint64_t)f->key.index, f->uid, f->gid,
                               f->last,   f->event->other_life};
     struct spec_pack spec = {{0}, {0}, {0}};
+    struct told *told = arg;
     struct pack p = {0};
 
     pack_number(&p, f->event->type);
@@ -68,45 +90,77 @@ static int note(void *arg, const struct store_fact *f)
         return -ENOMEM;
     if (!f->spec)
         job_event_pack(&p, f->event, 0);
-    hash(arg, words, sizeof(words));
-    hash(arg, p.bytes, p.n);
-    hash(arg, spec.own.bytes, spec.own.n);
-    hash(arg, spec.env.bytes, spec.env.n);
-    hash(arg, spec.argv.bytes, spec.argv.n);
+    if (f->key.id < JOBS_MAX)
+        told->kept[f->key.id] |= f->event->kept;
+    hash(&told->hash, words, sizeof(words));
+    hash(&told->hash, p.bytes, p.n);
+    hash(&told->hash, spec.own.bytes, spec.own.n);
+    hash(&told->hash, spec.env.bytes, spec.env.n);
+    hash(&told->hash, spec.argv.bytes, spec.argv.n);
     spec_pack_fini(&spec);
     pack_fini(&p);
     return 0;
 }
 
-static int open_store(const char *dir, struct store **ret, uint64_t *ret_hash,
+static int open_store(const char *dir, struct store **ret, struct told *ret_told,
                       struct volt_error *err)
 {
     struct store_sqlite_options o = {.dir = dir, .boot_id = {1}, .generation = {7}};
     int r = store_sqlite_open(&o, ret, err);
 
-    *ret_hash = 0;
+    *ret_told = (struct told){0};
     if (r < 0)
         return r;
-    r = store_load(*ret, note, ret_hash, err);
+    r = store_load(*ret, note, ret_told, err);
     if (r < 0)
         store_free(*ret);
     return r;
 }
 
+/* What every job has printed, as somebody who asks is told: also that it is nothing, unless
+ * its end says otherwise. */
+static int note_output(struct store *s, struct told *told, struct volt_error *err)
+{
+    for (unsigned i = 0; i < sound.jobs * STORE_STREAMS; i++) {
+        const unsigned stream = i % STORE_STREAMS;
+        const struct job_key key = {.id = i / STORE_STREAMS, .index = JOB_NO_INDEX};
+        void *bytes = NULL;
+        size_t n = 0;
+        int r = store_output(s, &key, stream, &bytes, &n);
+
+        if (r == -ENODATA && told->kept[key.id] & 1u << stream)
+            r = -EBADMSG;
+        if (r < 0 && r != -ENODATA) {
+            (void)snprintf(err->text, sizeof(err->text), "output: %s", strerror(-r));
+            return r;
+        }
+        hash(&told->hash, &n, sizeof(n));
+        if (n > 0)
+            hash(&told->hash, bytes, n);
+        free(bytes);
+    }
+    return 0;
+}
+
 static int load(const char *dir, uint64_t *ret_hash, struct volt_error *err)
 {
+    struct told told;
     struct store *s;
-    int r = open_store(dir, &s, ret_hash, err);
+    int r = open_store(dir, &s, &told, err);
 
-    if (r == 0)
-        store_free(s);
+    if (r < 0)
+        return r;
+    r = note_output(s, &told, err);
+    *ret_hash = told.hash;
+    store_free(s);
     return r;
 }
 
 /* --- a store with everything in it -------------------------------------------------- */
 
 static void append(struct store *s, uint64_t id, int64_t index,
-                   const struct job_event *events, size_t n, bool last)
+                   const struct job_event *events, size_t n, bool last,
+                   const struct store_piece *output)
 {
     struct store_fact facts[4];
 
@@ -114,6 +168,7 @@ static void append(struct store *s, uint64_t id, int64_t index,
         facts[i] = (struct store_fact){.key = {.id = id, .index = index},
                                        .event = &events[i],
                                        .last = last && i == n - 1};
+    facts[n - 1].output = output;
     if (store_append(s, facts, n, NULL) < 0)
         die("append");
 }
@@ -171,6 +226,9 @@ static void add_job(struct store *s, uint64_t id)
          .result = id % 2 ? JOB_RESULT_EXIT : JOB_RESULT_LOST,
          .code = id % 2 ? 3 : 0,
          .step = id % 2 ? NULL : "the machine was restarted",
+         .kept = id % 3 != 1 || id % 10 == 9 ? 0
+                 : id % 5                    ? 1
+                                             : 3,
          .usage = {id, 2, 3}}};
     struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
                               .event = &submit,
@@ -181,9 +239,14 @@ static void add_job(struct store *s, uint64_t id)
     if (store_append(s, &fact, 1, NULL) < 0)
         die("append");
     for (int64_t i = 1; fact.spec->is_array && i <= 20; i++)
-        append(s, id, i, run, 3, false);
+        append(s, id, i, run, 3, false, NULL);
+    char *printed = text(id, 100 + id % 200);
+    const struct store_piece output[STORE_STREAMS] = {{printed, 100 + id % 200},
+                                                      {printed, id % 5 ? 0 : 50}};
     if (!fact.spec->is_array && id % 3)
-        append(s, id, JOB_NO_INDEX, run, id % 3 == 1 ? 3 : 2, id % 3 == 1);
+        append(s, id, JOB_NO_INDEX, run, id % 3 == 1 ? 3 : 2, id % 3 == 1,
+               id % 3 == 1 ? output : NULL);
+    free(printed);
     job_spec_unref(fact.spec);
 }
 
@@ -219,11 +282,6 @@ static void commit(struct volt_runtime *rt, struct store *s)
 }
 
 /* --- files -------------------------------------------------------------------------- */
-
-struct bytes {
-    uint8_t *at;
-    size_t n;
-};
 
 static void path_of(const char *dir, const char *suffix, char path[PATH_MAX])
 {
@@ -314,13 +372,6 @@ static void place_fill(struct place *p, const struct bytes *file, size_t n,
 enum kind { FLIP, CUT, JOURNAL, KINDS };
 static const char *const kind_names[KINDS] = {"flip", "cut", "journal"};
 
-/* What is damaged; never changes once it is prepared. */
-static struct {
-    struct bytes file, journal, behind; /* behind: the file that the journal belongs to */
-    uint64_t state, journal_state;
-    uint64_t before; /* the state without the journal's last transaction */
-} sound;
-
 struct worker {
     pthread_t thread;
     unsigned number;
@@ -394,24 +445,32 @@ static void *damage(void *arg)
 
 /* --- the whole ---------------------------------------------------------------------- */
 
-static struct store *must_open(const char *dir, uint64_t *ret_state)
+static void must(int r, const struct volt_error *err)
+{
+    if (r == 0)
+        return;
+    (void)fprintf(stderr, "damage: %s\n", err->text);
+    exit(2);
+}
+
+static struct store *must_open(const char *dir)
 {
     struct volt_error err = {{0}};
-    struct store *s;
+    struct store *s = NULL;
+    struct told told;
 
-    if (open_store(dir, &s, ret_state, &err) == 0)
-        return s;
-    (void)fprintf(stderr, "damage: %s\n", err.text);
-    exit(2);
+    must(open_store(dir, &s, &told, &err), &err);
+    return s;
 }
 
 static uint64_t state_of(struct place *p, const struct bytes *file,
                          const struct bytes *journal)
 {
+    struct volt_error err = {{0}};
     uint64_t state;
 
     place_fill(p, file, file->n, journal);
-    store_free(must_open(p->dir, &state));
+    must(load(p->dir, &state, &err), &err);
     return state;
 }
 
@@ -436,20 +495,21 @@ static struct bytes journal_of(const char *dir)
                                        {.type = JOB_EV_EXITED,
                                         .at_usec = 5002,
                                         .result = JOB_RESULT_SIGNAL,
-                                        .code = 15}};
+                                        .code = 15,
+                                        .kept = 1}};
+    const struct store_piece said[STORE_STREAMS] = {{"the end\n", 8}, {NULL, 0}};
     struct volt_runtime *rt;
     struct bytes before;
-    uint64_t state;
 
     if (volt_runtime_new(&(struct volt_options){.workers = 1}, &rt) < 0)
         die("runtime");
-    struct store *s = must_open(dir, &state);
-    append(s, 2, JOB_NO_INDEX, &events[0], 1, false);
+    struct store *s = must_open(dir);
+    append(s, 2, JOB_NO_INDEX, &events[0], 1, false, NULL);
     commit(rt, s);
-    append(s, 2, JOB_NO_INDEX, &events[1], 1, false);
+    append(s, 2, JOB_NO_INDEX, &events[1], 1, false, NULL);
     commit(rt, s);
     before = read_journal(dir);
-    append(s, 2, JOB_NO_INDEX, &events[2], 1, true);
+    append(s, 2, JOB_NO_INDEX, &events[2], 1, true, said);
     commit(rt, s);
     sound.journal = read_journal(dir);
     sound.behind = read_file(dir, "");
@@ -460,10 +520,10 @@ static struct bytes journal_of(const char *dir)
 
 static void prepare(struct place *p)
 {
-    uint64_t id = 1, state;
+    uint64_t id = 1;
 
     do {
-        struct store *s = must_open(p->dir, &state);
+        struct store *s = must_open(p->dir);
 
         for (int i = 0; i < 4; i++)
             add_job(s, id++);
@@ -471,6 +531,9 @@ static void prepare(struct place *p)
         free(sound.file.at);
         sound.file = read_file(p->dir, "");
     } while (sound.file.n < STORE_BYTES);
+    sound.jobs = id;
+    if (id > JOBS_MAX)
+        die("jobs");
     struct bytes before = journal_of(p->dir);
     sound.state = state_of(p, &sound.file, NULL);
     sound.before = state_of(p, &sound.behind, &before);

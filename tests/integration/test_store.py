@@ -574,6 +574,23 @@ def test_check_store_names_all_damage(private):
     assert f"job {ids[1]}: checksum" not in r.stdout
 
 
+def test_kept_output_that_is_missing_is_not_said_to_be_empty(private):
+    private.start(config=config())
+    with private.connect() as v:
+        loud, quiet = (submit(v, sh(text)) for text in ("echo out", "true"))
+        wait(v, loud, quiet)
+    private.stop()
+    db = sqlite3.connect(private.state / "jobs.1.db")
+    assert db.execute("DELETE FROM output").rowcount == 1
+    db.commit()
+    db.close()
+    private.start()
+    r = private.ctl("logs", loud)
+    assert r.code == 1 and "the store is damaged" in r.err, r
+    r = private.ctl("logs", quiet)
+    assert (r.code, r.out) == (0, ""), r
+
+
 # --- refusals ------------------------------------------------------------------------------
 
 

@@ -234,7 +234,8 @@ static void events_come_back_as_they_were(void **state)
          .code = -1,
          .step = "reboot",
          .usage = {1, 2, UINT64_MAX},
-         .survivors = 12},
+         .survivors = 12,
+         .kept = 3},
     };
     struct pack p = {0};
     struct job_event ev;
@@ -254,6 +255,7 @@ static void events_come_back_as_they_were(void **state)
         assert_int_equal(ev.result, all[i].result);
         assert_int_equal(ev.code, all[i].code);
         assert_int_equal(ev.survivors, all[i].survivors);
+        assert_int_equal(ev.kept, all[i].kept);
         assert_memory_equal(&ev.usage, &all[i].usage, sizeof(ev.usage));
         assert_int_equal(life, ev.type == JOB_EV_STARTING ? 99 : 0);
         assert_true(!ev.step == !all[i].step);
