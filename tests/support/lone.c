@@ -34,13 +34,23 @@ int lone_join(struct volt_join *join)
     return r;
 }
 
-/* What comes from outside may pass what is ready: each turn lets all of that go first,
- * and the next one what that has woken. */
+struct settle {
+    struct volt_runtime *rt;
+    uint64_t polled; /* at the last turn; 0: there was none */
+};
+
+/* Each turn goes behind all that is ready, and is over when nothing else was polled since
+ * the last one: then nothing was ready. What came from outside before this task did comes
+ * before it from the queue. */
 static enum volt_poll settle_poll(struct volt_cx *cx, void *state)
 {
-    int *turns = state;
+    struct settle *s = state;
+    struct volt_stats stats;
+    uint64_t before = s->polled;
 
-    if (++*turns > 8)
+    volt_runtime_stats(s->rt, &stats);
+    s->polled = stats.total.polled;
+    if (before > 0 && s->polled == before + 1)
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
@@ -50,12 +60,15 @@ void lone_settle(struct volt_runtime *rt)
 {
     static const struct volt_task_type type = {
         .name = "settle",
-        .size = sizeof(int),
+        .size = sizeof(struct settle),
         .poll = settle_poll,
     };
+    struct settle *state = volt_task_new(rt, &type);
     struct volt_join join;
 
-    lone_spawn(volt_task_new(rt, &type), &join);
+    must(state != NULL, "volt_task_new");
+    state->rt = rt;
+    lone_spawn(state, &join);
     (void)lone_join(&join);
 }
 
