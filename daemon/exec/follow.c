@@ -14,29 +14,20 @@
 
 #define BUCKETS         1024 /* power of two */
 #define WAKES_PER_ROUND 32
-#define EVENTS_PER_READ 64
 
 struct follows {
     int inotify_fd;
-    struct volt_notify arrived; /* somebody follows */
-    vlock lock;                 /* protects what follows */
-    size_t count;
-    struct follow *bucket[2][BUCKETS];
+    vlock lock;                     /* protects what follows */
+    struct follow *everybody;       /* list */
+    struct follow *bucket[BUCKETS]; /* by file */
 };
 
 /* --- tables. Lock held. ----------------------------------------------------------- */
 
-static struct follow **bucket_of_job(struct follows *all, const struct job_key *key)
-{
-    uint64_t h = key->id * UINT64_C(0x9e3779b97f4a7c15);
-
-    return &all->bucket[FOLLOW_JOB][(h >> 40) % BUCKETS];
-}
-
 static struct follow **bucket_of(struct follow *f, enum follow_by by)
 {
-    return by == FOLLOW_JOB ? bucket_of_job(f->all, &f->key)
-                            : &f->all->bucket[by][(unsigned)f->wd % BUCKETS];
+    return by == FOLLOW_ANY ? &f->all->everybody
+                            : &f->all->bucket[(unsigned)f->wd % BUCKETS];
 }
 
 static void insert(struct follow *f, enum follow_by by)
@@ -62,25 +53,9 @@ static void take_out(struct follow *f, enum follow_by by)
 
 /* --- telling ---------------------------------------------------------------------- */
 
-/* What is told: a file; a job, or an array with all its elements; or all in the
- * bucket. */
-struct news {
-    int wd;                    /* -1: not by file */
-    const struct job_key *key; /* NULL: not by job */
-};
-
-static bool is_meant(const struct follow *f, const struct news *n)
-{
-    if (f->told)
-        return false;
-    if (n->key)
-        return f->key.id == n->key->id &&
-               (n->key->index == JOB_NO_INDEX || f->key.index == n->key->index);
-    return n->wd < 0 || f->wd == n->wd;
-}
-
-static void tell(struct follows *all, struct follow *const *bucket, enum follow_by by,
-                 const struct news *news)
+/* Those of a list that follow this file; -1: all. */
+static void tell(struct follows *all, struct follow *const *list, enum follow_by by,
+                 int wd)
 {
     unsigned n;
 
@@ -89,8 +64,8 @@ static void tell(struct follows *all, struct follow *const *bucket, enum follow_
 
         n = 0;
         vlock_lock(&all->lock);
-        for (struct follow *f = *bucket; f && n < WAKES_PER_ROUND; f = f->by[by].next) {
-            if (!is_meant(f, news))
+        for (struct follow *f = *list; f && n < WAKES_PER_ROUND; f = f->by[by].next) {
+            if (f->told || (wd >= 0 && f->wd != wd))
                 continue;
             f->told = true;
             wakers[n++] = volt_waker_ref(&f->waker);
@@ -105,18 +80,7 @@ static void tell(struct follows *all, struct follow *const *bucket, enum follow_
 
 static void tell_everybody(struct follows *all)
 {
-    const struct news news = {.wd = -1};
-
-    for (size_t i = 0; i < BUCKETS; i++)
-        tell(all, &all->bucket[FOLLOW_JOB][i], FOLLOW_JOB, &news);
-}
-
-static bool anybody(struct follows *all)
-{
-    vlock_lock(&all->lock);
-    bool any = all->count > 0;
-    vlock_unlock(&all->lock);
-    return any;
+    tell(all, &all->everybody, FOLLOW_ANY, -1);
 }
 
 /* --- following -------------------------------------------------------------------- */
@@ -125,21 +89,20 @@ void follow_arm(struct volt_cx *cx, struct follow *f, struct manager *m,
                 const struct job_key *key)
 {
     bool first = !f->registered;
+    struct change change;
 
     if (first) {
-        *f = (struct follow){.all = m->follows, .key = *key, .wd = -1};
+        *f = (struct follow){.all = m->follows, .wd = -1, .registered = true};
         f->waker = volt_waker_new(cx);
-        f->registered = true;
+        listener_init(cx, &f->listener, m, false);
+        listener_add(&f->listener, &f->job, key);
     }
+    (void)listener_next(&f->listener, &change);
     vlock_lock(&f->all->lock);
     f->told = false;
-    if (first) {
-        f->all->count++;
-        insert(f, FOLLOW_JOB);
-    }
-    vlock_unlock(&f->all->lock);
     if (first)
-        volt_notify_all(&f->all->arrived);
+        insert(f, FOLLOW_ANY);
+    vlock_unlock(&f->all->lock);
 }
 
 int follow_file(struct follow *f, int fd)
@@ -162,15 +125,18 @@ int follow_file(struct follow *f, int fd)
 
 enum volt_poll follow_poll(struct follow *f)
 {
+    struct change change;
+    bool changed = listener_next(&f->listener, &change) != NULL;
+
     vlock_lock(&f->all->lock);
-    bool told = f->told;
+    bool told = f->told |= changed;
     vlock_unlock(&f->all->lock);
     return told ? VOLT_READY : VOLT_PENDING;
 }
 
 static bool is_followed(struct follows *all, int wd)
 {
-    struct follow *f = all->bucket[FOLLOW_FILE][(unsigned)wd % BUCKETS];
+    struct follow *f = all->bucket[(unsigned)wd % BUCKETS];
 
     while (f && f->wd != wd)
         f = f->by[FOLLOW_FILE].next;
@@ -181,9 +147,9 @@ void follow_fini(struct follow *f)
 {
     if (!f->registered)
         return;
+    listener_fini(&f->listener);
     vlock_lock(&f->all->lock);
-    f->all->count--;
-    take_out(f, FOLLOW_JOB);
+    take_out(f, FOLLOW_ANY);
     if (f->wd >= 0) {
         take_out(f, FOLLOW_FILE);
         if (!is_followed(f->all, f->wd))
@@ -205,13 +171,10 @@ struct growth {
 
 static void tell_growth(struct follows *all, const struct inotify_event *e)
 {
-    const struct news news = {.wd = e->wd};
-
     if (e->mask & IN_Q_OVERFLOW)
         tell_everybody(all);
     else if (e->wd >= 0)
-        tell(all, &all->bucket[FOLLOW_FILE][(unsigned)e->wd % BUCKETS], FOLLOW_FILE,
-             &news);
+        tell(all, &all->bucket[(unsigned)e->wd % BUCKETS], FOLLOW_FILE, e->wd);
 }
 
 static enum volt_poll growth_poll(struct volt_cx *cx, void *state)
@@ -244,74 +207,6 @@ static void growth_drop(void *state)
 static const struct volt_task_type growth_type = {"output growth", sizeof(struct growth),
                                                   growth_poll, growth_drop, NULL};
 
-/* --- changes: the task that reads the events of jobs ------------------------------- */
-
-struct changes {
-    struct manager *m;
-    int at;
-    uint64_t seq;
-    struct volt_notified news;
-};
-
-static void tell_changes(struct changes *c)
-{
-    const struct job_owner root = {0};
-    struct job_news events[EVENTS_PER_READ];
-    uint64_t before, lost;
-
-    do {
-        size_t n = manager_events_read(c->m, &root, before = c->seq, events,
-                                       EVENTS_PER_READ, &c->seq, &lost);
-
-        if (lost)
-            tell_everybody(c->m->follows);
-        for (size_t i = 0; i < n; i++) {
-            const struct news news = {.wd = -1, .key = &events[i].key};
-
-            tell(c->m->follows, bucket_of_job(c->m->follows, news.key), FOLLOW_JOB,
-                 &news);
-        }
-    } while (c->seq != before);
-}
-
-/* Until somebody follows, events of jobs wake nobody here. Who registers and looks before
- * the first seq is taken is told to look again. */
-static enum volt_poll changes_poll(struct volt_cx *cx, void *state)
-{
-    struct changes *c = state;
-    struct follows *all = c->m->follows;
-
-    VOLT_BEGIN(c->at);
-    for (;;) {
-        volt_notified_init(&c->news, &all->arrived);
-        while (!anybody(all)) {
-            VOLT_AWAIT(c->at, volt_notified_poll(cx, &c->news));
-            volt_notified_fini(&c->news);
-            volt_notified_init(&c->news, &all->arrived);
-        }
-        c->seq = manager_event_seq(c->m);
-        tell_everybody(all);
-        while (anybody(all)) {
-            volt_notified_fini(&c->news);
-            volt_notified_init(&c->news, manager_events_notify(c->m));
-            tell_changes(c);
-            VOLT_AWAIT(c->at, volt_notified_poll(cx, &c->news));
-        }
-        volt_notified_fini(&c->news);
-    }
-    VOLT_END(c->at);
-}
-
-static void changes_drop(void *state)
-{
-    struct changes *c = state;
-
-    volt_notified_fini(&c->news);
-}
-
-static const struct volt_task_type changes_type = {"job changes", sizeof(struct changes),
-                                                   changes_poll, changes_drop, NULL};
-
 /* --- life ------------------------------------------------------------------------- */
 
 int follows_open(struct follows **ret)
@@ -320,7 +215,6 @@ int follows_open(struct follows **ret)
 
     if (!all)
         return -ENOMEM;
-    volt_notify_init(&all->arrived);
     all->inotify_fd = notices_open("followed output");
     *ret = all;
     return 0;
@@ -329,22 +223,14 @@ int follows_open(struct follows **ret)
 int follows_start(struct follows *all, struct manager *m)
 {
     struct growth *g = volt_task_new(m->rt, &growth_type);
-    struct changes *c = volt_task_new(m->rt, &changes_type);
-    int r = g && c ? 0 : -ENOMEM;
+    int r = g ? notices_init(&g->notices, m->rt, all->inotify_fd) : -ENOMEM;
 
-    if (r == 0) {
-        g->all = all;
-        c->m = m;
-        r = notices_init(&g->notices, m->rt, all->inotify_fd);
-    }
     if (r < 0) {
         volt_task_discard(g);
-        volt_task_discard(c);
         return r;
     }
-    r = volt_task_spawn(g, NULL);
-    int other = volt_task_spawn(c, NULL);
-    return r < 0 ? r : other;
+    g->all = all;
+    return volt_task_spawn(g, NULL);
 }
 
 void follows_free(struct follows *all)
@@ -353,6 +239,5 @@ void follows_free(struct follows *all)
         return;
     if (all->inotify_fd >= 0)
         (void)close(all->inotify_fd);
-    volt_notify_fini(&all->arrived);
     free(all);
 }

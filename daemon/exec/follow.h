@@ -1,13 +1,13 @@
 /* Waiting for more of a job's output, and for its start and end: no timer looks.
  *
  * One inotify instance for all (a user has 128) watches the files that somebody follows,
- * and only these; one task reads the events of jobs as they happen, and only while
- * somebody follows. A follower registers, then looks, then waits:
+ * and only these; of the job changes.h tells. A follower registers, then looks, then
+ * waits:
  *
  *   follower                            what happens
  *   1. follow_arm()                     1. the file has grown, the state has changed
- *   2. state, file (follow_file()       2. an event is read
- *      before its first read)           3. its followers are told
+ *   2. state, file (follow_file()       2. its followers are told
+ *      before its first read)
  *   3. nothing new: follow_poll()
  *
  * so that whatever the look does not see is told after it. Without an inotify instance
@@ -16,24 +16,26 @@
 #define VOLTD_EXEC_FOLLOW_H
 
 #include <volt/task.h>
-#include "daemon/job/key.h"
+#include "daemon/exec/changes.h"
 
 struct follows;
 struct manager;
 
 /* 0; -ENOMEM. */
 int follows_open(struct follows **ret);
-/* Spawns the two tasks. 0; -ENOMEM; -ESHUTDOWN. */
+/* Spawns the task that reads what inotify tells. 0; -ENOMEM; -ESHUTDOWN. */
 int follows_start(struct follows *f, struct manager *m);
 /* After the runtime was shut down; no follower may be left. NULL is allowed. */
 void follows_free(struct follows *f);
 
-enum follow_by { FOLLOW_JOB, FOLLOW_FILE };
+enum follow_by { FOLLOW_ANY, FOLLOW_FILE };
 
-/* Zero-initialised it may be finished. Must not move between the first arm and fini. */
+/* Private. Zero-initialised it may be finished. Must not move between the first arm and
+ * fini. */
 struct follow {
-    struct follows *all; /* the rest is private */
-    struct job_key key;
+    struct follows *all;
+    struct listener listener;
+    struct interest job;
     int wd; /* -1: no file yet */
     bool registered;
     bool told; /* since it was armed */

@@ -21,6 +21,7 @@
 #include "daemon/config.h"
 #include "daemon/exec/ahead.h"
 #include "daemon/exec/audience.h"
+#include "daemon/exec/changes.h"
 #include "daemon/exec/dormant.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/follow.h"
@@ -143,6 +144,7 @@ struct manager {
     struct record_watch *watch; /* NULL likewise */
     int state_fd, record_fd;
     struct outputs outputs;  /* its own locks */
+    struct changes *changes; /* likewise */
     struct follows *follows; /* likewise */
     uint8_t boot_id[RECORD_ID_SIZE];
     char *address;

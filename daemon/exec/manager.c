@@ -155,6 +155,8 @@ static int start_tasks(struct manager *m, struct volt_error *err)
     int r = start_tidying(m);
 
     if (r == 0)
+        r = changes_start(m);
+    if (r == 0)
         r = follows_start(m->follows, m);
     if (r == 0)
         r = audience_start(&m->log_audience, m->rt);
@@ -238,7 +240,11 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         (void)fail(r, err, "cannot read the boot id: %s", strerror(-r));
     if (r == 0)
         r = open_dirs(m, o, err);
-    if (r == 0 && (r = follows_open(&m->follows)) < 0)
+    if (r == 0)
+        r = changes_open(&m->changes);
+    if (r == 0)
+        r = follows_open(&m->follows);
+    if (r == -ENOMEM)
         (void)fail(r, err, "out of memory");
     if (r == 0)
         r = open_keeper(m, o, err);
@@ -338,6 +344,7 @@ void manager_free(struct manager *m)
     close_fd(m->record_fd);
     outputs_close(&m->outputs);
     follows_free(m->follows);
+    changes_free(m->changes);
     free(m->users);
     free(m->orphans);
     keys_fini(&m->keys);

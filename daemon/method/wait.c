@@ -2,22 +2,23 @@
  *
  * One entry per id that was asked for, each once, sorted by id. The manager is asked
  * about each once; from then on the end of a single job is taken from its event, and an
- * array is asked about again when one of its elements has ended. When events were lost,
- * everything open is asked about again. Progress goes out at most every PROGRESS_USEC. */
+ * array is asked about again when one of its elements has ended, or an element when its
+ * array was cancelled. What happens to others wakes nobody here. Progress goes out at most every PROGRESS_USEC. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
+#include "daemon/exec/changes.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define PROGRESS_USEC   UINT64_C(100000)
-#define JOBS_MAX        1000
-#define EVENTS_PER_READ 256
-#define LOOKS_PER_POLL  256
-#define EXIT_UNKNOWN    125
+#define PROGRESS_USEC    UINT64_C(100000)
+#define JOBS_MAX         1000
+#define LOOKS_PER_POLL   256
+#define CHANGES_PER_POLL 1024
+#define EXIT_UNKNOWN     125
 
 struct entry {
     struct job_key key;
@@ -25,6 +26,7 @@ struct entry {
     int exit_code;
     bool is_array; /* the array as a whole */
     bool stale;    /* to be asked about */
+    struct interest interest;
 };
 
 struct wait {
@@ -33,8 +35,8 @@ struct wait {
     uint64_t left, failed; /* sums */
     uint64_t told_left, told_failed;
     size_t looked; /* entries before this one are not stale */
-    uint64_t cursor, told_usec;
-    struct volt_notified news;
+    uint64_t told_usec;
+    struct listener ends;
     struct volt_sleep tick;
     bool begun;
 };
@@ -82,42 +84,17 @@ static void mark_stale(struct wait *w, size_t i)
         w->looked = i;
 }
 
-/* First entry of this id. */
-static size_t find(const struct wait *w, uint64_t id)
-{
-    size_t low = 0, high = w->ids.n;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (w->entries[mid].key.id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static void apply(struct wait *w, const struct job_news *ev)
+static void apply(struct wait *w, struct entry *e, const struct change *c)
 {
     struct job_status end = {
-        .state = JOB_DONE, .result = ev->result, .code = ev->code, .attempt = 1};
+        .state = JOB_DONE, .result = c->result, .code = c->code, .attempt = 1};
 
-    if (ev->state != JOB_DONE)
+    if (e->left == 0)
         return;
-    for (size_t i = find(w, ev->key.id);
-         i < w->ids.n && w->entries[i].key.id == ev->key.id; i++) {
-        struct entry *e = &w->entries[i];
-
-        if (e->is_array)
-            mark_stale(w, i);
-        else if (e->key.index == ev->key.index && e->left > 0 &&
-                 ev->result == JOB_RESULT_EXEC_FAILED)
-            mark_stale(w, i); /* its exit code depends on the step: only the job has it */
-        else if (e->key.index == ev->key.index && e->left > 0)
-            note(w, e, 0, ev->result != JOB_RESULT_SUCCESS, job_exit_code(&end));
-        else if (e->key.index > ev->key.index)
-            break; /* sorted by index; an array as a whole comes first */
-    }
+    if (c->ended && !e->is_array)
+        note(w, e, 0, c->result != JOB_RESULT_SUCCESS, job_exit_code(&end));
+    else
+        mark_stale(w, (size_t)(e - w->entries));
 }
 
 /* --- answers ------------------------------------------------------------------------ */
@@ -168,7 +145,7 @@ static int tell(struct call *call, struct wait *w, bool heartbeat)
 
 /* --- the method --------------------------------------------------------------------- */
 
-static int begin(struct call *call, struct wait *w)
+static int begin(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     static const struct field fields[] = {
         FIELD(struct wait, ids, FIELD_CUSTOM, .read = read_job_ids, .required = true),
@@ -183,12 +160,14 @@ static int begin(struct call *call, struct wait *w)
         (void)call_abort(call);
         return -ENOMEM;
     }
+    if (call_more(call))
+        listener_init(cx, &w->ends, m, true);
     for (size_t i = 0; i < w->ids.n; i++) {
         w->entries[i].key = w->ids.keys[i];
         w->entries[i].stale = true;
+        if (call_more(call))
+            listener_add(&w->ends, &w->entries[i].interest, &w->ids.keys[i]);
     }
-    volt_notified_init(&w->news, manager_events_notify(m));
-    w->cursor = manager_event_seq(m);
     w->told_left = UINT64_MAX;
     w->begun = true;
     return 0;
@@ -220,21 +199,18 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
     return w->looked < w->ids.n;
 }
 
-/* 1: events were read. */
-static int read_events(struct call *call, struct wait *w)
+/* How many there were. */
+static unsigned take_changes(struct wait *w)
 {
-    struct job_news events[EVENTS_PER_READ];
-    uint64_t lost = 0, before = w->cursor;
-    size_t n = manager_events_read(call_service(call)->manager, call_peer(call),
-                                   w->cursor, events, EVENTS_PER_READ, &w->cursor, &lost);
+    struct interest *i;
+    struct change change;
+    unsigned n = 0;
 
-    for (size_t i = 0; i < n; i++)
-        apply(w, &events[i]);
-    for (size_t i = 0; lost > 0 && i < w->ids.n; i++) {
-        if (w->entries[i].left > 0)
-            mark_stale(w, i);
+    while (n < CHANGES_PER_POLL && (i = listener_next(&w->ends, &change))) {
+        apply(w, (struct entry *)((char *)i - offsetof(struct entry, interest)), &change);
+        n++;
     }
-    return w->cursor != before || lost > 0;
+    return n;
 }
 
 /* Tells what there is to tell. 0, or negative. Sets the time of the next telling. */
@@ -262,7 +238,7 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
 {
     struct wait *w = state;
 
-    if (!w->begun && begin(call, w) < 0)
+    if (!w->begun && begin(cx, call, w) < 0)
         return VOLT_READY;
     for (;;) {
         const struct entry *gone = NULL;
@@ -280,14 +256,8 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
             return call_abort(call);
         if (volt_coop_take(cx) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (read_events(call, w))
+        if (take_changes(w) > 0)
             continue;
-        if (volt_notified_poll(cx, &w->news) == VOLT_READY) {
-            volt_notified_fini(&w->news);
-            volt_notified_init(&w->news,
-                               manager_events_notify(call_service(call)->manager));
-            continue;
-        }
         return keep_telling(cx, call, w) < 0 ? call_abort(call) : VOLT_PENDING;
     }
 }
@@ -298,7 +268,7 @@ static void wait_drop(struct call *call, void *state)
 
     (void)call;
     if (w->begun) {
-        volt_notified_fini(&w->news);
+        listener_fini(&w->ends);
         volt_sleep_fini(&w->tick);
     }
     free(w->ids.keys);
