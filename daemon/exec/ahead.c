@@ -1,9 +1,8 @@
 /* The line of those who wait for a slot, and who may join it: ahead.h. */
 #include "daemon/exec/jobs.h"
 
-#define AHEAD_MAX  16
-#define AHEAD_MORE 4 /* than slots: a slow disk has several STARTINGs in one commit */
-#define AHEAD_PACE UINT64_C(20000)
+#define AHEAD_MAX  3
+#define AHEAD_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
 
@@ -59,8 +58,7 @@ void ahead_fill(struct manager *m, struct aftermath *after)
     struct ahead *a = &m->ahead;
     struct queue_node *n;
 
-    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX &&
-           a->n < m->queue.slots + AHEAD_MORE && aftermath_has_room(after) &&
+    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX && aftermath_has_room(after) &&
            (n = queue_first(&m->queue))) {
         struct job *job = job_of_node(n);
 

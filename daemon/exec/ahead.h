@@ -1,14 +1,21 @@
 /* Jobs whose STARTING is committed before they have a slot.
  *
- * Where jobs are short, the commit of STARTING would keep a slot empty for as long as a
- * job takes. So the first in the queue are marked as starting while the jobs before them
- * still run: some more than there are slots. Each gets its slot in the order of the
- * queue, and only then goes to the keeper: slots bound processes as ever.
+ * Where jobs are short, the commit of STARTING would keep a slot empty for a good part of
+ * what a job takes. So the first in the queue, AHEAD_MAX at most, are marked as starting
+ * while the jobs before them still run. Each gets its slot in the order of the queue, and
+ * only then goes to the keeper: slots bound processes as ever.
  *
  * It costs a promise to say "starting" of a job that does not start: after a power cut it
- * is lost, as nobody knows whether it ran. Hence only while jobs end within AHEAD_PACE on
- * average, and who has waited for AHEAD_WAIT goes back to its place in the queue (event
- * DEFERRED). Elements of arrays are not taken ahead.
+ * is lost, as nobody knows whether it ran. No later mark could tell: whoever is to start
+ * without a sync must have every mark on disk before it, and whoever waits for the sync
+ * of another's end could wait for his own STARTING, which is in the same commit. Hence
+ * few, only while jobs end within AHEAD_PACE on average, and who has waited for
+ * AHEAD_WAIT goes back to its place in the queue (event DEFERRED). Elements of arrays are
+ * not taken ahead.
+ *
+ * Jobs of /bin/true per second, medians of three in turns, with 2 and with 8 slots: none
+ * ahead 845 and 1,296; one 1,140 and 1,451; three 1,151 and 1,523; four more than there
+ * are slots 1,053 and 1,562.
  *
  * After a restart everybody who was starting and had not come to the keeper waits
  * here. */
