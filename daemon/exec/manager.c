@@ -230,7 +230,7 @@ int manager_new(const struct manager_options *o, struct manager **ret,
                 struct volt_error *err)
 {
     struct manager *m = manager_alloc(o);
-    uint64_t max_id = 0;
+    uint64_t max_kept = 0, max_record = 0;
     int r;
 
     if (!m)
@@ -253,13 +253,14 @@ int manager_new(const struct manager_options *o, struct manager **ret,
     if (r == 0)
         open_log(m);
     if (r == 0)
-        r = recover_load(m, err);
+        r = recover_load(m, &max_kept, err);
     if (r == 0)
         retain(m, o->config);
     if (r == 0)
-        r = orphans_scan(m, &max_id, err);
+        r = orphans_scan(m, &max_record, err);
     if (r == 0)
-        r = ids_open(&m->ids, m->state_fd, max_id + 1, err);
+        r = ids_open(&m->ids, m->state_fd,
+                     (max_kept > max_record ? max_kept : max_record) + 1, err);
     if (r == 0)
         r = start_tasks(m, err);
     if (r < 0) {

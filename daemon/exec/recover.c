@@ -22,6 +22,7 @@
 struct replay {
     struct manager *m;
     struct volt_error *err;
+    uint64_t max; /* the latest id: they come in order */
 };
 
 static int refuse(struct replay *r, const struct store_fact *fact, const char *what)
@@ -134,6 +135,7 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
     const struct job_owner owner = {.uid = fact->uid, .gid = fact->gid};
     struct job *job = job_new_bare(fact->spec, &owner, true);
 
+    r->max = fact->key.id;
     if (!job || table_put(&r->m->table, fact->key.id, job) < 0) {
         if (job)
             job_free(job);
@@ -433,7 +435,7 @@ static int settle(struct manager *m, struct job *job)
     return job->array ? adopt_elements(m, job) : 0;
 }
 
-int recover_load(struct manager *m, struct volt_error *err)
+int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err)
 {
     struct replay r = {.m = m, .err = err};
     uint64_t id = 0;
@@ -442,6 +444,7 @@ int recover_load(struct manager *m, struct volt_error *err)
 
     if (result < 0)
         return result;
+    *ret_max = r.max;
     do {
         size_t steps = SIZE_MAX;
 

@@ -395,6 +395,7 @@ static void load(struct manager *m)
 {
     struct store_sqlite_options o = {.dir = base};
     struct volt_error err = {{0}};
+    uint64_t max;
 
     *m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .config = config};
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &m->rt), 0);
@@ -403,7 +404,7 @@ static void load(struct manager *m)
     shares_init(&m->shares);
     assert_int_equal(record_boot_id(o.boot_id), 0);
     assert_int_equal(store_sqlite_open(&o, &m->store, &err), 0);
-    if (recover_load(m, &err) < 0)
+    if (recover_load(m, &max, &err) < 0)
         fail_msg("%s", err.text);
     m->closed = true;
 }
@@ -505,6 +506,27 @@ static void two_replays_give_the_same_state(void **state)
     assert_true(replayed() != first);
 }
 
+/* Whoever removes the file of ids, or sets an older one back, does not get them twice. */
+static void ids_are_above_those_of_the_store(void **state)
+{
+    struct store *s = open_store();
+    struct volt_error err = {{0}};
+    uint64_t first;
+    struct life l;
+
+    (void)state;
+    submit(s, 5, 0);
+    submit(s, 3000, 0);
+    end(s, 3000, JOB_NO_INDEX, &exited);
+    store_free(s);
+    if (begin(&l, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(ids_reserve(&l.m->ids, 1), 0);
+    assert_true(ids_take(&l.m->ids, 1, &first));
+    assert_int_equal(first, 3001);
+    finish(&l);
+}
+
 static void what_cannot_have_happened_is_damage(void **state)
 {
     struct store *s = open_store();
@@ -532,6 +554,7 @@ int main(void)
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
         T(a_retry_may_be_cancelled_before_it_begins),
+        T(ids_are_above_those_of_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
