@@ -4,7 +4,7 @@
  * newline. Ids are reserved in blocks: the file is replaced (write, fsync, rename, fsync
  * of the folder) before an id of the block is given out, so a crash skips ids and never
  * repeats one. Records and output folders of earlier runs are therefore never met again.
- */
+ * Where the file is missing or old, the ids of the store and of the records count. */
 #ifndef VOLTD_EXEC_IDS_H
 #define VOLTD_EXEC_IDS_H
 

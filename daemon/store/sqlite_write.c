@@ -194,7 +194,7 @@ static uint64_t count_facts(const struct group_entry *e)
 static int write_group(struct sqlite_store *s, const struct group_entry *first,
                        int *ret_submits)
 {
-    bool with_submits = true;
+    bool with_submits = true, copied = false;
 
     for (;;) {
         int rc = write_once(s, first, with_submits);
@@ -211,8 +211,12 @@ static int write_group(struct sqlite_store *s, const struct group_entry *first,
             with_submits = false;
         } else if (rc == SQLITE_NOMEM || rc == SQLITE_BUSY) {
             groups_pause(&s->groups, FULL_RETRY);
-        } else if (recover(s, rc) < 0) {
-            return *ret_submits = -EIO;
+        } else {
+            if (copied) /* to no avail */
+                groups_pause(&s->groups, FAILING_RETRY);
+            copied = true;
+            if (recover(s, rc) < 0)
+                return *ret_submits = -EIO;
         }
     }
 }
