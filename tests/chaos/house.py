@@ -74,6 +74,7 @@ class House(integration.Daemon):
         self.guard = None
         self.guarding = threading.Event()
         self.up = threading.Event()
+        self.lock = threading.Lock()    # of intended and up
         self.first_fds = None
         adopt_orphans()
 
@@ -113,7 +114,9 @@ class House(integration.Daemon):
         while self.guarding.is_set():
             if not self.up.is_set() and self.answers():
                 failures = 0
-                self.up.set()
+                with self.lock:     # one that is being killed may still have answered
+                    if self.process.pid not in self.intended:
+                        self.up.set()
             code = self.process.poll()
             if code is None:
                 time.sleep(0.002)
@@ -203,8 +206,9 @@ class House(integration.Daemon):
 
     def kill_voltd(self, sig=signal.SIGKILL):
         process = self.process
-        self.intended.add(process.pid)
-        self.up.clear()
+        with self.lock:
+            self.intended.add(process.pid)
+            self.up.clear()
         try:
             process.send_signal(sig)
             return True

@@ -3,13 +3,14 @@
 import errno
 
 from checker import check
-from faults import ERRORS, FILE, IO, MEMORY, PROCESS, VOLTD, Faults
+from faults import DISK, ERRORS, FILE, FLUSH, IO, MEMORY, PROCESS, VOLTD, Faults
 from house import LEDGER_JOB, TEST_BIN, House, until, view_of
 from ledger import Sent, parse_id
 
 LARGE = {"PAD": "x" * 20000}    # does not fit into the keeper's message
 OF_VOLTD = {"memory": (errno.ENOMEM, MEMORY), "descriptors": (errno.EMFILE, FILE | PROCESS),
             "io": (errno.EIO, IO | FILE)}
+OF_A_LIFE = {"full": (errno.ENOSPC, DISK), "write": (errno.EIO, DISK), "sync": (errno.EIO, FLUSH)}
 
 
 def faulty_house():
@@ -66,6 +67,27 @@ def sweep_voltd(house, error, groups, step=1):
         elif whole:
             unhurt += 1
     return fired
+
+
+def sweep_lives(house, error, groups, step=1):
+    """As above, from the first write of a start to the last of two jobs: a start that fails is
+    made again, a submission is kept or refused."""
+    fired = 0
+    for n in range(1, 1000, step):
+        house.faults.nth(VOLTD, n, error, groups)
+        house.kill_voltd()
+        until(house.up.is_set, "voltd to come back")
+        for env in {}, {**LARGE, "N": str(n)}:
+            try:
+                run_job(house, len(house.history.sent) + 1, env=env)
+            except (OSError, AssertionError, TypeError):
+                pass    # refused; the judge knows what was acknowledged
+        hit = house.faults.fired()[0]
+        house.faults.disarm()
+        fired += hit
+        if not hit:
+            return fired
+    raise AssertionError("the sweep has no end")
 
 
 def finish(house):

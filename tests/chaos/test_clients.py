@@ -28,6 +28,16 @@ def frame(house, key):
                       separators=(",", ":")).encode() + b"\0"
 
 
+def batch_frame(house, key, count=3):
+    """One frame with as many jobs, of keys from this one on."""
+    specs = []
+    for k in range(key, key + count):
+        house.clients.sent(Sent(k))
+        specs.append({"argv": [str(LEDGER_JOB), str(house.ledger), str(k)], "name": f"k{k}"})
+    return json.dumps({"method": "org.voltd.jobs.SubmitBatch", "parameters": {"specs": specs}},
+                      separators=(",", ":")).encode() + b"\0"
+
+
 def talk(house, data, read=0):
     """Sends the data, reads at most so many bytes of the answer, and is gone."""
     answer = b""
@@ -53,3 +63,20 @@ def test_cut_at_each_byte(house, every):
     assert house.faults.fired(1)[0] > 0
     house.faults.disarm(1)
     passed(house, finish(house))
+
+
+def test_batch_cut_at_each_byte(house):
+    """All of it or nothing: a batch that did not come whole has no jobs, and one whose answer
+    nobody read has them all."""
+    for n in range(len(batch_frame(house, 1000))):
+        assert talk(house, batch_frame(house, 1003 + 3 * n)[:n]) == b""
+    with house.connect() as v:
+        assert v.ok("org.voltd.jobs.List", {"limit": 1})["jobs"] == []
+    whole = talk(house, batch_frame(house, 10000), 1000)
+    reply = json.loads(whole[:-1])["parameters"]
+    for k, ident in enumerate(reply["ids"], 10000):
+        house.clients.ack(k, int(ident), reply["durable"], house.life)
+    for n in range(len(whole)):
+        assert len(talk(house, batch_frame(house, 10003 + 3 * n), n)) == n
+    passed(house, finish(house))
+    assert len(house.history.jobs) == 3 * (1 + len(whole))

@@ -10,7 +10,7 @@ import pytest
 from client import Load
 from faults import DISK, FLUSH, SYNC, VOLTD
 from house import SANITIZER, until
-from sweeps import OF_VOLTD, finish, sweep_voltd
+from sweeps import OF_A_LIFE, OF_VOLTD, finish, sweep_lives, sweep_voltd
 from test_chaos import SEED, passed
 from test_faults import faulty  # noqa: F401 (fixture)
 from torture import judge
@@ -58,4 +58,11 @@ def test_slow_disk(faulty):  # noqa: F811
 def test_nth_call_of_voltd(faulty, what, step):  # noqa: F811
     """`make chaos` fails every allocation."""
     assert sweep_voltd(faulty, *OF_VOLTD[what], step) > 10
+    passed(faulty, finish(faulty))
+
+
+@pytest.mark.parametrize("what, step", [("full", 7), ("write", 7), ("sync", 1)])
+def test_nth_disk_call_of_a_life(faulty, what, step):  # noqa: F811
+    """`make chaos` fails more of them."""
+    assert sweep_lives(faulty, *OF_A_LIFE[what], step) > 8
     passed(faulty, finish(faulty))
