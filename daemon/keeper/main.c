@@ -55,6 +55,20 @@ static int settle(const char *record_dir, struct keeper_config *config)
     return 0;
 }
 
+/* -1, and said: no uid. A number that is none would be root. */
+static int take_uid(const char *text, uid_t *ret)
+{
+    char *end;
+    errno = 0;
+    unsigned long uid = strtoul(text, &end, 10);
+    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || uid >= (uid_t)-1) {
+        (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
+        return -1;
+    }
+    *ret = (uid_t)uid;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -71,8 +85,10 @@ int main(int argc, char **argv)
     };
     int opt;
     while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (opt == 'u')
-            config.peer_uid = (uid_t)strtoul(optarg, NULL, 10);
+        if (opt == 'u' && take_uid(optarg, &config.peer_uid) < 0)
+            return 2;
+        else if (opt == 'u')
+            continue;
         else if (opt == 's')
             config.leave_usec = 0;
         else if (opt == 'v')

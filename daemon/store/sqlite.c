@@ -204,7 +204,14 @@ static void sqlite_retain(struct store *s, const struct store_retention *retenti
     groups_retain(&of(s)->groups, retention);
 }
 
-/* --- load ----------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------------- */
+
+static int say_errno(struct volt_error *err, int r, const char *what)
+{
+    if (err)
+        (void)snprintf(err->text, sizeof(err->text), "%.180s: %s", what, strerror(-r));
+    return r;
+}
 
 int sqlite_damaged(void *err, const char *text)
 {
@@ -214,6 +221,8 @@ int sqlite_damaged(void *err, const char *text)
                        text);
     return -EBADMSG;
 }
+
+/* --- load ----------------------------------------------------------------------- */
 
 static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
                        struct volt_error *err)
@@ -240,7 +249,7 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
                                     NULL);
     r = -pthread_create(&s->writer, NULL, sqlite_writer, s);
     s->running = r == 0;
-    return r;
+    return r < 0 ? say_errno(err, r, "the writer of the store") : 0;
 }
 
 /* --- open and close ------------------------------------------------------------- */
@@ -284,13 +293,6 @@ static const struct store_backend sqlite_backend = {
     .history = sqlite_history,
     .free = sqlite_free,
 };
-
-static int say_errno(struct volt_error *err, int r, const char *what)
-{
-    if (err)
-        (void)snprintf(err->text, sizeof(err->text), "%.180s: %s", what, strerror(-r));
-    return r;
-}
 
 static int read_meta(struct sqlite_store *s, struct volt_error *err)
 {

@@ -108,7 +108,8 @@ def faults_in(path):
 
 @pytest.mark.parametrize("args, status, text", [
     (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 1, "Usage"),
-    (["a", "b"], 2, "Usage")])
+    (["a", "b"], 2, "Usage"), (["--peer-uid", "root"], 2, "a uid is needed"),
+    (["--peer-uid=-1"], 2, "a uid is needed"), (["--peer-uid", "1x"], 2, "a uid is needed")])
 def test_words(tmp_path, args, status, text):
     with Keeper(tmp_path, *args) as k:
         code, said = k.end()
