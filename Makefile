@@ -1,10 +1,11 @@
 # voltd and libvolt. `make help` lists the targets.
 #
-# Variants: SAN=address,undefined or SAN=thread; CHAOS=1 with crash points, its keeper linked
-# dynamically so that faults can be preloaded; CC=gcc (default) or CC=clang. Objects, libraries
-# and test programs of a variant go to build/<variant>/, its programs to build/<variant>/bin, those
-# of the plain variant to build/bin. Sources are found by wildcard, a directory per layer; everything
-# but the mains is in a library, so that tests link it. A program is built when its main is there.
+# Variants: SAN=address,undefined or SAN=thread; CHAOS=1 with crash points, its keeper
+# linked dynamically so that faults can be preloaded; CC=gcc (default) or CC=clang.
+# Objects, libraries and test programs of a variant go to build/<variant>/, its programs
+# to build/<variant>/bin, those of the plain variant to build/bin. Sources are found by
+# wildcard, a directory per layer; everything but the mains is in a library, so that tests
+# link it. A program is built when its main is there.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -62,9 +63,10 @@ VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lsqlite3 -lm
 CLIENT_LIBS := -ljansson -lm
 VOLT_LIBS   := -levent_core
 
-# Programs, each only where its main exists. voltd-keeper runs with privileges and is linked
-# without libevent, jansson and libsystemd: reaching for one of them is a link error. It is
-# static, because each job's shim is a fork of it: half the page tables to copy per fork.
+# Programs, each only where its main exists. voltd-keeper runs with privileges and is
+# linked without libevent, jansson and libsystemd: reaching for one of them is a link
+# error. It is static, because each job's shim is a fork of it: half the page tables to
+# copy per fork.
 have     = $(if $(wildcard $(1)),$(BIN)/$(2))
 CLIENTS  := $(patsubst client/%.c,$(BIN)/%,$(wildcard client/volt-*.c))
 PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,voltd-keeper) \
@@ -77,8 +79,8 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(ALLC) -c -o $@ $<
 
-# The interface descriptions, as C string literals: `#include "org.voltd.jobs.varlink.inc"` in an
-# initialiser of a char array.
+# The interface descriptions, as C string literals: `#include
+# "org.voltd.jobs.varlink.inc"` in an initialiser of a char array.
 IDL := $(wildcard daemon/method/*.varlink)
 GEN := $(patsubst daemon/method/%,$(B)/gen/%.inc,$(IDL))
 $(B)/gen/%.varlink.inc: daemon/method/%.varlink Makefile
@@ -133,10 +135,10 @@ $(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
 
-# What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime gives
-# up on kernels with more than 28 random bits.
-# Sanitizers report into files of their own: what a daemon under test said would be lost otherwise.
-# run-checks shows them, and any report is a failure.
+# What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime
+# gives up on kernels with more than 28 random bits. Sanitizers report into files of their
+# own: what a daemon under test said would be lost otherwise. run-checks shows them, and
+# any report is a failure.
 REPORTS := $(abspath $(B))/reports
 SANLOG  := log_path=$(REPORTS)/report:log_exe_name=1
 RUN = mkdir -p $(REPORTS); env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) PYTHONDONTWRITEBYTECODE=1 \
@@ -149,7 +151,8 @@ check-unit: all $(UNIT)
 	@$(EACH) unit $(UNIT)
 check-stress: all $(STRESS)
 	@$(EACH) stress $(STRESS)
-# For longer: SECS seconds in all, with each number of WORKERS; any build, SAN=thread above all.
+# For longer: SECS seconds in all, with each number of WORKERS; any build, SAN=thread
+# above all.
 SECS    ?= 600
 WORKERS ?= 2 8 64
 stress: all $(STRESS)
@@ -162,7 +165,8 @@ check-layers:
 	@tests/tools/check-layers --self-test
 check-promises:
 	@tests/tools/check-promises
-# Models are of the plain build: the explorer switches stacks, which sanitizers do not follow.
+# Models are of the plain build: the explorer switches stacks, which sanitizers do not
+# follow.
 check-model:
 -include tests/model/model.mk
 -include tests/damage/damage.mk

@@ -1,5 +1,5 @@
-# Benchmarks: bench/README.md. Every bench_*.c is a program, linked with the harness, the probes of
-# the machine, and libvolt. BENCH: the workloads wanted, all if empty.
+# Benchmarks: bench/README.md. Every bench_*.c is a program, linked with the harness, the
+# probes of the machine, and libvolt. BENCH: the workloads wanted, all if empty.
 BENCH     ?=
 BENCHES   := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
 BENCH_OBJ := $(addprefix $(B)/bench/,harness.o floor.o tasks.o)
@@ -26,7 +26,8 @@ $(PEERS)/bench-tbb: bench/peers/tbb/bench_tbb.cc $(B)/bench/harness.o
 $(PEERS)/bench-go: $(wildcard bench/peers/go/*)
 	@mkdir -p $(@D)
 	$(call say,GO,$@)cd bench/peers/go && GO111MODULE=off GOFLAGS= GOCACHE=$(PEERS)/go-cache go build -o $@ .
-# Cargo writes beside the sources, so it is given a copy of them; the crates are those of Debian.
+# Cargo writes beside the sources, so it is given a copy of them; the crates are those of
+# Debian.
 $(PEERS)/bench-tokio: bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*)
 	@mkdir -p $(PEERS)/tokio/.cargo
 	@cp -r bench/peers/tokio/. $(PEERS)/tokio
