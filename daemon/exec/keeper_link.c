@@ -26,6 +26,7 @@
 #include <volt/time.h>
 #include "base/lock.h"
 #include "daemon/exec/keeper_dial.h"
+#include "daemon/observe/log.h"
 
 #define WINDOW          64
 #define QUIET_BYTES     65536 /* a quarter of a socket's buffer: small messages take twice */
@@ -533,6 +534,7 @@ struct link_task {
     struct volt_runtime *rt;
     struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
     int dialled;       /* that one; -1: none */
+    bool said;         /* that there is no keeper */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -569,10 +571,31 @@ static int dial(struct link_task *t)
     return r;
 }
 
+/* Once for each time that there is none: jobs wait for it, and nobody else says why. */
+static void say_why(struct link_task *t, int r)
+{
+    if (!t->said)
+        log_warning(
+            "cannot reach or start the keeper (%s): %s; jobs start when it is there",
+            t->link->socket_path,
+            r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
+    t->said = true;
+}
+
+static void say_well(struct link_task *t)
+{
+    if (t->said)
+        log_notice("the keeper is there: jobs start again");
+    t->said = false;
+}
+
 /* After WELCOME, or what came instead. Returns whether the connection stands. */
 static bool settle_dialled(struct link_task *t)
 {
-    if (keeper_take_welcome(&t->message, t->received) < 0) {
+    int r = keeper_take_welcome(&t->message, t->received);
+    if (r < 0) {
+        if (r == -EPROTO) /* the programs were upgraded, and this voltd still runs */
+            say_why(t, r);
         volt_io_fini(&t->io);
         (void)close(t->dialled);
         t->dialled = -1;
@@ -581,6 +604,7 @@ static bool settle_dialled(struct link_task *t)
     link_set_connected(t->link, t->dialled, &t->message.welcome);
     t->dialled = -1;
     t->pause_usec = RETRY_MIN_USEC;
+    say_well(t);
     link_flush(t->link);
     return true;
 }
@@ -610,8 +634,10 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
         int r = dial(t);
         if (r == -ESHUTDOWN)
             return VOLT_READY;
-        if (r < 0)
+        if (r < 0) {
+            say_why(t, r);
             continue;
+        }
         VOLT_AWAIT(t->at, receive_poll(cx, t));
         if (t->received == -ESHUTDOWN)
             return VOLT_READY;

@@ -1,12 +1,15 @@
 """Those who wait and follow while voltd is killed under them: nothing is missing, nothing comes
 twice, and the exit code is the job's."""
 
+import shutil
 import subprocess
 import time
 
 import pytest
 
 from house import BIN, House, until
+from survival import own_programs
+from test_chaos import passed
 
 LINES = 60
 
@@ -63,3 +66,61 @@ def test_wait_of_many(house):
     _, err = harass(house, p)
     assert p.returncode == 7, err
     assert [house.job(j)["code"] if i else 0 for i, j in enumerate(jobs)] == list(range(8))
+
+
+def test_the_runtime_directory_vanishes(house):
+    """As $XDG_RUNTIME_DIR does. Who is connected is served, running jobs go on; without a keeper
+    those that wait say why in the log, and start when it is possible again."""
+    with house.connect() as v:
+        def submit(code):
+            return v.ok("org.voltd.jobs.Submit", {"spec": {"shell": f"exit {code}"}})["id"]
+
+        def ended(job):
+            *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
+            return last["jobs"][0]["code"]
+
+        shutil.rmtree(house.runtime)
+        assert ended(submit(5)) == 5
+        keeper = house.keeper()
+        assert house.kill_keeper()
+        job = submit(6)
+        until(lambda: "cannot reach or start the keeper" in house.log.read_text(), "a word of it")
+        assert v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "starting"
+        house.runtime.mkdir(mode=0o700)
+        assert ended(job) == 6 and house.keeper() not in (None, keeper)
+        until(lambda: "the keeper is there" in house.log.read_text(), "a word of that")
+
+
+OTHER_VERSION = """#!/usr/bin/python3
+import os, socket, struct
+listener = socket.socket(fileno=3)
+while True:
+    c, _ = listener.accept()
+    magic, _, serial = struct.unpack_from("<IIQ", c.recv(4096))
+    c.send(struct.pack("<IIQiIII32x", magic, 7, serial, -71, 1 << 30, os.getpid(), 0))
+    c.close()
+"""
+
+
+def test_a_keeper_of_another_version_under_a_running_voltd():
+    """The programs were replaced, and the keeper ended before voltd was restarted: said in the
+    log, and the restart puts it right."""
+    house = House()
+    own_programs(house)
+    house.start()
+    program = house.bin / "voltd-keeper"
+    program.rename(house.bin / "ours")
+    program.write_text(OTHER_VERSION)
+    program.chmod(0o755)
+    assert house.kill_keeper()
+    with house.connect() as v:
+        job = v.ok("org.voltd.jobs.Submit", {"spec": {"shell": "exit 6"}})["id"]
+        until(lambda: "of another version" in house.log.read_text(), "a word of it")
+        assert v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "starting"
+    (house.bin / "ours").rename(program)
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    with house.connect() as v:
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
+    assert last["jobs"][0]["code"] == 6
+    passed(house, [])
