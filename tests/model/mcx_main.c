@@ -174,7 +174,7 @@ static long limit(long option, long scenario, long quick)
 static const struct round {
     int preempt;
     bool stale; /* with as many stale reads as the scenario allows, or none */
-    bool more;  /* while a quarter of the time is left, at most: others need it */
+    bool more;  /* within a twelfth of the time: others need it */
 } rounds[] = {
     {0, true, false},  {1, true, false}, {2, false, false},
     {3, false, false}, {2, true, true},  {3, true, true},
@@ -196,7 +196,7 @@ static bool deep(const struct mcx_scenario *s, const struct options *o,
 
         b.preempt = rounds[i].preempt;
         b.stale = stale ? bounds.stale : 0;
-        b.until = start + o->seconds / (rounds[i].more ? 4.0 : 1.0);
+        b.until = start + o->seconds / (rounds[i].more ? 12.0 : 1.0);
         b.timeouts = s->timeouts;
         /* Those of a scenario without a bound, the litmus tests, are one round. */
         if (bounds.preempt > DEEP_PREEMPT)
