@@ -405,8 +405,8 @@ static uint64_t raise_descriptors(void)
 }
 
 /* Room in the kernel's table of descriptors while there is one thread: with more of them
- * each doubling of the table makes the accept that needs it sleep for 10 to 20 ms (a grace
- * period of RCU), and its worker with it. */
+ * each doubling of the table makes the accept that needs it sleep for 10 to 20 ms (a
+ * grace period of RCU), and its worker with it. */
 static void widen_descriptor_table(const struct config *config)
 {
     struct rlimit limit;

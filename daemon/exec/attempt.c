@@ -480,8 +480,8 @@ static bool cancelled_before(struct work *w)
     return true;
 }
 
-/* Short jobs, of which nobody wants to know more than their end, are over before an answer
- * would have been looked at. */
+/* Short jobs, of which nobody wants to know more than their end, are over before an
+ * answer would have been looked at. */
 static bool may_be_quiet(struct work *w)
 {
     struct manager *m = w->manager;
@@ -504,8 +504,8 @@ static void start_begin(struct work *w)
         run_begin(w);
 }
 
-/* READY: START has been answered, or the record shows what has become of it. That is looked
- * at from before START is sent, so no end is missed. */
+/* READY: START has been answered, or the record shows what has become of it. That is
+ * looked at from before START is sent, so no end is missed. */
 static enum volt_poll start_poll(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;

@@ -345,8 +345,8 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
 void attempt_free(struct attempt *a);                           /* NULL allowed */
 
 /* --- recovery (recover.c) ----------------------------------------------------------- */
-/* Replays the store into the table; *ret_max: the greatest job id in it. Blocks; at start,
- * before any task. */
+/* Replays the store into the table; *ret_max: the greatest job id in it. Blocks; at
+ * start, before any task. */
 int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err);
 /* Then, once: queued jobs wait again, running ones are adopted. */
 int recover_start(struct manager *m);

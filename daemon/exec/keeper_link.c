@@ -2,9 +2,9 @@
  *
  * A call goes from UNSENT (in `waiting`) to SENT (in `flying`, at most WINDOW, so that
  * replies and descriptors in flight stay below what a socket holds) to DONE. Quiet calls
- * are bounded by what they take of the socket until their callers know that they were read;
- * beyond that a call is as any other. It is sent
- * by the worker that polls it, or by the link's task when a reply makes room.
+ * are bounded by what they take of the socket until their callers know that they were
+ * read; beyond that a call is as any other. It is sent by the worker that polls it, or by
+ * the link's task when a reply makes room.
  *
  * One lock guards the two lists, the connection's descriptor and all fields of calls that
  * the link's task also touches. A send that cannot block happens under it: that is what

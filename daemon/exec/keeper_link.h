@@ -88,9 +88,9 @@ struct keeper_call {
     struct keeper_reply reply;
 };
 
-/* Descriptors and launch block stay the caller's and must stay until READY or _fini. quiet:
- * the caller looks at the record himself, so that there need be no answer when it has
- * worked. He finishes the call when he has seen that it has. */
+/* Descriptors and launch block stay the caller's and must stay until READY or _fini.
+ * quiet: the caller looks at the record himself, so that there need be no answer when it
+ * has worked. He finishes the call when he has seen that it has. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key,
                             const struct keeper_start_args *args, bool quiet);

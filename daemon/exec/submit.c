@@ -2,8 +2,8 @@
  *
  * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
  * and goes on in the next poll. Nothing is visible before the commit; the answer comes
- * after. One job alone that finds a free slot takes it before: its STARTING is kept by the
- * same commit, and it starts one sync earlier. */
+ * after. One job alone that finds a free slot takes it before: its STARTING is kept by
+ * the same commit, and it starts one sync earlier. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

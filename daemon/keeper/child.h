@@ -9,8 +9,8 @@
 /* The descriptors that come with an order, in this order. */
 enum shim_fd { SHIM_RECORD, SHIM_LAUNCH, SHIM_STDIN, SHIM_STDOUT, SHIM_STDERR, SHIM_FDS };
 
-/* One job, as the keeper hands it to a shim: a message, with what is in `fd` beside it. The
- * shim's copies are above 2. */
+/* One job, as the keeper hands it to a shim: a message, with what is in `fd` beside it.
+ * The shim's copies are above 2. */
 struct shim_args {
     int fd[SHIM_FDS]; /* -1: none; the record is locked */
     uint32_t record_seed;

@@ -61,7 +61,8 @@ static int take_uid(const char *text, uid_t *ret)
     char *end;
     errno = 0;
     unsigned long uid = strtoul(text, &end, 10);
-    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || uid >= (uid_t)-1) {
+    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' ||
+        uid >= (uid_t)-1) {
         (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
         return -1;
     }

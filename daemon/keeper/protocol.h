@@ -5,9 +5,9 @@
  * anything else closes the connection. The first request of a connection is HELLO. Its
  * reply tells voltd that every older connection is closed, that their unprocessed
  * requests are gone and that nothing of theirs will be started any more: only now may
- * voltd judge the records. Every request but a quiet START has one reply, with its serial, in the order in
- * which they are finished, and nothing comes unasked: the end of a job is told by its
- * record.
+ * voltd judge the records. Every request but a quiet START has one reply, with its
+ * serial, in the order in which they are finished, and nothing comes unasked: the end of
+ * a job is told by its record.
  *
  * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block,
  * argv, environment and paths (below), follows the struct where it is small; otherwise it

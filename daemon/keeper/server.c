@@ -8,9 +8,9 @@
  * their own ("killers"), which can start nothing. A peer that does not read its replies
  * is not read from.
  *
- * Shims are remembered by pid to tell when the last has ended, and by the channels of those
- * that may get another job (crew.h): the records know the rest, and a keeper that takes over
- * from a killed one needs nothing of it. */
+ * Shims are remembered by pid to tell when the last has ended, and by the channels of
+ * those that may get another job (crew.h): the records know the rest, and a keeper that
+ * takes over from a killed one needs nothing of it. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
@@ -26,9 +26,9 @@
 #include "base/crash.h"
 #include "daemon/keeper/crew.h"
 
-#define PAUSE_MS                                                                         \
-    100 /* for shims that nobody needs now, and for a listening socket
-                               that cannot be served: it stays readable */
+/* For shims that nobody needs now, and for a listening socket that cannot be served: it
+ * stays readable. */
+#define PAUSE_MS    100
 #define KILLERS_MAX 32
 #define SHIMS_MAX   32768
 

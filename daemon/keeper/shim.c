@@ -1,6 +1,6 @@
-/* The shim: a small process beside each job that outlives keeper and voltd, and writes down
- * how the job ended. It holds the lock on the record from its first instruction about the
- * job to its last.
+/* The shim: a small process beside each job that outlives keeper and voltd, and writes
+ * down how the job ended. It holds the lock on the record from its first instruction
+ * about the job to its last.
  *
  * Order, each step safe to die after:
  *   1. once: own session, subreaper, everything closed but the channel of orders;
@@ -118,8 +118,8 @@ static bool reap_until(struct record_exited *x, uint64_t deadline)
     }
 }
 
-/* As the subreaper of the tree the shim is the parent of whatever is left. Returns whether
- * nothing is. */
+/* As the subreaper of the tree the shim is the parent of whatever is left. Returns
+ * whether nothing is. */
 static bool clear_tree(struct record_exited *x)
 {
     const struct tree_root root = {.shim = getpid()};

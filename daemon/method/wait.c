@@ -3,7 +3,8 @@
  * One entry per id that was asked for, each once, sorted by id. The manager is asked
  * about each once; from then on the end of a single job is taken from its event, and an
  * array is asked about again when one of its elements has ended, or an element when its
- * array was cancelled. What happens to others wakes nobody here. Progress goes out at most every PROGRESS_USEC. */
+ * array was cancelled. What happens to others wakes nobody here. Progress goes out at
+ * most every PROGRESS_USEC. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"

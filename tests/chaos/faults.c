@@ -4,8 +4,8 @@
  * writes it), so that faults are armed and looked at while the processes run. A rule
  * counts down over the calls of one role; the call that reaches 0 fails with the rule's
  * errno, or one in `every` calls, or reads and writes move one byte, or calls take longer
- * or do not return until the rule goes, or the clock of the day is elsewhere. Roles: voltd;
- * the keeper; a shim is a fork of the keeper, the child is a fork of a shim. */
+ * or do not return until the rule goes, or the clock of the day is elsewhere. Roles:
+ * voltd; the keeper; a shim is a fork of the keeper, the child is a fork of a shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +99,8 @@ static uint32_t draw(void)
 static void note(struct rule *r, const char *name)
 {
     r->pid = (uint32_t)getpid();
-    /* Whoever is last is named; a sanitizer would take a call for a race of the daemon. */
+    /* Whoever is last is named; a sanitizer would take a call for a race of the
+     * daemon. */
     volatile char *to = r->name;
     for (size_t i = 0; i < sizeof(r->name) - 1 && (to[i] = name[i]) != '\0'; i++)
         ;

@@ -117,8 +117,8 @@ static int open_store(const char *dir, struct store **ret, struct told *ret_told
     return r;
 }
 
-/* What every job has printed, as somebody who asks is told: also that it is nothing, unless
- * its end says otherwise. */
+/* What every job has printed, as somebody who asks is told: also that it is nothing,
+ * unless its end says otherwise. */
 static int note_output(struct store *s, struct told *told, struct volt_error *err)
 {
     for (unsigned i = 0; i < sound.jobs * STORE_STREAMS; i++) {

@@ -15,7 +15,8 @@
  *    before the thread goes on, by the operation that it was preempted at; what it does to
  *    plain memory after that cannot depend on what the others did if that operation does
  *    not, or there is a race, which shows in any order.
- * 2. An operation that nothing in the whole scenario depends on, but for threads that have
+ * 2. An operation that nothing in the whole scenario depends on, but for threads that
+ * have
  *    ended, is no place to preempt at.
  *    What threads touch is gathered in all executions, the random ones first; if something
  *    comes up that had been thought to be private, the search starts over. */

@@ -9,8 +9,8 @@
 
 struct keeper_client {
     char dir[SCRATCH_MAX]; /* removed by _fini */
-    char socket_path[80]; /* dir/keeper.sock */
-    char record_path[80]; /* dir/rec */
+    char socket_path[80];  /* dir/keeper.sock */
+    char record_path[80];  /* dir/rec */
     int dir_fd, record_fd;
     pid_t keeper;
     int fd; /* connection; -1: none */

@@ -8,8 +8,8 @@
 
 struct volt_runtime *lone_runtime(void);
 
-/* Returns when no task is runnable: all that were have been polled, and those that they have
- * woken. A task that wakes itself for ever keeps it from returning. */
+/* Returns when no task is runnable: all that were have been polled, and those that they
+ * have woken. A task that wakes itself for ever keeps it from returning. */
 void lone_settle(struct volt_runtime *rt);
 
 /* Keeps the worker busy in a poll, from when _begin returns until _end. */

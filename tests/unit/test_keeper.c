@@ -248,8 +248,8 @@ static struct record run_mode(struct keeper_client *c, const char *script,
     return keeper_client_wait(c, &key);
 }
 
-/* Runs the script and a short job until both had the same shim: it may not be ready again in
- * time, or gone after a pause. Returns the short one's record, and the script's. */
+/* Runs the script and a short job until both had the same shim: it may not be ready again
+ * in time, or gone after a pause. Returns the short one's record, and the script's. */
 static struct record run_reused(struct keeper_client *c, const char *script,
                                 struct record *ret_first)
 {
@@ -323,8 +323,8 @@ static void test_shim_again(void **state)
     assert_int_not_equal(r.started.shim_pid, shim);
 }
 
-/* A shim whose job has left something behind gets no other job; the others go when there is
- * nothing to do. */
+/* A shim whose job has left something behind gets no other job; the others go when there
+ * is nothing to do. */
 static void test_shim_not_again(void **state)
 {
     struct keeper_client *c = *state;
