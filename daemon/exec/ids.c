@@ -100,10 +100,11 @@ int ids_reserve(struct ids *ids, uint64_t count)
 
     pthread_mutex_lock(&ids->file_lock);
     pthread_mutex_lock(&ids->lock);
-    uint64_t reserved = ids->reserved, wanted = ids->next + count;
+    uint64_t next = ids->next, reserved = ids->reserved, wanted = next + count;
     pthread_mutex_unlock(&ids->lock);
 
     if (reserved < wanted) {
+        wanted = next + IDS_AHEAD * count;
         wanted = (wanted + IDS_BLOCK - 1) / IDS_BLOCK * IDS_BLOCK;
         do /* all of it is done anew */
             r = write_mark(ids->dir_fd, wanted);

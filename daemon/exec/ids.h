@@ -14,6 +14,7 @@
 #include <volt/error.h>
 
 #define IDS_BLOCK 1024
+#define IDS_AHEAD 16 /* batches of the size that asks: the file takes 2 to 4 ms */
 
 struct ids {
     int dir_fd;           /* of the state dir; borrowed */
@@ -31,7 +32,8 @@ void ids_close(struct ids *ids);
 /* Takes `count` consecutive ids that are reserved already. False: reserve first. Never
  * blocks. Any thread. */
 bool ids_take(struct ids *ids, uint64_t count, uint64_t *ret_first);
-/* Reserves so that ids_take(count) works, unless others take them first. 0 or -errno.
+/* Reserves so that ids_take(count) works some times, unless others take them first. 0 or
+ * -errno.
  * Blocks on the disk. Any thread. */
 int ids_reserve(struct ids *ids, uint64_t count);
 
