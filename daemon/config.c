@@ -84,8 +84,6 @@ static const struct key keys[] = {
      "a number from 64 to 8000000", false},
     {"Limits", "MaxParseMemory", KEY_SIZE, FIELD(max_parse_memory), 64 * KIB, GIB,
      8 * MIB, "a size from 64K to 1G", false},
-    {"Limits", "MaxBatchParseMemory", KEY_SIZE, FIELD(max_batch_parse_memory), 64 * KIB,
-     4 * GIB, 256 * MIB, "a size from 64K to 4G", false},
     {"Limits", "MaxArray", KEY_COUNT, FIELD(max_array), 1, 10000000, 1000000,
      "a number from 1 to 10000000", false},
     {"Limits", "MaxPipelinedCalls", KEY_COUNT, FIELD(max_pipelined_calls), 1, 100000,

@@ -55,8 +55,7 @@ struct config {
     uint64_t max_depth;        /* MaxDepth=: nesting of one message */
     uint64_t max_tokens;       /* MaxTokens=: JSON tokens of one call */
     uint64_t max_batch_tokens; /* MaxBatchTokens=: the same of a SubmitBatch */
-    uint64_t max_parse_memory; /* MaxParseMemory=: heap one call may take to parse */
-    uint64_t max_batch_parse_memory; /* MaxBatchParseMemory= */
+    uint64_t max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
     uint64_t max_array;              /* MaxArray=: elements of one array job */
     uint64_t max_pipelined_calls; /* MaxPipelinedCalls=: read ahead of one connection */
     uint64_t max_connections;     /* MaxConnections=: of everybody together */

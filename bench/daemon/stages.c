@@ -78,8 +78,8 @@ static double median(double *values, size_t n)
 
 struct submission {
     char *text;
-    size_t len;
-    json_t *call;
+    size_t len, begin; /* of the list */
+    json_t *call, *entries[JOBS];
     struct job_spec *specs[JOBS];
     struct store_fact facts[JOBS];
     struct job_event submit;
@@ -92,6 +92,8 @@ static void make_text(struct submission *s)
     must(f ? 0 : -ENOMEM, "text");
     (void)fprintf(
         f, "{\"method\":\"org.voltd.jobs.SubmitBatch\",\"parameters\":{\"specs\":[");
+    (void)fflush(f);
+    s->begin = s->len;
     for (int i = 0; i < JOBS; i++)
         (void)fprintf(
             f,
@@ -106,17 +108,23 @@ static void parse(struct submission *s)
 {
     struct volt_error err;
 
-    must(wire_parse(s->text, s->len, 64u << 20, &s->call, &err), "parse");
+    const char *end = "]}}";
+    size_t list = s->begin, at = 0;
+    struct wire_piece around[2] = {{s->text, list}, {end, strlen(end)}};
+
+    must(wire_parse_pieces(around, 8u << 20, &s->call, &err), "parse");
+    for (size_t i = 0; i < JOBS; i++)
+        must(wire_parse_entry(s->text + list, s->len - strlen(end) - list, &at, 8u << 20,
+                              &s->entries[i], &err),
+             "parse");
 }
 
 static void validate(struct submission *s)
 {
-    json_t *specs = json_object_get(json_object_get(s->call, "parameters"), "specs");
     struct field_error err;
 
     for (size_t i = 0; i < JOBS; i++)
-        must(spec_from_json(json_array_get(specs, i), &config, &s->specs[i], &err),
-             "validate");
+        must(spec_from_json(s->entries[i], &config, &s->specs[i], &err), "validate");
 }
 
 static void pack_all(struct submission *s)
@@ -377,6 +385,8 @@ int main(int argc, char **argv)
             for (int i = 0; i < JOBS; i++)
                 job_spec_unref(s.specs[i]);
         json_decref(s.call);
+        for (size_t i = 0; i < JOBS; i++)
+            json_decref(s.entries[i]);
     }
     for (int i = 0; i < SYNCS; i++) {
         double begin = now_us();

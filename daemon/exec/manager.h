@@ -51,9 +51,9 @@ struct manager_submit_item {
     bool ret_existed;      /* the job of an earlier submission with this key */
     /* 0; -EEXIST: the key is that of another job; -EDQUOT: a limit reached; -ENOSPC,
      * -EIO: the store's disk is full or fails;
-     * -ESHUTDOWN: closing; -ENOMEM; others: refused for the reason in ret_text. */
+     * -ESHUTDOWN: closing; -ENOMEM; others: refused. */
     int ret_error;
-    struct volt_error ret_text;
+    char *ret_text; /* why, new; NULL: strerror() of it says all */
 };
 struct manager_submit {
     struct manager *manager;
@@ -117,9 +117,17 @@ int manager_list_kept(struct volt_cx *cx, struct manager *m,
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
-/* Cancels every job of the asker that matches; returns their number. */
-int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
-                           const struct manager_filter *f);
+/* Cancels every job of the asker that matches: leaf future. Between two slices others have
+ * their turn, first of all the jobs that end by it, which gives their memory back. */
+struct manager_cancel_all {
+    struct manager *manager; /* filled in by the caller, with the next two */
+    struct job_owner asker;
+    const struct manager_filter *filter; /* borrowed, with what it borrows, until READY */
+    int64_t ret_count;
+    int ret;         /* 0 or -ENOMEM: then some may be left */
+    uint64_t cursor; /* private */
+};
+enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c);
 /* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are
  * not among the newest `keep` of those that match: leaf future, READY when the store has
  * let them go. */
@@ -236,8 +244,9 @@ void manager_close(struct manager *m);
 struct manager_drain {
     struct manager *manager;
     bool cancel;
-    struct volt_notified news; /* private */
-    int at;                    /* private */
+    struct manager_cancel_all all; /* private, with the rest */
+    struct volt_notified news;
+    int at;
 };
 enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d);
 void manager_drain_fini(struct manager_drain *d);

@@ -45,30 +45,24 @@ int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id
     return r;
 }
 
-struct cancelling {
-    struct manager *m;
-    const struct job_owner *asker;
-    int64_t count;
-};
-
 static int cancel_view(void *arg, const struct job_view *v)
 {
-    struct cancelling *c = arg;
+    struct manager_cancel_all *c = arg;
 
     if (!v->orphan && v->status.state != JOB_DONE &&
-        manager_cancel(c->m, c->asker, v->key.id, v->key.index) == 0)
-        c->count++;
+        manager_cancel(c->manager, &c->asker, v->key.id, v->key.index) == 0)
+        c->ret_count++;
     return 0;
 }
 
-int64_t manager_cancel_all(struct manager *m, const struct job_owner *asker,
-                           const struct manager_filter *f)
+enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c)
 {
-    struct cancelling c = {.m = m, .asker = asker};
-    uint64_t cursor;
-    int r = manager_list(m, asker, f, 0, SIZE_MAX, cancel_view, &c, &cursor);
-
-    return r < 0 ? r : c.count;
+    c->ret = manager_list(c->manager, &c->asker, c->filter, c->cursor, 4 * JOBS_SLICE,
+                          cancel_view, c, &c->cursor);
+    if (c->ret < 0 || c->cursor == 0)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
 }
 
 void manager_barrier_init(struct manager_barrier *b, struct manager *m)
@@ -155,26 +149,33 @@ static bool drained(struct manager_drain *d)
                0;
 }
 
-/* Those that are there, and those whose submission is under way (submit.c). */
-static void end_all(struct manager *m)
+enum { DRAIN_BEGIN = 0, DRAIN_CANCEL, DRAIN_WAIT };
+
+/* Root's jobs are everybody's: those that are there are cancelled by and by, those whose
+ * submission is under way when they enter (submit.c). */
+static void end_all(struct manager_drain *d)
 {
-    static const struct job_owner root = {0};
     static const struct manager_filter all = {0};
     struct aftermath after = {0};
 
-    manager_lock(m);
-    m->ending = true;
-    manager_unlock(m, &after);
-    (void)manager_cancel_all(m, &root, &all);
+    manager_lock(d->manager);
+    d->manager->ending = true;
+    manager_unlock(d->manager, &after);
+    d->all = (struct manager_cancel_all){.manager = d->manager, .filter = &all};
 }
 
 enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
 {
-    if (d->at == 0) {
+    if (d->at == DRAIN_BEGIN) {
         if (d->cancel)
-            end_all(d->manager);
+            end_all(d);
+        d->at = DRAIN_CANCEL;
+    }
+    if (d->at == DRAIN_CANCEL) {
+        if (d->cancel && manager_cancel_all_poll(cx, &d->all) == VOLT_PENDING)
+            return VOLT_PENDING;
         volt_notified_init(&d->news, &d->manager->news);
-        d->at = 1;
+        d->at = DRAIN_WAIT;
     }
     while (!drained(d)) {
         if (volt_notified_poll(cx, &d->news) == VOLT_PENDING)
@@ -187,7 +188,7 @@ enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
 
 void manager_drain_fini(struct manager_drain *d)
 {
-    if (d->at)
+    if (d->at == DRAIN_WAIT)
         volt_notified_fini(&d->news);
-    d->at = 0;
+    d->at = DRAIN_BEGIN;
 }

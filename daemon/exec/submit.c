@@ -28,8 +28,10 @@ void submission_reject(struct manager_submit_item *item, int error, const char *
 
     item->ret_id = 0;
     item->ret_error = error;
+    free(item->ret_text);
     va_start(ap, format);
-    (void)vsnprintf(item->ret_text.text, sizeof(item->ret_text.text), format, ap);
+    if (vasprintf(&item->ret_text, format, ap) < 0)
+        item->ret_text = NULL;
     va_end(ap);
 }
 
@@ -113,6 +115,8 @@ static void check_item(struct manager_submit *s, size_t i)
     struct volt_error err;
     struct job *job;
 
+    free(item->ret_text);
+    item->ret_text = NULL;
     item->ret_id = 0;
     item->ret_error = 0;
     item->ret_existed = false;

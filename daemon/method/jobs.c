@@ -118,16 +118,21 @@ const struct method method_list = {.name = "List", .poll = list_poll};
 
 /* --- Cancel ------------------------------------------------------------------------- */
 
-struct cancel_params {
-    struct key_list ids;
-    struct filter filter;
-    bool filtered;
-};
-
 struct cancel_state {
-    bool asked;
-    int64_t count;
+    struct cancel_params {
+        struct key_list ids;
+        struct filter filter;
+        bool filtered;
+    } in;
+    struct manager_filter filter;
+    struct manager_cancel_all all;
     struct manager_barrier kept;
+    int64_t count;
+    enum {
+        CANCEL_BEGIN = 0,
+        CANCEL_ALL,
+        CANCEL_KEEP,
+    } at;
 };
 
 /* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
@@ -144,48 +149,33 @@ static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key
                       json_pack("{s:s}", "reason", reason));
 }
 
-/* All of the ids are looked at before the first is touched: one that cannot be cancelled
- * changes nothing. PENDING: done, to be kept; otherwise the call has been answered. */
-static enum volt_poll cancel(struct volt_cx *cx, struct call *call,
-                             const struct cancel_params *in, int64_t *ret_count)
+/* Ids that are named must be of jobs that can be cancelled. 0, or the call is answered. */
+static int check_ids(struct volt_cx *cx, struct call *call, const struct key_list *ids)
 {
-    struct manager *m = call_service(call)->manager;
-    struct manager_filter filter = filter_for_manager(&in->filter);
-    int64_t count = 0;
-
-    if (!in->ids.keys && !in->filtered)
-        return call_invalid_parameter(
-            call, "ids",
-            "is missing: give ids, or a filter (an empty one is "
-            "all your jobs)");
-    for (size_t i = 0; i < in->ids.n; i++) {
-        const struct job_key *key = &in->ids.keys[i];
+    for (size_t i = 0; i < ids->n; i++) {
+        const struct job_key *key = &ids->keys[i];
         struct job_view view;
         bool orphan;
-        int r = manager_look(cx, m, call_peer(call), key->id, key->index, &view);
+        int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
+                             key->index, &view);
 
-        if (r < 0)
-            return no_answer(call, r, key);
+        if (r < 0) {
+            (void)no_answer(call, r, key);
+            return r;
+        }
         orphan = view.orphan && view.status.state != JOB_DONE;
         job_view_fini(&view);
-        if (orphan)
-            return refuse_orphan(call, key);
+        if (orphan) {
+            (void)refuse_orphan(call, key);
+            return -ESRCH;
+        }
     }
-    for (size_t i = 0; i < in->ids.n; i++)
-        count += manager_cancel(m, call_peer(call), in->ids.keys[i].id,
-                                in->ids.keys[i].index) == 0;
-    if (in->filtered) {
-        int64_t n = manager_cancel_all(m, call_peer(call), &filter);
-        if (n < 0)
-            return call_abort(call);
-        count += n;
-    }
-    *ret_count = count;
-    return VOLT_PENDING;
+    return 0;
 }
 
-static enum volt_poll begin_cancel(struct volt_cx *cx, struct call *call,
-                                   struct cancel_state *s)
+/* All of the ids are looked at before the first is touched: one that cannot be cancelled
+ * changes nothing. 0, or the call is answered. */
+static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct cancel_params, ids, FIELD_CUSTOM, .read = read_job_ids),
@@ -193,14 +183,26 @@ static enum volt_poll begin_cancel(struct volt_cx *cx, struct call *call,
               .present = FIELD_PRESENT(struct cancel_params, filtered)),
         {.name = NULL},
     };
-    struct cancel_params in = {.filtered = false};
-    enum volt_poll r = VOLT_READY;
+    struct manager *m = call_service(call)->manager;
+    const struct key_list *ids = &s->in.ids;
 
-    if (params_read(call, fields, &in) == 0)
-        r = cancel(cx, call, &in, &s->count);
-    free(in.ids.keys);
-    filter_fini(&in.filter);
-    return r;
+    if (params_read(call, fields, &s->in) < 0)
+        return -EINVAL;
+    if (!ids->keys && !s->in.filtered) {
+        (void)call_invalid_parameter(
+            call, "ids",
+            "is missing: give ids, or a filter (an empty one is all your jobs)");
+        return -EINVAL;
+    }
+    if (check_ids(cx, call, ids) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < ids->n; i++)
+        s->count +=
+            manager_cancel(m, call_peer(call), ids->keys[i].id, ids->keys[i].index) == 0;
+    s->filter = filter_for_manager(&s->in.filter);
+    s->all = (struct manager_cancel_all){
+        .manager = m, .asker = *call_peer(call), .filter = &s->filter};
+    return 0;
 }
 
 /* The answer leaves when what it says survives the daemon. */
@@ -208,15 +210,23 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *s
 {
     struct cancel_state *s = state;
 
-    if (!s->asked) {
-        if (begin_cancel(cx, call, s) == VOLT_READY)
+    if (s->at == CANCEL_BEGIN) {
+        if (begin_cancel(cx, call, s) < 0)
             return VOLT_READY;
+        s->at = CANCEL_ALL;
+    }
+    if (s->at == CANCEL_ALL) {
+        if (s->in.filtered && manager_cancel_all_poll(cx, &s->all) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (s->all.ret < 0)
+            return call_abort(call);
         manager_barrier_init(&s->kept, call_service(call)->manager);
-        s->asked = true;
+        s->at = CANCEL_KEEP;
     }
     if (manager_barrier_poll(cx, &s->kept) == VOLT_PENDING)
         return VOLT_PENDING;
-    return call_reply(call, json_pack("{s:I}", "count", (json_int_t)s->count));
+    return call_reply(
+        call, json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count)));
 }
 
 static void cancel_drop(struct call *call, void *state)
@@ -225,6 +235,8 @@ static void cancel_drop(struct call *call, void *state)
 
     (void)call;
     manager_barrier_fini(&s->kept);
+    free(s->in.ids.keys);
+    filter_fini(&s->in.filter);
 }
 
 const struct method method_cancel = {

@@ -8,11 +8,12 @@
 #include "daemon/method/spec_json.h"
 #include "wire/json.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Specs of a batch that are read in one poll: about 100 us. */
-#define SPECS_PER_POLL 128
+/* Specs of a batch that are read in one poll: about 200 us. */
+#define SPECS_PER_POLL 64
 
 /* --- Submit ------------------------------------------------------------------------- */
 
@@ -51,10 +52,9 @@ static int begin_submit(struct call *call, struct submit *s)
     return 0;
 }
 
-static json_t *reason(const struct manager_submit_item *item)
+static const char *reason(const struct manager_submit_item *item)
 {
-    return wire_text(item->ret_text.text[0] ? item->ret_text.text
-                                            : strerror(-item->ret_error));
+    return item->ret_text ? item->ret_text : strerror(-item->ret_error);
 }
 
 static enum volt_poll refuse(struct call *call, const struct manager_submit_item *item)
@@ -66,22 +66,22 @@ static enum volt_poll refuse(struct call *call, const struct manager_submit_item
         return call_abort(call);
     case -ESHUTDOWN:
         return call_error(call, "org.voltd.jobs.ShuttingDown",
-                          json_pack("{s:o}", "reason", reason(item)));
+                          json_pack("{s:o}", "reason", wire_text(reason(item))));
     case -EEXIST:
         return call_error(call, "org.voltd.jobs.KeyTaken",
-                          json_pack("{s:o}", "reason", reason(item)));
+                          json_pack("{s:o}", "reason", wire_text(reason(item))));
     case -ENOSPC:
     case -EIO:
         return call_error(call, "org.voltd.jobs.StoreUnavailable",
-                          json_pack("{s:o}", "reason", reason(item)));
+                          json_pack("{s:o}", "reason", wire_text(reason(item))));
     case -EDQUOT:
         return call_error(call, "org.voltd.jobs.TooManyJobs",
                           json_pack("{s:I,s:o}", "limit",
                                     (json_int_t)config->max_jobs_per_user, "reason",
-                                    reason(item)));
+                                    wire_text(reason(item))));
     default:
         return call_error(call, "org.voltd.jobs.Refused",
-                          json_pack("{s:o}", "reason", reason(item)));
+                          json_pack("{s:o}", "reason", wire_text(reason(item))));
     }
 }
 
@@ -108,6 +108,7 @@ static void submit_drop(struct call *call, void *state)
     (void)call;
     if (s->begun)
         manager_submit_fini(&s->leaf);
+    free(s->item.ret_text);
     job_spec_unref(s->spec);
 }
 
@@ -124,10 +125,10 @@ const struct method method_submit = {
  * others, in order. */
 struct batch {
     struct batch_params {
-        json_t *specs;
+        json_t *specs; /* see call_list_next() */
         bool atomic;
     } in;
-    size_t next;                       /* entry to read */
+    size_t next;                       /* entry to read; at the end: how many there are */
     struct manager_submit_item *items; /* of the entries that can be read */
     size_t nitems;
     size_t *position; /* of each item: its entry */
@@ -160,7 +161,7 @@ static int begin_batch(struct call *call, struct batch *b)
 
     if (params_read(call, fields, &b->in) < 0)
         return -EINVAL;
-    n = json_array_size(b->in.specs);
+    n = call_list_size(call);
     if (n > call_config(call)->max_batch_jobs) {
         struct field_error err;
         (void)field_fail(&err, "specs", "must have at most %llu entries (MaxBatchJobs=)",
@@ -189,43 +190,67 @@ static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
     return job_spec_ref(before);
 }
 
-/* Reads some entries. 1: there are more. */
+static int read_entry(struct call *call, struct batch *b, json_t *entry)
+{
+    struct job_spec *spec;
+    struct field_error err;
+    int r = spec_from_json(entry, call_config(call), &spec, &err);
+
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        reject(b, b->next, err.path, err.reason);
+    } else {
+        b->items[b->nitems].spec = share_spec(b, spec);
+        b->position[b->nitems++] = b->next;
+    }
+    b->next++;
+    return 0;
+}
+
+/* Reads some entries. 1: there may be more. */
 static int read_batch(struct call *call, struct batch *b)
 {
-    size_t n = json_array_size(b->in.specs);
+    for (unsigned i = 0; i < SPECS_PER_POLL; i++) {
+        json_t *entry;
+        int r = call_list_next(call, &entry);
 
-    for (unsigned i = 0; i < SPECS_PER_POLL && b->next < n; i++, b->next++) {
-        struct job_spec *spec;
-        struct field_error err;
-        int r = spec_from_json(json_array_get(b->in.specs, b->next), call_config(call),
-                               &spec, &err);
-
-        if (r == -ENOMEM)
+        if (r <= 0)
             return r;
-        if (r < 0) {
-            reject(b, b->next, err.path, err.reason);
-        } else {
-            b->items[b->nitems].spec = share_spec(b, spec);
-            b->position[b->nitems++] = b->next;
-        }
+        r = read_entry(call, b, entry);
+        json_decref(entry);
+        if (r < 0)
+            return r;
     }
-    return b->next < n;
+    return 1;
+}
+
+/* The list ends in something that is no value: as with any message that is not JSON, there
+ * is nobody to answer. But one too large is told so. */
+static enum volt_poll give_up(struct call *call, const struct batch *b, int error)
+{
+    char where[64];
+
+    if (error != -E2BIG)
+        return call_abort(call);
+    (void)snprintf(where, sizeof(where), "specs[%zu]", b->next);
+    return call_invalid_parameter(call, where,
+                                  "needs more memory to be parsed than MaxParseMemory=");
 }
 
 static enum volt_poll answer_batch(struct call *call, struct batch *b)
 {
-    size_t n = json_array_size(b->in.specs), item = 0;
+    size_t item = 0;
     json_t *ids = json_array();
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < b->next; i++) {
         const struct manager_submit_item *it = &b->items[item];
         bool taken = item < b->nitems && b->position[item] == i;
 
         if (taken)
             item++;
         if (taken && it->ret_id == 0 && it->ret_error < 0)
-            reject(b, i, "",
-                   it->ret_text.text[0] ? it->ret_text.text : strerror(-it->ret_error));
+            reject(b, i, "", reason(it));
         wire_add(&ids, taken && it->ret_id ? job_id_to_json(it->ret_id, JOB_NO_INDEX)
                                            : json_string(""));
     }
@@ -245,7 +270,7 @@ static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *st
     if (b->at == BATCH_READ) {
         int r = read_batch(call, b);
         if (r < 0 || !b->rejected)
-            return call_abort(call);
+            return give_up(call, b, r);
         if (r > 0) {
             volt_cx_wake(cx); /* others first */
             return VOLT_PENDING;
@@ -271,8 +296,10 @@ static void batch_drop(struct call *call, void *state)
     (void)call;
     if (b->begun)
         manager_submit_fini(&b->leaf);
-    for (size_t i = 0; i < b->nitems; i++)
+    for (size_t i = 0; i < b->nitems; i++) {
         job_spec_unref(b->items[i].spec);
+        free(b->items[i].ret_text);
+    }
     free(b->items);
     free(b->position);
     json_decref(b->rejected);

@@ -51,6 +51,14 @@ const struct job_owner *call_peer(const struct call *call);
 json_t *call_parameters(const struct call *call); /* borrowed object, never NULL */
 bool call_more(const struct call *call);          /* the client asked for a stream */
 
+/* Of SubmitBatch, whose parameter `specs` may have 200,000 entries: they are parsed when
+ * they are taken, so that neither a tree of all of them nor a poll that parses them all is
+ * needed. How many there are (an empty list may count as one) ... */
+size_t call_list_size(const struct call *call);
+/* ... and the next: 1 and a new reference; 0: there is no more; -EINVAL: not JSON; -E2BIG:
+ * it needs more memory than MaxParseMemory=; -ENOMEM. */
+int call_list_next(struct call *call, json_t **ret);
+
 /* Queue the final reply; they take parameters (NULL: there was no memory for them, which
  * ends the connection). They return READY, to be returned from poll. Exactly one final
  * reply per call. */

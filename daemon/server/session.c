@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LARGE_METHOD "org.voltd.jobs.SubmitBatch"
+#define LARGE_LIST   "specs"
 
 void session_configure(struct session *s, const struct config *config)
 {
@@ -16,6 +17,7 @@ void session_configure(struct session *s, const struct config *config)
         .usual = {(size_t)config->max_message, config->max_tokens},
         .depth = (uint32_t)config->max_depth,
         .large_method = LARGE_METHOD,
+        .large_list = LARGE_LIST,
         .large = {(size_t)config->max_batch, config->max_batch_tokens},
     };
 }
@@ -38,6 +40,8 @@ static void end_call(struct session *s)
     free(c->state);
     json_decref(c->parameters);
     json_decref(c->message);
+    if (c->holds_message)
+        frame_done(&s->in);
     *c = (struct call){.session = s};
     output_drop_loose_fd(&s->out);
 }
@@ -95,19 +99,26 @@ static void refuse_scan(struct session *s, enum scan_result why)
 static void take_message(struct session *s, const char *text, size_t len)
 {
     const struct config *c = &s->config;
-    uint64_t budget = s->in.scan.large ? c->max_batch_parse_memory : c->max_parse_memory;
+    const struct scan *scan = &s->in.scan;
+    bool list = scan->list_end > 0;
+    struct wire_piece around[2] = {{text, list ? scan->list_begin : len}};
     json_t *message;
-    int r = wire_parse(text, len, (size_t)budget, &message, NULL);
+    int r;
 
+    if (list)
+        around[1] = (struct wire_piece){text + scan->list_end, len - scan->list_end};
+    r = wire_parse_pieces(around, (size_t)c->max_parse_memory, &message, NULL);
     if (r == -E2BIG)
         refuse(s, "the message needs too many bytes of memory",
-               (unsigned long long)budget);
+               (unsigned long long)c->max_parse_memory);
     else if (r < 0)
         s->closing = true;
-    frame_done(&s->in);
     s->messages++;
     if (r == 0)
         dispatch(s, message);
+    s->call.holds_message = list && s->call.method;
+    if (!s->call.holds_message)
+        frame_done(&s->in);
 }
 
 bool session_full(const struct session *s)
@@ -169,6 +180,35 @@ const struct job_owner *call_peer(const struct call *call)
 json_t *call_parameters(const struct call *call)
 {
     return call->parameters;
+}
+
+size_t call_list_size(const struct call *call)
+{
+    if (call->holds_message)
+        return (size_t)call->session->in.scan.list_commas + 1;
+    return json_array_size(json_object_get(call->parameters, LARGE_LIST));
+}
+
+int call_list_next(struct call *call, json_t **ret)
+{
+    struct session *s = call->session;
+    const struct scan *scan = &s->in.scan;
+    char *text;
+    size_t len;
+    json_t *entry;
+
+    if (call->holds_message) {
+        (void)frame_next(&s->in, &text, &len);
+        return wire_parse_entry(text + scan->list_begin,
+                                scan->list_end - scan->list_begin, &call->list_at,
+                                (size_t)s->config.max_parse_memory, ret, NULL);
+    }
+    entry = json_array_get(json_object_get(call->parameters, LARGE_LIST), call->list_at);
+    if (!entry)
+        return 0;
+    call->list_at++;
+    *ret = json_incref(entry);
+    return 1;
 }
 
 bool call_more(const struct call *call)

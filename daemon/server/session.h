@@ -23,8 +23,10 @@ struct session;
 struct call {
     struct session *session;
     const struct method *method; /* NULL: no call in hand */
-    json_t *message;             /* the whole of it */
+    json_t *message;             /* the whole of it, but for a list's entries */
     json_t *parameters;          /* a reference of its own */
+    bool holds_message;          /* its text is in session.in, for the list */
+    size_t list_at;              /* entries, or bytes of the list's text, that were taken */
     bool more, oneway, answered;
     void *state;
 };

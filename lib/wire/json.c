@@ -37,8 +37,7 @@ static void install(void)
 }
 
 struct text {
-    const char *at;
-    size_t left;
+    struct wire_piece piece[2];
 };
 
 /* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of
@@ -46,21 +45,20 @@ struct text {
 static size_t feed(void *buf, size_t size, void *arg)
 {
     struct text *t = arg;
-    size_t n = size < t->left ? size : t->left;
+    struct wire_piece *p = t->piece[0].len > 0 ? &t->piece[0] : &t->piece[1];
+    size_t n = size < p->len ? size : p->len;
 
     if (budget.exceeded || budget.failed)
         return 0;
-    memcpy(buf, t->at, n);
-    t->at += n;
-    t->left -= n;
+    memcpy(buf, p->bytes, n);
+    p->bytes += n;
+    p->len -= n;
     return n;
 }
 
-static json_t *load(const char *text, size_t len, size_t bytes, size_t flags,
-                    json_error_t *error)
+static json_t *load(struct text t, size_t bytes, size_t flags, json_error_t *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct text t = {text, len};
     json_t *value;
 
     (void)pthread_once(&once, install);
@@ -117,37 +115,92 @@ static int restore_integers(json_t *value)
     return r;
 }
 
-int wire_parse(const char *text, size_t len, size_t bytes, json_t **ret,
-               struct volt_error *err)
+/* Integers beyond 64 bits need a second pass, in which all are reals at first. */
+static int parse(struct text t, size_t bytes, size_t flags, json_t **ret,
+                 json_error_t *error)
 {
-    json_error_t error;
-    json_t *value = load(text, len, bytes, 0, &error);
+    json_t *value = load(t, bytes, flags, error);
 
-    if (!value && json_error_code(&error) == json_error_numeric_overflow) {
-        value = load(text, len, bytes, JSON_DECODE_INT_AS_REAL, &error);
+    if (!value && json_error_code(error) == json_error_numeric_overflow) {
+        value = load(t, bytes, flags | JSON_DECODE_INT_AS_REAL, error);
         if (value && restore_integers(value) < 0) {
             json_decref(value);
             return -ENOMEM;
         }
     }
-    if (value && json_is_object(value)) {
-        *ret = value;
-        return 0;
-    }
-    if (err && value)
-        (void)snprintf(err->text, sizeof(err->text), "not a JSON object");
-    else if (err && budget.exceeded)
+    if (!value)
+        return budget.exceeded ? -E2BIG : budget.failed ? -ENOMEM : -EINVAL;
+    *ret = value;
+    return 0;
+}
+
+static void say_why(struct volt_error *err, const json_error_t *error, size_t bytes)
+{
+    if (err && budget.exceeded)
         (void)snprintf(err->text, sizeof(err->text),
                        "the values need more than %zu bytes of memory", bytes);
     else if (err)
         (void)snprintf(err->text, sizeof(err->text), "%.180s (line %d, column %d)",
-                       error.text, error.line, error.column);
-    json_decref(value);
-    if (value)
+                       error->text, error->line, error->column);
+}
+
+int wire_parse_pieces(const struct wire_piece pieces[2], size_t bytes, json_t **ret,
+                      struct volt_error *err)
+{
+    json_error_t error;
+    json_t *value;
+    int r = parse((struct text){{pieces[0], pieces[1]}}, bytes, 0, &value, &error);
+
+    if (r < 0) {
+        say_why(err, &error, bytes);
+        return r;
+    }
+    if (!json_is_object(value)) {
+        json_decref(value);
+        if (err)
+            (void)snprintf(err->text, sizeof(err->text), "not a JSON object");
         return -EINVAL;
-    if (budget.exceeded)
-        return -E2BIG;
-    return budget.failed ? -ENOMEM : -EINVAL;
+    }
+    *ret = value;
+    return 0;
+}
+
+int wire_parse(const char *text, size_t len, size_t bytes, json_t **ret,
+               struct volt_error *err)
+{
+    return wire_parse_pieces((struct wire_piece[2]){{text, len}}, bytes, ret, err);
+}
+
+static size_t skip_space(const char *text, size_t len, size_t at)
+{
+    while (at < len &&
+           (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
+        at++;
+    return at;
+}
+
+int wire_parse_entry(const char *text, size_t len, size_t *at, size_t bytes, json_t **ret,
+                     struct volt_error *err)
+{
+    json_error_t error;
+    size_t i = skip_space(text, len, *at);
+    int r;
+
+    if (i == len)
+        return 0;
+    if (*at > 0 && text[i++] != ',') {
+        if (err)
+            (void)snprintf(err->text, sizeof(err->text), "no comma between two values");
+        return -EINVAL;
+    }
+    r = parse((struct text){{{text + i, len - i}}}, bytes,
+              JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, ret, &error);
+    if (r < 0) {
+        say_why(err, &error, bytes);
+        return r;
+    }
+    *at = i + (size_t)error.position;
+    return 1;
 }
 
 int wire_encode(struct wire_buf *out, const json_t *value)

@@ -21,6 +21,20 @@
 int wire_parse(const char *text, size_t len, size_t budget, json_t **ret,
                struct volt_error *err);
 
+/* The same of a text of two pieces. */
+struct wire_piece {
+    const char *bytes;
+    size_t len;
+};
+int wire_parse_pieces(const struct wire_piece pieces[2], size_t budget, json_t **ret,
+                      struct volt_error *err);
+
+/* The next value in a text that is the inside of an array, at *at, which moves on behind
+ * it: 1 and a new reference to a value of any kind; 0: there is no more; or as
+ * wire_parse(). */
+int wire_parse_entry(const char *text, size_t len, size_t *at, size_t budget,
+                     json_t **ret, struct volt_error *err);
+
 /* Appends the value as a message: compact text and a NUL. Borrows value. 0; -ENOMEM;
  * -EINVAL (not UTF-8). The buffer is unchanged on failure. */
 int wire_encode(struct wire_buf *out, const json_t *value);

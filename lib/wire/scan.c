@@ -3,10 +3,12 @@
 
 #include <string.h>
 
-enum { /* struct scan.key: the header field whose value comes next */
+enum { /* struct scan.key: the field whose value comes next */
        KEY_OTHER = 0,
        KEY_METHOD,
        KEY_ONEWAY,
+       KEY_PARAMETERS,
+       KEY_LIST, /* a parameter */
 };
 
 static const struct scan_bounds *bounds(const struct scan *s, const struct scan_limits *l)
@@ -14,18 +16,32 @@ static const struct scan_bounds *bounds(const struct scan *s, const struct scan_
     return s->large ? &l->large : &l->usual;
 }
 
-/* A string of the header (depth 1) has ended; its text is in s->text. */
-static void header_string(struct scan *s, const struct scan_limits *l)
+/* Among the fields of the header, or among the parameters. */
+static bool among_fields(const struct scan *s)
+{
+    return s->depth == 1 || (s->depth == 2 && s->in_parameters);
+}
+
+static uint8_t key_of(const struct scan *s, const struct scan_limits *l)
+{
+    if (s->depth == 2)
+        return l->large_list && strcmp(s->text, l->large_list) == 0 ? KEY_LIST
+                                                                    : KEY_OTHER;
+    if (strcmp(s->text, "method") == 0)
+        return KEY_METHOD;
+    if (strcmp(s->text, "oneway") == 0)
+        return KEY_ONEWAY;
+    return strcmp(s->text, "parameters") == 0 ? KEY_PARAMETERS : KEY_OTHER;
+}
+
+/* A string among the fields has ended; its text is in s->text. */
+static void field_string(struct scan *s, const struct scan_limits *l)
 {
     bool fits = s->length < sizeof(s->text);
 
     s->text[fits ? s->length : sizeof(s->text) - 1] = '\0';
     if (!s->value) {
-        s->key = KEY_OTHER;
-        if (fits && strcmp(s->text, "method") == 0)
-            s->key = KEY_METHOD;
-        else if (fits && strcmp(s->text, "oneway") == 0)
-            s->key = KEY_ONEWAY;
+        s->key = fits ? key_of(s, l) : KEY_OTHER;
     } else if (s->key == KEY_METHOD && l->large_method) {
         s->large = fits && strcmp(s->text, l->large_method) == 0;
     }
@@ -47,11 +63,11 @@ static size_t scan_string(struct scan *s, const struct scan_limits *l, const cha
             s->escaped = true;
         } else if (c == '"') {
             s->in_string = false;
-            if (s->depth == 1)
-                header_string(s, l);
+            if (among_fields(s))
+                field_string(s, l);
             return i + 1;
         }
-        if (s->depth == 1 && s->length < sizeof(s->text))
+        if (among_fields(s) && s->length < sizeof(s->text))
             s->text[s->length++] = c;
     }
     return len;
@@ -66,6 +82,28 @@ static void begin_string(struct scan *s)
     s->length = 0;
 }
 
+static void open_bracket(struct scan *s, char c)
+{
+    s->tokens++;
+    if (c == '{' && s->depth == 1 && s->value)
+        s->in_parameters = s->key == KEY_PARAMETERS;
+    else if (c == '[' && s->depth == 2 && s->value && s->key == KEY_LIST && s->large &&
+             s->in_parameters && s->list_begin == 0)
+        s->list_begin = s->bytes + 1;
+    s->depth++;
+    s->value = false;
+}
+
+static void close_bracket(struct scan *s, char c)
+{
+    if (s->depth > 0)
+        s->depth--;
+    if (s->depth == 1)
+        s->in_parameters = false;
+    else if (c == ']' && s->depth == 2 && s->list_begin > 0 && s->list_end == 0)
+        s->list_end = s->bytes;
+}
+
 /* One byte outside strings. */
 static void scan_byte(struct scan *s, char c)
 {
@@ -75,21 +113,20 @@ static void scan_byte(struct scan *s, char c)
         return;
     case '{':
     case '[':
-        s->tokens++;
-        s->depth++;
-        s->value = false;
+        open_bracket(s, c);
         break;
     case '}':
     case ']':
-        if (s->depth > 0)
-            s->depth--;
+        close_bracket(s, c);
         break;
     case ',':
-        if (s->depth == 1)
+        if (among_fields(s))
             s->value = false;
+        else if (s->depth == 3 && s->list_begin > 0 && s->list_end == 0)
+            s->list_commas++;
         break;
     case ':':
-        if (s->depth == 1)
+        if (among_fields(s))
             s->value = true;
         break;
     case ' ':

@@ -2,13 +2,14 @@
  *
  * One pass over the bytes as they arrive, in pieces of any size: each byte is looked at
  * once, so a peer that writes byte by byte costs no more than one that does not. It
- * counts nesting and tokens, finds the NUL that ends the message, and picks up the two
- * facts of the header that are needed early: the method (one method may be larger than
- * the others) and oneway (then nothing may be answered, not even a refusal).
+ * counts nesting and tokens, finds the NUL that ends the message, and picks up what is
+ * needed early: the method (one method may be larger than the others), oneway (then
+ * nothing may be answered, not even a refusal), and where the entries of the larger
+ * method's list are, which are parsed one by one.
  *
  * It does not check syntax: jansson does. Up to the first syntax error both see the same
- * nesting; behind it jansson has stopped. A method name spelt with escapes is not
- * recognised, and the small limits hold for it. */
+ * nesting; behind it jansson has stopped. Names spelt with escapes are not recognised:
+ * then the small limits hold, and the list is parsed with the rest. */
 #ifndef VOLT_WIRE_SCAN_H
 #define VOLT_WIRE_SCAN_H
 
@@ -25,6 +26,7 @@ struct scan_limits {
     struct scan_bounds usual;
     uint32_t depth;
     const char *large_method; /* borrowed; NULL: no method has more room */
+    const char *large_list;   /* the parameter of it that is an array; NULL: none */
     struct scan_bounds large; /* for that one */
 };
 
@@ -44,10 +46,16 @@ struct scan {     /* zero-initialised: at the start of a message */
     uint32_t depth;
     bool oneway; /* "oneway": true was seen */
     bool large;  /* the method is limits.large_method */
+    /* The inside of the first limits.large_list of a large method: its bytes, without the
+     * brackets, and the commas among them that are its own. list_end is 0 if there is
+     * none. */
+    size_t list_begin, list_end;
+    uint64_t list_commas;
 
     /* private */
     bool in_string, escaped, in_scalar;
-    bool value;     /* behind the colon of a header field */
+    bool in_parameters;
+    bool value;     /* behind the colon of a field */
     uint8_t key;    /* enum in scan.c */
     uint8_t length; /* of text */
     char text[SCAN_METHOD_MAX];

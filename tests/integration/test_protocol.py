@@ -310,6 +310,17 @@ def test_memory_of_a_parse_is_bounded(private):
     is_fine(private)
 
 
+def test_memory_of_a_batch_is_that_of_one_job(private):
+    private.start(config="[Limits]\nMaxParseMemory=64K\n")
+    noop, large = {"kind": "noop"}, {"kind": "noop", "labels": [{}] * 2000}
+    with private.connect() as v:
+        assert len(v.ok(JOBS + "SubmitBatch", {"specs": [noop] * 5000})["ids"]) == 5000
+        v.send(JOBS + "SubmitBatch", {"specs": [noop, large, noop]})
+        assert "more memory" in invalid(v.recv(), "specs[1]")
+        assert len(v.ok(JOBS + "SubmitBatch", {"specs": [noop]})["ids"]) == 1
+    is_fine(private)
+
+
 def test_unread_oneway_refusal_is_silent(shared):
     with shared.connect() as v:
         v.send_raw(b'{"oneway":true,"method":"a.B","parameters":{"a":' + b"[" * 40)

@@ -19,6 +19,7 @@ static struct frame_reader reader(void)
     return (struct frame_reader){.limits = {.usual = {1000, 100},
                                             .depth = 4,
                                             .large_method = LARGE,
+                                            .large_list = "specs",
                                             .large = {100000, 10000}}};
 }
 
@@ -229,6 +230,50 @@ static void oneway_is_seen(void **state)
     assert_false(oneway("{\"oneway\":false,\"more\":true}"));
 }
 
+/* Where the list is, in any pieces. */
+static void the_list_is_found(const char *text, const char *inside, uint64_t commas)
+{
+    const size_t len = strlen(text) + 1;
+
+    for (size_t piece = 1; piece <= len; piece++) {
+        struct frame_reader r = reader();
+        enum scan_result got = SCAN_MORE;
+
+        for (size_t i = 0; i < len && got == SCAN_MORE; i += piece) {
+            feed(&r, text + i, len - i < piece ? len - i : piece);
+            got = next(&r);
+        }
+        assert_int_equal(got, SCAN_END);
+        if (inside) {
+            assert_int_equal(r.scan.list_end - r.scan.list_begin, strlen(inside));
+            assert_memory_equal(text + r.scan.list_begin, inside, strlen(inside));
+            assert_int_equal(r.scan.list_commas, commas);
+        } else {
+            assert_int_equal(r.scan.list_end, 0);
+        }
+        frame_fini(&r);
+    }
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":{\"specs\":[]}}", "", 0);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\" : {\"a\":[1,2],"
+                      "\"specs\" : [ 1, [2,3] ,\"],\"], \"specs\":[4]}}",
+                      " 1, [2,3] ,\"],\"", 2);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":{\"spec\":[1]}}", NULL,
+                      0);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"x.y\":{\"specs\":[1]}}", NULL, 0);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":[\"specs\",[1]]}", NULL,
+                      0);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":{\"a\":{\"specs\":[]}}}",
+                      NULL, 0);
+    the_list_is_found("{\"parameters\":{\"specs\":[1]},\"method\":\"" LARGE "\"}", NULL,
+                      0);
+    the_list_is_found("{\"method\":\"a.b\",\"parameters\":{\"specs\":[1]}}", NULL, 0);
+}
+
 static void memory_goes_back(void **state)
 {
     struct frame_reader r = reader();
@@ -253,6 +298,7 @@ int main(void)
         cmocka_unit_test(only_the_large_method_may_be_large),
         cmocka_unit_test(the_first_limit_counts_in_any_pieces),
         cmocka_unit_test(oneway_is_seen),
+        cmocka_unit_test(lists),
         cmocka_unit_test(memory_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

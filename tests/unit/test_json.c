@@ -118,6 +118,33 @@ static void budget(void **state)
     free(text);
 }
 
+/* Each value has the budget for itself. */
+static void entries(void **state)
+{
+    static const char text[] = " {\"a\":[1]} ,\n[2],\"x\",-3, true";
+    static const char *const want[] = {"{\"a\":[1]}", "[2]", "\"x\"", "-3", "true"};
+    struct volt_error err = {""};
+    json_t *v = NULL;
+    size_t at = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(wire_parse_entry(text, strlen(text), &at, 800, &v, &err), 1);
+        char *got = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+        assert_string_equal(got, want[i]);
+        free(got);
+        json_decref(v);
+    }
+    assert_int_equal(wire_parse_entry(text, strlen(text), &at, 800, &v, &err), 0);
+    at = 0;
+    assert_int_equal(wire_parse_entry(text, strlen(text), &at, 100, &v, &err), -E2BIG);
+    at = 0;
+    assert_int_equal(wire_parse_entry("1 2", 3, &at, 800, &v, &err), 1);
+    json_decref(v);
+    assert_int_equal(wire_parse_entry("1 2", 3, &at, 800, &v, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "comma"));
+}
+
 static void encode(void **state)
 {
     struct wire_buf b = {0};
@@ -173,6 +200,7 @@ int main(void)
         cmocka_unit_test(nul_and_big_integers_come_through),
         cmocka_unit_test(budget),
         cmocka_unit_test(no_budget_alters_a_string),
+        cmocka_unit_test(entries),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
         cmocka_unit_test(building_stops_at_the_first_failure),

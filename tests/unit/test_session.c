@@ -92,6 +92,40 @@ static enum volt_poll mute_poll(struct volt_cx *cx, struct call *call, void *sta
     return VOLT_READY;
 }
 
+/* Takes one entry in each poll; answers with all of them, and with what else there was. */
+static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    json_t **taken = state, *entry;
+
+    (void)cx;
+    if (!*taken)
+        *taken = json_array();
+    int r = call_list_next(call, &entry);
+    if (r < 0)
+        return call_abort(call);
+    if (r > 0) {
+        json_array_append_new(*taken, entry);
+        return VOLT_PENDING;
+    }
+    assert_in_range(call_list_size(call), json_array_size(*taken),
+                    json_array_size(*taken) + 1);
+    json_object_del(call_parameters(call), "specs");
+    return call_reply(
+        call, json_pack("{s:O,s:O}", "taken", *taken, "others", call_parameters(call)));
+}
+
+static void list_drop(struct call *call, void *state)
+{
+    json_t **taken = state;
+
+    (void)call;
+    json_decref(*taken);
+}
+
+static const struct method list = {.name = "SubmitBatch",
+                                   .state_size = sizeof(json_t *),
+                                   .poll = list_poll,
+                                   .drop = list_drop};
 static const struct method echo = {.name = "Echo", .poll = echo_poll};
 static const struct method typed = {.name = "Typed", .poll = typed_poll};
 static const struct method count = {
@@ -111,7 +145,13 @@ static const struct interface test_interface = {
     .methods =
         (const struct method *const[]){&echo, &typed, &count, &hold, &give, &mute, NULL},
 };
-static const struct interface *const interfaces[] = {&test_interface, NULL};
+static const struct interface list_interface = {
+    .name = "org.voltd.jobs",
+    .description = "",
+    .methods = (const struct method *const[]){&list, NULL},
+};
+static const struct interface *const interfaces[] = {&test_interface, &list_interface,
+                                                     NULL};
 
 /* --- talking to it ------------------------------------------------------------------ */
 
@@ -416,6 +456,104 @@ static void memory_of_a_parse_is_bounded(void **state)
     session_fini(&s);
 }
 
+#define B "{\"method\":\"org.voltd.jobs.SubmitBatch\",\"parameters\":"
+
+/* To the end of the call, while more arrives: the list's text stays where it can be found. */
+static enum session_state step_all(void)
+{
+    enum session_state got = session_step(NULL, &s);
+
+    for (int i = 0; i < 100 && got == SESSION_IN_CALL; i++) {
+        push("  {} ", 5);
+        got = session_step(NULL, &s);
+    }
+    return got;
+}
+
+static void takes(const char *call, const char *reply)
+{
+    begin();
+    push(call, strlen(call) + 1);
+    push(" ", 1);
+    assert_int_equal(step_all(), SESSION_WANTS_INPUT);
+    hear(reply);
+    hear_nothing();
+    session_fini(&s);
+}
+
+static void breaks_off(const char *call)
+{
+    begin();
+    push(call, strlen(call) + 1);
+    if (step_all() != SESSION_CLOSING)
+        fail_msg("%s does not close", call);
+    hear_nothing();
+    session_fini(&s);
+}
+
+#define TAKEN(entries, others)                                                           \
+    "{\"parameters\":{\"taken\":" entries ",\"others\":" others "}}"
+
+static void a_list_comes_entry_by_entry(void **state)
+{
+    (void)state;
+    takes(B "{\"specs\":[]}}", TAKEN("[]", "{}"));
+    takes(B "{\"specs\": [ \n ] }}", TAKEN("[]", "{}"));
+    takes(B "{\"specs\":[1, \"]\", [2,[3,4]] ,{\"a\":[{}],\"specs\":[5]},null]}}",
+          TAKEN("[1,\"]\",[2,[3,4]],{\"a\":[{}],\"specs\":[5]},null]", "{}"));
+    takes(B "{\"b\":{\"specs\":[0]},\"specs\":[{}],\"c\":[[6]]}}",
+          TAKEN("[{}]", "{\"b\":{\"specs\":[0]},\"c\":[[6]]}"));
+    takes(B "{\"a\":\"specs\",\"specs\":[18446744073709551616,2]}}",
+          TAKEN("[1.8446744073709552e19,2]", "{\"a\":\"specs\"}"));
+    /* Not recognised in passing, and the same all the same. */
+    takes(
+        "{\"parameters\":{\"specs\":[1,[2]]},\"method\":\"org.voltd.jobs.SubmitBatch\"}",
+        TAKEN("[1,[2]]", "{}"));
+    takes(B "{\"sp\\u0065cs\":[1,[2]]}}", TAKEN("[1,[2]]", "{}"));
+    takes(B "{\"b\":1}}", TAKEN("[]", "{\"b\":1}"));
+    takes(B "{\"specs\":{\"specs\":[1]}}}", TAKEN("[]", "{}"));
+    /* Of another method it is what it is. */
+    answers("{\"method\":\"" T "Echo\",\"parameters\":{\"specs\":[1,2]}}",
+            "{\"parameters\":{\"specs\":[1,2]}}");
+    /* One message is not in the way of the next. */
+    begin();
+    for (int i = 0; i < 3; i++)
+        push(B "{\"specs\":[7]}}", sizeof(B "{\"specs\":[7]}}"));
+    push(" ", 1);
+    assert_int_equal(step_all(), SESSION_WANTS_INPUT);
+    for (int i = 0; i < 3; i++)
+        hear(TAKEN("[7]", "{}"));
+    session_fini(&s);
+}
+
+static void a_list_that_is_none_closes(void **state)
+{
+    static const char *const calls[] = {
+        B "{\"specs\":[1,]}}",
+        B "{\"specs\":[,]}}",
+        B "{\"specs\":[,1]}}",
+        B "{\"specs\":[1 2]}}",
+        B "{\"specs\":[1,,2]}}",
+        B "{\"specs\":[1,2}}",
+        B "{\"specs\":[1}]}",
+        B "{\"specs\":[1} ,\"x\":[2]}}",
+        B "{\"specs\":[{\"a\":[1}]]}}",
+        B "{\"specs\":[{\"a\":1,\"a\":2}]}}",
+        B "{\"specs\":[1],\"specs\":[2]}}",
+        B "{\"specs\":[nul]}}",
+        B "{\"specs\":[\"\xff\"]}}",
+        B "{\"specs\":[1]",
+        B "{\"specs\":[1]}",
+        B "{\"specs\":[1]}}}",
+        B "{\"specs\":[1] 2}}",
+        B "[\"specs\",[1]]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        breaks_off(calls[i]);
+}
+
 static void a_full_output_holds_calls_back(void **state)
 {
     (void)state;
@@ -502,7 +640,7 @@ static void introspection(void **state)
     answers("{\"method\":\"" V "GetInfo\"}",
             "{\"parameters\":{\"vendor\":\"Volt\",\"product\":\"voltd\",\"version\":"
             "\"" VOLT_VERSION "\",\"url\":\"https://volt.invalid/voltd\",\"interfaces\":"
-            "[\"org.varlink.service\",\"org.volt.test\"]}}");
+            "[\"org.varlink.service\",\"org.volt.test\",\"org.voltd.jobs\"]}}");
     answers("{\"method\":\"" V "GetInfo\",\"parameters\":{\"x\":1}}",
             "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"x\","
             "\"reason\":\"is not known here; there are no fields\"}}");
@@ -537,6 +675,8 @@ int main(void)
         cmocka_unit_test(a_stream_ends_without_continues),
         cmocka_unit_test(limits_are_named_before_the_end),
         cmocka_unit_test(memory_of_a_parse_is_bounded),
+        cmocka_unit_test(a_list_comes_entry_by_entry),
+        cmocka_unit_test(a_list_that_is_none_closes),
         cmocka_unit_test(a_full_output_holds_calls_back),
         cmocka_unit_test(others_get_a_turn),
         cmocka_unit_test(descriptors_go_with_their_reply),
