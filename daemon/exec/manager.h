@@ -13,6 +13,7 @@
 #include "daemon/store/store.h"
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
+#include <string.h>
 #include <sys/types.h>
 #include <volt/volt.h>
 
@@ -55,6 +56,10 @@ struct manager_submit_item {
     int ret_error;
     char *ret_text; /* why, new; NULL: strerror() of it says all */
 };
+static inline const char *manager_submit_reason(const struct manager_submit_item *item)
+{
+    return item->ret_text ? item->ret_text : strerror(-item->ret_error);
+}
 struct manager_submit {
     struct manager *manager;
     struct job_owner owner;

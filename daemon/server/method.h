@@ -9,6 +9,7 @@
 #define VOLTD_SERVER_METHOD_H
 
 #include "daemon/exec/manager.h"
+#include "wire/buffer.h"
 #include <jansson.h>
 #include <volt/volt.h>
 
@@ -63,6 +64,8 @@ int call_list_next(struct call *call, json_t **ret);
  * ends the connection). They return READY, to be returned from poll. Exactly one final
  * reply per call. */
 enum volt_poll call_reply(struct call *call, json_t *parameters);
+/* The same for parameters that are text already, an object; borrowed. */
+enum volt_poll call_reply_text(struct call *call, const struct wire_buf *parameters);
 enum volt_poll call_error(struct call *call, const char *error, json_t *parameters);
 /* org.varlink.service.InvalidParameter naming the parameter; the text goes into the
  * additional parameter "reason". */

@@ -253,6 +253,24 @@ enum volt_poll call_reply(struct call *call, json_t *parameters)
     return VOLT_READY;
 }
 
+enum volt_poll call_reply_text(struct call *call, const struct wire_buf *parameters)
+{
+    static const char before[] = "{\"parameters\":", after[] = "}"; /* and the NUL */
+    struct wire_buf *out = &call->session->out.bytes;
+    size_t n = wire_buf_len(parameters);
+    int r = wire_buf_reserve(out, n + sizeof(before) + sizeof(after));
+
+    if (r < 0)
+        return call_abort(call);
+    if (!call->oneway && !call->answered) {
+        (void)wire_buf_append(out, before, sizeof(before) - 1);
+        (void)wire_buf_append(out, wire_buf_at(parameters), n);
+        (void)wire_buf_append(out, after, sizeof(after));
+    }
+    call->answered = true;
+    return VOLT_READY;
+}
+
 enum volt_poll call_error(struct call *call, const char *error, json_t *parameters)
 {
     output_drop_loose_fd(&call->session->out);

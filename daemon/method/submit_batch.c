@@ -1,0 +1,261 @@
+/* SubmitBatch: specs become jobs, all or those that can. The answer leaves after the store's
+ * commit.
+ *
+ * There may be 200,000 of them, so nothing is done to all in one poll: specs are parsed and
+ * checked one by one, the manager takes them in slices, and the answer is written as text
+ * by and by; a tree of it would cost 100 bytes for each id. */
+#include "daemon/method/methods.h"
+
+#include "daemon/config.h"
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "daemon/method/spec_json.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In one poll, about 200 us. */
+#define SPECS_PER_POLL   64
+#define ANSWERS_PER_POLL 2048
+
+/* Entries that are refused here never reach the manager: items has the others, in order. */
+struct batch {
+    struct batch_params {
+        json_t *specs; /* see call_list_next() */
+        bool atomic;
+    } in;
+    size_t next;                       /* entry to read; at the end: how many there are */
+    struct manager_submit_item *items; /* of the entries that can be read */
+    size_t nitems;
+    size_t *position; /* of each item: its entry */
+    struct manager_submit leaf;
+    bool begun;                    /* leaf */
+    size_t answered, item;         /* entries, and items of them */
+    struct wire_buf ids, rejected; /* of the answer: text, a comma in front of each */
+    enum {
+        BATCH_BEGIN = 0,
+        BATCH_READ,
+        BATCH_SUBMIT,
+        BATCH_ANSWER,
+    } at;
+};
+
+/* 0 or -ENOMEM. */
+static int reject(struct batch *b, size_t position, const char *parameter,
+                  const char *why)
+{
+    json_t *entry =
+        json_pack("{s:I,s:o,s:o}", "position", (json_int_t)position, "parameter",
+                  wire_text(parameter), "reason", wire_text(why));
+    int r = entry ? wire_buf_append(&b->rejected, ",", 1) : -ENOMEM;
+
+    if (r == 0)
+        r = wire_encode(&b->rejected, entry);
+    if (r == 0)
+        b->rejected.end--; /* the NUL */
+    json_decref(entry);
+    return r;
+}
+
+static int begin_batch(struct call *call, struct batch *b)
+{
+    static const struct field fields[] = {
+        FIELD(struct batch_params, specs, FIELD_ARRAY, .required = true),
+        FIELD(struct batch_params, atomic, FIELD_BOOL),
+        {.name = NULL},
+    };
+    size_t n;
+
+    if (params_read(call, fields, &b->in) < 0)
+        return -EINVAL;
+    n = call_list_size(call);
+    if (n > call_config(call)->max_batch_jobs) {
+        struct field_error err;
+        (void)field_fail(&err, "specs", "must have at most %llu entries (MaxBatchJobs=)",
+                         (unsigned long long)call_config(call)->max_batch_jobs);
+        (void)params_refuse(call, &err);
+        return -EINVAL;
+    }
+    b->items = calloc(n + 1, sizeof(*b->items));
+    b->position = calloc(n + 1, sizeof(*b->position));
+    if (b->items && b->position)
+        return 0;
+    (void)call_abort(call);
+    return -ENOMEM;
+}
+
+/* Entries that equal the one before them share its spec: batches mostly are one command
+ * many times over. Takes spec, returns the one to use. */
+static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
+{
+    struct job_spec *before = b->nitems ? b->items[b->nitems - 1].spec : NULL;
+
+    if (!before || !job_spec_equal(before, spec))
+        return spec;
+    job_spec_unref(spec);
+    return job_spec_ref(before);
+}
+
+static int read_entry(struct call *call, struct batch *b, json_t *entry)
+{
+    struct job_spec *spec;
+    struct field_error err;
+    int r = spec_from_json(entry, call_config(call), &spec, &err);
+
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0) {
+        r = reject(b, b->next, err.path, err.reason);
+    } else {
+        b->items[b->nitems].spec = share_spec(b, spec);
+        b->position[b->nitems++] = b->next;
+    }
+    b->next++;
+    return r;
+}
+
+/* Reads some entries. 1: there may be more. */
+static int read_batch(struct call *call, struct batch *b)
+{
+    for (unsigned i = 0; i < SPECS_PER_POLL; i++) {
+        json_t *entry;
+        int r = call_list_next(call, &entry);
+
+        if (r <= 0)
+            return r;
+        r = read_entry(call, b, entry);
+        json_decref(entry);
+        if (r < 0)
+            return r;
+    }
+    return 1;
+}
+
+/* The list ends in something that is no value: as with any message that is not JSON, there
+ * is nobody to answer. But one too large is told so. */
+static enum volt_poll give_up(struct call *call, const struct batch *b, int error)
+{
+    char where[64];
+
+    if (error != -E2BIG)
+        return call_abort(call);
+    (void)snprintf(where, sizeof(where), "specs[%zu]", b->next);
+    return call_invalid_parameter(call, where,
+                                  "needs more memory to be parsed than MaxParseMemory=");
+}
+
+/* --- the answer --------------------------------------------------------------------- */
+
+static int answer_entry(struct batch *b)
+{
+    const struct manager_submit_item *it = &b->items[b->item];
+    size_t at = b->answered++;
+    char text[32];
+    int n, r = 0;
+
+    if (b->item == b->nitems || b->position[b->item] != at)
+        return wire_buf_append(&b->ids, ",\"\"", 3);
+    b->item++;
+    if (it->ret_id == 0 && it->ret_error < 0)
+        r = reject(b, at, "", manager_submit_reason(it));
+    n = it->ret_id ? snprintf(text, sizeof(text), ",\"%" PRIu64 "\"", it->ret_id)
+                   : snprintf(text, sizeof(text), ",\"\"");
+    return r < 0 ? r : wire_buf_append(&b->ids, text, (size_t)n);
+}
+
+static int append_list(struct wire_buf *out, const char *name,
+                       const struct wire_buf *list)
+{
+    size_t n = wire_buf_len(list);
+    int r = wire_buf_append(out, name, strlen(name));
+
+    if (r == 0 && n > 0)
+        r = wire_buf_append(out, wire_buf_at(list) + 1, n - 1);
+    return r;
+}
+
+static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct batch *b)
+{
+    struct wire_buf text = {0};
+    const char *end =
+        b->leaf.ret_durable ? "],\"durable\":true}" : "],\"durable\":false}";
+    int r = 0;
+
+    for (unsigned i = 0; i < ANSWERS_PER_POLL && b->answered < b->next && r == 0; i++)
+        r = answer_entry(b);
+    if (r < 0)
+        return call_abort(call);
+    if (b->answered < b->next) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    r = append_list(&text, "{\"ids\":[", &b->ids);
+    if (r == 0)
+        r = append_list(&text, "],\"rejected\":[", &b->rejected);
+    if (r == 0)
+        r = wire_buf_append(&text, end, strlen(end));
+    (void)(r < 0 ? call_abort(call) : call_reply_text(call, &text));
+    wire_buf_fini(&text);
+    return VOLT_READY;
+}
+
+static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct batch *b = state;
+
+    if (b->at == BATCH_BEGIN) {
+        if (begin_batch(call, b) < 0)
+            return VOLT_READY;
+        b->at = BATCH_READ;
+    }
+    if (b->at == BATCH_READ) {
+        int r = read_batch(call, b);
+        if (r < 0)
+            return give_up(call, b, r);
+        if (r > 0) {
+            volt_cx_wake(cx); /* others first */
+            return VOLT_PENDING;
+        }
+        b->leaf.ret_durable = manager_durable(call_service(call)->manager);
+        b->at = BATCH_ANSWER;
+        if (b->nitems > 0 && !(b->in.atomic && wire_buf_len(&b->rejected) > 0)) {
+            manager_submit_init(&b->leaf, call_service(call)->manager, call_peer(call),
+                                b->items, b->nitems, b->in.atomic);
+            b->begun = true;
+            b->at = BATCH_SUBMIT;
+        }
+    }
+    if (b->at == BATCH_SUBMIT) {
+        if (manager_submit_poll(cx, &b->leaf) == VOLT_PENDING)
+            return VOLT_PENDING;
+        b->at = BATCH_ANSWER;
+    }
+    return answer_batch(cx, call, b);
+}
+
+static void batch_drop(struct call *call, void *state)
+{
+    struct batch *b = state;
+
+    (void)call;
+    if (b->begun)
+        manager_submit_fini(&b->leaf);
+    for (size_t i = 0; i < b->nitems; i++) {
+        job_spec_unref(b->items[i].spec);
+        free(b->items[i].ret_text);
+    }
+    free(b->items);
+    free(b->position);
+    wire_buf_fini(&b->ids);
+    wire_buf_fini(&b->rejected);
+}
+
+const struct method method_submit_batch = {
+    .name = "SubmitBatch",
+    .state_size = sizeof(struct batch),
+    .poll = batch_poll,
+    .drop = batch_drop,
+};
