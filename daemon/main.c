@@ -286,6 +286,7 @@ static int load_config(struct daemon *d, struct volt_error *err)
 static void set_arenas(unsigned workers)
 {
     (void)mallopt(M_ARENA_MAX, (int)(1 + workers / 16));
+    (void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
 }
 
 static int start_runtime(struct daemon *d)

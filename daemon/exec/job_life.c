@@ -158,6 +158,7 @@ void job_leave(struct manager *m, struct job *job, struct aftermath *after)
     table_remove(&m->table, job->id);
     job->next = after->garbage;
     after->garbage = job;
+    m->gone++;
 }
 
 void job_retire(struct manager *m, struct job *job, struct aftermath *after)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "daemon/exec/jobs.h"
+#include "daemon/exec/trim.h"
 
 uint64_t jobs_now_usec(void)
 {
@@ -116,7 +117,7 @@ void manager_unlock(struct manager *m, struct aftermath *after)
 
     do {
         more = hand_over(m, after);
-        bool news = m->news_due, entered = m->entered;
+        bool news = m->news_due, entered = m->entered, trim = trim_due(m);
         after->kick |= news && m->watchers; /* the log shall have it soon, too */
         m->news_due = m->entered = false;
         pthread_mutex_unlock(&m->lock);
@@ -124,6 +125,8 @@ void manager_unlock(struct manager *m, struct aftermath *after)
             store_kick(m->store);
         after->kick = false;
         aftermath_finish(m, after);
+        if (trim)
+            trim_begin(m);
         if (news)
             volt_notify_all(&m->news);
         if (entered)

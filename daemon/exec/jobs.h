@@ -162,6 +162,7 @@ struct manager {
     uint32_t watchers;            /* of the log; changed with both locks, read with one */
     uint32_t entering; /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts;   /* [L] */
+    uint64_t gone;                  /* [L] jobs that left the table since memory went back */
     struct user *users;             /* [L] */
     size_t nusers;                  /* [L] */
     struct queue_node ended;        /* [L] a ring; next: the oldest */

@@ -122,17 +122,6 @@ int manager_list_kept(struct volt_cx *cx, struct manager *m,
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
-/* Cancels every job of the asker that matches: leaf future. Between two slices others have
- * their turn, first of all the jobs that end by it, which gives their memory back. */
-struct manager_cancel_all {
-    struct manager *manager; /* filled in by the caller, with the next two */
-    struct job_owner asker;
-    const struct manager_filter *filter; /* borrowed, with what it borrows, until READY */
-    int64_t ret_count;
-    int ret;         /* 0 or -ENOMEM: then some may be left */
-    uint64_t cursor; /* private */
-};
-enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c);
 /* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are
  * not among the newest `keep` of those that match: leaf future, READY when the store has
  * let them go. */
@@ -157,6 +146,23 @@ struct manager_barrier {
 void manager_barrier_init(struct manager_barrier *b, struct manager *m);
 enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *b);
 void manager_barrier_fini(struct manager_barrier *b);
+/* Cancels every job of the asker that matches: leaf future. Between two slices others have
+ * their turn. */
+struct manager_cancel_all {
+    struct manager *manager; /* filled in by the caller, with the next three */
+    struct job_owner asker;
+    const struct manager_filter *filter; /* borrowed, with what it borrows, until READY */
+    /* Waits every now and then until the store has what happened, while it can write at
+     * all: so the ends of many jobs do not come together in memory. */
+    bool paced;
+    int64_t ret_count;
+    int ret;                 /* 0 or -ENOMEM: then some may be left */
+    uint64_t cursor, slices; /* private, with the rest */
+    bool pacing;
+    struct manager_barrier pace;
+};
+enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c);
+void manager_cancel_all_fini(struct manager_cancel_all *c);
 /* Sends a signal to a running job, through the keeper: leaf future. ret: 0, -ENOENT,
  * -ESRCH (not running), -EOPNOTSUPP (not a process), or the keeper's errno. */
 struct manager_signal {

@@ -45,26 +45,6 @@ int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id
     return r;
 }
 
-static int cancel_view(void *arg, const struct job_view *v)
-{
-    struct manager_cancel_all *c = arg;
-
-    if (!v->orphan && v->status.state != JOB_DONE &&
-        manager_cancel(c->manager, &c->asker, v->key.id, v->key.index) == 0)
-        c->ret_count++;
-    return 0;
-}
-
-enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c)
-{
-    c->ret = manager_list(c->manager, &c->asker, c->filter, c->cursor, 4 * JOBS_SLICE,
-                          cancel_view, c, &c->cursor);
-    if (c->ret < 0 || c->cursor == 0)
-        return VOLT_READY;
-    volt_cx_wake(cx);
-    return VOLT_PENDING;
-}
-
 void manager_barrier_init(struct manager_barrier *b, struct manager *m)
 {
     (void)store_append(m->store, NULL, 0, &b->commit); /* cannot fail without facts */
@@ -78,6 +58,48 @@ enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *
 void manager_barrier_fini(struct manager_barrier *b)
 {
     store_commit_fini(&b->commit);
+}
+
+static int cancel_view(void *arg, const struct job_view *v)
+{
+    struct manager_cancel_all *c = arg;
+
+    if (!v->orphan && v->status.state != JOB_DONE &&
+        manager_cancel(c->manager, &c->asker, v->key.id, v->key.index) == 0)
+        c->ret_count++;
+    return 0;
+}
+
+#define SLICES_PER_PACE 16
+
+static bool store_is_well(const struct manager *m)
+{
+    struct store_health health;
+
+    store_health(m->store, &health);
+    return !health.full && !health.failing;
+}
+
+enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c)
+{
+    if (c->pacing && manager_barrier_poll(cx, &c->pace) == VOLT_PENDING)
+        return VOLT_PENDING;
+    manager_barrier_fini(&c->pace);
+    c->ret = manager_list(c->manager, &c->asker, c->filter, c->cursor, 4 * JOBS_SLICE,
+                          cancel_view, c, &c->cursor);
+    if (c->ret < 0 || c->cursor == 0)
+        return VOLT_READY;
+    c->pacing =
+        c->paced && ++c->slices % SLICES_PER_PACE == 0 && store_is_well(c->manager);
+    if (c->pacing)
+        manager_barrier_init(&c->pace, c->manager);
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+void manager_cancel_all_fini(struct manager_cancel_all *c)
+{
+    manager_barrier_fini(&c->pace);
 }
 
 /* --- signals ------------------------------------------------------------------------ */
@@ -190,5 +212,6 @@ void manager_drain_fini(struct manager_drain *d)
 {
     if (d->at == DRAIN_WAIT)
         volt_notified_fini(&d->news);
+    manager_cancel_all_fini(&d->all);
     d->at = DRAIN_BEGIN;
 }

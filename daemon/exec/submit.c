@@ -328,37 +328,53 @@ static struct job_event starting_of(uint64_t at_usec)
     return (struct job_event){.type = JOB_EV_STARTING, .at_usec = at_usec, .attempt = 1};
 }
 
+/* The facts of a submission, on their way into the store. */
+struct filling {
+    struct manager_submit *s;
+    const struct job_event *submit, *starting;
+    size_t at; /* item */
+    uint64_t id;
+    bool started; /* the last fact has been brought */
+};
+
+static size_t fill(void *arg, struct store_fact *facts, size_t max)
+{
+    struct filling *f = arg;
+    struct submission *p = f->s->pending;
+    size_t n = 0;
+
+    for (; n < max && f->at < f->s->count; f->at++) {
+        if (!p->jobs[f->at])
+            continue;
+        facts[n++] = (struct store_fact){.key = {.id = f->id++, .index = JOB_NO_INDEX},
+                                         .event = f->submit,
+                                         .spec = f->s->items[f->at].spec,
+                                         .uid = f->s->owner.uid,
+                                         .gid = f->s->owner.gid};
+    }
+    if (n < max && p->granted && !f->started) {
+        facts[n++] = (struct store_fact){
+            .key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
+            .event = f->starting,
+            .uid = f->s->owner.uid,
+            .state = JOB_STARTING};
+        f->started = true;
+    }
+    return n;
+}
+
 static void append(struct manager_submit *s)
 {
     struct submission *p = s->pending;
     struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = jobs_now_usec()};
     struct job_event starting = starting_of(submit.at_usec);
-    uint64_t id = p->first_id;
-    size_t n = 0;
-    int r = -ENOMEM;
+    struct filling f = {
+        .s = s, .submit = &submit, .starting = &starting, .id = p->first_id};
 
     grant(s);
-    struct store_fact *facts = calloc(p->accepted + p->granted, sizeof(*facts));
     p->at_usec = submit.at_usec;
-    for (size_t i = 0; facts && i < s->count; i++) {
-        if (!p->jobs[i])
-            continue;
-        facts[n++] = (struct store_fact){.key = {.id = id++, .index = JOB_NO_INDEX},
-                                         .event = &submit,
-                                         .spec = s->items[i].spec,
-                                         .uid = s->owner.uid,
-                                         .gid = s->owner.gid};
-    }
-    if (facts && p->granted)
-        facts[n++] = (struct store_fact){
-            .key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
-            .event = &starting,
-            .uid = s->owner.uid,
-            .state = JOB_STARTING};
     set_entering(s, true);
-    if (facts)
-        r = store_append(s->manager->store, facts, n, &p->commit);
-    free(facts);
+    int r = store_append_filled(s->manager->store, fill, &f, &p->commit);
     CRASH_POINT("submit-appended");
     if (r < 0)
         p->commit = (struct store_commit){.status = r};

@@ -201,7 +201,7 @@ static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_sta
             manager_cancel(m, call_peer(call), ids->keys[i].id, ids->keys[i].index) == 0;
     s->filter = filter_for_manager(&s->in.filter);
     s->all = (struct manager_cancel_all){
-        .manager = m, .asker = *call_peer(call), .filter = &s->filter};
+        .manager = m, .asker = *call_peer(call), .filter = &s->filter, .paced = true};
     return 0;
 }
 
@@ -234,6 +234,7 @@ static void cancel_drop(struct call *call, void *state)
     struct cancel_state *s = state;
 
     (void)call;
+    manager_cancel_all_fini(&s->all);
     manager_barrier_fini(&s->kept);
     free(s->in.ids.keys);
     filter_fini(&s->in.filter);

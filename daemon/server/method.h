@@ -54,7 +54,7 @@ bool call_more(const struct call *call);          /* the client asked for a stre
 
 /* Of SubmitBatch, whose parameter `specs` may have 200,000 entries: they are parsed when
  * they are taken, so that neither a tree of all of them nor a poll that parses them all is
- * needed. How many there are (an empty list may count as one) ... */
+ * needed. How many there are, before the first is taken (an empty list may count as one) ... */
 size_t call_list_size(const struct call *call);
 /* ... and the next: 1 and a new reference; 0: there is no more; -EINVAL: not JSON; -E2BIG:
  * it needs more memory than MaxParseMemory=; -ENOMEM. */

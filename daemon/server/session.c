@@ -31,6 +31,13 @@ void session_init(struct session *s, const struct service *service,
     session_configure(s, config);
 }
 
+static void give_message_back(struct session *s)
+{
+    if (s->call.holds_message)
+        frame_done(&s->in);
+    s->call.holds_message = false;
+}
+
 static void end_call(struct session *s)
 {
     struct call *c = &s->call;
@@ -40,8 +47,7 @@ static void end_call(struct session *s)
     free(c->state);
     json_decref(c->parameters);
     json_decref(c->message);
-    if (c->holds_message)
-        frame_done(&s->in);
+    give_message_back(s);
     *c = (struct call){.session = s};
     output_drop_loose_fd(&s->out);
 }
@@ -199,9 +205,13 @@ int call_list_next(struct call *call, json_t **ret)
 
     if (call->holds_message) {
         (void)frame_next(&s->in, &text, &len);
-        return wire_parse_entry(text + scan->list_begin,
-                                scan->list_end - scan->list_begin, &call->list_at,
-                                (size_t)s->config.max_parse_memory, ret, NULL);
+        text += scan->list_begin;
+        len = scan->list_end - scan->list_begin;
+        int r = wire_parse_entry(text, len, &call->list_at,
+                                 (size_t)s->config.max_parse_memory, ret, NULL);
+        if (r == 0)
+            give_message_back(s);
+        return r;
     }
     entry = json_array_get(json_object_get(call->parameters, LARGE_LIST), call->list_at);
     if (!entry)

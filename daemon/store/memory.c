@@ -21,13 +21,9 @@ static struct memory_store *of(struct store *s)
     return (struct memory_store *)s;
 }
 
-static int memory_append(struct store *store, const struct store_fact *facts, size_t n,
-                         struct store_commit *commit)
+/* Lock held. */
+static void tell(struct memory_store *s, const struct store_fact *facts, size_t n)
 {
-    struct memory_store *s = of(store);
-
-    (void)commit; /* its status is 0 */
-    pthread_mutex_lock(&s->lock);
     for (size_t i = 0; s->fn && i < n; i++) {
         struct job_news news = store_news_of(&facts[i]);
 
@@ -36,6 +32,19 @@ static int memory_append(struct store *store, const struct store_fact *facts, si
         news.seq = ++s->seq;
         s->fn(s->arg, &news, 1);
     }
+}
+
+static int memory_append(struct store *store, const struct store_fact *facts, size_t n,
+                         store_fill_fn *fill, void *arg, struct store_commit *commit)
+{
+    struct memory_store *s = of(store);
+    struct store_fact window[STORE_FILL_MAX];
+
+    (void)commit; /* its status is 0 */
+    pthread_mutex_lock(&s->lock);
+    tell(s, facts, n);
+    while (fill && (n = fill(arg, window, STORE_FILL_MAX)) > 0)
+        tell(s, window, n);
     pthread_mutex_unlock(&s->lock);
     return 0;
 }

@@ -114,53 +114,75 @@ static void pack_without_row(struct pack *p, const struct store_fact *f)
     pack_number(p, f->key.id);
 }
 
-/* Returns new; NULL: no memory. */
-static struct group_entry *entry_of(const struct store_fact *facts, size_t n,
-                                    uint64_t life)
-{
-    struct entry head = {.facts = (uint32_t)n};
-    struct spec_pack part = {{0}, {0}, {0}};
-    struct pack p = {0};
+/* An entry that is being packed. */
+struct packing {
+    struct entry head;
+    struct pack p;
+    struct spec_pack part; /* memory to work in */
+    uint64_t life;
+};
 
-    pack_raw(&p, &head, sizeof(head));
+static void pack_facts(struct packing *e, const struct store_fact *facts, size_t n)
+{
+    struct pack *p = &e->p;
+
     for (size_t i = 0; i < n;) {
         const struct store_fact *f = &facts[i];
 
         if (f->news_only || f->forget) {
-            pack_without_row(&p, f);
+            pack_without_row(p, f);
             i++;
             continue;
         }
         if (f->event && f->event->type == JOB_EV_SUBMIT) {
-            pack_submit(&p, f, &part);
-            head.head.submits = true;
+            pack_submit(p, f, &e->part);
+            e->head.head.submits = true;
             i++;
         } else {
-            i = f->event ? pack_events(&p, facts, i, n, life, &part.own) : i + 1;
+            i = f->event ? pack_events(p, facts, i, n, e->life, &e->part.own) : i + 1;
         }
         if (facts[i - 1].last)
-            pack_last(&p, &facts[i - 1]);
+            pack_last(p, &facts[i - 1]);
     }
-    for (size_t i = 0; i < n && !head.head.submits; i++)
-        pack_output(&p, &facts[i]);
-    spec_pack_fini(&part);
-    if (p.failed || p.n > UINT32_MAX) {
-        pack_fini(&p);
+    for (size_t i = 0; i < n && !e->head.head.submits; i++)
+        pack_output(p, &facts[i]);
+    e->head.facts += (uint32_t)n;
+}
+
+/* Returns new, of its exact size, for a burst has 200,000 of them; NULL: no memory. */
+static struct group_entry *packed(struct packing *e)
+{
+    struct pack *p = &e->p;
+
+    spec_pack_fini(&e->part);
+    if (p->failed || p->n > UINT32_MAX) {
+        pack_fini(p);
         return NULL;
     }
-    head.size = (uint32_t)(p.n - sizeof(head));
-    memcpy(p.bytes, &head, sizeof(head));
-    return (struct group_entry *)(void *)p.bytes;
+    e->head.size = (uint32_t)(p->n - sizeof(e->head));
+    memcpy(p->bytes, &e->head, sizeof(e->head));
+    void *exact = realloc(p->bytes, p->n);
+    return (struct group_entry *)(exact ? exact : (void *)p->bytes);
 }
 
 static int sqlite_append(struct store *store, const struct store_fact *facts, size_t n,
-                         struct store_commit *commit)
+                         store_fill_fn *fill, void *arg, struct store_commit *commit)
 {
     struct sqlite_store *s = of(store);
-    struct group_entry *e = n ? entry_of(facts, n, s->life.number) : NULL;
+    struct packing packing = {.life = s->life.number};
+    struct group_entry *e = NULL;
 
-    if (n && !e)
-        return -ENOMEM;
+    if (n || fill) {
+        struct store_fact window[STORE_FILL_MAX];
+
+        pack_raw(&packing.p, &packing.head, sizeof(packing.head));
+        pack_facts(&packing, facts, n);
+        while (fill && (n = fill(arg, window, STORE_FILL_MAX)) > 0)
+            pack_facts(&packing, window, n);
+        e = packed(&packing);
+        if (!e)
+            return -ENOMEM;
+    }
     int r = groups_append(&s->groups, e, commit);
     if (r < 0)
         free(e);

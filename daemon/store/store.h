@@ -59,7 +59,7 @@ struct store_loaded {
 
 /* One event of one job. All pointers are borrowed for the call. Array elements have no
  * SUBMIT of their own; CANCEL of an array as a whole ends what of it has not started.
- * Large batches have many at once: it is kept small. */
+ * Large batches have many: see store_append_filled(). */
 struct store_fact {
     struct job_key key;            /* attempt is not kept: STARTING says it */
     const struct job_event *event; /* often one for the whole batch; NULL: only `last` */
@@ -106,6 +106,10 @@ struct store_commit {
     struct store_commit *prev, *next; /* backend's */
 };
 
+/* Brings the next facts, up to max; 0: there are no more. What they point to stays until it
+ * is called again. */
+typedef size_t store_fill_fn(void *arg, struct store_fact *facts, size_t max);
+
 typedef int store_load_fn(void *arg, const struct store_fact *fact);
 
 /* How the writer is, for people. */
@@ -138,12 +142,14 @@ struct store_range {
 };
 
 #define STORE_RANGE_MAX 64
+#define STORE_FILL_MAX  64 /* facts that a backend asks for at once */
 
 struct store_backend {
     const char *name;
     bool durable;
+    /* facts, then what fill (NULL: nothing) brings */
     int (*append)(struct store *s, const struct store_fact *facts, size_t n,
-                  struct store_commit *commit);
+                  store_fill_fn *fill, void *arg, struct store_commit *commit);
     void (*kick)(struct store *s);
     enum volt_poll (*commit_poll)(struct volt_cx *cx, struct store_commit *c);
     void (*commit_fini)(struct store_commit *c);
@@ -174,7 +180,15 @@ static inline int store_append(struct store *s, const struct store_fact *facts, 
 {
     if (commit)
         *commit = (struct store_commit){.store = s};
-    return s->backend->append(s, facts, n, commit);
+    return s->backend->append(s, facts, n, NULL, NULL, commit);
+}
+
+/* The same of so many that they are not to be in memory at once. */
+static inline int store_append_filled(struct store *s, store_fill_fn *fill, void *arg,
+                                      struct store_commit *commit)
+{
+    *commit = (struct store_commit){.store = s};
+    return s->backend->append(s, NULL, 0, fill, arg, commit);
 }
 
 /* Any thread; not under a lock. */

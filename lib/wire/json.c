@@ -48,7 +48,7 @@ static size_t feed(void *buf, size_t size, void *arg)
     struct wire_piece *p = t->piece[0].len > 0 ? &t->piece[0] : &t->piece[1];
     size_t n = size < p->len ? size : p->len;
 
-    if (budget.exceeded || budget.failed)
+    if (n == 0 || budget.exceeded || budget.failed)
         return 0;
     memcpy(buf, p->bytes, n);
     p->bytes += n;

@@ -569,8 +569,10 @@ static void a_job_that_cannot_enter_leaves_its_id_unused(void **state)
     assert_int_equal(items[1].ret_error, -ENOMEM);
     assert_int_equal(items[2].ret_id, items[0].ret_id + 2);
     assert_int_equal(items[3].ret_id, items[0].ret_id + 3);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++) {
         job_spec_unref(items[i].spec);
+        free(items[i].ret_text);
+    }
 }
 
 static int group_setup(void **state)

@@ -92,38 +92,45 @@ static enum volt_poll mute_poll(struct volt_cx *cx, struct call *call, void *sta
     return VOLT_READY;
 }
 
+struct list {
+    json_t *taken;
+    size_t size; /* as it was said at first */
+};
+
 /* Takes one entry in each poll; answers with all of them, and with what else there was. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
 {
-    json_t **taken = state, *entry;
+    struct list *l = state;
+    json_t *entry;
 
     (void)cx;
-    if (!*taken)
-        *taken = json_array();
+    if (!l->taken) {
+        l->taken = json_array();
+        l->size = call_list_size(call);
+    }
     int r = call_list_next(call, &entry);
     if (r < 0)
         return call_abort(call);
     if (r > 0) {
-        json_array_append_new(*taken, entry);
+        json_array_append_new(l->taken, entry);
         return VOLT_PENDING;
     }
-    assert_in_range(call_list_size(call), json_array_size(*taken),
-                    json_array_size(*taken) + 1);
+    assert_in_range(l->size, json_array_size(l->taken), json_array_size(l->taken) + 1);
     json_object_del(call_parameters(call), "specs");
     return call_reply(
-        call, json_pack("{s:O,s:O}", "taken", *taken, "others", call_parameters(call)));
+        call, json_pack("{s:O,s:O}", "taken", l->taken, "others", call_parameters(call)));
 }
 
 static void list_drop(struct call *call, void *state)
 {
-    json_t **taken = state;
+    struct list *l = state;
 
     (void)call;
-    json_decref(*taken);
+    json_decref(l->taken);
 }
 
 static const struct method list = {.name = "SubmitBatch",
-                                   .state_size = sizeof(json_t *),
+                                   .state_size = sizeof(struct list),
                                    .poll = list_poll,
                                    .drop = list_drop};
 static const struct method echo = {.name = "Echo", .poll = echo_poll};

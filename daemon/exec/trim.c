@@ -1,0 +1,38 @@
+/* See trim.h. */
+#include <malloc.h>
+
+#include "daemon/exec/trim.h"
+
+#define TRIM_GONE 16384 /* jobs: 4 MB at least */
+#define TRIM_LEFT 256   /* of so many, one may be left */
+
+struct trim {
+    char nothing;
+};
+
+static enum volt_poll trim_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx;
+    (void)state;
+    (void)malloc_trim(0);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type trim_type = {"trim", sizeof(struct trim), trim_poll,
+                                                NULL, NULL};
+
+bool trim_due(struct manager *m)
+{
+    if (m->gone < TRIM_GONE || m->table.count > m->ended_weight + m->gone / TRIM_LEFT)
+        return false;
+    m->gone = 0;
+    return true;
+}
+
+void trim_begin(struct manager *m)
+{
+    struct trim *t = volt_task_new(m->rt, &trim_type);
+
+    if (t)
+        (void)volt_task_spawn_blocking(t, NULL); /* otherwise after the next burst */
+}
