@@ -153,6 +153,9 @@ static void test_signal_fields(void **state)
     m.signal.signal = 9;
     m.signal.scope = 2;
     assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
+    m.signal.scope = 0;
+    m.signal.key.attempt = 0;
+    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
 }
 
 static void test_bye_fields(void **state)
@@ -243,6 +246,29 @@ static void test_launch_each_truncation(void **state)
     free(buf);
 }
 
+/* Heads that no encoder writes: no program, an empty one, more than there may be. */
+static void test_launch_head(void **state)
+{
+    (void)state;
+    char *one[] = {(char[]){"a"}, NULL}, *none[] = {NULL};
+    const struct launch l = {.argv = one, .argc = 1, .env = none};
+    struct launch_head head;
+    struct launch ret;
+    size_t size;
+    uint8_t *buf = encode(&l, &size);
+    memcpy(&head, buf, sizeof(head));
+    assert_int_equal(launch_decode(buf, KEEPER_LAUNCH_MAX + 1, &ret), -EBADMSG);
+    head.argc = 0;
+    memcpy(buf, &head, sizeof(head));
+    assert_int_equal(launch_decode(buf, size, &ret), -EBADMSG);
+    head.argc = 1;
+    head.size = --size;
+    memcpy(buf, &head, sizeof(head));
+    buf[size - 1] = '\0';
+    assert_int_equal(launch_decode(buf, size, &ret), -EBADMSG);
+    free(buf);
+}
+
 /* Whatever the bytes are: refused, or strings that lie inside the block. */
 static void test_launch_each_flipped_bit(void **state)
 {
@@ -322,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_bye_fields),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_launch_round_trip),
+        cmocka_unit_test(test_launch_head),
         cmocka_unit_test(test_launch_each_truncation),
         cmocka_unit_test(test_launch_each_flipped_bit),
         cmocka_unit_test(test_launch_refuses),

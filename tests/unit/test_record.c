@@ -315,12 +315,69 @@ static void test_key_text(void **state)
         assert_true(job_key_parse(bad[i], &k) < 0);
 }
 
+/* A part whose checksum is right and whose content nobody writes. */
+static void test_out_of_range(void **state)
+{
+    struct dir *d = *state;
+    uint8_t buf[RECORD_SIZE];
+    struct record r;
+    struct record_header h;
+    const struct record_exited bad[] = {
+        {.end = 0},
+        {.end = RECORD_END_EXEC_FAILED + 1},
+        {.end = RECORD_END_EXIT, .status = -1},
+        {.end = RECORD_END_EXIT, .status = 256},
+        {.end = RECORD_END_SIGNAL, .status = 0},
+        {.end = RECORD_END_SIGNAL, .status = 65},
+        {.end = RECORD_END_EXEC_FAILED, .status = 0, .step = CHILD_STEP_EXEC},
+        {.end = RECORD_END_EXEC_FAILED, .status = 2, .step = CHILD_STEP_NONE},
+        {.end = RECORD_END_EXEC_FAILED, .status = 2, .step = CHILD_STEP_EXEC + 1},
+    };
+    make_record(d, 2, buf);
+    memcpy(&h, buf, sizeof(h));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct record_exited x = bad[i];
+        x.real_usec = 1;
+        x.crc = crc32c(h.crc + 2, &x, offsetof(struct record_exited, crc));
+        memcpy(buf + RECORD_EXITED_AT, &x, sizeof(x));
+        assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_DAMAGED);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct record_header other = h;
+        *(i == 0 ? &other.magic : &other.version) += 1;
+        other.crc = crc32c(0, &other, offsetof(struct record_header, crc));
+        memcpy(buf, &other, sizeof(other));
+        assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_DAMAGED);
+    }
+}
+
+static int stop_at_once(const struct job_key *k, void *arg)
+{
+    (void)k;
+    return ++*(int *)arg;
+}
+
+static void test_scan_stops(void **state)
+{
+    struct dir *d = *state;
+    uint32_t seed;
+    int seen = 4;
+    for (uint64_t id = 1; id <= 3; id++) {
+        const struct job_key k = {id, JOB_NO_INDEX, 1};
+        close(record_create(d->fd, NULL, &k, boot, 1, &seed));
+    }
+    assert_int_equal(record_scan(d->fd, stop_at_once, &seen), 5);
+    assert_int_equal(record_scan(d->fd, unlink_one, &d->fd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc_is_crc32c),
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_not_this_key),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_scan_stops),
         cmocka_unit_test(test_each_truncation),
         cmocka_unit_test(test_each_flipped_bit),
         cmocka_unit_test(test_slot_of_another_record),
