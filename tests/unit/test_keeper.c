@@ -197,6 +197,17 @@ static void test_refused_requests(void **state)
     uint64_t serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
     assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
     fclose(plain);
+    /* nor does a memfd that can still change, or one of another size */
+    fd = memfd_create("launch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(fd, 100), 0);
+    for (int seals = 0; seals < 2; seals++) {
+        serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
+        assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
+        assert_int_equal(
+            fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
+        m.start.launch_size = 101;
+    }
+    close(fd);
     assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);
 
@@ -224,6 +235,55 @@ static void test_remove(void **state)
     r = keeper_client_wait(c, &key);
     assert_int_equal(r.verdict, RECORD_ABSENT);
     assert_int_equal(start_shell(c, &key, "exit 0").status, 0);
+}
+
+/* Of several the first failure is told, and the others are removed. */
+static void test_remove_several(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key[3];
+    struct record r;
+    union keeper_message m = {.remove = {.head.op = KEEPER_REMOVE, .n = 3}};
+    for (int i = 0; i < 3; i++) {
+        key[i] = next_key();
+        m.remove.key[i] = keeper_key_pack(&key[i]);
+        assert_int_equal(
+            start_shell(c, &key[i], i == 1 ? "exit 0" : "exec sleep 60").status, 0);
+    }
+    (void)keeper_client_wait(c, &key[1]);
+    uint64_t serial =
+        keeper_client_send(c, &m, offsetof(struct keeper_remove, key[3]), NULL, 0);
+    assert_int_equal(keeper_client_reply(c, serial).status, -EBUSY);
+    assert_int_equal(record_probe(c->record_fd, &key[1], c->boot_id, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+    for (int i = 0; i < 3; i += 2)
+        assert_int_equal(
+            keeper_client_signal(c, &key[i], SIGKILL, KEEPER_SCOPE_TREE).status, 0);
+}
+
+/* A job that has ended, and whose shim has not got round to it; a record that is none. */
+static void test_signal_nobody(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = next_key();
+    char name[JOB_KEY_TEXT_MAX];
+    assert_int_equal(start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
+    pid_t job = read_pid(c, "pid");
+    struct record r = keeper_client_wait_started(c, &key);
+    kill((pid_t)r.started.shim_pid, SIGSTOP);
+    kill(job, SIGKILL);
+    wait_gone(job);
+    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
+                     -ESRCH);
+    kill((pid_t)r.started.shim_pid, SIGCONT);
+    r = keeper_client_wait(c, &key);
+    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+    key = next_key();
+    (void)job_key_format(&key, name);
+    assert_int_equal(symlinkat("/nowhere", c->record_fd, name), 0);
+    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
+                     -ELOOP);
+    assert_int_equal(unlinkat(c->record_fd, name, 0), 0);
 }
 
 static char *self_path(void)
@@ -804,6 +864,8 @@ int main(int argc, char **argv)
         TEST(test_exec_failures),
         TEST(test_refused_requests),
         TEST(test_remove),
+        TEST(test_remove_several),
+        TEST(test_signal_nobody),
         TEST(test_clean_room),
         cmocka_unit_test_setup_teardown(test_clean_room, pollute, teardown),
         TEST(test_shim_again),

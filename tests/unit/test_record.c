@@ -245,6 +245,18 @@ static void test_pool(void **state)
     close(fd);
     close(held);
     assert_int_equal(record_remove(d->fd, NULL, &first), 0);
+
+    /* nor is one of another size kept, or one too many */
+    for (int i = 0; i < 2; i++) {
+        fd = record_create(d->fd, NULL, &first, boot, 0, &seed);
+        assert_int_equal(ftruncate(fd, i == 0 ? 17 : RECORD_SIZE), 0);
+        close(fd);
+        uint32_t n = pool.n = i == 0 ? 0 : RECORD_POOL_MAX;
+        assert_int_equal(record_remove(d->fd, &pool, &first), 0);
+        assert_int_equal(pool.n, n);
+        assert_int_equal(record_probe(d->fd, &first, boot, &r), 0);
+        assert_int_equal(r.verdict, RECORD_ABSENT);
+    }
     record_sweep(d->fd);
 }
 
@@ -258,17 +270,19 @@ static int count_one(const struct job_key *k, void *arg)
 static void test_scan_and_sweep(void **state)
 {
     struct dir *d = *state;
-    const char *const strangers[] = {".999999999.new", "17", "17.0", "x.1", "017.1"};
+    const char *const strangers[] = {".999999999.new", "17",     "17.0",   "x.1",
+                                     "017.1",          ".x.new", ".0.new", ".999999999x"};
+    const size_t all = sizeof(strangers) / sizeof(strangers[0]);
     uint32_t seed;
     int n = 0;
     close(record_create(d->fd, NULL, &key, boot, 0, &seed));
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < all; i++)
         close(openat(d->fd, strangers[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(record_scan(d->fd, count_one, &n), 0);
     assert_int_equal(n, 1);
     record_sweep(d->fd);
     assert_int_equal(faccessat(d->fd, strangers[0], F_OK, 0), -1);
-    for (size_t i = 1; i < 5; i++)
+    for (size_t i = 1; i < all; i++)
         assert_int_equal(unlinkat(d->fd, strangers[i], 0), 0);
 }
 
