@@ -167,6 +167,19 @@ static int read_some(struct client *c)
     return 1;
 }
 
+/* The peer reads no further. 0: it has said something before it went, why perhaps, which
+ * is the answer to what it did not read. */
+static int unread(struct client *c)
+{
+    int r;
+    do
+        r = read_some(c);
+    while (r > 0);
+    return c->end > c->start && memchr(c->in + c->start, '\0', c->end - c->start)
+               ? 0
+               : -ECONNRESET;
+}
+
 static int write_all(struct client *c, const char *data, size_t len)
 {
     while (len > 0) {
@@ -179,10 +192,12 @@ static int write_all(struct client *c, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            return -ECONNRESET;
+            return unread(c);
         struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLOUT};
         if (poll(&p, 1, -1) > 0 && (p.revents & POLLIN)) {
             int r = read_some(c);
+            if (r == -ECONNRESET)
+                return unread(c);
             if (r < 0 && r != -EAGAIN)
                 return r;
         }

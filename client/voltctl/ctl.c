@@ -130,8 +130,33 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
     return CTL_EXIT_NO_DAEMON;
 }
 
+/* What the daemon does not take of a filter is a mistake in an option: its own name is
+ * the one to say. */
+static bool say_filter_error(const struct client_reply *reply)
+{
+    static const struct {
+        const char *field, *option;
+    } fields[] = {{"filter.states", "state"},
+                  {"filter.results", "result"},
+                  {"filter.name", "name"},
+                  {"filter.queue", "queue"},
+                  {"filter.labels", "label"}};
+    const char *parameter = job_view_string(reply->parameters, "parameter");
+    if (!client_error_is(reply, "InvalidParameter"))
+        return false;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strncmp(parameter, fields[i].field, strlen(fields[i].field)) == 0) {
+            say("--%s: %s", fields[i].option,
+                job_view_string(reply->parameters, "reason"));
+            return true;
+        }
+    return false;
+}
+
 int ctl_refused(const struct client_reply *reply)
 {
+    if (say_filter_error(reply))
+        return CTL_EXIT_USAGE;
     say_error(reply);
     return client_error_is(reply, "NoSuchJob") ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_FAILED;
 }

@@ -495,3 +495,15 @@ def test_wait_over_a_restart_of_a_store_in_memory(private):
     assert p.returncode in (9, 125), err
     if p.returncode == 125:
         assert "--orphans" in err or "lost" in err
+
+
+@pytest.mark.parametrize("verb", ["list", "cancel", "clean", "events"])
+@pytest.mark.parametrize("option, word", [("--state", "runing"), ("--result", "failed")])
+def test_a_filter_that_is_not_one(shared, verb, option, word):
+    r = shared.ctl(verb, f"{option}={word}")
+    assert r.code == 2 and r.err.startswith(f"voltctl: {option}: must be one of ") and r.out == "", r
+
+
+def test_a_submission_of_too_many_words(shared):
+    r = shared.submit("--no-env", "--", "true", *map(str, range(60000)))
+    assert r.code == 125 and "the message has too many" in r.err, r

@@ -189,6 +189,42 @@ static void test_no_deadlock(void **state)
     (void)close(peer);
 }
 
+/* Answers in the middle of a call, and goes without reading the rest of it. */
+static void *refusing(void *arg)
+{
+    static const char answer[] = "{\"error\":\"a.b.Refused\",\"parameters\":{}}";
+    char buf[1000];
+    int fd = *(int *)arg;
+    bool fine = read(fd, buf, sizeof(buf)) > 0 &&
+                write(fd, answer, sizeof(answer)) == (ssize_t)sizeof(answer);
+    (void)close(fd);
+    return fine ? arg : NULL;
+}
+
+static void test_refused_in_the_middle(void **state)
+{
+    (void)state;
+    int peer;
+    struct client *c = pair(&peer);
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, refusing, &peer), 0);
+    char *big = calloc(1, (1 << 22) + 1);
+    assert_non_null(big);
+    memset(big, 'x', 1 << 22);
+    assert_int_equal(client_send(c, "a.b.C", json_pack("{s:s}", "x", big), 0), 0);
+    void *fine;
+    assert_int_equal(pthread_join(t, &fine), 0);
+    assert_non_null(fine);
+    struct client_reply r = CLIENT_REPLY_EMPTY;
+    assert_int_equal(client_receive(c, CLIENT_FOREVER, &r), 1);
+    assert_string_equal(r.error, "a.b.Refused");
+    client_reply_fini(&r);
+    assert_int_equal(client_receive(c, CLIENT_FOREVER, &r), -ECONNRESET);
+    assert_int_equal(client_send(c, "a.b.C", NULL, 0), -ECONNRESET);
+    free(big);
+    client_free(c);
+}
+
 static int read_text(const char *text, struct batch *b, struct volt_error *err)
 {
     size_t len = strlen(text);
@@ -333,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_no_deadlock),
+        cmocka_unit_test(test_refused_in_the_middle),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_batch_errors_name_the_line),
         cmocka_unit_test(test_defaults),
