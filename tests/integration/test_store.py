@@ -417,6 +417,24 @@ def test_a_replaced_record_directory_and_on_lost(private):
     assert (private.dir / "ran").read_text() == "1\n2\n"
 
 
+def test_reboot_after_reboot(private):
+    """Each takes the machine, its processes and its records; the sixth attempt is the last."""
+    private.start(config=config())
+    ran = private.dir / "ran"
+    with private.connect() as v:
+        ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{ran}; exec sleep 1000", on_lost="retry"))
+    for attempt in range(1, 7):
+        until(lambda: ran.exists() and len(ran.read_text().split()) == attempt)
+        private.stop(signal.SIGKILL)
+        private.kill_rest()
+        shutil.rmtree(private.state / "rec")
+        private.start()
+    with private.connect() as v:
+        job = ended(v, ident)
+    assert (job["result"], job["attempt"], job["lost_attempts"]) == ("lost", 6, 5), job
+    assert ran.read_text().split() == list("123456")
+
+
 def test_a_cancelled_job_is_not_tried_again(private):
     private.start(config=config())
     with private.connect() as v:
