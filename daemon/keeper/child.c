@@ -27,6 +27,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "base/poison.h"
 #include "daemon/keeper/tree.h"
 
 #define STACK_SIZE (256u << 10) /* and as much as the launch block, see child_spawn() */
@@ -184,6 +185,8 @@ pid_t child_spawn(struct child *c)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return -errno;
+    /* A stack that the child of an earlier job left by its exec, if it is there again. */
+    mem_unpoison(stack, size);
     char **env = environ;
     c->fork_tick = proc_tick();
     pid_t pid = __clone(child_run, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, c);

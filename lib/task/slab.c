@@ -35,9 +35,9 @@ static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, siz
     b->end = b->slots + bytes / size * size;
     b->size = size;
     b->class = class;
-    slab_poison(b->slots, bytes);
+    mem_poison(b->slots, bytes);
     for (char *p = b->slots; p < b->end; p += size)
-        slab_unpoison(p, sizeof(struct volt_task));
+        mem_unpoison(p, sizeof(struct volt_task));
     vlock_lock(&s->lock);
     b->next = s->slabs;
     if (b->next)
@@ -51,7 +51,7 @@ static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, siz
 
 static void slab_delete(struct slab *b)
 {
-    slab_unpoison(b->slots, b->end - b->slots);
+    mem_unpoison(b->slots, b->end - b->slots);
     free(b);
 }
 
@@ -226,7 +226,7 @@ void slab_free_slow(struct volt_task *t)
     }
     struct store *s = b->store;
 
-    slab_poison(t + 1, b->size - sizeof(*t));
+    mem_poison(t + 1, b->size - sizeof(*t));
     if (slab_mine && slab_mine->heap == s->heap) {
         gather(slab_mine, s, t);
         return;
@@ -357,7 +357,7 @@ struct volt_task *slab_alloc_slow(struct heap *h, size_t size)
                        : take(s, slab_class_of(size));
     }
     if (t)
-        slab_unpoison(t, size);
+        mem_unpoison(t, size);
     return t;
 }
 

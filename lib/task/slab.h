@@ -31,6 +31,7 @@
 #define VOLT_TASK_SLAB_H
 
 #include "base/lock.h"
+#include "base/poison.h"
 #include "task/task.h"
 
 #define SLAB_CLASSES 16
@@ -52,22 +53,6 @@
 /* What an owner keeps at most of its own frees. */
 #ifndef SLAB_KEEP
 #define SLAB_KEEP 512
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SLAB_POISON 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SLAB_POISON 1
-#endif
-#endif
-#ifdef SLAB_POISON
-#include <sanitizer/asan_interface.h>
-#define slab_poison(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
-#define slab_unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
-#else
-#define slab_poison(p, n)   ((void)(p), (void)(n))
-#define slab_unpoison(p, n) ((void)(p), (void)(n))
 #endif
 
 struct slab {
@@ -172,7 +157,7 @@ static inline struct volt_task *slab_alloc(struct heap *h, size_t size)
         if (s->free[class]) {
             struct volt_task *t = slab_from_list(s, class);
 
-            slab_unpoison(t, size);
+            mem_unpoison(t, size);
             return t;
         }
     }
@@ -195,7 +180,7 @@ static inline void slab_free(struct volt_task *t)
     t->joiner = NULL;
     s->free[b->class] = t;
     s->kept[b->class]++;
-    slab_poison(t + 1, b->size - sizeof(*t));
+    mem_poison(t + 1, b->size - sizeof(*t));
 }
 
 /* Any thread. Calls f for every slot, used or not; slots of slabs made meanwhile are left
