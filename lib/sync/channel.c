@@ -1,18 +1,13 @@
-/* The channel: a ring of slots, each told full by a number, after D. Vyukov's bounded
- * queue, with waiting on both sides.
+/* The channel: a ring of slots with a number each, after D. Vyukov's bounded queue, with
+ * waiting on both sides.
  *
- * slot.seq   pos + 1: holds the value number pos. Its sender stores it (rel)
- * tail       the next pos, shifted by 2, and two bits:
- *   WAITERS  senders are queued: nobody passes them. Set and cleared with the lock held
- *   CLOSED   set by closing, lock held; never cleared
- *            Without bits anybody advances it by CAS; with WAITERS the lock holder only
- * freed      slots of values before this pos are free again. The receiver stores it (rel)
- * head       the receiver's own; freed <= head < freed + block
- *
- * The receiver frees slots by the block, so that what it tells the senders, and the
- * barrier for it, are paid once for many values. A sender waits when `limit` slots are
- * not free, block - 1 more than there is room for: however many the receiver holds back,
- * there is room for what was promised.
+ * slot.seq      pos: free for the value number pos; pos + 1: holds it. The sender that took
+ *               pos stores pos + 1 (rel), the receiver that has read it pos + room (rel).
+ * tail          the next pos, shifted by 2, and two bits:
+ *   WAITERS     senders are queued: nobody passes them. Set and cleared with the lock held
+ *   CLOSED      set by closing, lock held; never cleared
+ *               Without bits anybody advances it by CAS; with WAITERS the lock holder only.
+ * head          the receiver's own
  *
  * Each side tells the other only when it waits, which is a word that otherwise nobody
  * writes:
@@ -20,10 +15,10 @@
  *   a sender waits                      the receiver waits
  *   1 WAITERS, senders := 1             1 waiting := 1
  *   2 barrier                           2 barrier
- *   3 is a slot free now?               3 is the slot full now?
+ *   3 is the slot free now?             3 is the slot full now?
  *
- *   the receiver has read a block       a sender has written
- *   1 freed := head                     1 slot.seq := pos + 1
+ *   the receiver has read               a sender has written
+ *   1 slot.seq := pos + room            1 slot.seq := pos + 1
  *   2 barrier                           2 barrier
  *   3 senders? put in their values      3 waiting? wake it
  *
@@ -31,8 +26,7 @@
  *
  * A sender's value is put into the ring for it, and `granted` tells (waiter.h): so
  * service is first come, first served, and a woken sender has nothing left to compete
- * for. For the receiver `waiting` does that: it is cleared with the last touch of its
- * task. */
+ * for. */
 #include "sync/waiter.h"
 
 #include <errno.h>
@@ -47,12 +41,6 @@
 
 #define AHEAD 8 /* slots: two lines of short values */
 
-/* Where there is room for so many or more, a block is this part of it. */
-#ifndef CHANNEL_BLOCKS_FROM
-#define CHANNEL_BLOCKS_FROM 64
-#define CHANNEL_BLOCK_SHARE 8
-#endif
-
 struct slot {
     vat_u64 seq;
     unsigned char item[];
@@ -60,13 +48,10 @@ struct slot {
 
 struct volt_channel {
     size_t item_size, stride;
-    uint64_t mask; /* slots - 1 */
-    uint64_t limit, block;
+    uint64_t mask; /* room - 1 */
     unsigned char *ring;
 
     _Alignas(VOLT_CACHE_LINE) vat_u64 tail;
-
-    _Alignas(VOLT_CACHE_LINE) vat_u64 freed;
 
     _Alignas(VOLT_CACHE_LINE) uint64_t head;
     bool registered; /* the receiver's: it may stand in `receiver` */
@@ -78,7 +63,7 @@ struct volt_channel {
     struct volt_task *receiver;
 };
 
-static inline struct slot *slot_at(const struct volt_channel *ch, uint64_t pos)
+static struct slot *slot_at(const struct volt_channel *ch, uint64_t pos)
 {
     return (struct slot *)(void *)(ch->ring + (pos & ch->mask) * ch->stride);
 }
@@ -86,40 +71,31 @@ static inline struct slot *slot_at(const struct volt_channel *ch, uint64_t pos)
 struct volt_channel *volt_channel_new(size_t item_size, size_t room)
 {
     size_t size, stride;
-    uint64_t n = 2, block = 1, slots;
+    uint64_t n =
+        2; /* with one slot, full for pos and free for pos + 1 would be the same */
     struct volt_channel *ch;
 
     if (item_size > SIZE_MAX / 4 || room > SIZE_MAX / 4)
         return NULL;
     while (n < room)
         n *= 2;
-    if (n >= CHANNEL_BLOCKS_FROM)
-        block = n / CHANNEL_BLOCK_SHARE;
-    slots = block > 1 ? 2 * n : n;
     stride = (sizeof(struct slot) + item_size + 7) / 8 * 8;
-    if (__builtin_mul_overflow(stride, slots, &size) || size > SIZE_MAX / 2)
+    if (__builtin_mul_overflow(stride, n, &size) || size > SIZE_MAX / 2)
         return NULL;
     ch = aligned_alloc(VOLT_CACHE_LINE, sizeof(*ch));
     if (!ch)
         return NULL;
     *ch = (struct volt_channel){
-        .item_size = item_size,
-        .stride = stride,
-        .mask = slots - 1,
-        .limit = n + block - 1,
-        .block = block,
-        .ring = malloc(size),
-    };
+        .item_size = item_size, .stride = stride, .mask = n - 1, .ring = malloc(size)};
     if (!ch->ring) {
         free(ch);
         return NULL;
     }
     vat_u64_init(&ch->tail, 0);
-    vat_u64_init(&ch->freed, 0);
     vat_u32_init(&ch->senders, 0);
     vat_u32_init(&ch->waiting, 0);
-    for (uint64_t i = 0; i < slots; i++)
-        vat_u64_init(&slot_at(ch, i)->seq, 0);
+    for (uint64_t i = 0; i < n; i++)
+        vat_u64_init(&slot_at(ch, i)->seq, i);
     return ch;
 }
 
@@ -142,7 +118,7 @@ static inline void copy(const struct volt_channel *ch, void *to, const void *fro
 }
 
 /* pos has been taken. */
-static inline void fill(struct volt_channel *ch, uint64_t pos, const void *item)
+static void fill(struct volt_channel *ch, uint64_t pos, const void *item)
 {
     struct slot *slot = slot_at(ch, pos);
 
@@ -153,25 +129,27 @@ static inline void fill(struct volt_channel *ch, uint64_t pos, const void *item)
     vat_u64_store(&slot->seq, pos + 1, VAT_REL);
 }
 
-/* Of an old pos it says yes, too: even of one that has been freed since. */
-static inline bool has_room(const struct volt_channel *ch, uint64_t pos)
-{
-    return pos < vat_u64_load(&ch->freed, VAT_ACQ) + ch->limit;
-}
-
 enum push { SENT, FULL, GONE };
 
 /* Lock held or not. FULL: no room, or others wait; *ret_tail is the word that says so. */
-static inline enum push push(struct volt_channel *ch, const void *item,
-                             uint64_t *ret_tail)
+static enum push push(struct volt_channel *ch, const void *item, uint64_t *ret_tail)
 {
     uint64_t t = vat_u64_load(&ch->tail, VAT_RLX);
 
-    while (!(t & (WAITERS | CLOSED)) && has_room(ch, t >> SHIFT)) {
-        if (vat_u64_cas(&ch->tail, &t, t + ONE, VAT_RLX, VAT_RLX)) {
-            fill(ch, t >> SHIFT, item);
-            return SENT;
+    while (!(t & (WAITERS | CLOSED))) {
+        uint64_t pos = t >> SHIFT, now;
+
+        if (vat_u64_load(&slot_at(ch, pos)->seq, VAT_ACQ) == pos) {
+            if (vat_u64_cas(&ch->tail, &t, t + ONE, VAT_RLX, VAT_RLX)) {
+                fill(ch, pos, item);
+                return SENT;
+            }
+            continue;
         }
+        now = vat_u64_load(&ch->tail, VAT_RLX);
+        if (now == t)
+            break;
+        t = now;
     }
     *ret_tail = t;
     return t & CLOSED ? GONE : FULL;
@@ -183,27 +161,23 @@ static void take_receiver(struct volt_channel *ch, struct task_chain *chain)
     struct volt_task *t = ch->receiver;
 
     ch->receiver = NULL;
+    vat_u32_store(&ch->waiting, 0, VAT_RLX);
     if (t && task_notify(t))
         task_chain_push(chain, t);
-    vat_u32_store(&ch->waiting, 0, VAT_REL);
 }
 
-static __attribute__((noinline)) void wake_receiver(struct volt_channel *ch)
+/* A sender, after fill(). */
+static void tell_receiver(struct volt_channel *ch)
 {
     struct task_chain chain = {0};
 
+    vat_u32_fence(&ch->waiting);
+    if (!vat_u32_load(&ch->waiting, VAT_RLX))
+        return;
     vlock_lock(&ch->lock);
     take_receiver(ch, &chain);
     vlock_unlock(&ch->lock);
     sched_submit_chain(&chain);
-}
-
-/* A sender, after fill(). */
-static inline void tell_receiver(struct volt_channel *ch)
-{
-    vat_u32_fence(&ch->waiting);
-    if (vat_u32_load(&ch->waiting, VAT_RLX))
-        wake_receiver(ch);
 }
 
 int volt_channel_try_send(struct volt_channel *ch, const void *item)
@@ -235,7 +209,7 @@ static bool push_past(struct volt_channel *ch, const void *item)
 {
     uint64_t pos = vat_u64_load(&ch->tail, VAT_RLX) >> SHIFT;
 
-    if (!has_room(ch, pos))
+    if (vat_u64_load(&slot_at(ch, pos)->seq, VAT_ACQ) != pos)
         return false;
     (void)vat_u64_add(&ch->tail, ONE, VAT_RLX);
     fill(ch, pos, item);
@@ -258,7 +232,7 @@ static enum push queue(struct volt_channel *ch, struct volt_send *s,
              !vat_u64_cas(&ch->tail, &t, t | WAITERS, VAT_RLX, VAT_RLX));
     if (!ch->last) {
         vat_u32_store(&ch->senders, 1, VAT_RLX);
-        vat_u64_fence(&ch->freed);
+        vat_u64_fence(&slot_at(ch, t >> SHIFT)->seq);
         if (push_past(ch, s->item)) {
             no_sender_left(ch);
             return SENT;
@@ -268,15 +242,19 @@ static enum push queue(struct volt_channel *ch, struct volt_send *s,
     return FULL;
 }
 
-/* The first poll, without room at its first try. False: queued. */
+/* The first poll. False: queued. */
 static bool send_or_queue(struct volt_send *s, struct volt_task *who)
 {
     struct volt_channel *ch = s->channel;
     enum push r;
+    uint64_t t;
 
-    vlock_lock(&ch->lock);
-    r = queue(ch, s, who);
-    vlock_unlock(&ch->lock);
+    r = push(ch, s->item, &t);
+    if (r == FULL) {
+        vlock_lock(&ch->lock);
+        r = queue(ch, s, who);
+        vlock_unlock(&ch->lock);
+    }
     if (r == SENT)
         tell_receiver(ch);
     else if (r == GONE)
@@ -284,8 +262,7 @@ static bool send_or_queue(struct volt_send *s, struct volt_task *who)
     return r != FULL;
 }
 
-static __attribute__((noinline)) enum volt_poll send_slow(struct volt_cx *cx,
-                                                          struct volt_send *s)
+enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s)
 {
     bool done = true;
 
@@ -301,19 +278,6 @@ static __attribute__((noinline)) enum volt_poll send_slow(struct volt_cx *cx,
     }
     s->waiter.state = WAITER_DONE;
     return VOLT_READY;
-}
-
-enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s)
-{
-    uint64_t t;
-
-    if (s->waiter.state == WAITER_NEW && cx->budget > 0 &&
-        push(s->channel, s->item, &t) == SENT) {
-        cx->budget--;
-        tell_receiver(s->channel);
-        return VOLT_READY; /* still WAITER_NEW: there is nothing to forget */
-    }
-    return send_slow(cx, s);
 }
 
 int volt_send_status(const struct volt_send *s)
@@ -337,7 +301,7 @@ void volt_send_fini(struct volt_send *s)
     s->waiter.state = WAITER_DONE;
 }
 
-/* The receiver, after it has freed slots and seen that senders wait. */
+/* The receiver, after it has freed a slot and seen that senders wait. */
 static void put_in_values(struct volt_channel *ch)
 {
     struct task_chain chain = {0};
@@ -359,7 +323,7 @@ static void put_in_values(struct volt_channel *ch)
 }
 
 /* The receiver. The next value is there. */
-static inline bool has_value(const struct volt_channel *ch)
+static bool has_value(const struct volt_channel *ch)
 {
     return vat_u64_load(&slot_at(ch, ch->head)->seq, VAT_ACQ) == ch->head + 1;
 }
@@ -370,35 +334,20 @@ static bool at_end(const struct volt_channel *ch)
     return vat_u64_load(&ch->tail, VAT_ACQ) == (ch->head << SHIFT | CLOSED);
 }
 
-/* The receiver. */
-static __attribute__((noinline)) void free_block(struct volt_channel *ch)
-{
-    vat_u64_store(&ch->freed, ch->head, VAT_REL);
-    vat_u32_fence(&ch->senders);
-    if (vat_u32_load(&ch->senders, VAT_RLX))
-        put_in_values(ch);
-}
-
-/* The receiver. False: the next value is not there. */
-static inline bool take(struct volt_channel *ch, void *ret_item)
+int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
 {
     struct slot *slot = slot_at(ch, ch->head);
 
     if (!has_value(ch))
-        return false;
+        return at_end(ch) ? -EPIPE : -EAGAIN;
     VAT_RD(&slot->item);
     copy(ch, ret_item, slot->item);
+    vat_u64_store(&slot->seq, ch->head + ch->mask + 1, VAT_REL);
     ch->head++;
-    if ((ch->head & (ch->block - 1)) == 0)
-        free_block(ch);
-    return true;
-}
-
-int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
-{
-    if (take(ch, ret_item))
-        return 0;
-    return at_end(ch) ? -EPIPE : -EAGAIN;
+    vat_u32_fence(&ch->senders);
+    if (vat_u32_load(&ch->senders, VAT_RLX))
+        put_in_values(ch);
+    return 0;
 }
 
 void volt_channel_recv_fini(struct volt_channel *ch)
@@ -406,8 +355,6 @@ void volt_channel_recv_fini(struct volt_channel *ch)
     if (!ch->registered)
         return;
     ch->registered = false;
-    if (!vat_u32_load(&ch->waiting, VAT_ACQ))
-        return; /* woken */
     vlock_lock(&ch->lock);
     ch->receiver = NULL;
     vat_u32_store(&ch->waiting, 0, VAT_RLX);
@@ -431,8 +378,8 @@ static bool register_receiver(struct volt_channel *ch, struct volt_task *who)
     return found;
 }
 
-static __attribute__((noinline)) enum volt_poll
-recv_slow(struct volt_cx *cx, struct volt_channel *ch, void *ret_item, int *ret_status)
+enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
+                                      void *ret_item, int *ret_status)
 {
     int r;
 
@@ -448,17 +395,6 @@ recv_slow(struct volt_cx *cx, struct volt_channel *ch, void *ret_item, int *ret_
     }
     *ret_status = r;
     return VOLT_READY;
-}
-
-enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
-                                      void *ret_item, int *ret_status)
-{
-    if (!ch->registered && cx->budget > 0 && take(ch, ret_item)) {
-        cx->budget--;
-        *ret_status = 0;
-        return VOLT_READY;
-    }
-    return recv_slow(cx, ch, ret_item, ret_status);
 }
 
 void volt_channel_close(struct volt_channel *ch)

@@ -1,5 +1,4 @@
-/* Model of lib/sync/channel.c, with room for two values, freed one by one, and for four,
- * freed two at a time.
+/* Model of lib/sync/channel.c, with room for two values.
  *
  * Oracle: every value that was sent is received, once, whole, those of one sender in
  * their order; none that was refused is; every sender is answered, and the receiver gets
@@ -28,10 +27,10 @@ static int written; /* annotated: before closing, read at the end */
 static struct volt_join handle;
 static struct volt_waker waker;
 
-static void start_with_room(int until, size_t room)
+static void start(int until)
 {
     executor_reset();
-    ch = volt_channel_new(sizeof(int), room);
+    ch = volt_channel_new(sizeof(int), 1);
     mcx_name(ch, 512, "channel");
     for (int i = 0; i < VALUES; i++)
         sent[i] = refused[i] = received[i] = false;
@@ -40,11 +39,6 @@ static void start_with_room(int until, size_t room)
     count = ended = dropped = tasks = 0;
     handle.task = NULL;
     waker.task = NULL;
-}
-
-static void start(int until)
-{
-    start_with_room(until, 1);
 }
 
 static enum volt_poll poll_send(struct volt_cx *cx, void *state)
@@ -151,15 +145,6 @@ static void setup_two(void)
     start(4);
     (void)spawn_sender(0, 3, NULL);
     (void)spawn_sender(1, 1, NULL);
-    (void)spawn_receiver(NULL);
-}
-
-/* Both wait for the receiver to free two. */
-static void setup_blocks(void)
-{
-    start_with_room(7, 4);
-    (void)spawn_sender(0, 4, NULL);
-    (void)spawn_sender(1, 3, NULL);
     (void)spawn_receiver(NULL);
 }
 
@@ -270,15 +255,6 @@ static const struct mcx_scenario scenarios[] = {
         .name = "two-senders",
         .promise = "four values of two senders through room for two: all arrive",
         .setup = setup_two,
-        .finish = finish_counted,
-        .threads = {EXECUTORS},
-        .preempt = 2,
-        .stale = 1,
-    },
-    {
-        .name = "blocks",
-        .promise = "seven values through room for four, freed two at a time: all arrive",
-        .setup = setup_blocks,
         .finish = finish_counted,
         .threads = {EXECUTORS},
         .preempt = 2,

@@ -31,26 +31,6 @@ static void test_first_in_first_out_with_room_for_a_power_of_two(void **state)
     volt_channel_free(ch);
 }
 
-/* Slots are freed by the block; what is held back is never missing. */
-static void test_much_room_is_never_less(void **state)
-{
-    enum { ROOM = 64, MOST = ROOM + ROOM / 8 - 1 };
-    struct volt_channel *ch = volt_channel_new(sizeof(int), ROOM);
-    int sent = 0, received = 0, got;
-
-    (void)state;
-    for (int step = 1; step <= 3 * ROOM; step += 5) {
-        while (volt_channel_try_send(ch, &sent) == 0)
-            sent++;
-        assert_in_range(sent - received, ROOM, MOST);
-        for (int i = 0; i < step && received < sent; i++) {
-            assert_int_equal(volt_channel_try_recv(ch, &got), 0);
-            assert_int_equal(got, received++);
-        }
-    }
-    volt_channel_free(ch);
-}
-
 static void test_sizes(void **state)
 {
     struct {
@@ -391,7 +371,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_in_first_out_with_room_for_a_power_of_two),
-        cmocka_unit_test(test_much_room_is_never_less),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_closed_refuses_and_gives_what_is_there),
         cmocka_unit_test(test_A_3_senders_wait_in_order_and_nobody_passes),

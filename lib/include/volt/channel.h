@@ -24,8 +24,8 @@ VOLT_BEGIN_DECLS
 struct volt_channel;
 
 /* Returns new: for values of item_size bytes (0 is allowed), with room for `room` of
- * them, rounded up to a power of two, and for 2 at least; from 64 on for up to an eighth
- * more, at times. NULL: out of memory, or too large. */
+ * them, rounded up to a power of two, and for 2 at least. NULL: out of memory, or too
+ * large. */
 VOLT_API struct volt_channel *volt_channel_new(size_t item_size, size_t room);
 /* Asserts that nobody waits. Values that are still in it are lost. NULL is allowed. */
 VOLT_API void volt_channel_free(struct volt_channel *ch);
