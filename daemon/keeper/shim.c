@@ -148,14 +148,14 @@ static bool run_job(struct shim *self)
         .args = &self->order, .shim = getpid(), .shim_start = self->start};
     struct record_exited *x = &self->end;
     pid_t pid = child_spawn(&child);
+    for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
+        if (self->order.fd[i] >= 0)
+            (void)close(self->order.fd[i]);
     if (pid < 0) {
         fail_job(x, CHILD_STEP_FORK, (int)-pid);
         return true;
     }
     CRASH_POINT("shim-spawned");
-    for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
-        if (self->order.fd[i] >= 0)
-            (void)close(self->order.fd[i]);
     bool known = wait_main(pid, x);
     CRASH_POINT("shim-main-ended");
     if (!known)
