@@ -205,7 +205,7 @@ static bool deep(const struct mcx_scenario *s, const struct options *o,
         executions += r.executions;
         if (r.failed || !r.exhausted)
             break;
-        without = b.preempt;
+        without = b.preempt > without ? b.preempt : without;
         with = stale ? b.preempt : with;
         all = with >= DEEP_PREEMPT;
     }
