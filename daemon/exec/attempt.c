@@ -33,11 +33,9 @@
 #define START_TRIES   10
 #define BACKOFF_FIRST UINT64_C(50000)
 #define PROBE_FIRST   UINT64_C(2000)
-#define PROBE_QUIET   UINT64_C(10000) /* the first, if the end is all that is waited for */
 #define PROBE_LAST    UINT64_C(256000)
 #define KILL_AGAIN    UINT64_C(1000000)
 #define METER_EVERY   UINT64_C(1000000)
-#define QUIET_PACE    UINT64_C(20000) /* while jobs take less on average */
 
 struct attempt {
     int at;
@@ -45,7 +43,6 @@ struct attempt {
     struct job_event end;
     struct keeper_start_args args;
     struct keeper_call call;
-    bool quiet;   /* START is to be answered only when it has not worked */
     bool calling; /* `call` is on its way, in run_poll */
     bool resent;  /* an earlier START may have been carried out */
     bool adopt;   /* the START of an earlier daemon may have been: look first */
@@ -150,8 +147,7 @@ enum after_start {
 
 static enum after_start judge_start(struct attempt *a)
 {
-    bool seen = a->quiet && (a->ended || a->noted);
-    int r = seen ? 0 : keeper_call_status(&a->call);
+    int r = keeper_call_status(&a->call);
 
     keeper_call_fini(&a->call);
     if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
@@ -205,7 +201,6 @@ static void note_started(struct work *w, const struct record_started *s)
 
     CRASH_POINT("started-seen");
     w->attempt->noted = true;
-    record_wait_found(&w->attempt->wait);
     limit_adopted(w, s);
     if (!knows_start(w))
         work_apply(w, &ev);
@@ -354,12 +349,13 @@ static void run_begin(struct work *w)
     struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
 
+    launch_close(&a->args);
     a->ended = a->calling = false;
-    a->probe_usec = a->quiet ? PROBE_QUIET : PROBE_FIRST;
+    a->probe_usec = PROBE_FIRST;
     volt_sleep_fini(&a->probe);
-    volt_sleep_init(&a->probe, a->probe_usec);
+    volt_sleep_init(&a->probe, PROBE_FIRST);
     record_wait_fini(&a->wait);
-    record_wait_init(&a->wait, w->manager->watch, &key, a->quiet);
+    record_wait_init(&a->wait, w->manager->watch, &key);
     volt_sleep_fini(&a->limit);
     if (w->job->spec->timeout_usec)
         volt_sleep_init(&a->limit, w->job->spec->timeout_usec);
@@ -480,57 +476,19 @@ static bool cancelled_before(struct work *w)
     return true;
 }
 
-/* Short jobs, of which nobody wants to know more than their end, are over before an
- * answer would have been looked at. */
-static bool may_be_quiet(struct work *w)
-{
-    struct manager *m = w->manager;
-    struct aftermath after = {0};
-
-    manager_lock(m);
-    bool yes = m->ahead.pace_usec < QUIET_PACE && m->watchers == 0;
-    manager_unlock(m, &after);
-    return yes && w->attempt->tries == 0 && !w->attempt->resent;
-}
-
-static void start_begin(struct work *w)
-{
-    struct attempt *a = w->attempt;
-    struct job_key key = key_of(w);
-
-    a->quiet = may_be_quiet(w);
-    keeper_call_init_start(&a->call, w->manager->link, &key, &a->args, a->quiet);
-    if (a->quiet)
-        run_begin(w);
-}
-
-/* READY: START has been answered, or the record shows what has become of it. That is
- * looked at from before START is sent, so no end is missed. */
-static enum volt_poll start_poll(struct volt_cx *cx, struct work *w)
-{
-    struct attempt *a = w->attempt;
-
-    if (!a->quiet)
-        return keeper_call_poll(cx, &a->call);
-    if (record_wait_poll(cx, &a->wait) == VOLT_READY)
-        a->ended = true;
-    if (a->ended || keeper_call_poll(cx, &a->call) == VOLT_READY)
-        return VOLT_READY;
-    look_for_start(cx, w);
-    return a->noted ? VOLT_READY : VOLT_PENDING;
-}
-
 /* READY: a->end is the end. */
 static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
+    struct job_key key;
     enum after_start next;
 
     VOLT_BEGIN(a->at);
     while (!a->over && (a->adopt || (!cancelled_before(w) && prepare_again(w)))) {
         if (!a->adopt) {
-            start_begin(w);
-            VOLT_AWAIT(a->at, start_poll(cx, w));
+            key = key_of(w);
+            keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+            VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
             next = judge_start(a);
             if (next == START_OVER)
                 break;
@@ -543,10 +501,7 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
             }
         }
         CRASH_POINT("start-answered");
-        launch_close(&a->args);
-        if (!a->quiet)
-            run_begin(w);
-        a->quiet = false;
+        run_begin(w);
         VOLT_AWAIT(a->at, run_poll(cx, w));
         take_record(w);
         while (needs_call(w)) {

@@ -1,10 +1,8 @@
 /* voltd's end of the link: what it promises is in keeper_link.h.
  *
  * A call goes from UNSENT (in `waiting`) to SENT (in `flying`, at most WINDOW, so that
- * replies and descriptors in flight stay below what a socket holds) to DONE. Quiet calls
- * are bounded by what they take of the socket until their callers know that they were
- * read; beyond that a call is as any other. It is sent by the worker that polls it, or by
- * the link's task when a reply makes room.
+ * replies and descriptors in flight stay below what a socket holds) to DONE. It is sent
+ * by the worker that polls it, or by the link's task when a reply makes room.
  *
  * One lock guards the two lists, the connection's descriptor and all fields of calls that
  * the link's task also touches. A send that cannot block happens under it: that is what
@@ -29,7 +27,6 @@
 #include "daemon/observe/log.h"
 
 #define WINDOW          64
-#define QUIET_BYTES     65536 /* a quarter of a socket's buffer: small messages take twice */
 #define OPEN_TIMEOUT_MS 10000
 #define OPEN_TRIES      5
 #define BYE_TIMEOUT_MS  5000
@@ -51,8 +48,7 @@ struct keeper_link {
     vlock lock; /* protects what follows */
     int fd;     /* -1: no connection */
     uint64_t serial;
-    unsigned flying_n;  /* less the quiet ones, */
-    size_t quiet_bytes; /* which are as large as this */
+    unsigned flying_n;
     struct call_list waiting, flying;
     struct keeper_link_info info;
 };
@@ -83,11 +79,6 @@ static void list_remove(struct call_list *list, struct keeper_call *c)
     c->prev = c->next = NULL;
 }
 
-static size_t call_size(const struct keeper_call *c)
-{
-    return c->size + c->tail_size;
-}
-
 /* Lock held. Takes the call out of its list; the caller wakes its task, if it has one. */
 static struct volt_waker call_finish_locked(struct keeper_link *link,
                                             struct keeper_call *c)
@@ -95,10 +86,7 @@ static struct volt_waker call_finish_locked(struct keeper_link *link,
     struct volt_waker waker = c->waker;
     if (c->state == CALL_SENT) {
         list_remove(&link->flying, c);
-        if (c->quiet)
-            link->quiet_bytes -= call_size(c);
-        else
-            link->flying_n--;
+        link->flying_n--;
     } else if (c->state == CALL_UNSENT) {
         list_remove(&link->waiting, c);
     }
@@ -144,9 +132,6 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
     while (link->fd >= 0 && link->flying_n < WINDOW && link->waiting.head != NULL) {
         struct keeper_call *c = link->waiting.head;
         c->request.head.serial = ++link->serial;
-        c->quiet = c->quiet && link->quiet_bytes + call_size(c) <= QUIET_BYTES;
-        if (c->quiet)
-            c->request.start.flags |= KEEPER_START_QUIET;
         int r = call_send(link->fd, c);
         if (r < 0 && is_broken(r))
             return NULL; /* the task will see it, and the next keeper will get the call */
@@ -160,10 +145,7 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
         list_remove(&link->waiting, c);
         list_add(&link->flying, c);
         c->state = CALL_SENT;
-        if (c->quiet)
-            link->quiet_bytes += call_size(c);
-        else
-            link->flying_n++;
+        link->flying_n++;
     }
     return NULL;
 }
@@ -193,12 +175,11 @@ static void call_init(struct keeper_call *c, struct keeper_link *link, enum keep
 
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key,
-                            const struct keeper_start_args *args, bool quiet)
+                            const struct keeper_start_args *args)
 {
     const int fds[] = {args->stdin_fd, args->stdout_fd, args->stderr_fd};
     call_init(c, link, KEEPER_START, sizeof(c->request.start));
     struct keeper_start *m = &c->request.start;
-    c->quiet = quiet;
     m->key = keeper_key_pack(key);
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;

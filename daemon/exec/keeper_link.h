@@ -71,7 +71,6 @@ struct keeper_call {
     struct volt_waker waker;
     int state;
     int polled; /* owner only */
-    bool quiet;
     int fds[KEEPER_FDS_MAX], fds_n;
     size_t size, tail_size;
     const void *tail; /* follows the request */
@@ -88,12 +87,10 @@ struct keeper_call {
     struct keeper_reply reply;
 };
 
-/* Descriptors and launch block stay the caller's and must stay until READY or _fini.
- * quiet: the caller looks at the record himself, so that there need be no answer when it
- * has worked. He finishes the call when he has seen that it has. */
+/* Descriptors and launch block stay the caller's and must stay until READY or _fini. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key,
-                            const struct keeper_start_args *args, bool quiet);
+                            const struct keeper_start_args *args);
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,

@@ -215,7 +215,7 @@ int orphans_start(struct manager *m)
             return -ENOMEM;
         o->m = m;
         o->orphan = &m->orphans[i];
-        record_wait_init(&o->wait, m->watch, &m->orphans[i].key, false);
+        record_wait_init(&o->wait, m->watch, &m->orphans[i].key);
         (void)volt_task_spawn(o, NULL); /* closing: it is dropped */
     }
     return 0;

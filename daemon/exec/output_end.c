@@ -3,14 +3,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/crash.h"
 #include "daemon/exec/output.h"
-
-#define ALONE_TRIES    20
-#define ALONE_PAUSE_NS 50000 /* with the timer's slack twice that */
 
 static void forget(struct output_end *e, unsigned i)
 {
@@ -39,19 +35,6 @@ static bool read_all(int fd, size_t n, struct store_piece *piece)
     return piece->n == n;
 }
 
-/* The keeper closes its copy when it has handed the job over, and a short job may have
- * ended by then: that one is worth a moment of this worker's time. */
-static bool is_alone_soon(int fd)
-{
-    bool alone = output_is_alone(fd);
-
-    for (int i = 0; !alone && i < ALONE_TRIES; i++) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = ALONE_PAUSE_NS}, NULL);
-        alone = output_is_alone(fd);
-    }
-    return alone;
-}
-
 static void look(struct outputs *o, const char *file, uint64_t fold, struct output_end *e,
                  unsigned i)
 {
@@ -64,7 +47,7 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
     e->file[i].fd = fd;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > fold ||
         (st.st_size > 0 &&
-         (!is_alone_soon(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i]))))
+         (!output_is_alone(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i]))))
         forget(e, i);
 }
 

@@ -102,17 +102,11 @@ static void take_event(struct record_watch *w, const struct inotify_event *e)
 /* --- waits -------------------------------------------------------------------------- */
 
 void record_wait_init(struct record_wait *x, struct record_watch *watch,
-                      const struct job_key *key, bool awaited)
+                      const struct job_key *key)
 {
     memset(x, 0, sizeof(*x));
     x->watch = watch;
     x->key = *key;
-    x->awaited = awaited;
-}
-
-void record_wait_found(struct record_wait *x)
-{
-    x->awaited = false;
 }
 
 /* Whether there is something to look at now; arms the wait before the look, so that an
@@ -124,7 +118,7 @@ static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
         x->waker = volt_waker_new(cx);
     x->polled = 1;
     vlock_lock(&x->watch->lock);
-    bool look = x->state != WAIT_ARMED && !(first && x->awaited);
+    bool look = x->state != WAIT_ARMED;
     if (first)
         wait_insert(x);
     x->state = WAIT_ARMED;
@@ -158,11 +152,11 @@ static bool wait_look(struct record_wait *x)
     x->status = record_probe(w->dir_fd, &x->key, w->boot_id, &x->record);
     if (is_passing(x->status))
         return false;
-    if (x->status == 0 && (x->record.verdict == RECORD_RUNNING ||
-                           (x->record.verdict == RECORD_ABSENT && x->awaited)))
-        return false;
-    wait_leave(x);
-    return true;
+    if (x->status < 0 || x->record.verdict != RECORD_RUNNING) {
+        wait_leave(x);
+        return true;
+    }
+    return false;
 }
 
 enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)

@@ -37,20 +37,16 @@ struct record_wait {
     struct volt_sleep retry; /* armed while tries > 0 */
     unsigned tries;
     int polled, over; /* owner only */
-    bool awaited;     /* owner only: there may be no record yet */
     int state;
     int status;
     struct record record;
 };
 
-/* awaited: there is no record yet, and START has not been sent before the first poll. */
 void record_wait_init(struct record_wait *w, struct record_watch *watch,
-                      const struct job_key *key, bool awaited);
-/* From now on there is one. */
-void record_wait_found(struct record_wait *w);
+                      const struct job_key *key);
 /* READY: the record's verdict is not RUNNING. An end before the first poll is seen: the
  * first poll registers, then looks. ABSENT too is READY, so wait after START was
- * answered; but of one that is awaited it says nothing. */
+ * answered. */
 enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *w);
 /* Whether the latest look has seen slot 1: its content. */
 bool record_wait_started(const struct record_wait *x, struct record_started *ret);

@@ -23,10 +23,9 @@ static bool key_is_valid(const struct keeper_key *key)
 
 static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
 {
-    bool is_inline = (s->flags & KEEPER_START_INLINE) != 0;
+    bool is_inline = s->flags == KEEPER_START_INLINE;
     return len == sizeof(*s) + (is_inline ? s->launch_size : 0) &&
-           s->flags <= (KEEPER_START_INLINE | KEEPER_START_QUIET) &&
-           key_is_valid(&s->key) &&
+           s->flags <= KEEPER_START_INLINE && key_is_valid(&s->key) &&
            s->fds <= (KEEPER_FD_STDIN | KEEPER_FD_STDOUT | KEEPER_FD_STDERR) &&
            nfds == !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
            s->kill_mode <= KEEPER_KILL_MAIN && s->launch_size > 0 &&

@@ -5,9 +5,9 @@
  * anything else closes the connection. The first request of a connection is HELLO. Its
  * reply tells voltd that every older connection is closed, that their unprocessed
  * requests are gone and that nothing of theirs will be started any more: only now may
- * voltd judge the records. Every request but a quiet START has one reply, with its
- * serial, in the order in which they are finished, and nothing comes unasked: the end of
- * a job is told by its record.
+ * voltd judge the records. Every request has one reply, with its serial, in the order in
+ * which they are finished, and nothing comes unasked: the end of a job is told by its
+ * record.
  *
  * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block,
  * argv, environment and paths (below), follows the struct where it is small; otherwise it
@@ -24,7 +24,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(3)
+#define KEEPER_VERSION   UINT32_C(2)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -78,10 +78,8 @@ enum keeper_kill_mode {
 #define KEEPER_FD_STDOUT 2u
 #define KEEPER_FD_STDERR 4u /* absent: where stdout goes */
 
-/* flags of START: the launch block follows the struct; no reply when it has worked: the
- * record tells that too, and its end may be all that anybody waits for. */
+/* flags of START: the launch block follows the struct. */
 #define KEEPER_START_INLINE 1u
-#define KEEPER_START_QUIET  2u
 
 struct keeper_start {
     struct keeper_head head;

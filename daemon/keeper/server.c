@@ -156,8 +156,7 @@ struct fds {
     int fd[KEEPER_FDS_MAX], n;
 };
 
-/* False: it has worked, and no reply is asked for. */
-static bool serve_start(struct keeper_start *m, const int *fds,
+static void serve_start(struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
     CRASH_POINT("keeper-start");
@@ -172,7 +171,6 @@ static bool serve_start(struct keeper_start *m, const int *fds,
     else
         reply->status = pid;
     CRASH_POINT("keeper-started");
-    return pid < 0 || (m->flags & KEEPER_START_QUIET) == 0;
 }
 
 /* The life of a killer. Its exit status says whether the reply has gone out. */
@@ -236,7 +234,7 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         serve_hello(&m->hello);
         return;
     case KEEPER_START:
-        is_due = serve_start(&m->start, fds->fd, &reply);
+        serve_start(&m->start, fds->fd, &reply);
         fds_close(fds); /* before the reply: then only the job has its output open */
         break;
     case KEEPER_SIGNAL:

@@ -95,7 +95,6 @@ struct job {
     char script[96];
     int kill_signal; /* 0: none; sent when the job is there */
     bool keep;       /* do not remove the record */
-    bool quiet;      /* the end is all that it waits for, from before START */
     int at, launch_fd;
     struct keeper_call call;
     struct record_wait wait;
@@ -113,16 +112,7 @@ static void job_prepare(struct job *j)
     struct keeper_start_args args = {
         .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .umask = 022};
     j->launch_fd = args.launch_fd = launch_memfd(&l, &args.launch_size);
-    keeper_call_init_start(&j->call, j->g->link, &j->key, &args, j->quiet);
-    record_wait_init(&j->wait, j->g->watch, &j->key, j->quiet);
-}
-
-/* READY: answered, or its end is known. */
-static enum volt_poll job_start_poll(struct volt_cx *cx, struct job *j)
-{
-    if (j->quiet && record_wait_poll(cx, &j->wait) == VOLT_READY)
-        return VOLT_READY;
-    return keeper_call_poll(cx, &j->call);
+    keeper_call_init_start(&j->call, j->g->link, &j->key, &args);
 }
 
 static enum volt_poll job_poll(struct volt_cx *cx, void *state)
@@ -130,13 +120,9 @@ static enum volt_poll job_poll(struct volt_cx *cx, void *state)
     struct job *j = state;
     VOLT_BEGIN(j->at);
     job_prepare(j);
-    VOLT_AWAIT(j->at, job_start_poll(cx, j));
+    VOLT_AWAIT(j->at, keeper_call_poll(cx, &j->call));
     j->start_status = keeper_call_status(&j->call);
     keeper_call_fini(&j->call);
-    if (j->start_status < 0) { /* whoever has made the record: it is to be looked at */
-        record_wait_fini(&j->wait);
-        record_wait_init(&j->wait, j->g->watch, &j->key, false);
-    }
     close(j->launch_fd);
     j->launch_fd = -1;
     if (j->kill_signal != 0) {
@@ -147,6 +133,7 @@ static enum volt_poll job_poll(struct volt_cx *cx, void *state)
         j->survivors = keeper_call_reply(&j->call)->survivors;
         keeper_call_fini(&j->call);
     }
+    record_wait_init(&j->wait, j->g->watch, &j->key);
     VOLT_AWAIT(j->at, record_wait_poll(cx, &j->wait));
     j->wait_status = record_wait_result(&j->wait, &j->record);
     record_wait_fini(&j->wait);
@@ -199,9 +186,8 @@ static void test_many_jobs(void **state)
     char script[32];
     for (int i = 0; i < N; i++) {
         snprintf(script, sizeof(script), "exit %d", i % 256);
-        struct job *j = job_new(g, (uint64_t)i + 1, script);
-        j->quiet = i % 2 == 1;
-        assert_int_equal(volt_task_spawn(j, &joins[i]), 0);
+        assert_int_equal(volt_task_spawn(job_new(g, (uint64_t)i + 1, script), &joins[i]),
+                         0);
     }
     for (int i = 0; i < N; i++) {
         assert_int_equal(volt_join_wait(&joins[i]), 0);
@@ -212,25 +198,6 @@ static void test_many_jobs(void **state)
                          0);
         assert_int_equal(r.verdict, RECORD_ABSENT);
         volt_join_fini(&joins[i]);
-    }
-}
-
-/* A quiet START that has worked is not answered, one that has not is. */
-static void test_quiet(void **state)
-{
-    struct rig *g = *state;
-    for (int i = 0; i < 2; i++) {
-        struct volt_join join;
-        struct job *j = job_new(g, 1, "exit 3");
-        j->quiet = true;
-        j->keep = i == 0;
-        assert_int_equal(volt_task_spawn(j, &join), 0);
-        assert_int_equal(volt_join_wait(&join), 0);
-        j = volt_join_state(&join);
-        assert_int_equal(j->start_status, i == 0 ? 0 : -EEXIST);
-        assert_int_equal(j->record.verdict, RECORD_DONE);
-        assert_int_equal(j->record.exited.status, 3);
-        volt_join_fini(&join);
     }
 }
 
@@ -452,7 +419,6 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_many_jobs),
-        TEST(test_quiet),
         TEST(test_kill),
         TEST(test_keeper_dies),
         TEST(test_keeper_found_again),

@@ -61,7 +61,7 @@ static void test_start_fields(void **state)
     REFUSED(kill_mode, 2);
     REFUSED(launch_size, 0);
     REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1);
-    REFUSED(flags, 4);
+    REFUSED(flags, 2);
     REFUSED(flags, KEEPER_START_INLINE);
 }
 

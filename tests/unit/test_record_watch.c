@@ -87,7 +87,7 @@ static void spawn(struct rig *g, const struct job_key *key, struct volt_join *jo
 {
     struct waiting *w = volt_task_new(g->rt, &waiting_type);
     assert_non_null(w);
-    record_wait_init(&w->wait, g->watch, key, false);
+    record_wait_init(&w->wait, g->watch, key);
     assert_int_equal(volt_task_spawn(w, join), 0);
 }
 
@@ -242,7 +242,7 @@ static void test_overflow(void **state)
     int fd = hold(g, &key, &seed);
     struct waiting *w = volt_task_new(g->rt, &noticing_type);
     assert_non_null(w);
-    record_wait_init(&w->wait, g->watch, &key, false);
+    record_wait_init(&w->wait, g->watch, &key);
     assert_int_equal(volt_task_spawn(w, &join), 0);
     settle(g, 1);
     for (long i = 0; i <= atol(limit); i++) /* alternating, or they would be merged */
