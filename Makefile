@@ -205,6 +205,7 @@ bindir     := $(prefix)/bin
 libdir     := $(prefix)/lib
 libexecdir := $(prefix)/libexec/voltd
 mandir     := $(prefix)/share/man
+completions := $(prefix)/share/bash-completion/completions
 sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 unitdir    := $(if $(filter /usr /usr/local,$(prefix)),/usr/lib/systemd/system,$(libdir)/systemd/system)
 D          := $(DESTDIR)
@@ -213,13 +214,16 @@ SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|
 
 install: all
 	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d \
-	    $(D)$(unitdir) $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d
+	    $(D)$(unitdir) $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
+	    $(D)$(completions)
 	install -m 755 $(PROGRAMS) $(D)$(bindir)
 	install -m 644 $(LIBVOLT) $(D)$(libdir)
 	install -m 755 $(B)/$(SONAME) $(D)$(libdir)
 	ln -sf $(SONAME) $(D)$(libdir)/libvolt.so
 	install -m 644 lib/include/volt/*.h $(D)$(prefix)/include/volt
 	install -m 644 $(IDL) $(D)$(prefix)/share/varlink
+	install -m 644 client/completion/volt.bash $(D)$(completions)/voltctl
+	ln -sf voltctl $(D)$(completions)/volt-submit
 	[ -e $(D)$(sysconfdir)/voltd/voltd.conf ] || install -m 644 conf/voltd.conf $(D)$(sysconfdir)/voltd
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
 	for unit in voltd.service voltd.socket voltd-control.socket; do \
