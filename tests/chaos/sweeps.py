@@ -48,23 +48,30 @@ def ask_all(house):
     house.stats()
 
 
+def asked(house, n, error, groups):
+    """(whether the n-th call failed, whether all was answered as it should be); None: neither.
+    Then voltd is still about what an earlier failure has left, as a copy of its store."""
+    house.faults.nth(VOLTD, n, error, groups)
+    try:
+        ask_all(house)
+        whole = True
+    except (OSError, AssertionError, TypeError):
+        whole = False   # the connection or the call was the price
+    hit = house.faults.fired()[0]
+    house.faults.disarm()
+    return (hit, whole) if hit or whole else None
+
+
 def sweep_voltd(house, error, groups, step=1):
     """Returns how many calls have failed: each n-th of voltd, or one in `step`."""
     fired = unhurt = n = 0
     while unhurt < 3 and not house.findings:
         n += step
-        house.faults.nth(VOLTD, n, error, groups)
-        try:
-            ask_all(house)
-            whole = True
-        except (OSError, AssertionError, TypeError):
-            whole = False   # the connection or the call was the price
-        hit = house.faults.fired()[0]
-        house.faults.disarm()
+        hit, _ = until(lambda: asked(house, n, error, groups), "voltd to go on")
         fired += hit
         if hit:
             unhurt = 0
-        elif whole:
+        else:
             unhurt += 1
     return fired
 

@@ -57,12 +57,14 @@ def test_slow_disk(faulty):  # noqa: F811
     ("descriptors", 1), ("io", 1)])
 def test_nth_call_of_voltd(faulty, what, step):  # noqa: F811
     """`make chaos` fails every allocation."""
-    assert sweep_voltd(faulty, *OF_VOLTD[what], step) > 10
+    fired = sweep_voltd(faulty, *OF_VOLTD[what], step)
     passed(faulty, finish(faulty))
+    assert fired > 10
 
 
 @pytest.mark.parametrize("what, step", [("full", 7), ("write", 7), ("sync", 1)])
 def test_nth_disk_call_of_a_life(faulty, what, step):  # noqa: F811
     """`make chaos` fails more of them."""
-    assert sweep_lives(faulty, *OF_A_LIFE[what], step) > 8
+    fired = sweep_lives(faulty, *OF_A_LIFE[what], step)
     passed(faulty, finish(faulty))
+    assert fired > 8

@@ -222,7 +222,7 @@ def test_list(private):
     assert lines[0].split()[:3] == ["ID", "NAME", "STATE"] and len(lines) == 3
     assert len(private.ctl("list", "--no-legend").lines) == 2
     assert "\033" not in private.ctl("list").out
-    assert private.ctl("list", "--state=nonsense").code == 1
+    assert private.ctl("list", "--state=nonsense").code == 2
     assert private.job(second)["wait"] in ("slot", "turn")
     assert "queued, waiting for" in private.ctl("status", second).out
     private.ctl("cancel", "--all")
