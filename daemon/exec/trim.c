@@ -3,7 +3,7 @@
 
 #include "daemon/exec/trim.h"
 
-#define TRIM_GONE 16384 /* jobs: 4 MB at least */
+#define TRIM_GONE 65536 /* jobs: 16 MB at least */
 #define TRIM_LEFT 256   /* of so many, one may be left */
 
 struct trim {
