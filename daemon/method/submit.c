@@ -7,7 +7,6 @@
 #include "daemon/method/spec_json.h"
 #include "wire/json.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -263,20 +263,30 @@ enum volt_poll call_reply(struct call *call, json_t *parameters)
     return VOLT_READY;
 }
 
+/* The same of a reply that is text: head, the parameters, and a bracket. Borrows. */
+static int put_text(struct call *call, const char *head, const char *parameters, size_t n)
+{
+    static const char tail[] = "}"; /* and the NUL, which ends the message */
+    struct session *s = call->session;
+    struct wire_buf *out = &s->out.bytes;
+
+    if (call->oneway)
+        return 0;
+    if (wire_buf_reserve(out, strlen(head) + n + sizeof(tail)) < 0) {
+        s->closing = s->broken = true;
+        return -ENOMEM;
+    }
+    (void)wire_buf_append(out, head, strlen(head));
+    (void)wire_buf_append(out, parameters, n);
+    (void)wire_buf_append(out, tail, sizeof(tail));
+    return 0;
+}
+
 enum volt_poll call_reply_text(struct call *call, const struct wire_buf *parameters)
 {
-    static const char before[] = "{\"parameters\":", after[] = "}"; /* and the NUL */
-    struct wire_buf *out = &call->session->out.bytes;
-    size_t n = wire_buf_len(parameters);
-    int r = wire_buf_reserve(out, n + sizeof(before) + sizeof(after));
-
-    if (r < 0)
-        return call_abort(call);
-    if (!call->oneway && !call->answered) {
-        (void)wire_buf_append(out, before, sizeof(before) - 1);
-        (void)wire_buf_append(out, wire_buf_at(parameters), n);
-        (void)wire_buf_append(out, after, sizeof(after));
-    }
+    if (!call->answered)
+        (void)put_text(call, "{\"parameters\":", wire_buf_at(parameters),
+                       wire_buf_len(parameters));
     call->answered = true;
     return VOLT_READY;
 }
@@ -314,18 +324,7 @@ int call_continue(struct call *call, json_t *parameters)
 
 int call_continue_text(struct call *call, const char *parameters, size_t len)
 {
-    static const char head[] = "{\"continues\":true,\"parameters\":", tail[] = "}";
-    struct session *s = call->session;
-    struct wire_buf *out = &s->out.bytes;
-
-    if (wire_buf_reserve(out, sizeof(head) + len + sizeof(tail)) < 0) {
-        s->closing = s->broken = true;
-        return -ENOMEM;
-    }
-    (void)wire_buf_append(out, head, sizeof(head) - 1);
-    (void)wire_buf_append(out, parameters, len);
-    (void)wire_buf_append(out, tail, sizeof(tail)); /* the NUL ends the message */
-    return 0;
+    return put_text(call, "{\"continues\":true,\"parameters\":", parameters, len);
 }
 
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)

@@ -23,6 +23,13 @@ def config(slots=2):
     return SQLITE.format(slots=slots)
 
 
+def lose_machine(daemon):
+    """As a reboot does it: its processes and its records are gone."""
+    daemon.stop(signal.SIGKILL)
+    daemon.kill_rest()
+    shutil.rmtree(daemon.state / "rec")
+
+
 def refused(daemon):
     """Starts a daemon that must not: its exit status and what it said."""
     before = len(daemon.log.read_text()) if daemon.log.exists() else 0
@@ -279,9 +286,7 @@ def test_a_job_without_its_record_is_lost_and_not_run_again(private):
     with private.connect() as v:
         ident = submit(v, sh(f"echo x >>{private.dir}/ran; exec sleep 1000"))
         until(lambda: (private.dir / "ran").exists())
-    private.stop(signal.SIGKILL)
-    private.kill_rest()
-    shutil.rmtree(private.state / "rec")
+    lose_machine(private)
     private.start()
     with private.connect() as v:
         job = ended(v, ident)
@@ -408,9 +413,7 @@ def test_a_replaced_record_directory_and_on_lost(private):
         ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{private.dir}/ran;"
                              "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000", on_lost="retry"))
         until(lambda: (private.dir / "ran").exists())
-    private.stop(signal.SIGKILL)
-    private.kill_rest()
-    shutil.rmtree(private.state / "rec")
+    lose_machine(private)
     private.start()
     with private.connect() as v:
         assert ended(v, ident)["result"] == "success"
@@ -425,9 +428,7 @@ def test_reboot_after_reboot(private):
         ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{ran}; exec sleep 1000", on_lost="retry"))
     for attempt in range(1, 7):
         until(lambda: ran.exists() and len(ran.read_text().split()) == attempt)
-        private.stop(signal.SIGKILL)
-        private.kill_rest()
-        shutil.rmtree(private.state / "rec")
+        lose_machine(private)
         private.start()
     with private.connect() as v:
         job = ended(v, ident)

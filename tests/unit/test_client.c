@@ -167,24 +167,31 @@ static void *talkative(void *arg)
     return arg;
 }
 
+/* A call of so many bytes, while a thread plays the daemon; then the first reply. */
+static void call_large(struct client *c, int peer, void *(*daemon)(void *), size_t bytes,
+                       struct client_reply *ret)
+{
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, daemon, &peer), 0);
+    char *big = calloc(1, bytes + 1);
+    assert_non_null(big);
+    memset(big, 'x', bytes);
+    assert_int_equal(client_send(c, "a.b.C", json_pack("{s:s}", "x", big), 0), 0);
+    void *fine;
+    assert_int_equal(pthread_join(t, &fine), 0);
+    assert_non_null(fine);
+    assert_int_equal(client_receive(c, CLIENT_FOREVER, ret), 1);
+    free(big);
+}
+
 static void test_no_deadlock(void **state)
 {
     (void)state;
     int peer;
     struct client *c = pair(&peer);
-    pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, talkative, &peer), 0);
-    char *big = calloc(1, (1 << 20) + 1);
-    assert_non_null(big);
-    memset(big, 'x', 1 << 20);
-    assert_int_equal(client_send(c, "a.b.C", json_pack("{s:s}", "x", big), 0), 0);
-    void *fine;
-    assert_int_equal(pthread_join(t, &fine), 0);
-    assert_non_null(fine);
     struct client_reply r = CLIENT_REPLY_EMPTY;
-    assert_int_equal(client_receive(c, CLIENT_FOREVER, &r), 1);
+    call_large(c, peer, talkative, 1 << 20, &r);
     client_reply_fini(&r);
-    free(big);
     client_free(c);
     (void)close(peer);
 }
@@ -206,22 +213,12 @@ static void test_refused_in_the_middle(void **state)
     (void)state;
     int peer;
     struct client *c = pair(&peer);
-    pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, refusing, &peer), 0);
-    char *big = calloc(1, (1 << 22) + 1);
-    assert_non_null(big);
-    memset(big, 'x', 1 << 22);
-    assert_int_equal(client_send(c, "a.b.C", json_pack("{s:s}", "x", big), 0), 0);
-    void *fine;
-    assert_int_equal(pthread_join(t, &fine), 0);
-    assert_non_null(fine);
     struct client_reply r = CLIENT_REPLY_EMPTY;
-    assert_int_equal(client_receive(c, CLIENT_FOREVER, &r), 1);
+    call_large(c, peer, refusing, 1 << 22, &r);
     assert_string_equal(r.error, "a.b.Refused");
     client_reply_fini(&r);
     assert_int_equal(client_receive(c, CLIENT_FOREVER, &r), -ECONNRESET);
     assert_int_equal(client_send(c, "a.b.C", NULL, 0), -ECONNRESET);
-    free(big);
     client_free(c);
 }
 

@@ -14,13 +14,14 @@
 
 #include "daemon/exec/jobs.h"
 #include "daemon/store/sqlite.h"
+#include "tests/support/scratch.h"
 
 #define JOBS   2000
 #define STRAY  1500 /* submitted in 1970 */
 #define MINUTE UINT64_C(60000000)
 #define BEGIN  UINT64_C(1795000000000000)
 
-static char base[] = "/dev/shm/volt-test-times-XXXXXX"; /* where syncs cost nothing */
+static char base[SCRATCH_MAX];
 static char records[64];
 static struct config config;
 static struct volt_runtime *rt;
@@ -104,8 +105,7 @@ static void stop(void)
 static int setup(void **state)
 {
     (void)state;
-    strcpy(base + sizeof(base) - 7, "XXXXXX");
-    if (!mkdtemp(base))
+    if (scratch_make(base) < 0)
         return -1;
     (void)snprintf(records, sizeof(records), "%s/rec", base);
     config_defaults(&config);
@@ -114,11 +114,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char command[80];
-
     (void)state;
-    (void)snprintf(command, sizeof(command), "rm -r %s", base);
-    return system(command);
+    return scratch_remove(base);
 }
 
 static bool seen[JOBS + 1];
