@@ -395,6 +395,72 @@ def locked_by_nobody(daemon, ident):
             return False
 
 
+SLOT_1, SLOT_2 = 512, 1024  # of a record: daemon/keeper/record.h
+
+
+def flip(path, at):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([byte ^ 1]))
+
+
+@pytest.mark.parametrize("while_up", [True, False], ids=["running", "restarted"])
+def test_a_damaged_record_is_a_lost_job(private, while_up):
+    """Not a status that nobody gave, and not a job that is started again as if it never had
+    been; unless it says that it may be."""
+    damage = {"magic": lambda p: flip(p, 0), "status": lambda p: flip(p, SLOT_2 + 4),
+              "zeros": lambda p: p.write_bytes(bytes(4096)),
+              "cut": lambda p: os.truncate(p, SLOT_1), "empty": lambda p: os.truncate(p, 0)}
+    at_once = sorted(damage.keys() - {"status"})  # which the end of the job writes over
+    damage["retry"] = damage["magic"]
+    names = [*at_once, "retry"] if while_up else list(damage)
+    private.start(config=config(slots=10))
+    ran, go = private.dir / "ran", private.dir / "go"
+    text = f"echo $VOLT_ATTEMPT >>{ran}.$NAME; until [ -e {go} ]; do sleep 0.02; done; exit 3"
+
+    def spec(name, **more):
+        return sh(text, name=name, **more) | {"env": {"NAME": name, "PATH": os.environ["PATH"]}}
+
+    def runs(name):
+        path = private.dir / f"ran.{name}"
+        return path.read_text().split() if path.exists() else []
+
+    with private.connect() as v:
+        ids = {n: submit(v, spec(n, on_lost="retry" if n == "retry" else "fail")) for n in names}
+        whole = submit(v, spec("whole"))
+        until(lambda: all(runs(n) for n in (*names, "whole")), "the jobs to run")
+        until(lambda: all(get(v, i)["state"] == "running" for i in ids.values()))
+    if not while_up:
+        private.stop(signal.SIGKILL)
+        go.touch()
+        until(lambda: all(locked_by_nobody(private, i) for i in (*ids.values(), whole)),
+              "the jobs to end")
+    for name, ident in ids.items():
+        damage[name](private.state / "rec" / f"{ident}.1")
+    go.touch()
+    if not while_up:
+        private.start()
+    with private.connect() as v:
+        for name, ident in ids.items():
+            job = ended(v, ident)
+            if name == "retry":
+                assert (job["exit_code"], job["attempt"], job["lost_attempts"]) == (3, 2, 1), job
+                assert runs(name) == ["1", "2"]
+            else:
+                assert (job["result"], job["step"]) == ("lost", "record damaged"), (name, job)
+                assert runs(name) == ["1"], name
+        assert ended(v, whole)["exit_code"] == 3
+    private.stop(signal.SIGKILL)
+    private.start()  # what is left of them goes now at the latest, and changes nothing
+    until(lambda: not records(private), "the records to go")
+    with private.connect() as v:
+        assert {get(v, i)["result"] for n, i in ids.items() if n != "retry"} == {"lost"}
+        assert not listed(v, orphans=True)
+        assert runs("magic") == ["1"]
+
+
 def test_a_job_is_lost_at_last(private):
     private.start(config=config())
     with private.connect() as v:
