@@ -1,16 +1,34 @@
 /* See check.h. Findings go to standard output, a line each: they are what was asked
  * for. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/check.h"
+#include "daemon/exec/ids.h"
 #include "daemon/store/sqlite.h"
 
 static void print(void *arg, const char *text)
 {
     (void)printf("%s: %s\n", (const char *)arg, text);
+}
+
+/* The file of ids, beside the store. How many findings. */
+static int check_ids(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t mark;
+    int r = fd < 0 ? -errno : ids_read(fd, &mark);
+
+    if (fd >= 0)
+        close(fd);
+    if (r == 0 || r == -ENOENT)
+        return 0;
+    (void)printf("%s: the file of ids: %s\n", dir,
+                 r == -EBADMSG ? "checksum" : strerror(-r));
+    return 1;
 }
 
 int check_store(struct paths *p)
@@ -31,9 +49,11 @@ int check_store(struct paths *p)
         (void)fprintf(stderr, "voltd: %s: there is no store\n", p->state_dir);
     else if (n < 0)
         (void)fprintf(stderr, "voltd: %s: %s\n", p->state_dir, strerror(-n));
-    else if (n > 0)
+    if (n >= 0)
+        n += check_ids(p->state_dir);
+    if (n > 0)
         (void)printf("%s: damaged, %d findings\n", p->state_dir, n);
-    else
+    else if (n == 0)
         (void)printf("%s: sound\n", p->state_dir);
     paths_fini(p);
     return n == 0 ? 0 : 1;

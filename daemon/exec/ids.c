@@ -2,46 +2,82 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crc.h"
 #include "daemon/exec/ids.h"
 
-/* 0 and the mark; 1 when there is no file; -errno. */
+#define MARK_MAX UINT64_C(1000000000000000000) /* nobody comes so far */
+#define TEXT_MAX 64
+
+/* What the file holds: the line for this mark; without its sum as before there was one. */
+static size_t mark_text(uint64_t mark, bool with_sum, char text[TEXT_MAX])
+{
+    int digits = snprintf(text, TEXT_MAX, "%llu", (unsigned long long)mark);
+    uint32_t sum = crc32c(0, text, (size_t)digits);
+    int tail = with_sum
+                   ? snprintf(text + digits, TEXT_MAX - (size_t)digits, " %08x\n", sum)
+                   : snprintf(text + digits, TEXT_MAX - (size_t)digits, "\n");
+
+    return (size_t)digits + (size_t)tail;
+}
+
+/* The n bytes are exactly what is written for the mark that they begin with. */
+static int parse_mark(const char *text, size_t n, uint64_t *ret)
+{
+    char right[TEXT_MAX];
+    uint64_t mark = 0;
+
+    for (size_t i = 0; i < n && text[i] >= '0' && text[i] <= '9' && mark < MARK_MAX; i++)
+        mark = 10 * mark + (uint64_t)(text[i] - '0');
+    if (mark == 0 || mark > MARK_MAX)
+        return -EBADMSG;
+    for (int with_sum = 0; with_sum < 2; with_sum++) {
+        if (n != mark_text(mark, with_sum, right) || memcmp(text, right, n) != 0)
+            continue;
+        *ret = mark;
+        return 0;
+    }
+    return -EBADMSG;
+}
+
 static int read_mark(int dir_fd, uint64_t *ret)
 {
-    char buf[32], *end;
+    char text[TEXT_MAX];
     int fd = openat(dir_fd, "ids", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t n;
 
     if (fd < 0)
-        return errno == ENOENT ? 1 : -errno;
-    n = read(fd, buf, sizeof(buf) - 1);
+        return -errno;
+    n = read(fd, text, sizeof(text));
     int r = n < 0 ? -errno : 0;
     close(fd);
-    if (r < 0)
-        return r;
-    buf[n] = '\0';
-    if (buf[0] < '0' || buf[0] > '9')
-        return -EBADMSG;
-    errno = 0;
-    *ret = strtoull(buf, &end, 10);
-    return errno || strcmp(end, "\n") != 0 ? -EBADMSG : 0;
+    return r < 0 ? r : parse_mark(text, (size_t)n, ret);
+}
+
+int ids_read(int dir_fd, uint64_t *ret)
+{
+    int r;
+
+    do
+        r = read_mark(dir_fd, ret);
+    while (r == -EINTR);
+    return r;
 }
 
 static int write_mark(int dir_fd, uint64_t mark)
 {
-    char buf[32];
-    int len = snprintf(buf, sizeof(buf), "%llu\n", (unsigned long long)mark);
+    char text[TEXT_MAX];
+    size_t len = mark_text(mark, true, text);
     int fd = openat(dir_fd, "ids.new",
                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     int r = 0;
 
     if (fd < 0)
         return -errno;
-    ssize_t n = write(fd, buf, (size_t)len);
-    if (n != len)
+    ssize_t n = write(fd, text, len);
+    if (n < 0 || (size_t)n != len)
         r = n < 0 ? -errno : -ENOSPC;
     else if (fsync(fd) < 0)
         r = -errno;
@@ -53,20 +89,29 @@ static int write_mark(int dir_fd, uint64_t mark)
     return r;
 }
 
+static void say_why(struct volt_error *err, int r, uint64_t floor)
+{
+    if (!err)
+        return;
+    if (r != -EBADMSG)
+        (void)snprintf(err->text, sizeof(err->text),
+                       "the file \"ids\" in the state directory: %s", strerror(-r));
+    else
+        (void)snprintf(
+            err->text, sizeof(err->text),
+            "the file \"ids\" in the state directory is damaged, and ids could "
+            "be given twice: write into it, as a line of digits, a number above "
+            "all ids there have been (at least %llu)",
+            (unsigned long long)floor);
+}
+
 int ids_open(struct ids *ids, int dir_fd, uint64_t floor, struct volt_error *err)
 {
     uint64_t mark = 1;
-    int r;
+    int r = ids_read(dir_fd, &mark);
 
-    do
-        r = read_mark(dir_fd, &mark);
-    while (r == -EINTR);
-
-    if (r < 0) {
-        if (err)
-            (void)snprintf(err->text, sizeof(err->text),
-                           "the file \"ids\" in the state directory: %s",
-                           r == -EBADMSG ? "not a number" : strerror(-r));
+    if (r < 0 && r != -ENOENT) {
+        say_why(err, r, floor);
         return r;
     }
     *ids = (struct ids){.dir_fd = dir_fd};

@@ -1,10 +1,12 @@
 /* Job ids: consecutive, and above every id that this state dir has ever seen.
  *
- * File `<state dir>/ids`: the first id that was never reserved, in decimal, with a
- * newline. Ids are reserved in blocks: the file is replaced (write, fsync, rename, fsync
- * of the folder) before an id of the block is given out, so a crash skips ids and never
- * repeats one. Records and output folders of earlier runs are therefore never met again.
- * Where the file is missing or old, the ids of the store and of the records count. */
+ * File `<state dir>/ids`: a line "<mark> <sum>": the first id that was never reserved, in
+ * decimal, and the CRC-32C of these digits in eight hexadecimal ones. A line of digits
+ * alone, as earlier versions wrote it and as people may, is read too. Ids are reserved in
+ * blocks: the file is replaced (write, fsync, rename, fsync of the folder) before an id
+ * of the block is given out, so a crash skips ids and never repeats one. Records and
+ * output folders of earlier runs are therefore never met again. Where the file is missing
+ * or old, the ids of the store and of the records count. */
 #ifndef VOLTD_EXEC_IDS_H
 #define VOLTD_EXEC_IDS_H
 
@@ -23,6 +25,9 @@ struct ids {
     uint64_t reserved;         /* first id not reserved on disk */
     pthread_mutex_t file_lock; /* one replacement at a time; held across its I/O */
 };
+
+/* What the file says. 0; -ENOENT; -EBADMSG: it is damaged; -errno. */
+int ids_read(int dir_fd, uint64_t *ret);
 
 /* Reads the file; ids start at `floor` or above what it says. 0; -EBADMSG: the file is
  * damaged (nobody guesses: ids could repeat); -errno, with the text in err. Blocks. */

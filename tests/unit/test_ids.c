@@ -81,19 +81,89 @@ static void above_what_records_say(void **state)
     ids_close(&ids);
 }
 
+/* The number that ids go on from, or -errno. */
+static int64_t goes_on_from(const void *text, size_t n)
+{
+    struct volt_error err = {{0}};
+    struct ids ids;
+    int fd = openat(dir_fd, "ids", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, n), n);
+    close(fd);
+    int r = ids_open(&ids, dir_fd, 1, &err);
+    if (r < 0) {
+        assert_non_null(strstr(err.text, "\"ids\""));
+        return r;
+    }
+    int64_t next = (int64_t)ids.next;
+    ids_close(&ids);
+    return next;
+}
+
 static void damaged(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",     "x\n",   "12",
-                                        "-1\n", "12 \n", "99999999999999999999999\n"};
-    struct volt_error err;
+    static const char *const texts[] = {
+        "",     "\n",    "x\n",    "12",     "-1\n",          "12 \n",
+        "0\n",  "012\n", "12\n\n", "12\nab", "12 00000000\n", "99999999999999999999999\n",
+        "9e9\n"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(goes_on_from(texts[i], strlen(texts[i])), -EBADMSG);
+}
+
+/* Digits alone, as earlier versions and people write them; replaced by the next block. */
+static void without_a_sum(void **state)
+{
+    (void)state;
+    struct ids ids;
+    uint64_t mark;
+    char text[64];
+
+    assert_int_equal(goes_on_from("70001\n", 6), 70001);
+    assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+    assert_int_equal(ids_reserve(&ids, 1), 0);
+    ids_close(&ids);
+    assert_int_equal(ids_read(dir_fd, &mark), 0);
+    assert_true(mark > 70001);
+    int fd = openat(dir_fd, "ids", O_RDONLY | O_CLOEXEC);
+    ssize_t n = read(fd, text, sizeof(text));
+    close(fd);
+    assert_int_equal(n, strlen("70656 01234567\n"));
+    assert_int_equal(text[5], ' ');
+}
+
+/* Every byte of the file becomes every other, and the file is cut at every length: ids
+ * never go on from another number. */
+static void every_damage_is_seen(void **state)
+{
+    (void)state;
+    char text[64];
     struct ids ids;
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        write_file(texts[i]);
-        assert_int_equal(ids_open(&ids, dir_fd, 1, &err), -EBADMSG);
-        assert_non_null(strstr(err.text, "ids"));
+    assert_int_equal(goes_on_from("19000\n", 6), 19000);
+    assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+    assert_int_equal(ids_reserve(&ids, 1), 0);
+    ids_close(&ids);
+    int fd = openat(dir_fd, "ids", O_RDONLY | O_CLOEXEC);
+    ssize_t got = read(fd, text, sizeof(text));
+    close(fd);
+    assert_true(got > 10);
+    size_t n = (size_t)got;
+    assert_int_equal(goes_on_from(text, n), 19456);
+    for (size_t i = 0; i < n; i++) {
+        const char was = text[i];
+
+        for (int by = 1; by < 256; by++) {
+            text[i] = (char)(was ^ by);
+            assert_int_equal(goes_on_from(text, n), -EBADMSG);
+        }
+        text[i] = was;
+        assert_int_equal(goes_on_from(text, i), -EBADMSG);
     }
+    text[n] = '\n';
+    assert_int_equal(goes_on_from(text, n + 1), -EBADMSG);
 }
 
 int main(void)
@@ -102,6 +172,8 @@ int main(void)
         cmocka_unit_test(never_twice),
         cmocka_unit_test(above_what_records_say),
         cmocka_unit_test(damaged),
+        cmocka_unit_test(without_a_sum),
+        cmocka_unit_test(every_damage_is_seen),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
