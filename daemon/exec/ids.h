@@ -6,7 +6,7 @@
  * blocks: the file is replaced (write, fsync, rename, fsync of the folder) before an id
  * of the block is given out, so a crash skips ids and never repeats one. Records and
  * output folders of earlier runs are therefore never met again. Where the file is missing
- * or old, the ids of the store and of the records count. */
+ * or old, the highest id that the store ever had counts, and those of the records. */
 #ifndef VOLTD_EXEC_IDS_H
 #define VOLTD_EXEC_IDS_H
 

@@ -444,7 +444,9 @@ int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err)
 
     if (result < 0)
         return result;
-    *ret_max = r.max;
+    *ret_max = store_last_id(m->store);
+    if (*ret_max < r.max)
+        *ret_max = r.max;
     do {
         size_t steps = SIZE_MAX;
 

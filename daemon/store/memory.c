@@ -87,6 +87,12 @@ static int memory_load(struct store *s, store_load_fn *fn, void *arg,
     return 0;
 }
 
+static uint64_t memory_last_id(struct store *s)
+{
+    (void)s;
+    return 0;
+}
+
 static void memory_health(struct store *s, struct store_health *ret)
 {
     (void)s;
@@ -115,6 +121,7 @@ static const struct store_backend memory_backend = {
     .load = memory_load,
     .subscribe = memory_subscribe,
     .numbers = memory_numbers,
+    .last_id = memory_last_id,
     .health = memory_health,
     .retain = memory_retain,
     .free = memory_free,

@@ -216,6 +216,11 @@ static void sqlite_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_l
     *ret_last = of(s)->sums.seq - 1;
 }
 
+static uint64_t sqlite_last_id(struct store *s)
+{
+    return of(s)->last_id;
+}
+
 static void sqlite_health(struct store *s, struct store_health *ret)
 {
     groups_health(&of(s)->groups, ret);
@@ -266,6 +271,9 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
         r = scan_prove_sums(&scan, &s->sums, &found);
     if (r != 0)
         return r;
+    if (s->sums.last_id < found.last_id) /* of an earlier format */
+        s->sums.last_id = found.last_id;
+    s->last_id = s->sums.last_id;
     /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
     (void)sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                     NULL);
@@ -308,6 +316,7 @@ static const struct store_backend sqlite_backend = {
     .load = sqlite_load,
     .subscribe = sqlite_subscribe,
     .numbers = sqlite_numbers,
+    .last_id = sqlite_last_id,
     .health = sqlite_health,
     .retain = sqlite_retain,
     .output = sqlite_output,

@@ -5,9 +5,10 @@
  * can never meet the journal of the old one; older files are removed at the next start.
  * `reserve` is room kept for completions when the disk is full.
  *
- * Schema (PRAGMA user_version 5; application_id "VOLT"):
+ * Schema (PRAGMA user_version 7; application_id "VOLT"):
  *
- *   meta(name, body)          "sums": number and sum of the rows of every table;
+ *   meta(name, body)          "sums": number and sum of the rows of every table,
+ *                             numbers of news, the highest id there has been;
  *                             "life": number, boot id and record directory of this life
  *   content(id, body)         environments and long argvs, each once; id: a hash
  *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)

@@ -277,6 +277,8 @@ static int put_job(struct sqlite_store *s, struct unpack *u)
     if (rc != SQLITE_OK)
         return rc;
     row_sum_add(&s->sums.job, row_digest(p->bytes, p->n, &key));
+    if ((uint64_t)key.a > s->sums.last_id)
+        s->sums.last_id = (uint64_t)key.a;
     return give_news(
         s, (struct job_news){.key = {.id = (uint64_t)key.a, .index = JOB_NO_INDEX},
                              .at_usec = at,

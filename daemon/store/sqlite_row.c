@@ -82,6 +82,7 @@ void row_sums_pack(const struct row_sums *s, struct pack *p)
     pack_number(p, s->output.rows);
     pack_number(p, s->output.sum);
     pack_number(p, s->first);
+    pack_number(p, s->last_id);
 }
 
 bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
@@ -99,6 +100,7 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
         s->output.rows = unpack_number(&u);
         s->output.sum = unpack_number(&u);
     }
-    s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 4: none */
+    s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0;   /* before 4: none */
+    s->last_id = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 7 */
     return !u.failed && u.at == u.end;
 }

@@ -34,11 +34,12 @@ struct row_sum {
 };
 
 /* What meta's "sums" holds, beside the numbers of news: the next, and the one before the
- * first of all. */
+ * first of all; and the highest id that a job ever had here, forgotten ones included. */
 struct row_sums {
     struct row_sum content, job, event, ended;
     uint64_t seq, first;
     struct row_sum output;
+    uint64_t last_id; /* 0: no job yet, or a format before 7 and none since */
 };
 
 void row_sum_add(struct row_sum *s, uint64_t digest);

@@ -199,6 +199,7 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
         return false;
     }
     row_sum_add(&r->sums->job, row_digest(body, n, &key));
+    r->sums->last_id = (uint64_t)id; /* they come in order */
     note_seq(r, key.b);
     struct unpack u = unpack_of(body, payload);
     int result = unpack_job(r, &u, id, &fact, &submit);
@@ -536,7 +537,8 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                        all[i].want->rows == all[i].is->rows ? ", but not the same" : "");
         r = scan->damage(scan->damage_arg, text);
     }
-    if (r == 0 && found->seq > want->seq)
+    if (r == 0 &&
+        (found->seq > want->seq || (want->last_id && found->last_id > want->last_id)))
         r = scan->damage(scan->damage_arg, "rows of the future");
     return r;
 }

@@ -51,6 +51,7 @@ struct sqlite_store {
     uint64_t number; /* of the file in force */
     struct db db;
     struct db_life life;  /* never changes once it is open */
+    uint64_t last_id;     /* as loaded */
     struct row_sums sums; /* and the next number of news */
     struct news_list news;
     struct pack cleaned; /* ids of processes that the transaction forgets on demand */

@@ -156,6 +156,7 @@ struct store_backend {
     int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
     void (*subscribe)(struct store *s, store_news_fn *fn, void *arg);
     void (*numbers)(struct store *s, uint64_t *ret_first, uint64_t *ret_last);
+    uint64_t (*last_id)(struct store *s);
     void (*health)(struct store *s, struct store_health *ret);
     void (*retain)(struct store *s, const struct store_retention *retention);
     /* Both NULL: output is not kept. */
@@ -233,6 +234,13 @@ static inline void store_subscribe(struct store *s, store_news_fn *fn, void *arg
 static inline void store_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_last)
 {
     s->backend->numbers(s, ret_first, ret_last);
+}
+
+/* The highest id that a job of this store ever had, also of those it has forgotten; 0: none
+ * that it knows of. As the load has found it. */
+static inline uint64_t store_last_id(struct store *s)
+{
+    return s->backend->last_id(s);
 }
 
 static inline bool store_durable(const struct store *s)

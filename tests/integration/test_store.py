@@ -730,11 +730,17 @@ def test_a_damaged_file_of_ids_is_refused(private):
     sound = path.read_bytes()
     path.write_bytes(b"0" + sound[1:])
     code, said = refused(private)
-    assert code == 1 and 'file "ids"' in said and "damaged" in said and "at least 1)" in said, said
+    assert code == 1 and 'file "ids"' in said and "damaged" in said and "at least 2)" in said, said
     r = check_store(private)
     assert r.returncode == 1 and "the file of ids: checksum" in r.stdout, r
     path.write_text("5000\n")  # as it is told to
     assert check_store(private).returncode == 0
     private.start()
     with private.connect() as v:
-        assert submit(v, {"kind": "noop"}) == "5000"
+        wait(v, submit(v, {"kind": "noop"}))
+        assert private.ctl("clean", "--json").json == {"count": 1}
+    private.stop()
+    path.unlink()
+    private.start()
+    with private.connect() as v:
+        assert submit(v, {"kind": "noop"}) == "5001"

@@ -346,6 +346,27 @@ static void what_has_ended_goes_when_it_is_too_much(void **state)
     assert_int_equal(reload(1, &found, &err), 0);
 }
 
+static void the_last_id_is_remembered(void **state)
+{
+    const struct store_fact forget = {.key = {.id = 70, .index = JOB_NO_INDEX},
+                                      .forget = true};
+    struct store *s = fresh();
+
+    (void)state;
+    assert_int_equal(keep_submit(s, 70, "x", NULL), 0);
+    assert_int_equal(keep_starting(s, 70), 0);
+    assert_int_equal(keep_end(s, 70, 0), 0);
+    assert_int_equal(keep(s, &forget, 1), 0);
+    for (int life = 0; life < 2; life++) {
+        store_free(s);
+        s = fresh();
+        assert_int_equal(store_has(s, 70), 0);
+        assert_int_equal(store_last_id(s), 70);
+        assert_int_equal(keep_submit(s, 68U - (unsigned)life, "x", NULL), 0);
+    }
+    store_free(s);
+}
+
 /* --- output --------------------------------------------------------------------- */
 
 /* The output of a job: text, or "-" for none, "!" for damage. */
@@ -519,9 +540,9 @@ static void make_first_format(void)
                                                  .b = sqlite3_column_int64(get, 1)}));
     (void)sqlite3_finalize(get);
     pack_clear(&sums);
-    want.first = 0;
+    want.first = want.last_id = 0;
     row_sums_pack(&want, &sums);
-    sums.n -= 3; /* zeros: the sum of outputs, and the number before the first */
+    sums.n -= 4; /* zeros: the sum of outputs, the number before the first, the last id */
     assert_int_equal(db_meta_put(&db, "sums", &sums), SQLITE_OK);
     db_close(&db);
     pack_fini(&sums);
@@ -548,6 +569,7 @@ static void an_older_format_is_brought_up(void **state)
     assert_string_equal(found.text, expected);
     assert_int_equal(query("PRAGMA user_version"), DB_VERSION);
     s = fresh();
+    assert_int_equal(store_last_id(s), 3);
     assert_int_equal(keep_submit(s, 4, "d", NULL), 0);
     assert_int_equal(keep_end_with(s, 2, 0, "out\n", NULL), 0);
     store_free(s);
@@ -862,6 +884,7 @@ int main(void)
         T(another_boot_is_another_life),
         T(equal_contents_are_kept_once),
         T(what_has_ended_goes_when_it_is_too_much),
+        T(the_last_id_is_remembered),
         T(output_is_kept_with_the_end),
         T(damaged_output_is_named_and_not_handed_out),
         T(output_goes_with_its_job),
