@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define JOB_NO_INDEX     INT64_C(-1)
 #define JOB_KEY_TEXT_MAX 56 /* bytes of the longest attempt text, its NUL included */
@@ -38,21 +37,39 @@ static inline int job_key_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Writes a number and a NUL; returns where that is. Answers name thousands of jobs. */
+static inline char *job_key_put(char *at, uint64_t n)
+{
+    size_t len = 1;
+
+    for (uint64_t rest = n; rest >= 10; rest /= 10)
+        len++;
+    at[len] = '\0';
+    for (size_t i = len; i > 0; n /= 10)
+        at[--i] = (char)('0' + n % 10);
+    return at + len;
+}
+
 /* Writes "17" or "17_3"; returns its length. */
 static inline int job_key_format_job(const struct job_key *key,
                                      char buf[JOB_KEY_TEXT_MAX])
 {
-    unsigned long long id = key->id;
-    return key->index < 0
-               ? snprintf(buf, JOB_KEY_TEXT_MAX, "%llu", id)
-               : snprintf(buf, JOB_KEY_TEXT_MAX, "%llu_%lld", id, (long long)key->index);
+    char *end = job_key_put(buf, key->id);
+
+    if (key->index >= 0) {
+        *end++ = '_';
+        end = job_key_put(end, (uint64_t)key->index);
+    }
+    return (int)(end - buf);
 }
 
 /* Writes "17.1" or "17_3.1"; returns its length. */
 static inline int job_key_format(const struct job_key *key, char buf[JOB_KEY_TEXT_MAX])
 {
-    int n = job_key_format_job(key, buf);
-    return n + snprintf(buf + n, (size_t)(JOB_KEY_TEXT_MAX - n), ".%u", key->attempt);
+    char *end = buf + job_key_format_job(key, buf);
+
+    *end++ = '.';
+    return (int)(job_key_put(end, key->attempt) - buf);
 }
 
 /* One canonical decimal number of at most `max` at *at; advances *at. */

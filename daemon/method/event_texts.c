@@ -3,8 +3,6 @@
 
 #include "base/lock.h"
 #include "daemon/method/job_json.h"
-#include "wire/json.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +28,8 @@ void event_texts_free(struct event_texts *t)
     free(t);
 }
 
-/* 1: was there; 0: not; -ENOMEM. */
-static int copy(struct slot *s, uint64_t seq, struct wire_buf *to)
+/* False: it was not there. */
+static bool copy(struct slot *s, uint64_t seq, struct wire_writer *to)
 {
     char text[TEXT_MAX];
     size_t len = 0;
@@ -41,9 +39,9 @@ static int copy(struct slot *s, uint64_t seq, struct wire_buf *to)
     if (there)
         memcpy(text, s->text, len = s->len);
     vlock_unlock(&s->lock);
-    if (!there)
-        return 0;
-    return wire_buf_append(to, text, len) < 0 ? -ENOMEM : 1;
+    if (there)
+        wire_put_raw(to, NULL, text, len);
+    return there;
 }
 
 /* Who is late must not take the place of a newer one. */
@@ -58,26 +56,22 @@ static void keep(struct slot *s, uint64_t seq, const char *text, size_t len)
     vlock_unlock(&s->lock);
 }
 
-int event_texts_append(struct event_texts *t, const struct job_news *ev,
-                       struct wire_buf *to)
+void event_texts_put(struct event_texts *t, const struct job_news *ev,
+                     struct wire_writer *to)
 {
     struct slot *slot = &t->slots[ev->seq % SLOTS];
-    int r = copy(slot, ev->seq, to);
-    json_t *event;
-    size_t len;
-    char *text;
+    struct wire_buf text = {NULL};
+    struct wire_writer made = {.out = &text};
 
-    if (r != 0)
-        return r < 0 ? r : 0;
-    event = job_event_to_json(ev);
-    text = event ? json_dumps(event, JSON_COMPACT) : NULL;
-    json_decref(event);
-    if (!text)
-        return -ENOMEM;
-    len = strlen(text);
-    if (len <= TEXT_MAX)
-        keep(slot, ev->seq, text, len);
-    r = wire_buf_append(to, text, len);
-    free(text);
-    return r;
+    if (copy(slot, ev->seq, to))
+        return;
+    job_event_write(&made, ev);
+    if (made.error < 0) {
+        to->error = made.error;
+    } else {
+        if (wire_buf_len(&text) <= TEXT_MAX)
+            keep(slot, ev->seq, wire_buf_at(&text), wire_buf_len(&text));
+        wire_put_raw(to, NULL, wire_buf_at(&text), wire_buf_len(&text));
+    }
+    wire_buf_fini(&text);
 }

@@ -4,15 +4,15 @@
 #define VOLTD_METHOD_EVENT_TEXTS_H
 
 #include "daemon/job/news.h"
-#include "wire/buffer.h"
+#include "wire/writer.h"
 
 struct event_texts;
 
 /* Returns new; NULL: no memory. */
 struct event_texts *event_texts_new(void);
 void event_texts_free(struct event_texts *t); /* NULL allowed */
-/* Appends an event of the log. Any thread. 0 or -ENOMEM. */
-int event_texts_append(struct event_texts *t, const struct job_news *ev,
-                       struct wire_buf *to);
+/* Writes an event of the log as an entry of an array. Any thread. */
+void event_texts_put(struct event_texts *t, const struct job_news *ev,
+                     struct wire_writer *to);
 
 #endif

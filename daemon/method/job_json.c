@@ -13,98 +13,118 @@ json_t *job_id_to_json(uint64_t id, int64_t index)
     return json_string(text);
 }
 
-static void set_int(json_t **to, const char *key, uint64_t value)
+static void put_id(struct wire_writer *to, const struct job_key *key)
 {
-    wire_set(to, key, json_integer((json_int_t)value));
+    char text[JOB_KEY_TEXT_MAX];
+
+    (void)job_key_format_job(key, text);
+    wire_put_text(to, "id", text);
+}
+
+static void put_uint(struct wire_writer *to, const char *key, uint64_t value)
+{
+    wire_put_int(to, key, (int64_t)value);
 }
 
 /* Times and the like, for which 0 is "not yet". */
-static void set_known(json_t **to, const char *key, uint64_t value)
+static void put_known(struct wire_writer *to, const char *key, uint64_t value)
 {
     if (value)
-        set_int(to, key, value);
+        put_uint(to, key, value);
 }
 
-static void set_result(json_t **to, enum job_result result, int32_t code)
+static void put_result(struct wire_writer *to, enum job_result result, int32_t code)
 {
     if (result == JOB_RESULT_NONE)
         return;
-    wire_set(to, "result", json_string(job_result_name(result)));
-    wire_set(to, "code", json_integer(code));
+    wire_put_text(to, "result", job_result_name(result));
+    wire_put_int(to, "code", code);
 }
 
-static void set_spec(json_t **to, const struct job_spec *spec, bool whole)
+static void put_spec(struct wire_writer *to, const struct job_spec *spec, bool whole)
 {
-    wire_set(to, "name", wire_text(spec ? job_spec_display_name(spec) : ""));
+    wire_put_text(to, "name", spec ? job_spec_display_name(spec) : "");
     if (!spec)
         return;
-    wire_set(to, "kind", json_string(spec_kind_names[spec->kind]));
-    wire_set(to, "queue", wire_text(spec->queue ? spec->queue : "default"));
-    wire_set(to, "priority", json_integer(spec->priority));
+    wire_put_text(to, "kind", spec_kind_names[spec->kind]);
+    wire_put_text(to, "queue", spec->queue ? spec->queue : "default");
+    wire_put_int(to, "priority", spec->priority);
     if (whole)
-        wire_set(to, "spec", spec_to_json(spec));
+        wire_put_json(to, "spec", spec_to_json(spec));
 }
 
-static void set_status(json_t **to, const struct job_view *v)
+static void put_usage(struct wire_writer *to, const struct job_status *st)
+{
+    wire_open(to, "usage", '{');
+    put_uint(to, "user_usec", st->usage.user_usec);
+    put_uint(to, "system_usec", st->usage.system_usec);
+    put_uint(to, "max_rss_bytes", st->usage.max_rss_bytes);
+    wire_close(to, '}');
+}
+
+static void put_status(struct wire_writer *to, const struct job_view *v)
 {
     const struct job_status *st = &v->status;
 
-    wire_set(to, "state", json_string(job_state_name(st->state)));
+    wire_put_text(to, "state", job_state_name(st->state));
     if (st->state == JOB_QUEUED && v->wait != JOB_WAIT_NONE) {
-        wire_set(to, "wait", json_string(job_wait_name(v->wait)));
-        set_int(to, "wait_position", v->wait_position);
+        wire_put_text(to, "wait", job_wait_name(v->wait));
+        put_uint(to, "wait_position", v->wait_position);
     }
-    set_result(to, st->result, st->code);
+    put_result(to, st->result, st->code);
     if (st->step)
-        wire_set(to, "step", wire_text(st->step));
+        wire_put_text(to, "step", st->step);
     if (st->state == JOB_DONE)
-        wire_set(to, "exit_code", json_integer(v->exit_code));
-    set_int(to, "attempt", st->attempt);
-    set_known(to, "lost_attempts", st->lost);
+        wire_put_int(to, "exit_code", v->exit_code);
+    put_uint(to, "attempt", st->attempt);
+    put_known(to, "lost_attempts", st->lost);
     if (st->pid > 0 && st->state != JOB_DONE)
-        set_int(to, "pid", (uint64_t)st->pid);
-    set_known(to, "survivors", st->survivors);
-    set_known(to, "submitted_at_usec", st->submitted_usec);
-    set_known(to, "started_at_usec", st->started_usec);
-    set_known(to, "ended_at_usec", st->ended_usec);
+        put_uint(to, "pid", (uint64_t)st->pid);
+    put_known(to, "survivors", st->survivors);
+    put_known(to, "submitted_at_usec", st->submitted_usec);
+    put_known(to, "started_at_usec", st->started_usec);
+    put_known(to, "ended_at_usec", st->ended_usec);
     if (st->state == JOB_DONE && st->started_usec)
-        wire_set(to, "usage",
-                 json_pack("{s:I,s:I,s:I}", "user_usec", (json_int_t)st->usage.user_usec,
-                           "system_usec", (json_int_t)st->usage.system_usec,
-                           "max_rss_bytes", (json_int_t)st->usage.max_rss_bytes));
+        put_usage(to, st);
 }
 
-json_t *job_to_json(const struct job_view *v, bool with_spec)
+static void put_counts(struct wire_writer *to, const struct job_view *v)
 {
-    json_t *o = json_object();
+    wire_open(to, "counts", '{');
+    put_uint(to, "total", v->total);
+    put_uint(to, "queued", v->queued);
+    put_uint(to, "running", v->running);
+    put_uint(to, "done", v->done);
+    put_uint(to, "failed", v->failed);
+    wire_close(to, '}');
+}
 
-    wire_set(&o, "id", job_id_to_json(v->key.id, v->key.index));
-    set_spec(&o, v->spec, with_spec);
-    set_status(&o, v);
-    set_int(&o, "uid", v->owner.uid);
-    wire_set(&o, "durable", json_boolean(v->durable));
+void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
+               bool with_spec)
+{
+    wire_open(to, key, '{');
+    put_id(to, &v->key);
+    put_spec(to, v->spec, with_spec);
+    put_status(to, v);
+    put_uint(to, "uid", v->owner.uid);
+    wire_put_bool(to, "durable", v->durable);
     if (v->orphan)
-        wire_set(&o, "orphan", json_true());
+        wire_put_bool(to, "orphan", true);
     if (v->forgotten)
-        wire_set(&o, "forgotten", json_true());
+        wire_put_bool(to, "forgotten", true);
     if (v->has_counts)
-        wire_set(&o, "counts",
-                 json_pack("{s:I,s:I,s:I,s:I,s:I}", "total", (json_int_t)v->total,
-                           "queued", (json_int_t)v->queued, "running",
-                           (json_int_t)v->running, "done", (json_int_t)v->done, "failed",
-                           (json_int_t)v->failed));
-    return o;
+        put_counts(to, v);
+    wire_close(to, '}');
 }
 
-json_t *job_event_to_json(const struct job_news *ev)
+void job_event_write(struct wire_writer *to, const struct job_news *ev)
 {
-    json_t *o = json_object();
-
-    set_int(&o, "cursor", ev->seq);
-    set_int(&o, "at_usec", ev->at_usec);
-    wire_set(&o, "id", job_id_to_json(ev->key.id, ev->key.index));
-    wire_set(&o, "event", json_string(job_event_name(ev->type)));
-    wire_set(&o, "state", json_string(job_state_name(ev->state)));
-    set_result(&o, ev->result, ev->code);
-    return o;
+    wire_open(to, NULL, '{');
+    put_uint(to, "cursor", ev->seq);
+    put_uint(to, "at_usec", ev->at_usec);
+    put_id(to, &ev->key);
+    wire_put_text(to, "event", job_event_name(ev->type));
+    wire_put_text(to, "state", job_state_name(ev->state));
+    put_result(to, ev->result, ev->code);
+    wire_close(to, '}');
 }

@@ -26,8 +26,9 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
         FIELD(struct params, with_spec, FIELD_BOOL),
         {.name = NULL},
     };
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
     struct job_view view;
-    json_t *job;
     int r;
 
     (void)state;
@@ -37,9 +38,11 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
                      in.id.index, &view);
     if (r < 0)
         return no_answer(call, r, &in.id);
-    job = job_to_json(&view, in.with_spec);
+    wire_open(&reply, NULL, '{');
+    job_write(&reply, "job", &view, in.with_spec);
+    wire_close(&reply, '}');
     job_view_fini(&view);
-    return call_reply(call, json_pack("{s:o}", "job", job));
+    return call_reply_text(call, &reply);
 }
 
 const struct method method_get = {.name = "Get", .poll = get_poll};
@@ -64,35 +67,38 @@ static int read_cursor(json_t *value, void *member, struct field_error *err)
 
 static int add_job(void *arg, const struct job_view *v)
 {
-    json_t **jobs = arg;
+    struct wire_writer *to = arg;
 
-    wire_add(jobs, job_to_json(v, false));
-    return *jobs ? 0 : -ENOMEM;
+    job_write(to, NULL, v, false);
+    return to->error;
 }
 
 static enum volt_poll list(struct volt_cx *cx, struct call *call,
                            const struct list_params *in)
 {
     struct manager_filter filter = filter_for_manager(&in->filter);
-    json_t *jobs = json_array(), *reply;
-    uint64_t cursor = 0;
-    int r = jobs ? 0 : -ENOMEM;
-    char text[24];
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
+    uint64_t next = 0;
+    char cursor[24];
+    int r;
 
     filter.newest_first = in->newest_first;
-    if (r == 0)
-        r = manager_list_kept(cx, call_service(call)->manager, call_peer(call), &filter,
-                              in->cursor, (size_t)in->limit, add_job, &jobs, &cursor);
+    wire_open(&reply, NULL, '{');
+    wire_open(&reply, "jobs", '[');
+    r = manager_list_kept(cx, call_service(call)->manager, call_peer(call), &filter,
+                          in->cursor, (size_t)in->limit, add_job, &reply, &next);
     if (r < 0) {
-        json_decref(jobs);
+        wire_buf_fini(&text);
         return no_answer(call, r, NULL);
     }
-    reply = json_pack("{s:o}", "jobs", jobs);
-    if (cursor) {
-        (void)snprintf(text, sizeof(text), "%" PRIu64, cursor);
-        wire_set(&reply, "cursor", json_string(text));
+    wire_close(&reply, ']');
+    if (next) {
+        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, next);
+        wire_put_text(&reply, "cursor", cursor);
     }
-    return call_reply(call, reply);
+    wire_close(&reply, '}');
+    return call_reply_text(call, &reply);
 }
 
 static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)

@@ -7,12 +7,9 @@
 #include "daemon/method/methods.h"
 
 #include "daemon/config.h"
-#include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
-#include "wire/json.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +31,7 @@ struct batch {
     struct manager_submit leaf;
     bool begun;                    /* leaf */
     size_t answered, item;         /* entries, and items of them */
-    struct wire_buf ids, rejected; /* of the answer: text, a comma in front of each */
+    struct wire_buf ids, rejected; /* of the answer: entries */
     enum {
         BATCH_BEGIN = 0,
         BATCH_READ,
@@ -47,17 +44,14 @@ struct batch {
 static int reject(struct batch *b, size_t position, const char *parameter,
                   const char *why)
 {
-    json_t *entry =
-        json_pack("{s:I,s:o,s:o}", "position", (json_int_t)position, "parameter",
-                  wire_text(parameter), "reason", wire_text(why));
-    int r = entry ? wire_buf_append(&b->rejected, ",", 1) : -ENOMEM;
+    struct wire_writer to = {.out = &b->rejected};
 
-    if (r == 0)
-        r = wire_encode(&b->rejected, entry);
-    if (r == 0)
-        b->rejected.end--; /* the NUL */
-    json_decref(entry);
-    return r;
+    wire_open(&to, NULL, '{');
+    wire_put_int(&to, "position", (int64_t)position);
+    wire_put_text(&to, "parameter", parameter);
+    wire_put_text(&to, "reason", why);
+    wire_close(&to, '}');
+    return to.error;
 }
 
 static int begin_batch(struct call *call, struct batch *b)
@@ -152,36 +146,36 @@ static enum volt_poll give_up(struct call *call, const struct batch *b, int erro
 static int answer_entry(struct batch *b)
 {
     const struct manager_submit_item *it = &b->items[b->item];
+    struct wire_writer to = {.out = &b->ids};
+    char text[JOB_KEY_TEXT_MAX] = "";
     size_t at = b->answered++;
-    char text[32];
-    int n, r = 0;
 
-    if (b->item == b->nitems || b->position[b->item] != at)
-        return wire_buf_append(&b->ids, ",\"\"", 3);
-    b->item++;
-    if (it->ret_id == 0 && it->ret_error < 0)
-        r = reject(b, at, "", manager_submit_reason(it));
-    n = it->ret_id ? snprintf(text, sizeof(text), ",\"%" PRIu64 "\"", it->ret_id)
-                   : snprintf(text, sizeof(text), ",\"\"");
-    return r < 0 ? r : wire_buf_append(&b->ids, text, (size_t)n);
+    if (b->item < b->nitems && b->position[b->item] == at) {
+        const struct job_key key = {.id = it->ret_id, .index = JOB_NO_INDEX};
+
+        b->item++;
+        if (it->ret_id)
+            (void)job_key_format_job(&key, text);
+        else if (it->ret_error < 0)
+            to.error = reject(b, at, "", manager_submit_reason(it));
+    }
+    wire_put_text(&to, NULL, text);
+    return to.error;
 }
 
-static int append_list(struct wire_buf *out, const char *name,
-                       const struct wire_buf *list)
+static void put_list(struct wire_writer *to, const char *name,
+                     const struct wire_buf *entries)
 {
-    size_t n = wire_buf_len(list);
-    int r = wire_buf_append(out, name, strlen(name));
-
-    if (r == 0 && n > 0)
-        r = wire_buf_append(out, wire_buf_at(list) + 1, n - 1);
-    return r;
+    wire_open(to, name, '[');
+    if (wire_buf_len(entries) > 0)
+        wire_put_raw(to, NULL, wire_buf_at(entries), wire_buf_len(entries));
+    wire_close(to, ']');
 }
 
 static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 {
-    struct wire_buf text = {0};
-    const char *end =
-        b->leaf.ret_durable ? "],\"durable\":true}" : "],\"durable\":false}";
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
     int r = 0;
 
     for (unsigned i = 0; i < ANSWERS_PER_POLL && b->answered < b->next && r == 0; i++)
@@ -192,14 +186,12 @@ static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct
         volt_cx_wake(cx);
         return VOLT_PENDING;
     }
-    r = append_list(&text, "{\"ids\":[", &b->ids);
-    if (r == 0)
-        r = append_list(&text, "],\"rejected\":[", &b->rejected);
-    if (r == 0)
-        r = wire_buf_append(&text, end, strlen(end));
-    (void)(r < 0 ? call_abort(call) : call_reply_text(call, &text));
-    wire_buf_fini(&text);
-    return VOLT_READY;
+    wire_open(&reply, NULL, '{');
+    put_list(&reply, "ids", &b->ids);
+    put_list(&reply, "rejected", &b->rejected);
+    wire_put_bool(&reply, "durable", b->leaf.ret_durable);
+    wire_close(&reply, '}');
+    return call_reply_text(call, &reply);
 }
 
 static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *state)

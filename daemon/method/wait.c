@@ -11,7 +11,6 @@
 #include "daemon/exec/changes.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
-#include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -100,48 +99,62 @@ static void apply(struct wait *w, struct entry *e, const struct change *c)
 
 /* --- answers ------------------------------------------------------------------------ */
 
-static json_t *answer(const struct wait *w)
+static void begin_answer(const struct wait *w, struct wire_writer *to)
 {
-    return json_pack("{s:I,s:I}", "left", (json_int_t)w->left, "failed",
-                     (json_int_t)w->failed);
+    wire_open(to, NULL, '{');
+    wire_put_int(to, "left", (int64_t)w->left);
+    wire_put_int(to, "failed", (int64_t)w->failed);
 }
 
-static enum volt_poll finish(struct call *call, struct wait *w)
+/* How the jobs ended; of as many as an answer has room for. */
+static void put_jobs(struct call *call, const struct wait *w, struct wire_writer *to)
 {
-    json_t *reply = answer(w), *jobs = json_array();
-    int exit_code = 0;
+    struct manager *m = call_service(call)->manager;
 
-    if (w->left > 0) {
-        json_decref(jobs);
-        return call_reply(call, reply);
-    }
-    for (size_t i = 0; i < w->ids.n; i++) {
-        const struct entry *e = &w->entries[i];
+    wire_open(to, "jobs", '[');
+    for (size_t i = 0; i < w->ids.n && i < JOBS_MAX; i++) {
+        const struct job_key *key = &w->ids.keys[i];
         struct job_view v;
 
-        if (e->exit_code > exit_code)
-            exit_code = e->exit_code;
-        if (i >= JOBS_MAX || manager_get(call_service(call)->manager, call_peer(call),
-                                         e->key.id, e->key.index, &v) < 0)
+        if (manager_get(m, call_peer(call), key->id, key->index, &v) < 0)
             continue;
-        wire_add(&jobs, job_to_json(&v, false));
+        job_write(to, NULL, &v, false);
         job_view_fini(&v);
     }
-    wire_set(&reply, "jobs", jobs);
-    wire_set(&reply, "exit_code", json_integer(exit_code));
-    return call_reply(call, reply);
+    wire_close(to, ']');
+}
+
+static enum volt_poll finish(struct call *call, const struct wait *w)
+{
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
+    int exit_code = 0;
+
+    begin_answer(w, &reply);
+    if (w->left == 0) {
+        for (size_t i = 0; i < w->ids.n; i++)
+            if (w->entries[i].exit_code > exit_code)
+                exit_code = w->entries[i].exit_code;
+        put_jobs(call, w, &reply);
+        wire_put_int(&reply, "exit_code", exit_code);
+    }
+    wire_close(&reply, '}');
+    return call_reply_text(call, &reply);
 }
 
 static int tell(struct call *call, struct wait *w, bool heartbeat)
 {
-    json_t *reply = answer(w);
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
 
+    begin_answer(w, &reply);
     if (heartbeat)
-        wire_set(&reply, "heartbeat", json_true());
+        wire_put_bool(&reply, "heartbeat", true);
+    wire_close(&reply, '}');
     w->told_left = w->left;
     w->told_failed = w->failed;
     w->told_usec = volt_now_usec();
-    return call_continue(call, reply);
+    return call_continue_text(call, &reply);
 }
 
 /* --- the method --------------------------------------------------------------------- */

@@ -14,11 +14,7 @@
 #include "daemon/method/event_texts.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
-#include "wire/json.h"
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
@@ -78,25 +74,29 @@ static int begin(struct call *call, struct watch *w)
     return 0;
 }
 
-static int tell(struct call *call, struct watch *w, const char *key, json_t *value)
+/* A reply is written between these two. It ends with what was dropped. */
+static void begin_telling(const struct watch *w, struct wire_writer *to)
 {
-    json_t *reply = json_object();
+    wire_open(to, NULL, '{');
+    wire_put_int(to, "cursor", (int64_t)w->cursor);
+}
 
-    wire_set(&reply, "cursor", json_integer((json_int_t)w->cursor));
-    wire_set(&reply, key, value);
+static int tell(struct call *call, struct watch *w, struct wire_writer *reply)
+{
     if (w->lagged)
-        wire_set(&reply, "lagged", json_integer((json_int_t)w->lagged));
+        wire_put_int(reply, "lagged", (int64_t)w->lagged);
+    wire_close(reply, '}');
     w->lagged = 0;
     w->told_usec = volt_now_usec();
-    return call_continue(call, reply);
+    return call_continue_text(call, reply);
 }
 
 static int add_job(void *arg, const struct job_view *v)
 {
-    json_t **jobs = arg;
+    struct wire_writer *to = arg;
 
-    wire_add(jobs, job_to_json(v, false));
-    return *jobs ? 0 : -ENOMEM;
+    job_write(to, NULL, v, false);
+    return to->error;
 }
 
 /* Tells one page of the snapshot; an empty one too, so that the client has
@@ -105,22 +105,26 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct manager_filter filter = filter_for_manager(&w->in.filter);
     struct manager *m = call_service(call)->manager;
-    json_t *jobs = json_array();
-    int r = -ENOMEM;
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
+    int r;
 
-    if (jobs && filter.keys) /* named ones also when only the store has them */
+    begin_telling(w, &reply);
+    wire_open(&reply, "jobs", '[');
+    if (filter.keys) /* named ones also when only the store has them */
         r = manager_list_kept(cx, m, call_peer(call), &filter, w->page, JOBS_PER_REPLY,
-                              add_job, &jobs, &w->page);
-    else if (jobs)
+                              add_job, &reply, &w->page);
+    else
         r = manager_list(m, call_peer(call), &filter, w->page, JOBS_PER_REPLY, add_job,
-                         &jobs, &w->page);
+                         &reply, &w->page);
     if (r < 0) {
-        json_decref(jobs);
+        wire_buf_fini(&text);
         return r;
     }
+    wire_close(&reply, ']');
     if (w->page == 0)
         w->at = WATCH_EVENTS;
-    return tell(call, w, "jobs", jobs);
+    return tell(call, w, &reply);
 }
 
 static void skip_backlog(struct call *call, struct watch *w)
@@ -135,22 +139,10 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-__attribute__((format(printf, 2, 3))) static int put(struct wire_buf *to,
-                                                     const char *format, ...)
-{
-    char text[64];
-    va_list ap;
-
-    va_start(ap, format);
-    int n = vsnprintf(text, sizeof(text), format, ap);
-    va_end(ap);
-    return wire_buf_append(to, text, (size_t)n);
-}
-
 /* Those that the filter wants, up to one of a job that is not in the table yet: it is
- * read again when there is news. Their number, or -ENOMEM. */
+ * read again when there is news. Returns their number. */
 static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
-                      size_t n, struct wire_buf *to)
+                      size_t n, struct wire_writer *to)
 {
     const struct service *s = call_service(call);
     int wanted = 0;
@@ -162,11 +154,9 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
             w->cursor = events[i].seq - 1;
             break;
         }
-        if (r == 0)
-            continue;
-        if ((wanted++ > 0 && put(to, ",") < 0) ||
-            event_texts_append(s->event_texts, &events[i], to) < 0)
-            return -ENOMEM;
+        if (r > 0)
+            event_texts_put(s->event_texts, &events[i], to);
+        wanted += r > 0;
     }
     return wanted;
 }
@@ -174,25 +164,20 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
 /* The reply is put together from texts that others have made already. 1: told; 0: there
  * was nothing to tell. */
 static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
-                       size_t n, struct wire_buf *text)
+                       size_t n)
 {
-    int r = put(text, "{\"events\":[");
-    int wanted = r < 0 ? r : put_wanted(call, w, events, n, text);
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
 
-    if (wanted < 0)
-        return wanted;
-    if (wanted == 0 && w->lagged == 0)
-        return 0;
-    r = put(text, "],\"cursor\":%" PRIu64, w->cursor);
-    if (r == 0 && w->lagged)
-        r = put(text, ",\"lagged\":%" PRIu64, w->lagged);
-    if (r == 0)
-        r = put(text, "}");
-    if (r == 0)
-        r = call_continue_text(call, wire_buf_at(text), wire_buf_len(text));
-    w->lagged = 0;
-    w->told_usec = volt_now_usec();
-    return r < 0 ? r : 1;
+    wire_open(&reply, NULL, '{');
+    wire_open(&reply, "events", '[');
+    if (put_wanted(call, w, events, n, &reply) == 0 && w->lagged == 0) {
+        wire_buf_fini(&text);
+        return reply.error;
+    }
+    wire_close(&reply, ']');
+    wire_put_int(&reply, "cursor", (int64_t)w->cursor);
+    return tell(call, w, &reply) < 0 ? -ENOMEM : 1;
 }
 
 /* Reads on in the log and tells what the filter wants. 1: there was something to read. */
@@ -200,7 +185,6 @@ static int tell_events(struct call *call, struct watch *w)
 {
     struct manager *m = call_service(call)->manager;
     struct job_news events[EVENTS_PER_REPLY];
-    struct wire_buf text = {NULL};
     uint64_t before = w->cursor, lost = 0;
     size_t n;
     int r;
@@ -210,9 +194,18 @@ static int tell_events(struct call *call, struct watch *w)
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;
-    r = tell_wanted(call, w, events, n, &text);
-    wire_buf_fini(&text);
+    r = tell_wanted(call, w, events, n);
     return r == 0 ? w->cursor != before : r;
+}
+
+static int tell_nothing(struct call *call, struct watch *w)
+{
+    struct wire_buf text = {NULL};
+    struct wire_writer reply = {.out = &text};
+
+    begin_telling(w, &reply);
+    wire_put_bool(&reply, "heartbeat", true);
+    return tell(call, w, &reply);
 }
 
 /* 1: told that nothing happened. */
@@ -224,7 +217,7 @@ static int keep_alive(struct volt_cx *cx, struct call *call, struct watch *w)
         volt_sleep_fini(&w->silence);
         volt_sleep_init_at(&w->silence, due);
         if (due <= volt_now_usec())
-            return tell(call, w, "heartbeat", json_true()) < 0 ? -ENOMEM : 1;
+            return tell_nothing(call, w) < 0 ? -ENOMEM : 1;
     }
     return 0;
 }

@@ -9,7 +9,7 @@
 #define VOLTD_SERVER_METHOD_H
 
 #include "daemon/exec/manager.h"
-#include "wire/buffer.h"
+#include "wire/writer.h"
 #include <jansson.h>
 #include <volt/volt.h>
 
@@ -64,8 +64,8 @@ int call_list_next(struct call *call, json_t **ret);
  * ends the connection). They return READY, to be returned from poll. Exactly one final
  * reply per call. */
 enum volt_poll call_reply(struct call *call, json_t *parameters);
-/* The same for parameters that are text already, an object; borrowed. */
-enum volt_poll call_reply_text(struct call *call, const struct wire_buf *parameters);
+/* The same for parameters that were written as text, an object; takes the buffer. */
+enum volt_poll call_reply_text(struct call *call, struct wire_writer *parameters);
 enum volt_poll call_error(struct call *call, const char *error, json_t *parameters);
 /* org.varlink.service.InvalidParameter naming the parameter; the text goes into the
  * additional parameter "reason". */
@@ -76,8 +76,7 @@ enum volt_poll call_abort(struct call *call);
 /* A reply with continues: true; takes parameters. Then call_drained_poll
  * before the next. */
 int call_continue(struct call *call, json_t *parameters);
-/* The same with a JSON object that is text already; copies it. */
-int call_continue_text(struct call *call, const char *parameters, size_t len);
+int call_continue_text(struct call *call, struct wire_writer *parameters);
 /* READY when the output buffer is below its high-water mark. */
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call);
 /* Attaches a descriptor to the next reply (SCM_RIGHTS with its first byte); takes fd. */

@@ -263,30 +263,34 @@ enum volt_poll call_reply(struct call *call, json_t *parameters)
     return VOLT_READY;
 }
 
-/* The same of a reply that is text: head, the parameters, and a bracket. Borrows. */
-static int put_text(struct call *call, const char *head, const char *parameters, size_t n)
+/* The same of parameters that are text, behind what the reply begins with. Takes them. */
+static int put_text(struct call *call, const char *head, struct wire_writer *parameters)
 {
     static const char tail[] = "}"; /* and the NUL, which ends the message */
     struct session *s = call->session;
-    struct wire_buf *out = &s->out.bytes;
+    struct wire_buf *out = &s->out.bytes, *text = parameters->out;
+    size_t n = wire_buf_len(text);
+    int r = parameters->error;
 
-    if (call->oneway)
-        return 0;
-    if (wire_buf_reserve(out, strlen(head) + n + sizeof(tail)) < 0) {
-        s->closing = s->broken = true;
-        return -ENOMEM;
+    if (r == 0 && !call->oneway)
+        r = wire_buf_reserve(out, strlen(head) + n + sizeof(tail));
+    if (r == 0 && !call->oneway) {
+        (void)wire_buf_append(out, head, strlen(head));
+        (void)wire_buf_append(out, wire_buf_at(text), n);
+        (void)wire_buf_append(out, tail, sizeof(tail));
     }
-    (void)wire_buf_append(out, head, strlen(head));
-    (void)wire_buf_append(out, parameters, n);
-    (void)wire_buf_append(out, tail, sizeof(tail));
-    return 0;
+    wire_buf_fini(text);
+    if (r < 0)
+        s->closing = s->broken = true;
+    return r;
 }
 
-enum volt_poll call_reply_text(struct call *call, const struct wire_buf *parameters)
+enum volt_poll call_reply_text(struct call *call, struct wire_writer *parameters)
 {
-    if (!call->answered)
-        (void)put_text(call, "{\"parameters\":", wire_buf_at(parameters),
-                       wire_buf_len(parameters));
+    if (call->answered)
+        wire_buf_fini(parameters->out);
+    else
+        (void)put_text(call, "{\"parameters\":", parameters);
     call->answered = true;
     return VOLT_READY;
 }
@@ -322,9 +326,9 @@ int call_continue(struct call *call, json_t *parameters)
     return put(call, envelope(NULL, true, parameters));
 }
 
-int call_continue_text(struct call *call, const char *parameters, size_t len)
+int call_continue_text(struct call *call, struct wire_writer *parameters)
 {
-    return put_text(call, "{\"continues\":true,\"parameters\":", parameters, len);
+    return put_text(call, "{\"continues\":true,\"parameters\":", parameters);
 }
 
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)

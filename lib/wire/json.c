@@ -203,27 +203,33 @@ int wire_parse_entry(const char *text, size_t len, size_t *at, size_t bytes, jso
     return 1;
 }
 
+struct encoding {
+    struct wire_buf *out;
+    int error;
+};
+
+static int take_text(const char *text, size_t len, void *arg)
+{
+    struct encoding *e = arg;
+
+    e->error = wire_buf_append(e->out, text, len);
+    return e->error;
+}
+
 int wire_encode(struct wire_buf *out, const json_t *value)
 {
-    size_t room, need;
-    int r = wire_buf_reserve(out, 512);
+    struct encoding e = {.out = out, .error = wire_buf_reserve(out, 512)};
+    size_t before = wire_buf_len(out);
 
-    if (r < 0)
-        return r;
-    room = out->cap - out->end;
-    need = json_dumpb(value, out->data + out->end, room - 1, JSON_COMPACT);
-    if (need == 0)
-        return -EINVAL;
-    if (need > room - 1) {
-        r = wire_buf_reserve(out, need + 1);
-        if (r < 0)
-            return r;
-        if (json_dumpb(value, out->data + out->end, need, JSON_COMPACT) != need)
-            return -EINVAL;
-    }
-    out->data[out->end + need] = '\0';
-    out->end += need + 1;
-    return 0;
+    if (e.error == 0 &&
+        json_dump_callback(value, take_text, &e, JSON_COMPACT | JSON_ENCODE_ANY) < 0 &&
+        e.error == 0)
+        e.error = -EINVAL;
+    if (e.error == 0)
+        e.error = wire_buf_append(out, "", 1);
+    if (e.error < 0)
+        out->end = out->start + before;
+    return e.error;
 }
 
 json_t *wire_text(const char *text)

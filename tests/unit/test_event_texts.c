@@ -22,13 +22,17 @@ static struct job_news news(uint64_t seq)
 static void expect(struct event_texts *t, uint64_t seq, const char *text)
 {
     const struct job_news ev = news(seq);
-    struct wire_buf to = {NULL};
+    struct wire_buf bytes = {NULL};
+    struct wire_writer to = {.out = &bytes};
 
-    assert_int_equal(wire_buf_append(&to, "before", 6), 0);
-    assert_int_equal(event_texts_append(t, &ev, &to), 0);
-    assert_int_equal(wire_buf_len(&to), 6 + strlen(text));
-    assert_memory_equal(wire_buf_at(&to) + 6, text, strlen(text));
-    wire_buf_fini(&to);
+    wire_open(&to, NULL, '[');
+    wire_put_int(&to, NULL, 7);
+    event_texts_put(t, &ev, &to);
+    assert_int_equal(to.error, 0);
+    assert_int_equal(wire_buf_len(&bytes), 3 + strlen(text));
+    assert_memory_equal(wire_buf_at(&bytes), "[7,", 3);
+    assert_memory_equal(wire_buf_at(&bytes) + 3, text, strlen(text));
+    wire_buf_fini(&bytes);
 }
 
 static void made_once_and_copied(void **state)
@@ -65,8 +69,12 @@ static void the_longest(void **state)
     ev.key.index = INT64_MAX;
     ev.code = INT32_MIN;
     ev.result = JOB_RESULT_OUTPUT_LIMIT;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(event_texts_append(t, &ev, &to[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        struct wire_writer w = {.out = &to[i]};
+
+        event_texts_put(t, &ev, &w);
+        assert_int_equal(w.error, 0);
+    }
     assert_int_equal(wire_buf_len(&to[0]), wire_buf_len(&to[1]));
     assert_memory_equal(wire_buf_at(&to[0]), wire_buf_at(&to[1]), wire_buf_len(&to[0]));
     for (int i = 0; i < 2; i++)

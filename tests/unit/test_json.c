@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "wire/json.h"
+#include "wire/writer.h"
 
 #define PLENTY (8u << 20)
 
@@ -181,6 +182,74 @@ static void text_of_any_bytes(void **state)
     json_decref(cut);
 }
 
+/* The writer's text is that of jansson for the same values. */
+static void written_as_encoded(void **state)
+{
+    static const char *const texts[] = {
+        "",         "plain",    "a \"b\" \\ / c", "\x01\x1f\x7f",
+        "\xc3\xa4", "\xff\xc3", "line\nand\ttab"};
+    static const int64_t numbers[] = {0, 1, -1, 9, 10, INT64_MAX, INT64_MIN};
+    struct wire_buf text = {NULL}, want = {NULL};
+    struct wire_writer w = {.out = &text};
+    json_t *list = json_array(), *inner = json_object(), *all = json_object();
+
+    (void)state;
+    wire_open(&w, NULL, '{');
+    wire_open(&w, "list", '[');
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        wire_put_text(&w, NULL, texts[i]);
+        wire_add(&list, wire_text(texts[i]));
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        wire_put_int(&w, NULL, numbers[i]);
+        wire_add(&list, json_integer(numbers[i]));
+    }
+    wire_close(&w, ']');
+    wire_open(&w, "empty", '[');
+    wire_close(&w, ']');
+    wire_open(&w, "inner", '{');
+    wire_put_bool(&w, "yes", true);
+    wire_put_bool(&w, "no", false);
+    wire_put_raw(&w, "raw", "[1,2]", 5);
+    wire_close(&w, '}');
+    wire_put_json(&w, "value", json_pack("{s:[s,i]}", "k", "\"", 3));
+    wire_close(&w, '}');
+    assert_int_equal(w.error, 0);
+
+    wire_set(&inner, "yes", json_true());
+    wire_set(&inner, "no", json_false());
+    wire_set(&inner, "raw", json_pack("[i,i]", 1, 2));
+    wire_set(&all, "list", list);
+    wire_set(&all, "empty", json_array());
+    wire_set(&all, "inner", inner);
+    wire_set(&all, "value", json_pack("{s:[s,i]}", "k", "\"", 3));
+    assert_int_equal(wire_encode(&want, all), 0);
+    assert_int_equal(wire_buf_append(&text, "", 1), 0);
+    assert_string_equal(wire_buf_at(&text), wire_buf_at(&want));
+    json_decref(all);
+    wire_buf_fini(&text);
+    wire_buf_fini(&want);
+}
+
+static void nothing_is_written_after_a_failure(void **state)
+{
+    struct wire_buf text = {NULL};
+    struct wire_writer w = {.out = &text};
+
+    (void)state;
+    wire_open(&w, NULL, '{');
+    wire_put_json(&w, "a", NULL);
+    size_t len = wire_buf_len(&text);
+    assert_int_equal(w.error, -ENOMEM);
+    wire_put_int(&w, "b", 1);
+    wire_put_text(&w, "c", "\"");
+    wire_put_json(&w, "d", json_true());
+    wire_close(&w, '}');
+    assert_int_equal(w.error, -ENOMEM);
+    assert_int_equal(wire_buf_len(&text), len);
+    wire_buf_fini(&text);
+}
+
 static void building_stops_at_the_first_failure(void **state)
 {
     json_t *o = json_object();
@@ -203,6 +272,8 @@ int main(void)
         cmocka_unit_test(entries),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
+        cmocka_unit_test(written_as_encoded),
+        cmocka_unit_test(nothing_is_written_after_a_failure),
         cmocka_unit_test(building_stops_at_the_first_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
