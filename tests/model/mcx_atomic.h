@@ -14,7 +14,9 @@
 enum mcx_order { VAT_RLX, VAT_ACQ, VAT_REL, VAT_AR, VAT_SC };
 enum mcx_rmw { MCX_XCHG, MCX_ADD, MCX_SUB, MCX_OR, MCX_AND };
 
+/* Before and after each operation. */
 void mcx_here(const char *file, int line);
+void mcx_wipe(void); /* nothing is left of it below the stack, to tell states apart */
 void mcx_init(void *cell, unsigned size, uint64_t v);
 uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o);
 void mcx_store(void *cell, unsigned size, uint64_t v, enum mcx_order o);
@@ -44,18 +46,26 @@ extern unsigned mcx_group_size;
     static inline void mcx_##T##_init(vat_##T *c, ctype v)                               \
     {                                                                                    \
         mcx_init(&c->v, sizeof(c->v), to v);                                             \
+        mcx_wipe();                                                                      \
     }                                                                                    \
     static inline ctype mcx_##T##_load(const vat_##T *c, enum mcx_order o)               \
     {                                                                                    \
-        return from mcx_load(&c->v, sizeof(c->v), o);                                    \
+        ctype v = from mcx_load(&c->v, sizeof(c->v), o);                                 \
+                                                                                         \
+        mcx_wipe();                                                                      \
+        return v;                                                                        \
     }                                                                                    \
     static inline void mcx_##T##_store(vat_##T *c, ctype v, enum mcx_order o)            \
     {                                                                                    \
         mcx_store(&c->v, sizeof(c->v), to v, o);                                         \
+        mcx_wipe();                                                                      \
     }                                                                                    \
     static inline ctype mcx_##T##_xchg(vat_##T *c, ctype v, enum mcx_order o)            \
     {                                                                                    \
-        return from mcx_rmw(&c->v, sizeof(c->v), MCX_XCHG, to v, o);                     \
+        ctype old = from mcx_rmw(&c->v, sizeof(c->v), MCX_XCHG, to v, o);                \
+                                                                                         \
+        mcx_wipe();                                                                      \
+        return old;                                                                      \
     }                                                                                    \
     static inline bool mcx_##T##_cas(vat_##T *c, ctype *expected, ctype desired,         \
                                      enum mcx_order ok, enum mcx_order fail)             \
@@ -64,13 +74,17 @@ extern unsigned mcx_group_size;
         bool done = mcx_cas(&c->v, sizeof(c->v), &e, to desired, ok, fail);              \
                                                                                          \
         *expected = from e;                                                              \
+        mcx_wipe();                                                                      \
         return done;                                                                     \
     }
 
 #define VAT_DEFINE_MATH_OP(T, ctype, name, op)                                           \
     static inline ctype mcx_##T##_##name(vat_##T *c, ctype v, enum mcx_order o)          \
     {                                                                                    \
-        return (ctype)mcx_rmw(&c->v, sizeof(c->v), op, v, o);                            \
+        ctype old = (ctype)mcx_rmw(&c->v, sizeof(c->v), op, v, o);                       \
+                                                                                         \
+        mcx_wipe();                                                                      \
+        return old;                                                                      \
     }
 #define VAT_DEFINE_MATH(T, ctype)                                                        \
     VAT_DEFINE_MATH_OP(T, ctype, add, MCX_ADD)                                           \
@@ -93,7 +107,7 @@ VAT_DEFINE_BASE(ptr, void *, (uint64_t)(uintptr_t), (void *)(uintptr_t))
 #define vat_u32_sub(c, v, o)           (MCX_HERE, mcx_u32_sub(c, v, o))
 #define vat_u32_or(c, v, o)            (MCX_HERE, mcx_u32_or(c, v, o))
 #define vat_u32_and(c, v, o)           (MCX_HERE, mcx_u32_and(c, v, o))
-#define vat_u32_fence(c)               (MCX_HERE, mcx_fence(c))
+#define vat_u32_fence(c)               (MCX_HERE, mcx_fence(c), mcx_wipe())
 #define vat_u64_init(c, v)             (MCX_HERE, mcx_u64_init(c, v))
 #define vat_u64_load(c, o)             (MCX_HERE, mcx_u64_load(c, o))
 #define vat_u64_store(c, v, o)         (MCX_HERE, mcx_u64_store(c, v, o))
@@ -103,15 +117,15 @@ VAT_DEFINE_BASE(ptr, void *, (uint64_t)(uintptr_t), (void *)(uintptr_t))
 #define vat_u64_sub(c, v, o)           (MCX_HERE, mcx_u64_sub(c, v, o))
 #define vat_u64_or(c, v, o)            (MCX_HERE, mcx_u64_or(c, v, o))
 #define vat_u64_and(c, v, o)           (MCX_HERE, mcx_u64_and(c, v, o))
-#define vat_u64_fence(c)               (MCX_HERE, mcx_fence(c))
+#define vat_u64_fence(c)               (MCX_HERE, mcx_fence(c), mcx_wipe())
 #define vat_ptr_init(c, v)             (MCX_HERE, mcx_ptr_init(c, v))
 #define vat_ptr_load(c, o)             (MCX_HERE, mcx_ptr_load(c, o))
 #define vat_ptr_store(c, v, o)         (MCX_HERE, mcx_ptr_store(c, v, o))
 #define vat_ptr_xchg(c, v, o)          (MCX_HERE, mcx_ptr_xchg(c, v, o))
 #define vat_ptr_cas(c, e, d, ok, fail) (MCX_HERE, mcx_ptr_cas(c, e, d, ok, fail))
 
-#define VAT_RD(p) (MCX_HERE, mcx_plain_read(p))
-#define VAT_WR(p) (MCX_HERE, mcx_plain_write(p))
+#define VAT_RD(p) (MCX_HERE, mcx_plain_read(p), mcx_wipe())
+#define VAT_WR(p) (MCX_HERE, mcx_plain_write(p), mcx_wipe())
 
 /* lib/base/lock.h, as one step each way: zero is unlocked, otherwise the owner's index +
  * 1. The model of the lock has the real one instead. */
@@ -119,9 +133,9 @@ VAT_DEFINE_BASE(ptr, void *, (uint64_t)(uintptr_t), (void *)(uintptr_t))
 typedef struct {
     uint32_t word;
 } vlock;
-#define vlock_lock(l)     (MCX_HERE, mcx_lock(&(l)->word))
+#define vlock_lock(l)     (MCX_HERE, mcx_lock(&(l)->word), mcx_wipe())
 #define vlock_try_lock(l) (MCX_HERE, mcx_try_lock(&(l)->word))
-#define vlock_unlock(l)   (MCX_HERE, mcx_unlock(&(l)->word))
+#define vlock_unlock(l)   (MCX_HERE, mcx_unlock(&(l)->word), mcx_wipe())
 #endif
 
 #endif

@@ -306,12 +306,19 @@ static bool is_private(const struct thread *t)
            !mcx_touch_shared((int)(t - mcx_threads), t->next, t->next_touch);
 }
 
+/* The operation that comes is a load that may read more than the newest value. */
+static bool has_choice(const struct thread *t)
+{
+    return mcx_stale_left > 0 && !(t->next_touch & TOUCH_WRITE) &&
+           mcx_memory_choice(t, t->next_addr, t->next_touch & TOUCH_SC);
+}
+
 /* Can executions differ from here on, by the thread or by what it reads? */
 static bool is_fork(const struct candidates *c)
 {
     const struct thread *t = &mcx_threads[c->thread[0]];
 
-    return c->n > 1 || (mcx_stale_left > 0 && !(t->next_touch & TOUCH_WRITE));
+    return c->n > 1 || has_choice(t);
 }
 
 #define NOBODY (-1) /* can run */
@@ -405,10 +412,8 @@ static bool end_step(int i)
  * to the search and back. */
 static bool goes_on(struct thread *t)
 {
-    bool reads_stale = mcx_stale_left > 0 && !(t->next_touch & TOUCH_WRITE);
-
     if (!merging || t->yielded || unswitched >= LONG_RUN ||
-        ((preempt_left > 0 || reads_stale) && !is_private(t)))
+        ((preempt_left > 0 || has_choice(t)) && !is_private(t)))
         return false;
     given_up = !end_step(mcx_current);
     if (given_up)
@@ -430,6 +435,7 @@ void mcx_point(const void *addr, unsigned touch)
     const char *file = mcx_here_is(&line);
 
     t->site = mcx_touch_site(file, line);
+    t->next_addr = addr;
     t->next = mcx_touch_index(addr);
     t->next_touch = touch;
     if (!goes_on(t))
@@ -614,8 +620,7 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
         bool end = b->mode == MODE_DFS && !mcx_choice_advance();
 
         /* From time to time, and at the end. */
-        if (merging && (end || (ret->executions & (ret->executions - 1)) == 0) &&
-            mcx_touch_mistaken()) {
+        if (merging && (end || ret->executions % 1024 == 0) && mcx_touch_mistaken()) {
             start_search(b);
             continue;
         }

@@ -20,8 +20,10 @@ static struct fiber fibers[MCX_THREADS + 1];
 static void *main_sp;
 static void (*entry[MCX_THREADS])(void);
 
-/* Cleared below a stack. No constant: memset() is faster than what stands in for it. */
-static volatile size_t dead_stack = 1024;
+#define DEAD_STACK 384 /* what an operation takes, or more */
+
+/* No constant: memset() is faster than what stands in for it. */
+static volatile size_t dead_stack = DEAD_STACK;
 
 static char *tls_block;
 static const char *tls_image;
@@ -123,8 +125,6 @@ void mcx_fiber_make(int i, void (*run)(void))
 void mcx_fiber_enter(int i)
 {
     mcx_current = i;
-    /* What lies below is not part of its state, and must not become so. */
-    memset((char *)fibers[i].sp - dead_stack, 0, dead_stack);
     if (tls_size > 0) {
         memcpy(fibers[MCX_MAIN].tls, tls_block, tls_size);
         memcpy(tls_block, fibers[i].tls, tls_size);
@@ -139,6 +139,15 @@ void mcx_fiber_enter(int i)
 void mcx_fiber_leave(void)
 {
     mcx_fiber_swap(&fibers[mcx_current].sp, main_sp);
+}
+
+/* What calls have left below the stack would show in the holes of later frames. */
+__attribute__((noinline)) void mcx_wipe(void)
+{
+    char dead[DEAD_STACK];
+
+    memset(dead, 0, dead_stack);
+    __asm__ volatile("" ::"r"(dead) : "memory");
 }
 
 /* Left and not running: the registers are on the stack. */

@@ -20,6 +20,7 @@ struct object {
     bool freed;
     int thread; /* the allocating one and its clock then */
     uint16_t clock;
+    int address; /* of mcx_touch.c */
 };
 
 struct range {
@@ -85,7 +86,8 @@ void *mcx_malloc(size_t size)
     *o = (struct object){.p = a->p + a->used,
                          .size = size,
                          .thread = mcx_current,
-                         .clock = mcx_threads[mcx_current].clock};
+                         .clock = mcx_threads[mcx_current].clock,
+                         .address = mcx_touch_index(a->p + a->used)};
     a->used += need;
     return o->p;
 }
@@ -117,6 +119,8 @@ void mcx_heap_check(const void *p)
         mcx_fail("use after free: object %d, offset %ld", number(o), offset);
     if ((size_t)offset >= o->size)
         mcx_fail("access beyond object %d of %zu bytes", number(o), o->size);
+    if (mcx_running)
+        mcx_touch_use(o->address, USE_ANY);
     if (mcx_running && o->thread != mcx_current &&
         mcx_threads[mcx_current].cur.t[o->thread] < o->clock)
         mcx_fail("object %d used before its allocation happens", number(o));
@@ -168,13 +172,14 @@ uint64_t mcx_heap_hash(void)
     return h;
 }
 
-uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock))
+uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock, int address))
 {
     uint64_t h = 0;
 
     for (int i = 0; i < MCX_THREADS; i++)
         for (int k = 0; k < arenas[i].nobjects; k++)
-            h = mcx_mix(h, f(i, arenas[i].objects[k].clock));
+            h = mcx_mix(h,
+                        f(i, arenas[i].objects[k].clock, arenas[i].objects[k].address));
     return h;
 }
 
@@ -238,6 +243,7 @@ void mcx_here(const char *file, int line)
 {
     here[mcx_current].file = file;
     here[mcx_current].line = line;
+    mcx_wipe();
 }
 
 const char *mcx_here_is(int *ret_line)

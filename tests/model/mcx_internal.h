@@ -32,7 +32,8 @@ struct thread {
     bool (*until)(void *arg);
     void *until_arg;
     uint64_t priority;
-    int next; /* what it is about to touch: index of an address; -1: unknown */
+    const void *next_addr; /* what it is about to touch; NULL: unknown */
+    int next;              /* index of that address; -1: unknown */
     unsigned next_touch;
     int site;          /* in the sources, of that */
     long preempted_at; /* number of touches by then; -1: it was not */
@@ -155,6 +156,12 @@ void mcx_touch_went(int thread, int site, long from);
 long mcx_touch_count(void);
 /* Would it matter to another thread? By what was known at the start. */
 bool mcx_touch_shared(int thread, int address, unsigned touch);
+/* What threads do with the memory at an address that others may fear a race with, or that
+ * may read an old value. */
+enum mcx_use { USE_ANY, USE_PLAIN /* write plainly, or free */, USE_LOAD, USES };
+void mcx_touch_use(int address, enum mcx_use use); /* by the running thread */
+/* Set of threads that do it at any time, by what was known at the start. */
+unsigned mcx_touch_users(int address, enum mcx_use use);
 void mcx_touch_start(void);
 /* Has it said no, and was it wrong, as is known now? */
 bool mcx_touch_mistaken(void);
@@ -180,6 +187,8 @@ void mcx_memory_carry(void);
 void mcx_view_join(struct view *a, const struct view *b);
 /* The memory of [p, p + size) is being freed: every access must be ordered before. */
 void mcx_memory_check_free(const char *p, size_t size);
+/* Can a load by the thread read more than the newest value at that address? */
+bool mcx_memory_choice(const struct thread *t, const void *addr, bool sc);
 /* Of what threads may still read (stale: and not only the newest), have seen, and have to
  * fear races with. */
 uint64_t mcx_memory_hash(bool stale);
@@ -192,8 +201,8 @@ void mcx_heap_carry(void);
 void mcx_heap_check(const void *p);
 bool mcx_is_quiet(const void *p);
 uint64_t mcx_heap_hash(void); /* of the contents */
-/* Calls f for the allocating thread and clock of each object. */
-uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock));
+/* Calls f for the allocating thread and clock of each object, and its address. */
+uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock, int address));
 
 /* --- mcx_fiber.c -------------------------------------------------------------------- */
 

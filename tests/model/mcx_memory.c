@@ -9,8 +9,9 @@
 #include <string.h>
 #include "mcx_internal.h"
 
-#define SLOTS 4096 /* power of two */
-#define LOCKS 64
+#define SLOTS      4096 /* power of two */
+#define LOCKS      64
+#define MOST_STALE 3 /* values before the newest that a load may read */
 
 struct message {
     uint64_t v;
@@ -21,9 +22,13 @@ struct message {
 struct shadow {
     const char *addr;
     uint64_t key; /* hash of the address */
+    int address;  /* of mcx_touch.c */
     int writer;
     uint16_t write_clock;
     uint16_t access_clock[MCX_THREADS + 1];
+    /* In a state: whose access is feared, and whether the write is. */
+    uint8_t feared;
+    bool write_feared;
 };
 
 struct cell {
@@ -160,6 +165,10 @@ static void race(const struct shadow *s, bool write, const char *what)
     const struct thread *t = self();
     char name[64];
 
+    if (mcx_running)
+        mcx_touch_use(s->address, USE_ANY);
+    if (mcx_running && write)
+        mcx_touch_use(s->address, USE_PLAIN);
     if (s->write_clock && s->writer != mcx_current &&
         t->cur.t[s->writer] < s->write_clock)
         mcx_fail("data race on %s: %s by %s, plain write by thread %d",
@@ -218,6 +227,9 @@ static struct cell *cell_at(const void *addr, unsigned size, const char *what)
         memset(&c->shadow, 0, sizeof(c->shadow));
         c->shadow.addr = addr;
         c->shadow.key = mcx_mix((uintptr_t)addr, 1);
+        c->shadow.address = mcx_touch_index(addr);
+        if (mcx_running)
+            mcx_touch_use(c->shadow.address, USE_ANY);
         c->size = size;
         c->n = 1;
         c->first = 0;
@@ -334,21 +346,36 @@ void mcx_init(void *cell, unsigned size, uint64_t v)
     log_op(cell, "init", VAT_RLX, 0, &v, "");
 }
 
+/* How many values before the newest a load by the thread may read. */
+static int stale_values(const struct thread *t, const struct cell *c, bool sc)
+{
+    int x = cell_index(c), oldest = t->cur.t[x];
+
+    if (sc && sc_view.t[x] > oldest)
+        oldest = sc_view.t[x];
+    if (oldest < c->first)
+        oldest = c->first;
+    return c->n - 1 - oldest < MOST_STALE ? c->n - 1 - oldest : MOST_STALE;
+}
+
+bool mcx_memory_choice(const struct thread *t, const void *addr, bool sc)
+{
+    const struct slot *s = addr ? slot_of(cell_slots, addr) : NULL;
+
+    return s && is_there(s, false) && stale_values(t, &cells[s->index], sc) > 0;
+}
+
 uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o)
 {
     if (quiet(cell))
         return in_place(cell, size);
     struct cell *c = enter(cell, size, "load", TOUCH_READ, o);
-    int x = cell_index(c), oldest = self()->cur.t[x], newest = c->n - 1, back = 0;
+    int x = cell_index(c), newest = c->n - 1, back = 0;
 
-    if (o == VAT_SC && sc_view.t[x] > oldest)
-        oldest = sc_view.t[x];
-    if (oldest < c->first)
-        oldest = c->first;
-    if (mcx_running && newest > oldest && mcx_stale_left > 0) {
-        int span = newest - oldest < 3 ? newest - oldest : 3;
-
-        back = mcx_choice_pick(span + 1);
+    if (mcx_running)
+        mcx_touch_use(c->shadow.address, USE_LOAD);
+    if (mcx_running && mcx_stale_left > 0) {
+        back = mcx_choice_pick(stale_values(self(), c, o == VAT_SC) + 1);
         if (back > 0)
             mcx_stale_left--;
     }
@@ -474,6 +501,7 @@ static struct shadow *plain_at(const void *p)
         memset(&plains[s->index], 0, sizeof(plains[0]));
         plains[s->index].addr = p;
         plains[s->index].key = mcx_mix((uintptr_t)p, 2);
+        plains[s->index].address = mcx_touch_index(p);
     }
     return &plains[s->index];
 }
@@ -640,12 +668,13 @@ void mcx_futex_wake(uint32_t *word, uint32_t n)
 /* --- states ------------------------------------------------------------------------- */
 
 /* What can no longer matter is left out, so that more ways lead to the same state: a
- * value that every thread knows to be overwritten, an access that every thread comes
- * after. What is left of a history counts from its oldest readable value; of a clock only
- * how it compares with those of accesses. With no stale read left to make, only the
- * newest values are read, and what anybody knows of a history matters to nobody. */
+ * value that every thread that loads it knows to be overwritten, an access that every
+ * thread comes after that could race with it (mcx_touch.c knows which they are). What is
+ * left of a history counts from its oldest readable value; of a clock only how it
+ * compares with those of such accesses. With no stale read left to make, only the newest
+ * values are read, and what anybody knows of a history matters to nobody. */
 static struct {
-    int base;     /* message that every living thread knows at least */
+    int base;     /* message that all who may load it know at least */
     bool unknown; /* to somebody: there is a newer one */
 } known[MCX_CELLS];
 static int unknown[MCX_CELLS], nunknown; /* indices of such cells */
@@ -658,24 +687,37 @@ static const uint64_t clock_key[MCX_THREADS] = {
     0x9E6C63D0876A9A47, 0xD1B54A32D192ED03, 0xE7037ED1A0B428DB,
 };
 
+static unsigned living; /* threads */
+
 static bool lives(int i)
 {
     return mcx_threads[i].state != THREAD_DONE;
 }
 
+static unsigned users(int address, enum mcx_use use)
+{
+    return mcx_touch_users(address, use) & living;
+}
+
 static void find_known(bool stale)
 {
     nunknown = 0;
+    living = 0;
+    for (int i = 0; i < mcx_nthreads; i++)
+        living |= (unsigned)lives(i) << i;
     for (int k = 0; k < ncells && !stale; k++)
         known[k].base = cells[k].n - 1;
     for (int k = 0; k < ncells && stale; k++) {
         int base = cells[k].n - 1;
+        unsigned loaders = users(cells[k].shadow.address, USE_LOAD);
 
         for (int i = 0; i < mcx_nthreads; i++)
-            if (lives(i) && mcx_threads[i].cur.t[VIEW_CLOCKS + k] < base)
+            if (loaders >> i & 1 && mcx_threads[i].cur.t[VIEW_CLOCKS + k] < base)
                 base = mcx_threads[i].cur.t[VIEW_CLOCKS + k];
         if (base < cells[k].first)
             base = cells[k].first;
+        if (base < cells[k].n - 1 - MOST_STALE)
+            base = cells[k].n - 1 - MOST_STALE;
         known[k].base = base;
         known[k].unknown = base < cells[k].n - 1;
         if (known[k].unknown)
@@ -697,19 +739,37 @@ static void mark(int thread, uint16_t clock)
         marked[thread][clock / 64] |= UINT64_C(1) << clock % 64;
 }
 
-static uint64_t mark_object(int thread, uint16_t clock)
+/* Does any of these not come after what the thread did then? */
+static bool feared(unsigned others, int thread, uint16_t clock)
 {
-    mark(thread, clock);
+    others &= ~(1u << thread);
+    for (int i = 0; others >> i; i++)
+        if (others >> i & 1 && mcx_threads[i].cur.t[thread] < clock)
+            return true;
+    return false;
+}
+
+static uint64_t mark_object(int thread, uint16_t clock, int address)
+{
+    if (feared(users(address, USE_ANY), thread, clock))
+        mark(thread, clock);
     return 0;
 }
 
-static void mark_shadow(const struct shadow *s)
+static void mark_shadow(struct shadow *s)
 {
-    if (s->write_clock && s->writer < MCX_THREADS)
+    unsigned any = users(s->address, USE_ANY), plain = users(s->address, USE_PLAIN);
+
+    s->feared = 0;
+    s->write_feared = s->write_clock && s->writer < MCX_THREADS &&
+                      feared(any, s->writer, s->write_clock);
+    if (s->write_feared)
         mark(s->writer, s->write_clock);
-    for (int i = 0; i < mcx_nthreads; i++)
-        if (s->access_clock[i])
+    for (int i = 0; i < mcx_nthreads && plain; i++)
+        if (s->access_clock[i] && feared(plain, i, s->access_clock[i])) {
             mark(i, s->access_clock[i]);
+            s->feared |= (uint8_t)(1u << i);
+        }
 }
 
 static void rank_clocks(void)
@@ -735,14 +795,20 @@ static uint64_t rank_of(int thread, uint16_t clock)
     return clock > known_clock[thread] ? rank[thread][clock] : 0;
 }
 
+static uint64_t object_hash(int thread, uint16_t clock, int address)
+{
+    return feared(users(address, USE_ANY), thread, clock) ? rank_of(thread, clock) : 0;
+}
+
 static uint64_t shadow_hash(const struct shadow *s)
 {
     uint64_t h = 0;
 
-    if (s->write_clock && s->writer < MCX_THREADS)
+    if (s->write_feared)
         h = mcx_mix((uint64_t)s->writer, 1) * rank_of(s->writer, s->write_clock);
-    for (int i = 0; i < mcx_nthreads; i++)
-        h += clock_key[i] * rank_of(i, s->access_clock[i]);
+    for (int i = 0; i < mcx_nthreads && s->feared; i++)
+        if (s->feared >> i & 1)
+            h += clock_key[i] * rank_of(i, s->access_clock[i]);
     return h ? mcx_mix(s->key, h) : 0;
 }
 
@@ -768,6 +834,8 @@ static uint64_t cell_hash(const struct cell *c)
 
     if (c->m[c->n - 1].v != in_place(c->shadow.addr, c->size))
         h += mcx_mix(c->shadow.key, 4); /* it starts over */
+    if (!users(c->shadow.address, USE_ANY))
+        return h;
     for (int i = known[k].base; i < c->n; i++) {
         uint64_t v = view_hash(&c->m[i].view);
 
@@ -817,5 +885,5 @@ uint64_t mcx_memory_hash(bool stale)
             h += mcx_mix((uintptr_t)locks[i].word, v);
     }
     h += mcx_mix(3, view_hash(&sc_view));
-    return mcx_mix(h, mcx_heap_clocks(rank_of));
+    return mcx_mix(h, mcx_heap_clocks(object_hash));
 }

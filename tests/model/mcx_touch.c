@@ -18,8 +18,10 @@
  * 2. An operation that nothing in the whole scenario depends on, but for threads that
  * have
  *    ended, is no place to preempt at.
- *    What threads touch is gathered in all executions, the random ones first; if something
- *    comes up that had been thought to be private, the search starts over. */
+ *
+ * What threads touch is gathered in all executions, the random ones first; if something
+ * comes up that had been thought to be private, the search starts over. States leave out
+ * by the same knowledge (mcx_memory.c) what only those would look at that never do. */
 #include <stdlib.h>
 #include <string.h>
 #include "mcx_internal.h"
@@ -32,7 +34,8 @@ struct address {
     const void *p;
     struct who { /* threads */
         uint8_t read, write;
-    } all, known; /* so far; when the search started */
+    } all, known;                    /* so far; when the search started */
+    uint8_t uses[USES], users[USES]; /* threads, likewise */
     /* Threads that a read or write of each was thought to be private from, since. */
     struct who private_[MCX_THREADS];
 };
@@ -170,10 +173,21 @@ bool mcx_touch_shared(int thread, int address, unsigned touch)
     return false;
 }
 
+void mcx_touch_use(int address, enum mcx_use use)
+{
+    addresses[address].uses[use] |= (uint8_t)(1u << mcx_current);
+}
+
+unsigned mcx_touch_users(int address, enum mcx_use use)
+{
+    return addresses[address].users[use];
+}
+
 void mcx_touch_start(void)
 {
     for (int i = 0; i < ADDRESSES; i++) {
         addresses[i].known = addresses[i].all;
+        memcpy(addresses[i].users, addresses[i].uses, sizeof(addresses[i].users));
         memset(addresses[i].private_, 0, sizeof(addresses[i].private_));
     }
     for (int i = 0; i < SITES; i++) {
@@ -186,6 +200,9 @@ bool mcx_touch_mistaken(void)
 {
     for (int i = 0; i < SITES; i++)
         if (sites[i].relied_on && sites[i].all)
+            return true;
+    for (int i = 0; i < ADDRESSES; i++)
+        if (memcmp(addresses[i].users, addresses[i].uses, sizeof(addresses[i].uses)))
             return true;
     for (int i = 0; i < ADDRESSES; i++)
         for (int k = 0; addresses[i].p && k < MCX_THREADS; k++) {
