@@ -37,6 +37,7 @@ static struct volt_runtime *rt;
 static struct volt_waker waker;
 static struct volt_join handle;
 static int started, ran, dropped, tasks;
+static bool begun;             /* the first of two spawners */
 static vat_u32 ended[WORKERS]; /* the end of a thread comes before its join */
 
 uint64_t clock_ns(void)
@@ -255,6 +256,21 @@ static void spawn_plain(void)
 
 static void spawn_paired(void)
 {
+    begun = true;
+    spawn(PAIRED);
+}
+
+static bool has_begun(void *arg)
+{
+    (void)arg;
+    return begun;
+}
+
+/* That this one comes first is the mirror image of an execution in which the other one
+ * does. */
+static void spawn_paired_2(void)
+{
+    mcx_block_until(has_begun, NULL);
     spawn(PAIRED);
 }
 
@@ -396,7 +412,7 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"worker 0", worker},
                     {"worker 1", worker},
                     {"spawner", spawn_paired},
-                    {"spawner 2", spawn_paired}},
+                    {"spawner 2", spawn_paired_2}},
         .preempt = 1,
         .stale = 1,
         .dfs = 10000,
@@ -469,7 +485,7 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"worker 0", worker},
                     {"worker 1", worker},
                     {"spawner", spawn_paired},
-                    {"spawner 2", spawn_paired}},
+                    {"spawner 2", spawn_paired_2}},
         .preempt = 1,
         .stale = 1,
         .timeouts = MCX_LAST_RESORT,
