@@ -387,7 +387,7 @@ static const char *why_not_kept(int error)
     case -ENOSPC:
         return "the disk of the store is full";
     case -EIO:
-        return "the disk of the store fails";
+        return "the store cannot be written; the log of voltd says why";
     case -ENOMEM:
         return "out of memory";
     default:

@@ -163,31 +163,58 @@ struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
     return taken;
 }
 
+/* The commit is over; its waker, if it has one, is the caller's. */
+static bool end_commit_locked(struct groups *g, struct store_commit *c, int status,
+                              struct volt_waker *ret)
+{
+    c->status = status;
+    unlink_commit(g, c);
+    *ret = c->waker;
+    c->waker = (struct volt_waker){NULL};
+    return ret->task;
+}
+
+static void wake_all(struct volt_waker *wakers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        volt_waker_wake(&wakers[i]);
+        volt_waker_fini(&wakers[i]);
+    }
+}
+
 void groups_done(struct groups *g, int submit_status, int status)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];
-    bool more = true;
+    size_t n = WAKES_PER_ROUND;
 
-    while (more) {
-        size_t n = 0;
-
+    while (n == WAKES_PER_ROUND) {
+        n = 0;
         pthread_mutex_lock(&g->lock);
         g->writing = false;
-        while (g->first && g->first->group < g->filling && n < WAKES_PER_ROUND) {
-            struct store_commit *c = g->first;
-
-            c->status = c->submits ? submit_status : status;
-            unlink_commit(g, c);
-            if (c->waker.task)
-                wakers[n++] = c->waker;
-            c->waker = (struct volt_waker){NULL};
-        }
-        more = n == WAKES_PER_ROUND;
+        while (g->first && g->first->group < g->filling && n < WAKES_PER_ROUND)
+            n += end_commit_locked(
+                g, g->first, g->first->submits ? submit_status : status, &wakers[n]);
         pthread_mutex_unlock(&g->lock);
-        for (size_t i = 0; i < n; i++) {
-            volt_waker_wake(&wakers[i]);
-            volt_waker_fini(&wakers[i]);
+        wake_all(wakers, n);
+    }
+}
+
+void groups_refuse_taken(struct groups *g, int error)
+{
+    struct volt_waker wakers[WAKES_PER_ROUND];
+    size_t n = WAKES_PER_ROUND;
+
+    while (n == WAKES_PER_ROUND) {
+        n = 0;
+        pthread_mutex_lock(&g->lock);
+        for (struct store_commit *c = g->first, *next;
+             c && c->group < g->filling && n < WAKES_PER_ROUND; c = next) {
+            next = c->next;
+            if (c->submits)
+                n += end_commit_locked(g, c, error, &wakers[n]);
         }
+        pthread_mutex_unlock(&g->lock);
+        wake_all(wakers, n);
     }
 }
 

@@ -19,7 +19,7 @@
 /* The head of what a backend appends: one allocation, malloc(). */
 struct group_entry {
     struct group_entry *next;
-    bool submits; /* refused, not kept waiting, when the disk is full or failing */
+    bool submits; /* refused, not kept waiting, when the store cannot be written */
 };
 
 struct groups {
@@ -51,6 +51,8 @@ void groups_commit_fini(struct groups *g, struct store_commit *c);
 struct group_entry *groups_take(struct groups *g, uint64_t wait_usec);
 /* Writer only: what was taken is over: status of its submissions, and of the rest. */
 void groups_done(struct groups *g, int submit_status, int status);
+/* Writer only: what was taken is still being written, but its submissions are refused. */
+void groups_refuse_taken(struct groups *g, int error);
 /* Writer only: counts a group of so many facts for groups_health(). */
 void groups_count(struct groups *g, uint64_t facts, uint64_t usec);
 /* Writer only: submissions from now on answer error, -ENOSPC or -EIO; 0: are taken. */

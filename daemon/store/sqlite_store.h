@@ -65,7 +65,8 @@ struct sqlite_store {
     struct pack scratch;
     int wal_pages;
     int wal_room; /* frames for which the journal is written ahead */
-    bool full;
+    bool full, failing; /* submissions are refused */
+    bool told_forgetting;
     unsigned last_tries;
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
     pthread_mutex_t read_lock; /* protects the two below, and changes of `number` */

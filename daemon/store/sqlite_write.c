@@ -5,12 +5,18 @@
  *                  reserve gives its room to the rest, which is tried until it is kept.
  *                  Every FULL_RETRY the reserve is tried again: when it has its room,
  *                  submissions are taken again.
- *   disk failing   any other error of a write. Nothing is acknowledged from the failed
+ *   disk failing   any other error of a file. Nothing is acknowledged from the failed
  *                  group on, completions included: after a failed fsync the kernel calls
  *                  the pages clean though they are not on disk, so a retry would lie. What
  *                  had been committed is copied out of the cache into a new file under the
  *                  next number, which is synced and takes over; then the group is tried
- *                  again, there. Readers have the old file meanwhile. */
+ *                  again, there. Readers have the old file meanwhile.
+ *   anything else  no memory, somebody else's lock, rows that SQLite will not have: the
+ *                  group is tried again.
+ *
+ * Where that does not help soon, the submissions of the group are refused and further ones
+ * at once, and the rest of the group is tried until it is kept, ever less often. When a
+ * transaction succeeds, submissions are taken again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +37,8 @@
 #define AHEAD_LOW     16 /* when there are fewer left */
 #define FULL_RETRY    UINT64_C(250000)
 #define FAILING_RETRY UINT64_C(500000)
+#define RETRY_DOUBLES 3                  /* up to 4 s */
+#define PASSING_TRIES 3                  /* FULL_RETRY apart: what may pass by itself */
 #define FORGET_BEHIND 20000              /* ended jobs beyond retention, under load */
 #define FORGET_EVERY  UINT64_C(60000000) /* a look at the clock of an idle store */
 #define LAST_TRIES    8                  /* at the end of the daemon */
@@ -101,6 +109,12 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
     return rc;
 }
 
+/* Submissions are refused as long as one of the two is so. */
+static void set_refusal(struct sqlite_store *s)
+{
+    groups_refuse(&s->groups, s->failing ? -EIO : s->full ? -ENOSPC : 0);
+}
+
 /* --- full ----------------------------------------------------------------------- */
 
 static void become_full(struct sqlite_store *s)
@@ -109,7 +123,7 @@ static void become_full(struct sqlite_store *s)
         say(s, "the disk of %.150s is full: no jobs are taken until there is room",
             s->dir);
     s->full = true;
-    groups_refuse(&s->groups, -ENOSPC);
+    set_refusal(s);
     reserve_release(s->dir);
 }
 
@@ -118,7 +132,7 @@ static void look_for_room(struct sqlite_store *s)
     if (!s->full || reserve_take(s->dir) < 0)
         return;
     s->full = false;
-    groups_refuse(&s->groups, 0);
+    set_refusal(s);
     say(s, "there is room on the disk again: jobs are taken");
 }
 
@@ -156,26 +170,84 @@ static int move_out(struct sqlite_store *s)
     return r < 0 ? r : open_number(s, s->number + 1);
 }
 
-/* 0: the store is in a new file; -ECANCELED: the daemon ends. */
+static void become_failing(struct sqlite_store *s, int rc)
+{
+    if (!s->failing)
+        say(s, "cannot write %.100s: %s: no jobs are taken until it can be written",
+            s->dir, sqlite3_errstr(rc));
+    s->failing = true;
+    set_refusal(s);
+}
+
+static void become_sound(struct sqlite_store *s)
+{
+    if (!s->failing)
+        return;
+    s->failing = false;
+    set_refusal(s);
+    say(s, "the store can be written again");
+}
+
+/* The error may be one of the disk, whose cache is not to be trusted then. */
+static bool needs_copy(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_IOERR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PROTOCOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The store is in a new file: 0; 1: it took so long that the submissions of the group were
+ * refused; -ECANCELED: the daemon ends. */
 static int recover(struct sqlite_store *s, int rc)
 {
-    int r = -EIO;
+    const bool was_failing = s->failing;
+    int refused = 0;
 
     say(s, "cannot write %.100s: %s; nothing is acknowledged until a full copy is made",
         s->dir, sqlite3_errstr(rc));
-    groups_refuse(&s->groups, -EIO);
-    while (r < 0) {
-        r = move_out(s);
-        if (r == 0)
-            break;
+    s->failing = true;
+    set_refusal(s);
+    while (move_out(s) < 0) {
+        groups_refuse_taken(&s->groups, -EIO);
+        refused = 1;
         if (groups_stopping(&s->groups))
             return -ECANCELED;
         groups_pause(&s->groups, FAILING_RETRY);
     }
-    groups_refuse(&s->groups, s->full ? -ENOSPC : 0);
+    s->failing = was_failing; /* then it has to be seen that it helped */
+    set_refusal(s);
     say(s, "the store has been copied to jobs.%llu.db and goes on there",
         (unsigned long long)s->number);
-    return 0;
+    return refused;
+}
+
+/* Whether a store that failed can be written: by a transaction that changes nothing. */
+static void look_for_health(struct sqlite_store *s)
+{
+    const struct row_sums before = s->sums;
+
+    if (!s->failing)
+        return;
+    int rc = db_run(s->db.statement[DB_BEGIN]);
+    if (rc == SQLITE_OK)
+        rc = sqlite_save_sums(s);
+    if (rc == SQLITE_OK)
+        rc = db_run(s->db.statement[DB_COMMIT]);
+    if (rc == SQLITE_OK) {
+        become_sound(s);
+        return;
+    }
+    take_back(s, &before);
+    if (needs_copy(rc) && !db_is_full(&s->db, rc))
+        (void)recover(s, rc);
 }
 
 /* --- groups --------------------------------------------------------------------- */
@@ -189,34 +261,73 @@ static uint64_t count_facts(const struct group_entry *e)
     return n;
 }
 
+/* A group that is being written. */
+struct attempt {
+    int refused; /* 0, or how its submissions have ended already */
+    unsigned failures, pauses;
+};
+
+/* One failure more, of what does not pass by itself: those who submit wait no longer, and
+ * the rest waits longer each time. */
+static void persist(struct sqlite_store *s, struct attempt *a, int rc)
+{
+    become_failing(s, rc);
+    if (!a->refused) {
+        groups_refuse_taken(&s->groups, -EIO);
+        a->refused = -EIO;
+        return;
+    }
+    groups_pause(&s->groups, FAILING_RETRY << a->pauses);
+    a->pauses += a->pauses < RETRY_DOUBLES;
+}
+
+/* Something other than a full disk. False: the daemon ends. */
+static bool bear(struct sqlite_store *s, struct attempt *a, int rc)
+{
+    const unsigned before = a->failures++;
+
+    if (needs_copy(rc)) {
+        if (before) /* the last copy was to no avail */
+            persist(s, a, rc);
+        int r = recover(s, rc);
+
+        if (r > 0 && !a->refused)
+            a->refused = -EIO;
+        return r >= 0;
+    }
+    if ((rc == SQLITE_NOMEM || rc == SQLITE_BUSY) && before < PASSING_TRIES)
+        groups_pause(&s->groups, FULL_RETRY);
+    else
+        persist(s, a, rc); /* without its submissions: it may be one of them */
+    return true;
+}
+
 /* Until it is kept, but for its submissions: *ret_submits is how they ended. 0; -EIO: the
  * daemon ends before it could be kept. */
 static int write_group(struct sqlite_store *s, const struct group_entry *first,
                        int *ret_submits)
 {
-    bool with_submits = true, copied = false;
+    struct attempt a = {0};
 
     for (;;) {
-        int rc = write_once(s, first, with_submits);
+        int rc = write_once(s, first, !a.refused);
 
-        *ret_submits = with_submits ? 0 : -ENOSPC;
-        if (rc == SQLITE_OK)
+        *ret_submits = a.refused;
+        if (rc == SQLITE_OK) {
+            if (!a.refused || has_others(first))
+                become_sound(s);
             return 0;
+        }
         if (groups_stopping(&s->groups) && s->last_tries++ == LAST_TRIES)
             return *ret_submits = -EIO;
         if (db_is_full(&s->db, rc)) {
-            if (!with_submits)
+            if (a.refused)
                 groups_pause(&s->groups, FULL_RETRY);
             become_full(s);
-            with_submits = false;
-        } else if (rc == SQLITE_NOMEM || rc == SQLITE_BUSY) {
-            groups_pause(&s->groups, FULL_RETRY);
-        } else {
-            if (copied) /* to no avail */
-                groups_pause(&s->groups, FAILING_RETRY);
-            copied = true;
-            if (recover(s, rc) < 0)
-                return *ret_submits = -EIO;
+            if (!a.refused)
+                a.refused = -ENOSPC;
+        } else if (!bear(s, &a, rc)) {
+            return *ret_submits = -EIO;
         }
     }
 }
@@ -300,7 +411,11 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
         rc = db_run(s->db.statement[DB_COMMIT]);
     if (rc != SQLITE_OK) {
         take_back(s, &before);
-        return false; /* the next group meets whatever this was */
+        if (rc == SQLITE_CORRUPT && !s->told_forgetting)
+            say(s, "ended jobs cannot be forgotten: the store is damaged (voltd "
+                   "--check-store says where)");
+        s->told_forgetting |= rc == SQLITE_CORRUPT;
+        return false; /* the next group meets whatever else this was */
     }
     sqlite_committed(s);
     for (int i = 0; keep->gone && i < done; i++)
@@ -316,7 +431,7 @@ static void forget(struct sqlite_store *s, bool idle)
     struct store_retention keep = groups_retention(&s->groups);
     uint64_t beyond = s->sums.ended.rows > keep.jobs ? s->sums.ended.rows - keep.jobs : 0;
     bool more =
-        !s->full &&
+        !s->full && !s->failing &&
         (idle ? beyond || keep.usec != UINT64_MAX
               : beyond >= (groups_busy(&s->groups) ? FORGET_BEHIND : FORGET_SLICE));
 
@@ -330,6 +445,8 @@ static uint64_t patience(struct sqlite_store *s)
 {
     if (s->full)
         return FULL_RETRY;
+    if (s->failing)
+        return FAILING_RETRY;
     return s->sums.ended.rows ? FORGET_EVERY : UINT64_MAX;
 }
 
@@ -343,6 +460,7 @@ void *sqlite_writer(void *store)
         int submits;
 
         look_for_room(s);
+        look_for_health(s);
         if (!first) {
             if (groups_stopping(&s->groups))
                 return NULL;

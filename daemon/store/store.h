@@ -20,7 +20,10 @@
  *
  * When the disk is full, submissions are refused (-ENOSPC) and everything else waits
  * until it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO)
- * and everything else waits until a full copy of the store has been made.
+ * and everything else waits until a full copy of the store has been made. The same when
+ * anything else keeps the store from being written, until it does not: nobody who submits
+ * is left to wait for that. (Where a commit has failed and the process dies before the
+ * copy, a submission that was refused so may be found kept.)
  *
  * `durable` says whether a committed fact survives the process; submitters are told. */
 #ifndef VOLTD_STORE_STORE_H

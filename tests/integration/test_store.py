@@ -676,6 +676,41 @@ def test_kept_output_that_is_missing_is_not_said_to_be_empty(private):
     assert (r.code, r.out) == (0, ""), r
 
 
+# --- a store that cannot be written --------------------------------------------------------
+
+
+def test_a_store_that_cannot_be_written(private):
+    """Somebody looks into it, and locks it: who submits is told so, questions are answered, what
+    ends is kept later, and voltd goes on by itself."""
+    private.start(config=config())
+    go = private.dir / "go"
+    with private.connect() as v:
+        runs = submit(v, sh(f"until [ -e {go} ]; do sleep 0.02; done; exit 3"))
+        until(lambda: get(v, runs)["state"] == "running")
+        other = sqlite3.connect(private.state / "jobs.1.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        refusals = [v.call(JOBS + "Submit", {"spec": {"kind": "noop"}}) for _ in range(3)]
+        for r in refusals:
+            assert r.get("error") == JOBS + "StoreUnavailable", refusals
+            assert "cannot be written" in r["parameters"]["reason"]
+        r = private.submit("true")
+        assert r.code == 125 and "cannot be written" in r.err, r
+        go.touch()
+        until(lambda: locked_by_nobody(private, runs), "the job to end")
+        assert get(v, runs)["state"] == "running"  # nobody has been told otherwise
+        assert [j["id"] for j in listed(v)] == [runs]
+        other.execute("ROLLBACK")
+        other.close()
+        assert ended(v, runs)["exit_code"] == 3
+        until(lambda: "error" not in v.call(JOBS + "Submit", {"spec": {"kind": "noop"}}))
+    said = private.log.read_text()
+    assert "no jobs are taken until it can be written" in said and "can be written again" in said
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        assert len(listed(v)) == 2 and get(v, runs)["exit_code"] == 3
+
+
 # --- refusals ------------------------------------------------------------------------------
 
 

@@ -1,0 +1,237 @@
+/* See stored.h. */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <volt/volt.h>
+
+#include "tests/support/stored.h"
+
+char stored_dir[SCRATCH_MAX];
+static struct volt_runtime *rt;
+
+void stored_path(const char *name, char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/%s", stored_dir, name);
+}
+
+int stored_setup(void **state)
+{
+    (void)state;
+    return scratch_make(stored_dir);
+}
+
+int stored_teardown(void **state)
+{
+    (void)state;
+    return scratch_remove(stored_dir);
+}
+
+int stored_start(void **state)
+{
+    (void)state;
+    return volt_runtime_new(&(struct volt_options){.workers = 1}, &rt);
+}
+
+int stored_stop(void **state)
+{
+    (void)state;
+    volt_runtime_free(rt);
+    return 0;
+}
+
+int stored_open(uint8_t boot, struct store **ret, struct volt_error *err)
+{
+    struct store_sqlite_options o = {
+        .dir = stored_dir, .boot_id = {boot}, .generation = {7}};
+
+    return store_sqlite_open(&o, ret, err);
+}
+
+/* --- waiting for a commit ------------------------------------------------------- */
+
+struct waiter {
+    struct store_commit commit;
+    int status;
+};
+
+static enum volt_poll waiter_poll(struct volt_cx *cx, void *state)
+{
+    struct waiter *w = state;
+
+    if (store_commit_poll(cx, &w->commit) == VOLT_PENDING)
+        return VOLT_PENDING;
+    w->status = w->commit.status;
+    return VOLT_READY;
+}
+
+static void waiter_drop(void *state)
+{
+    struct waiter *w = state;
+
+    store_commit_fini(&w->commit);
+}
+
+static const struct volt_task_type waiter_type = {"waiter", sizeof(struct waiter),
+                                                  waiter_poll, waiter_drop, NULL};
+
+/* Appends and waits: the status of the commit, or of the append. */
+int stored_keep(struct store *s, const struct store_fact *facts, size_t n)
+{
+    struct waiter *w = volt_task_new(rt, &waiter_type);
+    struct volt_join join;
+    int r = store_append(s, facts, n, &w->commit);
+
+    if (r < 0) {
+        w->commit = (struct store_commit){0};
+        volt_task_discard(w);
+        return r;
+    }
+    assert_int_equal(volt_task_spawn(w, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    r = ((struct waiter *)volt_join_state(&join))->status;
+    volt_join_fini(&join);
+    return r;
+}
+
+static struct job_spec *spec_new(const char *argument, const char *env)
+{
+    struct job_spec *s = job_spec_new();
+
+    s->argv = calloc(3, sizeof(*s->argv));
+    s->argv[0] = strdup("echo");
+    s->argv[1] = strdup(argument);
+    if (env) {
+        s->env = calloc(2, sizeof(*s->env));
+        s->env[0] = strdup(env);
+    }
+    return s;
+}
+
+int stored_submit(struct store *s, uint64_t id, const char *argument, const char *env)
+{
+    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
+                              .event = &ev,
+                              .spec = spec_new(argument, env),
+                              .uid = 1,
+                              .gid = 2};
+    int r = stored_keep(s, &fact, 1);
+
+    job_spec_unref(fact.spec);
+    return r;
+}
+
+int stored_starting(struct store *s, uint64_t id)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
+    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev};
+
+    return stored_keep(s, &fact, 1);
+}
+
+int stored_end_with(struct store *s, uint64_t id, int code, const char *out,
+                    const char *err)
+{
+    struct job_event ev[2] = {{.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
+                              {.type = JOB_EV_EXITED,
+                               .at_usec = 7,
+                               .result = code ? JOB_RESULT_EXIT : JOB_RESULT_SUCCESS,
+                               .code = code}};
+    const struct store_piece output[STORE_STREAMS] = {{out, out ? strlen(out) : 0},
+                                                      {err, err ? strlen(err) : 0}};
+    struct store_fact facts[2] = {
+        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0]},
+        {.key = {.id = id, .index = JOB_NO_INDEX},
+         .event = &ev[1],
+         .last = true,
+         .output = output}};
+
+    return stored_keep(s, facts, 2);
+}
+
+int stored_end(struct store *s, uint64_t id, int code)
+{
+    return stored_end_with(s, id, code, NULL, NULL);
+}
+
+/* --- what a load finds ---------------------------------------------------------- */
+
+static int note(void *arg, const struct store_fact *f)
+{
+    struct found *found = arg;
+    size_t n = strlen(found->text);
+
+    if (f->event->type == JOB_EV_SUBMIT)
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:%s:%s:%s%s ",
+                       (unsigned long long)f->key.id, job_event_name(f->event->type),
+                       f->spec->argv[1], f->spec->env ? f->spec->env[0] : "",
+                       f->last ? ":last" : "");
+    else
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu_%lld:%s%s%d ",
+                       (unsigned long long)f->key.id, (long long)f->key.index,
+                       job_event_name(f->event->type), f->event->other_life ? "!" : "",
+                       f->event->code);
+    return 0;
+}
+
+/* Opens and loads: 0 and what was found, or the error. */
+int stored_reload(uint8_t boot, struct found *found, struct volt_error *err)
+{
+    struct store *s;
+    int r = stored_open(boot, &s, err);
+
+    memset(found, 0, sizeof(*found));
+    if (r < 0)
+        return r;
+    r = store_load(s, note, found, err);
+    store_free(s);
+    return r;
+}
+
+struct store *stored_fresh(void)
+{
+    struct volt_error err = {{0}};
+    struct store *s = NULL;
+
+    if (stored_open(1, &s, &err) < 0)
+        fail_msg("%s", err.text);
+    if (store_load(s, note, &(struct found){{0}}, &err) < 0)
+        fail_msg("%s", err.text);
+    return s;
+}
+
+const char stored_expected[] = "1:submit:a:E=1:last 1_-1:starting0 1_-1:started0 "
+                               "1_-1:exited3 2:submit:b:E=1 2_-1:starting0 3:submit:c: ";
+
+void stored_fill(struct store *s)
+{
+    assert_int_equal(stored_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 3, "c", NULL), 0);
+    assert_int_equal(stored_starting(s, 1), 0);
+    assert_int_equal(stored_starting(s, 2), 0);
+    assert_int_equal(stored_end(s, 1, 3), 0);
+}
+
+int64_t stored_query(const char *sql)
+{
+    char path[PATH_MAX];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+
+    stored_path("jobs.1.db", path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    int rc = sqlite3_step(st);
+    int64_t v = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+    assert_true(rc == SQLITE_ROW || rc == SQLITE_DONE);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return v;
+}

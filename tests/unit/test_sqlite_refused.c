@@ -1,0 +1,283 @@
+/* The SQLite store when it cannot be written: a full disk, a failing one, somebody else's
+ * lock, rows that SQLite will not have. Nothing that was acknowledged is lost, nobody who
+ * submits waits for ever, and it goes on by itself. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <unistd.h>
+#include <volt/volt.h>
+
+#include "tests/support/stored.h"
+
+/* A VFS in front of SQLite's own, whose writes and syncs fail when they are told to. */
+
+static sqlite3_vfs shim, *real_vfs;
+
+/* Kinds of files have methods of their own. */
+static struct methods {
+    const sqlite3_io_methods *real;
+    sqlite3_io_methods shim;
+} methods[4];
+static pthread_mutex_t shim_lock = PTHREAD_MUTEX_INITIALIZER;
+static int writes_fail; /* the code of SQLite for each of them; 0: they do not */
+static int syncs_to_fail;
+
+static void set_faults(int writes, int syncs)
+{
+    pthread_mutex_lock(&shim_lock);
+    writes_fail = writes;
+    syncs_to_fail = syncs;
+    pthread_mutex_unlock(&shim_lock);
+}
+
+/* A file's own methods. */
+static const sqlite3_io_methods *real_of(const sqlite3_file *f)
+{
+    size_t i = 0;
+
+    while (f->pMethods != &methods[i].shim)
+        i++;
+    return methods[i].real;
+}
+
+static int shim_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    pthread_mutex_lock(&shim_lock);
+    int fails = writes_fail;
+    pthread_mutex_unlock(&shim_lock);
+    return fails ? fails : real_of(f)->xWrite(f, p, n, at);
+}
+
+static int shim_sync(sqlite3_file *f, int flags)
+{
+    pthread_mutex_lock(&shim_lock);
+    bool fails = syncs_to_fail > 0 && syncs_to_fail--;
+    pthread_mutex_unlock(&shim_lock);
+    return fails ? SQLITE_IOERR_FSYNC : real_of(f)->xSync(f, flags);
+}
+
+static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags,
+                     int *ret_flags)
+{
+    int rc = real_vfs->xOpen(vfs, name, f, flags, ret_flags);
+
+    pthread_mutex_lock(&shim_lock);
+    for (size_t i = 0; rc == SQLITE_OK && i < 4; i++) {
+        struct methods *m = &methods[i];
+
+        if (!m->real) {
+            m->real = f->pMethods;
+            m->shim = *m->real;
+            m->shim.xWrite = shim_write;
+            m->shim.xSync = shim_sync;
+        }
+        if (m->real == f->pMethods) {
+            f->pMethods = &m->shim;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&shim_lock);
+    return rc;
+}
+
+static void put_shim(void)
+{
+    real_vfs = sqlite3_vfs_find(NULL);
+    shim = *real_vfs;
+    shim.zName = "shim";
+    shim.xOpen = shim_open;
+    assert_int_equal(sqlite3_vfs_register(&shim, 1), SQLITE_OK);
+}
+
+static void take_shim(void)
+{
+    assert_int_equal(sqlite3_vfs_register(real_vfs, 1), SQLITE_OK);
+    assert_int_equal(sqlite3_vfs_unregister(&shim), SQLITE_OK);
+    memset(methods, 0, sizeof(methods));
+}
+
+/* Ends the fault when the store has felt it. */
+static void *room_later(void *store)
+{
+    struct store_health h;
+
+    do {
+        (void)usleep(1000);
+        store_health(store, &h);
+    } while (!h.full && !h.failing);
+    set_faults(0, 0);
+    return NULL;
+}
+
+static void a_full_disk_refuses_submissions_and_keeps_the_rest(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store_health h;
+    struct found found;
+    pthread_t thread;
+
+    (void)state;
+    put_shim();
+    struct store *s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 3, "c", NULL), 0);
+    assert_int_equal(stored_starting(s, 1), 0);
+    set_faults(SQLITE_FULL, 0);
+    assert_int_equal(stored_submit(s, 4, "never", "E=4"), -ENOSPC);
+    store_health(s, &h);
+    assert_true(h.full);
+    pthread_create(&thread, NULL, room_later, s);
+    assert_int_equal(stored_starting(s, 2), 0); /* waited for the room */
+    assert_int_equal(stored_end(s, 1, 3), 0);
+    pthread_join(thread, NULL);
+    for (store_health(s, &h); h.full; store_health(s, &h)) /* the reserve is back */
+        (void)usleep(1000);
+    assert_int_equal(stored_submit(s, 5, "later", "E=4"), 0);
+    store_free(s);
+    take_shim();
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_null(strstr(found.text, "never"));
+    assert_non_null(strstr(found.text, "5:submit:later:E=4"));
+    assert_memory_equal(found.text, stored_expected, strlen(stored_expected) - 1);
+}
+
+static void a_failed_sync_is_answered_by_a_full_copy(void **state)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+    char path[PATH_MAX];
+
+    (void)state;
+    put_shim();
+    struct store *s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "a", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 2, "b", "E=1"), 0);
+    assert_int_equal(stored_starting(s, 1), 0);
+    set_faults(0, 1);
+    assert_int_equal(stored_submit(s, 3, "c", NULL), 0); /* acknowledged by the copy */
+    stored_path("jobs.1.db", path);
+    assert_int_equal(access(path, F_OK), -1);
+    stored_path("jobs.2.db", path);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(stored_starting(s, 2), 0);
+    set_faults(0, 3); /* also the copy fails, twice */
+    assert_int_equal(stored_end(s, 1, 3), 0);
+    store_free(s);
+    take_shim();
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_string_equal(found.text, stored_expected);
+}
+
+static void wait_until_sound(struct store *s)
+{
+    struct store_health h;
+
+    for (store_health(s, &h); h.full || h.failing; store_health(s, &h))
+        (void)usleep(1000);
+}
+
+/* No copy can be made either: who submits is told, and the rest is kept when it can be. */
+static void a_disk_that_goes_on_failing_keeps_nobody_who_submits(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store_health h;
+    struct found found;
+    pthread_t thread;
+
+    (void)state;
+    put_shim();
+    struct store *s = stored_fresh();
+    stored_fill(s);
+    set_faults(SQLITE_IOERR_WRITE, 0);
+    assert_int_equal(stored_submit(s, 4, "never", NULL),
+                     -EIO); /* which was in the group */
+    assert_int_equal(stored_submit(s, 5, "never", NULL), -EIO); /* at once */
+    store_health(s, &h);
+    assert_true(h.failing && !h.full);
+    assert_int_equal(store_has(s, 1), 1); /* reads go on */
+    pthread_create(&thread, NULL, room_later, s);
+    assert_int_equal(stored_starting(s, 3), 0);
+    pthread_join(thread, NULL);
+    wait_until_sound(s);
+    assert_int_equal(stored_submit(s, 6, "later", NULL), 0);
+    store_free(s);
+    take_shim();
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_null(strstr(found.text, "never"));
+    assert_non_null(strstr(found.text, "3_-1:starting"));
+    assert_non_null(strstr(found.text, "6:submit:later"));
+}
+
+/* What SQLite will never have ends with the submission that brought it. */
+static void a_submission_that_cannot_be_kept_holds_up_nothing(void **state)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+    char path[PATH_MAX];
+
+    (void)state;
+    struct store *s = stored_fresh();
+    stored_fill(s);
+    assert_int_equal(stored_submit(s, 1, "twice", NULL), -EIO);
+    wait_until_sound(s);
+    assert_int_equal(stored_submit(s, 4, "d", NULL), 0);
+    assert_int_equal(stored_end(s, 2, 0), 0);
+    store_free(s);
+    stored_path("jobs.1.db", path);
+    assert_int_equal(access(path, F_OK), 0); /* a copy would not have helped */
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_null(strstr(found.text, "twice"));
+    assert_non_null(strstr(found.text, "4:submit:d"));
+}
+
+/* Somebody else has locked the file, and keeps it for longer than anybody waits. */
+static void a_lock_of_somebody_else_is_borne(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store_health h;
+    struct found found;
+    char path[PATH_MAX];
+    sqlite3 *other;
+
+    (void)state;
+    struct store *s = stored_fresh();
+    stored_fill(s);
+    stored_path("jobs.1.db", path);
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(stored_submit(s, 4, "never", NULL), -EIO);
+    assert_int_equal(stored_submit(s, 5, "never", NULL), -EIO);
+    store_health(s, &h);
+    assert_true(h.failing);
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_int_equal(stored_end(s, 2, 0), 0);
+    wait_until_sound(s);
+    assert_int_equal(stored_submit(s, 6, "later", NULL), 0);
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_null(strstr(found.text, "never"));
+    assert_non_null(strstr(found.text, "6:submit:later"));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_full_disk_refuses_submissions_and_keeps_the_rest),
+        T(a_failed_sync_is_answered_by_a_full_copy),
+        T(a_disk_that_goes_on_failing_keeps_nobody_who_submits),
+        T(a_submission_that_cannot_be_kept_holds_up_nothing),
+        T(a_lock_of_somebody_else_is_borne),
+    };
+    return cmocka_run_group_tests(tests, stored_start, stored_stop);
+}
