@@ -191,7 +191,7 @@ struct manager {
     size_t nresumed;
 };
 
-/* What must happen once the lock is free. */
+/* What must happen once the lock is free. Begins as zeroes, or by aftermath_init(). */
 struct aftermath {
     bool kick; /* the store has something to write */
     size_t n;
@@ -200,6 +200,14 @@ struct aftermath {
     struct work *spawn[JOBS_SLICE]; /* they got their slots */
     struct job *garbage;
 };
+
+/* For what is done once for each of many jobs: the arrays are large. */
+static inline void aftermath_init(struct aftermath *after)
+{
+    after->kick = false;
+    after->n = after->nspawn = 0;
+    after->garbage = NULL;
+}
 
 #define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
 

@@ -216,8 +216,9 @@ static int get_locked(struct manager *m, uid_t uid, uint64_t id, int64_t index,
 int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
                 int64_t index, struct job_view *ret)
 {
-    struct aftermath after = {0};
+    struct aftermath after;
 
+    aftermath_init(&after);
     manager_lock(m);
     int r = get_locked(m, asker->uid, id, index, ret);
     manager_unlock(m, &after);

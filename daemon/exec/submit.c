@@ -110,7 +110,7 @@ static void check_item(struct manager_submit *s, size_t i)
     struct manager_submit_item *item = &s->items[i];
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after = {0};
+    struct aftermath after;
     const char *field = NULL;
     struct volt_error err;
     struct job *job;
@@ -133,6 +133,7 @@ static void check_item(struct manager_submit *s, size_t i)
         submission_reject(item, -ENOMEM, "out of memory");
         return;
     }
+    aftermath_init(&after);
     manager_lock(m);
     int r = book(m, s, item, job_spec_count(item->spec), job->bytes);
     bool crowded = m->queue.waiting + p->accepted > JOBS_SLICE;

@@ -78,8 +78,9 @@ void work_drop(void *state)
 {
     struct work *w = state;
     struct manager *m = w->manager;
-    struct aftermath after = {0};
+    struct aftermath after;
 
+    aftermath_init(&after);
     work_leaf_fini(w);
     attempt_free(w->attempt);
     manager_lock(m);
@@ -117,29 +118,34 @@ static void keep_start(struct work *w, const struct job_event *starting,
     CRASH_POINT("start-appended");
 }
 
-enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
+/* Lock held. As work_turn_poll(). */
+static enum volt_poll take_turn(struct volt_cx *cx, struct work *w, uint64_t now,
+                                struct aftermath *after)
 {
     struct manager *m = w->manager;
-    struct aftermath after = {0};
-    enum volt_poll verdict = VOLT_READY;
+    const struct job_status *st = jobs_status(w->job, w->offset);
 
-    manager_lock(m);
-    struct job_status *st = jobs_status(w->job, w->offset);
-    if (st->state == JOB_QUEUED) {
-        if (!m->closed && !w->job->held &&
-            (w->granted || w->ahead || !jobs_slotted(w->job))) {
-            struct job_event ev = {.type = JOB_EV_STARTING,
-                                   .at_usec = jobs_now_usec(),
-                                   .attempt = st->attempt + 1};
-            (void)jobs_apply(m, w->job, w->offset, &ev);
-            if (w->job->kind == JOB_KIND_EXEC)
-                keep_start(w, &ev, &after);
-        } else {
-            wait_here(cx, w);
-            verdict = VOLT_PENDING;
-        }
+    if (st->state != JOB_QUEUED)
+        return VOLT_READY;
+    if (m->closed || w->job->held || (!w->granted && !w->ahead && jobs_slotted(w->job))) {
+        wait_here(cx, w);
+        return VOLT_PENDING;
     }
-    manager_unlock(m, &after);
+    const struct job_event ev = {
+        .type = JOB_EV_STARTING, .at_usec = now, .attempt = st->attempt + 1};
+    (void)jobs_apply(m, w->job, w->offset, &ev);
+    if (w->job->kind == JOB_KIND_EXEC)
+        keep_start(w, &ev, after);
+    return VOLT_READY;
+}
+
+enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    enum volt_poll verdict = take_turn(cx, w, jobs_now_usec(), &after);
+    manager_unlock(w->manager, &after);
     return verdict;
 }
 
@@ -197,23 +203,50 @@ bool work_ended(struct work *w)
     return status_of(w).state == JOB_DONE;
 }
 
-void work_apply(struct work *w, const struct job_event *ev)
+/* Lock held. 0; -EPROTO. */
+static int apply(struct work *w, const struct job_event *ev, struct aftermath *after)
 {
     struct manager *m = w->manager;
-    struct aftermath after = {0};
-
-    manager_lock(m);
     int r = jobs_apply(m, w->job, w->offset, ev);
+
     if (r == 0 && (ev->type == JOB_EV_TIMEOUT || ev->type == JOB_EV_OUTPUT_LIMIT))
-        (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, &after); /* no memory */
+        (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, after); /* no memory */
     else if (r == 0 && ev->type == JOB_EV_STARTED && w->job->kind != JOB_KIND_NOOP)
         jobs_keep_start(m, w->job, w->offset);
     if (jobs_status(w->job, w->offset)->state == JOB_DONE)
         give_back_slots(m, w);
-    manager_unlock(m, &after);
+    return r;
+}
+
+static void report(const struct work *w, const struct job_event *ev, int r)
+{
     if (r < 0)
         log_error("job %llu: event %s is out of place", (unsigned long long)w->job->id,
                   job_event_name(ev->type));
+}
+
+void work_apply(struct work *w, const struct job_event *ev)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    int r = apply(w, ev, &after);
+    manager_unlock(w->manager, &after);
+    report(w, ev, r);
+}
+
+/* The end, of what has not ended by its cancel. */
+static void apply_end(struct work *w, const struct job_event *exited)
+{
+    struct aftermath after;
+    int r = 0;
+
+    aftermath_init(&after);
+    manager_lock(w->manager);
+    if (jobs_status(w->job, w->offset)->state != JOB_DONE)
+        r = apply(w, exited, &after);
+    manager_unlock(w->manager, &after);
+    report(w, exited, r);
 }
 
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
@@ -223,24 +256,23 @@ enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
     return store_commit_poll(cx, &w->leaf.commit);
 }
 
-/* The end goes into the store; of what has ended already only its CANCEL is waited for.
- * From here on it is too late to cancel, but for an end that leads to another attempt:
- * that one is applied at once, so that a cancel behind it is one of a queued job. */
-static void keep_end(struct work *w, const struct job_event *exited)
+/* Lock held. The end goes into the store; of what has ended already only its CANCEL is
+ * waited for. From here on it is too late to cancel, but for an end that leads to another
+ * attempt: that one is applied at once, so that a cancel behind it is one of a queued
+ * job. */
+static void keep_end(struct work *w, const struct job_event *exited,
+                     struct aftermath *after)
 {
     struct manager *m = w->manager;
-    struct aftermath after = {0};
-
-    work_leaf_fini(w);
-    w->leaf_is_commit = true;
-    manager_lock(m);
     const struct job_status *st = jobs_status(w->job, w->offset);
     bool ended = st->state == JOB_DONE;
+
+    w->leaf_is_commit = true;
     w->again = !ended && job_goes_again(st, exited);
     w->ending = !w->again;
     int r = jobs_keep(m, w->job, w->offset, ended ? NULL : exited,
                       !w->job->array && !w->again, &w->leaf.commit,
-                      &after); /* the status says it too */
+                      after); /* the status says it too */
     if (r == 0 && w->again) {
         (void)jobs_apply(m, w->job, w->offset, exited);
         w->kept_started = false;
@@ -250,7 +282,6 @@ static void keep_end(struct work *w, const struct job_event *exited)
             ahead_note_end(m, st->started_usec, exited->at_usec);
         give_back_slots(m, w);
     }
-    manager_unlock(m, &after);
 }
 
 void work_begin_again(struct work *w)
@@ -274,7 +305,12 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
             w->step = FINISH_KEEP;
         }
         if (w->step == FINISH_KEEP) {
-            keep_end(w, exited);
+            struct aftermath after = {0};
+
+            work_leaf_fini(w);
+            manager_lock(w->manager);
+            keep_end(w, exited, &after);
+            manager_unlock(w->manager, &after);
             CRASH_POINT("end-appended");
             w->step = FINISH_COMMIT;
         }
@@ -292,8 +328,8 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
         log_error("job %llu: its end could not be stored: %s",
                   (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
     CRASH_POINT("end-committed");
-    if (!w->again && !work_ended(w))
-        work_apply(w, exited);
+    if (!w->again)
+        apply_end(w, exited);
     CRASH_POINT("end-applied");
     return VOLT_READY;
 }
@@ -317,15 +353,38 @@ static struct job_event note_end(struct work *w)
         .type = JOB_EV_EXITED, .at_usec = w->end_usec, .result = JOB_RESULT_SUCCESS};
 }
 
+/* There is nothing to wait for between its turn, its start and its end: all in one section
+ * under the lock. READY: its end is on its way into the store. */
+static enum volt_poll noop_turn_poll(struct volt_cx *cx, struct work *w)
+{
+    struct job_event started = {
+        .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
+    struct aftermath after;
+
+    aftermath_init(&after);
+    manager_lock(w->manager);
+    enum volt_poll verdict = take_turn(cx, w, started.at_usec, &after);
+    if (verdict == VOLT_READY) {
+        if (!w->adopted && jobs_status(w->job, w->offset)->state != JOB_DONE)
+            (void)apply(w, &started, &after); /* one that is starting takes it */
+        w->end_usec = started.at_usec;
+        const struct job_event end = note_end(w);
+        keep_end(w, &end, &after);
+        w->step = FINISH_COMMIT;
+    }
+    manager_unlock(w->manager, &after);
+    if (verdict == VOLT_READY)
+        CRASH_POINT("end-appended");
+    return verdict;
+}
+
 enum volt_poll work_noop_poll(struct volt_cx *cx, void *state)
 {
     struct work *w = state;
     struct job_event end;
 
     VOLT_BEGIN(w->at);
-    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
-    if (!work_ended(w))
-        note_start(w);
+    VOLT_AWAIT(w->at, noop_turn_poll(cx, w));
     VOLT_AWAIT(w->at, (end = note_end(w), work_finish_poll(cx, w, &end)));
     VOLT_END(w->at);
 }

@@ -60,7 +60,7 @@ void event_texts_put(struct event_texts *t, const struct job_news *ev,
                      struct wire_writer *to)
 {
     struct slot *slot = &t->slots[ev->seq % SLOTS];
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer made = {.out = &text};
 
     if (copy(slot, ev->seq, to))

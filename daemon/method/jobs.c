@@ -26,7 +26,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
         FIELD(struct params, with_spec, FIELD_BOOL),
         {.name = NULL},
     };
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     struct job_view view;
     int r;
@@ -77,7 +77,7 @@ static enum volt_poll list(struct volt_cx *cx, struct call *call,
                            const struct list_params *in)
 {
     struct manager_filter filter = filter_for_manager(&in->filter);
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     uint64_t next = 0;
     char cursor[24];

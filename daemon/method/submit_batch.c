@@ -174,7 +174,7 @@ static void put_list(struct wire_writer *to, const char *name,
 
 static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 {
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     int r = 0;
 

@@ -126,7 +126,7 @@ static void put_jobs(struct call *call, const struct wait *w, struct wire_writer
 
 static enum volt_poll finish(struct call *call, const struct wait *w)
 {
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     int exit_code = 0;
 
@@ -144,7 +144,7 @@ static enum volt_poll finish(struct call *call, const struct wait *w)
 
 static int tell(struct call *call, struct wait *w, bool heartbeat)
 {
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
 
     begin_answer(w, &reply);

@@ -105,7 +105,7 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct manager_filter filter = filter_for_manager(&w->in.filter);
     struct manager *m = call_service(call)->manager;
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     int r;
 
@@ -166,7 +166,7 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
 static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
                        size_t n)
 {
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
 
     wire_open(&reply, NULL, '{');
@@ -200,7 +200,7 @@ static int tell_events(struct call *call, struct watch *w)
 
 static int tell_nothing(struct call *call, struct watch *w)
 {
-    struct wire_buf text = {NULL};
+    struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
 
     begin_telling(w, &reply);
