@@ -3,6 +3,7 @@
 #ifndef VOLTD_STORE_SQLITE_STORE_H
 #define VOLTD_STORE_SQLITE_STORE_H
 
+#include "daemon/store/age.h"
 #include "daemon/store/contents.h"
 #include "daemon/store/group.h"
 #include "daemon/store/sqlite.h"
@@ -67,6 +68,7 @@ struct sqlite_store {
     int wal_room; /* frames for which the journal is written ahead */
     bool full, failing; /* submissions are refused */
     bool told_forgetting;
+    struct age age; /* of history */
     unsigned last_tries;
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
     pthread_mutex_t read_lock; /* protects the two below, and changes of `number` */

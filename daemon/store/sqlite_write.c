@@ -392,16 +392,29 @@ static void checkpoint(struct sqlite_store *s)
         (void)recover(s, rc);
 }
 
+/* What ended before that has been kept for long enough. */
+static uint64_t oldest_to_keep(struct sqlite_store *s, uint64_t keep_usec)
+{
+    struct timespec wall, elapsed;
+    bool jumped;
+
+    (void)clock_gettime(CLOCK_REALTIME, &wall);
+    (void)clock_gettime(CLOCK_BOOTTIME, &elapsed);
+    uint64_t limit = age_limit(&s->age, (uint64_t)wall.tv_sec * 1000000,
+                               (uint64_t)elapsed.tv_sec * 1000000, keep_usec, &jumped);
+    if (jumped)
+        say(s, "the clock has gone far ahead: no ended job is forgotten for its age "
+               "within a day, should it go back");
+    return limit;
+}
+
 /* A slice of what retention lets go, as a transaction of its own. True: there is more. */
 static bool forget_some(struct sqlite_store *s, const struct store_retention *keep)
 {
     const struct row_sums before = s->sums;
-    struct timespec ts;
+    const uint64_t limit = oldest_to_keep(s, keep->usec);
     int done = 0;
 
-    clock_gettime(CLOCK_REALTIME, &ts);
-    uint64_t now = (uint64_t)ts.tv_sec * 1000000;
-    uint64_t limit = keep->usec < now ? now - keep->usec : 0;
     int rc = db_run(s->db.statement[DB_BEGIN]);
     if (rc == SQLITE_OK)
         done = sqlite_forget(s, keep->jobs, limit, FORGET_SLICE, &rc);
@@ -453,7 +466,10 @@ static uint64_t patience(struct sqlite_store *s)
 void *sqlite_writer(void *store)
 {
     struct sqlite_store *s = store;
+    struct timespec elapsed;
 
+    (void)clock_gettime(CLOCK_BOOTTIME, &elapsed);
+    age_start(&s->age, (uint64_t)elapsed.tv_sec * 1000000);
     for (;;) {
         struct group_entry *first = groups_take(&s->groups, patience(s));
         uint64_t began = now_usec(), facts = count_facts(first);

@@ -118,6 +118,22 @@ static void what_has_ended_goes_when_it_is_too_much(void **state)
     assert_int_equal(stored_reload(1, &found, &err), 0);
 }
 
+/* All of them have ended in 1970; the first hour spares them, but not their number. */
+static void nothing_goes_for_its_age_at_once(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    store_retain(s, &(struct store_retention){.jobs = 10, .usec = UINT64_C(86400000000)});
+    for (uint64_t id = 1; id <= 266; id++) {
+        assert_int_equal(stored_submit(s, id, "x", NULL), 0);
+        assert_int_equal(stored_starting(s, id), 0);
+        assert_int_equal(stored_end(s, id, 0), 0);
+    }
+    store_free(s);
+    assert_in_range(stored_query("SELECT count(*) FROM ended"), 10, 266);
+}
+
 static void the_last_id_is_remembered(void **state)
 {
     const struct store_fact forget = {.key = {.id = 70, .index = JOB_NO_INDEX},
@@ -495,6 +511,7 @@ int main(void)
         T(another_boot_is_another_life),
         T(equal_contents_are_kept_once),
         T(what_has_ended_goes_when_it_is_too_much),
+        T(nothing_goes_for_its_age_at_once),
         T(the_last_id_is_remembered),
         T(output_is_kept_with_the_end),
         T(damaged_output_is_named_and_not_handed_out),
