@@ -26,21 +26,16 @@ int params_read(struct call *call, const struct field *table, void *out)
     return r;
 }
 
-static int parse_id(json_t *value, const char *path, struct job_key *ret,
-                    struct field_error *err)
+int read_job_id(json_t *value, void *member, struct field_error *err)
 {
-    const char *text = field_string(value, path, err);
+    const char *text = field_string(value, "", err);
+    struct job_key *key = member;
 
     if (!text)
         return -EINVAL;
-    if (job_key_parse(text, ret) < 0 || ret->attempt != 0)
-        return field_fail(err, path, "must be a job, such as \"17\" or \"17_3\"");
+    if (job_key_parse(text, key) < 0 || key->attempt != 0)
+        return field_fail(err, "", "must be a job, such as \"17\" or \"17_3\"");
     return 0;
-}
-
-int read_job_id(json_t *value, void *member, struct field_error *err)
-{
-    return parse_id(value, "", member, err);
 }
 
 int read_signal_name(json_t *value, void *member, struct field_error *err)
@@ -73,6 +68,14 @@ static void drop_repeated(struct key_list *list)
     list->n = kept;
 }
 
+static bool in_order(const struct key_list *list)
+{
+    for (size_t i = 1; i < list->n; i++)
+        if (job_key_compare(&list->keys[i - 1], &list->keys[i]) > 0)
+            return false;
+    return true;
+}
+
 int read_job_ids(json_t *value, void *member, struct field_error *err)
 {
     struct key_list *list = member;
@@ -88,12 +91,15 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
     {
         char path[32];
 
+        if (read_job_id(item, &list->keys[i], err) == 0)
+            continue;
         (void)snprintf(path, sizeof(path), "[%zu]", i);
-        if (parse_id(item, path, &list->keys[i], err) < 0)
-            return -EINVAL;
+        field_prefix(err, path);
+        return -EINVAL;
     }
     list->n = json_array_size(value);
-    qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
+    if (!in_order(list)) /* they mostly are: ids that were given one after the other */
+        qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
     drop_repeated(list);
     return 0;
 }

@@ -24,14 +24,21 @@ static struct memory_store *of(struct store *s)
 /* Lock held. */
 static void tell(struct memory_store *s, const struct store_fact *facts, size_t n)
 {
-    for (size_t i = 0; s->fn && i < n; i++) {
-        struct job_news news = store_news_of(&facts[i]);
+    struct job_news news[STORE_FILL_MAX];
+    size_t told = 0;
 
+    for (size_t i = 0; s->fn && i < n; i++) {
         if (facts[i].forget)
             continue;
-        news.seq = ++s->seq;
-        s->fn(s->arg, &news, 1);
+        news[told] = store_news_of(&facts[i]);
+        news[told++].seq = ++s->seq;
+        if (told == STORE_FILL_MAX) {
+            s->fn(s->arg, news, told);
+            told = 0;
+        }
     }
+    if (told)
+        s->fn(s->arg, news, told);
 }
 
 static int memory_append(struct store *store, const struct store_fact *facts, size_t n,

@@ -185,15 +185,18 @@ int field_strings(json_t *value, char ***ret, struct field_error *err)
     if (!strings)
         return field_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        char path[32];
-        const char *s;
+        const char *s = field_string(json_array_get(value, i), "", err);
 
-        (void)snprintf(path, sizeof(path), "[%zu]", i);
-        s = field_string(json_array_get(value, i), path, err);
         strings[i] = s ? strdup(s) : NULL;
         if (!strings[i]) {
+            char path[32];
+
             field_strings_free(strings);
-            return s ? field_no_memory(err) : -EINVAL;
+            if (s)
+                return field_no_memory(err);
+            (void)snprintf(path, sizeof(path), "[%zu]", i);
+            field_prefix(err, path);
+            return -EINVAL;
         }
     }
     *ret = strings;
