@@ -181,6 +181,17 @@ static uint32_t slots_of(const struct config *c)
     return cpus > 2 ? (uint32_t)cpus : 2;
 }
 
+/* Sections are short: who finds it taken looks again for a moment before he sleeps. */
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
 static struct manager *manager_alloc(const struct manager_options *o)
 {
     struct manager *m = calloc(1, sizeof(*m));
@@ -192,8 +203,8 @@ static struct manager *manager_alloc(const struct manager_options *o)
     m->state_fd = m->record_fd = -1;
     m->outputs.dir_fd = m->outputs.spare_fd = -1;
     m->ids.dir_fd = -1;
-    pthread_mutex_init(&m->lock, NULL);
-    pthread_mutex_init(&m->log_lock, NULL);
+    init_lock(&m->lock);
+    init_lock(&m->log_lock);
     volt_notify_init(&m->news);
     audience_init(&m->log_audience);
     shares_init(&m->shares);
