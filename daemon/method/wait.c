@@ -18,6 +18,7 @@
 #define JOBS_MAX         1000
 #define LOOKS_PER_POLL   256
 #define CHANGES_PER_POLL 1024
+#define JOB_TEXT         352 /* bytes that one mostly takes in an answer */
 #define EXIT_UNKNOWN     125
 
 struct entry {
@@ -130,6 +131,9 @@ static enum volt_poll finish(struct call *call, const struct wait *w)
     struct wire_writer reply = {.out = &text};
     int exit_code = 0;
 
+    if (w->left == 0) /* at once, rather than to grow into it */
+        reply.error = wire_buf_reserve(
+            &text, (w->ids.n < JOBS_MAX ? w->ids.n : JOBS_MAX) * JOB_TEXT);
     begin_answer(w, &reply);
     if (w->left == 0) {
         for (size_t i = 0; i < w->ids.n; i++)

@@ -269,16 +269,10 @@ static int put_text(struct call *call, const char *head, struct wire_writer *par
     static const char tail[] = "}"; /* and the NUL, which ends the message */
     struct session *s = call->session;
     struct wire_buf *out = &s->out.bytes, *text = parameters->out;
-    size_t n = wire_buf_len(text);
     int r = parameters->error;
 
     if (r == 0 && !call->oneway)
-        r = wire_buf_reserve(out, strlen(head) + n + sizeof(tail));
-    if (r == 0 && !call->oneway) {
-        (void)wire_buf_append(out, head, strlen(head));
-        (void)wire_buf_append(out, wire_buf_at(text), n);
-        (void)wire_buf_append(out, tail, sizeof(tail));
-    }
+        r = wire_buf_wrap(out, head, text, tail, sizeof(tail));
     wire_buf_fini(text);
     if (r < 0)
         s->closing = s->broken = true;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,30 @@ int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len)
     memcpy(b->data + b->end, bytes, len);
     b->end += len;
     return 0;
+}
+
+int wire_buf_wrap(struct wire_buf *b, const char *head, struct wire_buf *text,
+                  const char *tail, size_t tail_len)
+{
+    size_t head_len = strlen(head), len = wire_buf_len(text);
+    bool swap = wire_buf_len(b) == 0 && len > b->cap;
+    int r = wire_buf_reserve(swap ? text : b, head_len + len * !swap + tail_len);
+
+    if (r < 0)
+        return r;
+    if (swap) {
+        struct wire_buf old = *b;
+
+        memmove(wire_buf_at(text) + head_len, wire_buf_at(text), len);
+        memcpy(wire_buf_at(text), head, head_len);
+        text->end += head_len;
+        *b = *text;
+        *text = old;
+    } else {
+        (void)wire_buf_append(b, head, head_len);
+        (void)wire_buf_append(b, wire_buf_at(text), len);
+    }
+    return wire_buf_append(b, tail, tail_len);
 }
 
 void wire_buf_consume(struct wire_buf *b, size_t len)

@@ -183,6 +183,31 @@ static void text_of_any_bytes(void **state)
     json_decref(cut);
 }
 
+/* Copied behind what is there, or, when nothing is and it is large, not copied at all. */
+static void wrapped(void **state)
+{
+    static const size_t lengths[] = {0, 1, 4096, 5000, 100000};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+        size_t n = lengths[i / 2], before = i % 2 ? 6 : 0;
+        struct wire_buf b = {0}, text = {0};
+
+        assert_int_equal(wire_buf_append(&b, "earlier", before), 0);
+        for (size_t c = 0; c < n; c++)
+            assert_int_equal(wire_buf_append(&text, &"0123456789"[c % 10], 1), 0);
+        assert_int_equal(wire_buf_wrap(&b, "head:", &text, "}", 2), 0);
+        assert_int_equal(wire_buf_len(&b), before + 5 + n + 2);
+        assert_memory_equal(wire_buf_at(&b), "earlier", before);
+        assert_memory_equal(wire_buf_at(&b) + before, "head:", 5);
+        for (size_t c = 0; c < n; c++)
+            assert_int_equal(wire_buf_at(&b)[before + 5 + c], '0' + c % 10);
+        assert_string_equal(wire_buf_at(&b) + before + 5 + n, "}");
+        wire_buf_fini(&b);
+        wire_buf_fini(&text);
+    }
+}
+
 /* --- the quick reader --------------------------------------------------------------- */
 
 /* Read as jansson reads it, or refused by both. */
@@ -355,6 +380,7 @@ int main(void)
         cmocka_unit_test(entries),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
+        cmocka_unit_test(wrapped),
         cmocka_unit_test(the_quick_reader_reads_alike),
         cmocka_unit_test(what_the_quick_reader_takes),
         cmocka_unit_test(written_as_encoded),
