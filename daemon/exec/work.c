@@ -14,7 +14,7 @@
 #define KEEP_AGAIN   UINT64_C(100000)
 
 /* The steps of work_finish_poll(). */
-enum { FINISH_KEEP, FINISH_COMMIT, FINISH_REST };
+enum { FINISH_KEEP, FINISH_KEPT, FINISH_COMMIT, FINISH_REST };
 
 static const struct volt_task_type exec_type = {"job exec", sizeof(struct work),
                                                 work_exec_poll, work_drop, NULL};
@@ -311,6 +311,9 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
             manager_lock(w->manager);
             keep_end(w, exited, &after);
             manager_unlock(w->manager, &after);
+            w->step = FINISH_KEPT;
+        }
+        if (w->step == FINISH_KEPT) {
             CRASH_POINT("end-appended");
             w->step = FINISH_COMMIT;
         }
@@ -370,11 +373,9 @@ static enum volt_poll noop_turn_poll(struct volt_cx *cx, struct work *w)
         w->end_usec = started.at_usec;
         const struct job_event end = note_end(w);
         keep_end(w, &end, &after);
-        w->step = FINISH_COMMIT;
+        w->step = FINISH_KEPT;
     }
     manager_unlock(w->manager, &after);
-    if (verdict == VOLT_READY)
-        CRASH_POINT("end-appended");
     return verdict;
 }
 
