@@ -3,6 +3,7 @@
 import base64
 import ctypes
 import errno
+import math
 import os
 import signal
 import time
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from conftest import LIMIT, SANITIZER, until
+from jobs import get, sh, submit, wait
 from test_jobs import switches
 from test_store import check_store
 
@@ -67,6 +69,44 @@ def test_the_limit_holds_over_a_restart(private):
     private.stop()
     private.start()
     assert private.ctl("list", "--json", "--all", ident).json[0]["result"] == "output_limit"
+
+
+def test_the_limit_and_the_end_at_once(private):
+    """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at,
+    which is on each full second: each end is one of those that it may be, and stays that one."""
+    private.start(config="[Queue]\nSlots=80\n")
+    over = ("output_limit", 9)
+    may, cancels = {}, []
+    with private.connect() as v:
+        look = math.ceil(time.monotonic()) + 1
+        while time.monotonic() < look - 0.9:
+            time.sleep(0.005)   # all of it is submitted behind the look before
+        for i in range(24):
+            when = look + (i - 12) * 0.006
+            late = when - time.monotonic()
+
+            def job(then, i=i, **spec):
+                return submit(v, sh(f"head -c 200000 /dev/zero; {then}",
+                                    limits={"output_bytes": 100 << 10}, **spec))
+
+            itself = {("exit" if i else "success", i), ("output_limit", i)}  # too late to be killed
+            may[job(f"sleep {late}; exit {i}")] = {*itself, over}
+            timed = job("exec sleep 1000", timeout_usec=int(late * 1e6))
+            may[timed] = {("timeout", signal.SIGTERM), over}
+            cancels.append((when, job("exec sleep 1000")))
+            may[cancels[-1][1]] = {("cancelled", signal.SIGTERM), over}
+        for when, ident in sorted(cancels):
+            time.sleep(max(0, when - time.monotonic()))
+            v.ok("org.voltd.jobs.Cancel", {"ids": [ident]})
+        wait(v, *may)
+        first = {i: (get(v, i)["result"], get(v, i)["code"]) for i in may}
+    for ident, end in first.items():
+        assert end in may[ident], (ident, end, may[ident])
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        assert {i: (get(v, i)["result"], get(v, i)["code"]) for i in may} == first
+        assert wait(v, submit(v, sh("exit 4")))["exit_code"] == 4
 
 
 # --- where it is kept ------------------------------------------------------------------------

@@ -733,6 +733,50 @@ def test_a_newer_store_is_refused(private):
     assert code == 1 and "written by a newer voltd" in said and "jobs.1.db" in said
 
 
+def test_a_downgrade_is_refused_under_load(private):
+    """A newer voltd has brought the store up, and is replaced by an older one while jobs run and
+    wait: it refuses, also again, and changes nothing; they do not notice."""
+    private.start(config=config(slots=4))
+    ran, go = private.dir / "ran", private.dir / "go"
+    with private.connect() as v:
+        ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{ran}; "
+                            f"until [ -e {go} ]; do sleep 0.02; done; echo {i}; exit {i}"))
+               for i in range(12)]
+        until(lambda: ran.exists() and len(ran.read_text().split()) == 4)
+        until(lambda: all(get(v, i)["state"] == "running" for i in ids[:4]))
+        array = submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}})
+    private.stop(signal.SIGKILL)
+    path = private.state / "jobs.1.db"
+    db = sqlite3.connect(path)
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    db.execute("PRAGMA user_version=99")
+    db.close()
+
+    def store():
+        return {p.name: p.read_bytes() for p in sorted(private.state.glob("jobs.*"))
+                if not p.name.endswith("-shm")}
+
+    before = store()
+    for at_rest in False, True:
+        if at_rest:
+            go.touch()
+            until(lambda: all(locked_by_nobody(private, i) for i in ids[:4]), "the jobs to end")
+        code, said = refused(private)
+        assert code == 1 and "written by a newer voltd" in said and "start that one" in said, said
+    assert store() == before
+    assert sorted(ran.read_text().split()) == sorted(f"{i}.1" for i in ids[:4])
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version={version}")  # the newer one is back
+    db.close()
+    private.start()
+    with private.connect() as v:
+        for i, ident in enumerate(ids):
+            assert ended(v, ident)["exit_code"] == i
+            assert private.ctl("logs", ident).out == f"{i}\n"
+        assert ended(v, array)["result"] == "success"
+    assert sorted(ran.read_text().split()) == sorted(f"{i}.1" for i in ids)
+
+
 def test_a_damaged_store_is_refused_with_the_place(private):
     private.start(config=config())
     with private.connect() as v:
