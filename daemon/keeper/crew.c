@@ -8,15 +8,20 @@
 #include <unistd.h>
 #include "daemon/keeper/tree.h"
 
-#define CREW_MAX 32 /* more at a time get a shim that is for one job */
+#define CREW_MAX   32 /* more at a time get a shim that is for one job */
+#define ORDERS_MAX 3  /* of one shim: a job, and two that wait for its end */
+
+struct member {
+    pid_t pid;
+    int channel;     /* our end */
+    int other;       /* the shim's: what it has not received can be taken back */
+    unsigned orders; /* whose end it has not told; the first is at work */
+    struct job_key order[ORDERS_MAX]; /* latest first; attempt 0: it was taken back */
+};
 
 static struct {
-    unsigned n, last; /* last: who was handed a job last */
-    struct {
-        pid_t pid;
-        int channel;
-        bool busy;
-    } shim[CREW_MAX];
+    unsigned n, last;                 /* last: who was handed a job last */
+    struct member shim[CREW_MAX + 1]; /* the last is only passing through */
 } crew;
 
 /* The order, in one message. 0 or -errno. */
@@ -45,56 +50,111 @@ static int give_order(int channel, const struct shim_args *args)
     return 0;
 }
 
-static void drop(unsigned i)
+static void drop(struct member *s)
 {
-    (void)close(crew.shim[i].channel);
-    crew.shim[i] = crew.shim[--crew.n];
+    (void)close(s->channel);
+    (void)close(s->other);
+    *s = crew.shim[--crew.n];
 }
 
-static bool is_busy(unsigned i)
+/* Orders that it has not told the end of. */
+static unsigned orders_of(struct member *s)
 {
     char byte;
-    if (crew.shim[i].busy)
-        crew.shim[i].busy = recv(crew.shim[i].channel, &byte, 1, MSG_DONTWAIT) != 1;
-    return crew.shim[i].busy;
+    while (s->orders > 0 && recv(s->channel, &byte, 1, MSG_DONTWAIT) == 1)
+        s->orders--;
+    return s->orders;
 }
 
-static pid_t start_new(const struct shim_args *args, bool *ret_new)
+static pid_t hand(struct member *s, const struct shim_args *args,
+                  const struct job_key *key)
+{
+    int r = give_order(s->channel, args);
+    if (r < 0)
+        return r;
+    s->orders++; /* also where it has died, until it is reaped */
+    memmove(s->order + 1, s->order, sizeof(s->order) - sizeof(s->order[0]));
+    s->order[0] = *key;
+    return s->pid;
+}
+
+static pid_t start_new(const struct shim_args *args, const struct job_key *key,
+                       bool *ret_new)
 {
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return -errno;
+    struct member s = {.channel = channel[0], .other = channel[1]};
     uint64_t tick = proc_tick();
-    pid_t pid = give_order(channel[0], args);
+    pid_t pid = hand(&s, args, key);
     if (pid == 0 && (pid = fork()) < 0)
         pid = -errno;
     if (pid == 0)
         shim_run(channel[1], tick);
-    (void)close(channel[1]);
     *ret_new = pid > 0;
-    if (pid > 0 && crew.n < CREW_MAX) {
-        crew.shim[crew.n].pid = pid;
-        crew.shim[crew.n].channel = channel[0];
-        crew.shim[crew.n++].busy = true;
-    } else {
-        (void)close(channel[0]);
-    }
+    s.pid = pid;
+    crew.shim[crew.n++] = s;
+    if (pid < 0 || crew.n > CREW_MAX)
+        drop(&crew.shim[crew.n - 1]);
     return pid;
 }
 
-pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
+pid_t crew_start(const struct shim_args *args, const struct job_key *key, bool may_reuse,
+                 bool *ret_new)
 {
     for (unsigned k = may_reuse ? crew.n : 0; k > 0; k--) {
         /* The longest at work first: it is the most likely to have ended. */
         unsigned i = ++crew.last % crew.n;
-        if (is_busy(i))
+        if (orders_of(&crew.shim[i]) > 0)
             continue;
         crew.last = i;
-        crew.shim[i].busy = true; /* also one that has died, until it is reaped */
-        if (give_order(crew.shim[i].channel, args) == 0)
-            return crew.shim[i].pid;
+        pid_t pid = hand(&crew.shim[i], args, key);
+        if (pid > 0)
+            return pid;
     }
-    return start_new(args, ret_new);
+    return start_new(args, key, ret_new);
+}
+
+/* Who has that order among its latest n. NULL: nobody. */
+static struct member *find(const struct job_key *key, unsigned n)
+{
+    for (unsigned i = 0; i < crew.n; i++)
+        for (unsigned k = 0; k < n; k++)
+            if (job_key_equal(&crew.shim[i].order[k], key))
+                return &crew.shim[i];
+    return NULL;
+}
+
+bool crew_can_follow(const struct job_key *after)
+{
+    struct member *s = find(after, 1);
+    return s != NULL && orders_of(s) < ORDERS_MAX;
+}
+
+pid_t crew_follow(const struct shim_args *args, const struct job_key *key,
+                  const struct job_key *after)
+{
+    return hand(find(after, 1), args, key);
+}
+
+/* The first order stays: it has been begun, or is about to be. */
+static void take_back(struct member *s)
+{
+    char byte;
+    if (orders_of(s) < 2)
+        return;
+    while (s->orders > 1 && recv(s->other, &byte, 1, MSG_DONTWAIT) > 0)
+        s->orders--;
+    memset(s->order, 0, sizeof(s->order));
+}
+
+void crew_take_back(const struct job_key *key)
+{
+    struct member *s = key != NULL ? find(key, ORDERS_MAX) : NULL;
+    if (s != NULL)
+        take_back(s);
+    for (unsigned i = 0; key == NULL && i < crew.n; i++)
+        take_back(&crew.shim[i]);
 }
 
 unsigned crew_size(void)
@@ -104,15 +164,16 @@ unsigned crew_size(void)
 
 void crew_dismiss(void)
 {
+    crew_take_back(NULL);
     while (crew.n > 0)
-        drop(crew.n - 1);
+        drop(&crew.shim[crew.n - 1]);
 }
 
 void crew_forget(pid_t pid)
 {
     for (unsigned i = 0; i < crew.n; i++)
         if (crew.shim[i].pid == pid) {
-            drop(i);
+            drop(&crew.shim[i]);
             return;
         }
 }

@@ -8,8 +8,14 @@
  *
  * A shim that is handed a job holds nothing of the job before: its record is closed, so
  * final, and it has no child. Whoever is to signal a job by its shim (the killers) must
- * not find the next one there: while one of them lives no shim is reused, and who comes
- * later finds a record that is over. */
+ * not find the next one there: what waits is taken back before one is made, while one
+ * lives no shim is reused, and who comes later finds a record that is over.
+ *
+ * The next order may also be in the channel before the job has ended: the shim then goes
+ * from one to the other by itself. The keeper holds both ends of the channel, so it can
+ * receive what the shim has not: whoever of the two gets the order has it. With the last
+ * end the kernel closes the descriptors of what nobody received, the locked record among
+ * them. */
 #ifndef DAEMON_KEEPER_CREW_H
 #define DAEMON_KEEPER_CREW_H
 
@@ -17,10 +23,19 @@
 
 /* Hands the job to a shim that waits, if may_reuse, or to a new one: *ret_new, set in
  * this case only. args borrowed. Returns its pid, or -errno: nobody has the job. */
-pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
+pid_t crew_start(const struct shim_args *args, const struct job_key *key, bool may_reuse,
+                 bool *ret_new);
+/* The same after another job, of which crew_can_follow() has just said yes. */
+pid_t crew_follow(const struct shim_args *args, const struct job_key *key,
+                  const struct job_key *after);
+/* Whether the shim of that job can get another order, and has no second one yet. */
+bool crew_can_follow(const struct job_key *after);
+/* The order is taken back if its shim has not begun it. NULL: all that wait for the end
+ * of another. */
+void crew_take_back(const struct job_key *key);
 /* How many shims may be handed another job, now or later. */
 unsigned crew_size(void);
-/* Nobody gets another job. */
+/* Nobody gets another job, and what waits for the end of another is taken back. */
 void crew_dismiss(void);
 /* A child of the keeper has been reaped. */
 void crew_forget(pid_t pid);

@@ -31,7 +31,7 @@ struct keeper_self {
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
 };
 
-/* Makes the record and gives the job to a shim. What follows *m in its message, and fds,
+/* Makes the record and gives the job to a shim, now or after another job. What follows *m in its message, and fds,
  * both as m says, are borrowed. may_reuse, ret_new: see crew_start(). Returns the shim's
  * pid, or -errno and nothing has been done. */
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,

@@ -192,6 +192,7 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
 /* Forks a killer, which replies by itself. False: no process to be had. */
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
+    crew_take_back(NULL);
     pid_t pid = fork();
     if (pid == 0)
         killer_run(m, reply);
@@ -200,6 +201,13 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
     else
         pids_add(&keeper.killers, pid);
     return pid > 0;
+}
+
+static void serve_recall(const struct keeper_recall *m)
+{
+    struct job_key key = keeper_key_unpack(&m->key);
+    CRASH_POINT("keeper-recall");
+    crew_take_back(&key);
 }
 
 /* What ended the last jobs, and their shims, may need a moment more than the news of it:
@@ -239,6 +247,9 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         break;
     case KEEPER_SIGNAL:
         is_due = !serve_signal(&m->signal, &reply);
+        break;
+    case KEEPER_RECALL:
+        serve_recall(&m->recall);
         break;
     case KEEPER_BYE:
         is_due = serve_bye(&m->bye, &reply);

@@ -233,7 +233,8 @@ _Noreturn void shim_run(int channel, uint64_t fork_tick)
             fail_job(&self.end, CHILD_STEP_FORK, -r);
         write_end(&self);
         CRASH_POINT("shim-idle");
-        (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (clean)
+            (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     _exit(0);
 }
