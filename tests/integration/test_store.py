@@ -334,12 +334,13 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
                                    **({"array": array} if array else {})})
         if array:
             ident += "_3"
+        until(lambda: private.ctl("logs", ident).out == "out 1\n")
         first = kill_shim(v, ident)
         until(lambda: get(v, ident)["attempt"] == 2)
         assert not pathlib.Path(f"/proc/{first}").exists()
         assert get(v, ident)["lost_attempts"] == 1
         until(lambda: get(v, ident)["state"] == "running")
-        until(lambda: len((private.dir / "ran").read_text().split()) == 2)
+        until(lambda: private.ctl("logs", ident).out == "out 1\nout 2\n")
         assert "Attempt: 2 (1 lost)" in private.ctl("status", ident).out
         second = get(v, ident)["pid"]
         shim = shim_of(second)
