@@ -213,7 +213,7 @@ static void keep(struct volt_runtime *rt, struct store *store, struct submission
     must(w ? 0 : -ENOMEM, "task");
     must(store_append(store, s->facts, n, &w->commit), "append");
     must(volt_task_spawn(w, &join), "spawn");
-    store_kick(store);
+    store_kick(store, false);
     must(volt_join_wait(&join), "commit");
 }
 

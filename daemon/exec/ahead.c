@@ -1,7 +1,9 @@
 /* The line of those who wait for a slot, and who may join it: ahead.h. */
+#include <volt/time.h>
+
 #include "daemon/exec/jobs.h"
 
-#define AHEAD_MAX  3
+#define AHEAD_MAX  6
 #define AHEAD_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
@@ -36,21 +38,62 @@ void ahead_leave(struct manager *m, struct work *w)
     w->ahead = false;
 }
 
+/* The first that follows somebody, or nobody. */
+static struct work *first(const struct ahead *a, bool follows)
+{
+    struct work *w = a->head;
+
+    while (w && (w->relay.before != NULL) != follows)
+        w = w->ahead_next;
+    return w;
+}
+
+void ahead_grant(struct manager *m, struct work *w)
+{
+    queue_occupy(&m->queue);
+    ahead_leave(m, w);
+    w->granted = true;
+}
+
 bool ahead_serve(struct manager *m, struct aftermath *after)
 {
-    const struct queue_node *first = queue_first(&m->queue);
+    const struct queue_node *next = queue_first(&m->queue);
     struct work *w;
 
-    while ((w = m->ahead.head) && m->queue.used < m->queue.slots &&
-           !(first && queue_before(first, &w->job->node))) {
+    while (m->queue.used < m->queue.slots && (w = first(&m->ahead, false)) &&
+           !(next && queue_before(next, &w->job->node))) {
         if (!aftermath_has_room(after))
             return false;
-        queue_occupy(&m->queue);
-        ahead_leave(m, w);
-        w->granted = true;
+        ahead_grant(m, w);
         jobs_wake(w, after);
     }
     return true;
+}
+
+bool ahead_serve_followers(struct manager *m, struct aftermath *after)
+{
+    struct work *w;
+
+    while (m->queue.used < m->queue.slots && (w = first(&m->ahead, true))) {
+        if (!aftermath_has_room(after))
+            return false;
+        ahead_grant(m, w);
+        relay_call_back(m, w, after);
+    }
+    return true;
+}
+
+void ahead_call_back(struct manager *m, struct aftermath *after)
+{
+    struct work *w;
+
+    while ((w = first(&m->ahead, true)))
+        relay_call_back(m, w, after);
+}
+
+void ahead_stir(struct manager *m, struct aftermath *after)
+{
+    jobs_wake(first(&m->ahead, false), after);
 }
 
 void ahead_fill(struct manager *m, struct aftermath *after)
@@ -107,14 +150,19 @@ static void defer(struct work *w)
 enum volt_poll ahead_poll(struct volt_cx *cx, struct work *w)
 {
     while (!work_may_go(cx, w)) {
-        if (w->leaf_is_commit)
-            work_rest(w, AHEAD_WAIT);
+        if (!w->ahead_until_usec)
+            w->ahead_until_usec = volt_now_usec() + AHEAD_WAIT;
+        if (w->leaf_is_commit || !w->leaf.sleep.deadline_usec) {
+            work_leaf_fini(w);
+            volt_sleep_init_at(&w->leaf.sleep, w->ahead_until_usec);
+        }
         if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
             return VOLT_PENDING;
         defer(w);
+        w->ahead_until_usec = 0;
+        work_leaf_fini(w);
         if (w->deferred)
             break;
-        work_rest(w, AHEAD_WAIT);
     }
     work_leaf_fini(w);
     return VOLT_READY;

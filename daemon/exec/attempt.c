@@ -1,7 +1,7 @@
 /* One run of a process: from STARTING to the exact end in its record.
  *
  *   1. STARTING is committed, maybe before there is a slot (ahead.h).
- *   2. START goes to the keeper. A broken connection proves nothing: the same START goes
+ *   2. START goes to the keeper, maybe to begin after another job (relay.h). A broken connection proves nothing: the same START goes
  *      to the next keeper, whose "exists" means that the first one was carried out.
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
  *      "never ran" is removed and started again.
@@ -45,6 +45,8 @@ struct attempt {
     struct keeper_call call;
     bool calling; /* `call` is on its way, in run_poll */
     bool resent;  /* an earlier START may have been carried out */
+    bool follows; /* its START was taken to begin after another job */
+    bool recalled;
     bool adopt;   /* the START of an earlier daemon may have been: look first */
     bool strange; /* adopted, and begun in another life: never to be started again */
     unsigned tries;
@@ -53,7 +55,8 @@ struct attempt {
     bool noted; /* STARTED has been applied */
     struct record record;
     struct output_end printed;
-    struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end */
+    struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end, or
+                                       the end of following */
     struct volt_sleep meter;        /* next look at what it has printed */
     uint64_t probe_usec;
     int last_signal; /* 0: none sent yet */
@@ -142,6 +145,8 @@ static bool transient(int r)
 enum after_start {
     START_DONE,
     START_AGAIN,
+    START_ELSEWHERE, /* nothing begins after that job any more */
+    START_UNKNOWN,   /* its shim may have it */
     START_OVER,
 };
 
@@ -152,8 +157,12 @@ static enum after_start judge_start(struct attempt *a)
     keeper_call_fini(&a->call);
     if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
         return START_DONE;
+    if (r == -ESRCH && a->args.after.attempt > 0)
+        return START_ELSEWHERE;
     if (r == -ECONNRESET)
         a->resent = true;
+    if (r == -ECONNRESET && a->args.after.attempt > 0)
+        return START_UNKNOWN;
     if ((r == -ECONNRESET || transient(r)) && ++a->tries < START_TRIES)
         return START_AGAIN;
     if (a->resent) { /* one of the STARTs may have worked: only the record knows */
@@ -180,16 +189,27 @@ static bool knows_start(struct work *w)
     return yes;
 }
 
-/* An adopted job's time has been running since its record says so. */
-static void limit_adopted(struct work *w, const struct record_started *s)
+/* The time of one whose start was not seen has been running since its record says so. */
+static void limit_unseen(struct work *w, const struct record_started *s)
 {
     struct attempt *a = w->attempt;
     uint64_t timeout = w->job->spec->timeout_usec;
 
-    if (!w->adopted || !timeout || a->last_signal)
+    if ((!w->adopted && !a->follows) || !timeout || a->last_signal)
         return;
     volt_sleep_fini(&a->limit);
     volt_sleep_init_at(&a->limit, s->mono_usec + timeout);
+}
+
+/* Called back too late, it runs: then it has a slot, be there one or not. */
+static void take_slot(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    if (w->ahead && !w->relay.before)
+        ahead_grant(w->manager, w);
+    manager_unlock(w->manager, &after);
 }
 
 static void note_started(struct work *w, const struct record_started *s)
@@ -201,7 +221,8 @@ static void note_started(struct work *w, const struct record_started *s)
 
     CRASH_POINT("started-seen");
     w->attempt->noted = true;
-    limit_adopted(w, s);
+    take_slot(w);
+    limit_unseen(w, s);
     if (!knows_start(w))
         work_apply(w, &ev);
 }
@@ -289,7 +310,7 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
     struct attempt *a = w->attempt;
     const struct job_spec *spec = w->job->spec;
     bool stop = work_stop_poll(cx, w) == VOLT_READY;
-    bool timed = a->last_signal || spec->timeout_usec;
+    bool timed = a->noted && (a->last_signal || spec->timeout_usec);
     bool due = timed && work_time_poll(cx, &a->limit) == VOLT_READY;
 
     if (!a->noted)
@@ -316,6 +337,40 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
     return false;
 }
 
+static bool is_called_back(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool yes = w->relay.called_back;
+    manager_unlock(w->manager, &after);
+    return yes;
+}
+
+static void call_recall(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_recall(&a->call, w->manager->link, &key);
+}
+
+/* One that waits for the end of another comes back to its slot, to its cancel, or because
+ * it has waited for too long. The answer says nothing: the record does. */
+static bool recall(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    if (!a->follows || a->noted || a->recalled ||
+        (volt_sleep_poll(cx, &a->limit) == VOLT_PENDING && !is_called_back(w) &&
+         work_stop_poll(cx, w) == VOLT_PENDING))
+        return false;
+    call_recall(w);
+    a->calling = a->recalled = true;
+    return true;
+}
+
 /* READY: the record says that it is over. */
 static enum volt_poll run_poll(struct volt_cx *cx, struct work *w)
 {
@@ -331,7 +386,7 @@ static enum volt_poll run_poll(struct volt_cx *cx, struct work *w)
                 return VOLT_PENDING;
             a->calling = false;
             a->survivors = keeper_call_reply(&a->call)->survivors;
-            if (keeper_call_status(&a->call) == -ECONNRESET) {
+            if (keeper_call_status(&a->call) == -ECONNRESET && a->last_signal) {
                 call_signal(w); /* nobody knows whether it was sent */
                 continue;
             }
@@ -339,7 +394,7 @@ static enum volt_poll run_poll(struct volt_cx *cx, struct work *w)
         }
         if (!a->noted)
             look_for_start(cx, w);
-        if (!step_to_the_end(cx, w))
+        if (!recall(cx, w) && !step_to_the_end(cx, w))
             return VOLT_PENDING;
     }
 }
@@ -357,7 +412,9 @@ static void run_begin(struct work *w)
     record_wait_fini(&a->wait);
     record_wait_init(&a->wait, w->manager->watch, &key);
     volt_sleep_fini(&a->limit);
-    if (w->job->spec->timeout_usec)
+    if (a->follows)
+        volt_sleep_init(&a->limit, RELAY_WAIT);
+    else if (w->job->spec->timeout_usec)
         volt_sleep_init(&a->limit, w->job->spec->timeout_usec);
     set_meter(a);
 }
@@ -425,6 +482,16 @@ static bool call_settled(struct attempt *a)
     return true;
 }
 
+/* Nobody can follow it: it has not begun. */
+static void leave_relay(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    relay_void(w->manager, w);
+    manager_unlock(w->manager, &after);
+}
+
 /* Over, or to be started once more. */
 static void judge_record(struct work *w)
 {
@@ -441,8 +508,10 @@ static void judge_record(struct work *w)
         end_of_record(w);
         return;
     }
-    if (++a->tries >= START_TRIES)
+    leave_relay(w);
+    if (!a->follows && ++a->tries >= START_TRIES)
         fail(a, "keeper", EAGAIN);
+    a->follows = a->resent = false;
 }
 
 /* The descriptors were closed when the first START had been answered. */
@@ -476,22 +545,74 @@ static bool cancelled_before(struct work *w)
     return true;
 }
 
-/* READY: a->end is the end. */
+/* Whether it has a slot or somebody to follow, still. Who is to stop and may have been
+ * started asks again whatever it has. */
+static bool take_place(struct work *w)
+{
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool follows = !w->granted && w->relay.before;
+    bool placed =
+        w->granted || follows || jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    w->attempt->args.after = follows ? w->relay.after : (struct job_key){0};
+    manager_unlock(w->manager, &after);
+    return placed;
+}
+
+static void call_start(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+}
+
+/* The START was taken, or is to find another place. */
+static void note_place(struct work *w, enum after_start next)
+{
+    struct attempt *a = w->attempt;
+    struct aftermath after = {0};
+
+    a->follows = next == START_DONE && a->args.after.attempt > 0;
+    a->recalled = false;
+    manager_lock(w->manager);
+    if (next == START_DONE)
+        relay_enter(w->manager, w, &after);
+    else if (next == START_ELSEWHERE)
+        relay_part(w->manager, w);
+    manager_unlock(w->manager, &after);
+}
+
+/* READY: a->end is the end, or w->deferred. */
 static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
-    struct job_key key;
     enum after_start next;
 
     VOLT_BEGIN(a->at);
-    while (!a->over && (a->adopt || (!cancelled_before(w) && prepare_again(w)))) {
+    while (!a->over) {
+        VOLT_AWAIT(a->at, ahead_poll(cx, w));
+        if (w->deferred || (!a->adopt && (cancelled_before(w) || !prepare_again(w))))
+            break;
         if (!a->adopt) {
-            key = key_of(w);
-            keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+            if (!take_place(w))
+                continue;
+            call_start(w);
             VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
             next = judge_start(a);
+            if (next == START_UNKNOWN) { /* the record knows, once a keeper answers */
+                do {
+                    call_recall(w);
+                    VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
+                } while (keeper_call_status(&a->call) == -ECONNRESET);
+                next = START_DONE;
+            }
+            note_place(w, next);
             if (next == START_OVER)
                 break;
+            if (next == START_ELSEWHERE)
+                continue;
             if (next == START_AGAIN) {
                 volt_sleep_fini(&a->limit);
                 volt_sleep_init(&a->limit,
@@ -584,6 +705,15 @@ static void sweep_job(struct work *w)
     sweep_add(w->manager, &key);
 }
 
+/* It keeps what has been prepared for its next turn. */
+static void defer_attempt(struct work *w)
+{
+    if (w->adopted)
+        work_begin_again(w);
+    else
+        w->attempt->at = 0;
+}
+
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
 {
     struct work *w = state;
@@ -598,13 +728,11 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
             VOLT_AWAIT(w->at, work_commit_poll(cx, w));
             if (start_committed(w)) {
                 w->deferred = false;
-                VOLT_AWAIT(w->at, ahead_poll(cx, w));
+                VOLT_AWAIT(w->at, attempt_poll(cx, w));
                 if (w->deferred) {
-                    if (w->adopted)
-                        work_begin_again(w);
+                    defer_attempt(w);
                     continue;
                 }
-                VOLT_AWAIT(w->at, attempt_poll(cx, w));
             }
         }
         look_at_output(w);

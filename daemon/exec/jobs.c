@@ -80,6 +80,8 @@ static bool hand_over(struct manager *m, struct aftermath *after)
             return false;
         n = queue_take(&m->queue);
         if (!n) {
+            if (!ahead_serve_followers(m, after))
+                return true;
             ahead_fill(m, after);
             return false;
         }
@@ -111,6 +113,11 @@ void aftermath_finish(struct manager *m, struct aftermath *after)
     }
 }
 
+static bool has_backlog(const struct manager *m)
+{
+    return m->queue.waiting > 0;
+}
+
 void manager_unlock(struct manager *m, struct aftermath *after)
 {
     bool more;
@@ -118,12 +125,13 @@ void manager_unlock(struct manager *m, struct aftermath *after)
     do {
         more = hand_over(m, after);
         bool news = m->news_due, entered = m->entered, trim = trim_due(m);
-        after->kick |= news && m->watchers; /* the log shall have it soon, too */
+        if (news && m->watchers) /* the log shall have it soon, too */
+            *(has_backlog(m) ? &after->nudge : &after->kick) = true;
         m->news_due = m->entered = false;
         pthread_mutex_unlock(&m->lock);
-        if (after->kick)
-            store_kick(m->store);
-        after->kick = false;
+        if (after->kick || after->nudge)
+            store_kick(m->store, !after->kick);
+        after->kick = after->nudge = false;
         aftermath_finish(m, after);
         if (trim)
             trim_begin(m);
@@ -407,14 +415,30 @@ static int append(struct manager *m, struct job *job, int64_t offset,
     return r;
 }
 
+/* While jobs wait for slots, ends and starts ahead of a slot are kept several at a time:
+ * each commit costs what a short job does, and no slot is empty for them. */
+static bool is_patient(const struct manager *m, const struct job *job, int64_t offset,
+                       const struct job_event *ev)
+{
+    const struct work *w =
+        offset == NO_OFFSET ? job->live : jobs_element(job, offset)->live;
+
+    return has_backlog(m) && ev && w &&
+           (ev->type == JOB_EV_EXITED || (ev->type == JOB_EV_STARTING && w->ahead));
+}
+
 int jobs_keep(struct manager *m, struct job *job, int64_t offset,
               const struct job_event *ev, bool last, struct store_commit *c,
               struct aftermath *after)
 {
-    after->kick = true;
+    bool patient = c && is_patient(m, job, offset, ev);
+
+    *(patient ? &after->nudge : &after->kick) = true;
     int r = ev ? append(m, job, offset, ev, last, c) : store_append(m->store, NULL, 0, c);
     if (r < 0 && c)
         *c = (struct store_commit){.status = r};
+    if (c)
+        c->patient = patient;
     return r;
 }
 

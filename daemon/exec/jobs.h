@@ -33,6 +33,7 @@
 #include "daemon/exec/past.h"
 #include "daemon/exec/queue.h"
 #include "daemon/exec/record_watch.h"
+#include "daemon/exec/relay.h"
 #include "daemon/exec/sweep.h"
 #include "daemon/exec/table.h"
 #include "daemon/store/store.h"
@@ -95,11 +96,13 @@ struct work {
     int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
     int at, step;
     uint8_t keep_tries;
-    bool granted;            /* [L] holds a slot */
-    bool ahead;              /* [L] starts, and waits for one (ahead.h) */
-    bool deferred;           /* it has waited in vain */
-    struct work *ahead_next; /* [L] */
-    bool adopted;            /* it was starting or running when an earlier daemon ended */
+    bool granted;              /* [L] holds a slot */
+    bool ahead;                /* [L] starts, and waits for one (ahead.h) */
+    bool deferred;             /* it has waited in vain */
+    struct work *ahead_next;   /* [L] */
+    uint64_t ahead_until_usec; /* then it is deferred; 0: it has not waited yet */
+    struct relay_place relay;  /* [L] */
+    bool adopted; /* it was starting or running when an earlier daemon ended */
     bool kept_starting, kept_started; /* [L] the store has these events */
     bool ending;                      /* [L] its end is on its way into the store */
     bool again;                       /* another attempt follows the one that is lost */
@@ -155,21 +158,22 @@ struct manager {
     struct table table;     /* [L] */
     struct queue queue;     /* [L] */
     struct ahead ahead;     /* [L] */
+    struct relay relay;     /* [L] */
     struct event_ring ring; /* [L] as things happen */
     pthread_mutex_t log_lock;
     struct event_ring log; /* under log_lock: what is kept, by the store's numbers */
     struct audience log_audience; /* its own lock */
     uint32_t watchers;            /* of the log; changed with both locks, read with one */
     uint32_t entering; /* [L] submissions that may be kept and are not in the table */
-    struct manager_counts counts;   /* [L] */
-    uint64_t gone;                  /* [L] jobs that left the table since memory went back */
-    struct user *users;             /* [L] */
-    size_t nusers;                  /* [L] */
-    struct queue_node ended;        /* [L] a ring; next: the oldest */
-    struct past past;               /* [L] the ends of forgotten jobs */
-    uint64_t forgotten_max;         /* [L] the greatest id of these; 0: none */
-    struct shares shares;           /* its own lock */
-    struct keys keys;               /* [L] but for its seed */
+    struct manager_counts counts; /* [L] */
+    uint64_t gone;           /* [L] jobs that left the table since memory went back */
+    struct user *users;      /* [L] */
+    size_t nusers;           /* [L] */
+    struct queue_node ended; /* [L] a ring; next: the oldest */
+    struct past past;        /* [L] the ends of forgotten jobs */
+    uint64_t forgotten_max;  /* [L] the greatest id of these; 0: none */
+    struct shares shares;    /* its own lock */
+    struct keys keys;        /* [L] but for its seed */
     struct succession *successions; /* [L] */
     size_t nsuccessions;            /* [L] */
     uint64_t *replaced;             /* replayed: may be left to cancel */
@@ -193,7 +197,8 @@ struct manager {
 
 /* What must happen once the lock is free. Begins as zeroes, or by aftermath_init(). */
 struct aftermath {
-    bool kick; /* the store has something to write */
+    bool kick;  /* the store has something to write */
+    bool nudge; /* the same, but it may wait for more */
     size_t n;
     struct volt_waker wakers[JOBS_SLICE * 2];
     size_t nspawn;
@@ -204,7 +209,7 @@ struct aftermath {
 /* For what is done once for each of many jobs: the arrays are large. */
 static inline void aftermath_init(struct aftermath *after)
 {
-    after->kick = false;
+    after->kick = after->nudge = false;
     after->n = after->nspawn = 0;
     after->garbage = NULL;
 }
@@ -324,11 +329,10 @@ struct work *work_new(struct manager *m, struct job *job, int64_t offset);
 void work_drop(void *state);
 /* READY: it has been started (STARTING is applied), or has ended before (work_ended). */
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
-/* Whether it has a slot or is to stop; otherwise it will be woken. */
+/* Whether it has a slot, can follow somebody, or is to stop; otherwise it will be
+ * woken. */
 bool work_may_go(struct volt_cx *cx, struct work *w);
-/* The leaf ends; it becomes a sleep. */
 void work_leaf_fini(struct work *w);
-void work_rest(struct work *w, uint64_t usec);
 /* READY: it is to stop, or has ended. */
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
 /* READY: the time has come. Not so when the runtime shuts down, which is READY for

@@ -184,6 +184,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
+    if (args->after.attempt > 0)
+        m->after = keeper_key_pack(&args->after);
     if (args->launch != NULL) {
         m->flags = KEEPER_START_INLINE;
         c->tail = args->launch;
@@ -206,6 +208,13 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
     c->request.signal.key = keeper_key_pack(key);
     c->request.signal.signal = (uint32_t)sig;
     c->request.signal.scope = scope;
+}
+
+void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key)
+{
+    call_init(c, link, KEEPER_RECALL, sizeof(c->request.recall));
+    c->request.recall.key = keeper_key_pack(key);
 }
 
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,

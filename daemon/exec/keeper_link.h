@@ -62,6 +62,7 @@ struct keeper_start_args {
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
     uint32_t umask;
     enum keeper_kill_mode kill_mode;
+    struct job_key after; /* begin when this job has ended; attempt 0: now */
 };
 
 /* One request: a leaf future. Must not move between _init and _fini. */
@@ -78,6 +79,7 @@ struct keeper_call {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
+        struct keeper_recall recall;
         struct {
             struct keeper_head head;
             uint32_t n, zero;
@@ -93,6 +95,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct keeper_start_args *args);
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
+void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key);
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key);
 /* n <= KEEPER_REMOVE_MAX records at once; keys as above. */

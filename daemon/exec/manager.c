@@ -289,6 +289,7 @@ int manager_reload(struct manager *m, const struct config *config)
     manager_lock(m);
     m->config = *config;
     queue_set_slots(&m->queue, slots_of(config));
+    ahead_call_back(m, &after);
     manager_unlock(m, &after);
     retain(m, config);
     return 0;

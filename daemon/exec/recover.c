@@ -351,16 +351,17 @@ static void tally(struct manager_counts *c, enum record_verdict verdict)
     c->recovered_lost++;
 }
 
-/* Nothing of it has happened but that it was to start. */
+/* Nothing of it has happened but that it was to start. It may have waited at the keeper
+ * for the end of another, whose slot it has not got. */
 static bool is_unborn(const struct job *job, const struct job_status *st,
                       enum record_verdict verdict)
 {
     return job->kind == JOB_KIND_EXEC && st->state == JOB_STARTING &&
-           verdict == RECORD_ABSENT;
+           (verdict == RECORD_ABSENT || verdict == RECORD_NEVER_RAN);
 }
 
 /* The task of what was starting or running, or of an element between two attempts; it has
- * its slot, unless it has not come to the keeper yet. */
+ * its slot, unless it never began. */
 static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
                           const struct job_status *st)
 {

@@ -62,11 +62,12 @@ void work_leaf_fini(struct work *w)
     w->leaf_is_commit = false;
 }
 
-static void give_back_slots(struct manager *m, struct work *w)
+static void give_back_slots(struct manager *m, struct work *w, struct aftermath *after)
 {
     struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
 
     ahead_leave(m, w);
+    relay_leave(m, w, after);
     if (w->granted)
         queue_release(&m->queue);
     w->granted = false;
@@ -86,7 +87,7 @@ void work_drop(void *state)
     manager_lock(m);
     if (w->offset == NO_OFFSET)
         queue_remove(&m->queue, &w->job->node);
-    give_back_slots(m, w);
+    give_back_slots(m, w, &after);
     if (w->offset == NO_OFFSET)
         w->job->live = NULL;
     else
@@ -155,17 +156,12 @@ bool work_may_go(struct volt_cx *cx, struct work *w)
     struct aftermath after = {0};
 
     manager_lock(m);
-    bool go = w->granted || jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    bool go = w->granted || w->relay.before ||
+              jobs_status(w->job, w->offset)->state >= JOB_STOPPING || relay_join(m, w);
     if (!go)
         wait_here(cx, w);
     manager_unlock(m, &after);
     return go;
-}
-
-void work_rest(struct work *w, uint64_t usec)
-{
-    work_leaf_fini(w);
-    volt_sleep_init(&w->leaf.sleep, usec);
 }
 
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
@@ -214,7 +210,7 @@ static int apply(struct work *w, const struct job_event *ev, struct aftermath *a
     else if (r == 0 && ev->type == JOB_EV_STARTED && w->job->kind != JOB_KIND_NOOP)
         jobs_keep_start(m, w->job, w->offset);
     if (jobs_status(w->job, w->offset)->state == JOB_DONE)
-        give_back_slots(m, w);
+        give_back_slots(m, w, after);
     return r;
 }
 
@@ -280,7 +276,9 @@ static void keep_end(struct work *w, const struct job_event *exited,
     if (!w->again) { /* its process has gone: the next one's STARTING joins this commit */
         if (w->granted && st->started_usec)
             ahead_note_end(m, st->started_usec, exited->at_usec);
-        give_back_slots(m, w);
+        give_back_slots(m, w, after);
+    } else {
+        relay_void(m, w);
     }
 }
 
@@ -293,6 +291,7 @@ void work_begin_again(struct work *w)
     w->adopted = w->again = false;
     w->step = FINISH_KEEP;
     w->keep_tries = 0;
+    w->ahead_until_usec = 0;
 }
 
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
@@ -486,7 +485,7 @@ static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
     bool all = w->job->array->unstarted == 0;
     if (all) {
         queue_remove(&m->queue, &w->job->node);
-        give_back_slots(m, w);
+        give_back_slots(m, w, &after);
     } else if (!again) {
         wait_here(cx, w);
     }

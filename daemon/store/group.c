@@ -6,6 +6,8 @@
 #include "daemon/store/group.h"
 
 #define WAKES_PER_ROUND 64
+#define GROUP_PACE      UINT64_C(2000)
+#define FOR_EVER        (UINT64_C(1) << 62) /* microseconds */
 
 int groups_init(struct groups *g)
 {
@@ -81,18 +83,21 @@ int groups_append(struct groups *g, struct group_entry *entry, struct store_comm
     return r;
 }
 
-static void kick_locked(struct groups *g)
+static void kick_locked(struct groups *g, bool patient)
 {
-    if (!g->asleep || !g->head)
+    if (!g->head)
+        return;
+    g->hurry |= !patient;
+    if (!g->asleep || (g->pacing && patient))
         return;
     g->asleep = false;
     pthread_cond_signal(&g->cond);
 }
 
-void groups_kick(struct groups *g)
+void groups_kick(struct groups *g, bool patient)
 {
     pthread_mutex_lock(&g->lock);
-    kick_locked(g);
+    kick_locked(g, patient);
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -107,7 +112,7 @@ enum volt_poll groups_commit_poll(struct volt_cx *cx, struct groups *g,
     if (!over) {
         old = c->waker;
         c->waker = volt_waker_new(cx);
-        kick_locked(g);
+        kick_locked(g, c->patient);
     }
     pthread_mutex_unlock(&g->lock);
     volt_waker_fini(&old);
@@ -125,35 +130,45 @@ void groups_commit_fini(struct groups *g, struct store_commit *c)
     volt_waker_fini(&waker);
 }
 
-static struct timespec deadline_in(uint64_t usec)
+static uint64_t now_usec(void)
 {
     struct timespec ts;
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    ts.tv_sec += (time_t)(usec / 1000000);
-    ts.tv_nsec += (long)(usec % 1000000) * 1000;
-    if (ts.tv_nsec >= 1000000000) {
-        ts.tv_sec++;
-        ts.tv_nsec -= 1000000000;
-    }
-    return ts;
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* Lock held. Sleeps until it is kicked or the time has come, which is false. */
+static bool sleep_until(struct groups *g, uint64_t usec)
+{
+    struct timespec at = {(time_t)(usec / 1000000), (long)(usec % 1000000) * 1000};
+
+    g->asleep = true;
+    int r = pthread_cond_timedwait(&g->cond, &g->lock, &at);
+    g->asleep = false;
+    return r != ETIMEDOUT;
+}
+
+/* Lock held. */
+static void keep_pace(struct groups *g)
+{
+    g->pacing = true;
+    while (!g->hurry && !g->stop && now_usec() < g->begun_usec + GROUP_PACE)
+        (void)sleep_until(g, g->begun_usec + GROUP_PACE);
+    g->pacing = g->hurry = false;
+    g->begun_usec = now_usec();
 }
 
 struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
 {
-    struct timespec deadline = deadline_in(wait_usec == UINT64_MAX ? 0 : wait_usec);
-    int r = 0;
+    uint64_t limit = wait_usec == UINT64_MAX ? FOR_EVER : now_usec() + wait_usec;
 
     pthread_mutex_lock(&g->lock);
-    while (!g->head && !g->stop && r != ETIMEDOUT) {
-        g->asleep = true;
-        r = wait_usec == UINT64_MAX
-                ? pthread_cond_wait(&g->cond, &g->lock)
-                : pthread_cond_timedwait(&g->cond, &g->lock, &deadline);
-    }
-    g->asleep = false;
+    while (!g->head && !g->stop && sleep_until(g, limit))
+        continue;
     struct group_entry *taken = g->head;
     if (taken) {
+        keep_pace(g);
         g->head = NULL;
         g->tail = &g->head;
         g->filling++;
@@ -238,12 +253,11 @@ void groups_refuse(struct groups *g, int error)
 
 void groups_pause(struct groups *g, uint64_t usec)
 {
-    struct timespec deadline = deadline_in(usec);
-    int r = 0;
+    uint64_t limit = now_usec() + usec;
 
     pthread_mutex_lock(&g->lock);
-    while (!g->stop && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&g->cond, &g->lock, &deadline);
+    while (!g->stop && sleep_until(g, limit))
+        continue;
     pthread_mutex_unlock(&g->lock);
 }
 

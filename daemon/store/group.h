@@ -7,6 +7,9 @@
  *   3. unlock                                 3. the whole list; `filling` moves on
  *   4. (kick) asleep: asleep = false, signal  4. unlock, write, then group_done()
  *
+ * Whoever has reason to be patient does not hurry the writer: it begins the next group at
+ * once only for one that is not, otherwise GROUP_PACE after the group before.
+ *
  * Everything is under the lock, so there is no window between 2 and 2. A commit is in the
  * list from its append until its group is done or it is finished; the list is in order of
  * the groups, so done takes its head. Wakers are woken without the lock. */
@@ -29,7 +32,10 @@ struct groups {
     uint64_t filling;                 /* its number, from 1 */
     bool writing;                     /* group filling - 1 is with the writer */
     bool asleep, stop;
-    int refusing; /* -errno for submissions; 0: they are taken */
+    bool hurry;          /* somebody waits for what is there, and is not patient */
+    bool pacing;         /* asleep, and not for want of entries */
+    uint64_t begun_usec; /* the group before: CLOCK_MONOTONIC */
+    int refusing;        /* -errno for submissions; 0: they are taken */
     struct store_health health;
     struct store_retention retention;
     struct store_commit *first, *last;
@@ -41,7 +47,7 @@ void groups_fini(struct groups *g); /* the writer has ended; entries left are fr
 /* Takes entry (NULL: a barrier). 0; or refusing's error, and the entry is the caller's
  * still. c may be NULL. */
 int groups_append(struct groups *g, struct group_entry *entry, struct store_commit *c);
-void groups_kick(struct groups *g);
+void groups_kick(struct groups *g, bool patient);
 enum volt_poll groups_commit_poll(struct volt_cx *cx, struct groups *g,
                                   struct store_commit *c);
 void groups_commit_fini(struct groups *g, struct store_commit *c);

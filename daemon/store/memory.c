@@ -67,8 +67,9 @@ static void memory_numbers(struct store *store, uint64_t *ret_first, uint64_t *r
     *ret_first = *ret_last = of(store)->first;
 }
 
-static void memory_kick(struct store *s)
+static void memory_kick(struct store *s, bool patient)
 {
+    (void)patient;
     (void)s;
 }
 

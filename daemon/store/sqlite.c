@@ -189,9 +189,9 @@ static int sqlite_append(struct store *store, const struct store_fact *facts, si
     return r;
 }
 
-static void sqlite_kick(struct store *s)
+static void sqlite_kick(struct store *s, bool patient)
 {
-    groups_kick(&of(s)->groups);
+    groups_kick(&of(s)->groups, patient);
 }
 
 static enum volt_poll sqlite_commit_poll(struct volt_cx *cx, struct store_commit *c)

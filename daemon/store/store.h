@@ -103,6 +103,7 @@ typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 struct store_commit {
     struct store *store;
     int status;
+    bool patient; /* the caller's, once it is appended: others may be waited for */
     bool submits;                     /* backend's */
     uint64_t group;                   /* backend's; 0: over */
     struct volt_waker waker;          /* backend's */
@@ -153,7 +154,7 @@ struct store_backend {
     /* facts, then what fill (NULL: nothing) brings */
     int (*append)(struct store *s, const struct store_fact *facts, size_t n,
                   store_fill_fn *fill, void *arg, struct store_commit *commit);
-    void (*kick)(struct store *s);
+    void (*kick)(struct store *s, bool patient);
     enum volt_poll (*commit_poll)(struct volt_cx *cx, struct store_commit *c);
     void (*commit_fini)(struct store_commit *c);
     int (*load)(struct store *s, store_load_fn *fn, void *arg, struct volt_error *err);
@@ -195,10 +196,10 @@ static inline int store_append_filled(struct store *s, store_fill_fn *fill, void
     return s->backend->append(s, NULL, 0, fill, arg, commit);
 }
 
-/* Any thread; not under a lock. */
-static inline void store_kick(struct store *s)
+/* patient: the writer may wait a little for more. Any thread; not under a lock. */
+static inline void store_kick(struct store *s, bool patient)
 {
-    s->backend->kick(s);
+    s->backend->kick(s, patient);
 }
 
 /* READY: kept, or failed: see commit->status (0 or -errno). Another task than before may

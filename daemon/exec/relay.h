@@ -1,0 +1,59 @@
+/* Short jobs that begin at the keeper, each when the one before it has ended.
+ *
+ * From the end of a process to the start of the next the way leads through voltd and the
+ * keeper: four processes have to get a processor, while a slot stands empty. So who waits
+ * for a slot (ahead.h) may follow a job that is running: its START goes out `after` that
+ * one, and the shim goes from one to the other by itself (crew.h).
+ *
+ * The slot goes the same way: when voltd sees the end of the first, its slot passes on to
+ * the one that follows, which may have ended by then. So slots bound processes as ever,
+ * and at most two follow who holds a slot, one after the other. Who goes again after its end is lost
+ * keeps its slot: its shim was killed, and what waited there has not begun.
+ *
+ * Whoever has waited there for RELAY_WAIT is called back, and so is everybody when the
+ * number of slots changes. What became of it is told by its record alone: it has begun,
+ * or never ran, and then it waits for a slot again. */
+#ifndef VOLTD_EXEC_RELAY_H
+#define VOLTD_EXEC_RELAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "daemon/job/key.h"
+
+struct aftermath;
+struct manager;
+struct work;
+
+#define RELAY_WAIT UINT64_C(5000)
+
+/* The runners: whose START the keeper has taken, oldest first. [L] */
+struct relay {
+    struct work *head, *tail;
+};
+
+/* A work's place. [L] */
+struct relay_place {
+    struct work *prev, *next; /* among the runners */
+    struct work *before;      /* whose end it waits for at the keeper */
+    struct work *behind;      /* who waits for its end */
+    struct job_key after;     /* the key of `before` */
+    uint64_t since_usec;
+    bool runs;        /* is a runner */
+    bool called_back; /* is not to wait there any longer */
+};
+
+/* --- lock held ---------------------------------------------------------------------- */
+/* The keeper has taken the work's START: it may be followed. */
+void relay_enter(struct manager *m, struct work *w, struct aftermath *after);
+/* Finds the work, which waits for a slot, somebody to follow. */
+bool relay_join(struct manager *m, struct work *w);
+/* The work follows nobody. */
+void relay_part(struct manager *m, struct work *w);
+/* The work is called back; it may have got a slot. */
+void relay_call_back(struct manager *m, struct work *w, struct aftermath *after);
+/* Its START came to nothing, and so has that of who follows it. */
+void relay_void(struct manager *m, struct work *w);
+/* Its process is over; its slot, if it had one, passes on. */
+void relay_leave(struct manager *m, struct work *w, struct aftermath *after);
+
+#endif
