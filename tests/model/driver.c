@@ -150,6 +150,12 @@ static void setup_arm_cancel(void)
     (void)spawn_sleep(5000, NULL);
 }
 
+static void setup_arm_cancel_one(void)
+{
+    start(NULL);
+    (void)spawn_sleep(5000, &handle);
+}
+
 static void canceller(void)
 {
     volt_join_cancel(&handle);
@@ -432,6 +438,21 @@ static const struct mcx_scenario scenarios[] = {
         .finish = finish,
         .threads = {{"leader", leader},
                     EXECUTORS,
+                    {"canceller", canceller},
+                    {"busy worker", busy_worker}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    /* The same without what two timers and their executors do to each other, which
+     * "fire-cancel" has. */
+    {
+        .name = "busy-poll-one",
+        .promise = "the same with one timer",
+        .setup = setup_arm_cancel_one,
+        .finish = finish,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
                     {"canceller", canceller},
                     {"busy worker", busy_worker}},
         .preempt = 1,

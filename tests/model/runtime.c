@@ -518,6 +518,16 @@ static const struct mcx_scenario scenarios[] = {
         .dfs = 10000,
     },
     {
+        .name = "close-spawn",
+        .promise = "the same with one worker",
+        .setup = setup_one_worker,
+        .finish = finish_closed,
+        .threads = {{"worker 0", worker}, {"spawner", spawn_sleep}, {"closer", closer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
         .name = "free",
         .promise = "freeing against a wake from outside: no memory is touched afterwards",
         .setup = setup_waiting,
