@@ -1,0 +1,193 @@
+"""More users than one: what one may do to the jobs of another, and to the daemon that both share."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import SANITIZER, until
+from test_protocol import CONTROL, JOBS, LOGS, PUBLIC, SERVICE, error, is_fine, wait_done
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+
+
+def open_to_all(daemon):
+    daemon.dir.chmod(0o755)
+    daemon.runtime.chmod(0o755)
+    daemon.socket.chmod(0o666)
+
+
+SPEAK_AS = """
+import json, os, socket, sys
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.connect(sys.argv[2])
+try:
+    s.sendall(sys.argv[3].encode() + b"\\0")
+    data = b""
+    while not data.endswith(b"\\0") and (more := s.recv(65536)):
+        data += more
+except ConnectionError:
+    data = b""
+print(data.rstrip(b"\\0").decode())
+"""
+
+
+def speak_as(daemon, uid, method, parameters, **header):
+    """One call as another user; None when the daemon wants nothing of him."""
+    call = json.dumps({"method": method, "parameters": parameters, **header})
+    out = subprocess.run([sys.executable, "-c", SPEAK_AS, str(uid), daemon.socket, call],
+                         check=True, capture_output=True, text=True).stdout.strip()
+    return json.loads(out) if out else None
+
+
+def test_other_users_and_nobody(private):
+    private.start()
+    open_to_all(private)
+    with private.connect() as v:
+        mine = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep",
+                                               "duration_usec": 600_000_000}})["id"]
+        # Another user's job and one that does not exist: the same answer.
+        for ident in (mine, "77777777"):
+            for method, more in ((JOBS + "Get", {}), (JOBS + "Signal", {"signal": "TERM"})):
+                got = speak_as(private, 12345, method, {"id": ident, **more})
+                assert error(got, JOBS + "NoSuchJob") == {"id": ident}
+            got = speak_as(private, 12345, JOBS + "Cancel", {"ids": [ident]})
+            assert error(got, JOBS + "NoSuchJob") == {"id": ident}
+            got = speak_as(private, 12345, LOGS + "Open", {"id": ident})
+            assert error(got, LOGS + "NoSuchJob") == {"id": ident}
+        got = speak_as(private, 12345, JOBS + "Cancel", {"filter": {}})
+        assert got["parameters"] == {"count": 0}
+        got = speak_as(private, 12345, JOBS + "List", {})
+        assert got["parameters"]["jobs"] == []
+        # Who has no name in this user namespace could be anybody.
+        overflow = int(open("/proc/sys/kernel/overflowuid").read())
+        assert speak_as(private, overflow, SERVICE + "GetInfo", {}) is None
+        assert v.ok(JOBS + "Get", {"id": mine})["job"]["state"] != "done"
+
+
+# What each method is asked about one job, in an order in which it lives long enough. Whoever is
+# neither its owner nor root is answered as if there were no such job.
+ABOUT_A_JOB = {
+    SERVICE + "GetInfo": lambda i: {},
+    SERVICE + "GetInterfaceDescription": lambda i: {"interface": "org.voltd.jobs"},
+    JOBS + "Submit": lambda i: {"spec": {"kind": "noop"}},
+    JOBS + "SubmitBatch": lambda i: {"specs": [{"kind": "noop"}]},
+    JOBS + "Get": lambda i: {"id": i, "with_spec": True},
+    JOBS + "List": lambda i: {"filter": {"ids": [i]}},
+    JOBS + "Watch": lambda i: {"filter": {"ids": [i]}},
+    JOBS + "Wait": lambda i: {"ids": [i]},
+    LOGS + "Open": lambda i: {"id": i},
+    LOGS + "Read": lambda i: {"id": i},
+    JOBS + "Signal": lambda i: {"id": i, "signal": "CONT"},
+    JOBS + "Cancel": lambda i: {"ids": [i]},
+    JOBS + "Forget": lambda i: {"filter": {"ids": [i]}},
+}
+NOBODYS = "77777777"
+
+
+def test_who_may_do_what(private):
+    """Each method of the socket that is everybody's: a new one has to get its row."""
+    private.start()
+    open_to_all(private)
+    with private.connect() as v:
+        texts = [v.ok(SERVICE + "GetInterfaceDescription", {"interface": i})["description"]
+                 for i in PUBLIC]
+        methods = {f"{i}.{m}" for i, text in zip(PUBLIC, texts)
+                   for m in re.findall(r"^method (\w+)", text, re.M)}
+        assert set(ABOUT_A_JOB) == methods
+
+        def ask(uid, method, ident):
+            more = {"more": True} if method in (JOBS + "Watch", JOBS + "Wait") else {}
+            return speak_as(private, uid, method, ABOUT_A_JOB[method](ident), **more)
+
+        def of(reply, ident):
+            """Without what differs from call to call."""
+            text = json.dumps(reply).replace(f'"{ident}"', "ID")
+            return re.sub(r'"(cursor|id|ids)": (\d+|"\d+"|\["\d+"\])', "", text)
+
+        for owner, others in (12345, [12346]), (0, [12345, 12346]):
+            ident = speak_as(private, owner, JOBS + "Submit", {"spec": {
+                "name": "secret", "shell": "echo secret; exec sleep 600"}})["parameters"]["id"]
+            until(lambda: v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running")
+            for method in ABOUT_A_JOB:
+                for uid in others:
+                    reply = ask(uid, method, ident)
+                    assert of(reply, ident) == of(ask(uid, method, NOBODYS), NOBODYS), method
+                    assert "secret" not in json.dumps(reply), reply
+            job = v.ok(JOBS + "Get", {"id": ident})["job"]
+            assert job["state"] == "running", job
+            for uid in {owner, 0}:
+                for method in list(ABOUT_A_JOB)[:-2]:
+                    reply = ask(uid, method, ident)
+                    assert "error" not in reply, (uid, method, reply)
+            assert ask(owner, JOBS + "Cancel", ident)["parameters"] == {"count": 1}
+            wait_done(v, ident)
+            error(ask(others[0], JOBS + "Forget", ident), JOBS + "NoSuchJob")
+            assert ask(owner, JOBS + "Forget", ident)["parameters"] == {"count": 1}
+
+
+HOSTILE = """
+import os, resource, socket, sys
+os.setgroups([]); os.setgid(12345); os.setuid(12345)
+path, per_kind = sys.argv[1], int(sys.argv[2])
+call = b'{"method":"org.voltd.jobs.%s","parameters":%s}\\0'
+kinds = [b"", b'{"method":"org.varlink.serv', b"{" * 3000, b"\\0" * 100, os.urandom(3000),
+         b'{"method":"org.varlink.service.GetInfo"}\\0' * 500,
+         (call % (b"List", b"{}")) * 200, b'{"a":"' + b"x" * 60000,
+         b'{"method":"org.voltd.jobs.Watch","more":true}\\0',
+         (call % (b"Submit", b'{"spec":{"kind":"noop","name":"%s"}}' % (b"n" * 200))) * 100]
+held, closed = [], 0
+for i in range(per_kind):
+    for kind in kinds:
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(path)
+            s.setblocking(False)
+            s.send(kind) if kind else None
+            held.append(s)
+        except OSError:
+            closed += 1
+print(len(held), closed, flush=True)
+sys.stdin.read()    # until nobody writes there any more
+"""
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["small", "default"])
+def test_a_thousand_hostile_clients_of_one_user(private, small):
+    """At once, and none of them reads: another user's jobs are taken, run and waited for, memory
+    stays what the limits let it be, and when they have gone nothing is left."""
+    private.start(config="" if not small else
+                  "[Limits]\nMaxConnectionsPerUser=2000\nMaxOutputBacklog=64K\nMaxMessage=16K\n"
+                  "MaxPipelinedCalls=16\nMaxJobsPerUser=5000\nMaxWatchBacklog=64\n"
+                  "MaxParseMemory=256K\n")
+    open_to_all(private)
+
+    def memory():
+        return int(re.search(r"VmRSS:\s+(\d+)",
+                             open(f"/proc/{private.process.pid}/status").read())[1])
+
+    def io_handles():
+        with private.connect_control() as v:
+            return v.ok(CONTROL + "Stats")["totals"]["io_handles"]
+
+    before = io_handles()
+    crowd = subprocess.Popen([sys.executable, "-c", HOSTILE, private.socket, "100"], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with private.connect() as v:
+        held, refused = map(int, crowd.stdout.readline().split())
+        assert held + refused == 1000
+        for i in range(20):
+            ident = v.ok(JOBS + "Submit", {"spec": {"shell": f"exit {i}"}})["id"]
+            assert wait_done(v, ident)["exit_code"] == i
+            with private.connect() as another:
+                assert another.ok(JOBS + "Get", {"id": ident})["job"]["exit_code"] == i
+        most = memory()
+        assert most < (256 << 10) * (8 if SANITIZER else 1), f"{most} KiB"
+        if small:
+            assert io_handles() > before + 400  # the rest was no client and was cut
+    crowd.communicate()
+    until(lambda: io_handles() <= before, "the connections to go")
+    is_fine(private)
