@@ -9,11 +9,12 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import BIN, SANITIZER, until
+from conftest import BIN, SANITIZER, processes, until
 from jobs import JOBS, ended, get, keeper_of, records, sh, submit, wait
 
 
@@ -104,6 +105,42 @@ def test_cancel_ends_the_whole_tree(shared, conn):
     assert job["result"] == "cancelled"
     assert job.get("survivors", 0) == 0
     assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
+FORKS = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for i in range(60):         # those that sleep, each in a session of its own
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(1000)
+        os._exit(0)
+for i in range(4):          # those that are never the same process for long
+    if os.fork() == 0:
+        end = time.monotonic() + 60     # should the test fail
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            time.sleep(0.002)
+        os._exit(0)
+open(sys.argv[1], "w").close()
+time.sleep(1000)
+"""
+
+
+def test_what_forks_without_end_is_ended(private):
+    """Sixty sessions, and four processes that get away by forking, five hundred times a second."""
+    private.start()
+    with private.connect() as v:
+        ident = submit(v, {"argv": [sys.executable, "-c", FORKS, str(private.dir / "up")],
+                           "env": {}, "cwd": str(private.dir), "kill_after_usec": 100_000})
+        until((private.dir / "up").exists)
+        v.ok(JOBS + "Cancel", {"ids": [ident]})
+        job = ended(v, ident)
+        assert (job["result"], job.get("survivors", 0)) == ("cancelled", 0), job
+        ours = {private.process.pid, keeper_of(private)}
+        assert not set(processes(str(private.dir / "up"))) - ours
 
 
 def test_cancelled_in_the_queue_never_runs(shared, conn):
