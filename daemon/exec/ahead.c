@@ -65,7 +65,10 @@ bool ahead_serve(struct manager *m, struct aftermath *after)
         if (!aftermath_has_room(after))
             return false;
         ahead_grant(m, w);
-        jobs_wake(w, after);
+        if (w->waker.task)
+            jobs_wake(w, after);
+        else /* a slot is empty until its STARTING is kept */
+            after->kick = true;
     }
     return true;
 }
