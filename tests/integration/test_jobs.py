@@ -242,8 +242,8 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
     """Where jobs are short the next one is starting before there is a slot. Behind one that is
     long it is queued again, first in the line, and runs once, as its first attempt."""
     private.start(config="[Queue]\nSlots=1\n")
-    os.mkfifo(private.dir / "hold")
-    held = sh(f'echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; read x <{private.dir}/hold')
+    held = sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; "
+              f"until [ -e {private.dir}/go.$VOLT_JOB_ID ]; do sleep 0.01; done")
     told, three = set(), []
 
     def hear_of(*event):
@@ -254,7 +254,7 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
     def let_them_go(v):
         for ident in three:
             until(lambda: get(v, ident)["state"] == "running", "its turn")
-            (private.dir / "hold").write_text("\n")
+            (private.dir / f"go.{ident}").touch()
             assert ended(v, ident)["result"] == "success"
         ran = (private.dir / "ran").read_text().split()
         assert ran[-3:] == [f"{i}.1" for i in three] and len(ran) == len(set(ran))
