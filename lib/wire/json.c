@@ -1,7 +1,6 @@
 /* See json.h. */
 #include "wire/json.h"
 
-#include "wire/quick.h"
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -16,7 +15,6 @@
 
 static _Thread_local struct {
     bool armed, exceeded, failed;
-    bool over; /* either of the two */
     size_t left;
 } budget;
 
@@ -26,12 +24,10 @@ static void *budget_malloc(size_t size)
         size_t cost = size + MALLOC_OVERHEAD < size ? SIZE_MAX : size + MALLOC_OVERHEAD;
 
         budget.exceeded |= cost > budget.left;
-        budget.over |= budget.exceeded;
         budget.left -= cost < budget.left ? cost : budget.left;
     }
     void *p = malloc(size);
     budget.failed |= !p;
-    budget.over |= !p;
     return p;
 }
 
@@ -52,7 +48,7 @@ static size_t feed(void *buf, size_t size, void *arg)
     struct wire_piece *p = t->piece[0].len > 0 ? &t->piece[0] : &t->piece[1];
     size_t n = size < p->len ? size : p->len;
 
-    if (n == 0 || budget.over)
+    if (n == 0 || budget.exceeded || budget.failed)
         return 0;
     memcpy(buf, p->bytes, n);
     p->bytes += n;
@@ -60,42 +56,23 @@ static size_t feed(void *buf, size_t size, void *arg)
     return n;
 }
 
-static void arm(size_t bytes)
+static json_t *load(struct text t, size_t bytes, size_t flags, json_error_t *error)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    json_t *value;
 
     (void)pthread_once(&once, install);
     budget.armed = true;
-    budget.exceeded = budget.failed = budget.over = false;
+    budget.exceeded = budget.failed = false;
     budget.left = bytes;
-}
-
-static json_t *load(struct text t, size_t bytes, size_t flags, json_error_t *error)
-{
-    json_t *value;
-
-    arm(bytes);
     value = json_load_callback(feed, &t, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
                                error);
     budget.armed = false;
-    if (value && budget.over) {
+    if (value && (budget.exceeded || budget.failed)) {
         json_decref(value);
         (void)snprintf(error->text, sizeof(error->text), "out of memory");
         return NULL;
     }
-    return value;
-}
-
-/* An object at the beginning of the text, if it is one for the quick reader. */
-static json_t *load_quickly(const char *text, size_t len, size_t bytes, size_t *ret_len)
-{
-    const char *at = text;
-    json_t *value;
-
-    arm(bytes);
-    value = quick_object(&at, text + len, &budget.over);
-    budget.armed = false;
-    *ret_len = (size_t)(at - text);
     return value;
 }
 
@@ -167,31 +144,13 @@ static void say_why(struct volt_error *err, const json_error_t *error, size_t by
                        error->text, error->line, error->column);
 }
 
-static size_t skip_space(const char *text, size_t len, size_t at)
-{
-    while (at < len &&
-           (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
-        at++;
-    return at;
-}
-
 int wire_parse_pieces(const struct wire_piece pieces[2], size_t bytes, json_t **ret,
                       struct volt_error *err)
 {
-    const struct wire_piece *p = &pieces[0];
     json_error_t error;
-    json_t *value = NULL;
-    size_t len = 0;
-    int r;
+    json_t *value;
+    int r = parse((struct text){{pieces[0], pieces[1]}}, bytes, 0, &value, &error);
 
-    if (pieces[1].len == 0)
-        value = load_quickly(p->bytes, p->len, bytes, &len);
-    if (value && skip_space(p->bytes, p->len, len) == p->len) {
-        *ret = value;
-        return 0;
-    }
-    json_decref(value);
-    r = parse((struct text){{pieces[0], pieces[1]}}, bytes, 0, &value, &error);
     if (r < 0) {
         say_why(err, &error, bytes);
         return r;
@@ -212,11 +171,19 @@ int wire_parse(const char *text, size_t len, size_t bytes, json_t **ret,
     return wire_parse_pieces((struct wire_piece[2]){{text, len}}, bytes, ret, err);
 }
 
+static size_t skip_space(const char *text, size_t len, size_t at)
+{
+    while (at < len &&
+           (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r'))
+        at++;
+    return at;
+}
+
 int wire_parse_entry(const char *text, size_t len, size_t *at, size_t bytes, json_t **ret,
                      struct volt_error *err)
 {
     json_error_t error;
-    size_t i = skip_space(text, len, *at), n;
+    size_t i = skip_space(text, len, *at);
     int r;
 
     if (i == len)
@@ -225,11 +192,6 @@ int wire_parse_entry(const char *text, size_t len, size_t *at, size_t bytes, jso
         if (err)
             (void)snprintf(err->text, sizeof(err->text), "no comma between two values");
         return -EINVAL;
-    }
-    *ret = load_quickly(text + i, len - i, bytes, &n);
-    if (*ret) {
-        *at = i + n;
-        return 1;
     }
     r = parse((struct text){{{text + i, len - i}}}, bytes,
               JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, ret, &error);

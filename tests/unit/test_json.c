@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "wire/json.h"
-#include "wire/quick.h"
 #include "wire/writer.h"
 
 #define PLENTY (8u << 20)
@@ -209,86 +208,6 @@ static void wrapped(void **state)
     }
 }
 
-/* --- the quick reader --------------------------------------------------------------- */
-
-/* Read as jansson reads it, or refused by both. */
-static void read_alike(const char *text, size_t len)
-{
-    json_t *want = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    json_t *got = NULL;
-
-    if (!json_is_object(want)) {
-        json_decref(want);
-        want = NULL;
-    }
-    assert_int_equal(wire_parse(text, len, PLENTY, &got, NULL), want ? 0 : -EINVAL);
-    if (want && !json_equal(got, want))
-        fail_msg("'%.*s' is read as something else", (int)len, text);
-    json_decref(want);
-    json_decref(got);
-}
-
-/* Each of its beginnings, and with each byte replaced by each of these. */
-static void the_quick_reader_reads_alike(void **state)
-{
-    static const char *const texts[] = {
-        "{\"kind\":\"noop\",\"name\":\"job-1\"}",
-        " {\n\"a\" : [ 1 , -2, 0, true, false,null , \"\" ] ,\t\"b\":{} }\r\n",
-        "{\"a\":{\"b\":[{\"c\":[]},{}]},\"ab\":123456789012345678,\"\":-0}",
-        "{\"a\":1,\"a\":2}",
-        "{\"x\":\"a\\n\\u00e4\",\"y\":1.5e3,\"z\":\"\xc3\xa4\"}",
-        "{\"a\":01,\"b\":-}",
-    };
-    static const char others[] = "{}[]\":,\\ 0-.etn\x01\x7f\xff";
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        size_t len = strlen(texts[i]);
-        char copy[128];
-
-        for (size_t n = 0; n <= len; n++) {
-            read_alike(texts[i], n);
-            for (size_t o = 0; n < len && o < sizeof(others); o++) {
-                memcpy(copy, texts[i], len);
-                copy[n] = others[o];
-                read_alike(copy, len);
-            }
-        }
-    }
-}
-
-static void what_the_quick_reader_takes(void **state)
-{
-    static const struct {
-        const char *text;
-        size_t len; /* 0: it is left to jansson */
-    } cases[] = {
-        {"{}, more", 2},
-        {" {\"a\":[1,\"b\",null]}{", 19},
-        {"[]", 0},
-        {"{\"a\":\"\\n\"}", 0},
-        {"{\"a\":\"\xc3\xa4\"}", 0},
-        {"{\"a\":0.5}", 0},
-        {"{\"a\":1234567890123456789}", 0},
-        {"{\"a\":1,\"a\":1}", 0},
-        {"{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}", 0},
-    };
-    bool stop = false;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *at = cases[i].text;
-        json_t *v = quick_object(&at, at + strlen(at), &stop);
-
-        assert_int_equal(v != NULL, cases[i].len > 0);
-        assert_int_equal(at - cases[i].text, cases[i].len);
-        json_decref(v);
-    }
-    stop = true;
-    const char *at = "{}";
-    assert_null(quick_object(&at, at + 2, &stop));
-}
-
 /* --- the writer --------------------------------------------------------------------- */
 
 /* The writer's text is that of jansson for the same values. */
@@ -382,8 +301,6 @@ int main(void)
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
         cmocka_unit_test(wrapped),
-        cmocka_unit_test(the_quick_reader_reads_alike),
-        cmocka_unit_test(what_the_quick_reader_takes),
         cmocka_unit_test(written_as_encoded),
         cmocka_unit_test(nothing_is_written_after_a_failure),
         cmocka_unit_test(building_stops_at_the_first_failure),
