@@ -3,7 +3,7 @@
 
 #include "daemon/exec/jobs.h"
 
-#define AHEAD_MAX  6
+#define AHEAD_MAX  8
 #define AHEAD_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
