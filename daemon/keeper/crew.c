@@ -137,13 +137,15 @@ pid_t crew_follow(const struct shim_args *args, const struct job_key *key,
     return hand(find(after, 1), args, key);
 }
 
-/* The first order stays: it has been begun, or is about to be. */
+/* All that it has not received: nobody can tell whether the first is among it, and one
+ * left there might be one that was to be taken back. An order alone stays: it has been
+ * begun, or is about to be. */
 static void take_back(struct member *s)
 {
     char byte;
     if (orders_of(s) < 2)
         return;
-    while (s->orders > 1 && recv(s->other, &byte, 1, MSG_DONTWAIT) > 0)
+    while (recv(s->other, &byte, 1, MSG_DONTWAIT) > 0)
         s->orders--;
     memset(s->order, 0, sizeof(s->order));
 }

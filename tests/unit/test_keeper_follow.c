@@ -5,7 +5,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "tests/support/keeper_client.h"
@@ -161,6 +163,46 @@ static void test_recall(void **state)
     assert_ended(c, &key[1], 5);
 }
 
+/* The state of a process, one letter. */
+static char state_of(pid_t pid)
+{
+    char path[32], buf[256] = "";
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && read(fd, buf, sizeof(buf) - 1) > 0);
+    close(fd);
+    return strrchr(buf, ')')[2];
+}
+
+static void wait_state(pid_t pid, char state)
+{
+    while (state_of(pid) != state)
+        (void)poll(NULL, 0, 1);
+}
+
+/* Its shim has not even received the first: what was called back does not begin in the
+ * place of that. */
+static void test_recall_before_anything_is_received(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key before = next_key(), key[3] = {next_key(), next_key(), next_key()};
+    assert_int_equal(start(c, &before, "exit 0", NULL, KEEPER_KILL_TREE), 0);
+    assert_ended(c, &before, 0);
+    pid_t shim = (pid_t)keeper_client_wait(c, &before).started.shim_pid;
+    wait_state(shim, 'S'); /* for its next order */
+    kill(shim, SIGSTOP);
+    wait_state(shim, 'T');
+    assert_int_equal(start(c, &key[0], "exit 1", &before, KEEPER_KILL_TREE), 0);
+    assert_int_equal(start(c, &key[1], "exit 1", &key[0], KEEPER_KILL_TREE), 0);
+    assert_int_equal(start(c, &key[2], "exit 1", &key[1], KEEPER_KILL_TREE), 0);
+    assert_int_equal(keeper_client_recall(c, &key[1]).status, 0);
+    kill(shim, SIGCONT);
+    assert_never_ran(c, &key[1]);
+    assert_never_ran(c, &key[2]);
+    assert_never_ran(c, &key[0]); /* nobody can tell what is in front of it */
+    assert_int_equal(start(c, &key[0], "exit 1", &before, KEEPER_KILL_TREE), -ESRCH);
+}
+
 /* One that has begun goes on. */
 static void test_recall_too_late(void **state)
 {
@@ -235,10 +277,15 @@ static void test_keeper_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_one_after_another), TEST(test_after_one_that_has_ended),
-        TEST(test_after_nobody),      TEST(test_recall),
-        TEST(test_recall_too_late),   TEST(test_signal),
-        TEST(test_shim_killed),       TEST(test_another_connection),
+        TEST(test_one_after_another),
+        TEST(test_after_one_that_has_ended),
+        TEST(test_after_nobody),
+        TEST(test_recall),
+        TEST(test_recall_before_anything_is_received),
+        TEST(test_recall_too_late),
+        TEST(test_signal),
+        TEST(test_shim_killed),
+        TEST(test_another_connection),
         TEST(test_keeper_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
