@@ -88,10 +88,9 @@ bool ahead_serve_followers(struct manager *m, struct aftermath *after)
 
 void ahead_call_back(struct manager *m, struct aftermath *after)
 {
-    struct work *w;
-
-    while ((w = first(&m->ahead, true)))
-        relay_call_back(m, w, after);
+    for (struct work *w = m->ahead.head; w; w = w->ahead_next)
+        if (w->relay.before)
+            relay_call_back(m, w, after);
 }
 
 void ahead_stir(struct manager *m, struct aftermath *after)

@@ -51,7 +51,7 @@ bool ahead_serve(struct manager *m, struct aftermath *after);
 bool ahead_serve_followers(struct manager *m, struct aftermath *after);
 /* It gets a slot, also beyond their number. */
 void ahead_grant(struct manager *m, struct work *w);
-/* Nobody follows anybody any longer. */
+/* Who follows somebody is called back. */
 void ahead_call_back(struct manager *m, struct aftermath *after);
 /* Somebody can be followed: the first that waits looks. */
 void ahead_stir(struct manager *m, struct aftermath *after);

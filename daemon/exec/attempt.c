@@ -1,8 +1,9 @@
 /* One run of a process: from STARTING to the exact end in its record.
  *
  *   1. STARTING is committed, maybe before there is a slot (ahead.h).
- *   2. START goes to the keeper, maybe to begin after another job (relay.h). A broken connection proves nothing: the same START goes
- *      to the next keeper, whose "exists" means that the first one was carried out.
+ *   2. START goes to the keeper, maybe to begin after another job (relay.h). A broken
+ *      connection proves nothing: the same START goes to the next keeper, whose "exists"
+ *      means that the first one was carried out.
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
  *      "never ran" is removed and started again.
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
@@ -189,13 +190,13 @@ static bool knows_start(struct work *w)
     return yes;
 }
 
-/* The time of one whose start was not seen has been running since its record says so. */
-static void limit_unseen(struct work *w, const struct record_started *s)
+/* Its time runs since its record says so, whenever its START was answered. */
+static void limit_from_start(struct work *w, const struct record_started *s)
 {
     struct attempt *a = w->attempt;
     uint64_t timeout = w->job->spec->timeout_usec;
 
-    if ((!w->adopted && !a->follows) || !timeout || a->last_signal)
+    if (!timeout || a->last_signal)
         return;
     volt_sleep_fini(&a->limit);
     volt_sleep_init_at(&a->limit, s->mono_usec + timeout);
@@ -222,7 +223,7 @@ static void note_started(struct work *w, const struct record_started *s)
     CRASH_POINT("started-seen");
     w->attempt->noted = true;
     take_slot(w);
-    limit_unseen(w, s);
+    limit_from_start(w, s);
     if (!knows_start(w))
         work_apply(w, &ev);
 }
@@ -337,12 +338,13 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
     return false;
 }
 
+/* Also without being told: who it was to follow has gone while its START was on its way. */
 static bool is_called_back(struct work *w)
 {
     struct aftermath after = {0};
 
     manager_lock(w->manager);
-    bool yes = w->relay.called_back;
+    bool yes = w->relay.called_back || (!w->granted && !w->relay.before);
     manager_unlock(w->manager, &after);
     return yes;
 }
@@ -414,8 +416,6 @@ static void run_begin(struct work *w)
     volt_sleep_fini(&a->limit);
     if (a->follows)
         volt_sleep_init(&a->limit, RELAY_WAIT);
-    else if (w->job->spec->timeout_usec)
-        volt_sleep_init(&a->limit, w->job->spec->timeout_usec);
     set_meter(a);
 }
 

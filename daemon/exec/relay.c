@@ -43,7 +43,7 @@ bool relay_join(struct manager *m, struct work *w)
     struct relay *r = &m->relay;
     uint64_t now = volt_now_usec();
 
-    if (!w->ahead || w->adopted || m->closed)
+    if (!w->ahead || w->adopted || m->closed || m->queue.used > m->queue.slots)
         return false;
     while (r->head && r->head->relay.since_usec + RELAY_WAIT < now)
         remove_runner(r, r->head);
@@ -72,7 +72,8 @@ void relay_part(struct manager *m, struct work *w)
 
 void relay_call_back(struct manager *m, struct work *w, struct aftermath *after)
 {
-    relay_part(m, w);
+    if (w->granted)
+        relay_part(m, w);
     w->relay.called_back = true;
     jobs_wake(w, after);
 }

@@ -7,12 +7,13 @@
  *
  * The slot goes the same way: when voltd sees the end of the first, its slot passes on to
  * the one that follows, which may have ended by then. So slots bound processes as ever,
- * and at most two follow who holds a slot, one after the other. Who goes again after its end is lost
- * keeps its slot: its shim was killed, and what waited there has not begun.
+ * and at most two follow who holds a slot, one after the other. Who goes again after its
+ * end is lost keeps its slot: its shim was killed, and what waited there has not begun.
  *
  * Whoever has waited there for RELAY_WAIT is called back, and so is everybody when the
- * number of slots changes. What became of it is told by its record alone: it has begun,
- * or never ran, and then it waits for a slot again. */
+ * number of slots changes; while there are fewer than run nobody joins. What became of it
+ * is told by its record alone: it has begun, or never ran, and then it waits for a slot
+ * again. */
 #ifndef VOLTD_EXEC_RELAY_H
 #define VOLTD_EXEC_RELAY_H
 
@@ -49,7 +50,8 @@ void relay_enter(struct manager *m, struct work *w, struct aftermath *after);
 bool relay_join(struct manager *m, struct work *w);
 /* The work follows nobody. */
 void relay_part(struct manager *m, struct work *w);
-/* The work is called back; it may have got a slot. */
+/* The work is called back. If it has no slot it keeps its place until its record says that
+ * it never ran: it may begin before the call comes. */
 void relay_call_back(struct manager *m, struct work *w, struct aftermath *after);
 /* Its START came to nothing, and so has that of who follows it. */
 void relay_void(struct manager *m, struct work *w);

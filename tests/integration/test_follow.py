@@ -1,0 +1,192 @@
+"""Short jobs follow one another at the keeper: never more at a time than there are slots, each
+once, whatever is cancelled, killed or reloaded in between."""
+
+import os
+import pathlib
+import random
+import signal
+import threading
+
+from conftest import SANITIZER, processes, until
+from jobs import JOBS, ended, get, keeper_of, sh, submit, wait
+
+FEW = 40 if SANITIZER else 100  # jobs of each client
+# Whoever finds the lock taken says so; it goes with the process, however that ends.
+ALONE = ("exec 9>lock; flock -n 9 || echo $VOLT_JOB_ID >>two; sleep 0.001;"
+         "echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>ran")
+
+
+def words(path):
+    return path.read_text().split() if path.exists() else []
+
+
+def reload(daemon, slots=None):
+    if slots is not None:
+        daemon.config.write_text(f"[Queue]\nSlots={slots}\n")
+    with daemon.connect_control() as v:
+        v.ok("org.voltd.control.Reload")
+
+
+def short_ones(v, n=40):
+    """After some of these the next are taken ahead."""
+    return v.ok(JOBS + "SubmitBatch", {"specs": [sh(":")] * n})["ids"]
+
+
+class Client(threading.Thread):
+    """Submits jobs and cancels some of them, also where voltd goes and comes again."""
+
+    def __init__(self, daemon, seed):
+        super().__init__()
+        self.daemon, self.random = daemon, random.Random(seed)
+        self.ids, self.cancelled = [], set()
+
+    def step(self, v):
+        on_lost = "retry" if self.random.random() < 0.5 else "fail"
+        self.ids.append(submit(v, sh(ALONE, cwd=str(self.daemon.dir), on_lost=on_lost,
+                                     priority=self.random.choice([0, 0, 0, 1, 2]))))
+        if self.random.random() < 0.15:
+            victim = self.random.choice(self.ids[-8:])
+            self.cancelled.add(victim)
+            v.send(JOBS + "Cancel", {"ids": [victim]})
+            v.recv()  # it may have ended
+
+    def run(self):
+        while len(self.ids) < FEW:
+            try:
+                with self.daemon.connect() as v:
+                    while len(self.ids) < FEW:
+                        self.step(v)
+            except (OSError, AssertionError):  # the daemon is away
+                threading.Event().wait(0.01)
+
+
+def a_shim(daemon):
+    for pid in processes(str(daemon.dir)):
+        try:
+            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "volt-shim\n":
+                return pid
+        except OSError:
+            pass
+    return None
+
+
+def kill(pid):
+    try:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def test_one_slot_is_a_lock(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    ran = private.dir / "ran"
+    with private.connect() as v:
+        wait(v, *short_ones(v))
+    clients = [Client(private, seed) for seed in range(3)]
+    for c in clients:
+        c.start()
+    total = 3 * FEW
+
+    def go_on_to(share):
+        """Reloads change nothing, at any moment."""
+        until(lambda: reload(private) or len(words(ran)) >= share * total
+              or not any(c.is_alive() for c in clients), "the jobs to go on")
+
+    for share in (0.1, 0.2):
+        go_on_to(share)
+        kill(a_shim(private))
+    go_on_to(0.3)
+    kill(keeper_of(private))
+    go_on_to(0.4)
+    private.stop(signal.SIGKILL)
+    private.start()
+    for share in (0.5, 0.6):
+        go_on_to(share)
+        kill(a_shim(private))
+    for c in clients:
+        c.join()
+    with private.connect() as v:
+        ids = [i for c in clients for i in c.ids]
+        cancelled = set().union(*(c.cancelled for c in clients))
+        wait(v, *ids)
+        jobs = {i: get(v, i) for i in ids}
+    attempts = words(ran)
+    assert words(private.dir / "two") == []
+    assert len(attempts) == len(set(attempts))  # nothing twice
+    for ident, job in jobs.items():
+        assert job["result"] in ("success", "lost") or \
+            (job["result"] == "cancelled" and ident in cancelled), job
+        if job["result"] == "success":
+            assert f"{ident}.{job['attempt']}" in attempts
+    # four shims were killed: no more than that have been lost
+    assert sum(j["result"] == "lost" for j in jobs.values()) <= 4
+
+
+def test_who_was_to_follow_a_long_one_starts_elsewhere(private):
+    private.start(config="[Queue]\nSlots=2\n")
+    os.mkfifo(private.dir / "hold")
+    with private.connect() as v:
+        before = short_ones(v)
+        long = submit(v, sh("read x <hold", cwd=str(private.dir)))
+        after = short_ones(v)
+        wait(v, *before, *after)
+        until(lambda: get(v, long)["state"] == "running", "the long one")
+        (private.dir / "hold").write_text("\n")
+        assert ended(v, long)["result"] == "success"
+
+
+def test_who_was_to_follow_a_long_one_waits_in_the_queue_and_can_be_cancelled(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    os.mkfifo(private.dir / "hold")
+    with private.connect() as v:
+        before = short_ones(v)
+        long = submit(v, sh("read x <hold", cwd=str(private.dir)))
+        at_once, later, last = (short_ones(v, 4) for _ in range(3))
+        wait(v, *before)
+        until(lambda: get(v, long)["state"] == "running", "the long one")
+        v.ok(JOBS + "Cancel", {"ids": at_once})  # wherever they are
+        for ident in at_once:
+            job = ended(v, ident)
+            assert job["result"] == "cancelled" and not job.get("started_at_usec")
+        until(lambda: all(get(v, i)["state"] == "queued" for i in later + last), "the queue")
+        shown = {j["id"] for j in private.ctl("list", "--state=queued", "--json").json}
+        assert shown == {*later, *last}
+        v.ok(JOBS + "Cancel", {"ids": later})
+        assert all(ended(v, i)["result"] == "cancelled" for i in later)
+        assert get(v, long)["state"] == "running"
+        (private.dir / "hold").write_text("\n")
+        wait(v, long, *last)
+        assert all(get(v, i)["result"] == "success" for i in [long, *last])
+
+
+def test_the_time_of_one_that_follows_runs_from_its_own_start(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    with private.connect() as v:
+        for _ in range(3):
+            short_ones(v)
+            job = ended(v, submit(v, sh("exec sleep 1000", timeout_usec=100000)))
+            assert job["result"] == "timeout", job
+            assert job["ended_at_usec"] - job["started_at_usec"] >= 99000  # by two clocks
+
+
+def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
+    """Soon after a reload no more run than there are slots."""
+    private.start(config="[Queue]\nSlots=3\n")
+    log = private.dir / "log"
+    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 12  # three run, six are ahead
+
+    def begun():
+        return words(log).count("+")
+
+    with private.connect() as v, private.connect_control() as control:
+        spec = sh("echo + >>log; /bin/true", cwd=str(private.dir))
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": [spec] * (40 * (len(reloads) + 1))})["ids"]
+        for slots in reloads:
+            after = begun() + 20
+            until(lambda: begun() >= after or begun() == len(ids), "the jobs")
+            reload(private, slots)
+            after = begun() + soon
+            until(lambda: begun() >= after or begun() == len(ids), "more jobs")
+            assert control.ok("org.voltd.control.Stats")["jobs"]["slots_used"] <= slots
+        wait(v, *ids)
