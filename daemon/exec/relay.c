@@ -29,11 +29,11 @@ void relay_enter(struct manager *m, struct work *w, struct aftermath *after)
     ahead_stir(m, after);
 }
 
-/* It has a slot, or comes right after who has. */
+/* Only who has a slot: one that follows may be called back and start anew elsewhere, and a
+ * START on its way to begin after it would begin after that. */
 static bool can_be_followed(const struct work *x)
 {
-    return !x->relay.behind &&
-           (x->granted || (x->relay.before && x->relay.before->granted)) &&
+    return !x->relay.behind && x->granted &&
            jobs_status(x->job, x->offset)->state < JOB_STOPPING;
 }
 

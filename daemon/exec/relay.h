@@ -7,8 +7,8 @@
  *
  * The slot goes the same way: when voltd sees the end of the first, its slot passes on to
  * the one that follows, which may have ended by then. So slots bound processes as ever,
- * and at most two follow who holds a slot, one after the other. Who goes again after its
- * end is lost keeps its slot: its shim was killed, and what waited there has not begun.
+ * and one at most follows who holds a slot. Who goes again after its end is lost keeps its
+ * slot: its shim was killed, and what waited there has not begun.
  *
  * Whoever has waited there for RELAY_WAIT is called back, and so is everybody when the
  * number of slots changes; while there are fewer than run nobody joins. What became of it
