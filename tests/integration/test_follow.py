@@ -136,30 +136,6 @@ def test_who_was_to_follow_a_long_one_starts_elsewhere(private):
         assert ended(v, long)["result"] == "success"
 
 
-def test_who_was_to_follow_a_long_one_waits_in_the_queue_and_can_be_cancelled(private):
-    private.start(config="[Queue]\nSlots=1\n")
-    os.mkfifo(private.dir / "hold")
-    with private.connect() as v:
-        before = short_ones(v)
-        long = submit(v, sh("read x <hold", cwd=str(private.dir)))
-        at_once, later, last = (short_ones(v, 4) for _ in range(3))
-        wait(v, *before)
-        until(lambda: get(v, long)["state"] == "running", "the long one")
-        v.ok(JOBS + "Cancel", {"ids": at_once})  # wherever they are
-        for ident in at_once:
-            job = ended(v, ident)
-            assert job["result"] == "cancelled" and not job.get("started_at_usec")
-        until(lambda: all(get(v, i)["state"] == "queued" for i in later + last), "the queue")
-        shown = {j["id"] for j in private.ctl("list", "--state=queued", "--json").json}
-        assert shown == {*later, *last}
-        v.ok(JOBS + "Cancel", {"ids": later})
-        assert all(ended(v, i)["result"] == "cancelled" for i in later)
-        assert get(v, long)["state"] == "running"
-        (private.dir / "hold").write_text("\n")
-        wait(v, long, *last)
-        assert all(get(v, i)["result"] == "success" for i in [long, *last])
-
-
 def test_the_time_of_one_that_follows_runs_from_its_own_start(private):
     private.start(config="[Queue]\nSlots=1\n")
     with private.connect() as v:
