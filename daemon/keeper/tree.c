@@ -185,6 +185,22 @@ static void walk_children(pid_t root)
     }
 }
 
+/* The number of a main process whose shim has died may belong to somebody else by now.
+ * Then its session is empty: a number that a session has is not given again. */
+static bool is_recycled(const struct tree_root *root)
+{
+    struct proc proc;
+    return proc_read(root->main, &proc) == 0 && proc.start != root->main_start;
+}
+
+static bool is_related(const struct tree_root *root, const struct proc *proc)
+{
+    if (root->shim != 0)
+        return proc->parent == root->shim;
+    return (proc->pid == root->main || proc->session == root->main) &&
+           proc->start >= root->main_start && !is_recycled(root);
+}
+
 static int add_related(const char *name, void *arg)
 {
     const struct tree_root *root = *(const struct tree_root **)arg;
@@ -192,10 +208,7 @@ static int add_related(const char *name, void *arg)
     pid_t pid = number_of(name);
     if (pid == 0 || in_tree(pid) || proc_read(pid, &proc) < 0)
         return 0;
-    bool ours = root->shim != 0 ? proc.parent == root->shim
-                                : (pid == root->main || proc.session == root->main) &&
-                                      proc.start >= root->main_start;
-    if (ours || in_tree(proc.parent))
+    if (is_related(root, &proc) || in_tree(proc.parent))
         tree_add(&proc);
     return 0;
 }

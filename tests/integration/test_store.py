@@ -323,6 +323,63 @@ def kill_shim(v, ident):
     return pid
 
 
+def innocent_with(pid):
+    """A process of ours that gets this number, leads a session and has a child there."""
+    read, write = os.pipe()
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        try:
+            pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+        except OSError:
+            pytest.skip("may not choose the number of a process")
+        child = os.fork()
+        if child == 0 and os.getpid() != pid:   # somebody was faster
+            os._exit(0)
+        if child == 0:
+            os.setsid()
+            second = os.fork()
+            if second:
+                os.write(write, b"%d\n" % second)
+            signal.pause()
+            os._exit(1)
+        if child == pid:
+            with open(read) as f:
+                os.close(write)
+                return int(f.readline())
+        os.waitpid(child, 0)
+    raise AssertionError(f"no process can be given the number {pid}")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to choose the number of a process")
+def test_who_has_the_number_of_a_job_by_now_is_left_alone(private):
+    """The job and its shim are dead, and so is voltd; their numbers belong to others when the next
+    one takes the job for lost and ends what is left of it."""
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000"))
+        until(lambda: get(v, ident)["state"] == "running")
+        pid = get(v, ident)["pid"]
+        shim = shim_of(pid)
+    private.stop(signal.SIGKILL)
+    os.kill(shim, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(pathlib.Path(f"/proc/{p}").exists() for p in (pid, shim)))
+    innocents = [pid, innocent_with(pid), shim, innocent_with(shim)]
+    try:
+        private.start()
+        with private.connect() as v:
+            job = ended(v, ident)
+            assert (job["result"], job["step"], job.get("survivors", 0)) == ("lost", "shim killed", 0)
+        states = [pathlib.Path(f"/proc/{p}/stat").read_text().rsplit(")", 1)[1].split()[0]
+                  for p in innocents]
+        assert states == ["S"] * 4, states
+    finally:
+        for p in innocents:
+            os.kill(p, signal.SIGKILL)
+        for p in pid, shim:
+            os.waitpid(p, 0)
+
+
 @pytest.mark.parametrize("array", [None, {"first": 3, "last": 3}])
 def test_a_lost_attempt_is_followed_by_another(private, array):
     """While voltd runs, and while it does not; never two attempts side by side."""
