@@ -705,15 +705,6 @@ static void sweep_job(struct work *w)
     sweep_add(w->manager, &key);
 }
 
-/* It keeps what has been prepared for its next turn. */
-static void defer_attempt(struct work *w)
-{
-    if (w->adopted)
-        work_begin_again(w);
-    else
-        w->attempt->at = 0;
-}
-
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
 {
     struct work *w = state;
@@ -729,8 +720,8 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
             if (start_committed(w)) {
                 w->deferred = false;
                 VOLT_AWAIT(w->at, attempt_poll(cx, w));
-                if (w->deferred) {
-                    defer_attempt(w);
+                if (w->deferred) { /* it keeps what it knows, and what is prepared */
+                    w->attempt->at = 0;
                     continue;
                 }
             }
@@ -739,7 +730,8 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
         VOLT_AWAIT(w->at, work_finish_poll(cx, w, end_of(w, &scratch)));
         give_up_output(w);
         /* Where the end could not be stored, the record tells it to the next daemon. */
-        if (w->attempt && w->attempt->record.header.magic && w->leaf.commit.status == 0)
+        if (w->attempt && w->attempt->record.verdict != RECORD_ABSENT &&
+            w->leaf.commit.status == 0)
             sweep_job(w);
         if (!w->again)
             break;
