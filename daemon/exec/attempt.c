@@ -44,9 +44,10 @@ struct attempt {
     struct job_event end;
     struct keeper_start_args args;
     struct keeper_call call;
-    bool calling; /* `call` is on its way, in run_poll */
-    bool resent;  /* an earlier START may have been carried out */
-    bool follows; /* its START was taken to begin after another job */
+    bool calling;   /* `call` is on its way, in run_poll */
+    bool resent;    /* an earlier START may have been carried out */
+    uint64_t start; /* serial of its latest START */
+    bool follows;   /* that was taken to begin after another job */
     bool recalled;
     bool adopt;   /* the START of an earlier daemon may have been: look first */
     bool strange; /* adopted, and begun in another life: never to be started again */
@@ -155,14 +156,15 @@ static enum after_start judge_start(struct attempt *a)
 {
     int r = keeper_call_status(&a->call);
 
+    a->start = keeper_call_serial(&a->call);
     keeper_call_fini(&a->call);
     if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
         return START_DONE;
-    if (r == -ESRCH && a->args.after.attempt > 0)
+    if (r == -ESRCH && a->args.after > 0)
         return START_ELSEWHERE;
     if (r == -ECONNRESET)
         a->resent = true;
-    if (r == -ECONNRESET && a->args.after.attempt > 0)
+    if (r == -ECONNRESET && a->args.after > 0)
         return START_UNKNOWN;
     if ((r == -ECONNRESET || transient(r)) && ++a->tries < START_TRIES)
         return START_AGAIN;
@@ -352,10 +354,9 @@ static bool is_called_back(struct work *w)
 static void call_recall(struct work *w)
 {
     struct attempt *a = w->attempt;
-    struct job_key key = key_of(w);
 
     keeper_call_fini(&a->call);
-    keeper_call_init_recall(&a->call, w->manager->link, &key);
+    keeper_call_init_recall(&a->call, w->manager->link, a->start);
 }
 
 /* One that waits for the end of another comes back to its slot, to its cancel, or because
@@ -555,7 +556,7 @@ static bool take_place(struct work *w)
     bool follows = !w->granted && w->relay.before;
     bool placed =
         w->granted || follows || jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
-    w->attempt->args.after = follows ? w->relay.after : (struct job_key){0};
+    w->attempt->args.after = follows ? w->relay.after : 0;
     manager_unlock(w->manager, &after);
     return placed;
 }
@@ -574,11 +575,11 @@ static void note_place(struct work *w, enum after_start next)
     struct attempt *a = w->attempt;
     struct aftermath after = {0};
 
-    a->follows = next == START_DONE && a->args.after.attempt > 0;
+    a->follows = next == START_DONE && a->args.after > 0;
     a->recalled = false;
     manager_lock(w->manager);
     if (next == START_DONE)
-        relay_enter(w->manager, w, &after);
+        relay_enter(w->manager, w, a->start, &after);
     else if (next == START_ELSEWHERE)
         relay_part(w->manager, w);
     manager_unlock(w->manager, &after);

@@ -184,8 +184,7 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
-    if (args->after.attempt > 0)
-        m->after = keeper_key_pack(&args->after);
+    m->after = args->after;
     if (args->launch != NULL) {
         m->flags = KEEPER_START_INLINE;
         c->tail = args->launch;
@@ -211,10 +210,10 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 }
 
 void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
-                             const struct job_key *key)
+                             uint64_t start)
 {
     call_init(c, link, KEEPER_RECALL, sizeof(c->request.recall));
-    c->request.recall.key = keeper_key_pack(key);
+    c->request.recall.start = start;
 }
 
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
@@ -259,6 +258,11 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
         return VOLT_READY;
     volt_coop_restore(cx);
     return VOLT_PENDING;
+}
+
+uint64_t keeper_call_serial(const struct keeper_call *c)
+{
+    return c->request.head.serial;
 }
 
 int keeper_call_status(const struct keeper_call *c)

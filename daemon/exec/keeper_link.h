@@ -62,7 +62,7 @@ struct keeper_start_args {
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
     uint32_t umask;
     enum keeper_kill_mode kill_mode;
-    struct job_key after; /* begin when this job has ended; attempt 0: now */
+    uint64_t after; /* begin when the job of that START has ended; 0: now */
 };
 
 /* One request: a leaf future. Must not move between _init and _fini. */
@@ -95,8 +95,9 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct keeper_start_args *args);
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
+/* start: keeper_call_serial() of what is called back. */
 void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
-                             const struct job_key *key);
+                             uint64_t start);
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key);
 /* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
@@ -104,6 +105,8 @@ void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *lin
                                   const struct keeper_key *keys, size_t n);
 /* READY: answered; the first poll sends it. */
 enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
+/* After READY, also after _fini: what names this request, the only one of this link. */
+uint64_t keeper_call_serial(const struct keeper_call *c);
 /* After READY: the status of struct keeper_reply, or -ECONNRESET. */
 int keeper_call_status(const struct keeper_call *c);
 /* After READY: pid of the shim, counts and names of survivors; zero unless

@@ -15,13 +15,15 @@ static void remove_runner(struct relay *r, struct work *w)
     p->runs = false;
 }
 
-void relay_enter(struct manager *m, struct work *w, struct aftermath *after)
+void relay_enter(struct manager *m, struct work *w, uint64_t start,
+                 struct aftermath *after)
 {
     struct relay *r = &m->relay;
     struct relay_place *p = &w->relay;
 
     remove_runner(r, w);
     p->runs = true;
+    p->start = start;
     p->since_usec = volt_now_usec();
     p->prev = r->tail;
     *(r->tail ? &r->tail->relay.next : &r->head) = w;
@@ -29,11 +31,11 @@ void relay_enter(struct manager *m, struct work *w, struct aftermath *after)
     ahead_stir(m, after);
 }
 
-/* Only who has a slot: one that follows may be called back and start anew elsewhere, and a
- * START on its way to begin after it would begin after that. */
+/* It has a slot, or comes right after who has. */
 static bool can_be_followed(const struct work *x)
 {
-    return !x->relay.behind && x->granted &&
+    return !x->relay.behind &&
+           (x->granted || (x->relay.before && x->relay.before->granted)) &&
            jobs_status(x->job, x->offset)->state < JOB_STOPPING;
 }
 
@@ -52,7 +54,7 @@ bool relay_join(struct manager *m, struct work *w)
             continue;
         x->relay.behind = w;
         w->relay.before = x;
-        w->relay.after = jobs_key(x->job, x->offset);
+        w->relay.after = x->relay.start;
         w->relay.called_back = false;
         return true;
     }

@@ -7,8 +7,8 @@
  *
  * The slot goes the same way: when voltd sees the end of the first, its slot passes on to
  * the one that follows, which may have ended by then. So slots bound processes as ever,
- * and one at most follows who holds a slot. Who goes again after its end is lost keeps its
- * slot: its shim was killed, and what waited there has not begun.
+ * and at most two follow who holds a slot, one after the other. Who goes again after its
+ * end is lost keeps its slot: its shim was killed, and what waited there has not begun.
  *
  * Whoever has waited there for RELAY_WAIT is called back, and so is everybody when the
  * number of slots changes; while there are fewer than run nobody joins. What became of it
@@ -37,15 +37,17 @@ struct relay_place {
     struct work *prev, *next; /* among the runners */
     struct work *before;      /* whose end it waits for at the keeper */
     struct work *behind;      /* who waits for its end */
-    struct job_key after;     /* the key of `before` */
+    uint64_t start;           /* serial of its START at the keeper */
+    uint64_t after;           /* that of `before` */
     uint64_t since_usec;
     bool runs;        /* is a runner */
     bool called_back; /* is not to wait there any longer */
 };
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* The keeper has taken the work's START: it may be followed. */
-void relay_enter(struct manager *m, struct work *w, struct aftermath *after);
+/* The keeper has taken this START of the work: it may be followed. */
+void relay_enter(struct manager *m, struct work *w, uint64_t start,
+                 struct aftermath *after);
 /* Finds the work, which waits for a slot, somebody to follow. */
 bool relay_join(struct manager *m, struct work *w);
 /* The work follows nobody. */

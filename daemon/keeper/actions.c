@@ -33,7 +33,6 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
 {
     const int *next = fds;
     struct job_key key = keeper_key_unpack(&m->key);
-    struct job_key after = keeper_key_unpack(&m->after);
     struct shim_args args = {
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
@@ -51,15 +50,15 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         if (r < 0)
             return r;
     }
-    if (after.attempt != 0 && (!may_reuse || !crew_can_follow(&after)))
+    if (m->after != 0 && (!may_reuse || !crew_can_follow(m->after)))
         return -ESRCH;
     int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
                                m->kill_mode, &args.record_seed);
     if (record < 0)
         return record;
     args.fd[SHIM_RECORD] = record;
-    pid_t pid = after.attempt != 0 ? crew_follow(&args, &key, &after)
-                                   : crew_start(&args, &key, may_reuse, ret_new);
+    pid_t pid = m->after != 0 ? crew_follow(&args, m->head.serial, m->after)
+                              : crew_start(&args, m->head.serial, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
     (void)close(record);
     if (pid < 0)

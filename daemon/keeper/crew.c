@@ -16,7 +16,7 @@ struct member {
     int channel;     /* our end */
     int other;       /* the shim's: what it has not received can be taken back */
     unsigned orders; /* whose end it has not told; the first is at work */
-    struct job_key order[ORDERS_MAX]; /* latest first; attempt 0: it was taken back */
+    uint64_t order[ORDERS_MAX]; /* serials, latest first; 0: none, or taken back */
 };
 
 static struct {
@@ -66,27 +66,25 @@ static unsigned orders_of(struct member *s)
     return s->orders;
 }
 
-static pid_t hand(struct member *s, const struct shim_args *args,
-                  const struct job_key *key)
+static pid_t hand(struct member *s, const struct shim_args *args, uint64_t serial)
 {
     int r = give_order(s->channel, args);
     if (r < 0)
         return r;
     s->orders++; /* also where it has died, until it is reaped */
     memmove(s->order + 1, s->order, sizeof(s->order) - sizeof(s->order[0]));
-    s->order[0] = *key;
+    s->order[0] = serial;
     return s->pid;
 }
 
-static pid_t start_new(const struct shim_args *args, const struct job_key *key,
-                       bool *ret_new)
+static pid_t start_new(const struct shim_args *args, uint64_t serial, bool *ret_new)
 {
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return -errno;
     struct member s = {.channel = channel[0], .other = channel[1]};
     uint64_t tick = proc_tick();
-    pid_t pid = hand(&s, args, key);
+    pid_t pid = hand(&s, args, serial);
     if (pid == 0 && (pid = fork()) < 0)
         pid = -errno;
     if (pid == 0)
@@ -99,7 +97,7 @@ static pid_t start_new(const struct shim_args *args, const struct job_key *key,
     return pid;
 }
 
-pid_t crew_start(const struct shim_args *args, const struct job_key *key, bool may_reuse,
+pid_t crew_start(const struct shim_args *args, uint64_t serial, bool may_reuse,
                  bool *ret_new)
 {
     for (unsigned k = may_reuse ? crew.n : 0; k > 0; k--) {
@@ -108,33 +106,32 @@ pid_t crew_start(const struct shim_args *args, const struct job_key *key, bool m
         if (orders_of(&crew.shim[i]) > 0)
             continue;
         crew.last = i;
-        pid_t pid = hand(&crew.shim[i], args, key);
+        pid_t pid = hand(&crew.shim[i], args, serial);
         if (pid > 0)
             return pid;
     }
-    return start_new(args, key, ret_new);
+    return start_new(args, serial, ret_new);
 }
 
 /* Who has that order among its latest n. NULL: nobody. */
-static struct member *find(const struct job_key *key, unsigned n)
+static struct member *find(uint64_t serial, unsigned n)
 {
     for (unsigned i = 0; i < crew.n; i++)
         for (unsigned k = 0; k < n; k++)
-            if (job_key_equal(&crew.shim[i].order[k], key))
+            if (crew.shim[i].order[k] == serial)
                 return &crew.shim[i];
     return NULL;
 }
 
-bool crew_can_follow(const struct job_key *after)
+bool crew_can_follow(uint64_t after)
 {
     struct member *s = find(after, 1);
     return s != NULL && orders_of(s) < ORDERS_MAX;
 }
 
-pid_t crew_follow(const struct shim_args *args, const struct job_key *key,
-                  const struct job_key *after)
+pid_t crew_follow(const struct shim_args *args, uint64_t serial, uint64_t after)
 {
-    return hand(find(after, 1), args, key);
+    return hand(find(after, 1), args, serial);
 }
 
 /* All that it has not received: nobody can tell whether the first is among it, and one
@@ -150,12 +147,12 @@ static void take_back(struct member *s)
     memset(s->order, 0, sizeof(s->order));
 }
 
-void crew_take_back(const struct job_key *key)
+void crew_take_back(uint64_t serial)
 {
-    struct member *s = key != NULL ? find(key, ORDERS_MAX) : NULL;
+    struct member *s = serial != 0 ? find(serial, ORDERS_MAX) : NULL;
     if (s != NULL)
         take_back(s);
-    for (unsigned i = 0; key == NULL && i < crew.n; i++)
+    for (unsigned i = 0; serial == 0 && i < crew.n; i++)
         take_back(&crew.shim[i]);
 }
 
@@ -166,7 +163,7 @@ unsigned crew_size(void)
 
 void crew_dismiss(void)
 {
-    crew_take_back(NULL);
+    crew_take_back(0);
     while (crew.n > 0)
         drop(&crew.shim[crew.n - 1]);
 }

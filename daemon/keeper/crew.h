@@ -22,17 +22,19 @@
 #include "daemon/keeper/child.h"
 
 /* Hands the job to a shim that waits, if may_reuse, or to a new one: *ret_new, set in
- * this case only. args borrowed. Returns its pid, or -errno: nobody has the job. */
-pid_t crew_start(const struct shim_args *args, const struct job_key *key, bool may_reuse,
+ * this case only. args borrowed; serial: of its START, never 0. Returns the shim's pid, or
+ * -errno: nobody has the job. */
+pid_t crew_start(const struct shim_args *args, uint64_t serial, bool may_reuse,
                  bool *ret_new);
-/* The same after another job, of which crew_can_follow() has just said yes. */
-pid_t crew_follow(const struct shim_args *args, const struct job_key *key,
-                  const struct job_key *after);
-/* Whether the shim of that job can get another order, and has no second one yet. */
-bool crew_can_follow(const struct job_key *after);
-/* The order is taken back if its shim has not begun it. NULL: all that wait for the end
- * of another. */
-void crew_take_back(const struct job_key *key);
+/* The same after the job of START `after`, of which crew_can_follow() has just said
+ * yes. */
+pid_t crew_follow(const struct shim_args *args, uint64_t serial, uint64_t after);
+/* Whether the shim of that job can get another order: it has few, and that job's is its
+ * latest. */
+bool crew_can_follow(uint64_t after);
+/* What the shim of that START has not received is taken back, if that is one of two at
+ * least; 0: of all shims. */
+void crew_take_back(uint64_t serial);
 /* How many shims may be handed another job, now or later. */
 unsigned crew_size(void);
 /* Nobody gets another job, and what waits for the end of another is taken back. */

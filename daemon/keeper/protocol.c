@@ -3,7 +3,7 @@
 #include "daemon/keeper/protocol.h"
 
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
-_Static_assert(sizeof(struct keeper_start) == 88, "no padding");
+_Static_assert(sizeof(struct keeper_start) == 72, "no padding");
 _Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
 
 struct keeper_key keeper_key_pack(const struct job_key *key)
@@ -21,11 +21,6 @@ static bool key_is_valid(const struct keeper_key *key)
     return key->index >= JOB_NO_INDEX && key->attempt > 0 && key->zero == 0;
 }
 
-static bool key_is_absent(const struct keeper_key *key)
-{
-    return key->id == 0 && key->index == 0 && key->attempt == 0 && key->zero == 0;
-}
-
 static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
 {
     bool is_inline = s->flags == KEEPER_START_INLINE;
@@ -34,8 +29,7 @@ static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
            s->fds <= (KEEPER_FD_STDIN | KEEPER_FD_STDOUT | KEEPER_FD_STDERR) &&
            nfds == !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
            s->kill_mode <= KEEPER_KILL_MAIN && s->launch_size > 0 &&
-           s->launch_size <= KEEPER_LAUNCH_MAX &&
-           (key_is_absent(&s->after) || key_is_valid(&s->after));
+           s->launch_size <= KEEPER_LAUNCH_MAX;
 }
 
 static bool remove_is_valid(const struct keeper_remove *m, size_t len)
@@ -68,7 +62,7 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
     case KEEPER_REMOVE:
         return remove_is_valid(&m->remove, len);
     case KEEPER_RECALL:
-        return len == sizeof(m->recall) && key_is_valid(&m->recall.key);
+        return len == sizeof(m->recall);
     case KEEPER_BYE:
         return len == sizeof(m->bye) && m->bye.settled <= 1 && m->bye.zero == 0;
     default:

@@ -15,7 +15,8 @@
  * process looks into it. The reply to START comes when the record has a name and a shim
  * has been told of it; what becomes of it is in the record.
  *
- * START `after` another job goes to that job's shim, which begins it as soon as the other
+ * START `after` another one of the same connection, which its serial names (the same job
+ * may be started again, elsewhere), goes to that job's shim, which begins it as soon as the other
  * has ended: nobody else has to run in between. Until it has begun it can be called back,
  * with whoever comes after it, and it falls with the connection or the shim; its record
  * then says "never ran". */
@@ -95,7 +96,7 @@ struct keeper_start {
     uint32_t kill_mode; /* enum keeper_kill_mode */
     uint32_t flags;     /* KEEPER_START_* */
     uint64_t launch_size;
-    struct keeper_key after; /* begin when this job has ended; all zero: now */
+    uint64_t after; /* serial of another START: begin when that job has ended; 0: now */
 };
 #define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 
@@ -114,7 +115,7 @@ struct keeper_signal {
 /* Calls back a job that was to begin after another. */
 struct keeper_recall {
     struct keeper_head head;
-    struct keeper_key key;
+    uint64_t start; /* the serial of its START */
 };
 
 /* The message ends with its last key. */

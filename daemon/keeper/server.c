@@ -192,7 +192,7 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
 /* Forks a killer, which replies by itself. False: no process to be had. */
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
-    crew_take_back(NULL);
+    crew_take_back(0);
     pid_t pid = fork();
     if (pid == 0)
         killer_run(m, reply);
@@ -205,9 +205,8 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
 
 static void serve_recall(const struct keeper_recall *m)
 {
-    struct job_key key = keeper_key_unpack(&m->key);
     CRASH_POINT("keeper-recall");
-    crew_take_back(&key);
+    crew_take_back(m->start);
 }
 
 /* What ended the last jobs, and their shims, may need a moment more than the news of it:

@@ -158,8 +158,7 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
     int launch_fd = launch_memfd(l, &size);
     assert_true(launch_fd >= 0);
     m.start.launch_size = size;
-    if (c->after.attempt > 0)
-        m.start.after = keeper_key_pack(&c->after);
+    m.start.after = c->after;
     if (c->serial % 2 == 0 && size <= KEEPER_INLINE_MAX) { /* both ways in turn */
         m.start.flags = KEEPER_START_INLINE;
         assert_int_equal(launch_encode(l, &m.start + 1, size), size);
@@ -186,11 +185,9 @@ struct keeper_reply keeper_client_signal(struct keeper_client *c,
     return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.signal), NULL, 0));
 }
 
-struct keeper_reply keeper_client_recall(struct keeper_client *c,
-                                         const struct job_key *key)
+struct keeper_reply keeper_client_recall(struct keeper_client *c, uint64_t start)
 {
-    union keeper_message m = {
-        .recall = {.head.op = KEEPER_RECALL, .key = keeper_key_pack(key)}};
+    union keeper_message m = {.recall = {.head.op = KEEPER_RECALL, .start = start}};
     return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.recall), NULL, 0));
 }
 

@@ -29,15 +29,29 @@ static int teardown(void **state)
     return 0;
 }
 
-/* After `after`, NULL: now. Returns the status; the shim in *ret_shim, unless NULL. */
+#define KEYS    256
+#define UNKNOWN UINT64_MAX
+
+static uint64_t starts[KEYS]; /* the latest START of each job */
+
+static uint64_t start_of(const struct job_key *key)
+{
+    assert_true(key->id < KEYS);
+    return starts[key->id] ? starts[key->id] : UNKNOWN;
+}
+
+/* After `after`, NULL: now. Returns the status. */
 static int start(struct keeper_client *c, const struct job_key *key, const char *script,
                  const struct job_key *after, enum keeper_kill_mode mode)
 {
     char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char *)(uintptr_t)script, NULL};
     char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
     struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
-    c->after = after ? *after : (struct job_key){0};
-    return keeper_client_start(c, key, &l, -1, mode).status;
+    c->after = after ? start_of(after) : 0;
+    int r = keeper_client_start(c, key, &l, -1, mode).status;
+    if (r == 0)
+        starts[key->id] = c->serial;
+    return r;
 }
 
 static struct job_key next_key(void)
@@ -151,15 +165,18 @@ static void test_recall(void **state)
     struct keeper_client *c = *state;
     struct job_key key[3], next = next_key();
     start_row(c, key, 2);
-    assert_int_equal(keeper_client_recall(c, &next).status, 0);
-    assert_int_equal(keeper_client_recall(c, &key[1]).status, 0);
+    assert_int_equal(keeper_client_recall(c, start_of(&next)).status, 0);
+    assert_int_equal(keeper_client_recall(c, start_of(&key[1])).status, 0);
     assert_never_ran(c, &key[1]);
     assert_never_ran(c, &key[2]); /* nobody is left to begin after */
     assert_int_equal(start(c, &next, "exit 1", &key[0], KEEPER_KILL_TREE), -ESRCH);
     let_go(c);
     assert_ended(c, &key[0], 0);
     assert_int_equal(keeper_client_remove(c, &key[1]), 0);
+    uint64_t former = start_of(&key[1]);
     assert_int_equal(start(c, &key[1], "exit 5", NULL, KEEPER_KILL_TREE), 0);
+    starts[key[1].id] = former; /* which names nobody, though the job runs again */
+    assert_int_equal(start(c, &next, "exit 1", &key[1], KEEPER_KILL_TREE), -ESRCH);
     assert_ended(c, &key[1], 5);
 }
 
@@ -195,7 +212,7 @@ static void test_recall_before_anything_is_received(void **state)
     assert_int_equal(start(c, &key[0], "exit 1", &before, KEEPER_KILL_TREE), 0);
     assert_int_equal(start(c, &key[1], "exit 1", &key[0], KEEPER_KILL_TREE), 0);
     assert_int_equal(start(c, &key[2], "exit 1", &key[1], KEEPER_KILL_TREE), 0);
-    assert_int_equal(keeper_client_recall(c, &key[1]).status, 0);
+    assert_int_equal(keeper_client_recall(c, start_of(&key[1])).status, 0);
     kill(shim, SIGCONT);
     assert_never_ran(c, &key[1]);
     assert_never_ran(c, &key[2]);
@@ -209,11 +226,11 @@ static void test_recall_too_late(void **state)
     struct keeper_client *c = *state;
     struct job_key key[2];
     start_row(c, key, 1);
-    assert_int_equal(keeper_client_recall(c, &key[0]).status, 0);
+    assert_int_equal(keeper_client_recall(c, start_of(&key[0])).status, 0);
     assert_never_ran(c, &key[1]);
     let_go(c);
     assert_ended(c, &key[0], 0);
-    assert_int_equal(keeper_client_recall(c, &key[0]).status, 0);
+    assert_int_equal(keeper_client_recall(c, start_of(&key[0])).status, 0);
 }
 
 /* A signal to one must not reach who comes after it. */

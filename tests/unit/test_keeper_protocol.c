@@ -63,11 +63,8 @@ static void test_start_fields(void **state)
     REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1);
     REFUSED(flags, 2);
     REFUSED(flags, KEEPER_START_INLINE);
-    REFUSED(after, ((struct keeper_key){1, -1, 0, 0}));
-    REFUSED(after, ((struct keeper_key){1, -2, 1, 0}));
-    REFUSED(after, ((struct keeper_key){1, -1, 1, 1}));
     m = good;
-    m.start.after = (struct keeper_key){1, -1, 1, 0};
+    m.start.after = UINT64_MAX; /* it may name nobody */
     assert_true(keeper_request_is_valid(&m, len, 3));
 }
 
