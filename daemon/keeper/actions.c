@@ -34,6 +34,8 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     const int *next = fds;
     struct job_key key = keeper_key_unpack(&m->key);
     struct shim_args args = {
+        .serial = m->head.serial,
+        .after = m->after,
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
@@ -57,8 +59,8 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     if (record < 0)
         return record;
     args.fd[SHIM_RECORD] = record;
-    pid_t pid = m->after != 0 ? crew_follow(&args, m->head.serial, m->after)
-                              : crew_start(&args, m->head.serial, may_reuse, ret_new);
+    pid_t pid =
+        m->after != 0 ? crew_follow(&args) : crew_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
     (void)close(record);
     if (pid < 0)

@@ -66,25 +66,25 @@ static unsigned orders_of(struct member *s)
     return s->orders;
 }
 
-static pid_t hand(struct member *s, const struct shim_args *args, uint64_t serial)
+static pid_t hand(struct member *s, const struct shim_args *args)
 {
     int r = give_order(s->channel, args);
     if (r < 0)
         return r;
     s->orders++; /* also where it has died, until it is reaped */
     memmove(s->order + 1, s->order, sizeof(s->order) - sizeof(s->order[0]));
-    s->order[0] = serial;
+    s->order[0] = args->serial;
     return s->pid;
 }
 
-static pid_t start_new(const struct shim_args *args, uint64_t serial, bool *ret_new)
+static pid_t start_new(const struct shim_args *args, bool *ret_new)
 {
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return -errno;
     struct member s = {.channel = channel[0], .other = channel[1]};
     uint64_t tick = proc_tick();
-    pid_t pid = hand(&s, args, serial);
+    pid_t pid = hand(&s, args);
     if (pid == 0 && (pid = fork()) < 0)
         pid = -errno;
     if (pid == 0)
@@ -97,8 +97,7 @@ static pid_t start_new(const struct shim_args *args, uint64_t serial, bool *ret_
     return pid;
 }
 
-pid_t crew_start(const struct shim_args *args, uint64_t serial, bool may_reuse,
-                 bool *ret_new)
+pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
 {
     for (unsigned k = may_reuse ? crew.n : 0; k > 0; k--) {
         /* The longest at work first: it is the most likely to have ended. */
@@ -106,11 +105,11 @@ pid_t crew_start(const struct shim_args *args, uint64_t serial, bool may_reuse,
         if (orders_of(&crew.shim[i]) > 0)
             continue;
         crew.last = i;
-        pid_t pid = hand(&crew.shim[i], args, serial);
+        pid_t pid = hand(&crew.shim[i], args);
         if (pid > 0)
             return pid;
     }
-    return start_new(args, serial, ret_new);
+    return start_new(args, ret_new);
 }
 
 /* Who has that order among its latest n. NULL: nobody. */
@@ -129,14 +128,13 @@ bool crew_can_follow(uint64_t after)
     return s != NULL && orders_of(s) < ORDERS_MAX;
 }
 
-pid_t crew_follow(const struct shim_args *args, uint64_t serial, uint64_t after)
+pid_t crew_follow(const struct shim_args *args)
 {
-    return hand(find(after, 1), args, serial);
+    return hand(find(args->after, 1), args);
 }
 
-/* All that it has not received: nobody can tell whether the first is among it, and one
- * left there might be one that was to be taken back. An order alone stays: it has been
- * begun, or is about to be. */
+/* All that it has not received: nobody can tell whether the first is among it. An order
+ * alone stays: it has been begun, or is about to be. */
 static void take_back(struct member *s)
 {
     char byte;

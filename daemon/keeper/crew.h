@@ -13,7 +13,8 @@
  *
  * The next order may also be in the channel before the job has ended: the shim then goes
  * from one to the other by itself. The keeper holds both ends of the channel, so it can
- * receive what the shim has not: whoever of the two gets the order has it. With the last
+ * receive what the shim has not: whoever of the two gets an order has it, and the shim
+ * gives up one whose predecessor the keeper got. With the last
  * end the kernel closes the descriptors of what nobody received, the locked record among
  * them. */
 #ifndef DAEMON_KEEPER_CREW_H
@@ -22,13 +23,10 @@
 #include "daemon/keeper/child.h"
 
 /* Hands the job to a shim that waits, if may_reuse, or to a new one: *ret_new, set in
- * this case only. args borrowed; serial: of its START, never 0. Returns the shim's pid, or
- * -errno: nobody has the job. */
-pid_t crew_start(const struct shim_args *args, uint64_t serial, bool may_reuse,
-                 bool *ret_new);
-/* The same after the job of START `after`, of which crew_can_follow() has just said
- * yes. */
-pid_t crew_follow(const struct shim_args *args, uint64_t serial, uint64_t after);
+ * this case only. args borrowed. Returns its pid, or -errno: nobody has the job. */
+pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
+/* The same to the shim of args->after, of which crew_can_follow() has just said yes. */
+pid_t crew_follow(const struct shim_args *args);
 /* Whether the shim of that job can get another order: it has few, and that job's is its
  * latest. */
 bool crew_can_follow(uint64_t after);

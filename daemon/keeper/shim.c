@@ -4,7 +4,7 @@
  *
  * Order, each step safe to die after:
  *   1. once: own session, subreaper, everything closed but the channel of orders;
- *   2. an order: the record, locked before it was sent, and all that the job needs;
+ *   2. an order, unless it is to come after one that was taken back: the record, locked before it was sent, and all that the job needs;
  *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
  *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
@@ -220,21 +220,42 @@ static int settle(struct shim *self, uint64_t fork_tick)
     return r;
 }
 
+static void tell_end(const struct shim *self)
+{
+    (void)send(self->channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The order before it has been taken back, so this one is to be as well: its record says
+ * that it never ran. */
+static void give_up(const struct shim *self)
+{
+    for (unsigned i = 0; i < SHIM_FDS; i++)
+        if (self->order.fd[i] >= 0)
+            (void)close(self->order.fd[i]);
+    tell_end(self);
+}
+
 _Noreturn void shim_run(int channel, uint64_t fork_tick)
 {
     static struct shim self;
     bool clean = true;
+    uint64_t last = 0;
     CRASH_POINT("shim-born");
     self.channel = channel;
     int r = settle(&self, fork_tick);
     while (clean && take_order(&self)) {
+        if (self.order.after != 0 && self.order.after != last) {
+            give_up(&self);
+            continue;
+        }
+        last = self.order.serial;
         clean = r == 0 && run_job(&self);
         if (r < 0)
             fail_job(&self.end, CHILD_STEP_FORK, -r);
         write_end(&self);
         CRASH_POINT("shim-idle");
         if (clean)
-            (void)send(channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            tell_end(&self);
     }
     _exit(0);
 }

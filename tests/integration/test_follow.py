@@ -166,3 +166,16 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
             until(lambda: begun() >= after or begun() == len(ids), "more jobs")
             assert control.ok("org.voltd.control.Stats")["jobs"]["slots_used"] <= slots
         wait(v, *ids)
+
+
+def test_never_more_than_slots_in_a_plain_stream(private):
+    """Of jobs too long to follow in time: most are called back, some just as they begin."""
+    private.start(config="[Queue]\nSlots=3\n")
+    spec = sh("echo + >>log; /bin/true; echo - >>log", cwd=str(private.dir))
+    with private.connect() as v:
+        wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [spec] * (200 if SANITIZER else 800)})["ids"])
+    running = 0
+    for word in words(private.dir / "log"):
+        running += 1 if word == "+" else -1
+        assert 0 <= running <= 3
+    assert running == 0

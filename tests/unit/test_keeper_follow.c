@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-#define KEYS    256
+#define KEYS    512
 #define UNKNOWN UINT64_MAX
 
 static uint64_t starts[KEYS]; /* the latest START of each job */
@@ -220,6 +220,31 @@ static void test_recall_before_anything_is_received(void **state)
     assert_int_equal(start(c, &key[0], "exit 1", &before, KEEPER_KILL_TREE), -ESRCH);
 }
 
+/* Whatever the shim and the keeper each got of a row: nobody begins after one that does
+ * not. */
+static void test_recall_at_any_moment(void **state)
+{
+    struct keeper_client *c = *state;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < 60; i++) {
+        struct job_key key[3] = {next_key(), next_key(), next_key()};
+        assert_int_equal(start(c, &key[0], "exit 0", NULL, KEEPER_KILL_TREE), 0);
+        for (unsigned k = 1; k < 3; k++)
+            (void)start(c, &key[k], "exit 0", &key[k - 1], KEEPER_KILL_TREE);
+        for (unsigned n = 0; n < i; n++) /* until about its end */
+            assert_int_equal(keeper_client_recall(c, UNKNOWN).status, 0);
+        assert_int_equal(keeper_client_recall(c, start_of(&key[2])).status, 0);
+        bool ran = true;
+        for (unsigned k = 0; k < 3; k++) {
+            enum record_verdict v = keeper_client_wait(c, &key[k]).verdict;
+            assert_true(v == RECORD_DONE ? ran : v == RECORD_NEVER_RAN || k > 0);
+            ran = v == RECORD_DONE;
+            kept += ran;
+        }
+    }
+    print_message("%u of 180 had begun\n", kept);
+}
+
 /* One that has begun goes on. */
 static void test_recall_too_late(void **state)
 {
@@ -300,6 +325,7 @@ int main(void)
         TEST(test_recall),
         TEST(test_recall_before_anything_is_received),
         TEST(test_recall_too_late),
+        TEST(test_recall_at_any_moment),
         TEST(test_signal),
         TEST(test_shim_killed),
         TEST(test_another_connection),
