@@ -92,6 +92,8 @@ static const struct key keys[] = {
      "a number from 1 to 1000000", false},
     {"Limits", "MaxConnectionsPerUser", KEY_COUNT, FIELD(max_connections_per_user), 1,
      1000000, 256, "a number from 1 to 1000000", false},
+    {"Limits", "MaxBuffersPerUser", KEY_SIZE, FIELD(max_buffers_per_user), MIB, TIB,
+     64 * MIB, "a size from 1M to 1T", false},
     {"Limits", "MaxJobs", KEY_COUNT, FIELD(max_jobs), 1, 100000000, 4000000,
      "a number from 1 to 100000000", false},
     {"Limits", "MaxJobsPerUser", KEY_COUNT, FIELD(max_jobs_per_user), 1, 100000000,

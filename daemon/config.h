@@ -55,14 +55,17 @@ struct config {
     uint64_t max_depth;        /* MaxDepth=: nesting of one message */
     uint64_t max_tokens;       /* MaxTokens=: JSON tokens of one call */
     uint64_t max_batch_tokens; /* MaxBatchTokens=: the same of a SubmitBatch */
-    uint64_t max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
-    uint64_t max_array;              /* MaxArray=: elements of one array job */
+    uint64_t
+        max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
+    uint64_t max_array;   /* MaxArray=: elements of one array job */
     uint64_t max_pipelined_calls; /* MaxPipelinedCalls=: read ahead of one connection */
     uint64_t max_connections;     /* MaxConnections=: of everybody together */
     uint64_t max_connections_per_user; /* MaxConnectionsPerUser= */
-    uint64_t max_jobs;                 /* MaxJobs=: not ended, of everybody together */
-    uint64_t max_jobs_per_user;        /* MaxJobsPerUser=: not ended */
-    uint64_t max_bytes_per_user;       /* MaxBytesPerUser=: of specs of jobs not ended */
+    uint64_t
+        max_buffers_per_user;    /* MaxBuffersPerUser=: bytes that these hold together */
+    uint64_t max_jobs;           /* MaxJobs=: not ended, of everybody together */
+    uint64_t max_jobs_per_user;  /* MaxJobsPerUser=: not ended */
+    uint64_t max_bytes_per_user; /* MaxBytesPerUser=: of specs of jobs not ended */
     uint64_t max_output_backlog; /* MaxOutputBacklog=: bytes a peer has not read yet */
     uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */
     uint64_t frame_timeout_usec; /* FrameTimeoutSec=: first byte of a call to its NUL */

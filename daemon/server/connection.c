@@ -10,6 +10,9 @@
  *             written: pipelined calls cost one write
  *   write     what the session has put out, descriptors with the byte they belong to
  *
+ * Who holds more than his share (share.h) begins no call, and reads no further than a
+ * short one, until there is room.
+ *
  * Deadlines: a message must be whole frame_timeout after its first byte, a peer with
  * something to read must read within drain_timeout, and one that does nothing at all goes
  * after idle_timeout. One timer serves all three: it is set to the earliest and, when it
@@ -26,6 +29,7 @@
 #include <unistd.h>
 
 #define READ_AHEAD 65536
+#define SHORT      4096 /* what is received without asking whether there is room */
 
 static bool partial(const struct connection *c)
 {
@@ -36,7 +40,7 @@ static bool partial(const struct connection *c)
 
 static bool wants_read(const struct connection *c, enum session_state doing)
 {
-    if (c->eof || doing == SESSION_CLOSING)
+    if (c->eof || doing == SESSION_CLOSING || doing == SESSION_WANTS_ROOM)
         return false;
     return doing == SESSION_WANTS_INPUT || frame_pending(&c->session.in) < READ_AHEAD;
 }
@@ -198,6 +202,20 @@ static bool look_at_server(struct volt_cx *cx, struct connection *c)
     return c->phase != SERVER_CUT;
 }
 
+static uint64_t limit_of(const struct connection *c)
+{
+    return c->session.config.max_buffers_per_user;
+}
+
+/* May it read on, or begin the call that has come? */
+static bool has_room(struct volt_cx *cx, struct connection *c, enum session_state doing)
+{
+    bool is_short = frame_pending(&c->session.in) < SHORT;
+
+    return (is_short && doing != SESSION_WANTS_ROOM) ||
+           share_room_poll(cx, &c->share, limit_of(c)) == VOLT_READY;
+}
+
 /* Answers what can be answered. */
 static enum session_state step(struct volt_cx *cx, struct connection *c)
 {
@@ -205,7 +223,11 @@ static enum session_state step(struct volt_cx *cx, struct connection *c)
     bool nothing_to_send = wire_buf_len(&s->out.bytes) == 0;
     const struct method *in_hand = s->call.method;
     uint64_t messages = s->messages;
-    enum session_state doing = session_step(cx, s);
+    enum session_state doing;
+
+    s->no_room = !share_has_room(&c->share, limit_of(c));
+    doing = session_step(cx, s);
+    share_hold(&c->share, session_holds(s), limit_of(c));
 
     /* Whatever was done, the peer's time to do the next thing begins now. */
     if (s->messages != messages || s->call.method != in_hand)
@@ -244,13 +266,16 @@ static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
             volt_cx_wake(cx); /* others first */
             break;
         }
-        if (wants_read(c, doing)) {
+        if (wants_read(c, doing) && has_room(cx, c, doing)) {
             int r = read_some(cx, c);
             if (r < 0)
                 return VOLT_READY;
             moved |= r;
+        } else if (doing == SESSION_WANTS_ROOM) {
+            moved |= has_room(cx, c, doing);
         }
     } while (moved);
+    share_hold(&c->share, session_holds(&c->session), limit_of(c));
     if (c->eof && peer_is_gone(cx, c))
         return VOLT_READY;
     return keep_time(cx, c) ? VOLT_PENDING : VOLT_READY;
@@ -266,7 +291,7 @@ static void connection_drop(void *state)
         volt_sleep_fini(&c->timer);
     volt_io_fini(&c->io);
     (void)close(c->fd);
-    if (c->listed)
+    if (c->share.of)
         server_delist(c->server, c);
 }
 
@@ -289,18 +314,16 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
         return -ENOMEM;
     }
     c->server = s;
-    c->uid = peer->uid;
     c->fd = fd;
     r = volt_io_init(&c->io, s->service->rt, fd);
     if (r == 0)
-        r = server_enlist(s, c);
+        r = server_enlist(s, c, peer->uid);
     if (r < 0) {
         volt_io_fini(&c->io);
         volt_task_discard(c);
         (void)close(fd);
         return r;
     }
-    c->listed = true;
     volt_notified_init(&c->changed, &s->changed); /* before the phase is looked at */
     c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);

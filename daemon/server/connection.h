@@ -5,6 +5,7 @@
 #include "base/lock.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
+#include "daemon/server/share.h"
 
 enum server_phase {
     SERVER_OPEN = 0,
@@ -17,12 +18,13 @@ struct server {
     const struct service *service;
     uid_t overflow_uid;
 
-    vlock lock;           /* the next five */
+    vlock lock;           /* the next six */
     struct config config; /* in force */
     uint64_t generation;  /* of config */
     enum server_phase phase;
     struct connection *connections; /* list through prev, next */
     size_t count;
+    struct holder *holders; /* users who are connected */
 
     struct volt_notify changed; /* phase; notified after the lock is released */
     struct volt_notify gone;    /* a connection has ended */
@@ -31,8 +33,7 @@ struct server {
 struct connection {
     struct server *server;
     struct connection *prev, *next; /* server's lock */
-    uid_t uid;                      /* constant */
-    bool listed;
+    struct share share;             /* listed when it is somebody's */
 
     int fd;
     struct volt_io io;
@@ -54,9 +55,9 @@ struct connection {
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
                      const struct job_owner *peer);
 
-/* For the connection: joins and leaves the server's list. -EMFILE: too many connections,
- * in all or of this user. */
-int server_enlist(struct server *s, struct connection *c);
+/* For the connection: joins and leaves the server's list, and gets its share in what its
+ * user holds. -EMFILE: too many connections, in all or of this user; -ENOMEM. */
+int server_enlist(struct server *s, struct connection *c, uid_t uid);
 void server_delist(struct server *s, struct connection *c);
 /* The phase; and the configuration, if asked for and *generation is an older one. */
 enum server_phase server_look(struct server *s, uint64_t *generation,

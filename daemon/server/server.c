@@ -18,20 +18,46 @@
 
 /* --- the list of connections -------------------------------------------------------- */
 
-int server_enlist(struct server *s, struct connection *c)
+/* Lock held. */
+static struct holder *find_holder(const struct server *s, uid_t uid)
 {
-    uint64_t of_user = 0;
-    int r = 0;
+    struct holder *h = s->holders;
 
-    vlock_lock(&s->lock);
-    for (const struct connection *i = s->connections; i; i = i->next)
-        of_user += i->uid == c->uid;
+    while (h && h->uid != uid)
+        h = h->next;
+    return h;
+}
+
+/* Lock held. Why c is not to be listed, or 0. */
+static int refuse(const struct server *s, const struct holder *h)
+{
     if (s->phase >= SERVER_DRAINING)
-        r = -ESHUTDOWN;
-    else if (s->count >= s->config.max_connections ||
-             of_user >= s->config.max_connections_per_user)
-        r = -EMFILE;
+        return -ESHUTDOWN;
+    if (s->count >= s->config.max_connections ||
+        (h && h->connections >= s->config.max_connections_per_user))
+        return -EMFILE;
+    return 0;
+}
+
+int server_enlist(struct server *s, struct connection *c, uid_t uid)
+{
+    struct holder *fresh = holder_new(uid), *h;
+    int r;
+
+    if (!fresh)
+        return -ENOMEM;
+    vlock_lock(&s->lock);
+    h = find_holder(s, uid);
+    r = refuse(s, h);
     if (r == 0) {
+        if (!h) {
+            h = fresh;
+            fresh = NULL;
+            h->next = s->holders;
+            s->holders = h;
+        }
+        h->connections++;
+        c->share.of = h;
         c->next = s->connections;
         if (c->next)
             c->next->prev = c;
@@ -39,12 +65,30 @@ int server_enlist(struct server *s, struct connection *c)
         s->count++;
     }
     vlock_unlock(&s->lock);
+    holder_free(fresh);
     return r;
+}
+
+/* Lock held. Returns what is to be freed: who has no connection any more. */
+static struct holder *leave(struct server *s, struct holder *h)
+{
+    struct holder **at = &s->holders;
+
+    if (--h->connections > 0)
+        return NULL;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    return h;
 }
 
 void server_delist(struct server *s, struct connection *c)
 {
+    struct holder *h = c->share.of, *empty;
+
+    share_fini(&c->share, c->session.config.max_buffers_per_user);
     vlock_lock(&s->lock);
+    empty = leave(s, h);
     if (c->next)
         c->next->prev = c->prev;
     if (c->prev)
@@ -53,6 +97,7 @@ void server_delist(struct server *s, struct connection *c)
         s->connections = c->next;
     s->count--;
     vlock_unlock(&s->lock);
+    holder_free(empty);
     volt_notify_all(&s->gone);
 }
 

@@ -9,6 +9,7 @@
 
 #define LARGE_METHOD "org.voltd.jobs.SubmitBatch"
 #define LARGE_LIST   "specs"
+#define TOKEN_COST   100 /* bytes of heap for a value, with its place in another */
 
 void session_configure(struct session *s, const struct config *config)
 {
@@ -120,8 +121,10 @@ static void take_message(struct session *s, const char *text, size_t len)
     else if (r < 0)
         s->closing = true;
     s->messages++;
+    size_t memory = list ? 0 : (size_t)scan->tokens * TOKEN_COST;
     if (r == 0)
         dispatch(s, message);
+    s->call.memory = s->call.method ? memory : 0;
     s->call.holds_message = list && s->call.method;
     if (!s->call.holds_message)
         frame_done(&s->in);
@@ -129,7 +132,13 @@ static void take_message(struct session *s, const char *text, size_t len)
 
 bool session_full(const struct session *s)
 {
-    return output_is_full(&s->out, s->config.max_output_backlog);
+    return output_is_full(&s->out, s->config.max_output_backlog) ||
+           (s->no_room && wire_buf_len(&s->out.bytes) > 0);
+}
+
+size_t session_holds(const struct session *s)
+{
+    return s->in.in.cap + s->out.bytes.cap + s->call.memory;
 }
 
 enum session_state session_step(struct volt_cx *cx, struct session *s)
@@ -159,6 +168,8 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
         got = frame_next(&s->in, &text, &len);
         if (got == SCAN_MORE)
             return SESSION_WANTS_INPUT;
+        if (got == SCAN_END && s->no_room)
+            return SESSION_WANTS_ROOM;
         if (got == SCAN_END)
             take_message(s, text, len);
         else

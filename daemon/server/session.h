@@ -26,7 +26,8 @@ struct call {
     json_t *message;             /* the whole of it, but for a list's entries */
     json_t *parameters;          /* a reference of its own */
     bool holds_message;          /* its text is in session.in, for the list */
-    size_t list_at;              /* entries, or bytes of the list's text, that were taken */
+    size_t memory;               /* that its values take, roughly */
+    size_t list_at; /* entries, or bytes of the list's text, that were taken */
     bool more, oneway, answered;
     void *state;
 };
@@ -42,12 +43,14 @@ struct session {
     struct output out;
     struct call call;
     uint64_t messages; /* taken so far */
+    bool no_room;      /* for another call, nor for more behind what is to be read */
     bool closing;      /* no further call; what is in `out` still goes */
     bool broken;       /* a reply was lost: not even the call in hand goes on */
 };
 
 enum session_state {
     SESSION_WANTS_INPUT, /* no call in hand, no whole message there */
+    SESSION_WANTS_ROOM,  /* there is one, but no_room for its call */
     SESSION_IN_CALL,     /* the call waits for something */
     SESSION_FULL,        /* the peer has to read first */
     SESSION_MORE_CALLS,  /* max_pipelined_calls were answered in one go; there are more */
@@ -64,6 +67,8 @@ void session_configure(struct session *s, const struct config *config);
 /* The peer has so much to read that it gets nothing more for now: whoever has something
  * to tell goes on when bytes have gone. */
 bool session_full(const struct session *s);
+/* Bytes that it has set aside for its peer. */
+size_t session_holds(const struct session *s);
 /* Answers what it can. */
 enum session_state session_step(struct volt_cx *cx, struct session *s);
 /* Gives up the call in hand, if any, without a final answer, and closes. */

@@ -582,6 +582,50 @@ static void a_full_output_holds_calls_back(void **state)
     session_fini(&s);
 }
 
+/* What is in hand goes on, but says one thing at a time. */
+static void without_room_no_call_begins(void **state)
+{
+    (void)state;
+    begin();
+    s.no_room = true;
+    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_WANTS_ROOM);
+    hear_nothing();
+    s.no_room = false;
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    hear("{\"parameters\":{}}");
+    released = false;
+    assert_int_equal(say("{\"method\":\"" T "Hold\"}"), SESSION_IN_CALL);
+    s.no_room = released = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_FULL);
+    hear("{\"parameters\":{}}");
+    s.no_room = false;
+    assert_int_equal(say("{\"method\":\"" T "Count\",\"more\":true}"),
+                     SESSION_WANTS_INPUT);
+    s.no_room = true;
+    assert_true(session_full(&s));
+    session_fini(&s);
+}
+
+/* Values take more than their text, as long as the call lasts. */
+static void a_call_in_hand_holds_its_values(void **state)
+{
+    char call[600];
+
+    (void)state;
+    begin();
+    released = false;
+    (void)snprintf(call, sizeof(call),
+                   "{\"method\":\"" T "Hold\",\"parameters\":{\"a\":[%s]}}",
+                   "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0");
+    size_t before = session_holds(&s);
+    assert_int_equal(say(call), SESSION_IN_CALL);
+    assert_in_range(session_holds(&s), before + 3000, before + 20000);
+    released = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    assert_in_range(session_holds(&s), before, before + 9000); /* buffers */
+    session_fini(&s);
+}
+
 static void others_get_a_turn(void **state)
 {
     (void)state;
@@ -685,6 +729,8 @@ int main(void)
         cmocka_unit_test(a_list_comes_entry_by_entry),
         cmocka_unit_test(a_list_that_is_none_closes),
         cmocka_unit_test(a_full_output_holds_calls_back),
+        cmocka_unit_test(without_room_no_call_begins),
+        cmocka_unit_test(a_call_in_hand_holds_its_values),
         cmocka_unit_test(others_get_a_turn),
         cmocka_unit_test(descriptors_go_with_their_reply),
         cmocka_unit_test(a_method_that_forgets_to_answer_closes),
