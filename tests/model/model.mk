@@ -53,7 +53,7 @@ MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BAT
                 -DINJECT_TRIES=1 -DINJECT_LISTS=2 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
                 -DPASS_PAUSES=1 -DSPIN_LOOK=1 -DWHEEL_TICK_USEC=100 -DWHEEL_LEVELS=2 \
-                -DIDLE_MAX_WORKERS=mcx_group_size
+                -DTAIL_BACKOFF=0 -DIDLE_MAX_WORKERS=mcx_group_size
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk
