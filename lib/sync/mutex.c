@@ -25,15 +25,17 @@ bool volt_mutex_try_lock(struct volt_mutex *m)
 void volt_mutex_unlock(struct volt_mutex *m)
 {
     uint64_t s = LOCKED;
-    int r = sem_give_at(&m->sem, &s, 1) ? 0 : sem_give(&m->sem, 1);
+    int r = 0;
 
+    if (!vat_u64_cas(permits_cell(&m->sem), &s, FREE, VAT_REL, VAT_RLX))
+        r = sem_give(&m->sem, 1);
     assert(r == 0); /* it was not locked */
     (void)r;
 }
 
 enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx, struct volt_mutex_lock *l)
 {
-    return sem_acquire_at(cx, &l->acquire, FREE, 1);
+    return sem_acquire_at(cx, &l->acquire, FREE, 1, 1);
 }
 
 void volt_mutex_lock_fini(struct volt_mutex_lock *l)

@@ -31,7 +31,9 @@ bool volt_rwlock_try_write(struct volt_rwlock *l)
 
 enum volt_poll volt_rwlock_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a)
 {
-    return sem_acquire_at(cx, &a->acquire, FREE, 2);
+    if (a->acquire.waiter.requested == 1) /* a reader: all of its words are constants */
+        return sem_acquire_at(cx, &a->acquire, FREE, 1, 2);
+    return sem_acquire_at(cx, &a->acquire, FREE, VOLT_RWLOCK_MAX_READS, 1);
 }
 
 void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)

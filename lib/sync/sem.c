@@ -243,7 +243,8 @@ enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 
 enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
 {
-    return sem_acquire_at(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX), 1);
+    return sem_acquire_at(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX),
+                          a->waiter.requested, 1);
 }
 
 int volt_sem_acquire_status(const struct volt_sem_acquire *a)

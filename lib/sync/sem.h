@@ -52,16 +52,15 @@ bool sem_take(struct volt_sem *sem, uint64_t n);
 int sem_give(struct volt_sem *sem, uint64_t n);
 enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a);
 
-/* The poll of a leaf. tries: 2 where s is a guess that may well be wrong. */
-static inline enum volt_poll
-sem_acquire_at(struct volt_cx *cx, struct volt_sem_acquire *a, uint64_t s, unsigned tries)
+/* The poll of a leaf, for n permits. tries: 2 where s is a guess that may well be wrong. */
+static inline enum volt_poll sem_acquire_at(struct volt_cx *cx,
+                                            struct volt_sem_acquire *a, uint64_t s,
+                                            uint64_t n, unsigned tries)
 {
     if (a->waiter.state == WAITER_NEW && cx->budget > 0) {
-        for (unsigned i = 0; i < tries; i++) {
-            if (sem_take_at(a->sem, &s, a->waiter.requested)) {
-                cx->budget--;
-                return VOLT_READY; /* still WAITER_NEW: it has nothing to give back */
-            }
+        if (sem_take_at(a->sem, &s, n) || (tries > 1 && sem_take_at(a->sem, &s, n))) {
+            cx->budget--;
+            return VOLT_READY; /* still WAITER_NEW: it has nothing to give back */
         }
     }
     return sem_acquire_slow(cx, a);
