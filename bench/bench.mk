@@ -44,12 +44,12 @@ bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio go tbb naive)
 
 # ---- the daemon --------------------------------------------------------------------------------
 # The reference is static, as voltd-keeper is: half the page tables to copy per fork.
-DAEMON_BENCH := $(addprefix $(B)/bench/daemon/,reference load stages beanstalk)
+DAEMON_BENCH := $(addprefix $(B)/bench/daemon/,reference load stages beanstalk crowd)
 
 $(B)/bench/daemon/reference: $(B)/bench/daemon/reference.o
 	@mkdir -p $(@D)
 	$(LINK) $(if $(SAN),,-static-pie) $<
-$(addprefix $(B)/bench/daemon/,load beanstalk): %: %.o
+$(addprefix $(B)/bench/daemon/,load beanstalk crowd): %: %.o
 	@mkdir -p $(@D)
 	$(LINK) $<
 $(B)/bench/daemon/stages: $(B)/bench/daemon/stages.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)

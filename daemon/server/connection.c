@@ -28,8 +28,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READ_AHEAD 65536
-#define SHORT      4096 /* what is received without asking whether there is room */
+#define READ_AHEAD  65536
+#define SHARED_USEC UINT64_C(1000000)
+#define SHORT       4096 /* what is received without asking whether there is room */
 
 static bool partial(const struct connection *c)
 {
@@ -244,9 +245,8 @@ static bool finished(const struct connection *c, enum session_state doing)
            (doing == SESSION_CLOSING || (c->eof && doing == SESSION_WANTS_INPUT));
 }
 
-static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
+static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
 {
-    struct connection *c = state;
     int moved;
 
     if (!look_at_server(cx, c))
@@ -279,6 +279,33 @@ static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
     if (c->eof && peer_is_gone(cx, c))
         return VOLT_READY;
     return keep_time(cx, c) ? VOLT_PENDING : VOLT_READY;
+}
+
+/* Have several users been busy just now? */
+static bool is_shared(struct server *s, const struct holder *me)
+{
+    uint64_t now = volt_now_usec();
+
+    if (vat_ptr_load(&s->served, VAT_RLX) != me) {
+        vat_ptr_store(&s->served, (void *)(uintptr_t)me, VAT_RLX);
+        vat_u64_store(&s->shared_at, now, VAT_RLX);
+        return true;
+    }
+    return now < vat_u64_load(&s->shared_at, VAT_RLX) + SHARED_USEC;
+}
+
+static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
+{
+    struct connection *c = state;
+    bool queue = c->share.queues || is_shared(c->server, c->share.of);
+    enum volt_poll r;
+
+    if (queue && share_enter_poll(cx, &c->share) == VOLT_PENDING)
+        return VOLT_PENDING;
+    r = serve(cx, c);
+    if (queue)
+        share_leave(&c->share);
+    return r;
 }
 
 static void connection_drop(void *state)

@@ -26,6 +26,10 @@ struct server {
     size_t count;
     struct holder *holders; /* users who are connected */
 
+    /* Of any thread, relaxed: hints. */
+    vat_ptr served;    /* the holder who was served last */
+    vat_u64 shared_at; /* when that was another than before */
+
     struct volt_notify changed; /* phase; notified after the lock is released */
     struct volt_notify gone;    /* a connection has ended */
 };

@@ -41,7 +41,7 @@ static int refuse(const struct server *s, const struct holder *h)
 
 int server_enlist(struct server *s, struct connection *c, uid_t uid)
 {
-    struct holder *fresh = holder_new(uid), *h;
+    struct holder *fresh = holder_new(uid, volt_runtime_workers(s->service->rt) - 1), *h;
     int r;
 
     if (!fresh)

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-#define PAGE   UINT64_C(4096) /* less than that is not counted: calls of every day */
+#define PAGE   UINT64_C(4096)  /* less than that is not counted: calls of every day */
 #define LITTLE UINT64_C(32768) /* as much as idle buffers keep */
 
-struct holder *holder_new(uid_t uid)
+struct holder *holder_new(uid_t uid, unsigned served)
 {
     struct holder *h = calloc(1, sizeof(*h));
 
@@ -16,6 +16,7 @@ struct holder *holder_new(uid_t uid)
         return NULL;
     h->uid = uid;
     volt_notify_init(&h->room);
+    volt_sem_init(&h->served, served ? served : 1, served ? served : 1);
     return h;
 }
 
@@ -24,7 +25,21 @@ void holder_free(struct holder *h)
     if (!h)
         return;
     volt_notify_fini(&h->room);
+    volt_sem_fini(&h->served);
     free(h);
+}
+
+enum volt_poll share_enter_poll(struct volt_cx *cx, struct share *s)
+{
+    if (!s->queues)
+        volt_sem_acquire_init(&s->served, &s->of->served, 1);
+    s->queues = volt_sem_acquire_poll(cx, &s->served) == VOLT_PENDING;
+    return s->queues ? VOLT_PENDING : VOLT_READY;
+}
+
+void share_leave(struct share *s)
+{
+    (void)volt_sem_release(&s->of->served, 1);
 }
 
 static void give_turn_back(struct share *s)
@@ -97,6 +112,8 @@ void share_fini(struct share *s, uint64_t limit)
     if (!s->of)
         return;
     wait_no_more(s);
+    if (s->queues)
+        volt_sem_acquire_fini(&s->served);
     share_hold(s, 0, limit);
     *s = (struct share){.of = NULL};
 }

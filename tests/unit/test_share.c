@@ -1,5 +1,5 @@
 /* What a user's connections hold together: below the limit nobody waits, above it one at a
- * time goes on, and nobody who waits is forgotten. */
+ * time goes on, and nobody who waits is forgotten. And who of them is served. */
 #include "tests/support/lone.h"
 
 #include <setjmp.h>
@@ -26,13 +26,17 @@ static struct fixture {
 
 struct asker {
     unsigned i;
+    bool for_time;
 };
 
 static enum volt_poll asker_poll(struct volt_cx *cx, void *state)
 {
     struct asker *a = state;
+    struct share *s = &f.share[a->i];
 
-    if (share_room_poll(cx, &f.share[a->i], f.limit) == VOLT_PENDING)
+    if (a->for_time && share_enter_poll(cx, s) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!a->for_time && share_room_poll(cx, s, f.limit) == VOLT_PENDING)
         return VOLT_PENDING;
     f.goes_on[a->i] = true;
     return VOLT_READY;
@@ -41,18 +45,23 @@ static enum volt_poll asker_poll(struct volt_cx *cx, void *state)
 static const struct volt_task_type asker_type = {
     .name = "asker", .size = sizeof(struct asker), .poll = asker_poll};
 
-/* One after the other each of them asks for room. */
-static void ask(unsigned first, unsigned last)
+/* One after the other each of them asks, for room or to be served. */
+static void ask_for(bool time, unsigned first, unsigned last)
 {
     for (unsigned i = first; i <= last; i++) {
         struct asker *a = volt_task_new(f.rt, &asker_type);
 
         assert_non_null(a);
         a->i = i;
-        f.goes_on[i] = false;
+        a->for_time = time;
         lone_spawn(a, &f.join[i]);
         lone_settle(f.rt);
     }
+}
+
+static void ask(unsigned first, unsigned last)
+{
+    ask_for(false, first, last);
 }
 
 static void hold(unsigned i, uint64_t bytes)
@@ -73,7 +82,8 @@ static unsigned going(void)
 static int set_up(void **state)
 {
     (void)state;
-    f = (struct fixture){.rt = lone_runtime(), .user = holder_new(12345), .limit = LIMIT};
+    f = (struct fixture){
+        .rt = lone_runtime(), .user = holder_new(12345, 2), .limit = LIMIT};
     assert_non_null(f.user);
     for (unsigned i = 0; i < SHARES; i++)
         f.share[i].of = f.user;
@@ -152,6 +162,25 @@ static void a_new_limit_is_for_all_who_wait(void **state)
     assert_int_equal(going(), 14);
 }
 
+static void leave(unsigned i)
+{
+    share_leave(&f.share[i]);
+    lone_settle(f.rt);
+}
+
+static void few_are_served_at_a_time(void **state)
+{
+    (void)state;
+    ask_for(true, 0, 3);
+    assert_int_equal(going(), 3);
+    leave(1);
+    assert_int_equal(going(), 7);
+    leave(0);
+    assert_int_equal(going(), 15);
+    leave(2);
+    leave(3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +191,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(room_is_for_all_who_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_new_limit_is_for_all_who_wait, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(few_are_served_at_a_time, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
