@@ -278,6 +278,7 @@ int manager_new(const struct manager_options *o, struct manager **ret,
         manager_free(m);
         return r;
     }
+    m->up = true;
     *ret = m;
     return 0;
 }
@@ -326,11 +327,14 @@ void manager_forget_all(struct manager *m)
     past_fini(&m->past);
 }
 
-/* Has the end of everything that was started been seen? */
+/* Has the end of everything that was started been seen? The keeper then waits for what
+ * is about to end, and who says good-bye for the keeper. */
 static bool settled(const struct manager *m)
 {
     const uint64_t *n = m->counts.by_state;
 
+    if (!m->up)
+        return false;
     for (size_t i = 0; i < m->norphans; i++)
         if (m->orphans[i].status.state != JOB_DONE)
             return false;

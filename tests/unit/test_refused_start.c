@@ -1,0 +1,113 @@
+/* A manager that does not come up has seen no job's end: it must not have the keeper wait
+ * for the end of what runs before anybody is told why. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/exec/manager.h"
+#include "daemon/keeper/protocol.h"
+#include "tests/support/scratch.h"
+
+enum { SETTLED = 7, UNSETTLED, ELSE };
+
+/* A keeper with a job: answers HELLO and BYE, and ends with what BYE said. */
+_Noreturn static void be_keeper(int listen_fd)
+{
+    union keeper_message m;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int fd = accept(listen_fd, NULL, NULL);
+    if (recv(fd, &m, sizeof(m), 0) != (ssize_t)sizeof(m.hello))
+        _exit(ELSE);
+    struct keeper_welcome w = {.head = {KEEPER_MAGIC, KEEPER_WELCOME, m.head.serial},
+                               .version = KEEPER_VERSION,
+                               .pid = (uint32_t)getpid(),
+                               .live = 1};
+    memset(w.generation, 1, sizeof(w.generation));
+    (void)send(fd, &w, sizeof(w), MSG_NOSIGNAL);
+    if (recv(fd, &m, sizeof(m), 0) != (ssize_t)sizeof(m.bye) || m.head.op != KEEPER_BYE)
+        _exit(ELSE);
+    struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m.head.serial},
+                             .status = -EBUSY};
+    (void)send(fd, &r, sizeof(r), MSG_NOSIGNAL);
+    _exit(m.bye.settled ? SETTLED : UNSETTLED);
+}
+
+static pid_t fork_keeper(const char *dir)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(a.sun_path, sizeof(a.sun_path), "%s/keeper.sock", dir);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_keeper(fd);
+    (void)close(fd);
+    return pid;
+}
+
+static void no_store(const char *dir)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", dir);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    (void)fputs("nobody wrote this", f);
+    (void)fclose(f);
+}
+
+static void a_refused_store_is_told_at_once(void **state)
+{
+    char dir[SCRATCH_MAX];
+    struct volt_options opt = {.workers = 1};
+    struct volt_error err = {{0}};
+    struct volt_runtime *rt;
+    struct manager *m;
+    struct config config;
+    int status;
+
+    (void)state;
+    config_defaults(&config);
+    assert_int_equal(scratch_make(dir), 0);
+    no_store(dir);
+    pid_t keeper = fork_keeper(dir);
+    assert_int_equal(volt_runtime_new(&opt, &rt), 0);
+    const struct manager_options o = {.rt = rt,
+                                      .config = &config,
+                                      .runtime_dir = dir,
+                                      .state_dir = dir,
+                                      .record_dir = dir,
+                                      .keeper_path = "/no/keeper/is/started",
+                                      .address = "unix:/x"};
+    assert_true(manager_new(&o, &m, &err) < 0);
+    assert_non_null(strstr(err.text, "jobs.1.db"));
+    assert_int_equal(waitpid(keeper, &status, 0), keeper);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), UNSETTLED);
+    (void)volt_runtime_shutdown(rt, UINT64_MAX);
+    volt_runtime_free(rt);
+    assert_int_equal(scratch_remove(dir), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_store_is_told_at_once)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
