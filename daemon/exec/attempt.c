@@ -48,6 +48,7 @@ struct attempt {
     bool resent;    /* an earlier START may have been carried out */
     uint64_t start; /* serial of its latest START */
     bool follows;   /* that was taken to begin after another job */
+    bool armed;     /* `wait` was, before it: nothing has happened that was no event */
     bool recalled;
     bool adopt;   /* the START of an earlier daemon may have been: look first */
     bool strange; /* adopted, and begun in another life: never to be started again */
@@ -156,6 +157,7 @@ static enum after_start judge_start(struct attempt *a)
 {
     int r = keeper_call_status(&a->call);
 
+    a->armed &= r == 0;
     a->start = keeper_call_serial(&a->call);
     keeper_call_fini(&a->call);
     if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
@@ -182,16 +184,6 @@ static enum volt_poll backoff_poll(struct volt_cx *cx, struct work *w)
     return volt_sleep_poll(cx, &w->attempt->limit);
 }
 
-static bool knows_start(struct work *w)
-{
-    struct aftermath after = {0};
-
-    manager_lock(w->manager);
-    bool yes = jobs_status(w->job, w->offset)->started_usec != 0;
-    manager_unlock(w->manager, &after);
-    return yes;
-}
-
 /* Its time runs since its record says so, whenever its START was answered. */
 static void limit_from_start(struct work *w, const struct record_started *s)
 {
@@ -204,15 +196,19 @@ static void limit_from_start(struct work *w, const struct record_started *s)
     volt_sleep_init_at(&a->limit, s->mono_usec + timeout);
 }
 
-/* Called back too late, it runs: then it has a slot, be there one or not. */
-static void take_slot(struct work *w)
+/* Called back too late, it runs: then it has a slot, be there one or not. Returns whether
+ * its start is known already. */
+static bool take_slot(struct work *w)
 {
-    struct aftermath after = {0};
+    struct aftermath after;
 
+    aftermath_init(&after);
     manager_lock(w->manager);
     if (w->ahead && !w->relay.before)
         ahead_grant(w->manager, w);
+    bool known = jobs_status(w->job, w->offset)->started_usec != 0;
     manager_unlock(w->manager, &after);
+    return known;
 }
 
 static void note_started(struct work *w, const struct record_started *s)
@@ -224,14 +220,14 @@ static void note_started(struct work *w, const struct record_started *s)
 
     CRASH_POINT("started-seen");
     w->attempt->noted = true;
-    take_slot(w);
     limit_from_start(w, s);
-    if (!knows_start(w))
+    if (!take_slot(w))
         work_apply(w, &ev);
 }
 
 /* Looks for slot 1 until it is there: the job's process writes it right after its birth,
- * mostly before the wait for the end has looked for the first time. */
+ * mostly before the wait for the end has looked for the first time. Who follows is not
+ * looked for before it would be called back: it has mostly ended by then. */
 static void look_for_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -409,11 +405,13 @@ static void run_begin(struct work *w)
 
     launch_close(&a->args);
     a->ended = a->calling = false;
-    a->probe_usec = PROBE_FIRST;
+    a->probe_usec = a->follows ? RELAY_WAIT : PROBE_FIRST;
     volt_sleep_fini(&a->probe);
-    volt_sleep_init(&a->probe, PROBE_FIRST);
-    record_wait_fini(&a->wait);
-    record_wait_init(&a->wait, w->manager->watch, &key);
+    volt_sleep_init(&a->probe, a->probe_usec);
+    if (!a->armed) {
+        record_wait_fini(&a->wait);
+        record_wait_init(&a->wait, w->manager->watch, &key);
+    }
     volt_sleep_fini(&a->limit);
     if (a->follows)
         volt_sleep_init(&a->limit, RELAY_WAIT);
@@ -561,11 +559,17 @@ static bool take_place(struct work *w)
     return placed;
 }
 
-static void call_start(struct work *w)
+/* One that follows runs later, and its record need not be looked at before it ends. */
+static void call_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = key_of(w);
 
+    a->armed = a->args.after > 0;
+    record_wait_fini(&a->wait);
+    record_wait_init(&a->wait, w->manager->watch, &key);
+    if (a->armed)
+        record_wait_arm(cx, &a->wait);
     keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
 }
 
@@ -599,7 +603,7 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
         if (!a->adopt) {
             if (!take_place(w))
                 continue;
-            call_start(w);
+            call_start(cx, w);
             VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
             next = judge_start(a);
             if (next == START_UNKNOWN) { /* the record knows, once a keeper answers */

@@ -113,10 +113,10 @@ void record_wait_init(struct record_wait *x, struct record_watch *watch,
  * end after it is an event. */
 static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
 {
-    bool first = !x->polled;
+    bool first = !x->known;
     if (first)
         x->waker = volt_waker_new(cx);
-    x->polled = 1;
+    x->known = 1;
     vlock_lock(&x->watch->lock);
     bool look = x->state != WAIT_ARMED;
     if (first)
@@ -126,10 +126,15 @@ static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
     return look;
 }
 
+void record_wait_arm(struct volt_cx *cx, struct record_wait *x)
+{
+    (void)wait_take_look(cx, x);
+}
+
 static void wait_leave(struct record_wait *x)
 {
     x->over = 1;
-    if (!x->polled)
+    if (!x->known)
         return;
     vlock_lock(&x->watch->lock);
     wait_remove(x);
@@ -163,7 +168,7 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
 {
     if (x->over)
         return VOLT_READY;
-    bool first = !x->polled;
+    bool first = !x->known;
     if (volt_coop_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (wait_take_look(cx, x)) {

@@ -36,7 +36,7 @@ struct record_wait {
     struct volt_waker waker;
     struct volt_sleep retry; /* armed while tries > 0 */
     unsigned tries;
-    int polled, over; /* owner only */
+    int known, over; /* owner only; known: it is in its bucket, or was */
     int state;
     int status;
     struct record record;
@@ -44,9 +44,12 @@ struct record_wait {
 
 void record_wait_init(struct record_wait *w, struct record_watch *watch,
                       const struct job_key *key);
+/* Before START is sent: from here on the end is an event, and the first poll need not
+ * look. */
+void record_wait_arm(struct volt_cx *cx, struct record_wait *w);
 /* READY: the record's verdict is not RUNNING. An end before the first poll is seen: the
- * first poll registers, then looks. ABSENT too is READY, so wait after START was
- * answered. */
+ * first poll registers, then looks, unless the wait was armed. ABSENT too is READY, so
+ * wait after START was answered. */
 enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *w);
 /* Whether the latest look has seen slot 1: its content. */
 bool record_wait_started(const struct record_wait *x, struct record_started *ret);
