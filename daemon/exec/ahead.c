@@ -3,7 +3,8 @@
 
 #include "daemon/exec/jobs.h"
 
-#define AHEAD_MAX  8
+#define AHEAD_MAX  16
+#define AHEAD_SPAN UINT64_C(6000)
 #define AHEAD_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
@@ -98,13 +99,20 @@ void ahead_stir(struct manager *m, struct aftermath *after)
     jobs_wake(first(&m->ahead, false), after);
 }
 
+/* As many as will start within the span, and the next of each slot. */
+static bool has_room(const struct manager *m)
+{
+    uint64_t pace = m->ahead.pace_usec + 1;
+
+    return pace < AHEAD_PACE && m->ahead.n < AHEAD_MAX &&
+           m->ahead.n < m->queue.slots * (AHEAD_SPAN + pace) / pace;
+}
+
 void ahead_fill(struct manager *m, struct aftermath *after)
 {
-    struct ahead *a = &m->ahead;
     struct queue_node *n;
 
-    while (a->pace_usec < AHEAD_PACE && a->n < AHEAD_MAX && aftermath_has_room(after) &&
-           (n = queue_first(&m->queue))) {
+    while (has_room(m) && aftermath_has_room(after) && (n = queue_first(&m->queue))) {
         struct job *job = job_of_node(n);
 
         if (job->array)

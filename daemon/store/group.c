@@ -6,7 +6,7 @@
 #include "daemon/store/group.h"
 
 #define WAKES_PER_ROUND 64
-#define GROUP_PACE      UINT64_C(2000)
+#define GROUP_PACE      UINT64_C(4000)
 #define FOR_EVER        (UINT64_C(1) << 62) /* microseconds */
 
 int groups_init(struct groups *g)
