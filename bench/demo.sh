@@ -68,7 +68,7 @@ echo "$have files, $(xargs -d '\n' cat <"$dir/files" | wc -c) bytes; the files o
 
 step "Starting a private voltd"
 : >"$dir/voltd.conf"
-mark "$bin/voltd" --user --runtime-dir="$dir/run" --state-dir="$dir/state" --config="$dir/voltd.conf" \
+mark "$bin/voltd" --user --runtime-dir="$dir/run" --state-dir="$dir/state" --config="$dir/voltd.conf" --workers=2 \
     >"$dir/voltd.log" 2>&1 </dev/null &
 daemon=$!
 until voltctl version >/dev/null 2>&1; do

@@ -49,7 +49,7 @@ struct key {
 
 static const struct key keys[] = {
     {"Daemon", "Workers", KEY_COUNT, FIELD(workers), 0, 256, 0,
-     "a number from 0 (one per CPU) to 256", true},
+     "a number from 0 (one per two CPUs) to 256", true},
     {"Daemon", "MaxBlockingThreads", KEY_COUNT, FIELD(max_blocking_threads), 1, 4096, 64,
      "a number from 1 to 4096", true},
     {"Daemon", "HeartbeatSec", KEY_SPAN, FIELD(heartbeat_usec), SEC, 40 * SEC, 15 * SEC,

@@ -28,7 +28,7 @@ enum config_backend {
 /* Every field is a uint64_t, so that one table describes them all (config.c). */
 struct config {
     /* [Daemon] */
-    uint64_t workers;              /* Workers=: 0: one per CPU; needs a restart */
+    uint64_t workers;              /* Workers=: 0: one per two CPUs; needs a restart */
     uint64_t max_blocking_threads; /* MaxBlockingThreads=; needs a restart */
     uint64_t heartbeat_usec; /* HeartbeatSec=: of silent streams, < 45 s of sd-varlink */
 

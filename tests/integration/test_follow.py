@@ -150,7 +150,7 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
     """Soon after a reload no more run than there are slots."""
     private.start(config="[Queue]\nSlots=3\n")
     log = private.dir / "log"
-    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 12  # more than are ahead
+    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 20  # more than are ahead
 
     def begun():
         return words(log).count("+")
