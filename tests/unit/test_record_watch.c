@@ -163,6 +163,40 @@ static void test_event_wakes_its_own(void **state)
     }
 }
 
+/* Before there is a record: it is not looked for, and its end is an event. */
+static enum volt_poll armed_poll(struct volt_cx *cx, void *state)
+{
+    struct waiting *w = state;
+    if (w->polls == 0)
+        record_wait_arm(cx, &w->wait);
+    return waiting_poll(cx, state);
+}
+
+static const struct volt_task_type armed_type = {
+    .name = "test-armed",
+    .size = sizeof(struct waiting),
+    .poll = armed_poll,
+    .drop = waiting_drop,
+};
+
+static void test_armed_before(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    struct waiting *w = volt_task_new(g->rt, &armed_type);
+    assert_non_null(w);
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    record_wait_init(&w->wait, g->watch, &key);
+    assert_int_equal(volt_task_spawn(w, &join), 0);
+    settle(g, 2);
+    assert_int_equal(volt_join_status(&join), -EINPROGRESS);
+    int fd = hold(g, &key, &seed);
+    finish(fd, seed, 3);
+    expect_exit(&join, 3);
+}
+
 /* The kernel tells of a close before it drops the lock: an event with the lock still held
  * must not be the last look. */
 static void test_lock_drops_after_event(void **state)
@@ -305,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_already_over),
         TEST(test_event_wakes_its_own),
+        TEST(test_armed_before),
         TEST(test_lock_drops_after_event),
         TEST(test_lock_drops_after_first_look),
         TEST(test_overflow),
