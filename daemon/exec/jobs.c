@@ -255,6 +255,17 @@ static struct user *user_of(struct manager *m, uid_t uid)
     return NULL;
 }
 
+void array_add_ended(struct array *a, const struct job_status *st, uint64_t n)
+{
+    a->done += n;
+    if (st->result != JOB_RESULT_SUCCESS)
+        a->failed += n;
+    if (a->done == n || job_exit_code(st) > a->exit_code) {
+        a->worst = *st;
+        a->exit_code = job_exit_code(st);
+    }
+}
+
 /* n jobs or elements have ended in `st`. */
 static void count_ends(struct manager *m, struct job *job, const struct job_status *st,
                        uint64_t n)
@@ -265,15 +276,8 @@ static void count_ends(struct manager *m, struct job *job, const struct job_stat
     m->counts.ended += n;
     m->counts.by_result[st->result] += n;
     u->jobs -= n;
-    if (a) {
-        a->done += n;
-        if (st->result != JOB_RESULT_SUCCESS)
-            a->failed += n;
-        if (a->done == n || job_exit_code(st) > a->exit_code) {
-            a->worst = *st;
-            a->exit_code = job_exit_code(st);
-        }
-    }
+    if (a)
+        array_add_ended(a, st, n);
     if (jobs_done(job))
         u->bytes -= job->bytes;
 }

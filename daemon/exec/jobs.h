@@ -64,6 +64,9 @@ struct array {
     struct element **chunks; /* ELEMENT_CHUNK each; NULL until needed */
 };
 
+/* n of its elements have ended in `st`: its counts, and the worst of them. */
+void array_add_ended(struct array *a, const struct job_status *st, uint64_t n);
+
 /* [L] */
 struct job {
     uint64_t id;

@@ -242,17 +242,6 @@ static struct element *next_element(const struct job *job, uint64_t *at)
     return NULL;
 }
 
-static void end_elements(struct array *a, const struct job_status *st, uint64_t n)
-{
-    a->done += n;
-    if (st->result != JOB_RESULT_SUCCESS)
-        a->failed += n;
-    if (a->done == n || job_exit_code(st) > a->exit_code) {
-        a->worst = *st;
-        a->exit_code = job_exit_code(st);
-    }
-}
-
 static void derive_array(struct manager *m, struct job *job)
 {
     const struct job_status unstarted = {.state = JOB_QUEUED};
@@ -267,11 +256,11 @@ static void derive_array(struct manager *m, struct job *job)
         a->queued += e->status.state == JOB_QUEUED;
         a->running += busy(&e->status);
         if (e->status.state == JOB_DONE)
-            end_elements(a, &e->status, 1);
+            array_add_ended(a, &e->status, 1);
     }
     if (a->cancelled_usec && a->unstarted) {
         count(m, &cancelled, a->unstarted);
-        end_elements(a, &cancelled, a->unstarted);
+        array_add_ended(a, &cancelled, a->unstarted);
         a->unstarted = 0;
     } else if (a->unstarted) {
         count(m, &unstarted, a->unstarted);

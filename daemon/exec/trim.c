@@ -6,10 +6,6 @@
 #define TRIM_GONE 65536 /* jobs: 16 MB at least */
 #define TRIM_LEFT 256   /* of so many, one may be left */
 
-struct trim {
-    char nothing;
-};
-
 static enum volt_poll trim_poll(struct volt_cx *cx, void *state)
 {
     (void)cx;
@@ -18,8 +14,7 @@ static enum volt_poll trim_poll(struct volt_cx *cx, void *state)
     return VOLT_READY;
 }
 
-static const struct volt_task_type trim_type = {"trim", sizeof(struct trim), trim_poll,
-                                                NULL, NULL};
+static const struct volt_task_type trim_type = {"trim", 0, trim_poll, NULL, NULL};
 
 bool trim_due(struct manager *m)
 {
@@ -31,7 +26,7 @@ bool trim_due(struct manager *m)
 
 void trim_begin(struct manager *m)
 {
-    struct trim *t = volt_task_new(m->rt, &trim_type);
+    void *t = volt_task_new(m->rt, &trim_type);
 
     if (t)
         (void)volt_task_spawn_blocking(t, NULL); /* otherwise after the next burst */

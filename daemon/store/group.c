@@ -197,7 +197,8 @@ static void wake_all(struct volt_waker *wakers, size_t n)
     }
 }
 
-void groups_done(struct groups *g, int submit_status, int status)
+/* Ends the commits of the group that was taken: those that submit, and with others all. */
+static void end_taken(struct groups *g, int submit_status, bool others, int status)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];
     size_t n = WAKES_PER_ROUND;
@@ -205,32 +206,28 @@ void groups_done(struct groups *g, int submit_status, int status)
     while (n == WAKES_PER_ROUND) {
         n = 0;
         pthread_mutex_lock(&g->lock);
-        g->writing = false;
-        while (g->first && g->first->group < g->filling && n < WAKES_PER_ROUND)
-            n += end_commit_locked(
-                g, g->first, g->first->submits ? submit_status : status, &wakers[n]);
+        if (others)
+            g->writing = false;
+        for (struct store_commit *c = g->first, *next;
+             c && c->group < g->filling && n < WAKES_PER_ROUND; c = next) {
+            next = c->next;
+            if (c->submits || others)
+                n += end_commit_locked(g, c, c->submits ? submit_status : status,
+                                       &wakers[n]);
+        }
         pthread_mutex_unlock(&g->lock);
         wake_all(wakers, n);
     }
 }
 
+void groups_done(struct groups *g, int submit_status, int status)
+{
+    end_taken(g, submit_status, true, status);
+}
+
 void groups_refuse_taken(struct groups *g, int error)
 {
-    struct volt_waker wakers[WAKES_PER_ROUND];
-    size_t n = WAKES_PER_ROUND;
-
-    while (n == WAKES_PER_ROUND) {
-        n = 0;
-        pthread_mutex_lock(&g->lock);
-        for (struct store_commit *c = g->first, *next;
-             c && c->group < g->filling && n < WAKES_PER_ROUND; c = next) {
-            next = c->next;
-            if (c->submits)
-                n += end_commit_locked(g, c, error, &wakers[n]);
-        }
-        pthread_mutex_unlock(&g->lock);
-        wake_all(wakers, n);
-    }
+    end_taken(g, error, false, 0);
 }
 
 void groups_count(struct groups *g, uint64_t facts, uint64_t usec)
