@@ -1,6 +1,6 @@
 /* The connection: framing, pipelining, descriptors; see client.h. */
 #include "client/client.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Jobs for people; see job_view.h. */
 #include "client/job_view.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* The progress line; see progress.h. */
 #include "client/progress.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/term.h"
 
 #include <inttypes.h>

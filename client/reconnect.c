@@ -1,6 +1,6 @@
 /* Trying again; see reconnect.h. */
 #include "client/reconnect.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/say.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Command line of volt-submit; see submit.h. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/options.h"
 #include "client/range.h"
 #include "client/reconnect.h"

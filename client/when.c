@@ -1,6 +1,6 @@
 /* Points in time; see when.h. */
 #include "client/when.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 
 #include <errno.h>
 #include <stdbool.h>

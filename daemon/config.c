@@ -6,7 +6,9 @@
  * it) without the line number, so the reader that feeds it counts lines. The first error
  * wins and ends the load. */
 #include "daemon/config.h"
+#include "base/error.h"
 #include "daemon/paths.h"
+#include "wire/duration.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -129,30 +131,6 @@ void config_defaults(struct config *ret)
 
 /* --- values ------------------------------------------------------------------------- */
 
-struct unit {
-    const char *name;
-    uint64_t factor;
-};
-
-static const struct unit sizes[] = {{"K", KIB}, {"M", MIB}, {"G", GIB},
-                                    {"T", TIB}, {"B", 1},   {NULL, 1}};
-static const struct unit spans[] = {
-    {"us", 1},         {"usec", 1},        {"ms", 1000},         {"msec", 1000},
-    {"s", SEC},        {"sec", SEC},       {"second", SEC},      {"seconds", SEC},
-    {"m", 60 * SEC},   {"min", 60 * SEC},  {"minute", 60 * SEC}, {"minutes", 60 * SEC},
-    {"h", 3600 * SEC}, {"hr", 3600 * SEC}, {"hour", 3600 * SEC}, {"hours", 3600 * SEC},
-    {"d", DAY},        {"day", DAY},       {"days", DAY},        {NULL, SEC}};
-
-/* The unit at the start of text, letters only; without letters the entry named NULL. */
-static const struct unit *find_unit(const struct unit *units, const char *text,
-                                    size_t len)
-{
-    for (; units->name; units++)
-        if (strlen(units->name) == len && strncmp(units->name, text, len) == 0)
-            return units;
-    return len == 0 ? units : NULL;
-}
-
 /* Decimal digits at *p into *ret, *p moved behind them. False on none or overflow. */
 static bool digits(const char **p, uint64_t *ret)
 {
@@ -167,29 +145,24 @@ static bool digits(const char **p, uint64_t *ret)
     return any;
 }
 
-/* A sum of NUMBER[UNIT], as in "1min 30s"; only one term where units is NULL. */
-static bool parse_terms(const char *text, const struct unit *units, uint64_t *ret)
+/* NUMBER; where it is a size, B, K, M, G or T may follow: powers of 1024. */
+static bool parse_number(const char *text, bool is_size, uint64_t *ret)
 {
-    uint64_t sum = 0;
-    do {
-        uint64_t n;
-        const struct unit *u = NULL;
-        if (!digits(&text, &n))
-            return false;
-        if (units) {
-            while (*text == ' ' && text[1] > '9')
-                text++;
-            size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzKMGTB");
-            u = find_unit(units, text, len);
-            if (!u || __builtin_mul_overflow(n, u->factor, &n))
+    static const char letters[] = "BKMGT";
+
+    if (!digits(&text, ret))
+        return false;
+    if (is_size) {
+        const char *unit;
+
+        text += strspn(text, " ");
+        unit = *text ? strchr(letters, *text) : NULL;
+        if (unit) {
+            if (__builtin_mul_overflow(*ret, UINT64_C(1) << 10 * (unit - letters), ret))
                 return false;
-            text += len;
-            text += strspn(text, " ");
+            text++;
         }
-        if (__builtin_add_overflow(sum, n, &sum))
-            return false;
-    } while (units == spans && *text);
-    *ret = sum;
+    }
     return *text == '\0';
 }
 
@@ -208,15 +181,15 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
     }
     switch (k->type) {
     case KEY_COUNT:
-        ok = parse_terms(text, NULL, &v);
+        ok = parse_number(text, false, &v);
         break;
     case KEY_SIZE:
     case KEY_BYTES:
-        ok = parse_terms(text, sizes, &v);
+        ok = parse_number(text, true, &v);
         break;
     case KEY_LIMIT:
     case KEY_SPAN:
-        ok = parse_terms(text, spans, &v);
+        ok = duration_parse(text, &v) == 0;
         break;
     case KEY_BACKEND:
         for (v = 0; v < BACKENDS && strcmp(text, backends[v]) != 0; v++)
@@ -284,15 +257,13 @@ struct load {
 __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status,
                                                       const char *format, ...)
 {
+    va_list args;
+
     if (l->status)
         return l->status;
-    l->status = status;
-    if (l->err) {
-        va_list args;
-        va_start(args, format);
-        (void)vsnprintf(l->err->text, sizeof(l->err->text), format, args);
-        va_end(args);
-    }
+    va_start(args, format);
+    l->status = error_vset(l->err, status, format, args);
+    va_end(args);
     return status;
 }
 

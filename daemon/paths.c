@@ -1,5 +1,6 @@
 /* Directories and their locks: see paths.h. */
 #include "daemon/paths.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,18 +18,6 @@
 #define SYSTEM_RECORD_DIR  "/run/voltd-rec"
 
 __attribute__((format(printf, 3, 4))) static int
-refuse(struct volt_error *err, int status, const char *format, ...)
-{
-    if (err) {
-        va_list args;
-        va_start(args, format);
-        (void)vsnprintf(err->text, sizeof(err->text), format, args);
-        va_end(args);
-    }
-    return status;
-}
-
-__attribute__((format(printf, 3, 4))) static int
 put(char buf[PATH_MAX], struct volt_error *err, const char *format, ...)
 {
     va_list args;
@@ -36,7 +25,8 @@ put(char buf[PATH_MAX], struct volt_error *err, const char *format, ...)
     int n = vsnprintf(buf, PATH_MAX, format, args);
     va_end(args);
     if (n < 0 || n >= PATH_MAX)
-        return refuse(err, -ENAMETOOLONG, "%.100s...: %s", buf, strerror(ENAMETOOLONG));
+        return error_set(err, -ENAMETOOLONG, "%.100s...: %s", buf,
+                         strerror(ENAMETOOLONG));
     return 0;
 }
 
@@ -48,7 +38,7 @@ static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
     if (dir[0] == '/')
         return put(buf, err, "%s", dir);
     if (!getcwd(cwd, sizeof(cwd)))
-        return refuse(err, -errno, "the working directory: %s", strerror(errno));
+        return error_set(err, -errno, "the working directory: %s", strerror(errno));
     return put(buf, err, "%s/%s", cwd, dir);
 }
 
@@ -69,8 +59,8 @@ static int user_state_dir(char buf[PATH_MAX], struct volt_error *err)
     if (xdg && xdg[0] == '/')
         return put(buf, err, "%s/voltd", xdg);
     if (!home)
-        return refuse(err, -ENOENT,
-                      "neither XDG_STATE_HOME nor HOME is set; use --state-dir");
+        return error_set(err, -ENOENT,
+                         "neither XDG_STATE_HOME nor HOME is set; use --state-dir");
     return put(buf, err, "%s/.local/state/voltd", home);
 }
 
@@ -80,9 +70,10 @@ static int socket_path(const char *dir, const char *name, struct address *ret,
 {
     size_t len = strlen(dir) + 1 + strlen(name);
     if (len > ADDRESS_PATH_MAX)
-        return refuse(err, -ENAMETOOLONG,
-                      "the socket %.80s.../%s would have %zu bytes; the kernel takes %d",
-                      dir, name, len, ADDRESS_PATH_MAX);
+        return error_set(
+            err, -ENAMETOOLONG,
+            "the socket %.80s.../%s would have %zu bytes; the kernel takes %d", dir, name,
+            len, ADDRESS_PATH_MAX);
     strcpy(stpcpy(stpcpy(ret->path, dir), "/"), name);
     return 0;
 }
@@ -132,7 +123,7 @@ static int make_dir(const char *path, struct volt_error *err)
         if (slash)
             *slash = '\0';
         if (mkdir(buf, 0700) < 0 && errno != EEXIST && (!slash || access(buf, F_OK) < 0))
-            return refuse(err, -errno, "%s: %s", buf, strerror(errno));
+            return error_set(err, -errno, "%s: %s", buf, strerror(errno));
         if (!slash)
             return 0;
         *slash = '/';
@@ -145,15 +136,15 @@ static int check_dir(const char *path, struct volt_error *err)
 {
     struct stat st;
     if (stat(path, &st) < 0)
-        return refuse(err, -errno, "%s: %s", path, strerror(errno));
+        return error_set(err, -errno, "%s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return refuse(err, -ENOTDIR, "%s: %s", path, strerror(ENOTDIR));
+        return error_set(err, -ENOTDIR, "%s: %s", path, strerror(ENOTDIR));
     if (st.st_uid != geteuid())
-        return refuse(err, -EPERM, "%s belongs to user %u, voltd runs as %u", path,
-                      (unsigned)st.st_uid, (unsigned)geteuid());
+        return error_set(err, -EPERM, "%s belongs to user %u, voltd runs as %u", path,
+                         (unsigned)st.st_uid, (unsigned)geteuid());
     if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(err, -EPERM, "%s can be written by others (mode %04o)", path,
-                      (unsigned)(st.st_mode & 07777));
+        return error_set(err, -EPERM, "%s can be written by others (mode %04o)", path,
+                         (unsigned)(st.st_mode & 07777));
     return 0;
 }
 
@@ -166,25 +157,25 @@ static int lock_dir(const char *dir, struct volt_error *err)
         return r;
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return refuse(err, -errno, "%s: %s", path, strerror(errno));
+        return error_set(err, -errno, "%s: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         r = errno == EWOULDBLOCK ? -EBUSY : -errno;
         ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
         pid[n > 0 ? n : 0] = '\0';
         (void)close(fd);
         if (r == -EBUSY && atoi(pid) == (int)getpid())
-            return refuse(err, -EINVAL,
-                          "the runtime and state directory are the same, %s", dir);
+            return error_set(err, -EINVAL,
+                             "the runtime and state directory are the same, %s", dir);
         if (r == -EBUSY)
-            return refuse(err, r, "another voltd (pid %d) already uses %s", atoi(pid),
-                          dir);
-        return refuse(err, r, "%s: %s", path, strerror(-r));
+            return error_set(err, r, "another voltd (pid %d) already uses %s", atoi(pid),
+                             dir);
+        return error_set(err, r, "%s: %s", path, strerror(-r));
     }
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
         r = errno ? -errno : -EIO;
         (void)close(fd);
-        return refuse(err, r, "%s: %s", path, strerror(-r));
+        return error_set(err, r, "%s: %s", path, strerror(-r));
     }
     return fd;
 }

@@ -1,5 +1,5 @@
 /* voltctl clean: forget ended jobs before their time. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"

@@ -1,6 +1,6 @@
 /* Shared parts of voltctl; see ctl.h. */
 #include "client/voltctl/ctl.h"
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/spec_build.h"

@@ -1,5 +1,5 @@
 /* voltctl list: jobs as a table, or as JSON. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"

@@ -2,7 +2,7 @@
  *
  * A row is a counter under its name in org.voltd.control, a column a worker; workers that
  * do not fit the terminal go into a further block. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
 #include "client/voltctl/table.h"

@@ -1,5 +1,5 @@
 /* voltctl status: jobs one by one, as a block each, with the end of their output. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/say.h"

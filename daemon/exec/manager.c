@@ -5,7 +5,6 @@
  * must never be given out again), ids, then the tasks. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "daemon/exec/jobs.h"
 #include "daemon/observe/log.h"
 #include "daemon/store/sqlite.h"
-
-__attribute__((format(printf, 3, 4))) static int fail(int r, struct volt_error *err,
-                                                      const char *format, ...)
-{
-    va_list ap;
-
-    if (err) {
-        va_start(ap, format);
-        (void)vsnprintf(err->text, sizeof(err->text), format, ap);
-        va_end(ap);
-    }
-    return r;
-}
 
 static int open_dir(const char *path, int *ret_fd, struct volt_error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
-        return fail(-errno, err, "cannot open %.180s: %s", path, strerror(errno));
+        return error_set(err, -errno, "cannot open %.180s: %s", path, strerror(errno));
     *ret_fd = fd;
     return 0;
 }
@@ -49,7 +36,8 @@ static int open_dirs(struct manager *m, const struct manager_options *o,
         return r;
     r = outputs_open(&m->outputs, m->state_fd);
     if (r < 0)
-        return fail(r, err, "cannot open %.180s/output: %s", o->state_dir, strerror(-r));
+        return error_set(err, r, "cannot open %.180s/output: %s", o->state_dir,
+                         strerror(-r));
     return open_dir(o->record_dir, &m->record_fd, err);
 }
 
@@ -67,7 +55,8 @@ static int open_keeper(struct manager *m, const struct manager_options *o,
         return 0;
     if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s/keeper.sock",
                          o->runtime_dir) >= sizeof(socket_path))
-        return fail(-ENAMETOOLONG, err, "the path of the keeper's socket is too long");
+        return error_set(err, -ENAMETOOLONG,
+                         "the path of the keeper's socket is too long");
     r = keeper_link_open(&k, err, &m->link);
     if (r < 0)
         return r;
@@ -87,7 +76,7 @@ static int open_store(struct manager *m, const struct manager_options *o,
 
     if (o->config->backend == CONFIG_BACKEND_MEMORY) {
         m->store = store_memory_new();
-        return m->store ? 0 : fail(-ENOMEM, err, "out of memory");
+        return m->store ? 0 : error_set(err, -ENOMEM, "out of memory");
     }
     memcpy(s.boot_id, m->boot_id, sizeof(s.boot_id));
     if (m->link) {
@@ -168,7 +157,8 @@ static int start_tasks(struct manager *m, struct volt_error *err)
         r = orphans_start(m);
     if (r == 0)
         r = recover_start(m);
-    return r < 0 ? fail(r, err, "cannot start the manager's tasks: %s", strerror(-r)) : 0;
+    return r < 0 ? error_set(err, r, "cannot start the manager's tasks: %s", strerror(-r))
+                 : 0;
 }
 
 static uint32_t slots_of(const struct config *c)
@@ -245,10 +235,10 @@ int manager_new(const struct manager_options *o, struct manager **ret,
     int r;
 
     if (!m)
-        return fail(-ENOMEM, err, "out of memory");
+        return error_set(err, -ENOMEM, "out of memory");
     r = record_boot_id(m->boot_id);
     if (r < 0)
-        (void)fail(r, err, "cannot read the boot id: %s", strerror(-r));
+        (void)error_set(err, r, "cannot read the boot id: %s", strerror(-r));
     if (r == 0)
         r = open_dirs(m, o, err);
     if (r == 0)
@@ -256,7 +246,7 @@ int manager_new(const struct manager_options *o, struct manager **ret,
     if (r == 0)
         r = follows_open(&m->follows);
     if (r == -ENOMEM)
-        (void)fail(r, err, "out of memory");
+        (void)error_set(err, r, "out of memory");
     if (r == 0)
         r = open_keeper(m, o, err);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "daemon/job/spec.h"
 
 struct job_spec *job_spec_new(void)
@@ -71,11 +72,9 @@ __attribute__((format(printf, 4, 5))) static int refuse(const char **ret_field,
 
     if (ret_field)
         *ret_field = field;
-    if (err) {
-        va_start(ap, fmt);
-        (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
-        va_end(ap);
-    }
+    va_start(ap, fmt);
+    (void)error_vset(err, -EINVAL, fmt, ap);
+    va_end(ap);
     return -EINVAL;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "daemon/store/sqlite_db.h"
 
 #define QUOTE(x)  #x
@@ -96,19 +97,6 @@ static int since(int statement)
         statement == DB_JOB_AT || statement == DB_JOB_RUN)
         return 4;
     return statement >= DB_OUTPUT_GET ? 3 : 1;
-}
-
-__attribute__((format(printf, 3, 4))) static int refuse(struct volt_error *err, int r,
-                                                        const char *format, ...)
-{
-    va_list ap;
-
-    if (err) {
-        va_start(ap, format);
-        (void)vsnprintf(err->text, sizeof(err->text), format, ap);
-        va_end(ap);
-    }
-    return r;
 }
 
 /* --- files ---------------------------------------------------------------------- */
@@ -242,7 +230,7 @@ int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
 {
     const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(rc);
 
-    return refuse(err, to_errno(db, rc), "%s: %.150s", what, text);
+    return error_set(err, to_errno(db, rc), "%s: %.150s", what, text);
 }
 
 int db_run(sqlite3_stmt *st)
@@ -278,12 +266,14 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
     if (rc != SQLITE_OK)
         return db_error(db, rc, path, err);
     if (id != DB_APPLICATION_ID || version < 1)
-        return refuse(err, -EBADMSG, "%.180s is damaged, or no store of voltd's", path);
+        return error_set(err, -EBADMSG, "%.180s is damaged, or no store of voltd's",
+                         path);
     if (version > DB_VERSION)
-        return refuse(err, -EPROTO,
-                      "%.120s was written by a newer voltd (format %lld, this one knows "
-                      "%d): start that one",
-                      path, (long long)version, DB_VERSION);
+        return error_set(
+            err, -EPROTO,
+            "%.120s was written by a newer voltd (format %lld, this one knows "
+            "%d): start that one",
+            path, (long long)version, DB_VERSION);
     db->version = (int)version;
     return 0;
 }
@@ -483,11 +473,11 @@ int db_create(const char *dir, uint64_t number, struct volt_error *err)
     if (r == 0)
         r = db_path(dir, number, ".new", made);
     if (r < 0)
-        return refuse(err, r, "the path of the store is too long");
+        return error_set(err, r, "the path of the store is too long");
     configure_once();
     r = make_empty(made);
     if (r < 0)
-        return refuse(err, r, "%.180s: %s", made, strerror(-r));
+        return error_set(err, r, "%.180s: %s", made, strerror(-r));
     rc = sqlite3_open_v2(made, &db.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
                          NULL);
     if (rc == SQLITE_OK)
@@ -502,7 +492,7 @@ int db_create(const char *dir, uint64_t number, struct volt_error *err)
     if (r == 0) {
         r = publish(dir, made, path);
         if (r < 0)
-            (void)refuse(err, r, "%.180s: %s", path, strerror(-r));
+            (void)error_set(err, r, "%.180s: %s", path, strerror(-r));
     }
     return r;
 }

@@ -1,9 +1,9 @@
 /* Addresses of voltd's sockets; see address.h. */
 #include "wire/address.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +16,6 @@ static const char system_dir[] = "/run/voltd";
 
 _Static_assert(sizeof(((struct sockaddr_un *)NULL)->sun_path) == ADDRESS_PATH_MAX + 1,
                "a path and its NUL fill sun_path");
-
-__attribute__((format(printf, 3, 4))) static int fail(int code, struct volt_error *err,
-                                                      const char *format, ...)
-{
-    if (err) {
-        va_list ap;
-        va_start(ap, format);
-        (void)vsnprintf(err->text, sizeof(err->text), format, ap);
-        va_end(ap);
-    }
-    return code;
-}
 
 static const char *socket_name(enum address_endpoint which)
 {
@@ -44,10 +32,10 @@ static int join(const char *dir, size_t dir_len, const char *name, struct addres
                 struct volt_error *err)
 {
     if (dir_len + strlen(name) > ADDRESS_PATH_MAX)
-        return fail(-ENAMETOOLONG, err,
-                    "the socket path %.*s%s has %zu bytes, and only %d are possible",
-                    (int)(dir_len < 120 ? dir_len : 120), dir, name,
-                    dir_len + strlen(name), ADDRESS_PATH_MAX);
+        return error_set(err, -ENAMETOOLONG,
+                         "the socket path %.*s%s has %zu bytes, and only %d are possible",
+                         (int)(dir_len < 120 ? dir_len : 120), dir, name,
+                         dir_len + strlen(name), ADDRESS_PATH_MAX);
     struct address a;
     memcpy(a.path, dir, dir_len);
     strcpy(a.path + dir_len, name);
@@ -61,13 +49,13 @@ int address_parse(const char *text, struct address *ret, struct volt_error *err)
     if (strncmp(text, "unix:", 5) == 0)
         path = text + 5;
     else if (strchr(text, ':') && text[0] != '/' && text[0] != '.')
-        return fail(-EINVAL, err, "the address %.120s is neither unix:PATH nor a path",
-                    text);
+        return error_set(err, -EINVAL,
+                         "the address %.120s is neither unix:PATH nor a path", text);
     if (!*path)
-        return fail(-EINVAL, err, "the address %.120s names no socket", text);
+        return error_set(err, -EINVAL, "the address %.120s names no socket", text);
     if (*path == '@')
-        return fail(-EINVAL, err, "the address %.120s is abstract; a path is needed",
-                    text);
+        return error_set(err, -EINVAL, "the address %.120s is abstract; a path is needed",
+                         text);
     return join(path, strlen(path), "", ret, err);
 }
 
@@ -86,19 +74,20 @@ int address_check_dir(const char *dir, struct volt_error *err)
     int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         int code = -errno;
-        return fail(code, err, "%s: %s", dir, strerror(-code));
+        return error_set(err, code, "%s: %s", dir, strerror(-code));
     }
     struct stat st;
     int r = fstat(fd, &st) < 0 ? -errno : 0;
     (void)close(fd);
     if (r < 0)
-        return fail(r, err, "%s: %s", dir, strerror(-r));
+        return error_set(err, r, "%s: %s", dir, strerror(-r));
     if (st.st_uid != geteuid())
-        return fail(-EPERM, err, "%s belongs to user %u and is not trusted", dir,
-                    (unsigned)st.st_uid);
+        return error_set(err, -EPERM, "%s belongs to user %u and is not trusted", dir,
+                         (unsigned)st.st_uid);
     if (st.st_mode & 077)
-        return fail(-EPERM, err, "%s is open to others (mode %04o) and is not trusted",
-                    dir, (unsigned)(st.st_mode & 07777));
+        return error_set(err, -EPERM,
+                         "%s is open to others (mode %04o) and is not trusted", dir,
+                         (unsigned)(st.st_mode & 07777));
     return 0;
 }
 
@@ -109,7 +98,8 @@ static int candidate(enum address_scope scope, enum address_endpoint which,
     if (scope == ADDRESS_SYSTEM)
         (void)snprintf(dir, sizeof(dir), "%s/", system_dir);
     else if (address_user_dir(dir, sizeof(dir) - 1) < 0)
-        return fail(-ENAMETOOLONG, err, "XDG_RUNTIME_DIR is too long for a socket path");
+        return error_set(err, -ENAMETOOLONG,
+                         "XDG_RUNTIME_DIR is too long for a socket path");
     else
         strcat(dir, "/");
     return join(dir, strlen(dir), socket_name(which), ret, err);
@@ -154,7 +144,7 @@ int address_connect(const struct address *address, struct volt_error *err)
     if (strncmp(address->path, tmp, len) == 0 && address->path[len] == '/') {
         int r = address_check_dir(tmp, err);
         if (r == -ENOENT)
-            return fail(r, err, "%s: %s", address->path, strerror(ENOENT));
+            return error_set(err, r, "%s: %s", address->path, strerror(ENOENT));
         if (r < 0)
             return r;
     }
@@ -163,7 +153,7 @@ int address_connect(const struct address *address, struct volt_error *err)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         int code = -errno;
-        return fail(code, err, "socket: %s", strerror(-code));
+        return error_set(err, code, "socket: %s", strerror(-code));
     }
     if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
         int code = -errno;
@@ -171,7 +161,7 @@ int address_connect(const struct address *address, struct volt_error *err)
         const char *text = code == -ECONNREFUSED
                                ? "nobody listens on this socket (voltd has ended)"
                                : strerror(-code);
-        return fail(code, err, "%s: %s", address->path, text);
+        return error_set(err, code, "%s: %s", address->path, text);
     }
     return fd;
 }

@@ -1,5 +1,5 @@
 /* Durations; see duration.h. */
-#include "client/duration.h"
+#include "wire/duration.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Durations as people write them: "30s", "10m", "1h30m", "1.5s", "250ms", "2d". */
-#ifndef VOLT_CLIENT_DURATION_H
-#define VOLT_CLIENT_DURATION_H
+#ifndef VOLT_WIRE_DURATION_H
+#define VOLT_WIRE_DURATION_H
 
 #include <stddef.h>
 #include <stdint.h>

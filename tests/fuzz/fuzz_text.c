@@ -1,6 +1,6 @@
 /* The small grammars of the command line: durations, ranges, addresses. What is taken
  * stays the same when it is written and read again. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/range.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/address.h"

@@ -1,5 +1,5 @@
 /* Durations, sizes and array ranges of the command line. */
-#include "client/duration.h"
+#include "wire/duration.h"
 #include "client/range.h"
 #include "client/size.h"
 
