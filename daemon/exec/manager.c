@@ -317,8 +317,8 @@ void manager_forget_all(struct manager *m)
     past_fini(&m->past);
 }
 
-/* Has the end of everything that was started been seen? The keeper then waits for what
- * is about to end, and who says good-bye for the keeper. */
+/* Has the end of everything that was started been seen? Then good-bye is over when the
+ * keeper has gone, and otherwise at once. */
 static bool settled(const struct manager *m)
 {
     const uint64_t *n = m->counts.by_state;
