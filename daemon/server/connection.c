@@ -297,7 +297,7 @@ static bool is_shared(struct server *s, const struct holder *me)
 static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
 {
     struct connection *c = state;
-    bool queue = c->share.queues || is_shared(c->server, c->share.of);
+    bool queue = c->share.at != SHARE_OUTSIDE || is_shared(c->server, c->share.of);
     enum volt_poll r;
 
     if (queue && share_enter_poll(cx, &c->share) == VOLT_PENDING)

@@ -31,10 +31,18 @@ void holder_free(struct holder *h)
 
 enum volt_poll share_enter_poll(struct volt_cx *cx, struct share *s)
 {
-    if (!s->queues)
+    if (s->at == SHARE_ENTERS) {
+        s->at = SHARE_OUTSIDE;
+        return VOLT_READY;
+    }
+    if (s->at == SHARE_OUTSIDE)
         volt_sem_acquire_init(&s->served, &s->of->served, 1);
-    s->queues = volt_sem_acquire_poll(cx, &s->served) == VOLT_PENDING;
-    return s->queues ? VOLT_PENDING : VOLT_READY;
+    s->at = SHARE_QUEUES;
+    if (volt_sem_acquire_poll(cx, &s->served) == VOLT_READY) {
+        s->at = SHARE_ENTERS;
+        volt_cx_wake(cx);
+    }
+    return VOLT_PENDING;
 }
 
 void share_leave(struct share *s)
@@ -112,8 +120,10 @@ void share_fini(struct share *s, uint64_t limit)
     if (!s->of)
         return;
     wait_no_more(s);
-    if (s->queues)
+    if (s->at == SHARE_QUEUES)
         volt_sem_acquire_fini(&s->served);
+    if (s->at == SHARE_ENTERS)
+        share_leave(s);
     share_hold(s, 0, limit);
     *s = (struct share){.of = NULL};
 }

@@ -8,10 +8,10 @@
  * one connection may; calls that fit one by one do not wait for each other for ever, as
  * they would for reservations; and other users notice nothing.
  *
- * Time: while several users are busy, one worker at least is for the others of each: only
- * so many connections of one user are served at a time. The rest wait here, in their
- * order, and not in the queues of the scheduler, where a thousand busy clients of one user
- * would be before each step of another's call. */
+ * Time: while several users are busy, only so many connections of one user are served at a
+ * time, and each lets whoever can run go first. The rest wait here, in their order, and
+ * not in the queues of the scheduler, where a thousand busy clients of one user would be
+ * before each step of another's call. */
 #ifndef VOLTD_SERVER_SHARE_H
 #define VOLTD_SERVER_SHARE_H
 
@@ -41,7 +41,11 @@ struct share {
     uint64_t held;
     bool has_turn, waits;
     struct volt_notified room;
-    bool queues;
+    enum {
+        SHARE_OUTSIDE = 0,
+        SHARE_QUEUES,
+        SHARE_ENTERS, /* is to be served, after the others that can run now */
+    } at;
     struct volt_sem_acquire served;
 };
 

@@ -21,6 +21,7 @@ static struct fixture {
     uint64_t limit;
     struct share share[SHARES];
     bool goes_on[SHARES];
+    int others_first;
     struct volt_join join[SHARES];
 } f;
 
@@ -181,6 +182,47 @@ static void few_are_served_at_a_time(void **state)
     leave(3);
 }
 
+static enum volt_poll other_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx;
+    (void)state;
+    f.others_first += !f.goes_on[0];
+    return VOLT_READY;
+}
+
+static const struct volt_task_type other_type = {
+    .name = "other", .size = 1, .poll = other_poll};
+
+/* Makes tasks that are queued in this order, but the last, which runs next. */
+static enum volt_poll spawner_poll(struct volt_cx *cx, void *state)
+{
+    struct asker *a = volt_task_new(f.rt, &asker_type);
+
+    (void)cx;
+    (void)state;
+    a->for_time = true;
+    (void)volt_task_spawn(a, &f.join[0]);
+    (void)volt_task_spawn(volt_task_new(f.rt, &other_type), NULL);
+    (void)volt_task_spawn(volt_task_new(f.rt, &other_type), NULL);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type spawner_type = {
+    .name = "spawner", .size = 1, .poll = spawner_poll};
+
+static void others_that_can_run_go_first(void **state)
+{
+    struct volt_join join;
+
+    (void)state;
+    lone_spawn(volt_task_new(f.rt, &spawner_type), &join);
+    lone_settle(f.rt);
+    assert_int_equal(lone_join(&join), 0);
+    assert_int_equal(going(), 1);
+    assert_int_equal(f.others_first, 2);
+    leave(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_new_limit_is_for_all_who_wait, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(few_are_served_at_a_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(others_that_can_run_go_first, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
