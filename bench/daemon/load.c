@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPLY = 8 << 20, SPEC = 512, MAX_CLIENTS = 256 };
+enum { REPLY = 8 << 20, SPEC = 512, MAX_CLIENTS = 256, IDLE = 2000 /* us */ };
 
 static const char *socket_path;
 
@@ -62,19 +62,11 @@ static int open_socket(void)
     return fd;
 }
 
-/* Sends a message with its NUL; returns the reply in buf, which has room for it. */
-static char *call(int fd, const char *text, char *buf, size_t room)
+/* Reads whole messages into buf, which has room for them; returns how many bytes. */
+static size_t receive(int fd, char *buf, size_t room)
 {
-    size_t len = strlen(text) + 1, have = 0;
+    size_t have = 0;
 
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0)
-            die("write");
-        text += n;
-        len -= (size_t)n;
-    }
     do {
         ssize_t n = read(fd, buf + have, room - have);
 
@@ -86,6 +78,28 @@ static char *call(int fd, const char *text, char *buf, size_t room)
         (void)fprintf(stderr, "load: refused: %.500s\n", buf);
         exit(1);
     }
+    return have;
+}
+
+static void send_text(int fd, const char *text)
+{
+    size_t len = strlen(text) + 1;
+
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+
+        if (n < 0)
+            die("write");
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+/* Sends a message with its NUL; returns the reply in buf. */
+static char *call(int fd, const char *text, char *buf, size_t room)
+{
+    send_text(fd, text);
+    (void)receive(fd, buf, room);
     return buf;
 }
 
@@ -194,18 +208,30 @@ static char *batch_call(int fd, const char *kind, long first, long size, char *r
     return reply;
 }
 
-/* Waits for the jobs that a reply to SubmitBatch names. */
+/* Whether one of the messages in buf says that no job is left. */
+static int none_left(const char *buf, size_t n)
+{
+    for (const char *at = buf; at < buf + n; at += strlen(at) + 1)
+        if (strstr(at, "\"left\":0"))
+            return 1;
+    return 0;
+}
+
+/* Waits for the jobs that a reply to SubmitBatch names, by one call: asked again and again,
+ * voltd would be answering instead. */
 static void wait_call(int fd, char *reply)
 {
     char *ids = strstr(reply, "\"ids\":["), *end = ids ? strchr(ids, ']') : NULL, *text;
 
     if (!ids || !end ||
-        asprintf(&text, "{\"method\":\"org.voltd.jobs.Wait\",\"parameters\":{%.*s]}}",
+        asprintf(&text,
+                 "{\"method\":\"org.voltd.jobs.Wait\",\"more\":true,"
+                 "\"parameters\":{%.*s]}}",
                  (int)(end - ids), ids) < 0)
         die("reply");
-    do {
-        (void)call(fd, text, reply, REPLY);
-    } while (!strstr(reply, "\"left\":0"));
+    send_text(fd, text);
+    while (!none_left(reply, receive(fd, reply, REPLY)))
+        continue;
     free(text);
 }
 
@@ -283,13 +309,14 @@ static void start_times(long jobs, const char *kind)
             text, sizeof(text),
             "{\"method\":\"org.voltd.jobs.Get\",\"parameters\":{\"id\":\"%ld\"}}",
             strtol(id + 8, NULL, 10));
+        usleep(IDLE); /* nobody asks while it starts */
         wait_call(fd, reply);
         (void)call(fd, text, reply, REPLY);
         started = strstr(reply, "\"started_at_usec\":");
         if (!started)
             die("not started");
         us[i] = (double)(strtoull(started + 18, NULL, 10) - begin);
-        usleep(2000); /* the daemon is to be idle */
+        usleep(IDLE); /* the daemon is to be idle */
     }
     printf("{");
     print_times("start", us, (size_t)jobs);
