@@ -116,11 +116,9 @@ static bool other_life(struct work *w)
     return yes;
 }
 
-/* w->attempt stays NULL only without memory. */
-static void attempt_begin(struct work *w)
+void work_prepare(struct work *w, const struct job_key *key)
 {
     struct attempt *a = calloc(1, sizeof(*a));
-    struct job_key key = key_of(w);
     const char *step = "launch";
 
     if (!a)
@@ -133,8 +131,8 @@ static void attempt_begin(struct work *w)
         a->strange = other_life(w);
         return;
     }
-    int r = launch_prepare(w->manager, w->job->spec, &key,
-                           w->job->recovered || key.attempt > 1, &a->args, &step);
+    int r = launch_prepare(w->manager, w->job->spec, key,
+                           w->job->recovered || key->attempt > 1, &a->args, &step);
     if (r < 0)
         fail(a, step, -r);
 }
@@ -719,8 +717,10 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state)
     for (;;) {
         VOLT_AWAIT(w->at, work_turn_poll(cx, w));
         if (!work_ended(w)) {
-            if (!w->attempt) /* one that was deferred has it still */
-                attempt_begin(w);
+            if (!w->attempt) { /* one that was deferred has it still */
+                const struct job_key key = key_of(w);
+                work_prepare(w, &key);
+            }
             VOLT_AWAIT(w->at, work_commit_poll(cx, w));
             if (start_committed(w)) {
                 w->deferred = false;

@@ -359,7 +359,10 @@ enum volt_poll work_noop_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_array_poll(struct volt_cx *cx, void *state);
 enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
-void attempt_free(struct attempt *a);                           /* NULL allowed */
+/* The attempt with all that its START needs, before that or before STARTING is in the
+ * store; its output file is there then. w->attempt stays NULL only without memory. */
+void work_prepare(struct work *w, const struct job_key *key);
+void attempt_free(struct attempt *a); /* NULL allowed */
 
 /* --- recovery (recover.c) ----------------------------------------------------------- */
 /* Replays the store into the table; *ret_max: the greatest job id in it. Blocks; at

@@ -207,17 +207,46 @@ static void grant(struct manager_submit *s)
     job->live = NULL;
 }
 
+/* The job that has been granted a slot; NULL: none. */
+static struct job *granted_job(const struct submission *p)
+{
+    size_t i = 0;
+
+    if (!p->granted)
+        return NULL;
+    while (!p->jobs[i])
+        i++;
+    return p->jobs[i];
+}
+
+/* While the store writes, all is made ready to start it. */
+static void prepare(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    const struct job_key key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1};
+    struct job *job = granted_job(p);
+
+    if (job && !job->live->attempt)
+        work_prepare(job->live, &key);
+}
+
 static void take_slot_back(struct manager_submit *s)
 {
     struct submission *p = s->pending;
+    struct manager *m = s->manager;
     struct aftermath after = {0};
+    struct job *job = granted_job(p);
 
-    if (!p->granted)
+    if (!job)
         return;
     p->granted = false;
-    manager_lock(s->manager);
-    queue_release(&s->manager->queue);
-    manager_unlock(s->manager, &after);
+    if (job->live->attempt && !p->committed) /* else it is a job at the next start */
+        output_forget(&m->outputs, m->rt, p->first_id);
+    attempt_free(job->live->attempt);
+    job->live->attempt = NULL;
+    manager_lock(m);
+    queue_release(&m->queue);
+    manager_unlock(m, &after);
 }
 
 /* All that was accepted is given up; the items say why unless they do already. */
@@ -401,8 +430,10 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
 
-    if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING)
+    if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING) {
+        prepare(s);
         return VOLT_PENDING;
+    }
     p->appended = false;
     if (p->commit.status < 0)
         give_up(s, p->commit.status, why_not_kept(p->commit.status));

@@ -68,3 +68,21 @@ def test_nth_disk_call_of_a_life(faulty, what, step):  # noqa: F811
     fired = sweep_lives(faulty, *OF_A_LIFE[what], step)
     passed(faulty, finish(faulty))
     assert fired > 8
+
+
+def test_what_a_refused_job_had(faulty):  # noqa: F811
+    """It had its slot and its output file before the store refused it: both are free again."""
+    spec = {"argv": ["sleep", "1000"]}
+    faulty.faults.rate([VOLTD], FLUSH, errno.EIO, 1)
+    with faulty.connect() as v:
+        reply = v.call("org.voltd.jobs.Submit", {"spec": spec})
+        assert reply["error"] == "org.voltd.jobs.StoreUnavailable", reply
+        assert not list((faulty.state / "output").rglob("*.out"))
+        faulty.faults.disarm()
+        until(lambda: "error" not in v.call("org.voltd.jobs.Submit", {"spec": spec}), "a job to be taken", 20)
+        for _ in range(faulty.slots - 1):
+            v.ok("org.voltd.jobs.Submit", {"spec": spec})
+        until(lambda: faulty.stats()["jobs"]["running"] == faulty.slots, "all slots to be in use")
+        v.ok("org.voltd.jobs.Cancel", {"filter": {}})
+    until(faulty.quiet, "every job to end")
+    passed(faulty, faulty.findings)
