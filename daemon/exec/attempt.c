@@ -45,6 +45,7 @@ struct attempt {
     struct keeper_start_args args;
     struct keeper_call call;
     bool calling;   /* `call` is on its way, in run_poll */
+    bool sent;      /* `call` is the first START, on its way before the first poll */
     bool resent;    /* an earlier START may have been carried out */
     uint64_t start; /* serial of its latest START */
     bool follows;   /* that was taken to begin after another job */
@@ -532,7 +533,7 @@ static bool cancelled_before(struct work *w)
 {
     struct attempt *a = w->attempt;
 
-    if (a->resent || !stopping(w))
+    if (a->resent || a->sent || !stopping(w))
         return false;
     a->over = true;
     a->end =
@@ -568,7 +569,21 @@ static void call_start(struct volt_cx *cx, struct work *w)
     record_wait_init(&a->wait, w->manager->watch, &key);
     if (a->armed)
         record_wait_arm(cx, &a->wait);
+    if (!a->sent)
+        keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+    a->sent = false;
+}
+
+void work_send_start(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = key_of(w);
+
+    if (!a || a->over)
+        return;
     keeper_call_init_start(&a->call, w->manager->link, &key, &a->args);
+    keeper_call_send(&a->call);
+    a->sent = true;
 }
 
 /* The START was taken, or is to find another place. */

@@ -150,6 +150,14 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
     return NULL;
 }
 
+/* Whoever waits for a call; nobody has polled one that was only sent. */
+static void wake(struct volt_waker *waker)
+{
+    if (waker->task != NULL)
+        volt_waker_wake(waker);
+    volt_waker_fini(waker);
+}
+
 static void link_flush(struct keeper_link *link)
 {
     struct keeper_call *failed;
@@ -158,9 +166,7 @@ static void link_flush(struct keeper_link *link)
         vlock_lock(&link->lock);
         failed = link_flush_locked(link, &waker);
         vlock_unlock(&link->lock);
-        if (failed != NULL)
-            volt_waker_wake(&waker);
-        volt_waker_fini(&waker);
+        wake(&waker);
     } while (failed != NULL);
 }
 
@@ -232,13 +238,10 @@ void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *lin
     c->tail_size = n * sizeof(*keys);
 }
 
-/* The first poll: the call becomes known to the link and is sent if it can be. */
-static void call_submit(struct volt_cx *cx, struct keeper_call *c)
+void keeper_call_send(struct keeper_call *c)
 {
-    struct volt_waker waker = volt_waker_new(cx);
     c->polled = 1;
     vlock_lock(&c->link->lock);
-    c->waker = waker;
     c->state = CALL_UNSENT;
     list_add(&c->link->waiting, c);
     vlock_unlock(&c->link->lock);
@@ -250,9 +253,11 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
     if (volt_coop_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (!c->polled)
-        call_submit(cx, c);
+        keeper_call_send(c);
     vlock_lock(&c->link->lock);
     bool done = c->state == CALL_DONE;
+    if (!done && c->waker.task == NULL)
+        c->waker = volt_waker_new(cx);
     vlock_unlock(&c->link->lock);
     if (done)
         return VOLT_READY;
@@ -300,9 +305,7 @@ static void link_take_reply(struct keeper_link *link, const struct keeper_reply 
         break;
     }
     vlock_unlock(&link->lock);
-    if (waker.task != NULL)
-        volt_waker_wake(&waker);
-    volt_waker_fini(&waker);
+    wake(&waker);
     link_flush(link);
 }
 
@@ -318,10 +321,8 @@ static void link_fail_flying(struct keeper_link *link)
             wakers[n++] = call_finish_locked(link, link->flying.head);
         }
         vlock_unlock(&link->lock);
-        for (unsigned i = 0; i < n; i++) {
-            volt_waker_wake(&wakers[i]);
-            volt_waker_fini(&wakers[i]);
-        }
+        for (unsigned i = 0; i < n; i++)
+            wake(&wakers[i]);
         if (n == 0)
             return;
     }

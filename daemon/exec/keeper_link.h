@@ -103,7 +103,10 @@ void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
 /* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
 void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
                                   const struct keeper_key *keys, size_t n);
-/* READY: answered; the first poll sends it. */
+/* Sends it, or has it sent as soon as may be; only poll tells of the answer. Once, and
+ * before the first poll. Any thread. */
+void keeper_call_send(struct keeper_call *c);
+/* READY: answered; the first poll sends what has not been sent. */
 enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
 /* After READY, also after _fini: what names this request, the only one of this link. */
 uint64_t keeper_call_serial(const struct keeper_call *c);

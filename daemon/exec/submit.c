@@ -3,7 +3,8 @@
  * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
  * and goes on in the next poll. Nothing is visible before the commit; the answer comes
  * after. One job alone that finds a free slot takes it before: its STARTING is kept by
- * the same commit, and it starts one sync earlier. */
+ * the same commit, it is made ready meanwhile, and its START is the first thing to go out
+ * after it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -499,8 +500,10 @@ static void enter_slice(struct manager_submit *s, size_t end)
     manager_unlock(m, &after);
     for (size_t i = 0; i < nspecs; i++)
         job_spec_unref(specs[i]);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        work_send_start(spawn[i]); /* if it is prepared: nothing else comes before */
         (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+    }
     CRASH_POINT("replace-entered");
     for (size_t i = 0; i < nreplaced; i++)
         (void)manager_cancel(m, &s->owner, replaced[i], JOB_NO_INDEX);

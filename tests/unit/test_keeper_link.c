@@ -95,6 +95,7 @@ struct job {
     char script[96];
     int kill_signal; /* 0: none; sent when the job is there */
     bool keep;       /* do not remove the record */
+    bool sent;       /* START has gone out before the task was spawned */
     int at, launch_fd;
     struct keeper_call call;
     struct record_wait wait;
@@ -119,7 +120,8 @@ static enum volt_poll job_poll(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
     VOLT_BEGIN(j->at);
-    job_prepare(j);
+    if (!j->sent)
+        job_prepare(j);
     VOLT_AWAIT(j->at, keeper_call_poll(cx, &j->call));
     j->start_status = keeper_call_status(&j->call);
     keeper_call_fini(&j->call);
@@ -197,6 +199,47 @@ static void test_many_jobs(void **state)
         assert_int_equal(record_probe(g->files.record_fd, &j->key, g->files.boot_id, &r),
                          0);
         assert_int_equal(r.verdict, RECORD_ABSENT);
+        volt_join_fini(&joins[i]);
+    }
+}
+
+static void until_ended(struct rig *g, const struct job_key *key)
+{
+    struct record r = {.verdict = RECORD_ABSENT};
+    for (int i = 0; i < 10000 && r.verdict != RECORD_DONE; i++) {
+        assert_int_equal(record_probe(g->files.record_fd, key, g->files.boot_id, &r), 0);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(r.verdict, RECORD_DONE);
+}
+
+/* The answer comes while nobody has polled the call, or the keeper goes. */
+static void test_sent_before_it_is_polled(void **state)
+{
+    enum { N = 100 };
+    struct rig *g = *state;
+    struct volt_join joins[N];
+    struct job *jobs[N];
+    for (int i = 0; i < N; i++) {
+        jobs[i] = job_new(g, (uint64_t)i + 1, "exit 3");
+        job_prepare(jobs[i]);
+        keeper_call_send(&jobs[i]->call);
+        jobs[i]->sent = true;
+        if (i % 2 == 0 && i < N / 2)
+            until_ended(g, &jobs[i]->key);
+        if (i == N / 2)
+            kill(keeper_pid(g), SIGKILL);
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(volt_task_spawn(jobs[i], &joins[i]), 0);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(volt_join_wait(&joins[i]), 0);
+        const struct job *j = volt_join_state(&joins[i]);
+        if (j->start_status == 0)
+            assert_exit(j, 3);
+        else
+            assert_int_equal(j->start_status, -ECONNRESET);
+        assert_true(j->start_status == 0 || i % 2 != 0 || i >= N / 2);
         volt_join_fini(&joins[i]);
     }
 }
@@ -419,6 +462,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_many_jobs),
+        TEST(test_sent_before_it_is_polled),
         TEST(test_kill),
         TEST(test_keeper_dies),
         TEST(test_keeper_found_again),
