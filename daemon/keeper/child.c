@@ -30,7 +30,8 @@
 #include "base/poison.h"
 #include "daemon/keeper/tree.h"
 
-#define STACK_SIZE (256u << 10) /* and as much as the launch block, see child_spawn() */
+#define STACK_SIZE (256u << 10) /* and as much as the launch block, see stack_for() */
+#define KEPT_SIZE  (STACK_SIZE + KEEPER_MESSAGE_MAX)
 
 /* clone() under the name that ThreadSanitizer leaves alone: it would take the child for
  * one with a memory of its own. */
@@ -177,23 +178,48 @@ static int child_run(void *arg)
     return child_fail(c, CHILD_STEP_EXEC, errno);
 }
 
+/* The stack of all children that need no larger one: each has left it, by its exec or its
+ * end, when the next is made. */
+static char *kept;
+
+static char *map_stack(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+}
+
+/* A script without "#!" has its argv copied to the stack by execvpe. MAP_FAILED, errno. */
+static char *stack_for(const struct shim_args *args, size_t *ret_size)
+{
+    size_t size = (STACK_SIZE + args->launch_size + 4095) & ~(size_t)4095;
+    char *stack = kept;
+    *ret_size = size;
+    if (size > KEPT_SIZE)
+        return map_stack(size);
+    if (stack == NULL) {
+        stack = map_stack(KEPT_SIZE);
+        if (stack == MAP_FAILED)
+            return stack;
+        kept = stack;
+    }
+    return stack;
+}
+
 pid_t child_spawn(struct child *c)
 {
-    /* A script without "#!" has its argv copied to the stack by execvpe. */
-    size_t size = (STACK_SIZE + c->args->launch_size + 4095) & ~(size_t)4095;
-    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    size_t size = 0;
+    char *stack = stack_for(c->args, &size);
     if (stack == MAP_FAILED)
         return -errno;
-    /* A stack that the child of an earlier job left by its exec, if it is there again. */
-    mem_unpoison(stack, size);
+    mem_unpoison(stack, size); /* an earlier child has left frames there by its exec */
     char **env = environ;
     c->fork_tick = proc_tick();
     pid_t pid = __clone(child_run, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
     if (pid < 0)
         pid = -errno;
     environ = env;
-    (void)munmap(stack, size);
+    if (stack != kept)
+        (void)munmap(stack, size);
     if (c->map != NULL)
         (void)munmap(c->map, c->args->launch_size);
     return pid;

@@ -38,6 +38,7 @@
 
 struct shim {
     int channel;
+    pid_t pid;
     uint64_t start;
     struct shim_args order;
     struct record_exited end;
@@ -120,9 +121,9 @@ static bool reap_until(struct record_exited *x, uint64_t deadline)
 
 /* As the subreaper of the tree the shim is the parent of whatever is left. Returns
  * whether nothing is. */
-static bool clear_tree(struct record_exited *x)
+static bool clear_tree(const struct shim *self, struct record_exited *x)
 {
-    const struct tree_root root = {.shim = getpid()};
+    const struct tree_root root = {.shim = self->pid};
     struct tree_result result;
     if (reap_until(x, mono_usec() + LINGER_USEC))
         return true;
@@ -145,7 +146,7 @@ static void fail_job(struct record_exited *x, enum child_step step, int error)
 static bool run_job(struct shim *self)
 {
     struct child child = {
-        .args = &self->order, .shim = getpid(), .shim_start = self->start};
+        .args = &self->order, .shim = self->pid, .shim_start = self->start};
     struct record_exited *x = &self->end;
     pid_t pid = child_spawn(&child);
     for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
@@ -164,7 +165,8 @@ static bool run_job(struct shim *self)
         fail_job(x, child.step, child.error);
         return true;
     }
-    return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(x) : reap_until(x, 0);
+    return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(self, x)
+                                                     : reap_until(x, 0);
 }
 
 static void write_end(struct shim *self)
@@ -242,6 +244,7 @@ _Noreturn void shim_run(int channel, uint64_t fork_tick)
     uint64_t last = 0;
     CRASH_POINT("shim-born");
     self.channel = channel;
+    self.pid = getpid();
     int r = settle(&self, fork_tick);
     while (clean && take_order(&self)) {
         if (self.order.after != 0 && self.order.after != last) {
