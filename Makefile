@@ -257,6 +257,7 @@ make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
 make chaos           check-chaos for long: SECS=600 SEED=
+make soak            one voltd under load and faults for long: SECS=3600 SEED=
 make coverage-keeper branches of the privileged program that tests reach
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool

@@ -2,6 +2,7 @@
 #
 #   make check-chaos [SEED=S]     short and seeded, part of `make check`
 #   make chaos SECS=600 [SEED=S]  long; the last line is the result
+#   make soak SECS=3600 [SEED=S]  one voltd all the time; the last line is the result
 #
 # Crash points need a build of their own (CHAOS=1), which the plain variant makes on the way.
 SECS ?= 600
@@ -28,6 +29,8 @@ check-chaos: all $(CHAOS_NEEDS)
 	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) tests/chaos/run $(PYTHON)
 chaos: all $(CHAOS_NEEDS)
 	@$(RUN) tests/chaos/chaos --secs $(SECS) $(if $(SEED),--seed $(SEED))
+soak: all $(CHAOS_NEEDS)
+	@$(RUN) tests/chaos/soak --secs $(SECS) $(if $(SEED),--seed $(SEED))
 coverage-keeper: all $(CHAOS_NEEDS)
 	+@tests/chaos/coverage-keeper
-.PHONY: chaos-build check-chaos chaos coverage-keeper
+.PHONY: chaos-build check-chaos chaos soak coverage-keeper

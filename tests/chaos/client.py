@@ -19,7 +19,7 @@ class Load:
     """What the clients may do; shared by all of them."""
 
     def __init__(self, house, seed, clients=3, backlog=200, faults=True, timeouts=0.03,
-                 errors=False, stopper=False):
+                 errors=False, stopper=False, first=0):
         self.house, self.seed, self.backlog, self.faults = house, seed, backlog, faults
         self.timeouts = timeouts        # share of jobs that are ended by theirs
         self.errors = errors            # submissions may be refused
@@ -29,9 +29,10 @@ class Load:
         self.cut = 0                    # next length of a frame that is cut short
         self.submitted = 0
         self.durable = self.keys = False
-        everyone = [Client(self, i) for i in range(clients)]
+        # Their numbers make their keys: who comes later begins elsewhere.
+        everyone = [Client(self, first + i) for i in range(clients)]
         if stopper:
-            everyone.append(Stopper(self, clients))
+            everyone.append(Stopper(self, first + clients))
         self.threads = [threading.Thread(target=c.run, daemon=True) for c in everyone]
 
     def start(self):
