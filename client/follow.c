@@ -223,12 +223,13 @@ static bool any_started(const json_t *list)
 }
 
 /* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
- * wait for; negative as client_receive(). */
+ * wait for, as of an array, which has no output; negative as client_receive(). */
 static int await_start(struct client *c, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
-    bool early = is_early(json_object_get(reply.parameters, "job"));
+    const json_t *job = json_object_get(reply.parameters, "job");
+    bool early = is_early(job) && !json_object_get(job, "counts");
     client_reply_fini(&reply);
     if (r < 0 || !early)
         return r;

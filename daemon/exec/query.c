@@ -396,13 +396,13 @@ int manager_open_output(struct volt_cx *cx, struct manager *m,
         if (r < 0)
             return r;
         ended = v.status.state == JOB_DONE;
-        r = v.has_counts ? -ENODATA
+        r = v.has_counts ? -EISDIR
                          : output_open(&m->outputs, m->store, &v.key, stream, ended);
         /* Output goes with its job, at once: while the one is there, so is the other. */
         if (r == -ENODATA && v.status.kept & 1u << stream && store_has(m->store, id) > 0)
             r = -EBADMSG;
-        bool nothing = r == -ENODATA && !v.has_counts && printed_nothing(&v, stream);
-        bool running = !ended && v.status.state != JOB_QUEUED && !v.has_counts;
+        bool nothing = r == -ENODATA && printed_nothing(&v, stream);
+        bool running = !ended && v.status.state != JOB_QUEUED;
         job_view_fini(&v);
         if (nothing)
             return output_open_empty();

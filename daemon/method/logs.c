@@ -51,6 +51,7 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, int er
 {
     const char *why =
         error == -ENODATA   ? "the job has not started, or its output goes elsewhere"
+        : error == -EISDIR  ? "it is an array: name an element of it, ID_INDEX"
         : error == -EBADMSG ? "the store is damaged: voltd --check-store says where"
                             : strerror(-error);
 

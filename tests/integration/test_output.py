@@ -277,6 +277,22 @@ def test_following_ends_with_a_job_that_never_starts(private):
             assert v.recv()["error"].endswith("NoOutput")
 
 
+def test_an_array_has_the_output_of_its_elements(private):
+    """Whoever asks for that of the array is told so: at once, also where it still waits, and
+    nothing of a damaged store."""
+    private.start(config="[Queue]\nSlots=1\n")
+    done = private.submit("--wait", "--array=1-2", "echo", "{i}").out.strip()
+    blocker = private.submit("sleep", "1000").out.strip()
+    waits = private.submit("--array=1-2", "true").out.strip()
+    for ident in (done, waits):
+        for options in ((), ("-f",)):
+            r = private.ctl("logs", *options, ident)
+            assert (r.code, r.out) == (1, "") and f"job {ident} " in r.err, r
+            assert "it is an array: name an element of it, ID_INDEX" in r.err, r
+    assert private.ctl("logs", done + "_2").out == "2\n"
+    assert private.ctl("cancel", blocker).code == 0
+
+
 @pytest.mark.skipif(SANITIZER != "", reason="sanitizers have threads of their own")
 def test_followers_cost_nothing_while_nothing_is_printed(private):
     private.start()
