@@ -416,7 +416,7 @@ static const char *why_not_kept(int error)
 {
     switch (error) {
     case -ENOSPC:
-        return "the disk of the store is full";
+        return "the disk of the store is full; the log of voltd says where";
     case -EIO:
         return "the store cannot be written; the log of voltd says why";
     case -ENOMEM:

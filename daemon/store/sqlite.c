@@ -410,10 +410,8 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     }
     db_sweep(s->dir, s->number);
     sqlite_watch_journal(s);
-    if (reserve_take(s->dir) == -ENOSPC) {
-        s->full = true;
-        groups_refuse(&s->groups, -ENOSPC);
-    }
+    if (reserve_take(s->dir) == -ENOSPC)
+        sqlite_become_full(s);
     *ret = &s->store;
     return 0;
 }

@@ -101,6 +101,9 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
                   int *ret_rc);
 /* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */
 int sqlite_forget_one(struct sqlite_store *s, int64_t id);
+/* Before the writer, and by it: submissions are refused until there is room, which is said;
+ * the reserve is given back. */
+void sqlite_become_full(struct sqlite_store *s);
 /* After a commit: tells its news, and what was forgotten on demand. */
 void sqlite_tell(struct sqlite_store *s);
 /* The sums into the transaction, before its commit. */

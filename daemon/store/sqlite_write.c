@@ -117,11 +117,12 @@ static void set_refusal(struct sqlite_store *s)
 
 /* --- full ----------------------------------------------------------------------- */
 
-static void become_full(struct sqlite_store *s)
+void sqlite_become_full(struct sqlite_store *s)
 {
     if (!s->full)
-        say(s, "the disk of %.150s is full: no jobs are taken until there is room",
-            s->dir);
+        say(s,
+            "the disk of %.150s is full: no jobs are taken until %d MiB are free there",
+            s->dir, RESERVE_BYTES >> 20);
     s->full = true;
     set_refusal(s);
     reserve_release(s->dir);
@@ -323,7 +324,7 @@ static int write_group(struct sqlite_store *s, const struct group_entry *first,
         if (db_is_full(&s->db, rc)) {
             if (a.refused)
                 groups_pause(&s->groups, FULL_RETRY);
-            become_full(s);
+            sqlite_become_full(s);
             if (!a.refused)
                 a.refused = -ENOSPC;
         } else if (!bear(s, &a, rc)) {
@@ -387,7 +388,7 @@ static void checkpoint(struct sqlite_store *s)
     if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || rc == SQLITE_NOMEM)
         return;
     if (db_is_full(&s->db, rc))
-        become_full(s);
+        sqlite_become_full(s);
     else
         (void)recover(s, rc);
 }

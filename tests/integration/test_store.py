@@ -669,6 +669,21 @@ def test_a_full_disk(small):
         assert time.monotonic() - begin < 5  # a second; a bound for a busy machine
 
 
+def test_a_disk_that_is_full_at_the_start(small):
+    """The log says so, and how much room is asked for; with that room jobs are taken."""
+    ballast = small.state / "ballast"
+    with open(ballast, "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, 20 << 20)
+    small.start(config=config())
+    r = small.submit("true")
+    assert r.code == 125 and "the disk of the store is full; the log of voltd says where" in r.err, r
+    said = f"the disk of {small.state} is full: no jobs are taken until 8 MiB are free there"
+    assert said in small.log.read_text()
+    ballast.unlink()
+    until(lambda: small.submit("--wait", "true").code == 0)
+    assert "there is room on the disk again: jobs are taken" in small.log.read_text()
+
+
 # --- check -----------------------------------------------------------------------------------
 
 
