@@ -1,4 +1,5 @@
-/* Room on the disk that is kept for completions: a file of blocks that nobody uses. */
+/* Room on the disk that is kept for completions, and for opening the store on a disk that
+ * others have filled: a file of blocks that nobody uses. */
 #ifndef VOLTD_STORE_RESERVE_H
 #define VOLTD_STORE_RESERVE_H
 

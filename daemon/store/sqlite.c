@@ -379,6 +379,18 @@ static int open_newest(struct sqlite_store *s, struct volt_error *err)
     return r < 0 ? say_errno(err, r, path) : db_open(&s->db, path, false, err);
 }
 
+static int open_store(struct sqlite_store *s, const struct store_sqlite_options *o,
+                      struct volt_error *err)
+{
+    int r = open_newest(s, err);
+
+    if (r == 0)
+        r = read_meta(s, err);
+    if (r == 0)
+        r = begin_life(s, o, err);
+    return r;
+}
+
 int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                       struct volt_error *err)
 {
@@ -399,11 +411,12 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     if ((size_t)snprintf(s->dir, sizeof(s->dir), "%s", o->dir) >= sizeof(s->dir))
         r = say_errno(err, -ENAMETOOLONG, o->dir);
     if (r == 0)
-        r = open_newest(s, err);
-    if (r == 0)
-        r = read_meta(s, err);
-    if (r == 0)
-        r = begin_life(s, o, err);
+        r = open_store(s, o, err);
+    if (r == -ENOSPC) { /* filled by others since: opening it takes some pages too */
+        db_close(&s->db);
+        reserve_release(s->dir);
+        r = open_store(s, o, err);
+    }
     if (r < 0) {
         sqlite_free(&s->store);
         return r;

@@ -229,8 +229,10 @@ static int to_errno(struct db *db, int rc)
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
 {
     const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(rc);
+    int r = to_errno(db, rc);
 
-    return error_set(err, to_errno(db, rc), "%s: %.150s", what, text);
+    return error_set(err, r, "%s: %.150s", what,
+                     r == -ENOSPC ? "the disk is full" : text);
 }
 
 int db_run(sqlite3_stmt *st)

@@ -628,6 +628,13 @@ def small(private):
     subprocess.run(["umount", "-l", private.state], check=True)
 
 
+def fill(path):
+    with open(path, "wb", buffering=0) as f:
+        with pytest.raises(OSError):
+            while True:
+                f.write(bytes(4096))
+
+
 def test_a_full_disk(small):
     small.start(config=config(slots=4))
     ballast = small.state / "ballast"
@@ -636,10 +643,7 @@ def test_a_full_disk(small):
                             output="null")) for i in range(4)]
         queued = [submit(v, sh(f"exit {i}", output="null")) for i in range(20)]
         until(lambda: all(get(v, i)["state"] == "running" for i in ids))
-        with open(ballast, "wb", buffering=0) as f:
-            with pytest.raises(OSError):
-                while True:
-                    f.write(bytes(4096))
+        fill(ballast)
         filler = {"kind": "noop", "env": {"A": "x" * 100000}}
 
         def refusal():
@@ -682,6 +686,37 @@ def test_a_disk_that_is_full_at_the_start(small):
     ballast.unlink()
     until(lambda: small.submit("--wait", "true").code == 0)
     assert "there is room on the disk again: jobs are taken" in small.log.read_text()
+
+
+def test_the_reserve_is_enough_to_start(small):
+    """Others have filled the disk while there was no voltd: what it holds back is for this."""
+    small.start(config=config())
+    ident = small.submit("--shell", f"until [ -e {small.dir}/go ]; do sleep 0.02; done; exit 7",
+                         "--output=null").out.strip()
+    until(lambda: small.job(ident)["state"] == "running")
+    small.stop()
+    fill(small.state / "ballast")
+    small.start()
+    assert "are free there" in small.log.read_text()
+    assert small.submit("true").code == 125
+    (small.dir / "go").touch()
+    assert small.ctl("wait", ident).code == 7
+    small.stop(signal.SIGKILL)
+    small.start()
+    assert small.ctl("wait", ident).code == 7
+    (small.state / "ballast").unlink()
+    until(lambda: small.submit("--wait", "true").code == 0)
+
+
+def test_no_room_to_open_the_store(small):
+    """It is the disk that is full, not an error of it."""
+    small.start(config=config())
+    small.stop()
+    (small.state / "reserve").unlink()
+    fill(small.state / "ballast")
+    small.start(wait=False)
+    assert small.process.wait(LIMIT) == 1
+    assert "jobs.1.db: the disk is full" in small.log.read_text()
 
 
 # --- check -----------------------------------------------------------------------------------
