@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -350,26 +351,25 @@ static void array(long jobs)
     close(fd);
 }
 
-/* Reads messages until one tells of the end; how many us after `begin` that was. */
-static double hear_end(int fd, double begin)
+/* Reads what each watcher is told, as it comes, until all have been told of the end: how many
+ * us after `begin` each had read it. What voltd sends at once is read at once. */
+static void hear_ends(int ready, long watchers, double begin, double *us)
 {
+    enum { AT_ONCE = 64 };
+    struct epoll_event event[AT_ONCE];
     char buf[16384];
-    size_t have = 0;
 
-    for (;;) {
-        ssize_t n = read(fd, buf + have, sizeof(buf) - 1 - have);
+    for (long told = 0; told < watchers;) {
+        int n = epoll_wait(ready, event, AT_ONCE, -1);
 
-        if (n <= 0)
-            die("watch");
-        for (ssize_t i = 0; i < n; i++)
-            if (buf[have + (size_t)i] == '\0')
-                buf[have + (size_t)i] = '\n';
-        have += (size_t)n;
-        buf[have] = '\0';
-        if (strstr(buf, "\"exited\""))
-            return (seconds() - begin) * 1e6;
-        if (have > sizeof(buf) / 2)
-            have = 0;
+        for (int i = 0; i < n; i++) {
+            ssize_t len = read(event[i].data.fd, buf, sizeof(buf));
+
+            if (len <= 0)
+                die("watch");
+            if (memmem(buf, (size_t)len, "\"exited\"", 8))
+                us[told++] = (seconds() - begin) * 1e6;
+        }
     }
 }
 
@@ -379,9 +379,10 @@ static void watch(long jobs, long watchers)
     double *last = calloc((size_t)jobs, sizeof(*last)), *at = calloc((size_t)jobs, 8);
     double *us = calloc((size_t)watchers, sizeof(*us));
     int *fds = calloc((size_t)watchers, sizeof(*fds)), fd = open_socket();
+    int ready = epoll_create1(EPOLL_CLOEXEC);
     char *reply = malloc(REPLY), text[256];
 
-    if (!last || !at || !us || !fds || !reply)
+    if (!last || !at || !us || !fds || !reply || ready < 0)
         die("memory");
     for (long i = 0; i < jobs; i++) {
         char *id = strstr(batch_call(fd, "noop", i, 1, reply), "\"ids\":[\"");
@@ -394,12 +395,14 @@ static void watch(long jobs, long watchers)
                            "\"parameters\":{\"filter\":{\"ids\":[\"%ld\"]}}}",
                            next);
             (void)call(fds[w], text, reply, REPLY);
+            struct epoll_event event = {.events = EPOLLIN, .data.fd = fds[w]};
+            if (epoll_ctl(ready, EPOLL_CTL_ADD, fds[w], &event) < 0)
+                die("watch");
         }
         double begin = seconds();
 
         (void)batch_call(fd, "noop", i, 1, reply);
-        for (long w = 0; w < watchers; w++)
-            us[w] = hear_end(fds[w], begin);
+        hear_ends(ready, watchers, begin, us);
         qsort(us, (size_t)watchers, sizeof(*us), by_value);
         at[i] = us[watchers * 99 / 100];
         last[i] = us[watchers - 1];
@@ -416,6 +419,7 @@ static void watch(long jobs, long watchers)
     free(us);
     free(fds);
     free(reply);
+    close(ready);
     close(fd);
 }
 
