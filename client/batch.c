@@ -241,33 +241,97 @@ static void report(const struct batch *b, size_t first, const json_t *p,
     }
 }
 
+/* Entries that went out in one message. */
+struct message {
+    size_t first, end;
+};
+
+/* The entry that the refusal of a message is about, if it is about one. */
+static bool refused_entry(const struct message *m, const struct client_reply *reply,
+                          size_t *ret)
+{
+    const char *name = json_string_value(json_object_get(reply->parameters, "parameter"));
+    size_t position;
+    int end = 0;
+    if (!client_error_is(reply, "InvalidParameter") || !name)
+        return false;
+    if (sscanf(name, "specs[%zu]%n", &position, &end) == 1 && !name[end] &&
+        position < m->end - m->first) {
+        *ret = m->first + position;
+        return true;
+    }
+    *ret = m->first;
+    return m->end - m->first == 1;
+}
+
+/* A message is refused as a whole for one entry: those that went with it are as well. */
+static void report_refused(const struct batch *b, const struct message *m, size_t entry,
+                           const struct client_reply *reply,
+                           const struct batch_sink *sink)
+{
+    const char *reason = json_string_value(json_object_get(reply->parameters, "reason"));
+    char text[96];
+    (void)snprintf(text, sizeof(text),
+                   "not taken: line %u, which goes with it, is refused",
+                   b->entries[entry].line);
+    for (size_t i = m->first; i < m->end; i++)
+        sink->rejected(sink->arg, b->entries[i].line, "",
+                       i != entry ? text
+                       : reason   ? reason
+                                  : "refused");
+}
+
+static int send_next(const struct batch *b, const json_t *defaults, size_t per_default,
+                     struct client *c, struct message *ret)
+{
+    struct volt_error err;
+    ret->end = ret->first;
+    json_t *params = next_message(b, defaults, &ret->end, per_default, &err);
+    return params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0) : -ENOMEM;
+}
+
+/* The answer to m. 0; 1: it is an error in *error, of the whole; negative. */
+static int receive_answer(const struct batch *b, const struct message *m,
+                          struct client *c, const struct batch_sink *sink,
+                          struct client_reply *error)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    size_t entry;
+    int r = client_receive(c, CLIENT_FOREVER, &reply);
+    if (r == 1 && reply.error && !refused_entry(m, &reply, &entry)) {
+        client_reply_fini(error);
+        *error = reply;
+        return 1;
+    }
+    if (r == 1 && reply.error)
+        report_refused(b, m, entry, &reply, sink);
+    else if (r == 1)
+        report(b, m->first, reply.parameters, sink);
+    client_reply_fini(&reply);
+    return r < 0 ? r : 0;
+}
+
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
                  const struct batch_sink *sink, struct client_reply *error)
 {
     char *text = json_dumps(defaults, JSON_COMPACT);
     size_t per_default = text ? strlen(text) : 0;
     free(text);
-    size_t sent = 0, firsts[IN_FLIGHT], head = 0, tail = 0;
+    struct message m[IN_FLIGHT];
+    size_t sent = 0, head = 0, tail = 0;
     int r = 0;
-    while (r == 0 && (sent < b->count || head != tail)) {
-        if (sent < b->count && tail - head < IN_FLIGHT) {
-            struct volt_error err;
-            firsts[tail++ % IN_FLIGHT] = sent;
-            json_t *params = next_message(b, defaults, &sent, per_default, &err);
-            r = params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0)
-                       : -ENOMEM;
+    bool refused = false; /* what is on its way may be taken all the same */
+    while (r == 0 && ((sent < b->count && !refused) || head != tail)) {
+        if (sent < b->count && !refused && tail - head < IN_FLIGHT) {
+            struct message *next = &m[tail++ % IN_FLIGHT];
+            next->first = sent;
+            r = send_next(b, defaults, per_default, c, next);
+            sent = next->end;
             continue;
         }
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = client_receive(c, CLIENT_FOREVER, &reply);
-        if (r == 1 && reply.error) {
-            *error = reply;
-            return 1;
-        }
-        if (r == 1)
-            report(b, firsts[head++ % IN_FLIGHT], reply.parameters, sink);
+        r = receive_answer(b, &m[head++ % IN_FLIGHT], c, sink, error);
+        refused |= r == 1;
         r = r == 1 ? 0 : r;
-        client_reply_fini(&reply);
     }
-    return r;
+    return r == 0 && refused ? 1 : r;
 }

@@ -40,7 +40,8 @@ struct batch_sink {
     void *arg;
 };
 
-/* Submits all. 0; 1: an error reply in *error; negative as client_call(). */
+/* Submits all. 0; 1: an error reply in *error that is about no single entry: no more was
+ * sent, and what was on its way has been told; negative as client_call(). */
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
                  const struct batch_sink *sink, struct client_reply *error);
 

@@ -370,6 +370,32 @@ def test_rejected_entries_name_their_lines(fake):
     assert r.err == "volt-submit: standard input: line 4: argv: is empty\n"
 
 
+def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
+    """Four are on their way when the first is refused: what the others became is told, and
+    nothing more is sent. A refusal that names an entry leaves the rest to be sent."""
+    def answer(method, parameters):
+        n = len(d.fake.calls)
+        if n == 1:
+            return [refusal]
+        return [{"parameters": {"ids": [str(n)] * len(parameters["specs"]),
+                                "rejected": [], "durable": False}}]
+
+    text = '{"kind":"noop"}\n' * 5000 * 6
+    refusal = {"error": "org.voltd.jobs.StoreUnavailable", "parameters": {"reason": "full"}}
+    d = fake(answer)
+    r = d.submit("--no-env", "-f", "-", input=text)
+    assert r.code == 125 and "out of order: full" in r.err, r
+    assert r.lines == ["2"] * 5000 + ["3"] * 5000 + ["4"] * 5000
+    refusal = {"error": "org.varlink.service.InvalidParameter",
+               "parameters": {"parameter": "specs[7]", "reason": "is too large"}}
+    d = fake(answer)
+    r = d.submit("--no-env", "-f", "-", input=text)
+    assert r.code == 125 and len(r.lines) == 25000, r.err
+    said = r.err.splitlines()
+    assert said[0].endswith("line 1: not taken: line 8, which goes with it, is refused")
+    assert said[7].endswith("line 8: is too large") and len(said) == 5000
+
+
 def test_logs_without_a_descriptor(fake):
     """A daemon that hands no descriptor out is read by Read."""
     data = bytes(range(256)) * 10
