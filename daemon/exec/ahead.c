@@ -8,10 +8,11 @@
 #define AHEAD_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
 #define AHEAD_WAIT UINT64_C(50000)
 #define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
+#define PACE_PAST  3
 
 void ahead_init(struct ahead *a)
 {
-    *a = (struct ahead){.pace_usec = PACE_SLOW};
+    *a = (struct ahead){0};
 }
 
 void ahead_join(struct manager *m, struct work *w)
@@ -104,7 +105,7 @@ static bool has_room(const struct manager *m)
 {
     uint64_t pace = m->ahead.pace_usec + 1;
 
-    return pace < AHEAD_PACE && m->ahead.n < AHEAD_MAX &&
+    return m->ahead.past == PACE_PAST && pace < AHEAD_PACE && m->ahead.n < AHEAD_MAX &&
            m->ahead.n < m->queue.slots * (AHEAD_SPAN + pace) / pace;
 }
 
@@ -128,11 +129,14 @@ void ahead_fill(struct manager *m, struct aftermath *after)
 
 void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_usec)
 {
+    struct ahead *a = &m->ahead;
     uint64_t took = ended_usec > started_usec ? ended_usec - started_usec : 0;
 
     if (took > PACE_SLOW)
         took = PACE_SLOW;
-    m->ahead.pace_usec = (3 * m->ahead.pace_usec + took) / 4;
+    a->pace_usec = (a->past * a->pace_usec + took) / (a->past + 1);
+    if (a->past < PACE_PAST)
+        a->past++;
 }
 
 /* Back to its place in the queue, unless it has got its slot meanwhile or is to stop.

@@ -41,6 +41,7 @@ struct ahead {
     struct work *head; /* in the order of the queue */
     uint32_t n;
     uint64_t pace_usec; /* how long jobs take, the latest counting most */
+    unsigned past;      /* how many jobs have told it, PACE_PAST at most */
 };
 
 void ahead_init(struct ahead *a);
