@@ -51,7 +51,8 @@ void say_lost(int r)
     if (r == -EPROTO)
         say("what came over the socket is not the protocol of voltd");
     else if (r == -ECONNRESET)
-        say("voltd closed the connection");
+        say("voltd closed the connection: it has ended, or has as many as "
+            "MaxConnections= and MaxConnectionsPerUser= allow");
     else
         say("talking to voltd: %s", strerror(-r));
 }

@@ -598,6 +598,15 @@ def test_malformed_clients_harm_nobody(shared):
     is_fine(shared)
 
 
+def test_who_is_one_too_many_is_told_the_limit(private):
+    private.start(config="[Limits]\nMaxConnectionsPerUser=1\n")
+    with private.connect() as v:
+        v.ok("org.varlink.service.GetInfo")
+        for r, code in ((private.ctl("list"), 1), (private.submit("true"), 125)):
+            assert r.code == code and "MaxConnectionsPerUser= allow" in r.err, r
+    until(lambda: private.submit("true").code == 0)
+
+
 # --- methods --------------------------------------------------------------------------------
 
 
