@@ -23,6 +23,7 @@
 #define PCT_CHANGED 1000000 /* priorities after a change, above those that have yielded */
 #define PCT_FIRST   2000000 /* and at the start */
 #define LONG_RUN    120     /* steps */
+#define ENOUGH      (1 << 18)
 
 const struct mcx_scenario *mcx_scenario;
 int mcx_nthreads;
@@ -34,9 +35,11 @@ static long steps, longest;
 static uint64_t lowest; /* priority of the last that yielded */
 static long unswitched; /* steps of the running thread since another one ran */
 static long change_at[PCT_DEPTH];
-static bool merging; /* states that have been seen are left out */
-static char *zone;   /* the model's variables, after the last step */
-static int last;     /* who ran last; or NOBODY, SEEN */
+static bool merging;  /* states that have been seen are left out */
+static bool explored; /* all, by the last search, and with so many timeouts */
+static int explored_timeouts;
+static char *zone; /* the model's variables, after the last step */
+static int last;   /* who ran last; or NOBODY, SEEN */
 static jmp_buf failed;
 static char why[512];
 
@@ -591,7 +594,16 @@ static void start_search(const struct mcx_bounds *b)
     mcx_choice_reset(b);
     mcx_state_reset();
     mcx_save_reset();
-    mcx_touch_start();
+    mcx_touch_start(b->rash ? 0 : ENOUGH);
+}
+
+/* What a search that came to its end has explored stays so, for one of the same scenario
+ * with other bounds of preemptions and stale reads. */
+static void continue_search(const struct mcx_bounds *b)
+{
+    mcx_choice_reset(b);
+    mcx_state_rewind(0);
+    mcx_save_reset();
 }
 
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
@@ -601,13 +613,19 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
     catch_signals();
     if (mcx_scenario != s)
         mcx_touch_reset();
+    bool more = explored && mcx_scenario == s && explored_timeouts == b->timeouts;
+
     mcx_scenario = s;
     bounds = b;
     for (mcx_nthreads = 0; mcx_nthreads < MCX_THREADS && s->threads[mcx_nthreads].run;)
         mcx_nthreads++;
     longest = 100;
     merging = b->mode == MODE_DFS && !b->full && mcx_state_fits(b->preempt, b->stale);
-    start_search(b);
+    explored = false;
+    if (more && merging)
+        continue_search(b);
+    else
+        start_search(b);
     for (;;) {
         ret->executions++;
         if (!run_once()) {
@@ -626,6 +644,8 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
         }
         if (end) {
             ret->exhausted = true;
+            explored = merging;
+            explored_timeouts = b->timeouts;
             break;
         }
         mcx_state_rewind(mcx_choice_left());

@@ -58,6 +58,7 @@ struct mcx_bounds {
     long executions; /* at most; 0: no limit (MODE_DFS) */
     double until;    /* mcx_now() at which the search is cut off; 0: never */
     bool full;       /* goes on from states that have been seen */
+    bool rash;       /* believes at once what it may have to take back */
     uint64_t seed;
 };
 
@@ -162,7 +163,9 @@ enum mcx_use { USE_ANY, USE_PLAIN /* write plainly, or free */, USE_LOAD, USES }
 void mcx_touch_use(int address, enum mcx_use use); /* by the running thread */
 /* Set of threads that do it at any time, by what was known at the start. */
 unsigned mcx_touch_users(int address, enum mcx_use use);
-void mcx_touch_start(void);
+/* A search starts. What has been seen so many times to touch no variable of the model is
+ * believed to do so never. */
+void mcx_touch_start(long times);
 /* Has it said no, and was it wrong, as is known now? */
 bool mcx_touch_mistaken(void);
 /* Do the touches from `from` on, by thread, commute with those of others from `since` on?

@@ -128,8 +128,10 @@ static bool compare(const struct mcx_scenario *s)
                            .timeouts = s->timeouts,
                            .executions = COMPARE_DFS,
                            .full = true};
-    struct mcx_result all = {0}, few;
+    struct mcx_result all = {0}, few = {0};
+    const int stale = b.stale;
     int preempt = 0;
+    long needed = 0;
     char name[64];
     bool same;
 
@@ -149,14 +151,19 @@ static bool compare(const struct mcx_scenario *s)
     }
     if (!all.exhausted)
         return true;
+    /* In rounds, each of which goes on with the states of those before. */
     b.full = false;
+    b.rash = true;
     b.executions = 0;
-    b.preempt = preempt;
-    mcx_explore(s, &b, &few);
+    for (b.stale = 0; b.stale <= stale; b.stale++)
+        for (b.preempt = 0; b.preempt <= preempt; b.preempt++) {
+            mcx_explore(s, &b, &few);
+            needed += few.executions;
+        }
     same = few.exhausted && few.ends == all.ends && few.digest == all.digest;
     printf("%-30s %s  %zu final states p=%d s=%d: %ld executions, %ld of them needed\n",
-           name, same ? "same" : "FAIL", all.ends, b.preempt, b.stale, all.executions,
-           few.executions);
+           name, same ? "same" : "FAIL", all.ends, preempt, stale, all.executions,
+           needed);
     return same;
 }
 

@@ -41,12 +41,15 @@ struct address {
 };
 
 static struct address addresses[ADDRESSES];
+static long enough;
 /* Operations after which variables of the model are touched, before the next
  * operation. */
 static struct site {
     const char *file;
     int line;
-    bool all, known, relied_on; /* so far; when the search started; that it is not so */
+    bool touches;   /* so far */
+    bool relied_on; /* that it is not so */
+    long without;   /* how often it was not, before it ever was */
 } sites[SITES];
 static struct {
     int address; /* -1: none */
@@ -104,13 +107,19 @@ int mcx_touch_site(const char *file, int line)
 
 void mcx_touch_went(int thread, int site, long from)
 {
-    for (long i = from; i < ntouches && site >= 0 && !sites[site].all; i++)
-        sites[site].all = touches[i].thread == thread && (touches[i].touch & TOUCH_MODEL);
+    if (site < 0 || sites[site].touches)
+        return;
+    sites[site].without++;
+    for (long i = from; i < ntouches && !sites[site].touches; i++)
+        sites[site].touches =
+            touches[i].thread == thread && (touches[i].touch & TOUCH_MODEL);
 }
 
+/* That it does not is believed when it has been seen often enough: what takes a rare way
+ * comes up late, and would cost the whole search. */
 static bool touches_model(int site)
 {
-    if (site < 0 || sites[site].known)
+    if (site < 0 || sites[site].touches || sites[site].without < enough)
         return true;
     sites[site].relied_on = true;
     return false;
@@ -183,23 +192,22 @@ unsigned mcx_touch_users(int address, enum mcx_use use)
     return addresses[address].users[use];
 }
 
-void mcx_touch_start(void)
+void mcx_touch_start(long times)
 {
+    enough = times;
     for (int i = 0; i < ADDRESSES; i++) {
         addresses[i].known = addresses[i].all;
         memcpy(addresses[i].users, addresses[i].uses, sizeof(addresses[i].users));
         memset(addresses[i].private_, 0, sizeof(addresses[i].private_));
     }
-    for (int i = 0; i < SITES; i++) {
-        sites[i].known = sites[i].all;
+    for (int i = 0; i < SITES; i++)
         sites[i].relied_on = false;
-    }
 }
 
 bool mcx_touch_mistaken(void)
 {
     for (int i = 0; i < SITES; i++)
-        if (sites[i].relied_on && sites[i].all)
+        if (sites[i].relied_on && sites[i].touches)
             return true;
     for (int i = 0; i < ADDRESSES; i++)
         if (memcmp(addresses[i].users, addresses[i].uses, sizeof(addresses[i].uses)))
