@@ -482,15 +482,15 @@ static void check_end(void)
     size_t at = 0;
     bool stuck = false;
 
-    for (int i = 0; i < mcx_nthreads; i++) {
-        const struct thread *t = &mcx_threads[i];
-
-        stuck |= t->state != THREAD_DONE && !t->daemon;
-        at += (size_t)snprintf(text + at, sizeof(text) - at, " %s=%s",
-                               mcx_scenario->threads[i].name, state_name(t));
-    }
-    if (stuck)
-        mcx_fail("deadlock or lost wakeup:%s", text);
+    for (int i = 0; i < mcx_nthreads; i++)
+        stuck |= mcx_threads[i].state != THREAD_DONE && !mcx_threads[i].daemon;
+    if (!stuck)
+        return;
+    for (int i = 0; i < mcx_nthreads; i++)
+        at +=
+            (size_t)snprintf(text + at, sizeof(text) - at, " %s=%s",
+                             mcx_scenario->threads[i].name, state_name(&mcx_threads[i]));
+    mcx_fail("deadlock or lost wakeup:%s", text);
 }
 
 /* False: it led to a state that has been seen. */

@@ -31,11 +31,13 @@ struct range {
 
 static struct arena {
     char p[ARENA_SIZE] __attribute__((aligned(ALIGN)));
-    size_t used;
     struct object objects[OBJECTS];
     uint16_t owner[ARENA_SIZE / ALIGN]; /* index of the object there */
-    int nobjects;
 } arenas[ARENAS];
+static struct filled {
+    size_t used;
+    int nobjects;
+} filled[ARENAS];
 static struct range ranges[RANGES], quiet[RANGES]; /* by address */
 static int nranges, nquiet;
 /* Of each thread: an operation is logged after the switch that precedes it. */
@@ -47,9 +49,8 @@ static struct {
 void mcx_heap_reset(void)
 {
     for (int i = 0; i < ARENAS; i++) {
-        memset(arenas[i].p, 0, arenas[i].used);
-        arenas[i].used = 0;
-        arenas[i].nobjects = 0;
+        memset(arenas[i].p, 0, filled[i].used);
+        filled[i] = (struct filled){0};
     }
     nranges = nquiet = 0;
 }
@@ -57,15 +58,20 @@ void mcx_heap_reset(void)
 /* Names and quiet ranges are only added. */
 void mcx_heap_carry(void)
 {
+    struct filled before[ARENAS];
+
+    memcpy(before, filled, sizeof(filled));
+    (void)mcx_carry(filled, sizeof(filled));
     for (int i = 0; i < ARENAS; i++) {
         struct arena *a = &arenas[i];
-        size_t before = a->used;
+        const struct filled *f = &filled[i];
 
-        if (mcx_carry(&a->used, sizeof(a->used)) && before > a->used)
-            memset(a->p + a->used, 0, before - a->used);
-        (void)mcx_carry(a->p, a->used);
-        (void)mcx_carry(&a->nobjects, sizeof(a->nobjects));
-        (void)mcx_carry(a->objects, (size_t)a->nobjects * sizeof(a->objects[0]));
+        if (before[i].used > f->used)
+            memset(a->p + f->used, 0, before[i].used - f->used);
+        if (f->used == 0)
+            continue;
+        (void)mcx_carry(a->p, f->used);
+        (void)mcx_carry(a->objects, (size_t)f->nobjects * sizeof(a->objects[0]));
     }
     (void)mcx_carry(&nranges, sizeof(nranges));
     (void)mcx_carry(&nquiet, sizeof(nquiet));
@@ -76,19 +82,20 @@ void *mcx_malloc(size_t size)
 {
     size_t need = (size + 1 + ALIGN - 1) / ALIGN * ALIGN; /* a gap shows overruns */
     struct arena *a = &arenas[mcx_current];
+    struct filled *f = &filled[mcx_current];
 
-    if (a->used + need > ARENA_SIZE || a->nobjects == OBJECTS)
+    if (f->used + need > ARENA_SIZE || f->nobjects == OBJECTS)
         mcx_fail("the explorer's heap is full");
-    for (size_t at = a->used / ALIGN; at < (a->used + need) / ALIGN; at++)
-        a->owner[at] = (uint16_t)a->nobjects;
-    struct object *o = &a->objects[a->nobjects++];
+    for (size_t at = f->used / ALIGN; at < (f->used + need) / ALIGN; at++)
+        a->owner[at] = (uint16_t)f->nobjects;
+    struct object *o = &a->objects[f->nobjects++];
 
-    *o = (struct object){.p = a->p + a->used,
+    *o = (struct object){.p = a->p + f->used,
                          .size = size,
                          .thread = mcx_current,
                          .clock = mcx_threads[mcx_current].clock,
-                         .address = mcx_touch_index(a->p + a->used)};
-    a->used += need;
+                         .address = mcx_touch_index(a->p + f->used)};
+    f->used += need;
     return o->p;
 }
 
@@ -99,7 +106,8 @@ static struct object *find(const void *p)
     struct arena *a = &arenas[((const char *)p - arenas[0].p) / (long)sizeof(*a)];
     size_t offset = (size_t)((const char *)p - a->p);
 
-    return offset < a->used ? &a->objects[a->owner[offset / ALIGN]] : NULL;
+    return offset < filled[a - arenas].used ? &a->objects[a->owner[offset / ALIGN]]
+                                            : NULL;
 }
 
 static int number(const struct object *o)
@@ -150,7 +158,7 @@ int mcx_live_objects(void)
     int n = 0;
 
     for (int i = 0; i < ARENAS; i++)
-        for (int k = 0; k < arenas[i].nobjects; k++)
+        for (int k = 0; k < filled[i].nobjects; k++)
             n += !arenas[i].objects[k].freed;
     return n;
 }
@@ -160,7 +168,7 @@ uint64_t mcx_heap_hash(void)
     uint64_t h = 0;
 
     for (int i = 0; i < ARENAS; i++) { /* freed memory shows, too */
-        const char *p = arenas[i].p, *end = p + arenas[i].used;
+        const char *p = arenas[i].p, *end = p + filled[i].used;
 
         for (int k = 0; k < nquiet; k++)
             if (quiet[k].p >= p && quiet[k].p < end) {
@@ -177,7 +185,7 @@ uint64_t mcx_heap_clocks(uint64_t (*f)(int thread, uint16_t clock, int address))
     uint64_t h = 0;
 
     for (int i = 0; i < MCX_THREADS; i++)
-        for (int k = 0; k < arenas[i].nobjects; k++)
+        for (int k = 0; k < filled[i].nobjects; k++)
             h = mcx_mix(h,
                         f(i, arenas[i].objects[k].clock, arenas[i].objects[k].address));
     return h;

@@ -34,8 +34,8 @@ struct shadow {
 struct cell {
     struct shadow shadow;
     unsigned size;
-    int n, first; /* messages; the oldest that may be read */
-    struct message m[MCX_HISTORY];
+    int n, first;      /* messages; the oldest that may be read */
+    struct message *m; /* MCX_HISTORY; these only grow in number */
 };
 
 struct lock {
@@ -53,6 +53,7 @@ struct slot {
 };
 
 static struct cell cells[MCX_CELLS];
+static struct message messages[MCX_CELLS][MCX_HISTORY];
 static struct slot cell_slots[SLOTS], plain_slots[SLOTS];
 static struct shadow plains[SLOTS / 2];
 static struct lock locks[LOCKS];
@@ -98,8 +99,7 @@ void mcx_memory_carry(void)
     int before = ncells;
 
     (void)mcx_carry(&ncells, sizeof(ncells));
-    for (int i = 0; i < ncells; i++)
-        (void)mcx_carry(&cells[i], offsetof(struct cell, m));
+    (void)mcx_carry(cells, (size_t)ncells * sizeof(cells[0]));
     (void)mcx_carry(&nplains, sizeof(nplains));
     (void)mcx_carry(plains, (size_t)nplains * sizeof(plains[0]));
     (void)mcx_carry(&nlocks, sizeof(nlocks));
@@ -108,14 +108,23 @@ void mcx_memory_carry(void)
         carry_view(&locks[i].view, before);
     }
     carry_view(&sc_view, before);
-    for (int i = 0; i <= MCX_THREADS; i++)
+    for (int i = 0; i < mcx_nthreads; i++)
         carry_thread(&mcx_threads[i], before);
+    carry_thread(&mcx_threads[MCX_MAIN], before);
+}
+
+/* As many as there are, in eights. */
+static void join(uint16_t *restrict a, const uint16_t *restrict b)
+{
+    for (int i = 0; i < VIEW_CLOCKS + ncells; i += 8)
+        for (int k = i; k < i + 8; k++)
+            a[k] = a[k] > b[k] ? a[k] : b[k];
 }
 
 void mcx_view_join(struct view *a, const struct view *b)
 {
-    for (int i = 0; i < VIEW_CLOCKS + ncells; i++)
-        a->t[i] = a->t[i] > b->t[i] ? a->t[i] : b->t[i];
+    if (a != b)
+        join(a->t, b->t);
 }
 
 /* --- finding cells ------------------------------------------------------------------ */
@@ -231,6 +240,7 @@ static struct cell *cell_at(const void *addr, unsigned size, const char *what)
         if (mcx_running)
             mcx_touch_use(c->shadow.address, USE_ANY);
         c->size = size;
+        c->m = messages[s->index];
         c->n = 1;
         c->first = 0;
         c->m[0].v = in_place(addr, size);
