@@ -181,10 +181,8 @@ static long limit(long option, long scenario, long quick)
 static const struct round {
     int preempt;
     bool stale; /* with as many stale reads as the scenario allows, or none */
-    bool more;  /* within a twelfth of the time: others need it */
 } rounds[] = {
-    {0, true, false},  {1, true, false}, {2, false, false},
-    {3, false, false}, {2, true, true},  {3, true, true},
+    {0, true}, {1, true}, {2, false}, {3, false}, {2, true}, {3, true},
 };
 
 static bool deep(const struct mcx_scenario *s, const struct options *o,
@@ -203,7 +201,7 @@ static bool deep(const struct mcx_scenario *s, const struct options *o,
 
         b.preempt = rounds[i].preempt;
         b.stale = stale ? bounds.stale : 0;
-        b.until = start + o->seconds / (rounds[i].more ? 12.0 : 1.0);
+        b.until = start + o->seconds;
         b.timeouts = s->timeouts;
         /* Those of a scenario without a bound, the litmus tests, are one round. */
         if (bounds.preempt > DEEP_PREEMPT)
