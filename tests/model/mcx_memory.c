@@ -158,10 +158,9 @@ static bool is_there(const struct slot *s, bool plain)
 
 static uint64_t in_place(const void *addr, unsigned size)
 {
-    uint64_t v = 0;
-
-    memcpy(&v, addr, size);
-    return v;
+    if (size == sizeof(uint32_t))
+        return *(const uint32_t *)addr;
+    return *(const uint64_t *)addr;
 }
 
 static int cell_index(const struct cell *c)
