@@ -164,7 +164,8 @@ struct manager_cancel_all {
 enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c);
 void manager_cancel_all_fini(struct manager_cancel_all *c);
 /* Sends a signal to a running job, through the keeper: leaf future. ret: 0, -ENOENT,
- * -ESRCH (not running), -EOPNOTSUPP (not a process), or the keeper's errno. */
+ * -ESRCH (not running), -EISDIR (an array, whose elements run), -EOPNOTSUPP (not a
+ * process), or the keeper's errno. */
 struct manager_signal {
     struct manager *manager; /* filled in by the caller, with the next five */
     struct job_owner asker;

@@ -114,7 +114,9 @@ static int running_key(struct manager_signal *s, struct job_key *ret)
         return r;
     if (v.spec && v.spec->kind != JOB_KIND_EXEC)
         r = -EOPNOTSUPP;
-    else if (v.has_counts || !v.status.pid || v.status.state == JOB_DONE)
+    else if (v.has_counts && v.status.state != JOB_DONE)
+        r = -EISDIR;
+    else if (!v.status.pid || v.status.state == JOB_DONE)
         r = -ESRCH;
     *ret = v.key;
     job_view_fini(&v);

@@ -418,6 +418,9 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *s
         return not_running(cx, call, &s->in.id);
     case -ENOMEM:
         return call_abort(call);
+    case -EISDIR:
+        why = "it is an array: name an element of it, ID_INDEX";
+        break;
     case -EOPNOTSUPP:
         why = "the job is not a process";
         break;

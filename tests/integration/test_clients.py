@@ -337,6 +337,22 @@ def test_kill(shared):
     assert r.code == 1 and "not running" in r.err
 
 
+def test_kill_is_for_elements_of_an_array(shared):
+    p = shared.popen("volt-submit", "--wait", "--array=1-2", "--", "sleep", "600")
+    ident = p.stdout.readline().strip()
+    first = until(lambda: next((i for i in "12" if shared.job(f"{ident}_{i}")["state"] ==
+                                "running"), None), "an element to run")
+    r = shared.ctl("kill", ident)
+    assert r.code == 1 and "it is an array: name an element of it, ID_INDEX" in r.err, r
+    assert shared.ctl("kill", "-s", "USR1", f"{ident}_{first}").code == 0
+    shared.ctl("wait", f"{ident}_{first}")
+    assert shared.ctl("cancel", ident).code == 0
+    p.communicate(timeout=LIMIT)
+    assert p.returncode == 128 + signal.SIGUSR1
+    r = shared.ctl("kill", ident)
+    assert r.code == 1 and "not running (done)" in r.err, r
+
+
 def test_cancel_by_filter(shared):
     r = shared.submit("--array", "1-50", "-n", "doomed", "--", "sleep", "600")
     r2 = shared.ctl("cancel", "--name=doomed", "--json")
