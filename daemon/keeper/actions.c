@@ -22,7 +22,7 @@ static int check_launch(int fd, uint64_t size)
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0)
-        return errno == EINVAL ? -EBADMSG : -errno; /* no memfd at all */
+        return -EBADMSG; /* no memfd at all */
     if (fstat(fd, &st) < 0)
         return -errno;
     return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
@@ -101,7 +101,7 @@ static void signal_tree(const struct tree_root *root, int sig, struct keeper_rep
         reply->survivors = result.survivors;
         memcpy(reply->survivor, result.named, sizeof(reply->survivor));
     }
-    reply->status = reply->reached > 0 || reply->survivors > 0 ? 0 : -ESRCH;
+    reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
 }
 
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,

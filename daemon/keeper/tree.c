@@ -60,25 +60,23 @@ int proc_read(pid_t pid, struct proc *ret)
     char path[32], buf[1024];
     (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     ssize_t n = read_text(path, buf, sizeof(buf));
-    if (n <= 0)
-        return n == 0 || n == -ENOENT ? -ESRCH : (int)n;
-    char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
-    if (p == NULL || strlen(p) < 4)
+    if (n < 0)
+        return n == -ENOENT ? -ESRCH : (int)n;
+    const char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
+    char state;
+    long threads;
+    unsigned long long start;
+    struct proc proc = {.pid = pid};
+    if (p == NULL ||
+        sscanf(p,
+               ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
+               "%*d %llu",
+               &state, &proc.parent, &proc.session, &threads, &start) != 5)
         return -ESRCH;
-    char state = p[2];
-    struct proc proc = {.pid = pid, .stopped = state == 'T' || state == 't'};
-    p += 3;
-    for (int field = 4; field <= 22; field++) {
-        unsigned long long v = strtoull(p, &p, 10);
-        if (field == 4)
-            proc.parent = (pid_t)v;
-        else if (field == 6)
-            proc.session = (pid_t)v;
-        else if (field == 20) /* main may be gone and its threads may run on */
-            proc.dead = state == 'X' || (state == 'Z' && v <= 1);
-        else if (field == 22)
-            proc.start = v;
-    }
+    proc.stopped = strchr("Tt", state) != NULL;
+    /* Main may be gone and its threads may run on. */
+    proc.dead = strchr("ZX", state) != NULL && threads <= 1;
+    proc.start = start;
     *ret = proc;
     return 0;
 }
@@ -131,7 +129,7 @@ static bool in_tree(pid_t pid)
 
 static void tree_add(const struct proc *proc)
 {
-    if (tree.n < TREE_MAX && !proc->dead && proc->pid != getpid() && !in_tree(proc->pid))
+    if (tree.n < TREE_MAX && !proc->dead && !in_tree(proc->pid))
         tree.proc[tree.n++] = *proc;
 }
 

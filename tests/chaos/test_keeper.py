@@ -109,7 +109,8 @@ def faults_in(path):
 @pytest.mark.parametrize("args, status, text", [
     (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 1, "Usage"),
     (["a", "b"], 2, "Usage"), (["--peer-uid", "root"], 2, "a uid is needed"),
-    (["--peer-uid=-1"], 2, "a uid is needed"), (["--peer-uid", "1x"], 2, "a uid is needed")])
+    (["--peer-uid=-1"], 2, "a uid is needed"), (["--peer-uid", "1x"], 2, "a uid is needed"),
+    (["--peer-uid", "4294967295"], 2, "a uid is needed"), (["--peer-uid", "9" * 30], 2, "a uid is needed")])
 def test_words(tmp_path, args, status, text):
     with Keeper(tmp_path, *args) as k:
         code, said = k.end()
@@ -122,7 +123,7 @@ def test_what_is_no_listening_socket(tmp_path):
     assert code == 1 and "descriptor 3" in said
 
 
-@pytest.mark.parametrize("text", ["", "0123", "x" * 32, "0" * 33])
+@pytest.mark.parametrize("text", ["", "0123", "x" * 32, "0" * 33, "-" * 80])
 def test_a_damaged_generation_is_not_replaced(tmp_path, text):
     (tmp_path / "rec").mkdir()
     (tmp_path / "rec/generation").write_text(text + "\n")

@@ -1,0 +1,73 @@
+/* Signals for records that say nothing yet, or nothing that can be trusted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "tests/support/keeper_client.h"
+
+static const struct job_key key = {1, JOB_NO_INDEX, 1};
+
+static int setup(void **state)
+{
+    struct keeper_client *c = malloc(sizeof(*c));
+    keeper_client_init(c);
+    keeper_client_spawn(c);
+    assert_int_equal(keeper_client_hello(c).status, 0);
+    *state = c;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    keeper_client_fini(*state);
+    free(*state);
+    return 0;
+}
+
+/* Whose process it would be nobody knows. */
+static void test_a_damaged_record(void **state)
+{
+    struct keeper_client *c = *state;
+    char name[JOB_KEY_TEXT_MAX];
+    (void)job_key_format(&key, name);
+    int fd = openat(c->record_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "nobody wrote this", 17), 17);
+    (void)close(fd);
+    for (int scope = KEEPER_SCOPE_TREE; scope <= KEEPER_SCOPE_MAIN; scope++)
+        assert_int_equal(
+            keeper_client_signal(c, &key, SIGTERM, (enum keeper_scope)scope).status,
+            -EIO);
+}
+
+/* A shim that has its record and does not come to start the job: not for ever. */
+static void test_a_job_that_does_not_start(void **state)
+{
+    struct keeper_client *c = *state;
+    uint32_t seed;
+    int fd = record_create(c->record_fd, NULL, &key, c->boot_id, KEEPER_KILL_TREE, &seed);
+    assert_true(fd >= 0);
+    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
+                     -EAGAIN);
+    assert_int_equal(keeper_client_remove(c, &key), -EBUSY);
+    (void)close(fd);
+    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
+                     -ESRCH);
+    assert_int_equal(keeper_client_remove(c, &key), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_damaged_record),
+        TEST(test_a_job_that_does_not_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* Trees of processes: what /proc says, who belongs to a job, who is reached; also where a
+ * signal does not reach, where the kernel does not list children, and where the shim is
+ * gone. The linker redirects what the kernel is asked (Makefile). */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "daemon/keeper/tree.h"
+
+static bool refuses_signals, lists_no_children;
+
+long __real_syscall(long n, ...);
+long __wrap_syscall(long n, long a, long b, long c, long d);
+int __wrap_access(const char *path, int mode);
+int __real_access(const char *path, int mode);
+
+long __wrap_syscall(long n, long a, long b, long c, long d)
+{
+    if (n == SYS_pidfd_send_signal && refuses_signals) {
+        errno = EPERM;
+        return -1;
+    }
+    return __real_syscall(n, a, b, c, d);
+}
+
+int __wrap_access(const char *path, int mode)
+{
+    if (!lists_no_children)
+        return __real_access(path, mode);
+    errno = ENOENT;
+    return -1;
+}
+
+/* --- families ----------------------------------------------------------------------- */
+
+enum { CHILDREN = 10, ALL = CHILDREN + 1 }; /* the last is the child of a child */
+
+struct family {
+    pid_t parent, member[ALL];
+};
+
+static void born(int to)
+{
+    pid_t me = getpid();
+
+    if (write(to, &me, sizeof(me)) != (ssize_t)sizeof(me))
+        _exit(1);
+}
+
+_Noreturn static void wait_for_ever(void)
+{
+    for (;;)
+        (void)pause();
+}
+
+_Noreturn static void live(int to)
+{
+    born(to);
+    wait_for_ever();
+}
+
+/* A parent in a session of its own, its children, and one of theirs. */
+static struct family found_family(void)
+{
+    struct family f;
+    int pipe_fd[2];
+
+    assert_int_equal(pipe(pipe_fd), 0);
+    f.parent = fork();
+    if (f.parent == 0) {
+        (void)setsid();
+        for (int i = 0; i < CHILDREN; i++) {
+            if (fork() != 0)
+                continue;
+            if (i == 0 && fork() == 0)
+                live(pipe_fd[1]);
+            live(pipe_fd[1]);
+        }
+        wait_for_ever();
+    }
+    assert_true(f.parent > 0);
+    for (int i = 0; i < ALL; i++)
+        assert_int_equal(read(pipe_fd[0], &f.member[i], sizeof(pid_t)), sizeof(pid_t));
+    (void)close(pipe_fd[0]);
+    (void)close(pipe_fd[1]);
+    return f;
+}
+
+static bool lives(pid_t pid)
+{
+    struct proc p;
+    return proc_read(pid, &p) == 0 && !p.dead;
+}
+
+static uint64_t start_of(pid_t pid)
+{
+    struct proc p;
+
+    assert_int_equal(proc_read(pid, &p), 0);
+    return p.start;
+}
+
+static void await_end(pid_t pid)
+{
+    while (lives(pid))
+        (void)poll(NULL, 0, 1);
+}
+
+static void end_family(const struct family *f)
+{
+    for (int i = 0; i < ALL; i++)
+        (void)kill(f->member[i], SIGKILL);
+    (void)kill(f->parent, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+}
+
+/* --- one process -------------------------------------------------------------------- */
+
+static void a_process_is_pid_and_start(void **state)
+{
+    struct proc p;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0)
+        wait_for_ever();
+    uint64_t start = start_of(pid);
+    assert_int_equal(proc_read(pid, &p), 0);
+    assert_int_equal(p.parent, getpid());
+    assert_int_equal(proc_signal(pid, start + 1, SIGKILL), -ESRCH);
+    refuses_signals = true;
+    assert_int_equal(proc_signal(pid, start, SIGKILL), -EPERM);
+    refuses_signals = false;
+    (void)kill(pid, SIGKILL);
+    await_end(pid);
+    assert_int_equal(proc_signal(pid, start, SIGKILL), -ESRCH); /* nobody reaped it yet */
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(proc_read(pid, &p), -ESRCH);
+    assert_int_equal(proc_signal(pid, start, SIGKILL), -ESRCH);
+}
+
+static void *rest(void *arg)
+{
+    live(*(int *)arg);
+}
+
+/* It has ended, its other thread has not. */
+static void without_its_first_thread_it_lives(void **state)
+{
+    struct proc p;
+    pthread_t thread;
+    int pipe_fd[2];
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_fd), 0);
+    pid = fork();
+    if (pid == 0) {
+        (void)pthread_create(&thread, NULL, rest, &pipe_fd[1]);
+        (void)syscall(SYS_exit, 0);
+    }
+    pid_t said;
+    assert_int_equal(read(pipe_fd[0], &said, sizeof(said)), sizeof(said));
+    char path[64], text[512] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    for (bool ended = false; !ended;) {
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        assert_non_null(fgets(text, sizeof(text), f));
+        (void)fclose(f);
+        ended = strstr(text, ") Z ") != NULL;
+    }
+    assert_int_equal(proc_read(pid, &p), 0);
+    assert_false(p.dead);
+    assert_int_equal(proc_signal(pid, p.start, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(pipe_fd[0]);
+    (void)close(pipe_fd[1]);
+}
+
+/* --- trees -------------------------------------------------------------------------- */
+
+static void all_below_the_shim_are_reached(void **state)
+{
+    (void)state;
+    for (int listed = 0; listed < 2; listed++) {
+        struct family f = found_family();
+        const struct tree_root root = {.shim = f.parent};
+        struct tree_result r;
+
+        lists_no_children = !listed;
+        assert_int_equal(tree_signal(&root, SIGCONT), ALL);
+        tree_kill(&root, 60000000, &r);
+        lists_no_children = false;
+        assert_true(r.reached >= ALL);
+        assert_int_equal(r.survivors, 0);
+        assert_true(lives(f.parent));
+        end_family(&f);
+    }
+}
+
+/* Nothing is claimed: they are counted, and the first are named. */
+static void who_cannot_be_reached_is_named(void **state)
+{
+    struct family f = found_family();
+    const struct tree_root root = {.shim = f.parent};
+    struct tree_result r;
+
+    (void)state;
+    refuses_signals = true;
+    assert_int_equal(tree_signal(&root, SIGKILL), 0);
+    tree_kill(&root, 5000, &r);
+    refuses_signals = false;
+    assert_int_equal(r.reached, 0);
+    assert_int_equal(r.survivors, ALL);
+    for (int i = 0; i < TREE_NAMED_MAX; i++)
+        assert_true(lives((pid_t)r.named[i]));
+    end_family(&f);
+}
+
+static void without_a_shim_it_is_the_session(void **state)
+{
+    struct family f = found_family();
+    struct tree_root root = {.main = f.parent, .main_start = start_of(f.parent)};
+
+    (void)state;
+    assert_int_equal(tree_signal(&root, SIGCONT), ALL + 1);
+    root.main_start++; /* as if the number were somebody else's by now */
+    assert_int_equal(tree_signal(&root, SIGCONT), 0);
+    root.main_start -= 2;
+    assert_int_equal(tree_signal(&root, SIGCONT), 0);
+    root.main_start++;
+    (void)kill(f.parent, SIGKILL); /* and has been reaped: its session is still known */
+    assert_int_equal(waitpid(f.parent, NULL, 0), f.parent);
+    assert_int_equal(tree_signal(&root, SIGCONT), ALL);
+    struct tree_result r;
+    tree_kill(&root, 60000000, &r);
+    assert_int_equal(r.survivors, 0);
+    end_family(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_is_pid_and_start),
+        cmocka_unit_test(without_its_first_thread_it_lives),
+        cmocka_unit_test(all_below_the_shim_are_reached),
+        cmocka_unit_test(who_cannot_be_reached_is_named),
+        cmocka_unit_test(without_a_shim_it_is_the_session),
+    };
+
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* who has lost its parent is reaped here */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
