@@ -168,6 +168,21 @@ def test_array_of_2000(shared):
     assert sum(w["polled"] for w in stats["workers"]) == totals["polled"]
 
 
+@pytest.mark.parametrize("args, said", [
+    (["--priority=1001", "true"], "--priority: must be an integer from -1000 to 1000"),
+    (["--queue=x", "true"], '--queue: there is only the queue "default"'),
+    (["--kill-mode=x", "true"], '--kill-mode: must be one of "tree", "main"'),
+    (["--if-exists=coalesce", "true"], "--if-exists: only with a key"),
+    (["--label=a=" + "x" * 300, "true"], "--label: must have a name of 1 to 255 bytes"),
+    (["--array=1-2000000", "true"], "--array: at most 1000000 elements"),
+    (["--kind=sleep"], "--duration: kind sleep needs a duration"),
+    ([""], "command: the command is empty"),
+])
+def test_a_refusal_names_the_option(shared, args, said):
+    r = shared.submit(*args)
+    assert r.code == 125 and r.err.startswith("volt-submit: " + said), r
+
+
 def test_batch_file(shared):
     (shared.dir / "jobs.ndjson").write_text("".join(
         json.dumps({"argv": ["sh", "-c", f"exit {i % 3}"], "name": "batch"}) + "\n"
