@@ -11,9 +11,9 @@ case $1 in voltctl) _voltctl ;; *) _volt_submit ;; esac
 printf '%s\\n' "${COMPREPLY[@]}" """
 
 
-def complete(daemon, *words):
+def complete(daemon, *words, cwd=None):
     r = subprocess.run(["bash", "-c", SCRIPT, "-", ROOT / "client/completion/volt.bash", *words],
-                       capture_output=True, text=True, check=True,
+                       capture_output=True, text=True, check=True, cwd=cwd,
                        env={**daemon.env, "PATH": f"{BIN}:/usr/bin:/bin"})
     assert r.stderr == ""
     return r.stdout.split()
@@ -27,9 +27,21 @@ def complete(daemon, *words):
     (["volt-submit", "--if-exists", "=", ""], {"coalesce", "replace", "reject"}),
     (["volt-submit", "--time"], {"--timeout"}),
     (["voltctl", "nonsense", "--x"], set()),
+    (["voltctl", "list", "--output", "="], {"table", "json"}),
+    (["voltctl", "--address", "/x/y", "sh"], {"show", "shutdown"}),
+    (["voltctl", "--address", "=", "/x/y", "list", "--si"], {"--since"}),
+    (["volt-submit", "--output", ""], {"file", "null", "data", "deep"}),
+    (["volt-submit", "-f", "d"], {"data", "deep"}),
+    (["volt-submit", "--stdin", "=", "da"], {"data"}),
+    (["volt-submit", "-d", "d"], {"deep"}),
+    (["volt-submit", "-n", "sort", "--", "sha256su"], {"sha256sum"}),
+    (["volt-submit", "-n", "sort", "--wait", "cat", "d"], {"data", "deep"}),
+    (["volt-submit", "--", "cat", "--qu"], set()),
 ])
-def test_words(shared, words, expected):
-    assert set(complete(shared, *words)) == expected
+def test_words(shared, tmp_path, words, expected):
+    (tmp_path / "data").touch()
+    (tmp_path / "deep").mkdir()
+    assert set(complete(shared, *words, cwd=tmp_path)) == expected
 
 
 def test_ids(shared):
