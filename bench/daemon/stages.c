@@ -282,7 +282,6 @@ static double records(int dir, double *ret_end)
         must(rec.verdict == RECORD_DONE ? 0 : -EIO, "record");
         must(record_remove(dir, &pool, &key), "record");
     }
-    record_pool_close(&pool);
     record_sweep(dir);
     *ret_end = end / JOBS;
     return (now_us() - begin - end) / JOBS;

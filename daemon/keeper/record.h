@@ -139,18 +139,11 @@ int record_boot_id(uint8_t ret[RECORD_ID_SIZE]);
 
 /* Files of removed records, kept under names of this process for the next ones: ext4 will
  * not reuse a fresh inode for seconds and searches ever longer for another, which cost 1
- * ms per job at full speed. Some of them stay open and locked, and need nothing but a new
- * header and name. Zero-initialised is empty. */
-#define RECORD_POOL_MAX  256
-#define RECORD_POOL_OPEN 32
+ * ms per job at full speed. Zero-initialised is empty. */
 struct record_pool {
-    int pid; /* the names have it */
-    uint32_t open, closed;
-    int fd[RECORD_POOL_OPEN]; /* of the open ones */
+    uint32_t n;
 };
-/* In a process forked from the keeper, first of all: whoever holds one of these files
- * would hold the lock of the next job, too. */
-void record_pool_close(struct record_pool *pool);
+#define RECORD_POOL_MAX 256
 
 /* Keeper: makes a record with its header, locked, under its name. Returns the descriptor
  * (CLOEXEC, owned by the caller) whose last close drops the lock, and in *ret_seed what

@@ -32,11 +32,9 @@ static void new_name(char name[32])
     (void)snprintf(name, 32, ".%d.new", (int)getpid());
 }
 
-static void pool_name(struct record_pool *pool, uint32_t i, char name[32])
+static void pool_name(uint32_t i, char name[32])
 {
-    if (pool->pid == 0)
-        pool->pid = (int)getpid();
-    (void)snprintf(name, 32, ".%d.free.%u", pool->pid, i);
+    (void)snprintf(name, 32, ".%d.free.%u", (int)getpid(), i);
 }
 
 static int open_new(int dir_fd, char name[32])
@@ -52,61 +50,19 @@ static int publish(int dir_fd, const char *from, const char *to)
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
 
-/* One of the pool, locked, under its name there; -1: there is none of use. */
-static int pool_take(int dir_fd, struct record_pool *pool, char name[32])
-{
-    if (pool->open > 0) {
-        pool_name(pool, --pool->open, name);
-        return pool->fd[pool->open];
-    }
-    if (pool->closed == 0)
-        return -1;
-    pool_name(pool, RECORD_POOL_OPEN + --pool->closed, name);
-    int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return fd;
-    (void)unlinkat(dir_fd, name, 0); /* somebody still looks at it */
-    if (fd >= 0)
-        (void)close(fd);
-    return -1;
-}
-
-/* Takes in the file, which has had that name. False: it has it still, and fd is the
- * caller's; true: neither. */
-static bool pool_put(int dir_fd, struct record_pool *pool, const char *name, int fd,
-                     bool locked)
-{
-    char free_name[32];
-    struct stat st;
-    if (pool == NULL || pool->closed == RECORD_POOL_MAX - RECORD_POOL_OPEN ||
-        fstat(fd, &st) < 0 || st.st_size != RECORD_SIZE)
-        return false;
-    bool stays = locked && pool->open < RECORD_POOL_OPEN;
-    pool_name(pool, stays ? pool->open : RECORD_POOL_OPEN + pool->closed, free_name);
-    if (renameat(dir_fd, name, dir_fd, free_name) < 0)
-        return false;
-    if (stays) {
-        pool->fd[pool->open++] = fd;
-    } else {
-        pool->closed++;
-        (void)close(fd);
-    }
-    return true;
-}
-
-void record_pool_close(struct record_pool *pool)
-{
-    while (pool->open > 0)
-        (void)close(pool->fd[--pool->open]);
-}
-
 /* A locked file of RECORD_SIZE allocated bytes under a name of our own: the shim must be
  * able to write its slots on a full disk. */
 static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
 {
-    int old = pool != NULL ? pool_take(dir_fd, pool, name) : -1;
-    if (old >= 0)
-        return old;
+    if (pool != NULL && pool->n > 0) {
+        pool_name(--pool->n, name);
+        int old = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0)
+            return old;
+        (void)unlinkat(dir_fd, name, 0); /* somebody still looks at it */
+        if (old >= 0)
+            (void)close(old);
+    }
     int fd = open_new(dir_fd, name);
     if (fd < 0)
         return fd;
@@ -162,20 +118,28 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
 
 int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key)
 {
-    char name[JOB_KEY_TEXT_MAX];
+    char name[JOB_KEY_TEXT_MAX], free_name[32];
+    struct stat st;
     int r = 0;
     (void)job_key_format(key, name);
-    int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    /* Who looks at it has a shared lock for a moment: it is no shim. */
-    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (!locked && flock(fd, LOCK_SH | LOCK_NB) < 0)
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
         r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-    else if (pool_put(dir_fd, pool, name, fd, locked))
-        return 0;
-    else if (unlinkat(dir_fd, name, 0) < 0)
+        goto out;
+    }
+    if (pool != NULL && pool->n < RECORD_POOL_MAX && fstat(fd, &st) == 0 &&
+        st.st_size == RECORD_SIZE) {
+        pool_name(pool->n, free_name);
+        if (renameat(dir_fd, name, dir_fd, free_name) == 0) {
+            pool->n++;
+            goto out;
+        }
+    }
+    if (unlinkat(dir_fd, name, 0) < 0)
         r = -errno;
+out:
     (void)close(fd);
     return r;
 }

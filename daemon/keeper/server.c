@@ -180,7 +180,6 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
     struct pollfd writable = {keeper.conn.fd, POLLOUT, 0};
     ssize_t r;
     (void)close(keeper.config.listen_fd);
-    record_pool_close(&keeper.self.pool);
     signal_job(&keeper.self, m, reply);
     do {
         r = poll(&writable, 1, 1000);
