@@ -158,9 +158,16 @@ static bool is_there(const struct slot *s, bool plain)
 
 static uint64_t in_place(const void *addr, unsigned size)
 {
-    if (size == sizeof(uint32_t))
-        return *(const uint32_t *)addr;
-    return *(const uint64_t *)addr;
+    uint64_t v;
+    uint32_t half;
+
+    /* Sizes that the compiler knows: no call. */
+    if (size == sizeof(half)) {
+        memcpy(&half, addr, sizeof(half));
+        return half;
+    }
+    memcpy(&v, addr, sizeof(v));
+    return v;
 }
 
 static int cell_index(const struct cell *c)
