@@ -120,11 +120,12 @@ static void await_end(pid_t pid)
 
 static void end_family(const struct family *f)
 {
+    (void)kill(f->parent, SIGKILL);
+    (void)waitpid(f->parent, NULL, 0);
     for (int i = 0; i < ALL; i++)
         (void)kill(f->member[i], SIGKILL);
-    (void)kill(f->parent, SIGKILL);
-    while (waitpid(-1, NULL, 0) > 0)
-        ;
+    for (int i = 0; i < 2 * ALL; i++) /* a child of one of them comes here after it */
+        (void)waitpid(f->member[i % ALL], NULL, 0);
 }
 
 /* --- one process -------------------------------------------------------------------- */
