@@ -5,7 +5,7 @@ interrupted and streams moved byte by byte; after each round all comes to rest a
 at. The history that voltd keeps is bounded, so that nothing has a reason to grow once the
 first rounds have filled it. What must not be: a descriptor more than after the first
 round, a child that nobody reaped, memory that grows. The slope of the memory is taken from
-the rounds after a third of the time, with its standard error: growth is what is beyond the
+the rounds after a third of the time and four minutes, with its standard error: growth is what is beyond the
 bound by more than twice that.
 """
 
@@ -25,6 +25,7 @@ from nemesis import Nemesis
 from torture import SETTLE
 
 GROWTH = 1.0    # percent an hour
+WARM_UP = 240   # seconds in which rings and caches fill
 KEPT = 4000     # jobs that voltd keeps: more than a round has
 BACKLOG = 60
 CLIENTS = 3
@@ -106,7 +107,7 @@ def one_round(house, nemesis, seed, number, secs):
 
 def slope(samples):
     """Growth of the memory in percent an hour, and its standard error."""
-    late = [s for s in samples if s.at >= samples[-1].at / 3]
+    late = [s for s in samples if s.at >= max(samples[-1].at / 3, WARM_UP)]
     n = len(late)
     if n < 4:
         return 0.0, math.inf
