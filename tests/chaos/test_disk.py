@@ -73,8 +73,10 @@ def test_nth_disk_call_of_a_life(faulty, what, step):  # noqa: F811
 def test_what_a_refused_job_had(faulty):  # noqa: F811
     """It had its slot and its output file before the store refused it: both are free again."""
     spec = {"argv": ["sleep", "1000"]}
-    faulty.faults.rate([VOLTD], FLUSH, errno.EIO, 1)
     with faulty.connect() as v:
+        v.ok("org.voltd.jobs.Submit", {"spec": {"kind": "noop"}})   # ids are reserved by the block
+        until(faulty.quiet, "it to end")
+        faulty.faults.rate([VOLTD], FLUSH, errno.EIO, 1)
         reply = v.call("org.voltd.jobs.Submit", {"spec": spec})
         assert reply["error"] == "org.voltd.jobs.StoreUnavailable", reply
         assert not list((faulty.state / "output").rglob("*.out"))
