@@ -188,6 +188,8 @@ bool mcx_zone_ordered(const void *explorers);
 void mcx_memory_forget(void);
 void mcx_memory_carry(void);
 void mcx_view_join(struct view *a, const struct view *b);
+/* What the last holder of the lock knew. */
+struct view *mcx_lock_view(const uint32_t *word);
 /* The memory of [p, p + size) is being freed: every access must be ordered before. */
 void mcx_memory_check_free(const char *p, size_t size);
 /* Can a load by the thread read more than the newest value at that address? */

@@ -1,4 +1,4 @@
-/* Memory: cells with histories, views, locks, futexes, and races on annotated fields.
+/* Memory: cells with histories, views, futexes, and races on annotated fields.
  *
  * A value in a cell's history carries the view that reading it with acquire brings. A
  * load may read any value from the newest one its thread's view knows to the newest of
@@ -566,9 +566,7 @@ void mcx_memory_check_free(const char *p, size_t size)
         }
 }
 
-/* --- locks and futexes -------------------------------------------------------------- */
-
-static struct view *lock_view(const uint32_t *word)
+struct view *mcx_lock_view(const uint32_t *word)
 {
     for (int i = 0; i < nlocks; i++)
         if (locks[i].word == word)
@@ -580,66 +578,7 @@ static struct view *lock_view(const uint32_t *word)
     return &locks[nlocks++].view;
 }
 
-static void take(uint32_t *word)
-{
-    struct thread *t = self();
-
-    *word = (uint32_t)mcx_current + 1;
-    mcx_view_join(&t->cur, lock_view(word));
-    mcx_view_join(&t->acq, &t->cur);
-}
-
-static void log_lock(const char *what, const uint32_t *word)
-{
-    char name[64];
-
-    if (mcx_log_on)
-        mcx_log("%s %s", what, mcx_name_of(word, name, sizeof(name)));
-}
-
-void mcx_lock(uint32_t *word)
-{
-    struct thread *t = self();
-
-    mcx_point(word, TOUCH_WRITE);
-    mcx_heap_check(word);
-    while (*word) {
-        if (*word == (uint32_t)mcx_current + 1)
-            mcx_fail("a thread locks what it holds");
-        log_lock("waits for", word);
-        t->state = THREAD_LOCK;
-        t->word = word;
-        mcx_switch();
-        mcx_heap_check(word);
-    }
-    take(word);
-    mcx_touched(word, TOUCH_WRITE);
-    log_lock("lock ", word);
-}
-
-bool mcx_try_lock(uint32_t *word)
-{
-    mcx_point(word, TOUCH_WRITE);
-    mcx_heap_check(word);
-    if (*word) {
-        log_lock("try lock (held)", word);
-        return false;
-    }
-    take(word);
-    log_lock("try lock", word);
-    return true;
-}
-
-void mcx_unlock(uint32_t *word)
-{
-    mcx_point(word, TOUCH_WRITE);
-    mcx_heap_check(word);
-    if (*word != (uint32_t)mcx_current + 1)
-        mcx_fail("unlock by a thread that does not hold the lock");
-    *lock_view(word) = self()->cur;
-    *word = 0;
-    log_lock("unlock", word);
-}
+/* --- futexes ------------------------------------------------------------------------ */
 
 /* 0 woken, 1 the word differs (the kernel reads the newest value), 2 timed out. */
 int mcx_futex_wait(uint32_t *word, uint32_t expected, bool may_time_out)
