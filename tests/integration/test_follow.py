@@ -150,14 +150,14 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
     """Soon after a reload no more run than there are slots."""
     private.start(config="[Queue]\nSlots=3\n")
     log = private.dir / "log"
-    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 20  # more than are ahead
+    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 40  # more than are ahead and run: 16 + 3
 
     def begun():
         return words(log).count("+")
 
     with private.connect() as v, private.connect_control() as control:
         spec = sh("echo + >>log; /bin/true", cwd=str(private.dir))
-        ids = v.ok(JOBS + "SubmitBatch", {"specs": [spec] * (40 * (len(reloads) + 1))})["ids"]
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": [spec] * (70 * (len(reloads) + 1))})["ids"]
         for slots in reloads:
             after = begun() + 20
             until(lambda: begun() >= after or begun() == len(ids), "the jobs")
