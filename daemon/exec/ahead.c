@@ -140,7 +140,8 @@ void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_use
 }
 
 /* Back to its place in the queue, unless it has got its slot meanwhile or is to stop.
- * Elements, here only after a restart, wait on. */
+ * Elements, here only after a restart, wait on; so do those whose record has not been
+ * removed: after another restart nobody would look for that of a job which is queued. */
 static void defer(struct work *w)
 {
     struct manager *m = w->manager;
@@ -149,7 +150,8 @@ static void defer(struct work *w)
     struct job_event ev = {.type = JOB_EV_DEFERRED, .at_usec = jobs_now_usec()};
 
     manager_lock(m);
-    if (w->ahead && w->offset == NO_OFFSET && job->status.state == JOB_STARTING &&
+    if (w->ahead && w->offset == NO_OFFSET && !w->recorded &&
+        job->status.state == JOB_STARTING &&
         jobs_keep(m, job, w->offset, &ev, false, NULL, &after) == 0) {
         (void)jobs_apply(m, job, w->offset, &ev); /* starting takes it */
         w->kept_starting = false;

@@ -651,7 +651,7 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
         }
         CRASH_POINT("end-seen");
         judge_record(w);
-        a->adopt = false;
+        a->adopt = w->recorded = false;
     }
     VOLT_END(a->at);
 }

@@ -363,6 +363,7 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
     w->kept_started = st->started_usec != 0;
     enum record_verdict verdict =
         w->adopted ? look_at_record(m, job, offset, st) : RECORD_RUNNING;
+    w->recorded = verdict == RECORD_NEVER_RAN;
     if (w->adopted)
         tally(&m->counts, verdict);
     if (is_unborn(job, st, verdict)) {
