@@ -96,17 +96,22 @@ def test_nth_call_of_a_child_with_files(spared, faulty):
     (faulty.dir / "in").write_text("words")
     paths = {"cwd": str(faulty.dir), "stdin": str(faulty.dir / "in"),
              "output": "path", "output_path": str(faulty.dir / "out")}
-    steps = set()
-    for n in range(1, MOST):
-        faulty.faults.nth(CHILD, n, errno.EIO)
-        view = run_job(faulty, n, ["/bin/sh", "-c", "cat /proc/self/oom_score_adj"], **paths)
-        hit, _, call = faulty.faults.fired()
-        faulty.faults.disarm()
-        assert view["result"] == ("exec_failed" if view["step"] else "success"), (call, view)
-        steps.add(view["step"])
-        if not hit:
+    steps, wanted = set(), {"stdin", "stdout", "cwd"}
+    # Whether a process can tell its start from the clock alone, or reads /proc, is a matter of
+    # the moment: so the n-th call is not the same each time, and one round may miss some.
+    for _ in range(10):
+        for n in range(1, MOST):
+            faulty.faults.nth(CHILD, n, errno.EIO)
+            view = run_job(faulty, n, ["/bin/sh", "-c", "cat /proc/self/oom_score_adj"], **paths)
+            hit, _, call = faulty.faults.fired()
+            faulty.faults.disarm()
+            assert view["result"] == ("exec_failed" if view["step"] else "success"), (call, view)
+            steps.add(view["step"])
+            if not hit:
+                break
+        if wanted <= steps:
             break
-    assert {"stdin", "stdout", "cwd"} <= steps
+    assert wanted <= steps
     if spared:
         assert "oom_score_adj" in steps
         assert (faulty.dir / "out").read_text().split()[-1] == "0"
