@@ -95,6 +95,11 @@ void ahead_call_back(struct manager *m, struct aftermath *after)
             relay_call_back(m, w, after);
 }
 
+const struct work *ahead_turn(const struct manager *m)
+{
+    return first(&m->ahead, false);
+}
+
 void ahead_stir(struct manager *m, struct aftermath *after)
 {
     jobs_wake(first(&m->ahead, false), after);

@@ -57,6 +57,9 @@ bool ahead_serve_followers(struct manager *m, struct aftermath *after);
 void ahead_grant(struct manager *m, struct work *w);
 /* Who follows somebody is called back. */
 void ahead_call_back(struct manager *m, struct aftermath *after);
+/* Whose turn it is to follow somebody: the first that does not. NULL: nobody. Who is later
+ * in the line and looks sooner, as his STARTING was kept sooner, must not be ahead of it. */
+const struct work *ahead_turn(const struct manager *m);
 /* Somebody can be followed: the first that waits looks. */
 void ahead_stir(struct manager *m, struct aftermath *after);
 /* Takes from the queue what may be taken. */

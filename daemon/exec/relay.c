@@ -45,7 +45,7 @@ bool relay_join(struct manager *m, struct work *w)
     struct relay *r = &m->relay;
     uint64_t now = volt_now_usec();
 
-    if (!w->ahead || w->adopted || m->closed || m->queue.used > m->queue.slots)
+    if (w != ahead_turn(m) || w->adopted || m->closed || m->queue.used > m->queue.slots)
         return false;
     while (r->head && r->head->relay.since_usec + RELAY_WAIT < now)
         remove_runner(r, r->head);
