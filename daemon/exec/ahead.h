@@ -15,7 +15,7 @@
  * not taken ahead.
  *
  * As many are ahead as start within AHEAD_SPAN, by what jobs took lately, and one for
- * each slot: with 2 slots 16 where jobs take 0.8 ms, 8 where they take 2 ms, 4 where they
+ * each slot: with 2 slots 16 where jobs take 0.8 ms, 7 where they take 2 ms, 4 where they
  * take 5. The span is that of two commits (GROUP_PACE in group.c): one that a mark waits
  * for, and the one before it. Both are a matter of the processor: with a commit every 2
  * ms and eight ahead /bin/true jobs with 2 slots took 1,083 us of it in the median of six

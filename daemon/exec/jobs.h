@@ -105,9 +105,8 @@ struct work {
     struct work *ahead_next;   /* [L] */
     uint64_t ahead_until_usec; /* then it is deferred; 0: it has not waited yet */
     struct relay_place relay;  /* [L] */
-    bool adopted; /* it was starting or running when an earlier daemon ended */
-    bool
-        recorded; /* adopted, with a record which says that it never ran, to be removed */
+    bool adopted;  /* it was starting or running when an earlier daemon ended */
+    bool recorded; /* and has a record, which says that it never ran */
     bool kept_starting, kept_started; /* [L] the store has these events */
     bool ending;                      /* [L] its end is on its way into the store */
     bool again;                       /* another attempt follows the one that is lost */
