@@ -50,6 +50,17 @@ static int give_order(int channel, const struct shim_args *args)
     return 0;
 }
 
+/* Takes one message from that end, whatever it says. False: there is none. */
+static bool take_one(int fd)
+{
+    char byte;
+    ssize_t n;
+    do
+        n = recv(fd, &byte, 1, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n > 0;
+}
+
 static void drop(struct member *s)
 {
     (void)close(s->channel);
@@ -60,8 +71,7 @@ static void drop(struct member *s)
 /* Orders that it has not told the end of. */
 static unsigned orders_of(struct member *s)
 {
-    char byte;
-    while (s->orders > 0 && recv(s->channel, &byte, 1, MSG_DONTWAIT) == 1)
+    while (s->orders > 0 && take_one(s->channel))
         s->orders--;
     return s->orders;
 }
@@ -137,10 +147,9 @@ pid_t crew_follow(const struct shim_args *args)
  * alone stays: it has been begun, or is about to be. */
 static void take_back(struct member *s)
 {
-    char byte;
     if (orders_of(s) < 2)
         return;
-    while (recv(s->other, &byte, 1, MSG_DONTWAIT) > 0)
+    while (take_one(s->other))
         s->orders--;
     memset(s->order, 0, sizeof(s->order));
 }

@@ -224,7 +224,8 @@ static int settle(struct shim *self, uint64_t fork_tick)
 
 static void tell_end(const struct shim *self)
 {
-    (void)send(self->channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (send(self->channel, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
+        ;
 }
 
 /* The order before it has been taken back, so this one is to be as well: its record says

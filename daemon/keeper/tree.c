@@ -37,16 +37,22 @@ uint64_t real_usec(void)
     return now_usec(CLOCK_REALTIME);
 }
 
+static ssize_t read_some(int fd, void *buf, size_t size)
+{
+    ssize_t n;
+    do
+        n = read(fd, buf, size);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 /* Reads a small file of /proc whole, as a string. Returns its length; -errno. */
 static ssize_t read_text(const char *path, char *buf, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    ssize_t n;
-    do
-        n = read(fd, buf, size - 1);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = read_some(fd, buf, size - 1);
     if (n >= 0)
         buf[n] = '\0';
     else
@@ -157,7 +163,7 @@ static int add_children(const char *thread, void *arg)
                    (int)number_of(thread));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n;
-    while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0)
+    while (fd >= 0 && (n = read_some(fd, buf, sizeof(buf))) > 0)
         for (ssize_t i = 0; i < n; i++) {
             if (buf[i] != ' ') {
                 child = child * 10 + (buf[i] - '0');

@@ -2,6 +2,7 @@
 not read, that send too much, that are somebody else; and what it does when nobody is left."""
 
 import errno
+import fcntl
 import os
 import re
 import signal
@@ -21,6 +22,8 @@ MAGIC, VERSION = (int(re.search(rf"KEEPER_{name} +UINT32_C\((\w+)\)", HEADER)[1]
 HELLO, START, SIGNAL, REMOVE, BYE, REPLY, WELCOME = range(1, 8)
 HEAD = struct.Struct("<IIQ")
 HELLO_BODY, BYE_BODY, KEY = struct.Struct("<II"), struct.Struct("<II"), struct.Struct("<QqII")
+START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQQ"), struct.Struct("<II")
+LAUNCH_HEAD, LAUNCH_MAGIC = struct.Struct("<IIQII"), 0x484e4c56
 
 
 class Keeper:
@@ -88,6 +91,21 @@ def greet(keeper):
 def remove(serial, n=1):
     keys = b"".join(KEY.pack(1000 + i, -1, 1, 0) for i in range(n))
     return HEAD.pack(MAGIC, REMOVE, serial) + struct.pack("<II", n, 0) + keys
+
+
+def start(serial, script, after=0):
+    """A shell script as a job that the serial names; after: the serial of another."""
+    strings = b"\0" * 4 + b"\0".join([b"/bin/sh", b"-c", script.encode(), b""])
+    tables = bytes((3 + 1 + 1) * struct.calcsize("P"))
+    size = LAUNCH_HEAD.size + len(tables) + len(strings)
+    return HEAD.pack(MAGIC, START, serial) + KEY.pack(serial, -1, 1, 0) + \
+        START_BODY.pack(0, 0o022, 0, 1, size, after) + \
+        LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0) + tables + strings
+
+
+def kill(serial, job):
+    return HEAD.pack(MAGIC, SIGNAL, serial) + KEY.pack(job, -1, 1, 0) + \
+        SIGNAL_BODY.pack(signal.SIGKILL, 0)
 
 
 def bye(serial, settled=0):
@@ -213,6 +231,47 @@ def test_what_is_no_request(tmp_path, what):
         assert receive(s) is None
         with k.connect() as again:
             assert receive(again)[0] == WELCOME
+
+
+def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
+    """Whichever call of the keeper is interrupted: what it has handed to the job's shim comes
+    back before the tree is killed."""
+    with Keeper(tmp_path, faults=faults) as k, k.connect() as s:
+        assert receive(s)[0] == WELCOME
+        for n in range(1, 300):
+            job = 100 + 10 * n
+            for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
+                                          (job + 2, "exit 2", job + 1)):
+                s.send(start(serial, script, after))
+                assert receive(s)[:3] == (REPLY, serial, 0)
+            until(lambda: begun(k, job), "the job to run")
+            faults.nth(KEEPER, n, errno.EINTR, SLOW)
+            s.send(kill(job + 3, job))
+            assert receive(s)[:3] == (REPLY, job + 3, 0)
+            until(lambda: not held(k, job + 2), "the last to be given up")
+            hit, _, call = faults.fired()
+            faults.disarm()
+            assert begun(k, job) and not begun(k, job + 1) and not begun(k, job + 2), (n, call)
+            if not hit:
+                break
+        assert 5 < n < 299
+        s.send(bye(3, settled=1))
+        assert receive(s)[:3] == (REPLY, 3, 0)
+
+
+def begun(keeper, job):
+    """Whether slot 1 of its record has been written."""
+    return any((keeper.records / f"{job}.1").read_bytes()[512:1024])
+
+
+def held(keeper, job):
+    """Whether somebody has its record, so may still begin it."""
+    with open(keeper.records / f"{job}.1", "rb") as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 @pytest.mark.parametrize("how", ["bye", "term", "alone", "stay"])
