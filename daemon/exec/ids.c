@@ -121,6 +121,25 @@ int ids_open(struct ids *ids, int dir_fd, uint64_t floor, struct volt_error *err
     return 0;
 }
 
+int ids_give_back(struct ids *ids)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&ids->file_lock);
+    pthread_mutex_lock(&ids->lock);
+    const uint64_t next = ids->next;
+    const bool any = ids->reserved > next;
+    ids->reserved = next; /* first: what the file is about to free is not to be taken */
+    pthread_mutex_unlock(&ids->lock);
+    if (any) {
+        do
+            r = write_mark(ids->dir_fd, next);
+        while (r == -EINTR);
+    }
+    pthread_mutex_unlock(&ids->file_lock);
+    return r;
+}
+
 void ids_close(struct ids *ids)
 {
     pthread_mutex_destroy(&ids->lock);

@@ -4,9 +4,10 @@
  * decimal, and the CRC-32C of these digits in eight hexadecimal ones. A line of digits
  * alone, as earlier versions wrote it and as people may, is read too. Ids are reserved in
  * blocks: the file is replaced (write, fsync, rename, fsync of the folder) before an id
- * of the block is given out, so a crash skips ids and never repeats one. Records and
- * output folders of earlier runs are therefore never met again. Where the file is missing
- * or old, the highest id that the store ever had counts, and those of the records. */
+ * of the block is given out, so a crash skips ids and never repeats one; a stop in order
+ * gives back what was not taken, and the next job has the next number. Records and output
+ * folders of earlier runs are therefore never met again. Where the file is missing or old,
+ * the highest id that the store ever had counts, and those of the records. */
 #ifndef VOLTD_EXEC_IDS_H
 #define VOLTD_EXEC_IDS_H
 
@@ -32,6 +33,7 @@ int ids_read(int dir_fd, uint64_t *ret);
 /* Reads the file; ids start at `floor` or above what it says. 0; -EBADMSG: the file is
  * damaged (nobody guesses: ids could repeat); -errno, with the text in err. Blocks. */
 int ids_open(struct ids *ids, int dir_fd, uint64_t floor, struct volt_error *err);
+/* Writes nothing, as a crash would. */
 void ids_close(struct ids *ids);
 
 /* Takes `count` consecutive ids that are reserved already. False: reserve first. Never
@@ -41,5 +43,8 @@ bool ids_take(struct ids *ids, uint64_t count, uint64_t *ret_first);
  * -errno.
  * Blocks on the disk. Any thread. */
 int ids_reserve(struct ids *ids, uint64_t count);
+/* Nothing is reserved any more, and the file says which id is the next. 0 or -errno: ids
+ * may be skipped, none comes twice. Blocks on the disk. Any thread. */
+int ids_give_back(struct ids *ids);
 
 #endif

@@ -340,8 +340,10 @@ void manager_free(struct manager *m)
     sweep_fini(m);
     keeper_link_free(m->link, settled(m));
     manager_forget_all(m);
-    if (m->ids.dir_fd >= 0)
+    if (m->ids.dir_fd >= 0) {
+        (void)ids_give_back(&m->ids); /* otherwise the next voltd skips some */
         ids_close(&m->ids);
+    }
     store_free(m->store);
     volt_notify_fini(&m->news);
     audience_fini(&m->log_audience);

@@ -96,13 +96,31 @@ def test_queued_jobs_are_there_after_kill_and_run_once(private):
 
 
 def test_ids_go_on(private):
+    """After a stop in order with the next number, after any other end with a higher one."""
     private.start(config=config())
-    with private.connect() as v:
-        before = int(submit(v, {"kind": "noop"}))
-    private.stop(signal.SIGKILL)
+    last = 0
+
+    def life(how, next):
+        nonlocal last
+        with private.connect() as v:
+            before, last = last, int(submit(v, {"kind": "noop"}))
+            assert last == before + 1 if next else last > before, (before, last)
+            ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 2000})["ids"]
+            assert [int(i) for i in ids] == list(range(last + 1, last + 2001))
+            last += 2000
+        private.stop(how)
+        private.start()
+
+    life(signal.SIGTERM, True)
+    life(signal.SIGTERM, True)
+    life(signal.SIGKILL, True)
+    life(signal.SIGKILL, False)
+    (private.state / "ids.new").mkdir()  # what is in the way of the next file
+    private.stop()
+    (private.state / "ids.new").rmdir()
     private.start()
-    with private.connect() as v:
-        assert int(submit(v, {"kind": "noop"})) > before
+    life(signal.SIGTERM, False)
+    life(signal.SIGTERM, True)
 
 
 def test_an_acknowledged_cancel_survives(private):

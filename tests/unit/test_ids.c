@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/exec/ids.h"
@@ -65,6 +66,76 @@ static void never_twice(void **state)
         last = first + 4999;
         ids_close(&ids); /* as a crash: nothing is written back */
     }
+}
+
+static uint64_t take_one(struct ids *ids)
+{
+    uint64_t id;
+
+    assert_int_equal(ids_reserve(ids, 1), 0);
+    assert_true(ids_take(ids, 1, &id));
+    return id;
+}
+
+/* A life that ends in order is followed by the next number; one that crashes, also right
+ * after a start, by a higher one. */
+static void given_back(void **state)
+{
+    (void)state;
+    struct ids ids;
+    uint64_t last, id;
+
+    (void)unlinkat(dir_fd, "ids", 0);
+    assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+    assert_int_equal(ids_give_back(&ids), 0); /* nothing was: there is no file */
+    assert_int_equal(ids_read(dir_fd, &id), -ENOENT);
+    last = take_one(&ids);
+    assert_int_equal(last, 1);
+    for (int life = 0; life < 5; life++) {
+        assert_int_equal(ids_give_back(&ids), 0);
+        assert_false(ids_take(&ids, 1, &id)); /* they are the next voltd's now */
+        ids_close(&ids);
+        assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+        if (life == 3) { /* a crash before anything was taken, and one after */
+            ids_close(&ids);
+            assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+            id = take_one(&ids);
+            assert_int_equal(id, last + 1);
+            last = id;
+            ids_close(&ids);
+            assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+            id = take_one(&ids);
+            assert_true(id > last);
+        } else {
+            id = take_one(&ids);
+            assert_int_equal(id, last + 1);
+        }
+        last = id;
+    }
+    assert_int_equal(ids_give_back(&ids), 0);
+    last = take_one(&ids); /* whoever goes on after all reserves anew */
+    assert_int_equal(ids_read(dir_fd, &id), 0);
+    assert_true(id > last);
+    ids_close(&ids);
+}
+
+/* The file cannot be written at the end: ids are skipped, none comes twice. */
+static void not_given_back(void **state)
+{
+    (void)state;
+    struct ids ids;
+    uint64_t last, id;
+
+    assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+    last = take_one(&ids);
+    assert_int_equal(mkdirat(dir_fd, "ids.new", 0700), 0);
+    assert_int_equal(ids_give_back(&ids), -EISDIR);
+    assert_false(ids_take(&ids, 1, &id));
+    assert_int_equal(unlinkat(dir_fd, "ids.new", AT_REMOVEDIR), 0);
+    ids_close(&ids);
+    assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
+    assert_true(take_one(&ids) > last);
+    ids_close(&ids);
 }
 
 static void above_what_records_say(void **state)
@@ -170,6 +241,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_twice),
+        cmocka_unit_test(given_back),
+        cmocka_unit_test(not_given_back),
         cmocka_unit_test(above_what_records_say),
         cmocka_unit_test(damaged),
         cmocka_unit_test(without_a_sum),
