@@ -36,8 +36,9 @@ struct child {
 
 /* Right after fork in the keeper, every signal blocked, 0-2 on /dev/null: the life of a
  * shim. It takes orders from `channel`, and after each sends a byte when it could take
- * another. fork_tick: proc_tick() right before its birth. Never returns. */
-_Noreturn void shim_run(int channel, uint64_t fork_tick);
+ * another. keeper: its parent's pid; fork_tick: proc_tick() right before its birth. Never
+ * returns. */
+_Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick);
 
 /* Makes the child: it writes slot 1, becomes the job and execs, or says in *c why not and
  * ends. Returns its pid when it has done either, or was killed meanwhile; -errno: there

@@ -93,12 +93,13 @@ static pid_t start_new(const struct shim_args *args, bool *ret_new)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return -errno;
     struct member s = {.channel = channel[0], .other = channel[1]};
+    const pid_t self = getpid();
     uint64_t tick = proc_tick();
     pid_t pid = hand(&s, args);
     if (pid == 0 && (pid = fork()) < 0)
         pid = -errno;
     if (pid == 0)
-        shim_run(channel[1], tick);
+        shim_run(channel[1], self, tick);
     *ret_new = pid > 0;
     s.pid = pid;
     crew.shim[crew.n++] = s;

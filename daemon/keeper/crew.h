@@ -14,8 +14,9 @@
  * The next order may also be in the channel before the job has ended: the shim then goes
  * from one to the other by itself. The keeper holds both ends of the channel, so it can
  * receive what the shim has not: whoever of the two gets an order has it, and the shim
- * gives up one whose predecessor the keeper got. With the last
- * end the kernel closes the descriptors of what nobody received, the locked record among
+ * gives up one whose predecessor the keeper got. Of a keeper that was killed nobody takes
+ * anything back, so the shim gives up whatever it finds behind its job. With the last end
+ * the kernel closes the descriptors of what nobody received, the locked record among
  * them. */
 #ifndef DAEMON_KEEPER_CREW_H
 #define DAEMON_KEEPER_CREW_H

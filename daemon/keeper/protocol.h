@@ -18,8 +18,8 @@
  * START `after` another one of the same connection, which its serial names (the same job
  * may be started again, elsewhere), goes to that job's shim, which begins it as soon as the other
  * has ended: nobody else has to run in between. Until it has begun it can be called back,
- * with whoever comes after it, and it falls with the connection or the shim; its record
- * then says "never ran". */
+ * with whoever comes after it, and it falls with the connection or the shim, or, where the
+ * keeper was killed, when the job before it ends; its record then says "never ran". */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 

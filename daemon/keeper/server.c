@@ -384,6 +384,7 @@ static int serve(void)
 int keeper_serve(void)
 {
     int r = serve();
+    crew_dismiss(); /* also after SIGTERM: nobody else can take back what waits */
     record_sweep(keeper.self.record_dir_fd);
     return r;
 }

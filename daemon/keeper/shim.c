@@ -4,7 +4,8 @@
  *
  * Order, each step safe to die after:
  *   1. once: own session, subreaper, everything closed but the channel of orders;
- *   2. an order, unless it is to come after one that was taken back: the record, locked before it was sent, and all that the job needs;
+ *   2. an order, unless it is void: the record, locked before it was sent, and all that
+ *      the job needs;
  *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
  *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
@@ -38,7 +39,7 @@
 
 struct shim {
     int channel;
-    pid_t pid;
+    pid_t pid, keeper;
     uint64_t start;
     struct shim_args order;
     struct record_exited end;
@@ -228,8 +229,16 @@ static void tell_end(const struct shim *self)
         ;
 }
 
-/* The order before it has been taken back, so this one is to be as well: its record says
- * that it never ran. */
+/* An order behind another one counts while that one has been begun here, and while the
+ * keeper lives: it takes back what is behind a job before that is killed, and the next
+ * keeper cannot. */
+static bool is_void(const struct shim *self, uint64_t last)
+{
+    uint64_t after = self->order.after;
+    return after != 0 && (after != last || getppid() != self->keeper);
+}
+
+/* Its record says that it never ran. */
 static void give_up(const struct shim *self)
 {
     for (unsigned i = 0; i < SHIM_FDS; i++)
@@ -238,17 +247,18 @@ static void give_up(const struct shim *self)
     tell_end(self);
 }
 
-_Noreturn void shim_run(int channel, uint64_t fork_tick)
+_Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick)
 {
     static struct shim self;
     bool clean = true;
     uint64_t last = 0;
     CRASH_POINT("shim-born");
     self.channel = channel;
+    self.keeper = keeper;
     self.pid = getpid();
     int r = settle(&self, fork_tick);
     while (clean && take_order(&self)) {
-        if (self.order.after != 0 && self.order.after != last) {
+        if (is_void(&self, last)) {
             give_up(&self);
             continue;
         }

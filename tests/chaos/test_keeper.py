@@ -259,6 +259,28 @@ def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
         assert receive(s)[:3] == (REPLY, 3, 0)
 
 
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
+def test_who_waits_for_a_job_of_a_keeper_that_is_gone(tmp_path, sig):
+    """Is taken back by one that leaves, and given up when the job ends if that was killed: who
+    kills the job does not reach the next one."""
+    with Keeper(tmp_path) as k, k.connect() as s:
+        assert receive(s)[0] == WELCOME
+        for serial, script, after in ((1, "sleep 100", 0), (2, "exit 1", 1), (3, "exit 2", 2)):
+            s.send(start(serial, script, after))
+            assert receive(s)[:3] == (REPLY, serial, 0)
+        until(lambda: begun(k, 1), "the job to run")
+        k.process.send_signal(sig)
+        k.process.wait()
+    with Keeper(tmp_path) as k, k.connect() as s:
+        assert receive(s)[0] == WELCOME
+        waits = sig == signal.SIGKILL
+        assert (held(k, 2), held(k, 3)) == (waits, waits)
+        s.send(kill(4, 1))
+        assert receive(s)[:3] == (REPLY, 4, 0)
+        until(lambda: not held(k, 3), "the last to be given up")
+        assert not begun(k, 2) and not begun(k, 3)
+
+
 def begun(keeper, job):
     """Whether slot 1 of its record has been written."""
     return any((keeper.records / f"{job}.1").read_bytes()[512:1024])

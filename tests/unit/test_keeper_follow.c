@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "tests/support/keeper_client.h"
@@ -302,16 +303,19 @@ static void test_another_connection(void **state)
     assert_ended(c, &key[0], 0);
 }
 
-/* The shims of a keeper that was killed go on with what they have. */
+/* The shims of a keeper that was killed end what they have, and begin nothing more. */
 static void test_keeper_killed(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key[2];
-    start_row(c, key, 1);
+    struct job_key key[3];
+    start_row(c, key, 2);
     kill(c->keeper, SIGKILL);
+    assert_int_equal(waitpid(c->keeper, NULL, 0), c->keeper);
+    c->keeper = 0;
     let_go(c);
     assert_ended(c, &key[0], 0);
-    assert_ended(c, &key[1], 7);
+    assert_never_ran(c, &key[1]);
+    assert_never_ran(c, &key[2]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
