@@ -87,6 +87,26 @@ int ctl_ids(const struct ctl *ctl, int least, char ***ret)
     return n;
 }
 
+int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg)
+{
+    int worst = CTL_EXIT_OK;
+    for (int i = 0; i < n && ctl->client; i++) { /* who loses it has said so */
+        int code = one(ctl, ids[i], arg);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg)
+{
+    char **ids;
+    int n = ctl_ids(ctl, 1, &ids);
+    if (n < 0)
+        return CTL_EXIT_USAGE;
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, one, arg) : code;
+}
+
 bool ctl_no_operands(const struct ctl *ctl)
 {
     if (optind == ctl->argc)
@@ -173,6 +193,10 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = client_call(ctl->client, method, parameters, &reply);
+    if (r < 0) {
+        client_free(ctl->client);
+        ctl->client = NULL;
+    }
     int code = r < 0 ? ctl_lost(r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
     if (code == CTL_EXIT_OK)
         *ret = reply;

@@ -46,6 +46,13 @@ bool ctl_json_only(struct ctl *ctl, bool *ret_json);
 /* The operands after the options, which must be job ids, `least` of them or more. Returns
  * their number, or -1 with the mistake said. */
 int ctl_ids(const struct ctl *ctl, int least, char ***ret);
+/* What a verb does with each of its ids; returns a code, with the reason said. */
+typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
+/* The whole of such a verb after its options: connects, and calls `one` for each operand,
+ * of which there must be one. Returns the largest code. */
+int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg);
+/* The same of ids that were looked at, on the connection that is open. */
+int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg);
 /* False where there are operands, and said. */
 bool ctl_no_operands(const struct ctl *ctl);
 /* Says what is wrong with the usage and returns CTL_EXIT_USAGE. */
@@ -55,7 +62,8 @@ void ctl_help(const struct verb *verb);
 
 /* Connects; CTL_EXIT_OK, or the code with the reason said. */
 int ctl_open(struct ctl *ctl, enum address_endpoint which);
-/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said. */
+/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said; where
+ * the connection was lost there is no ctl->client any more. */
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
 /* The code for an error reply, which is said. */

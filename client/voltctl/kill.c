@@ -10,33 +10,36 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
+struct kill {
+    char signal[32];
+    const char *whom;
+};
+
+static int one(struct ctl *ctl, const char *id, void *arg)
+{
+    const struct kill *k = arg;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params =
+        json_pack("{s:s, s:s, s:s}", "id", id, "signal", k->signal, "whom", k->whom);
+    int code = ctl_call(ctl, "org.voltd.jobs.Signal", params, &reply);
+    client_reply_fini(&reply);
+    return code;
+}
+
 static int run(struct ctl *ctl)
 {
-    char signal[32] = "SIGTERM";
-    const char *whom = "tree";
+    struct kill k = {.signal = "SIGTERM", .whom = "tree"};
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
         if (key == OPT_MAIN)
-            whom = "main";
-        if (key == 's' && spec_build_signal(ctl->options.arg, signal, sizeof(signal)) < 0)
+            k.whom = "main";
+        if (key == 's' &&
+            spec_build_signal(ctl->options.arg, k.signal, sizeof(k.signal)) < 0)
             return ctl_usage(ctl, "--signal: %s is not a signal", ctl->options.arg);
     }
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return CTL_EXIT_USAGE;
-    int worst = ctl_open(ctl, ADDRESS_JOBS);
-    for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        json_t *params =
-            json_pack("{s:s, s:s, s:s}", "id", ids[i], "signal", signal, "whom", whom);
-        int code = ctl_call(ctl, "org.voltd.jobs.Signal", params, &reply);
-        worst = code > worst ? code : worst;
-        client_reply_fini(&reply);
-    }
-    return worst;
+    return ctl_each_id(ctl, one, &k);
 }
 
 const struct verb verb_kill = {

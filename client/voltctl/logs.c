@@ -5,6 +5,7 @@
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,10 +19,12 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
-static int print(struct ctl *ctl, struct follow_request *rq)
+static int one(struct ctl *ctl, const char *id, void *arg)
 {
+    struct follow_request *rq = arg;
     struct client_reply error = CLIENT_REPLY_EMPTY;
     bool writing;
+    rq->id = id;
     int r = follow_output(&ctl->client, rq, &error, &writing);
     int code = CTL_EXIT_OK;
     if (writing) {
@@ -59,19 +62,9 @@ static int run(struct ctl *ctl)
         if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &rq.lines))
             return CTL_EXIT_USAGE;
     }
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return CTL_EXIT_USAGE;
-    if (n > 1 && rq.follow)
+    if (rq.follow && ctl->argc - optind > 1)
         return ctl_usage(ctl, "--follow is for one job");
-    int worst = ctl_open(ctl, ADDRESS_JOBS);
-    for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
-        rq.id = ids[i];
-        int code = print(ctl, &rq);
-        worst = code > worst ? code : worst;
-    }
-    return worst;
+    return ctl_each_id(ctl, one, &rq);
 }
 
 const struct verb verb_logs = {

@@ -65,15 +65,25 @@ static void print_members(const struct prefix *before, json_t *object)
     }
 }
 
-static int one(struct ctl *ctl, const char *id, bool json)
+struct show {
+    bool json, any; /* something was printed */
+};
+
+static int one(struct ctl *ctl, const char *id, void *arg)
 {
+    struct show *show = arg;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int code = ctl_call(ctl, "org.voltd.jobs.Get",
                         json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    if (code != CTL_EXIT_OK)
+        return code;
     json_t *job = json_object_get(reply.parameters, "job");
-    if (code == CTL_EXIT_OK && json)
+    if (show->any && !show->json)
+        (void)putchar('\n');
+    show->any = true;
+    if (show->json)
         ctl_print_json(job);
-    else if (code == CTL_EXIT_OK)
+    else
         print_members(NULL, job);
     client_reply_fini(&reply);
     return code;
@@ -81,21 +91,10 @@ static int one(struct ctl *ctl, const char *id, bool json)
 
 static int run(struct ctl *ctl)
 {
-    bool json;
-    if (!ctl_json_only(ctl, &json))
+    struct show show = {.any = false};
+    if (!ctl_json_only(ctl, &show.json))
         return ctl->code;
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return CTL_EXIT_USAGE;
-    int worst = ctl_open(ctl, ADDRESS_JOBS);
-    for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
-        if (i > 0 && !json)
-            (void)putchar('\n');
-        int code = one(ctl, ids[i], json);
-        worst = code > worst ? code : worst;
-    }
-    return worst;
+    return ctl_each_id(ctl, one, &show);
 }
 
 const struct verb verb_show = {

@@ -147,8 +147,14 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
     return code;
 }
 
-static int one(struct ctl *ctl, const char *id, bool json, uint64_t lines)
+struct status {
+    bool json, any; /* something was printed */
+    uint64_t lines;
+};
+
+static int one(struct ctl *ctl, const char *id, void *arg)
 {
+    struct status *s = arg;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int code = ctl_call(ctl, "org.voltd.jobs.Get",
                         json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
@@ -156,38 +162,29 @@ static int one(struct ctl *ctl, const char *id, bool json, uint64_t lines)
         return code;
     const json_t *job = json_object_get(reply.parameters, "job");
     bool array = json_is_object(json_object_get(job, "counts"));
-    if (json)
+    if (s->any && !s->json)
+        (void)putchar('\n');
+    s->any = true;
+    if (s->json)
         ctl_print_json(job);
     else
         print_job(job);
     client_reply_fini(&reply);
-    return json || array ? code : print_tail(ctl, id, lines);
+    return s->json || array ? code : print_tail(ctl, id, s->lines);
 }
 
 static int run(struct ctl *ctl)
 {
     int key;
-    bool json = false;
-    uint64_t lines = 10;
+    struct status s = {.lines = 10};
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
-        json |= key == CTL_OPT_JSON;
-        if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &lines))
+        s.json |= key == CTL_OPT_JSON;
+        if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &s.lines))
             return CTL_EXIT_USAGE;
     }
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return CTL_EXIT_USAGE;
-    int worst = ctl_open(ctl, ADDRESS_JOBS);
-    for (int i = 0; i < n && worst != CTL_EXIT_NO_DAEMON; i++) {
-        if (i > 0 && !json)
-            (void)putchar('\n');
-        int code = one(ctl, ids[i], json, lines);
-        worst = code > worst ? code : worst;
-    }
-    return worst;
+    return ctl_each_id(ctl, one, &s);
 }
 
 const struct verb verb_status = {

@@ -347,6 +347,25 @@ def test_refusals(fake):
     assert r.code == 125 and r.err == "volt-submit: the store of voltd is out of order: full\n"
 
 
+def test_one_verb_of_many_ids(fake):
+    """Each is answered for, a lost connection is said once, and the worst is the code."""
+    def answer(method, parameters):
+        if parameters["id"] == "7":
+            return [None]
+        if parameters["id"] == "9":
+            return [{"error": "org.voltd.jobs.NoSuchJob", "parameters": parameters}]
+        return [{"parameters": {"job": {"id": parameters["id"], "state": "queued"}}}]
+    d = fake(answer)
+    r = d.ctl("show", "9", "1", "9", "2")
+    assert (r.code, r.out) == (4, "id=1\nstate=queued\n\nid=2\nstate=queued\n"), r
+    assert r.err == "voltctl: no such job: 9\n" * 2
+    r = d.ctl("show", "1", "7", "2", "3")
+    assert r.code == 1 and r.out == "id=1\nstate=queued\n" and len(r.err.splitlines()) == 1
+    d.fake.calls.clear()
+    assert d.ctl("kill", "9", "7", "1").code == 4
+    assert [c["parameters"]["id"] for c in d.fake.calls] == ["9", "7"]
+
+
 def test_not_a_daemon(fake):
     d = fake(lambda *_: [["not", "an", "object"]])
     r = d.ctl("list")
