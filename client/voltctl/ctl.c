@@ -54,19 +54,23 @@ bool ctl_json_only(struct ctl *ctl, bool *ret_json)
     return true;
 }
 
-/* A whole number as the protocol writes it: without sign, space or leading zeros. The end
- * of it, or NULL. */
-static const char *number_end(const char *s)
+/* A whole number as the protocol writes it, up to max: without sign, space or leading
+ * zeros. The end of it, or NULL. */
+static const char *number_end(const char *s, uint64_t max)
 {
     size_t len = strspn(s, "0123456789");
-    return len == 0 || (len > 1 && *s == '0') ? NULL : s + len;
+    if (len == 0 || (len > 1 && *s == '0'))
+        return NULL;
+    errno = 0;
+    unsigned long long n = strtoull(s, NULL, 10);
+    return errno || n > max ? NULL : s + len;
 }
 
 static bool is_job_id(const char *text)
 {
-    const char *end = number_end(text);
+    const char *end = number_end(text, UINT64_MAX);
     if (end && *end == '_')
-        end = number_end(end + 1);
+        end = number_end(end + 1, INT64_MAX);
     return end && !*end;
 }
 
@@ -105,6 +109,15 @@ int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg)
         return CTL_EXIT_USAGE;
     int code = ctl_open(ctl, ADDRESS_JOBS);
     return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, one, arg) : code;
+}
+
+int ctl_find(struct ctl *ctl, const char *id, void *unused)
+{
+    (void)unused;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_call(ctl, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
+    client_reply_fini(&reply);
+    return code;
 }
 
 bool ctl_no_operands(const struct ctl *ctl)

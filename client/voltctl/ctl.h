@@ -53,6 +53,8 @@ typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
 int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg);
 /* The same of ids that were looked at, on the connection that is open. */
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg);
+/* A ctl_one_fn: that there is such a job. */
+int ctl_find(struct ctl *ctl, const char *id, void *unused);
 /* False where there are operands, and said. */
 bool ctl_no_operands(const struct ctl *ctl);
 /* Says what is wrong with the usage and returns CTL_EXIT_USAGE. */

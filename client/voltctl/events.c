@@ -127,13 +127,7 @@ static int watch(struct ctl *ctl, struct watch *w)
 static int check_ids(struct ctl *ctl, char *const *ids, int n)
 {
     int code = n > 0 ? ctl_open(ctl, ADDRESS_JOBS) : CTL_EXIT_OK;
-    for (int i = 0; i < n && code == CTL_EXIT_OK; i++) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code =
-            ctl_call(ctl, "org.voltd.jobs.Get", json_pack("{s:s}", "id", ids[i]), &reply);
-        client_reply_fini(&reply);
-    }
-    return code;
+    return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, ctl_find, NULL) : code;
 }
 
 static int parse(struct ctl *ctl, struct watch *w)

@@ -191,6 +191,28 @@ static void hint_at_orphans(struct ctl *ctl)
     client_reply_fini(&reply);
 }
 
+/* What was asked for by its id and is not listed: filtered out, or not there, which is
+ * said. */
+static int check_ids(struct ctl *ctl, char *const *ids, int n, const json_t *jobs)
+{
+    json_t *listed = json_object();
+    size_t i;
+    const json_t *job;
+    int worst = CTL_EXIT_OK;
+    json_array_foreach(jobs, i, job)
+    {
+        (void)json_object_set_new(listed, job_view_string(job, "id"), json_true());
+    }
+    for (int k = 0; k < n; k++) {
+        int code = json_object_get(listed, ids[k])
+                       ? CTL_EXIT_OK
+                       : ctl_each(ctl, &ids[k], 1, ctl_find, NULL);
+        worst = code > worst ? code : worst;
+    }
+    json_decref(listed);
+    return worst;
+}
+
 static int list(struct ctl *ctl, struct listing *l)
 {
     char **ids;
@@ -229,6 +251,8 @@ static int list(struct ctl *ctl, struct listing *l)
     if (code == CTL_EXIT_OK && !l->json && l->legend && !l->orphans &&
         term_is_tty(STDOUT_FILENO))
         hint_at_orphans(ctl);
+    if (code == CTL_EXIT_OK)
+        code = check_ids(ctl, ids, n, jobs);
     json_decref(jobs);
     return code;
 }
@@ -249,8 +273,8 @@ const struct verb verb_list = {
     .summary = "List jobs that wait or run, or those that a filter describes",
     .text =
         "All filters given must match. --state, --result, --since, --until, --orphans\n"
-        "and ids also find jobs that have ended. An array is one line, its elements\n"
-        "done in DONE.\n"
+        "and ids also find jobs that have ended. An id of no job is an error, when the\n"
+        "others have been listed. An array is one line, its elements done in DONE.\n"
         "\nExamples:\n"
         "  voltctl list --all -n 20\n"
         "  voltctl list --since=yesterday --until=today --result=exit\n"

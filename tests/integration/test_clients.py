@@ -83,6 +83,22 @@ def test_bad_spec_is_125(shared):
     assert r.code == 125 and "queue" in r.err
 
 
+def test_list_of_ids_that_are_not_there(shared):
+    """Named, with the code of that, after what there is; not those that a filter leaves out."""
+    a = wait(shared, "--array", "1-2", "--", "true")
+    b = wait(shared, "-n", "b", "--", "true")
+    r = shared.ctl("list", "--no-legend", "999999997", a, f"{a}_3", b, "999999998", a)
+    assert r.code == 4 and [line.split()[0] for line in r.lines] == [a, b], r
+    assert r.err == "".join(f"voltctl: no such job: {i}\n"
+                            for i in ("999999997", f"{a}_3", "999999998"))
+    r = shared.ctl("list", "--json", "999999997")
+    assert r.code == 4 and r.json == [] and "999999997" in r.err
+    for args in (["--name=b", a, b], ["-n", "1", a, b], ["--state=running", a], [f"{a}_1", a]):
+        r = shared.ctl("list", *args)
+        assert r.code == 0 and r.err == "", (args, r)
+    assert shared.ctl("list", "--state=running", a, "999999997").code == 4
+
+
 def test_no_such_job(shared):
     for verb in (["status"], ["show"], ["logs"], ["wait"], ["kill"]):
         r = shared.ctl(*verb, "999999999")
