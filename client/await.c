@@ -74,7 +74,7 @@ static void print_event(json_t *event)
 {
     if (event && json_dumpf(event, stdout, term_json_flags()) == 0) {
         (void)putchar('\n');
-        (void)fflush(stdout);
+        (void)say_flush();
     }
     json_decref(event);
 }

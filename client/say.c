@@ -57,13 +57,21 @@ void say_lost(int r)
         say("talking to voltd: %s", strerror(-r));
 }
 
+int say_flush(void)
+{
+    static int failure; /* the first: later ones may not say why */
+    if (failure)
+        return failure;
+    if (fflush(stdout) != 0)
+        failure = -errno;
+    else if (ferror(stdout)) /* in between, and what came then was taken */
+        failure = -EIO;
+    if (failure)
+        say("writing to standard output: %s", strerror(-failure));
+    return failure;
+}
+
 int say_finish(int code, int failed)
 {
-    bool bad = ferror(stdout) != 0;
-    if (fflush(stdout) != 0)
-        bad = true;
-    if (!bad)
-        return code;
-    say("writing to standard output: %s", strerror(errno));
-    return failed;
+    return say_flush() < 0 ? failed : code;
 }

@@ -17,8 +17,10 @@ void say_no_daemon(const struct client_tried *tried);
 void say_error(const struct client_reply *reply);
 /* Says why the connection failed in the middle; r: a result of client_receive(). */
 void say_lost(int r);
-/* Flushes standard output. Returns code, or failed with a message where
- * writing failed. */
+/* Flushes standard output. 0, or -errno of the first thing that could not be written,
+ * then and ever after; said once. */
+int say_flush(void);
+/* The last of all: code, or `failed` where standard output did not take everything. */
 int say_finish(int code, int failed);
 
 #endif

@@ -7,6 +7,7 @@
 #include "client/await.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,11 +272,41 @@ static void say_refused(const struct client_reply *error)
             "one");
 }
 
+/* Standard output did not take the ids: who submitted is told them all the same, numbers
+ * that follow each other as first-last. */
+static void say_untold(const struct submission *s)
+{
+    char text[512] = "";
+    size_t len = 0, i = 0;
+    while (i < s->nids && len < sizeof(text) - 64) {
+        size_t first = i;
+        uint64_t id = strtoull(s->ids[i], NULL, 10);
+        while (++i < s->nids && strtoull(s->ids[i], NULL, 10) == id + (i - first))
+            ;
+        len += (size_t)snprintf(text + len, sizeof(text) - len, " %.20s%s%.20s",
+                                s->ids[first], i - first > 1 ? "-" : "",
+                                i - first > 1 ? s->ids[i - 1] : "");
+    }
+    if (s->nids > 0)
+        say("accepted all the same: job%s%s%s", s->nids > 1 ? "s" : "", text,
+            i < s->nids ? " ..." : "");
+}
+
+/* Until its ids are told nothing ends the program silently. */
+static int submit_and_tell(struct submission *s, struct client_reply *error)
+{
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    int r = submit_all(s, error);
+    if (say_flush() < 0)
+        say_untold(s);
+    (void)signal(SIGPIPE, before);
+    return r;
+}
+
 static int submit_and_wait(struct submission *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
-    int r = submit_all(s, &error);
-    (void)fflush(stdout);
+    int r = submit_and_tell(s, &error);
     if (r == 1)
         say_refused(&error);
     else if (r < 0 && r != -EINVAL)

@@ -64,8 +64,7 @@ static bool print_reply(struct watch *w, const json_t *p)
         if (w->counted && --w->count == 0)
             break;
     }
-    (void)fflush(stdout);
-    return (w->counted && w->count == 0) || ferror(stdout);
+    return say_flush() < 0 || (w->counted && w->count == 0);
 }
 
 /* Follows on one connection. 0: enough was printed; 1: refused, *error filled; negative

@@ -5,6 +5,7 @@
 #include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
+#include "client/say.h"
 #include "client/voltctl/table.h"
 #include "client/voltctl/verbs.h"
 
@@ -179,7 +180,7 @@ static int follow(struct ctl *ctl, struct watch *w, int *ret_code)
             *ret_code = ctl_refused(&reply);
         else if (r == 1)
             print_reply(w, reply.parameters);
-        over = r < 0 || !reply.continues || fflush(stdout) != 0;
+        over = r < 0 || !reply.continues || say_flush() < 0;
         client_reply_fini(&reply);
     }
     return r < 0 ? r : 0;

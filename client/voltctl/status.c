@@ -127,7 +127,7 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
     if (lines == 0)
         return CTL_EXIT_OK;
     (void)putchar('\n');
-    (void)fflush(stdout);
+    (void)say_flush();
     struct follow_request rq = {.choice = &ctl->choice,
                                 .interrupt = -1,
                                 .id = id,

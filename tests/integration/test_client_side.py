@@ -492,6 +492,61 @@ def test_full_disk_is_an_error(fake):
     assert p.returncode == 1 and "No space left" in p.stderr
 
 
+def closed():
+    os.close(1)
+
+
+def reader_gone():
+    r, w = os.pipe()
+    os.close(r)
+    os.dup2(w, 1)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("stdout, why", [("/dev/full", "No space left on device"),
+                                         (closed, "Bad file descriptor"),
+                                         (reader_gone, "Broken pipe")])
+def test_ids_that_standard_output_does_not_take(fake, stdout, why):
+    """Who submitted is told them all the same, before anything is waited for."""
+    def answer(method, parameters):
+        if method.endswith("Batch"):
+            ids = [str(7 if s.get("name") else 5 + i) for i, s in enumerate(parameters["specs"])]
+            return [{"parameters": {"ids": ids, "rejected": [], "durable": True}}]
+        return submit_then([{"parameters": {"left": 0, "failed": 1, "exit_code": 3}}])(
+            method, parameters)
+
+    def run(*args, input=""):
+        call = {"preexec_fn": stdout} if callable(stdout) else {"stdout": open(stdout, "w")}
+        p = subprocess.run([BIN / "volt-submit", *args], env=d.env, stderr=subprocess.PIPE,
+                           input=input, text=True, timeout=LIMIT, **call)
+        assert p.returncode == 125, p
+        return p.stderr.replace("volt-submit: ", "")
+    d = fake(answer)
+    said = f"writing to standard output: {why}\n"
+    assert run("true") == said + "accepted all the same: job 1\n"
+    assert run("--json", "--quiet", "true") == said + "accepted all the same: job 1\n"
+    assert run("--wait", "true") == said + "accepted all the same: job 1\n"
+    assert [c["method"][15:] for c in d.fake.calls[-2:]] == ["Submit", "Wait"]
+    specs = '{"kind":"noop"}\n' * 3
+    assert run("-f", "-", input=specs) == said + "accepted all the same: jobs 5-7\n"
+    specs += '{"kind":"noop","name":"a"}\n{"kind":"noop"}\n'
+    assert run("-f", "-", input=specs) == said + "accepted all the same: jobs 5-7 7 9\n"
+    r = run("-f", "-", input='{"kind":"noop","name":"a"}\n' * 1000)
+    assert r.startswith(said + "accepted all the same: jobs 7 7 ") and r.endswith(" 7 ...\n")
+
+
+def test_a_failed_write_keeps_its_reason(fake):
+    """It is found in the middle of the work, and said once, in the words of then."""
+    job = {"id": "1", "state": "done", "spec": {"argv": ["x"]}}
+    d = fake(lambda m, _: [{"error": "org.voltd.logs.NoOutput"}] if m.endswith("Open")
+             else [{"parameters": {"job": job}}])
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([BIN / "voltctl", "status", "1", "1"], env=d.env, stdout=full,
+                           stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert p.returncode == 1
+    assert p.stderr == "voltctl: writing to standard output: No space left on device\n"
+
+
 def test_broken_pipe_is_quiet(fake):
     jobs = [{"id": str(i), "name": "x" * 50, "state": "queued"} for i in range(1000)]
     d = fake(lambda *_: [{"parameters": {"jobs": jobs}}])
