@@ -11,10 +11,10 @@ case $1 in voltctl) _voltctl ;; *) _volt_submit ;; esac
 printf '%s\\n' "${COMPREPLY[@]}" """
 
 
-def complete(daemon, *words, cwd=None):
+def complete(daemon, *words, cwd=None, **env):
     r = subprocess.run(["bash", "-c", SCRIPT, "-", ROOT / "client/completion/volt.bash", *words],
                        capture_output=True, text=True, check=True, cwd=cwd,
-                       env={**daemon.env, "PATH": f"{BIN}:/usr/bin:/bin"})
+                       env={**daemon.env, **env, "PATH": f"{BIN}:/usr/bin:/bin"})
     assert r.stderr == ""
     return r.stdout.split()
 
@@ -37,6 +37,8 @@ def complete(daemon, *words, cwd=None):
     (["volt-submit", "-n", "sort", "--", "sha256su"], {"sha256sum"}),
     (["volt-submit", "-n", "sort", "--wait", "cat", "d"], {"data", "deep"}),
     (["volt-submit", "--", "cat", "--qu"], set()),
+    (["volt-submit", "--label", "=", "a", "=", "b", "--time"], {"--timeout"}),
+    (["volt-submit", "--address", "unix", ":", "/x/y", "--time"], {"--timeout"}),
 ])
 def test_words(shared, tmp_path, words, expected):
     (tmp_path / "data").touch()
@@ -47,3 +49,29 @@ def test_words(shared, tmp_path, words, expected):
 def test_ids(shared):
     ident = shared.submit("--kind=noop").out.strip()
     assert ident in complete(shared, "voltctl", "status", "")
+
+
+def test_ids_of_the_voltd_that_is_named(shared):
+    """Wherever and however it stands on the line; readline breaks words at = and :."""
+    ident = shared.submit("--kind=noop").out.strip()
+    path, home = str(shared.socket), {"HOME": str(shared.dir)}
+    short = f"~/{shared.socket.relative_to(shared.dir)}"
+    del shared.env["VOLT_ADDRESS"]
+    try:
+        for words in (["--address", path, "status", ""],
+                      ["--address", "=", path, "status", ""],
+                      ["--address", "=", "unix", ":", path, "status", ""],
+                      ["--address", "unix", ":", path, "status", ""],
+                      ["--address", f"unix:{path}", "status", ""],
+                      ["--address", short, "status", ""],
+                      ["show", "--address", "=", path, "--json", ""],
+                      ["logs", "-n", "5", "--address", path, ident[:1]]):
+            assert ident in complete(shared, "voltctl", *words, **home), words
+        assert complete(shared, "voltctl", "--address", "=", path + "x", "status", "") == []
+        shared.env["VOLT_ADDRESS"] = f"unix:{path}"
+        shared.env["XDG_RUNTIME_DIR"] = str(shared.dir)  # there is none
+        assert complete(shared, "voltctl", "--user", "status", "") == []
+        assert complete(shared, "voltctl", "--address", "=", "unix", ":", path[:-2]) == [path]
+    finally:
+        shared.env.pop("XDG_RUNTIME_DIR", None)
+        shared.env["VOLT_ADDRESS"] = f"unix:{path}"
