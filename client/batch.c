@@ -53,6 +53,22 @@ static int add(struct batch *b, size_t offset, size_t len, unsigned line)
     return 0;
 }
 
+/* What jansson says for its own users, or of the entry as if it were the file, for ours. */
+static const char *mistake(const json_error_t *je)
+{
+    switch (json_error_code(je)) {
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "\\u0000: no text of a job can hold a NUL byte";
+    case json_error_premature_end_of_input:
+        return "the object does not end here: a job is a line, or an element of one array";
+    case json_error_end_of_input_expected:
+        return "something follows the object: a job is a line, or an element of one array";
+    default:
+        return je->text;
+    }
+}
+
 /* Checks one entry by parsing it; jansson counts lines from the entry's first. */
 static int check(const struct batch_entry *e, const char *text, struct volt_error *err)
 {
@@ -60,8 +76,11 @@ static int check(const struct batch_entry *e, const char *text, struct volt_erro
     json_t *value = json_loadb(text + e->offset, e->len,
                                JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     int r = 0;
-    if (!value)
-        r = complain(err, e->line + (je.line > 1 ? (unsigned)je.line - 1 : 0), je.text);
+    if (e->len == 0)
+        r = complain(err, e->line, "a job is missing beside a comma");
+    else if (!value)
+        r = complain(err, e->line + (je.line > 1 ? (unsigned)je.line - 1 : 0),
+                     mistake(&je));
     else if (!json_is_object(value))
         r = complain(err, e->line, "a job is a JSON object");
     json_decref(value);
@@ -125,10 +144,10 @@ static int split_array(struct batch *b, size_t at, unsigned line, struct volt_er
     return at < b->len ? complain(err, line, "something follows the array") : 0;
 }
 
-static int split_lines(struct batch *b, struct volt_error *err)
+static int split_lines(struct batch *b, size_t at, struct volt_error *err)
 {
     unsigned line = 1;
-    for (size_t at = 0; at < b->len; line++) {
+    for (; at < b->len; line++) {
         char *nl = memchr(b->text + at, '\n', b->len - at);
         size_t end = nl ? (size_t)(nl - b->text) : b->len;
         size_t start = at + strspn(b->text + at, " \t\r");
@@ -144,17 +163,43 @@ static int split_lines(struct batch *b, struct volt_error *err)
     return 0;
 }
 
+/* A NUL byte ends all texts, also that of a mistake: it is looked for first. */
+static int refuse_nul(const struct batch *b, struct volt_error *err)
+{
+    const char *nul = memchr(b->text, '\0', b->len);
+    unsigned line = 1;
+    if (!nul)
+        return 0;
+    for (const char *p = b->text; p < nul; p++)
+        line += *p == '\n';
+    (void)snprintf(err->text, sizeof(err->text),
+                   "line %u: a NUL byte (byte %zu of the file); jobs are JSON in UTF-8",
+                   line, (size_t)(nul - b->text) + 1);
+    return -EINVAL;
+}
+
+static int split(struct batch *b, struct volt_error *err)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* of byte order: some editors write it */
+    size_t start = b->len >= 3 && memcmp(b->text, mark, 3) == 0 ? 3 : 0;
+    unsigned line = 1;
+    size_t at = skip_space(b, start, &line);
+    int r = refuse_nul(b, err);
+    if (r < 0)
+        return r;
+    return b->text[at] == '[' ? split_array(b, at, line, err)
+                              : split_lines(b, start, err);
+}
+
 int batch_read(struct batch *b, FILE *in, struct volt_error *err)
 {
     *b = (struct batch){0};
+    err->text[0] = '\0';
     int r = slurp(b, in);
-    if (r < 0) {
+    if (r == 0)
+        r = split(b, err);
+    if (r < 0 && !err->text[0])
         (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-r));
-    } else {
-        unsigned line = 1;
-        size_t at = skip_space(b, 0, &line);
-        r = b->text[at] == '[' ? split_array(b, at, line, err) : split_lines(b, err);
-    }
     if (r < 0)
         batch_fini(b);
     return r;

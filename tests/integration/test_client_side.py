@@ -246,6 +246,8 @@ def test_spec_of_files(alone):
     one, two = map(json.loads, r.lines)
     assert one["argv"] == ["a"] and one["queue"] == "x" and one["env"] == {}
     assert two == {"kind": "noop", "queue": "x"}
+    for text in ('\ufeff{"kind":"noop"}\n', '\ufeff[{"kind":"noop"}]'):  # as some editors begin
+        assert dry(alone, "-f", "-", input=text) == {"kind": "noop"}
     r = alone.submit("--dry-run", "-f", "-", input='[{"kind":"noop"},\n {"kind":"noop"}]')
     assert len(r.lines) == 2
 
@@ -256,12 +258,20 @@ def test_spec_of_files(alone):
     ('[{"kind":"noop"},\n\n 17]', "line 3: a job is a JSON object"),
     ('{"kind":"noop","kind":"noop"}\n', "line 1: duplicate"),
     ('\n', "no job in it"),
+    ('{"kind":"noop"}\n{"name":"a\0b"}\n', "line 2: a NUL byte (byte 27 of the file)"),
+    ('\0', "line 1: a NUL byte (byte 1 of the file)"),
+    ('[{"kind":"noop"}]\n\n\0', "line 3: a NUL byte (byte 20 of the file)"),
+    ('{"kind":"noop"}\n{"name":"a\\u0000b"}\n', "line 2: \\u0000: no text of a job"),
+    ('[{"name":"a",\n"b\\u0000":""}]', "line 2: \\u0000: no text of a job"),
+    ('{\n "kind": "noop"\n}\n', "line 1: the object does not end here: a job is a line"),
+    ('{"kind":"noop"} {"kind":"noop"}\n', "line 1: something follows the object"),
+    ('[{"kind":"noop"},\n]', "line 2: a job is missing beside a comma"),
 ])
 def test_bad_files_name_the_line(fake, text, where):
     """A slip anywhere submits nothing."""
     d = fake(lambda *_: [None])
     r = d.submit("-f", "-", input=text)
-    assert r.code == 125 and r.out == "" and where in r.err, r
+    assert r.code == 125 and r.out == "" and where in r.err and "JSON_" not in r.err, r
     assert [c for c in d.fake.calls if "Submit" in c["method"]] == []
 
 
