@@ -85,6 +85,27 @@ int keeper_client_connect(const struct keeper_client *c)
     return fd;
 }
 
+int keeper_client_setup(void **state)
+{
+    struct keeper_client *c = malloc(sizeof(*c));
+    assert_non_null(c);
+    keeper_client_init(c);
+    keeper_client_spawn(c);
+    struct keeper_welcome w = keeper_client_hello(c);
+    assert_int_equal(w.status, 0);
+    assert_int_equal(w.pid, c->keeper);
+    assert_memory_equal(w.boot_id, c->boot_id, RECORD_ID_SIZE);
+    *state = c;
+    return 0;
+}
+
+int keeper_client_teardown(void **state)
+{
+    keeper_client_fini(*state);
+    free(*state);
+    return 0;
+}
+
 uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, size_t size,
                             const int *fds, int nfds)
 {

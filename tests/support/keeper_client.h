@@ -26,6 +26,10 @@ int keeper_client_connect(const struct keeper_client *c); /* returns new descrip
 /* Connects and says HELLO. */
 struct keeper_welcome keeper_client_hello(struct keeper_client *c);
 
+/* Of each test: all that, and *state is the client. */
+int keeper_client_setup(void **state);
+int keeper_client_teardown(void **state);
+
 /* Sends a request with its head filled in; returns its serial. */
 uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, size_t size,
                             const int *fds, int nfds);

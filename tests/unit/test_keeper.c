@@ -29,26 +29,6 @@ static struct job_key next_key(void)
     return (struct job_key){++id, JOB_NO_INDEX, 1};
 }
 
-static int setup(void **state)
-{
-    struct keeper_client *c = malloc(sizeof(*c));
-    keeper_client_init(c);
-    keeper_client_spawn(c);
-    struct keeper_welcome w = keeper_client_hello(c);
-    assert_int_equal(w.status, 0);
-    assert_int_equal(w.pid, c->keeper);
-    assert_memory_equal(w.boot_id, c->boot_id, RECORD_ID_SIZE);
-    *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    keeper_client_fini(*state);
-    free(*state);
-    return 0;
-}
-
 static struct keeper_reply start_words(struct keeper_client *c, const struct job_key *key,
                                        const char *const words[], int out)
 {
@@ -446,7 +426,7 @@ static int pollute(void **state)
     setenv("INVOCATION_ID", "x", 1);
     for (int fd = 20; fd < 30; fd++)
         assert_int_equal(dup2(2, fd), fd); /* not CLOEXEC */
-    int r = setup(state);
+    int r = keeper_client_setup(state);
     for (int fd = 20; fd < 30; fd++)
         close(fd);
     unsetenv("NOTIFY_SOCKET");
@@ -861,7 +841,8 @@ int main(int argc, char **argv)
         return headless_main();
     if (argc > 1 && strcmp(argv[1], "heavy") == 0)
         return heavy_main();
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)                                                                          \
+    cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_exit_and_signal),
         TEST(test_exec_failures),
@@ -870,7 +851,7 @@ int main(int argc, char **argv)
         TEST(test_remove_several),
         TEST(test_signal_nobody),
         TEST(test_clean_room),
-        cmocka_unit_test_setup_teardown(test_clean_room, pollute, teardown),
+        cmocka_unit_test_setup_teardown(test_clean_room, pollute, keeper_client_teardown),
         TEST(test_shim_again),
         TEST(test_shim_not_again),
         TEST(test_shim_not_again_under_fire),

@@ -13,23 +13,6 @@
 #include <cmocka.h>
 #include "tests/support/keeper_client.h"
 
-static int setup(void **state)
-{
-    struct keeper_client *c = malloc(sizeof(*c));
-    keeper_client_init(c);
-    keeper_client_spawn(c);
-    assert_int_equal(keeper_client_hello(c).status, 0);
-    *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    keeper_client_fini(*state);
-    free(*state);
-    return 0;
-}
-
 #define KEYS    512
 #define UNKNOWN UINT64_MAX
 
@@ -318,7 +301,8 @@ static void test_keeper_killed(void **state)
     assert_never_ran(c, &key[2]);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)                                                                          \
+    cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
 
 int main(void)
 {

@@ -13,23 +13,6 @@
 
 static const struct job_key key = {1, JOB_NO_INDEX, 1};
 
-static int setup(void **state)
-{
-    struct keeper_client *c = malloc(sizeof(*c));
-    keeper_client_init(c);
-    keeper_client_spawn(c);
-    assert_int_equal(keeper_client_hello(c).status, 0);
-    *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    keeper_client_fini(*state);
-    free(*state);
-    return 0;
-}
-
 /* Whose process it would be nobody knows. */
 static void test_a_damaged_record(void **state)
 {
@@ -64,7 +47,8 @@ static void test_a_job_that_does_not_start(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)                                                                          \
+    cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_a_damaged_record),
         TEST(test_a_job_that_does_not_start),

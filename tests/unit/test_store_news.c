@@ -11,29 +11,14 @@
 #include <cmocka.h>
 
 #include "daemon/store/sqlite_store.h"
-#include "tests/support/scratch.h"
-
-static char dir[SCRATCH_MAX];
-
-static int setup(void **state)
-{
-    (void)state;
-    return scratch_make(dir);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return scratch_remove(dir);
-}
+#include "tests/support/stored.h"
 
 static struct store *open_store(void)
 {
-    struct store_sqlite_options o = {.dir = dir, .boot_id = {1}, .generation = {7}};
     struct volt_error err = {{0}};
     struct store *s = NULL;
 
-    if (store_sqlite_open(&o, &s, &err) < 0)
+    if (stored_open(1, &s, &err) < 0)
         fail_msg("%s", err.text);
     return s;
 }
@@ -95,23 +80,6 @@ static void fail_on_finding(void *arg, const char *text)
 {
     (void)arg;
     fail_msg("%s", text);
-}
-
-static int64_t query(const char *sql)
-{
-    char path[PATH_MAX];
-    sqlite3 *db;
-    sqlite3_stmt *st;
-
-    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", dir);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
-    int rc = sqlite3_step(st);
-    int64_t v = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-    assert_true(rc == SQLITE_ROW || rc == SQLITE_DONE);
-    sqlite3_finalize(st);
-    sqlite3_close(db);
-    return v;
 }
 
 /* "number=id:type:state", the number relative to the first. */
@@ -221,11 +189,12 @@ static void not_kept_and_the_end_of_an_array(void **state)
     store_free(s);
     assert_string_equal(h.text, "1=1:submit:queued 2=77:exited:queued 3=1:exited:done "
                                 "4=2:submit:queued ");
-    assert_int_equal(query("SELECT max(seq)-min(seq) FROM job"), 3);
-    assert_int_equal(query("SELECT (SELECT seq FROM ended) - min(seq) FROM job"), 2);
+    assert_int_equal(stored_query("SELECT max(seq)-min(seq) FROM job"), 3);
+    assert_int_equal(stored_query("SELECT (SELECT seq FROM ended) - min(seq) FROM job"),
+                     2);
     store_free(begin(&h, &loaded));
     assert_string_equal(loaded.text, "1=1:submit:queued 4=2:submit:queued ");
-    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
+    assert_int_equal(store_sqlite_check(stored_dir, fail_on_finding, NULL), 0);
 }
 
 /* Of a transaction with more than anybody reads the newest are told, in order. */
@@ -277,16 +246,16 @@ static void forgetting_is_no_news(void **state)
     assert_int_equal(h.last - h.first, 9);
     assert_int_equal(ngone, 1);
     assert_int_equal(gone[0], 1);
-    assert_int_equal(query("SELECT count(*) FROM job"), 2);
-    assert_int_equal(query("SELECT count(*) FROM event WHERE job=1"), 0);
-    assert_int_equal(store_sqlite_check(dir, fail_on_finding, NULL), 0);
+    assert_int_equal(stored_query("SELECT count(*) FROM job"), 2);
+    assert_int_equal(stored_query("SELECT count(*) FROM event WHERE job=1"), 0);
+    assert_int_equal(store_sqlite_check(stored_dir, fail_on_finding, NULL), 0);
     store_free(begin(&h, &loaded));
     assert_string_equal(loaded.text, "2=2:submit:queued 5=2:starting:queued "
                                      "8=2:started:queued 9=2:exited:queued "
                                      "3=3:submit:queued ");
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
 {
