@@ -41,13 +41,19 @@ static int refuse(const struct server *s, const struct holder *h)
 
 int server_enlist(struct server *s, struct connection *c, uid_t uid)
 {
-    struct holder *fresh = holder_new(uid, volt_runtime_workers(s->service->rt) - 1), *h;
+    struct holder *fresh = NULL, *h;
     int r;
 
-    if (!fresh)
-        return -ENOMEM;
     vlock_lock(&s->lock);
     h = find_holder(s, uid);
+    if (!h) { /* the first of this user; made without the lock, another may be sooner */
+        vlock_unlock(&s->lock);
+        fresh = holder_new(uid, volt_runtime_workers(s->service->rt) - 1);
+        if (!fresh)
+            return -ENOMEM;
+        vlock_lock(&s->lock);
+        h = find_holder(s, uid);
+    }
     r = refuse(s, h);
     if (r == 0) {
         if (!h) {
