@@ -16,11 +16,11 @@
  *
  * As many are ahead as start within AHEAD_SPAN, by what jobs took lately, and one for
  * each slot: with 2 slots 16 where jobs take 0.8 ms, 7 where they take 2 ms, 4 where they
- * take 5. The span is that of two commits (GROUP_PACE in group.c): one that a mark waits
- * for, and the one before it. Both are a matter of the processor: with a commit every 2
- * ms and eight ahead /bin/true jobs with 2 slots took 1,083 us of it in the median of six
- * rounds, with 4 ms and this span 1,047, and 873 and 848 in a calmer hour; at 0.87 and
- * 0.90, 0.88 and 0.92 of the benchmark's reference.
+ * take 5. The span is that of one and a half commits (GROUP_PACE in group.c): the one that
+ * a mark is in, and what is left of the one before it, on average. Both are a matter of
+ * the processor: with a commit every 2 ms and eight ahead /bin/true jobs with 2 slots took
+ * 1,083 us of it in the median of six rounds, with 4 ms and this span 1,047, and 873 and
+ * 848 in a calmer hour; at 0.87 and 0.90, 0.88 and 0.92 of the benchmark's reference.
  *
  * After a restart everybody who was starting and had not come to the keeper waits
  * here. */
