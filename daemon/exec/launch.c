@@ -225,9 +225,10 @@ static const char *lost_cause(enum record_verdict verdict)
         return "reboot";
     case RECORD_DAMAGED:
         return "record damaged";
+    case RECORD_NEVER_RAN:
+        return "never started";
     case RECORD_ABSENT:
     case RECORD_RUNNING:
-    case RECORD_NEVER_RAN:
     case RECORD_DONE:
         break;
     }

@@ -1,6 +1,7 @@
 /* Orphans: records of an earlier life of the daemon, of which the store knows nothing.
  *
- * A record whose attempt the store says has ended is only a leftover and is removed.
+ * A record whose attempt the store says has ended is only a leftover and is removed, and
+ * so is one that says "never ran": it is of a job that waited, which is forgotten.
  * Orphans are shown with what their record says, never run again and never deleted. One
  * that runs still has a task that waits for its end; where the shim was killed, the end
  * is that of what it left running. A record belongs to the daemon's user. */
@@ -80,6 +81,8 @@ static int add(const struct job_key *key, void *arg)
     int r = record_probe(m->record_fd, key, m->boot_id, &rec);
     if (r < 0)
         return r;
+    if (rec.verdict == RECORD_NEVER_RAN)
+        return sweep_add(m, key);
     if (m->norphans == scan->capacity) {
         size_t capacity = scan->capacity ? scan->capacity * 2 : 16;
         struct orphan *grown = reallocarray(m->orphans, capacity, sizeof(*grown));

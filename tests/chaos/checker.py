@@ -141,13 +141,15 @@ def check_status(h, job, view, case, key_of, sent, found):
     if result not in SETTLED:
         found.append(f"invented: job {name} has the result {result}")
         return
-    why = unaccounted(h, job, result, code, case, spec)
+    forgotten = view["orphan"] and view.get("step") == "never started"
+    why = unaccounted(h, job, result, code, case, spec, forgotten)
     if why:
         found.append(f"invented: job {name} is said to have ended as {result} {code}, {why}")
 
 
-def unaccounted(h, job, result, code, case, spec):
-    """Why a status cannot be right; None: it can."""
+def unaccounted(h, job, result, code, case, spec, forgotten):
+    """Why a status cannot be right; None: it can. forgotten: its voltd forgot it, and its record
+    is said to tell that it never began."""
     newest = max((m.attempt for m in case.starts + case.ends), default=0)
     last = [e for e in case.ends if e.attempt == newest]
     asked = job[0] in h.cancels
@@ -175,9 +177,9 @@ def unaccounted(h, job, result, code, case, spec):
         if code not in h.errors:
             return f"but nothing failed with errno {code}"
     elif result == "lost":
-        if case.starts and not shim:
+        if case.starts and (forgotten or not shim):
             return "but its shim was never killed"
-        if not case.starts and not h.shims:
+        if not case.starts and not h.shims and not forgotten:
             return "but no shim was ever killed"
     else:
         return "which nobody asked for"

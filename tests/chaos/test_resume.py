@@ -1,9 +1,13 @@
 """Those who wait and follow while voltd is killed under them: nothing is missing, nothing comes
 twice, and the exit code is the job's."""
 
+import fcntl
+import pathlib
 import shutil
+import struct
 import subprocess
 import time
+import uuid
 
 import pytest
 
@@ -66,6 +70,43 @@ def test_wait_of_many(house):
     _, err = harass(house, p)
     assert p.returncode == 7, err
     assert [house.job(j)["code"] if i else 0 for i, j in enumerate(jobs)] == list(range(8))
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def record(house, number):
+    """The record of a job that has not begun, as the keeper makes it."""
+    boot = uuid.UUID(pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    head = struct.pack("<4sIQqII16sQI", b"VCRD", 1, number, -1, 1, 0, boot.bytes, 1, 0)
+    path = house.state / f"rec/{number}.1"
+    path.write_bytes((head + struct.pack("<I", crc32c(head))).ljust(4096, b"\0"))
+    return path
+
+
+def orphans(house):
+    with house.connect() as v:
+        return v.ok("org.voltd.jobs.List", {"filter": {"orphans": True}})["jobs"]
+
+
+def test_who_never_began_is_forgotten(house):
+    """By a voltd that was killed and does not know the job any more: it is nothing that runs, and
+    nothing that is lost. While somebody might still begin it, it runs for all that is known."""
+    gone = record(house, 1000)
+    with open(record(house, 1001)) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        house.kill_voltd()
+        until(house.up.is_set, "voltd to come back")
+        assert [(j["id"], j["state"]) for j in orphans(house)] == [("1001", "starting")]
+        until(lambda: not gone.exists(), "the record to go")
+    until(lambda: orphans(house)[0]["state"] == "done", "the other to be given up")
+    assert [orphans(house)[0][k] for k in ("id", "result", "step")] == ["1001", "lost", "never started"]
 
 
 def test_the_runtime_directory_vanishes(house):
