@@ -529,7 +529,7 @@ struct link_task {
     struct volt_runtime *rt;
     struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
     int dialled;       /* that one; -1: none */
-    bool said;         /* that there is no keeper */
+    int said;          /* why there is no keeper; 0: nothing */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -566,22 +566,24 @@ static int dial(struct link_task *t)
     return r;
 }
 
-/* Once for each time that there is none: jobs wait for it, and nobody else says why. */
+/* Once for each time that there is none: jobs wait for it, and nobody else says why. That
+ * it takes a restart of voltd is said also after another reason. */
 static void say_why(struct link_task *t, int r)
 {
-    if (!t->said)
+    if (t->said == 0 || (r == -EPROTO && t->said != r))
         log_warning(
             "cannot reach or start the keeper (%s): %s; jobs start when it is there",
             t->link->socket_path,
             r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
-    t->said = true;
+    if (t->said != -EPROTO)
+        t->said = r;
 }
 
 static void say_well(struct link_task *t)
 {
-    if (t->said)
+    if (t->said != 0)
         log_notice("the keeper is there: jobs start again");
-    t->said = false;
+    t->said = 0;
 }
 
 /* After WELCOME, or what came instead. Returns whether the connection stands. */

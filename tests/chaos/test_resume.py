@@ -2,6 +2,7 @@
 twice, and the exit code is the job's."""
 
 import fcntl
+import os
 import pathlib
 import shutil
 import struct
@@ -11,7 +12,7 @@ import uuid
 
 import pytest
 
-from house import BIN, House, until
+from house import BIN, House, integration, until
 from survival import own_programs
 from test_chaos import passed
 
@@ -33,26 +34,40 @@ def numbered(house, lines=LINES, code=7):
                         f"sleep 0.03; done; exit {code}"]
 
 
-def harass(house, process, times=3):
-    """Kills voltd again and again while the program runs, until it has ended."""
+def is_connected(process):
+    inodes = set()
+    for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        try:
+            inodes.add(os.readlink(fd)[len("socket:["):-1])
+        except OSError:
+            pass    # closed meanwhile
+    sockets = [line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()]
+    return any(s[5] == "03" and s[6] in inodes for s in sockets[1:])
+
+
+def harass(house, process, begun=is_connected, times=3):
+    """Kills voltd again and again while the program runs, until it has ended: from when it has
+    begun, as who has never been served does not try again."""
+    until(lambda: begun(process), "the program to begin")
     for _ in range(times):
         time.sleep(0.3)     # somewhere in its middle: any moment will do
         if process.poll() is not None:
             break
         house.kill_voltd()
         until(house.up.is_set, "voltd to come back")
-    return process.communicate(timeout=60)
+    process.wait(timeout=integration.LIMIT)
+    return [(house.dir / name).read_text() for name in ("out", "err")]
 
 
 def program(house, name, *args):
-    return subprocess.Popen([BIN / name, *args], env=house.env, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            cwd=house.dir)
+    with open(house.dir / "out", "wb") as out, open(house.dir / "err", "wb") as err:
+        return subprocess.Popen([BIN / name, *args], env=house.env, stdin=subprocess.DEVNULL,
+                                stdout=out, stderr=err, cwd=house.dir)
 
 
 def test_submit_wait(house):
     p = program(house, "volt-submit", "--wait", "--", *numbered(house))
-    out, err = harass(house, p)
+    out, err = harass(house, p, begun=lambda _: (house.dir / "out").stat().st_size)
     assert (p.returncode, out.split()) == (7, ["1"]), err
 
 
@@ -133,8 +148,10 @@ def test_the_runtime_directory_vanishes(house):
 
 
 OTHER_VERSION = """#!/usr/bin/python3
-import os, socket, struct
+import os, signal, socket, struct
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
 listener = socket.socket(fileno=3)
+listener.setblocking(True)
 while True:
     c, _ = listener.accept()
     magic, _, serial = struct.unpack_from("<IIQ", c.recv(4096))
