@@ -87,12 +87,13 @@ def collect_new(house):
 
 
 def one_round(house, nemesis, seed, number, secs):
-    """Load and attacks, then rest. Returns how many jobs and what is wrong."""
+    """Load and attacks, until somebody has been killed at least, then rest. Returns how many jobs
+    and what is wrong."""
     load = Load(house, seed + number, clients=CLIENTS, backlog=BACKLOG,
                 first=number * CLIENTS).start()
     moments = random.Random(seed + number)
     end = time.monotonic() + secs
-    while time.monotonic() < end:
+    while time.monotonic() < end or not nemesis.kills:
         time.sleep(min(moments.expovariate(2), 1))
         nemesis.step()
         reap_orphans({house.process.pid})

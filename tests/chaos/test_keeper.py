@@ -251,6 +251,7 @@ def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
             until(lambda: not held(k, job + 2), "the last to be given up")
             hit, _, call = faults.fired()
             faults.disarm()
+            until(lambda: not killers(k), "the killer to be reaped: nothing follows meanwhile")
             assert begun(k, job) and not begun(k, job + 1) and not begun(k, job + 2), (n, call)
             if not hit:
                 break
@@ -279,6 +280,21 @@ def test_who_waits_for_a_job_of_a_keeper_that_is_gone(tmp_path, sig):
         assert receive(s)[:3] == (REPLY, 4, 0)
         until(lambda: not held(k, 3), "the last to be given up")
         assert not begun(k, 2) and not begun(k, 3)
+
+
+def killers(keeper):
+    """The processes that signal for it, until it has seen that they ended."""
+    pid = keeper.process.pid
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [child for child in f.read().split() if name_of(child) == "voltd-keeper"]
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as f:
+            return f.read().strip()
+    except OSError:
+        return None
 
 
 def begun(keeper, job):
