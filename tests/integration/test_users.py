@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from conftest import SANITIZER, until
-from test_protocol import CONTROL, JOBS, LOGS, PUBLIC, SERVICE, error, is_fine, wait_done
+from protocol import CONTROL, JOBS, LOGS, PUBLIC, SERVICE, error, is_fine, wait_done
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
 
