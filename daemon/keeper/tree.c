@@ -269,6 +269,9 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
+/* Time passes as well where the machine stands still: what nobody tried is no survivor. */
+#define ROUNDS_MIN 8
+
 /* Walks and stops until a walk finds nobody that still ran. A parent in vfork cannot stop
  * while its child is stopped, so the passes are bounded; the next round finds the rest.
  */
@@ -291,15 +294,17 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
     uint64_t deadline = mono_usec() + limit_usec;
     struct tree_result result = {0};
     tree.n = 0;
-    for (int empty = 0;;) {
+    for (int empty = 0, rounds = 0;; rounds++) {
         tree_walk(root);
         /* One empty walk may have missed who was just moving to the shim. */
         empty = tree.n > 0 ? 0 : empty + 1;
-        if (empty == 2 || mono_usec() >= deadline)
+        uint64_t now = mono_usec();
+        if (empty == 2 || (now >= deadline && rounds >= ROUNDS_MIN))
             break;
         if (empty > 0)
             continue;
-        tree_freeze(root, deadline);
+        uint64_t share = now + limit_usec / ROUNDS_MIN;
+        tree_freeze(root, share > deadline ? share : deadline);
         for (size_t i = 0; i < tree.n; i++)
             if (proc_signal(tree.proc[i].pid, tree.proc[i].start, SIGKILL) == 0)
                 result.reached++;

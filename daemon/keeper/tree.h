@@ -54,7 +54,7 @@ struct tree_result {
     uint32_t survivors; /* alive at the end; the first of them: */
     uint32_t named[TREE_NAMED_MAX];
 };
-/* SIGKILL to the whole tree; returns after limit_usec at the latest. */
+/* SIGKILL to the whole tree; gives up after limit_usec, but not before the eighth round. */
 void tree_kill(const struct tree_root *root, uint64_t limit_usec,
                struct tree_result *ret);
 

@@ -232,6 +232,21 @@ static void who_cannot_be_reached_is_named(void **state)
     end_family(&f);
 }
 
+/* The machine may have stood still for all of the time. */
+static void no_time_is_left_but_each_is_reached(void **state)
+{
+    struct family f = found_family();
+    const struct tree_root root = {.shim = f.parent};
+    struct tree_result r;
+
+    (void)state;
+    tree_kill(&root, 0, &r);
+    assert_true(r.reached >= ALL);
+    for (int i = 0; i < ALL; i++)
+        await_end(f.member[i]);
+    end_family(&f);
+}
+
 static void without_a_shim_it_is_the_session(void **state)
 {
     struct family f = found_family();
@@ -260,6 +275,7 @@ int main(void)
         cmocka_unit_test(without_its_first_thread_it_lives),
         cmocka_unit_test(all_below_the_shim_are_reached),
         cmocka_unit_test(who_cannot_be_reached_is_named),
+        cmocka_unit_test(no_time_is_left_but_each_is_reached),
         cmocka_unit_test(without_a_shim_it_is_the_session),
     };
 
