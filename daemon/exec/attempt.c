@@ -426,7 +426,7 @@ static void end_of_record(struct work *w)
         note_started(w, &rec->started);
     a->over = true;
     a->end = launch_end_event(rec);
-    if (a->survivors > a->end.survivors)
+    if (rec->verdict != RECORD_DONE) /* its shim knows best, and has said so at the end */
         a->end.survivors = a->survivors;
 }
 
