@@ -130,7 +130,7 @@ uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, si
 static size_t receive(int fd, union keeper_message *m)
 {
     struct pollfd p = {fd, POLLIN, 0};
-    assert_int_equal(poll(&p, 1, 10000), 1);
+    assert_int_equal(poll(&p, 1, -1), 1);
     ssize_t n = recv(fd, m, sizeof(*m), 0);
     if (n <= 0)
         return 0;
@@ -231,11 +231,10 @@ static struct record wait_for(struct keeper_client *c, const struct job_key *key
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     assert_true(inotify_add_watch(fd, c->record_path, IN_CLOSE_WRITE | IN_MODIFY) >= 0);
     struct pollfd p = {fd, POLLIN, 0};
-    for (int tries = 0;; tries++) {
+    for (;;) {
         assert_int_equal(record_probe(c->record_fd, key, c->boot_id, &r), 0);
         if (r.verdict != RECORD_RUNNING || (!end && r.has_started))
             break;
-        assert_true(tries < 2000);
         (void)poll(&p, 1, 5);
         (void)!read(fd, events, sizeof(events));
     }

@@ -206,11 +206,10 @@ static void test_many_jobs(void **state)
 static void until_ended(struct rig *g, const struct job_key *key)
 {
     struct record r = {.verdict = RECORD_ABSENT};
-    for (int i = 0; i < 10000 && r.verdict != RECORD_DONE; i++) {
+    while (r.verdict != RECORD_DONE) {
         assert_int_equal(record_probe(g->files.record_fd, key, g->files.boot_id, &r), 0);
         poll(NULL, 0, 1);
     }
-    assert_int_equal(r.verdict, RECORD_DONE);
 }
 
 /* The answer comes while nobody has polled the call, or the keeper goes. */
@@ -274,11 +273,10 @@ static void test_keeper_dies(void **state)
     assert_int_equal(volt_task_spawn(j, &first), 0);
     r = (struct record){.verdict = RECORD_ABSENT};
     const struct job_key key = {1, JOB_NO_INDEX, 1};
-    for (int i = 0; i < 10000 && !r.has_started; i++) {
+    while (!r.has_started) {
         assert_int_equal(record_probe(g->files.record_fd, &key, g->files.boot_id, &r), 0);
         poll(NULL, 0, 1);
     }
-    assert_true(r.has_started);
     kill(old, SIGKILL);
     /* sent to the dead one or kept for the next: never lost, never run twice */
     assert_int_equal(volt_task_spawn(job_new(g, 2, "exit 9"), &second), 0);
@@ -320,7 +318,7 @@ static void test_keeper_found_again(void **state)
     volt_join_fini(&join);
     const struct job_key key = {1, JOB_NO_INDEX, 1};
     struct record r = keeper_client_wait_started(&g->files, &key);
-    for (int i = 0; i < 10000 && r.verdict == RECORD_ABSENT; i++) {
+    while (r.verdict == RECORD_ABSENT) {
         poll(NULL, 0, 1);
         r = keeper_client_wait_started(&g->files, &key);
     }
