@@ -112,11 +112,16 @@ class Varlink:
         return reply.get("parameters", {})
 
     def stream(self, method, parameters=None):
-        """The parameters of each reply to a `more` call, to its end."""
+        """The parameters of each reply to a `more` call, to its end. Heartbeats alone are as good
+        as silence."""
         self.send(method, parameters, more=True)
+        told = time.monotonic()
         while True:
             reply = self.recv()
             assert reply is not None and "error" not in reply, reply
+            if not reply.get("parameters", {}).get("heartbeat"):
+                told = time.monotonic()
+            assert time.monotonic() - told < LIMIT, f"{method} has no end"
             yield reply.get("parameters", {})
             if not reply.get("continues"):
                 return
@@ -281,6 +286,15 @@ def shared():
     """A running daemon for all tests of a file that do not mind each other."""
     with daemon_for_a_test() as daemon:
         yield daemon.start()
+
+
+@pytest.fixture(autouse=True)
+def slots_for_the_next(request):
+    """Jobs that a test leaves in a shared daemon, as one that has failed does, go with it."""
+    yield
+    if "shared" in request.fixturenames:
+        with request.getfixturevalue("shared").connect() as v:
+            v.ok("org.voltd.jobs.Cancel", {"filter": {"states": ["queued", "starting", "running"]}})
 
 
 class Fake:
