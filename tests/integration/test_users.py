@@ -178,13 +178,14 @@ def stopping(process):
         process.communicate()
 
 
-# What bounds a user's buffers is either the number of his connections or their sum.
+# What bounds a user's buffers is either the number of his connections or their sum. None of
+# them is cut for being slow, on however slow a machine.
+PATIENT = "[Limits]\nMaxConnectionsPerUser=2000\nFrameTimeoutSec=1h\nDrainTimeoutSec=1h\n"
 CROWDS = {
-    "small": "[Limits]\nMaxConnectionsPerUser=2000\nMaxOutputBacklog=64K\nMaxMessage=16K\n"
-             "MaxPipelinedCalls=16\nMaxJobsPerUser=5000\nMaxWatchBacklog=64\n"
-             "MaxParseMemory=256K\n",
+    "small": PATIENT + "MaxOutputBacklog=64K\nMaxMessage=16K\nMaxPipelinedCalls=16\n"
+             "MaxJobsPerUser=5000\nMaxWatchBacklog=64\nMaxParseMemory=256K\n",
     "default": "",
-    "many": "[Limits]\nMaxConnectionsPerUser=2000\n",
+    "many": PATIENT,
 }
 
 
@@ -209,6 +210,8 @@ def test_a_thousand_hostile_clients_of_one_user(private, crowd):
     with stopping(clients), private.connect() as v:
         held, refused = map(int, clients.stdout.readline().split())
         assert held + refused == 1000
+        if crowd != "default":  # the rest was no client and was cut
+            until(lambda: io_handles() > before + 400, "the crowd")
         for i in range(20):
             ident = v.ok(JOBS + "Submit", {"spec": {"shell": f"exit {i}"}})["id"]
             assert wait_done(v, ident)["exit_code"] == i
@@ -217,6 +220,6 @@ def test_a_thousand_hostile_clients_of_one_user(private, crowd):
         most = most_memory()
         assert most < (256 << 10) * (8 if SANITIZER else 1), f"{most} KiB"
         if crowd != "default":
-            assert io_handles() > before + 400  # the rest was no client and was cut
+            assert io_handles() > before + 400
     until(lambda: io_handles() <= before, "the connections to go")
     is_fine(private)
