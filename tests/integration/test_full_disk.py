@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -69,9 +68,7 @@ def test_a_full_disk(small):
         for i in accepted:
             assert ended(v, i)["result"] == "success"
         ballast.unlink()
-        begin = time.monotonic()
         until(lambda: "error" not in v.call(JOBS + "Submit", {"spec": {"kind": "noop"}}))
-        assert time.monotonic() - begin < 5  # a second; a bound for a busy machine
 
 
 def test_a_disk_that_is_full_at_the_start(small):

@@ -42,14 +42,17 @@ def test_of_the_store_and_of_memory(house):
 
 def test_in_words(house):
     daemon, ids, _ = house
-    today = datetime.datetime.now().strftime("%Y-%m-%d %H:%M")
+    now = datetime.datetime.now(datetime.timezone.utc)  # somewhere it is noon: no day ends soon
+    ahead = 12 - now.hour
+    daemon.env["TZ"] = f"NOON{-ahead:+}"
+    today = (now + datetime.timedelta(hours=ahead)).strftime("%Y-%m-%d")
     for since in ("today", "yesterday", "-1h", "-1 hour", "1h ago", "2020-01-01 10:00", "2020-01-01", "Wed 2020-01-01",
                   "2020-01-01T00:00:00Z"):
         assert listed(daemon, "--since", since, "--until", "tomorrow") == ids, since
         assert listed(daemon, f"--until={since}") == ([] if since != "today" else listed(daemon, "--until=today"))
     for since in ("now", "+1h", "tomorrow"):
         assert listed(daemon, "--since", since) == []
-    assert listed(daemon, "--until", "now", "--since", f"{today[:10]} 00:00") == ids
+    assert listed(daemon, "--until", "now", "--since", f"{today} 00:00") == ids
 
 
 @pytest.mark.parametrize("args, text", [

@@ -57,8 +57,11 @@ def test_others_wake_nobody(house):
 
 def test_each_hears_of_his_own(house):
     daemon, v = house
-    ids = [submit(v, argv=["sh", "-c", f"sleep 0.2; exit {n % 5}"]) for n in range(60)]
+    go = daemon.dir / "go"
+    ids = [submit(v, argv=["sh", "-c", f"until [ -e {go} ]; do sleep 0.02; done; exit {n % 5}"])
+           for n in range(60)]
     waits = [(n, wait(daemon, *ids[n:n + 2])) for n in range(0, 60, 2)]
+    go.touch()
     for n, w in waits:
         got = end(w)
         assert got["exit_code"] == max(n % 5, (n + 1) % 5)
