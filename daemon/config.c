@@ -267,15 +267,23 @@ __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status
     return status;
 }
 
-/* Hands inih one line. A line that does not fit its buffer would come back as two. */
+/* Hands inih one line. A line that does not fit its buffer would come back as two, and one
+ * with a NUL byte, as disks leave them behind a crash, without its end. */
 static char *read_line(char *buf, int size, void *user)
 {
     struct load *l = user;
-    if (l->status || !fgets(buf, size, l->file))
+    int len = 0, ch = '\0';
+    while (!l->status && ch != '\n' && len < size - 1 && (ch = getc(l->file)) != EOF) {
+        buf[len++] = (char)ch;
+        if (ch == '\0')
+            (void)fail(l, -EINVAL, "%s:%u: a NUL byte: the file is damaged", l->path,
+                       l->line + 1);
+    }
+    if (l->status || len == 0)
         return NULL;
+    buf[len] = '\0';
     l->line++;
-    size_t len = strlen(buf);
-    if (len + 1 == (size_t)size && buf[len - 1] != '\n') {
+    if (len == size - 1 && ch != '\n') {
         (void)fail(l, -EINVAL, "%s:%u: the line is longer than %d bytes", l->path,
                    l->line, size - 2);
         return NULL;
