@@ -2,6 +2,7 @@
 #include "client/job_view.h"
 #include "wire/duration.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,8 +57,12 @@ static void failed_start(const json_t *job, char *buf, size_t size)
     char object[128];
     term_clean(object_of_step(json_object_get(job, "spec"), step), object,
                sizeof(object));
+    int code = (int)job_view_int(job, "code");
+    bool file = strncmp(step, "std", 3) == 0; /* of another kind: EINVAL */
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
-                   object, *object ? ": " : "", strerror((int)job_view_int(job, "code")));
+                   object, *object ? ": " : "",
+                   file && code == EINVAL ? "neither a regular file nor /dev/null"
+                                          : strerror(code));
 }
 
 static void outcome_done(const json_t *job, char *buf, size_t size)

@@ -140,7 +140,13 @@ int options_next(struct options *o)
     o->arg = optarg;
     if (got == -1)
         return OPTION_END;
-    return got == '?' || got == ':' ? complain(o, &t, got) : got;
+    if (got == '?' || got == ':')
+        return complain(o, &t, got);
+    if (optarg && !*optarg) { /* mostly a variable of somebody's script */
+        say("--%s: a value is needed", find_key(o, got)->name);
+        return OPTION_BAD;
+    }
+    return got;
 }
 
 void options_print(const struct option_entry *table)

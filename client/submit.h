@@ -27,6 +27,8 @@ struct submit_options {
 
 /* SUBMIT_GO, or the code to exit with: after --help, or with the error said. */
 int submit_parse(struct submit_options *o, int argc, char **argv);
+/* The option that fills a member of the spec; NULL: none. */
+const char *submit_option_of(const char *member, size_t len);
 /* Frees what parsing made. */
 void submit_options_fini(struct submit_options *o);
 /* Opens and reads the batch of -f. 0; negative with the error said. */

@@ -147,6 +147,42 @@ static void help(void)
         stdout);
 }
 
+const char *submit_option_of(const char *member, size_t len)
+{
+    static const struct {
+        const char *member, *option;
+    } names[] = {
+        {"argv", "command"},
+        {"array", "--array"},
+        {"cwd", "--chdir"},
+        {"duration_usec", "--duration"},
+        {"env", "--env"},
+        {"key", "--key"},
+        {"kill_after_usec", "--kill-after"},
+        {"kill_mode", "--kill-mode"},
+        {"kind", "--kind"},
+        {"labels", "--label"},
+        {"limits", "--output-limit"},
+        {"name", "--name"},
+        {"on_exists", "--if-exists"},
+        {"on_lost", "--on-lost"},
+        {"output", "--output"},
+        {"output_path", "--output"},
+        {"output_split", "--split-output"},
+        {"priority", "--priority"},
+        {"queue", "--queue"},
+        {"shell", "--shell"},
+        {"stdin", "--stdin"},
+        {"stop_signal", "--stop-signal"},
+        {"timeout_usec", "--timeout"},
+        {"umask", "--umask"},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i].member) == len && memcmp(names[i].member, member, len) == 0)
+            return names[i].option;
+    return NULL;
+}
+
 /* --- one option --------------------------------------------------------------------- */
 
 static int set_text(struct submit_options *o, const char *name, const char *value)
@@ -154,7 +190,7 @@ static int set_text(struct submit_options *o, const char *name, const char *valu
     json_t *s = json_string(value);
     if (s && json_object_set_new(o->spec, name, s) == 0)
         return 0;
-    say("%s: not UTF-8", name);
+    say("%s: not UTF-8", submit_option_of(name, strlen(name)));
     return -EINVAL;
 }
 
@@ -164,7 +200,7 @@ static int set_priority(struct submit_options *o, const char *text)
     errno = 0;
     long long n = strtoll(text, &end, 10);
     if (errno || end == text || *end) {
-        say("--priority: %s is not a number", text);
+        say("--priority: %s is not a number from -1000 to 1000", text);
         return -EINVAL;
     }
     return json_object_set_new(o->spec, "priority", json_integer(n));
@@ -215,7 +251,7 @@ static int set_path(struct submit_options *o, const char *name, const char *path
     struct volt_error err;
     int r = spec_build_path(o->spec, name, path, &err);
     if (r < 0)
-        say("%s: %s", name, err.text);
+        say("%s: %s", submit_option_of(name, strlen(name)), err.text);
     return r;
 }
 

@@ -206,43 +206,6 @@ static int wait_all(struct submission *s)
     return wait_for_jobs(&s->c, &rq);
 }
 
-/* The option that fills a member of the spec; NULL: none. */
-static const char *option_of(const char *member, size_t len)
-{
-    static const struct {
-        const char *member, *option;
-    } names[] = {
-        {"argv", "command"},
-        {"array", "--array"},
-        {"cwd", "--chdir"},
-        {"duration_usec", "--duration"},
-        {"env", "--env"},
-        {"key", "--key"},
-        {"kill_after_usec", "--kill-after"},
-        {"kill_mode", "--kill-mode"},
-        {"kind", "--kind"},
-        {"labels", "--label"},
-        {"limits", "--output-limit"},
-        {"name", "--name"},
-        {"on_exists", "--if-exists"},
-        {"on_lost", "--on-lost"},
-        {"output", "--output"},
-        {"output_path", "--output"},
-        {"output_split", "--split-output"},
-        {"priority", "--priority"},
-        {"queue", "--queue"},
-        {"shell", "--shell"},
-        {"stdin", "--stdin"},
-        {"stop_signal", "--stop-signal"},
-        {"timeout_usec", "--timeout"},
-        {"umask", "--umask"},
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i].member) == len && memcmp(names[i].member, member, len) == 0)
-            return names[i].option;
-    return NULL;
-}
-
 /* A refusal of what an option said names the option, not the member of the spec. */
 static bool say_option(const struct client_reply *error)
 {
@@ -253,7 +216,7 @@ static bool say_option(const struct client_reply *error)
         return false;
     const char *member = parameter + 5;
     size_t len = strcspn(member, ".[");
-    const char *option = option_of(member, len);
+    const char *option = submit_option_of(member, len);
     if (!option)
         return false;
     term_clean(job_view_string(error->parameters, "reason"), text, sizeof(text));

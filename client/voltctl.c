@@ -94,7 +94,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
             return CTL_EXIT_USAGE;
         (void)options_connection_take(&ctl->choice, key, o.arg);
     }
-    if (optind >= argc) {
+    if (optind >= argc || !*argv[optind]) {
         say("a verb is needed, such as list or status; try --help");
         return CTL_EXIT_USAGE;
     }

@@ -84,7 +84,8 @@ int ctl_ids(const struct ctl *ctl, int least, char ***ret)
     }
     for (int i = 0; i < n; i++)
         if (!is_job_id(ids[i])) {
-            (void)ctl_usage(ctl, "%s is not a job id, such as 17 or 17_3", ids[i]);
+            (void)ctl_usage(ctl, "%s is not a job id, such as 17 or 17_3",
+                            *ids[i] ? ids[i] : "an empty word");
             return -1;
         }
     *ret = ids;
@@ -163,17 +164,15 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
     return CTL_EXIT_NO_DAEMON;
 }
 
-/* What the daemon does not take of a filter is a mistake in an option: its own name is
- * the one to say. */
-static bool say_filter_error(const struct client_reply *reply)
+/* What the daemon does not take of an option is wrong usage like any other: its own name
+ * is the one to say. */
+static bool say_option_error(const struct client_reply *reply)
 {
     static const struct {
         const char *field, *option;
-    } fields[] = {{"filter.states", "state"},
-                  {"filter.results", "result"},
-                  {"filter.name", "name"},
-                  {"filter.queue", "queue"},
-                  {"filter.labels", "label"}};
+    } fields[] = {{"filter.states", "state"}, {"filter.results", "result"},
+                  {"filter.name", "name"},    {"filter.queue", "queue"},
+                  {"filter.labels", "label"}, {"after", "after"}};
     const char *parameter = job_view_string(reply->parameters, "parameter");
     if (!client_error_is(reply, "InvalidParameter"))
         return false;
@@ -188,7 +187,7 @@ static bool say_filter_error(const struct client_reply *reply)
 
 int ctl_refused(const struct client_reply *reply)
 {
-    if (say_filter_error(reply))
+    if (say_option_error(reply))
         return CTL_EXIT_USAGE;
     say_error(reply);
     return client_error_is(reply, "NoSuchJob") ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_FAILED;

@@ -33,6 +33,8 @@ static int one(struct ctl *ctl, const char *id, void *arg)
         code = CTL_EXIT_FAILED;
     } else if (r == 1) {
         code = ctl_refused(&error);
+        if (client_error_is(&error, "NoOutput") && strcmp(rq->stream, "stderr") == 0)
+            say("standard error is part of the output, except with --split-output");
     } else if (!ctl->client) {
         code = CTL_EXIT_NO_DAEMON; /* said */
     } else if (r < 0) {

@@ -136,6 +136,19 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
     return n > 0 ? n : r;
 }
 
+/* For people, of connect(). */
+static const char *why_not(const char *path, int code)
+{
+    struct stat st;
+    if (code == -EACCES)
+        return "Permission denied: it is for another user, or for members of its group";
+    if (code != -ECONNREFUSED)
+        return strerror(-code);
+    return stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)
+               ? "it is no socket"
+               : "nobody listens on this socket (voltd has ended)";
+}
+
 int address_connect(const struct address *address, struct volt_error *err)
 {
     char tmp[64];
@@ -158,10 +171,8 @@ int address_connect(const struct address *address, struct volt_error *err)
     if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
         int code = -errno;
         (void)close(fd);
-        const char *text = code == -ECONNREFUSED
-                               ? "nobody listens on this socket (voltd has ended)"
-                               : strerror(-code);
-        return error_set(err, code, "%s: %s", address->path, text);
+        return error_set(err, code, "%s: %s", address->path,
+                         why_not(address->path, code));
     }
     return fd;
 }

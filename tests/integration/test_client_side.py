@@ -74,7 +74,11 @@ def test_help_fits_90_columns(alone):
     (["--stop-signal", "65", "true"], "65 is not a signal"),
     (["--kind", "noop", "true"], "kind noop runs no command, but there is one: true"),
     (["--label", "=x", "true"], "a name is needed before ="),
-    (["-n", b"\xff", "true"], "name: not UTF-8"),
+    (["-n", b"\xff", "true"], "--name: not UTF-8"),
+    (["-d", b"\xff", "true"], "--chdir: "),
+    (["--timeout=", "true"], "--timeout: a value is needed"),
+    (["-d", "", "true"], "--chdir: a value is needed"),
+    (["-p", "9" * 30, "true"], "is not a number from -1000 to 1000"),
     (["true", b"\xff"], "argument 1 is not UTF-8"),
 ])
 def test_submit_usage(fake, args, text):
@@ -104,7 +108,11 @@ def test_submit_usage(fake, args, text):
     (["config", "x"], "x: nothing is expected"),
     (["version", "x"], "x: nothing is expected"),
     (["status", "nightly"], "nightly is not a job id, such as 17 or 17_3"),
-    (["show", ""], " is not a job id"),
+    (["show", ""], "an empty word is not a job id"),
+    (["--address=", "list"], "--address: a value is needed"),
+    (["list", "--name", ""], "--name: a value is needed"),
+    (["stats", "--watch="], "--watch: a value is needed"),
+    ([""], "a verb is needed"),
     (["logs", "017"], "017 is not a job id"),
     (["wait", "1", "1_x"], "1_x is not a job id"),
     (["list", "1_-1"], "1_-1 is not a job id"),
@@ -173,6 +181,8 @@ def test_address_forms(alone):
     assert r.code == 3 and "neither unix:PATH nor a path" in r.err
     r = alone.ctl("list", "--address", "/" + "x" * 107)
     assert r.code == 3 and "108 bytes" in r.err
+    r = alone.ctl("--address", alone.dir, "list")
+    assert r.code == 3 and f"{alone.dir}: it is no socket" in r.err
     r = alone.ctl("--address", "/a/j.sock", "stats")
     assert "/a/control.sock" in r.err
     r = alone.ctl("--control-address=/b/c.sock", "stats")

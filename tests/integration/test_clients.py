@@ -143,7 +143,11 @@ def test_stdin_and_output(shared):
     assert shared.ctl("logs", wait(shared, "--output=null", "--", "echo", "x")).code == 1
     both = wait(shared, "--split-output", "--shell", "echo out; echo err >&2")
     assert log(shared, both) == "out\n" and log(shared, both, "--stderr") == "err\n"
+    r = shared.submit("--output=/dev/full", "--wait", "--", "echo", "x")
+    assert r.code == 125 and "/dev/full: neither a regular file nor /dev/null" in r.err
     together = wait(shared, "--shell", "echo out; echo err >&2; echo out")
+    r = shared.ctl("logs", "--stderr", together)
+    assert r.code == 1 and "part of the output, except with --split-output" in r.err
     assert log(shared, together) == "out\nerr\nout\n"
 
 
@@ -412,6 +416,11 @@ def test_the_same_id_twice_is_one_job(shared):
     with shared.connect() as v:
         got = v.ok("org.voltd.jobs.Wait", {"ids": [ident, ident]})
         assert got["failed"] == 1 and len(got["jobs"]) == 1
+
+
+def test_events_after_one_of_another_store(shared):
+    r = shared.ctl("events", "--after", "999999999999")
+    assert r.code == 2 and r.err.startswith("voltctl: --after: "), r
 
 
 def test_events_of_a_job_that_is_not_there(shared):
