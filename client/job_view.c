@@ -113,6 +113,9 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
                          strcmp(wait, "turn") == 0 ? "its" : "a", wait);
         if (position > 0 && n > 0 && (size_t)n < size)
             (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", position);
+    } else if (strcmp(wait, "keeper") == 0) {
+        (void)snprintf(buf, size, "%s, waiting for voltd-keeper, which does not answer",
+                       state);
     } else {
         (void)snprintf(buf, size, "%s", state);
     }

@@ -6,6 +6,7 @@
  *      means that the first one was carried out.
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
  *      "never ran" is removed and started again.
+ *      What counts as a failure then is in tries.h.
  *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
  *      second until the record says that it is over.
  *   5. Who may print only so much is looked at once a second, and killed beyond.
@@ -29,14 +30,15 @@
 #include "base/crash.h"
 #include "daemon/exec/jobs.h"
 #include "daemon/exec/launch.h"
+#include "daemon/exec/tries.h"
 #include "daemon/observe/log.h"
 
-#define START_TRIES   10
-#define BACKOFF_FIRST UINT64_C(50000)
-#define PROBE_FIRST   UINT64_C(2000)
-#define PROBE_LAST    UINT64_C(256000)
-#define KILL_AGAIN    UINT64_C(1000000)
-#define METER_EVERY   UINT64_C(1000000)
+#define CALL_TRIES  10
+#define CALL_AGAIN  UINT64_C(50000)
+#define PROBE_FIRST UINT64_C(2000)
+#define PROBE_LAST  UINT64_C(256000)
+#define KILL_AGAIN  UINT64_C(1000000)
+#define METER_EVERY UINT64_C(1000000)
 
 struct attempt {
     int at;
@@ -53,7 +55,9 @@ struct attempt {
     bool recalled;
     bool adopt;   /* the START of an earlier daemon may have been: look first */
     bool strange; /* adopted, and begun in another life: never to be started again */
-    unsigned tries;
+    bool asked;   /* there was a START before this one */
+    struct tries tries;
+    unsigned call_tries; /* of what a record needs */
     struct record_wait wait;
     bool ended; /* wait is READY; `record` holds the end */
     bool noted; /* STARTED has been applied */
@@ -146,7 +150,7 @@ static bool transient(int r)
 
 enum after_start {
     START_DONE,
-    START_AGAIN,
+    START_AGAIN,     /* after a rest, if there is to be one */
     START_ELSEWHERE, /* nothing begins after that job any more */
     START_UNKNOWN,   /* its shim may have it */
     START_OVER,
@@ -159,28 +163,61 @@ static enum after_start judge_start(struct attempt *a)
     a->armed &= r == 0;
     a->start = keeper_call_serial(&a->call);
     keeper_call_fini(&a->call);
-    if (r == 0 || (r == -EEXIST && a->tries > 0)) /* left by an earlier START */
+    if (r == -ECANCELED) /* withdrawn: it is to stop */
+        return START_AGAIN;
+    if (r == 0 || (r == -EEXIST && a->asked)) /* left by an earlier START */
         return START_DONE;
+    a->asked = true;
     if (r == -ESRCH && a->args.after > 0)
         return START_ELSEWHERE;
-    if (r == -ECONNRESET)
+    if (r == -ECONNRESET) {
         a->resent = true;
-    if (r == -ECONNRESET && a->args.after > 0)
-        return START_UNKNOWN;
-    if ((r == -ECONNRESET || transient(r)) && ++a->tries < START_TRIES)
-        return START_AGAIN;
-    if (a->resent) { /* one of the STARTs may have worked: only the record knows */
-        return START_DONE;
+        tries_lost(&a->tries);
+        return a->args.after > 0 ? START_UNKNOWN : START_AGAIN;
     }
-    fail(a, r == -EBADMSG ? "launch" : r == -EEXIST ? "record" : "keeper", -r);
+    tries_refused(&a->tries,
+                  r == -EBADMSG  ? "launch"
+                  : r == -EEXIST ? "record"
+                                 : "keeper",
+                  -r, transient(r));
+    if (!tries_are_over(&a->tries))
+        return START_AGAIN;
+    if (a->resent) /* one of the STARTs may have worked: only the record knows */
+        return START_DONE;
+    fail(a, a->tries.refuser, a->tries.error);
     return START_OVER;
 }
 
-static enum volt_poll backoff_poll(struct volt_cx *cx, struct work *w)
+/* False: there is none. */
+static bool begin_rest(struct attempt *a)
+{
+    uint64_t usec = tries_rest(&a->tries);
+
+    volt_sleep_fini(&a->limit);
+    if (usec > 0)
+        volt_sleep_init(&a->limit, usec);
+    return usec > 0;
+}
+
+static enum volt_poll rest_poll(struct volt_cx *cx, struct work *w)
 {
     if (work_stop_poll(cx, w) == VOLT_READY)
         return VOLT_READY;
     return volt_sleep_poll(cx, &w->attempt->limit);
+}
+
+/* READY: START is answered, or withdrawn: while there is no keeper who is to stop does
+ * not wait for one. */
+static enum volt_poll start_poll(struct volt_cx *cx, struct work *w)
+{
+    struct keeper_call *call = &w->attempt->call;
+
+    if (keeper_call_poll(cx, call) == VOLT_READY)
+        return VOLT_READY;
+    if (keeper_call_is_unsent(call) && work_stop_poll(cx, w) == VOLT_READY &&
+        keeper_call_withdraw(call))
+        return VOLT_READY;
+    return VOLT_PENDING;
 }
 
 /* Its time runs since its record says so, whenever its START was answered. */
@@ -436,6 +473,7 @@ static void take_record(struct work *w)
     struct job_key key = key_of(w);
 
     a->calling = false;
+    a->call_tries = 0;
     int r = record_wait_result(&a->wait, &a->record);
     record_wait_fini(&a->wait);
     if (r < 0) {
@@ -467,9 +505,9 @@ static bool call_settled(struct attempt *a)
 {
     int r = keeper_call_status(&a->call);
 
-    if (r == -ECONNRESET || (transient(r) && ++a->tries < START_TRIES)) {
+    if (r == -ECONNRESET || (transient(r) && ++a->call_tries < CALL_TRIES)) {
         volt_sleep_fini(&a->limit);
-        volt_sleep_init(&a->limit, BACKOFF_FIRST);
+        volt_sleep_init(&a->limit, CALL_AGAIN);
         return false;
     }
     a->survivors = keeper_call_reply(&a->call)->survivors;
@@ -507,8 +545,11 @@ static void judge_record(struct work *w)
         return;
     }
     leave_relay(w);
-    if (!a->follows && ++a->tries >= START_TRIES)
-        fail(a, "keeper", EAGAIN);
+    if (!a->follows && !a->resent && !a->adopt)
+        tries_in_vain(&a->tries);
+    if (tries_are_over(&a->tries))
+        fail(a, a->tries.refuser, a->tries.error);
+    a->asked = true;
     a->follows = a->resent = false;
 }
 
@@ -543,8 +584,14 @@ static bool cancelled_before(struct work *w)
     return true;
 }
 
-/* Whether it has a slot or somebody to follow, still. Who is to stop and may have been
- * started asks again whatever it has. */
+/* It may have been started, and is to stop: it is not started again to learn that. */
+static bool is_to_be_sought(struct work *w)
+{
+    return w->attempt->resent && stopping(w);
+}
+
+/* Whether it has a slot or somebody to follow, still. Who is to stop and has been sent
+ * goes on whatever it has. */
 static bool take_place(struct work *w)
 {
     struct aftermath after = {0};
@@ -595,7 +642,7 @@ static void note_place(struct work *w, enum after_start next)
     a->follows = next == START_DONE && a->args.after > 0;
     a->recalled = false;
     manager_lock(w->manager);
-    if (next == START_DONE)
+    if (next == START_DONE && !a->tries.alone)
         relay_enter(w->manager, w, a->start, &after);
     else if (next == START_ELSEWHERE)
         relay_part(w->manager, w);
@@ -610,15 +657,20 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
 
     VOLT_BEGIN(a->at);
     while (!a->over) {
+        if (begin_rest(a))
+            VOLT_AWAIT(a->at, rest_poll(cx, w));
         VOLT_AWAIT(a->at, ahead_poll(cx, w));
         if (w->deferred || (!a->adopt && (cancelled_before(w) || !prepare_again(w))))
             break;
         if (!a->adopt) {
-            if (!take_place(w))
-                continue;
-            call_start(cx, w);
-            VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
-            next = judge_start(a);
+            next = START_UNKNOWN;
+            if (!is_to_be_sought(w)) {
+                if (!take_place(w))
+                    continue;
+                call_start(cx, w);
+                VOLT_AWAIT(a->at, start_poll(cx, w));
+                next = judge_start(a);
+            }
             if (next == START_UNKNOWN) { /* the record knows, once a keeper answers */
                 do {
                     call_recall(w);
@@ -629,15 +681,8 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
             note_place(w, next);
             if (next == START_OVER)
                 break;
-            if (next == START_ELSEWHERE)
+            if (next == START_ELSEWHERE || next == START_AGAIN)
                 continue;
-            if (next == START_AGAIN) {
-                volt_sleep_fini(&a->limit);
-                volt_sleep_init(&a->limit,
-                                BACKOFF_FIRST << (a->tries < 6 ? a->tries : 6));
-                VOLT_AWAIT(a->at, backoff_poll(cx, w));
-                continue;
-            }
         }
         CRASH_POINT("start-answered");
         run_begin(w);

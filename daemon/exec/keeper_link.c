@@ -50,6 +50,7 @@ struct keeper_link {
     uint64_t serial;
     unsigned flying_n;
     struct call_list waiting, flying;
+    uint64_t lost_usec; /* when a connection broke since the latest reply; 0: none has */
     struct keeper_link_info info;
 };
 
@@ -135,8 +136,9 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
         int r = call_send(link->fd, c);
         if (r < 0 && is_broken(r))
             return NULL; /* the task will see it, and the next keeper will get the call */
-        if (r < 0 && link->flying_n > 0)
-            return NULL; /* short of something: the next reply tries again */
+        if (r < 0 && (link->flying_n > 0 || r == -EAGAIN))
+            return NULL; /* short of something, or full of what has been cancelled: the
+                            next reply tries again */
         if (r < 0) {
             c->reply.status = r;
             *ret_waker = call_finish_locked(link, c);
@@ -145,6 +147,7 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
         list_remove(&link->waiting, c);
         list_add(&link->flying, c);
         c->state = CALL_SENT;
+        c->sent_usec = volt_now_usec();
         link->flying_n++;
     }
     return NULL;
@@ -256,6 +259,7 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
         keeper_call_send(c);
     vlock_lock(&c->link->lock);
     bool done = c->state == CALL_DONE;
+    c->unsent = c->state == CALL_UNSENT;
     if (!done && c->waker.task == NULL)
         c->waker = volt_waker_new(cx);
     vlock_unlock(&c->link->lock);
@@ -263,6 +267,25 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
         return VOLT_READY;
     volt_coop_restore(cx);
     return VOLT_PENDING;
+}
+
+bool keeper_call_withdraw(struct keeper_call *c)
+{
+    struct volt_waker waker = {NULL};
+    vlock_lock(&c->link->lock);
+    bool mine = c->state == CALL_UNSENT;
+    if (mine) {
+        c->reply.status = -ECANCELED;
+        waker = call_finish_locked(c->link, c);
+    }
+    vlock_unlock(&c->link->lock);
+    volt_waker_fini(&waker);
+    return mine;
+}
+
+bool keeper_call_is_unsent(const struct keeper_call *c)
+{
+    return c->unsent;
 }
 
 uint64_t keeper_call_serial(const struct keeper_call *c)
@@ -297,6 +320,7 @@ static void link_take_reply(struct keeper_link *link, const struct keeper_reply 
 {
     struct volt_waker waker = {NULL};
     vlock_lock(&link->lock);
+    link->lost_usec = 0;
     for (struct keeper_call *c = link->flying.head; c != NULL; c = c->next) {
         if (c->request.head.serial != reply->head.serial)
             continue;
@@ -349,6 +373,18 @@ static void link_close(struct keeper_link *link)
     vlock_unlock(&link->lock);
     if (fd >= 0)
         (void)close(fd);
+}
+
+/* The connection has broken. Whether the keeper had answered anything on it, or an
+ * earlier one: then it is not one that cannot live. */
+static bool link_note_loss(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    bool well = link->lost_usec == 0;
+    if (well)
+        link->lost_usec = volt_now_usec();
+    vlock_unlock(&link->lock);
+    return well;
 }
 
 static void link_destroy(struct keeper_link *link)
@@ -522,6 +558,18 @@ void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
     vlock_unlock(&link->lock);
 }
 
+uint64_t keeper_link_away_usec(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    const struct keeper_call *oldest = link->flying.head;
+    uint64_t since = oldest != NULL ? oldest->sent_usec : 0;
+    if (link->lost_usec != 0 && (oldest != NULL || link->waiting.head != NULL))
+        since = link->lost_usec;
+    vlock_unlock(&link->lock);
+    uint64_t now = volt_now_usec();
+    return since != 0 && now > since ? now - since : 0;
+}
+
 /* --- the task ----------------------------------------------------------------------- */
 
 struct link_task {
@@ -529,7 +577,9 @@ struct link_task {
     struct volt_runtime *rt;
     struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
     int dialled;       /* that one; -1: none */
-    int said;          /* why there is no keeper; 0: nothing */
+    bool said_gone;    /* in the log, since a keeper last answered: it has gone; */
+    int said;          /* why there is none; 0: nothing */
+    uint64_t since;    /* when the connection was made */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -542,13 +592,46 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
     return volt_io_read_poll(cx, &t->io, &t->message, sizeof(t->message), &t->received);
 }
 
+/* Each once until a keeper answers: jobs wait for it, and nobody else says why. That it
+ * takes a restart of voltd is said also after another reason. */
+static void say_why(struct link_task *t, int r)
+{
+    if (t->said == 0 || (r == -EPROTO && t->said != r))
+        log_warning(
+            "cannot reach or start the keeper (%s): %s; jobs start when it is there",
+            t->link->socket_path,
+            r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
+    if (t->said != -EPROTO)
+        t->said = r;
+}
+
+static void say_well(struct link_task *t)
+{
+    if (t->said != 0 || t->said_gone)
+        log_notice("the keeper is there: jobs start again");
+    t->said = 0;
+    t->said_gone = false;
+}
+
+/* One that has answered is followed by another at once, one that cannot live is not. */
+static void note_loss(struct link_task *t)
+{
+    if (link_note_loss(t->link) || volt_now_usec() - t->since >= RETRY_MAX_USEC)
+        t->pause_usec = RETRY_MIN_USEC;
+    if (!t->said_gone)
+        log_warning("the keeper has gone: jobs start when another one answers");
+    t->said_gone = true;
+}
+
 /* False: the connection is over, or never keeps to the protocol. */
 static bool take_message(struct link_task *t)
 {
     if (t->received <= 0 || !keeper_answer_is_valid(&t->message, (size_t)t->received, 0))
         return false;
-    if (t->message.head.op == KEEPER_REPLY)
+    if (t->message.head.op == KEEPER_REPLY) {
         link_take_reply(t->link, &t->message.reply);
+        say_well(t);
+    }
     return true;
 }
 
@@ -566,26 +649,6 @@ static int dial(struct link_task *t)
     return r;
 }
 
-/* Once for each time that there is none: jobs wait for it, and nobody else says why. That
- * it takes a restart of voltd is said also after another reason. */
-static void say_why(struct link_task *t, int r)
-{
-    if (t->said == 0 || (r == -EPROTO && t->said != r))
-        log_warning(
-            "cannot reach or start the keeper (%s): %s; jobs start when it is there",
-            t->link->socket_path,
-            r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
-    if (t->said != -EPROTO)
-        t->said = r;
-}
-
-static void say_well(struct link_task *t)
-{
-    if (t->said != 0)
-        log_notice("the keeper is there: jobs start again");
-    t->said = 0;
-}
-
 /* After WELCOME, or what came instead. Returns whether the connection stands. */
 static bool settle_dialled(struct link_task *t)
 {
@@ -600,8 +663,7 @@ static bool settle_dialled(struct link_task *t)
     }
     link_set_connected(t->link, t->dialled, &t->message.welcome);
     t->dialled = -1;
-    t->pause_usec = RETRY_MIN_USEC;
-    say_well(t);
+    t->since = volt_now_usec();
     link_flush(t->link);
     return true;
 }
@@ -619,6 +681,7 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
                 continue;
             volt_io_fini(&t->io);
             link_close(t->link);
+            note_loss(t);
             link_fail_flying(t->link);
         }
         /* A moment first: a keeper that has just died can be reaped then, and one that

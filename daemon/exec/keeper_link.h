@@ -53,6 +53,9 @@ struct keeper_link_info {
 };
 /* As of the latest HELLO. Any thread. */
 void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret);
+/* How long requests have been waiting for a keeper: there is none, none that stays, or one
+ * that does not answer. 0: nothing waits, or not for that. Any thread. */
+uint64_t keeper_link_away_usec(struct keeper_link *link);
 
 /* How START dresses the job; key, argv and the rest of struct launch come beside it. */
 struct keeper_start_args {
@@ -71,7 +74,9 @@ struct keeper_call {
     struct keeper_call *prev, *next;
     struct volt_waker waker;
     int state;
-    int polled; /* owner only */
+    int polled; /* owner only, with the next */
+    int unsent; /* as of the latest poll */
+    uint64_t sent_usec;
     int fds[KEEPER_FDS_MAX], fds_n;
     size_t size, tail_size;
     const void *tail; /* follows the request */
@@ -108,9 +113,14 @@ void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *lin
 void keeper_call_send(struct keeper_call *c);
 /* READY: answered; the first poll sends what has not been sent. */
 enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
+/* Takes it back, if it has not been sent. True: it is READY with -ECANCELED, and nobody has
+ * heard of it. */
+bool keeper_call_withdraw(struct keeper_call *c);
+/* Whether the latest poll found it unsent: worth to be withdrawn. */
+bool keeper_call_is_unsent(const struct keeper_call *c);
 /* After READY, also after _fini: what names this request, the only one of this link. */
 uint64_t keeper_call_serial(const struct keeper_call *c);
-/* After READY: the status of struct keeper_reply, or -ECONNRESET. */
+/* After READY: the status of struct keeper_reply, -ECONNRESET or -ECANCELED. */
 int keeper_call_status(const struct keeper_call *c);
 /* After READY: pid of the shim, counts and names of survivors; zero unless
  * status is 0. */

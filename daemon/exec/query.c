@@ -60,9 +60,21 @@ bool manager_matches(const struct job_view *v, const struct manager_filter *f)
 
 /* --- views: lock held --------------------------------------------------------------- */
 
+/* Longer than a keeper takes to kill a tree, or another one to begin. */
+#define KEEPER_AWAY UINT64_C(2000000)
+
+static bool needs_keeper(const struct manager *m, const struct job *job,
+                         const struct job_view *v)
+{
+    return m->link && job->kind == JOB_KIND_EXEC && !v->has_counts &&
+           (v->status.state == JOB_STARTING || v->status.state == JOB_STOPPING);
+}
+
 static void view_wait(struct manager *m, const struct job *job, struct job_view *v)
 {
     v->wait = JOB_WAIT_NONE;
+    if (needs_keeper(m, job, v) && keeper_link_away_usec(m->link) >= KEEPER_AWAY)
+        v->wait = JOB_WAIT_KEEPER;
     if (v->status.state != JOB_QUEUED || !job->node.queued)
         return;
     v->wait_position = queue_position(&m->queue, &job->node);

@@ -159,6 +159,8 @@ const char *job_wait_name(enum job_wait w)
         return "turn";
     case JOB_WAIT_SLOT:
         return "slot";
+    case JOB_WAIT_KEEPER:
+        return "keeper";
     case JOB_WAIT_NONE:
         break;
     }

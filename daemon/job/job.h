@@ -33,11 +33,12 @@ enum job_state {
     JOB_STATE_COUNT,
 };
 
-/* Why a queued job waits. */
+/* Why a job waits. */
 enum job_wait {
     JOB_WAIT_NONE = 0,
-    JOB_WAIT_TURN, /* behind others in its queue */
-    JOB_WAIT_SLOT, /* first in its queue, every slot taken */
+    JOB_WAIT_TURN,   /* behind others in its queue */
+    JOB_WAIT_SLOT,   /* first in its queue, every slot taken */
+    JOB_WAIT_KEEPER, /* starting or stopping, and the keeper does not answer */
 };
 
 enum job_result {
@@ -112,7 +113,7 @@ bool job_goes_again(const struct job_status *st, const struct job_event *exited)
 
 const char *job_state_name(enum job_state s);      /* "queued" ... */
 const char *job_result_name(enum job_result r);    /* "success", "exec_failed" ... */
-const char *job_wait_name(enum job_wait w);        /* "turn", "slot"; NULL for none */
+const char *job_wait_name(enum job_wait w);        /* "turn", ...; NULL for none */
 const char *job_event_name(enum job_event_type t); /* "submit" ... */
 /* All names in the order of their enums, then NULL. */
 extern const char *const job_state_names[JOB_STATE_COUNT + 1];

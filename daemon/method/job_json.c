@@ -67,10 +67,10 @@ static void put_status(struct wire_writer *to, const struct job_view *v)
     const struct job_status *st = &v->status;
 
     wire_put_text(to, "state", job_state_name(st->state));
-    if (st->state == JOB_QUEUED && v->wait != JOB_WAIT_NONE) {
+    if (v->wait != JOB_WAIT_NONE)
         wire_put_text(to, "wait", job_wait_name(v->wait));
+    if (v->wait != JOB_WAIT_NONE && st->state == JOB_QUEUED)
         put_uint(to, "wait_position", v->wait_position);
-    }
     put_result(to, st->result, st->code);
     if (st->step)
         wire_put_text(to, "step", st->step);

@@ -287,6 +287,7 @@ static void names(void **state)
     assert_string_equal(job_result_name(JOB_RESULT_OUTPUT_LIMIT), "output_limit");
     assert_string_equal(job_event_name(JOB_EV_EXITED), "exited");
     assert_string_equal(job_wait_name(JOB_WAIT_SLOT), "slot");
+    assert_string_equal(job_wait_name(JOB_WAIT_KEEPER), "keeper");
     assert_null(job_wait_name(JOB_WAIT_NONE));
 }
 

@@ -243,6 +243,37 @@ static void test_sent_before_it_is_polled(void **state)
     }
 }
 
+/* Of a keeper that stands still, one request more is asked for than may be on their way. */
+static void test_withdrawn(void **state)
+{
+    enum { N = 65 };
+    struct rig *g = *state;
+    struct keeper_call calls[N];
+    pid_t keeper = keeper_pid(g);
+    assert_int_equal(keeper_link_away_usec(g->link), 0);
+    kill(keeper, SIGSTOP);
+    for (unsigned i = 0; i < N; i++) {
+        const struct job_key key = {i + 1, JOB_NO_INDEX, 1};
+        keeper_call_init_remove(&calls[i], g->link, &key);
+        keeper_call_send(&calls[i]);
+    }
+    assert_false(keeper_call_withdraw(&calls[0]));
+    assert_true(keeper_call_withdraw(&calls[N - 1]));
+    assert_int_equal(keeper_call_status(&calls[N - 1]), -ECANCELED);
+    uint64_t away = keeper_link_away_usec(g->link), later = away;
+    while (later == away) {
+        poll(NULL, 0, 1);
+        later = keeper_link_away_usec(g->link);
+    }
+    assert_true(later > away);
+    kill(keeper, SIGCONT);
+    for (int i = 0; i < 10000 && keeper_link_away_usec(g->link) > 0; i++)
+        poll(NULL, 0, 1);
+    assert_int_equal(keeper_link_away_usec(g->link), 0);
+    for (unsigned i = 0; i < N; i++)
+        keeper_call_fini(&calls[i]);
+}
+
 static void test_kill(void **state)
 {
     struct rig *g = *state;
@@ -461,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_many_jobs),
         TEST(test_sent_before_it_is_polled),
+        TEST(test_withdrawn),
         TEST(test_kill),
         TEST(test_keeper_dies),
         TEST(test_keeper_found_again),

@@ -91,6 +91,8 @@ static void test_outcome(void **state)
     outcome(
         "{\"state\":\"done\",\"result\":\"exec_failed\",\"code\":2,\"step\":\"exec\"}",
         "could not be started: exec: No such file or directory");
+    outcome("{\"state\":\"stopping\",\"wait\":\"keeper\"}",
+            "stopping, waiting for voltd-keeper, which does not answer");
     outcome("{\"state\":\"queued\",\"wait\":\"slot\",\"wait_position\":1}",
             "queued, waiting for a slot (place 1)");
     outcome("{\"state\":\"running\"}", "running");

@@ -1,0 +1,42 @@
+/* What counts: tries.h. */
+#include "daemon/exec/tries.h"
+
+#include <errno.h>
+
+#define REST_FIRST   UINT64_C(100000)
+#define REST_DOUBLES 5 /* to 3.2 s */
+
+void tries_lost(struct tries *t)
+{
+    t->rest = true;
+}
+
+void tries_refused(struct tries *t, const char *refuser, int error, bool passing)
+{
+    t->refused = passing ? t->refused + 1 : TRIES_MAX;
+    t->rest = true;
+    t->error = error;
+    t->refuser = refuser;
+}
+
+void tries_in_vain(struct tries *t)
+{
+    if (t->alone)
+        tries_refused(t, "shim", EAGAIN, true);
+    t->alone = true;
+}
+
+bool tries_are_over(const struct tries *t)
+{
+    return t->refused >= TRIES_MAX;
+}
+
+uint64_t tries_rest(struct tries *t)
+{
+    if (!t->rest)
+        return 0;
+    t->rest = false;
+    if (t->rests <= REST_DOUBLES)
+        t->rests++;
+    return REST_FIRST << (t->rests - 1 < REST_DOUBLES ? t->rests - 1 : REST_DOUBLES);
+}

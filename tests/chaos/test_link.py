@@ -1,0 +1,140 @@
+"""Jobs whose keeper, or shim, is away for a while: they wait, and none of them has failed."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from checker import check
+from house import House, LEDGER_JOB, TEST_BIN, until
+from ledger import Sent, parse_id
+from survival import EXACT, own_programs
+from test_chaos import passed
+from test_keeper import MAGIC, VERSION, WELCOME
+
+AWAY = "waiting for voltd-keeper, which does not answer"
+# Answers HELLO, and dies of the first START.
+FATAL = f"""#!/usr/bin/python3
+import os, socket, struct
+there = socket.socket(fileno=3).accept()[0]
+serial = struct.unpack_from("<Q", there.recv(65536), 8)[0]
+there.send(struct.pack("<IIQiIII32s", {MAGIC}, {WELCOME}, serial, 0, {VERSION}, os.getpid(), 0, b""))
+there.recv(65536)
+with open("%s", "ab") as f:
+    f.write(b".")
+"""
+
+
+@pytest.fixture
+def house():
+    house = House(slots=8, bin=TEST_BIN)
+    own_programs(house)
+    house.start()
+    yield house
+    house.stop_guard()
+    house.kill_rest()
+
+
+def submit(house, keys, *args):
+    """The numbers of as many jobs of the ledger."""
+    specs = []
+    for key in keys:
+        house.clients.sent(Sent(key))
+        specs.append({"argv": [str(LEDGER_JOB), str(house.ledger), str(key), *map(str, args)],
+                      "name": f"k{key}"})
+    with house.connect() as v:
+        p = v.ok("org.voltd.jobs.SubmitBatch", {"specs": specs})
+    for key, text in zip(keys, p["ids"]):
+        house.clients.ack(key, parse_id(text)[0], p["durable"], house.life)
+    return p["ids"]
+
+
+def job(house, ident):
+    with house.connect() as v:
+        return v.ok("org.voltd.jobs.Get", {"id": ident})["job"]
+
+
+def replace_keeper(house, text=None):
+    """Another program, or none, in the place of the keeper's. Returns how to undo it."""
+    program, real = house.bin / "voltd-keeper", house.bin / "the-keeper"
+    program.rename(real)
+    if text:
+        new = house.bin / "new"
+        new.write_text(text)
+        new.chmod(0o755)
+        new.rename(program)
+    return lambda: real.rename(program)
+
+
+def all_right(house):
+    """Every job has ended by itself, and once."""
+    until(house.quiet, "every job to end")
+    house.collect()
+    house.history.left += house.leftovers()
+    wrong = [f"{j}: {view}" for j, view in house.history.jobs.items()
+             if view["result"] not in EXACT]
+    passed(house, house.findings + wrong + check(house.history))
+
+
+def test_a_keeper_that_dies_of_every_start(house):
+    deaths = house.dir / "deaths"
+    undo = replace_keeper(house, FATAL % deaths)
+    assert house.kill_keeper()
+    first, *_ = submit(house, range(1, 21))
+    until(lambda: deaths.exists() and deaths.stat().st_size > 3, "it to die again and again")
+    until(lambda: job(house, first).get("wait") == "keeper", "voltd to say what it waits for")
+    assert AWAY in house.ctl("status", first).out
+    undo()
+    all_right(house)
+
+
+def test_no_keeper(house):
+    """Who is cancelled then does not wait for one."""
+    undo = replace_keeper(house)
+    assert house.kill_keeper()
+    first, *others = submit(house, range(1, 21))
+    until(lambda: job(house, first)["state"] == "starting", "it to be about to start")
+    with house.connect() as v:
+        stopped = v.ok("org.voltd.jobs.Submit", {"spec": {
+            "argv": ["/bin/true"], "priority": 1}})["id"]
+        v.ok("org.voltd.jobs.Cancel", {"ids": [stopped, others[0]]})
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [stopped, others[0]]})
+    assert [j["result"] for j in last["jobs"]] == ["cancelled", "cancelled"]
+    until(lambda: AWAY in house.ctl("status", first).out, "voltd to say what it waits for")
+    undo()
+    until(house.quiet, "every job to end")
+    log = house.log.read_text()
+    assert "the keeper has gone" in log and "cannot reach or start the keeper" in log
+    until(lambda: "the keeper is there" in house.log.read_text(), "voltd to say that it is back")
+    assert all(job(house, ident)["result"] in EXACT for ident in (first, *others[1:]))
+    passed(house, [])
+
+
+def test_a_keeper_that_stands_still(house):
+    keeper = house.keeper()
+    assert house.strike(keeper, signal.SIGSTOP)
+    first, *_ = submit(house, range(1, 21))
+    until(lambda: AWAY in house.ctl("status", first).out, "voltd to say what it waits for")
+    assert house.strike(keeper, signal.SIGCONT)
+    all_right(house)
+
+
+def test_shims_that_stand_still(house):
+    """A job, and one behind it, go to a shim that takes neither; they are called back again and
+    again, and the first one has nobody to wait for."""
+    def at_rest():
+        jobs = house.stats()["jobs"]
+        return not any(jobs[s] for s in ("queued", "starting", "running"))
+
+    for turn in range(4):
+        submit(house, range(1000 * turn, 1000 * turn + 300))
+        while not at_rest():    # at once: idle shims stay for a tenth of a second
+            pass
+        shims = [pid for pid in house.pids("volt-shim") if house.strike(pid, signal.SIGSTOP)]
+        submit(house, range(1000 * turn + 300, 1000 * turn + 600))
+        time.sleep(0.5)
+        for pid in shims:
+            house.strike(pid, signal.SIGCONT)
+        until(house.quiet, "every job to end")
+    all_right(house)

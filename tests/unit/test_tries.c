@@ -1,0 +1,88 @@
+/* What counts when a job cannot be started, and how long it rests before the next try. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon/exec/tries.h"
+
+static void without_a_keeper_it_waits_for_ever(void **state)
+{
+    struct tries t = {0};
+    uint64_t expected = 100000;
+
+    (void)state;
+    assert_int_equal(tries_rest(&t), 0);
+    for (int i = 0; i < 100000; i++) {
+        tries_lost(&t);
+        assert_false(tries_are_over(&t));
+        assert_int_equal(tries_rest(&t), expected);
+        assert_int_equal(tries_rest(&t), 0); /* one rest for one loss */
+        expected = expected < 3200000 ? 2 * expected : expected;
+    }
+    assert_false(t.alone); /* it may be followed as before */
+}
+
+static void what_a_keeper_refuses_counts(void **state)
+{
+    struct tries t = {0};
+    uint64_t waited = 0;
+
+    (void)state;
+    for (int i = 1; i < TRIES_MAX; i++) {
+        tries_refused(&t, "keeper", ENOSPC, true);
+        assert_false(tries_are_over(&t));
+        waited += tries_rest(&t);
+    }
+    tries_lost(&t); /* says nothing */
+    assert_false(tries_are_over(&t));
+    tries_refused(&t, "keeper", EMFILE, true);
+    assert_true(tries_are_over(&t));
+    assert_int_equal(t.error, EMFILE);
+    assert_string_equal(t.refuser, "keeper");
+    assert_in_range(waited, 15000000, 17000000);
+}
+
+static void what_will_not_pass_is_the_end(void **state)
+{
+    struct tries t = {0};
+
+    (void)state;
+    tries_refused(&t, "launch", EBADMSG, false);
+    assert_true(tries_are_over(&t));
+    assert_int_equal(t.error, EBADMSG);
+    assert_string_equal(t.refuser, "launch");
+}
+
+/* The first time it may have been taken back with the one behind it: at once, and alone.
+ * After that it is its shim that has died. */
+static void a_shim_that_dies_counts(void **state)
+{
+    struct tries t = {0};
+
+    (void)state;
+    tries_in_vain(&t);
+    assert_int_equal(tries_rest(&t), 0);
+    assert_int_equal(t.refused, 0);
+    for (int i = 1; i <= TRIES_MAX; i++) {
+        assert_true(t.alone);
+        assert_false(tries_are_over(&t));
+        tries_in_vain(&t);
+        assert_true(tries_rest(&t) > 0);
+    }
+    assert_true(tries_are_over(&t));
+    assert_int_equal(t.error, EAGAIN);
+    assert_string_equal(t.refuser, "shim");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_keeper_it_waits_for_ever),
+        cmocka_unit_test(what_a_keeper_refuses_counts),
+        cmocka_unit_test(what_will_not_pass_is_the_end),
+        cmocka_unit_test(a_shim_that_dies_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
