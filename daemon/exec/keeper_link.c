@@ -507,6 +507,8 @@ fail:
 
 void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
 {
+    if (n > 0 && link->fd < 0) /* it had just gone */
+        (void)link_connect_once(link);
     struct pollfd p = {link->fd, POLLOUT, 0};
     struct keeper_call c;
     while (n > 0 && link->fd >= 0 && poll(&p, 1, BYE_TIMEOUT_MS) == 1) {

@@ -1,20 +1,41 @@
 /* One task that gathers, sends, and ends when there is nothing left. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/crash.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/observe/log.h"
 
 #define SWEEP_PAUSE UINT64_C(5000)
+#define SWEEP_LATER 11 /* doublings of it: ten seconds */
 
 struct sweep_task {
     struct manager *manager;
     struct volt_sleep pause;
     struct keeper_call call;
     struct keeper_key keys[KEEPER_REMOVE_MAX];
-    size_t n; /* of keys, on their way */
+    size_t n;        /* of keys, on their way */
+    unsigned failed; /* in a row */
     int at;
 };
+
+/* Lock held. Room for n more. */
+static int reserve(struct sweep *s, size_t n)
+{
+    size_t capacity = s->capacity ? s->capacity : KEEPER_REMOVE_MAX;
+
+    while (capacity < s->n + n)
+        capacity *= 2;
+    if (capacity == s->capacity)
+        return 0;
+    struct keeper_key *grown = reallocarray(s->keys, capacity, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    s->keys = grown;
+    s->capacity = capacity;
+    return 0;
+}
 
 /* Takes the latest keys out. False: there are none, and the task is to end. */
 static bool take(struct sweep_task *t)
@@ -30,6 +51,42 @@ static bool take(struct sweep_task *t)
     return t->n > 0;
 }
 
+/* Behind the others: one that can never be removed must not keep them. */
+static void put_back(struct sweep_task *t)
+{
+    struct sweep *s = &t->manager->sweep;
+    struct aftermath after = {0};
+
+    manager_lock(t->manager);
+    if (reserve(s, t->n) == 0) { /* otherwise the next daemon finds them */
+        memmove(s->keys + t->n, s->keys, s->n * sizeof(*s->keys));
+        memcpy(s->keys, t->keys, t->n * sizeof(*s->keys));
+        s->n += t->n;
+    }
+    manager_unlock(t->manager, &after);
+    t->n = 0;
+}
+
+/* Returns whether another try is due, after a pause: the keeper, or this process, had no
+ * descriptor or no memory for it, or the disk failed. */
+static bool has_failed(struct sweep_task *t)
+{
+    int r = keeper_call_status(&t->call);
+
+    if (r == 0) {
+        t->failed = t->n = 0;
+        return false;
+    }
+    put_back(t);
+    if (t->failed == SWEEP_LATER)
+        log_warning("a record that is not needed cannot be removed: %s", strerror(-r));
+    volt_sleep_fini(&t->pause);
+    volt_sleep_init(&t->pause,
+                    SWEEP_PAUSE << (t->failed < SWEEP_LATER ? t->failed : SWEEP_LATER));
+    t->failed++;
+    return true;
+}
+
 static void send_keys(struct sweep_task *t)
 {
     CRASH_POINT("record-remove");
@@ -37,7 +94,7 @@ static void send_keys(struct sweep_task *t)
     keeper_call_init_remove_many(&t->call, t->manager->link, t->keys, t->n);
 }
 
-/* Whatever the answer is, but that of a broken connection, which says nothing. */
+/* A broken connection says nothing; all that is removed already may be removed again. */
 static enum volt_poll sweep_poll(struct volt_cx *cx, void *state)
 {
     struct sweep_task *t = state;
@@ -51,7 +108,8 @@ static enum volt_poll sweep_poll(struct volt_cx *cx, void *state)
             VOLT_AWAIT(t->at, keeper_call_poll(cx, &t->call));
         } while (keeper_call_status(&t->call) == -ECONNRESET);
         CRASH_POINT("record-removed");
-        t->n = 0;
+        if (has_failed(t))
+            VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
     }
     VOLT_END(t->at);
 }
@@ -60,17 +118,11 @@ static enum volt_poll sweep_poll(struct volt_cx *cx, void *state)
 static void sweep_drop(void *state)
 {
     struct sweep_task *t = state;
-    struct sweep *s = &t->manager->sweep;
-    struct aftermath after = {0};
 
     keeper_call_fini(&t->call);
     volt_sleep_fini(&t->pause);
-    if (!t->n)
-        return;
-    manager_lock(t->manager);
-    while (t->n > 0 && s->n < s->capacity)
-        s->keys[s->n++] = t->keys[--t->n];
-    manager_unlock(t->manager, &after);
+    if (t->n > 0)
+        put_back(t);
 }
 
 static const struct volt_task_type sweep_type = {"sweep", sizeof(struct sweep_task),
@@ -94,17 +146,11 @@ static void begin(struct manager *m)
 /* Lock held. */
 static int push(struct sweep *s, const struct job_key *key)
 {
-    if (s->n == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : KEEPER_REMOVE_MAX;
-        struct keeper_key *grown = reallocarray(s->keys, capacity, sizeof(*grown));
+    int r = reserve(s, 1);
 
-        if (!grown)
-            return -ENOMEM;
-        s->keys = grown;
-        s->capacity = capacity;
-    }
-    s->keys[s->n++] = keeper_key_pack(key);
-    return 0;
+    if (r == 0)
+        s->keys[s->n++] = keeper_key_pack(key);
+    return r;
 }
 
 int sweep_add(struct manager *m, const struct job_key *key)

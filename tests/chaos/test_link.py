@@ -1,5 +1,6 @@
 """Jobs whose keeper, or shim, is away for a while: they wait, and none of them has failed."""
 
+import errno
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 
 from checker import check
+from faults import FILE, KEEPER, Faults
 from house import House, LEDGER_JOB, TEST_BIN, until
 from ledger import Sent, parse_id
 from survival import EXACT, own_programs
@@ -137,4 +139,24 @@ def test_shims_that_stand_still(house):
         for pid in shims:
             house.strike(pid, signal.SIGCONT)
         until(house.quiet, "every job to end")
+    all_right(house)
+
+
+def test_a_record_that_cannot_be_removed_at_once(tmp_path):
+    """It goes later, and does not wait for another voltd."""
+    house = House(bin=TEST_BIN)
+    faults = Faults(house)
+    house.start()
+    gate = house.dir / "gate"
+    os.mkfifo(gate)
+    ident, = submit(house, [1], 0, gate)
+    record = house.state / "rec" / f"{ident}.1"
+    until(lambda: job(house, ident)["state"] == "running", "it to run")
+    faults.rate([KEEPER], FILE, errno.EMFILE, 1)
+    os.close(os.open(gate, os.O_WRONLY))
+    until(lambda: job(house, ident)["state"] == "done", "it to end")
+    until(lambda: faults.fired()[0], "its record to be removed in vain")
+    assert record.exists()
+    faults.disarm()
+    until(lambda: not record.exists(), "its record to go", 15)
     all_right(house)
