@@ -9,8 +9,9 @@ import pytest
 
 from checker import check
 from faults import FILE, KEEPER, Faults
-from house import House, LEDGER_JOB, TEST_BIN, until
-from ledger import Sent, parse_id
+from house import House, LEDGER_JOB, SANITIZER, TEST_BIN, until
+from ledger import ENTRY, Sent, parse_id
+from points import crash_house, hit_by
 from survival import EXACT, own_programs
 from test_chaos import passed
 from test_keeper import MAGIC, VERSION, WELCOME
@@ -159,4 +160,37 @@ def test_a_record_that_cannot_be_removed_at_once(tmp_path):
     assert record.exists()
     faults.disarm()
     until(lambda: not record.exists(), "its record to go", 15)
+    all_right(house)
+
+
+@pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
+def test_who_has_a_record_and_never_ran_is_not_queued_again():
+    """The keeper dies when the record has its name, voltd is killed, and the next one has no slot
+    for the job: while others go back to the queue it must not, or the voltd after that would
+    know nothing of its record."""
+    house = crash_house(slots=3, workers=1, env={"VOLT_CRASH_AT": "keeper-record-named#2"})
+    own_programs(house)
+    house.start()
+    gate = house.dir / "gate"
+    os.mkfifo(gate)
+    submit(house, [1], 0, gate)
+    until(lambda: house.ledger.stat().st_size == ENTRY.size, "the first to run")
+    undo = replace_keeper(house)
+    born, = submit(house, [2])
+    until(lambda: len(hit_by(house, "keeper-record-named")) == 2, "the keeper to die")
+    unborn, = submit(house, [3])
+    until(lambda: job(house, unborn)["state"] == "starting", "it to be about to start")
+    submit(house, [4])  # acknowledged: what was to start before is kept as well
+    assert (house.state / "rec" / f"{born}.1").exists()
+
+    del house.env["VOLT_CRASH_AT"]
+    undo()
+    house.config.write_text(house.config.read_text().replace("Slots=3", "Slots=1"))
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    until(lambda: job(house, unborn)["state"] == "queued", "it to go back to the queue")
+    assert job(house, born)["state"] == "starting"
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    os.close(os.open(gate, os.O_WRONLY))
     all_right(house)
