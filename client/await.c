@@ -21,6 +21,9 @@
 #define PORTION_BYTES 200000
 #define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
 #define REASONS_MOST  10 /* jobs named one by one in the end */
+/* Of an array that has failures: looked at for their reasons. */
+#define ELEMENTS_MOST    16000
+#define ELEMENTS_AT_ONCE 1000
 
 /* Some of the ids. Each has a connection of its own while it is waited for, so that a
  * slow job in one does not hide the end of the others until voltd has forgotten them. */
@@ -42,6 +45,7 @@ struct waiting {
     bool no_such_job, reconnected;
     unsigned reasons; /* said */
     unsigned unnamed; /* beyond REASONS_MOST */
+    bool uncounted;   /* and there may be more of these */
     struct progress_line line;
 };
 
@@ -127,19 +131,44 @@ static void say_reasons(struct waiting *w, struct client *c, const json_t *jobs)
     }
 }
 
-/* An array as a whole: its elements that ended badly are asked for. */
-static void say_reasons_of_array(struct waiting *w, struct client *c, const char *id)
+/* Those of the elements first to last that ended badly, enough to name. */
+static void say_reasons_of_elements(struct waiting *w, struct client *c, const char *id,
+                                    int64_t first, int64_t last)
 {
     static const char *const results[] = {
         "signal", "timeout", "exec_failed", "cancelled", "lost", "output_limit", NULL};
-    json_t *names = json_array();
+    json_t *names = json_array(), *ids = json_array();
+    char element[64];
     for (const char *const *r = results; *r; r++)
         (void)json_array_append_new(names, json_string(*r));
-    json_t *params = json_pack("{s:{s:[s], s:o}, s:i}", "filter", "ids", id, "results",
-                               names, "limit", REASONS_MOST + 1);
+    for (int64_t i = first; i <= last; i++) {
+        (void)snprintf(element, sizeof(element), "%s_%" PRId64, id, i);
+        (void)json_array_append_new(ids, json_string(element));
+    }
+    json_t *params = json_pack("{s:{s:o, s:o}, s:i}", "filter", "ids", ids, "results",
+                               names, "limit", (int)(REASONS_MOST - w->reasons) + 1);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     if (client_call(c, "org.voltd.jobs.List", params, &reply) == 0)
         say_reasons(w, c, json_object_get(reply.parameters, "jobs"));
+    w->uncounted |= w->unnamed > 0; /* no more are asked for */
+    client_reply_fini(&reply);
+}
+
+/* An array as a whole: its first elements are looked at, most of the time all of them. */
+static void say_reasons_of_array(struct waiting *w, struct client *c, const char *id)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    if (client_call(c, "org.voltd.jobs.Get",
+                    json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply) == 0) {
+        const json_t *job = json_object_get(reply.parameters, "job");
+        const json_t *range = json_object_get(json_object_get(job, "spec"), "array");
+        int64_t at = job_view_int(range, "first"), last = job_view_int(range, "last");
+        int64_t end = last - at < ELEMENTS_MOST ? last : at + ELEMENTS_MOST - 1;
+        for (; at <= end && w->reasons < REASONS_MOST; at += ELEMENTS_AT_ONCE)
+            say_reasons_of_elements(
+                w, c, id, at,
+                end - at < ELEMENTS_AT_ONCE ? end : at + ELEMENTS_AT_ONCE - 1);
+    }
     client_reply_fini(&reply);
 }
 
@@ -459,7 +488,9 @@ static void conclude(struct waiting *w)
     }
     if (w->line.shown)
         (void)fputc('\n', stderr);
-    if (w->unnamed > 0)
+    if (w->unnamed > 0 && w->uncounted)
+        say("and more");
+    else if (w->unnamed > 0)
         say("and %u more", w->unnamed);
     if (w->total > 1 && !w->rq->quiet)
         say("%" PRIu64 " jobs ended: %" PRIu64 " succeeded, %" PRIu64 " failed", w->total,

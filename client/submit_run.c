@@ -224,12 +224,12 @@ static bool say_option(const struct client_reply *error)
     return true;
 }
 
-static void say_refused(const struct client_reply *error)
+static void say_refused(const struct submission *s, const struct client_reply *error)
 {
     if (!say_option(error))
         say_error(error);
     /* The call as a whole: mostly an environment beyond all measure. */
-    if (client_error_is(error, "InvalidParameter") &&
+    if (!s->o->no_env && client_error_is(error, "InvalidParameter") &&
         strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0)
         say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
             "one");
@@ -271,7 +271,7 @@ static int submit_and_wait(struct submission *s)
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = submit_and_tell(s, &error);
     if (r == 1)
-        say_refused(&error);
+        say_refused(s, &error);
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
     client_reply_fini(&error);

@@ -279,7 +279,8 @@ const struct verb verb_list = {
         "  voltctl list --all -n 20\n"
         "  voltctl list --since=yesterday --until=today --result=exit\n"
         "  voltctl list --state=running --queue=default\n"
-        "  voltctl list --result=exit,signal,timeout --json\n",
+        "  voltctl list --result=exit,signal,timeout --json\n"
+        "  voltctl list --result=exit 17_{1..99}   of an array's elements, in bash\n",
     .options = options,
     .run = run,
 };

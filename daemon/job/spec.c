@@ -97,7 +97,8 @@ static int validate_kind(const struct job_spec *s, const char **field,
             return refuse(field, err, s->shell ? "shell" : "argv",
                           "only kind exec has a command");
         if (s->kind == JOB_KIND_SLEEP && !s->duration_usec)
-            return refuse(field, err, "duration_usec", "kind sleep needs a duration");
+            return refuse(field, err, "duration_usec",
+                          "kind sleep needs a duration of more than nothing");
         if (s->kind == JOB_KIND_NOOP && s->duration_usec)
             return refuse(field, err, "duration_usec", "only kind sleep has a duration");
         return 0;

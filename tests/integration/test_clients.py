@@ -54,6 +54,24 @@ def test_wait_exit_codes(shared, args, code, text):
     assert again.code == code and again.out == "", again
 
 
+def test_reasons_of_elements(shared):
+    """Those of an array that did not end by themselves are named, the first ten of them."""
+    r = shared.submit("--wait", "--array", "0-4", "--shell",
+                      "[ $VOLT_ARRAY_INDEX = 2 ] && kill -9 $$; exit 1")
+    said = [f"job {r.lines[0]}_2: killed by signal 9 (SIGKILL)",
+            "5 jobs ended: 0 succeeded, 5 failed"]
+    assert r.code == 137 and r.err.splitlines() == [f"volt-submit: {s}" for s in said], r
+    r = shared.submit("--wait", "--array", "1-1100", "--kind=noop")
+    assert r.code == 0 and len(r.err.splitlines()) == 1, r
+    r = shared.submit("--wait", "--array", "7-18", "--", "/nonexistent/x")
+    assert r.code == 127 and len(r.err.splitlines()) == 12, r
+    for i in range(7, 17):
+        assert f"job {r.lines[0]}_{i}: could not be started: exec: /nonexistent/x: No such" in r.err
+    assert "volt-submit: and more\n" in r.err
+    r = shared.ctl("list", "--no-legend", "--result=exec_failed", *(f"{r.lines[0]}_{i}" for i in (1, 8, 9)))
+    assert [line.split()[0][-2:] for line in r.lines] == ["_8", "_9"] and r.code == 4
+
+
 def test_timeout_kills_what_ignores_term(shared):
     r = shared.submit("--wait", "--timeout=100ms", "--kill-after=100ms", "--", "sh", "-c",
                       "trap '' TERM; while :; do sleep 1000; done")
@@ -196,6 +214,7 @@ def test_array_of_2000(shared):
     (["--label=a=" + "x" * 300, "true"], "--label: must have a name of 1 to 255 bytes"),
     (["--array=1-2000000", "true"], "--array: at most 1000000 elements"),
     (["--kind=sleep"], "--duration: kind sleep needs a duration"),
+    (["--kind=sleep", "--duration=0"], "--duration: kind sleep needs a duration of more than"),
     ([""], "command: the command is empty"),
 ])
 def test_a_refusal_names_the_option(shared, args, said):
