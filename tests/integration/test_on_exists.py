@@ -93,9 +93,9 @@ def test_replace(private, slots):
     """What is replaced, queued or running, is gone before the next one starts."""
     private.start(config=f"[Queue]\nSlots={slots}\n")
     env = {"PATH": os.environ["PATH"], "D": str(private.dir)}
-    spec = sh("trap 'sleep 0.2; exit 1' TERM;" + ALONE +
+    spec = sh("trap 'until [ -e $D/go ]; do sleep 0.02; done; exit 1' TERM;" + ALONE +
               "touch $D/up.$VOLT_JOB_ID; while :; do sleep 0.02; done",
-              on_exists="replace", env=env)
+              on_exists="replace", env=env, kill_after_usec=300000000)
     with private.connect() as v:
         first = submit(v, spec)
         runs(private, first)
@@ -103,6 +103,7 @@ def test_replace(private, slots):
         idents = [first] + [submit(v, spec) for _ in range(4)]
         last = submitted(v, sh(ALONE + "exit 5", on_exists="replace", env=env))
         assert last["created"] and len({*idents, last["id"]}) == 6
+        (private.dir / "go").touch()
         assert ended(v, last["id"])["exit_code"] == 5
         assert [get(v, i)["result"] for i in idents] == ["cancelled"] * 5
         # Those in between never began: who replaces them waits for the same one.

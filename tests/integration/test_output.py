@@ -15,14 +15,14 @@ from jobs import get, sh, submit, wait
 from test_jobs import switches
 from test_store import check_store
 
-YES = ("yes", "0123456789")
+ENDLESS = "while :; do echo 0123456789; done"  # megabytes until it is looked at, not gigabytes
 
 
 # --- output_limit ----------------------------------------------------------------------------
 
 
 def test_who_prints_too_much_is_killed(shared):
-    r = shared.submit("--wait", "--output-limit=100K", "--", *YES)
+    r = shared.submit("--wait", "--output-limit=100K", "--shell", ENDLESS)
     assert r.code == 125 and "output_limit: it printed more than it may" in r.err, r
     job = shared.ctl("list", "--json", "--all", r.out.strip()).json[0]
     assert (job["result"], job["code"], job["state"]) == ("output_limit", 9, "done")
@@ -48,7 +48,7 @@ def test_who_prints_less_is_left_alone(shared):
 
 def test_the_default_limit_is_of_the_configuration(private):
     private.start(config="[Jobs]\nOutputLimit=64K\n")
-    assert private.submit("--wait", "--", *YES).code == 125
+    assert private.submit("--wait", "--shell", ENDLESS).code == 125
     job = private.submit("--wait", "--output-limit=1G", "--", "head", "-c", "200K", "/dev/zero")
     assert job.code == 0
     spec = private.ctl("show", "--json", job.out.strip()).json["spec"]
@@ -60,7 +60,7 @@ def test_the_limit_holds_over_a_restart(private):
     private.start()
     ident = private.submit("--output-limit=100K", "--shell",
                            f"while ! [ -e {private.dir}/go ]; do sleep 0.02; done; "
-                           "exec yes").out.strip()
+                           + ENDLESS).out.strip()
     private.stop(9)
     private.start()
     (private.dir / "go").touch()
