@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,97 +13,21 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/keeper/tree.h"
-#include "tests/support/keeper_client.h"
+#include "tests/support/keeper_job.h"
 #include "tests/support/probe.h"
-
-#define WORDS_MAX 8
-
-static struct job_key next_key(void)
-{
-    static uint64_t id;
-    return (struct job_key){++id, JOB_NO_INDEX, 1};
-}
-
-static struct keeper_reply start_words(struct keeper_client *c, const struct job_key *key,
-                                       const char *const words[], int out)
-{
-    char *argv[WORDS_MAX + 1] = {NULL};
-    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
-    struct launch l = {.cwd = c->dir, .argv = argv, .env = env, .envc = 1};
-    for (; words[l.argc] != NULL; l.argc++)
-        argv[l.argc] = strdup(words[l.argc]);
-    struct keeper_reply r = keeper_client_start(c, key, &l, out, KEEPER_KILL_TREE);
-    for (size_t i = 0; i < l.argc; i++)
-        free(argv[i]);
-    return r;
-}
-
-static struct keeper_reply start_shell(struct keeper_client *c, const struct job_key *key,
-                                       const char *script)
-{
-    const char *const words[] = {"sh", "-c", script, NULL};
-    return start_words(c, key, words, -1);
-}
-
-static struct record run_shell(struct keeper_client *c, const char *script)
-{
-    struct job_key key = next_key();
-    assert_int_equal(start_shell(c, &key, script).status, 0);
-    return keeper_client_wait(c, &key);
-}
-
-/* Waits until somebody has made the file: how a job says where it is. */
-static void wait_file(struct keeper_client *c, const char *name)
-{
-    while (faccessat(c->dir_fd, name, F_OK, 0) != 0)
-        poll(NULL, 0, 1);
-}
-
-/* The number on the first line of that file, once the line is complete. */
-static pid_t read_pid(struct keeper_client *c, const char *name)
-{
-    char buf[32] = "";
-    while (strchr(buf, '\n') == NULL) {
-        wait_file(c, name);
-        int fd = openat(c->dir_fd, name, O_RDONLY | O_CLOEXEC);
-        assert_true(fd >= 0 && read(fd, buf, sizeof(buf) - 1) >= 0);
-        close(fd);
-    }
-    return (pid_t)atoi(buf);
-}
-
-static bool is_gone(pid_t pid)
-{
-    struct proc p;
-    return proc_read(pid, &p) < 0 || p.dead;
-}
-
-static void wait_gone(pid_t pid)
-{
-    while (!is_gone(pid))
-        poll(NULL, 0, 1);
-}
-
-static void assert_end(const struct record *r, enum record_end end, int status)
-{
-    assert_int_equal(r->verdict, RECORD_DONE);
-    assert_int_equal(r->exited.end, end);
-    assert_int_equal(r->exited.status, status);
-}
 
 static void test_exit_and_signal(void **state)
 {
-    struct record r = run_shell(*state, "exit 7");
-    assert_end(&r, RECORD_END_EXIT, 7);
+    struct record r = keeper_job_run(*state, "exit 7");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 7);
     assert_true(r.has_started && r.started.pid > 1 && r.started.shim_pid > 1);
-    r = run_shell(*state, "kill -9 $$");
-    assert_end(&r, RECORD_END_SIGNAL, 9);
-    r = run_shell(*state, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
-    assert_end(&r, RECORD_END_EXIT, 0);
+    r = keeper_job_run(*state, "kill -9 $$");
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, 9);
+    r = keeper_job_run(*state, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 0);
     assert_true(r.exited.user_usec + r.exited.system_usec > 0);
     assert_true(r.exited.max_rss_kib > 100);
     assert_true(r.exited.mono_usec > r.started.mono_usec);
@@ -113,18 +36,18 @@ static void test_exit_and_signal(void **state)
 static void test_exec_failures(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     const char *const missing[] = {"no-such-program-at-all", NULL};
     const char *const folder[] = {"/tmp", NULL};
-    assert_int_equal(start_words(c, &key, missing, -1).status, 0);
+    assert_int_equal(keeper_job_start(c, &key, missing, -1).status, 0);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXEC_FAILED, ENOENT);
+    keeper_job_assert_end(&r, RECORD_END_EXEC_FAILED, ENOENT);
     assert_int_equal(r.exited.step, CHILD_STEP_EXEC);
 
-    key = next_key();
-    assert_int_equal(start_words(c, &key, folder, -1).status, 0);
+    key = keeper_job_key();
+    assert_int_equal(keeper_job_start(c, &key, folder, -1).status, 0);
     r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
+    keeper_job_assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
 
     char *argv[] = {(char[]){"true"}, NULL}, *env[] = {NULL};
     const struct launch bad[] = {
@@ -141,10 +64,10 @@ static void test_exec_failures(void **state)
                 {CHILD_STEP_STDOUT, EINVAL},
                 {CHILD_STEP_STDERR, EISDIR}};
     for (size_t i = 0; i < 4; i++) {
-        key = next_key();
+        key = keeper_job_key();
         assert_int_equal(keeper_client_start(c, &key, &bad[i], -1, 0).status, 0);
         r = keeper_client_wait(c, &key);
-        assert_end(&r, RECORD_END_EXEC_FAILED, want[i].error);
+        keeper_job_assert_end(&r, RECORD_END_EXEC_FAILED, want[i].error);
         assert_int_equal(r.exited.step, want[i].step);
     }
 }
@@ -152,16 +75,16 @@ static void test_exec_failures(void **state)
 static void test_refused_requests(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     struct record r;
-    assert_int_equal(start_shell(c, &key, "exit 0").status, 0);
-    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    assert_int_equal(keeper_job_start_shell(c, &key, "exit 0").status, 0);
+    assert_int_equal(keeper_job_start_shell(c, &key, "touch twice").status, -EEXIST);
     (void)keeper_client_wait(c, &key);
-    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    assert_int_equal(keeper_job_start_shell(c, &key, "touch twice").status, -EEXIST);
     assert_int_equal(faccessat(c->dir_fd, "twice", F_OK, 0), -1);
 
     /* an unsealed launch block starts nothing */
-    key = next_key();
+    key = keeper_job_key();
     FILE *plain = tmpfile();
     int fd = fileno(plain);
     assert_int_equal(ftruncate(fd, 100), 0);
@@ -191,24 +114,24 @@ static void test_refused_requests(void **state)
     serial = keeper_client_send(c, &m, sizeof(m.start), NULL, 0);
     assert_int_equal(keeper_client_reply(c, serial).status, -ECONNRESET);
     keeper_client_hello(c);
-    r = run_shell(c, "exit 3");
-    assert_end(&r, RECORD_END_EXIT, 3);
+    r = keeper_job_run(c, "exit 3");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 3);
 }
 
 static void test_remove(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     assert_int_equal(keeper_client_remove(c, &key), 0);
-    assert_int_equal(start_shell(c, &key, "exec sleep 60").status, 0);
+    assert_int_equal(keeper_job_start_shell(c, &key, "exec sleep 60").status, 0);
     assert_int_equal(keeper_client_remove(c, &key), -EBUSY);
     assert_int_equal(keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_MAIN).status, 0);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
     assert_int_equal(keeper_client_remove(c, &key), 0);
     r = keeper_client_wait(c, &key);
     assert_int_equal(r.verdict, RECORD_ABSENT);
-    assert_int_equal(start_shell(c, &key, "exit 0").status, 0);
+    assert_int_equal(keeper_job_start_shell(c, &key, "exit 0").status, 0);
 }
 
 /* Of several the first failure is told, and the others are removed. */
@@ -219,10 +142,12 @@ static void test_remove_several(void **state)
     struct record r;
     union keeper_message m = {.remove = {.head.op = KEEPER_REMOVE, .n = 3}};
     for (int i = 0; i < 3; i++) {
-        key[i] = next_key();
+        key[i] = keeper_job_key();
         m.remove.key[i] = keeper_key_pack(&key[i]);
         assert_int_equal(
-            start_shell(c, &key[i], i == 1 ? "exit 0" : "exec sleep 60").status, 0);
+            keeper_job_start_shell(c, &key[i], i == 1 ? "exit 0" : "exec sleep 60")
+                .status,
+            0);
     }
     (void)keeper_client_wait(c, &key[1]);
     uint64_t serial =
@@ -239,34 +164,26 @@ static void test_remove_several(void **state)
 static void test_signal_nobody(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     char name[JOB_KEY_TEXT_MAX];
-    assert_int_equal(start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
-    pid_t job = read_pid(c, "pid");
+    assert_int_equal(
+        keeper_job_start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
+    pid_t job = keeper_job_read_pid(c, "pid");
     struct record r = keeper_client_wait_started(c, &key);
     kill((pid_t)r.started.shim_pid, SIGSTOP);
     kill(job, SIGKILL);
-    wait_gone(job);
+    keeper_job_wait_gone(job);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
                      -ESRCH);
     kill((pid_t)r.started.shim_pid, SIGCONT);
     r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
-    key = next_key();
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+    key = keeper_job_key();
     (void)job_key_format(&key, name);
     assert_int_equal(symlinkat("/nowhere", c->record_fd, name), 0);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
                      -ELOOP);
     assert_int_equal(unlinkat(c->record_fd, name, 0), 0);
-}
-
-static char *self_path(void)
-{
-    static char path[512];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    assert_true(n > 0);
-    path[n] = '\0';
-    return path;
 }
 
 /* In kill mode `main` if at all something may be left. */
@@ -276,7 +193,7 @@ static struct record run_mode(struct keeper_client *c, const char *script,
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, strdup(script), NULL};
     char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
     struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     assert_int_equal(keeper_client_start(c, &key, &l, -1, mode).status, 0);
     free(argv[2]);
     return keeper_client_wait(c, &key);
@@ -290,8 +207,8 @@ static struct record run_reused(struct keeper_client *c, const char *script,
     struct record r, first;
     int tries = 0;
     do {
-        first = run_shell(c, script);
-        r = run_shell(c, "exit 2");
+        first = keeper_job_run(c, script);
+        r = keeper_job_run(c, "exit 2");
     } while (r.started.shim_pid != first.started.shim_pid && ++tries < 1000);
     assert_int_equal(r.started.shim_pid, first.started.shim_pid);
     assert_int_equal(r.started.shim_start, first.started.shim_start);
@@ -303,8 +220,8 @@ static struct record run_reused(struct keeper_client *c, const char *script,
 static void test_clean_room(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    char *argv[] = {self_path(), (char[]){"probe"}, NULL};
+    struct job_key key = keeper_job_key();
+    char *argv[] = {keeper_job_self(), (char[]){"probe"}, NULL};
     char *env[] = {(char[]){"ONE=1"}, (char[]){"TWO="}, (char[]){"LD_DUMMY=x"}, NULL};
     char want[2048], got[4096] = "";
     int in = openat(c->dir_fd, "in", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -321,7 +238,7 @@ static void test_clean_room(void **state)
     (void)run_reused(c, "exit 1", NULL); /* so is the shim of what follows */
     assert_int_equal(keeper_client_start(c, &key, &l, out, KEEPER_KILL_TREE).status, 0);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXIT, 0);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 0);
     assert_true(pread(out, got, sizeof(got) - 1, 0) > 0);
     close(out);
     snprintf(want, sizeof(want),
@@ -344,7 +261,7 @@ static void test_shim_again(void **state)
     struct record heavy;
     struct record r =
         run_reused(c, "x=$(head -c 2000000 /dev/zero | tr '\\0' x)", &heavy);
-    assert_end(&r, RECORD_END_EXIT, 2);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 2);
     assert_true(r.exited.user_usec + r.exited.system_usec <
                 heavy.exited.user_usec + heavy.exited.system_usec);
 #ifndef VOLT_TSAN
@@ -354,9 +271,9 @@ static void test_shim_again(void **state)
     /* one that waits is killed: another takes its place */
     pid_t shim = (pid_t)r.started.shim_pid;
     kill(shim, SIGKILL);
-    wait_gone(shim);
-    r = run_shell(c, "exit 3");
-    assert_end(&r, RECORD_END_EXIT, 3);
+    keeper_job_wait_gone(shim);
+    r = keeper_job_run(c, "exit 3");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 3);
     assert_int_not_equal(r.started.shim_pid, shim);
 }
 
@@ -366,43 +283,43 @@ static void test_shim_not_again(void **state)
 {
     struct keeper_client *c = *state;
     struct record r = run_mode(c, "sleep 60 & echo $! >left", KEEPER_KILL_MAIN);
-    assert_end(&r, RECORD_END_EXIT, 0);
-    wait_gone((pid_t)r.started.shim_pid);
-    kill(read_pid(c, "left"), SIGKILL);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 0);
+    keeper_job_wait_gone((pid_t)r.started.shim_pid);
+    kill(keeper_job_read_pid(c, "left"), SIGKILL);
     r = run_mode(c, "exit 4", KEEPER_KILL_MAIN);
-    assert_end(&r, RECORD_END_EXIT, 4);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 4);
     r = run_reused(c, "exit 1", NULL);
-    wait_gone((pid_t)r.started.shim_pid);
+    keeper_job_wait_gone((pid_t)r.started.shim_pid);
 }
 
 /* While somebody is about to signal a job by its shim, none is used again. */
 static void test_shim_not_again_under_fire(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key, next = next_key();
+    struct job_key key, next = keeper_job_key();
     pid_t seen[1001], shim = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
     unsigned n = 0;
     /* A job that has not begun when it is to be signalled is waited for. */
     kill(shim, SIGSTOP);
     do {
-        key = next_key();
-        seen[n] = (pid_t)start_shell(c, &key, "exec sleep 60").pid;
+        key = keeper_job_key();
+        seen[n] = (pid_t)keeper_job_start_shell(c, &key, "exec sleep 60").pid;
     } while (seen[n++] != shim && n < 1000);
     assert_int_equal(seen[n - 1], shim);
-    seen[n++] = (pid_t)run_shell(c, "exit 1").started.shim_pid; /* one that waits */
+    seen[n++] = (pid_t)keeper_job_run(c, "exit 1").started.shim_pid; /* one that waits */
     union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
                                          .key = keeper_key_pack(&key),
                                          .signal = SIGTERM,
                                          .scope = KEEPER_SCOPE_TREE}};
     keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
-    pid_t fresh = (pid_t)start_shell(c, &next, "exit 5").pid;
+    pid_t fresh = (pid_t)keeper_job_start_shell(c, &next, "exit 5").pid;
     for (unsigned i = 0; i < n; i++)
         assert_int_not_equal(fresh, seen[i]);
     kill(shim, SIGCONT);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
     r = keeper_client_wait(c, &next);
-    assert_end(&r, RECORD_END_EXIT, 5);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 5);
 }
 
 /* Everything a careless daemon could hand on, handed to the keeper. */
@@ -437,18 +354,18 @@ static int pollute(void **state)
 static void test_keeper_killed(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     struct record r;
     assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
-    assert_int_equal(start_shell(c, &key, "echo $$ >pid; read x <gate; exit $x").status,
-                     0);
-    pid_t job = read_pid(c, "pid");
+    assert_int_equal(
+        keeper_job_start_shell(c, &key, "echo $$ >pid; read x <gate; exit $x").status, 0);
+    pid_t job = keeper_job_read_pid(c, "pid");
     kill(c->keeper, SIGKILL);
     waitpid(c->keeper, NULL, 0);
-    assert_false(is_gone(job));
+    assert_false(keeper_job_is_gone(job));
     keeper_client_spawn(c);
     assert_int_equal(keeper_client_hello(c).live, 0);
-    assert_int_equal(start_shell(c, &key, "touch twice").status, -EEXIST);
+    assert_int_equal(keeper_job_start_shell(c, &key, "touch twice").status, -EEXIST);
     assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_RUNNING);
     assert_int_equal(r.started.pid, job);
@@ -464,79 +381,14 @@ static void test_keeper_killed(void **state)
     assert_int_equal(write(gate, "42\n", 3), 3);
     close(gate);
     r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXIT, 42);
-}
-
-static void test_shim_killed(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    assert_int_equal(
-        start_shell(c, &key,
-                    "(setsid sh -c 'echo $$ >far; exec sleep 60') & "
-                    "sh -c 'echo $$ >near; exec sleep 60' & echo $$ >pid; wait")
-            .status,
-        0);
-    pid_t job = read_pid(c, "pid"), near = read_pid(c, "near"), far = read_pid(c, "far");
-    struct record r = keeper_client_wait_started(c, &key);
-    kill((pid_t)r.started.shim_pid, SIGKILL);
-    r = keeper_client_wait(c, &key);
-    assert_int_equal(r.verdict, RECORD_SHIM_KILLED);
-    assert_false(is_gone(job));
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_int_equal(k.survivors, 0);
-    assert_true(is_gone(job) && is_gone(near) && is_gone(far));
-}
-
-static void test_terminate_tree(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    assert_int_equal(
-        start_shell(c, &key,
-                    "sh -c 'trap \"touch termed; exit 0\" TERM; echo $$ >pid; "
-                    "while :; do sleep 0.01; done' & wait")
-            .status,
-        0);
-    (void)read_pid(c, "pid");
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_true(k.reached >= 2);
-    struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
-    wait_file(c, "termed");
-    assert_int_equal(r.exited.survivors, 0);
-    assert_int_equal(keeper_client_signal(c, &key, 15, KEEPER_SCOPE_TREE).status, -ESRCH);
-}
-
-/* A plain tree, deep rather than wide, is reached to its leaves. */
-static void test_terminate_deep(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    /* waits in a builtin: a shell caught in vfork could not stop */
-    assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
-    assert_int_equal(
-        start_shell(c, &key, "sh -c \"sh -c 'echo \\$\\$ >pid; read x <gate; :'; :\"; :")
-            .status,
-        0);
-    pid_t leaf = read_pid(c, "pid");
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGSTOP, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_true(k.reached >= 3);
-    struct proc p = {.stopped = false};
-    while (!p.stopped) /* sent is not yet delivered */
-        assert_int_equal(proc_read(leaf, &p), 0);
-    assert_int_equal(keeper_client_signal(c, &key, 9, KEEPER_SCOPE_TREE).survivors, 0);
-    assert_true(is_gone(leaf));
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 42);
 }
 
 /* The program is searched in the job's PATH, not in the keeper's. */
 static void test_path_of_the_job(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     char path[96];
     char *argv[] = {(char[]){"only-here"}, NULL}, *env[] = {path, NULL};
     struct launch l = {.argv = argv, .argc = 1, .env = env, .envc = 1};
@@ -546,151 +398,23 @@ static void test_path_of_the_job(void **state)
     close(fd);
     assert_int_equal(keeper_client_start(c, &key, &l, -1, 0).status, 0);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
+    keeper_job_assert_end(&r, RECORD_END_EXEC_FAILED, EACCES);
     assert_int_equal(fchmodat(c->dir_fd, "only-here", 0700, 0), 0);
-    key = next_key();
+    key = keeper_job_key();
     assert_int_equal(keeper_client_start(c, &key, &l, -1, 0).status, 0);
     r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXIT, 21);
-}
-
-/* Forks away from its parents over and over, each in a session of its own. */
-static int escape_main(const char *depth)
-{
-    for (int generation = 0; generation < atoi(depth); generation++) {
-        if (fork() > 0)
-            continue; /* stay, too */
-        setsid();
-        if (fork() > 0)
-            _exit(0);
-    }
-    if (getppid() != 1)
-        close(open("escaped", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    for (;;)
-        pause();
-}
-
-/* In a session of its own, a child that takes a while to die. */
-static int heavy_main(void)
-{
-    const size_t size = (size_t)256 << 20;
-    if (fork() == 0) {
-        setsid();
-        char *p =
-            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED || madvise(p, size, MADV_NOHUGEPAGE) < 0)
-            return 1;
-        memset(p, 1, size);
-        dprintf(openat(AT_FDCWD, "heavy", O_CREAT | O_WRONLY | O_CLOEXEC, 0600), "%d\n",
-                (int)getpid());
-    }
-    for (;;)
-        pause();
-}
-
-static void *wait_for_ever(void *arg)
-{
-    (void)arg;
-    close(open("headless", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    while (pause() < 0)
-        ;
-    return NULL;
-}
-
-/* The first thread ends, and the process lives on in another one. */
-static int headless_main(void)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
-        return 1;
-    pthread_exit(NULL);
-}
-
-/* Which the kernel shows as if it were dead. */
-static void test_kill_headless(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    const char *const words[] = {self_path(), "headless", NULL};
-    assert_int_equal(start_words(c, &key, words, -1).status, 0);
-    wait_file(c, "headless");
-    struct record r = keeper_client_wait_started(c, &key);
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_int_equal(k.survivors, 0);
-    assert_true(is_gone((pid_t)r.started.pid));
-    r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
-}
-
-/* With neither shim nor parent it could not be found again, once the parent is dead: it
- * stays known until it is dead itself. */
-static void test_kill_without_shim_awaits_all(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    const char *const words[] = {self_path(), "heavy", NULL};
-    assert_int_equal(start_words(c, &key, words, -1).status, 0);
-    pid_t heavy = read_pid(c, "heavy");
-    struct record r = keeper_client_wait_started(c, &key);
-    kill((pid_t)r.started.shim_pid, SIGKILL);
-    r = keeper_client_wait(c, &key);
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_int_equal(k.survivors, 0);
-    assert_true(is_gone(heavy));
-}
-
-static void test_kill_escapers(void **state)
-{
-    struct keeper_client *c = *state;
-    struct job_key key = next_key();
-    const char *const words[] = {self_path(), "escape", "5", NULL};
-    assert_int_equal(start_words(c, &key, words, -1).status, 0);
-    wait_file(c, "escaped");
-    struct record r = keeper_client_wait_started(c, &key);
-    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
-    assert_int_equal(k.status, 0);
-    assert_int_equal(k.survivors, 0);
-    assert_true(k.reached > 2);
-    assert_true(is_gone((pid_t)r.started.pid));
-    r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
-    assert_int_equal(r.exited.survivors, 0);
-}
-
-static void test_leftovers(void **state)
-{
-    struct keeper_client *c = *state;
-    char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
-                    (char[]){"setsid sh -c 'echo $$ >left; exec sleep 60' & "
-                             "while [ ! -s left ]; do sleep 0.01; done; exit 5"},
-                    NULL};
-    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
-    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
-    for (int mode = KEEPER_KILL_TREE; mode <= KEEPER_KILL_MAIN; mode++) {
-        struct job_key key = next_key();
-        (void)unlinkat(c->dir_fd, "left", 0);
-        assert_int_equal(keeper_client_start(c, &key, &l, -1, mode).status, 0);
-        struct record r = keeper_client_wait(c, &key);
-        assert_end(&r, RECORD_END_EXIT, 5);
-        pid_t left = read_pid(c, "left");
-        assert_int_equal(is_gone(left), mode == KEEPER_KILL_TREE);
-        if (mode == KEEPER_KILL_MAIN)
-            kill(left, SIGKILL);
-        wait_gone(left);
-    }
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 21);
 }
 
 static void test_hello_supersedes(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key(), lost = next_key();
+    struct job_key key = keeper_job_key(), lost = keeper_job_key();
     int old = c->fd;
     char byte;
     /* waits in a builtin: a shell caught in vfork could not stop */
     assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
-    assert_int_equal(start_shell(c, &key, "exec sleep 60").status, 0);
+    assert_int_equal(keeper_job_start_shell(c, &key, "exec sleep 60").status, 0);
     /* With the keeper stopped, an old request and a new HELLO wait side by side. */
     kill(c->keeper, SIGSTOP);
     int new_fd = keeper_client_connect(c);
@@ -728,7 +452,7 @@ static void test_hello_supersedes(void **state)
 static void test_hello_first(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     close(c->fd);
     c->fd = keeper_client_connect(c);
     assert_int_equal(keeper_client_remove(c, &key), -ECONNRESET);
@@ -746,13 +470,13 @@ static void test_hello_first(void **state)
 static void test_nothing_comes_unasked(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     union keeper_message m;
-    struct record r = run_shell(c, "exit 1");
-    assert_end(&r, RECORD_END_EXIT, 1);
-    assert_int_equal(start_shell(c, &key, "exit 2").status, 0);
+    struct record r = keeper_job_run(c, "exit 1");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 1);
+    assert_int_equal(keeper_job_start_shell(c, &key, "exit 2").status, 0);
     r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXIT, 2);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 2);
     assert_int_equal(keeper_client_remove(c, &key), 0);
     assert_int_equal(recv(c->fd, &m, sizeof(m), MSG_DONTWAIT), -1);
     assert_int_equal(errno, EAGAIN);
@@ -762,7 +486,7 @@ static void test_nothing_comes_unasked(void **state)
 static void test_newer_connection(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     struct pollfd p = {c->fd, POLLIN, 0};
     int silent = keeper_client_connect(c);
     assert_int_equal(poll(&p, 1, -1), 1);
@@ -773,10 +497,10 @@ static void test_newer_connection(void **state)
     assert_int_equal(poll(&p, 1, -1), 1);
     assert_int_equal(recv(silent, &key, 1, 0), 0);
     close(silent);
-    key = next_key();
-    assert_int_equal(start_shell(c, &key, "exit 3").status, 0);
+    key = keeper_job_key();
+    assert_int_equal(keeper_job_start_shell(c, &key, "exit 3").status, 0);
     struct record r = keeper_client_wait(c, &key);
-    assert_end(&r, RECORD_END_EXIT, 3);
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 3);
 }
 
 static uint64_t say_bye(struct keeper_client *c, uint32_t settled)
@@ -790,11 +514,11 @@ static uint64_t say_bye(struct keeper_client *c, uint32_t settled)
 static void test_bye(void **state)
 {
     struct keeper_client *c = *state;
-    struct job_key key = next_key();
+    struct job_key key = keeper_job_key();
     union keeper_message m;
     int status = -1;
     assert_int_equal(mkfifoat(c->dir_fd, "go", 0600), 0);
-    assert_int_equal(start_shell(c, &key, "read x <go").status, 0);
+    assert_int_equal(keeper_job_start_shell(c, &key, "read x <go").status, 0);
     assert_int_equal(keeper_client_reply(c, say_bye(c, 0)).status, -EBUSY);
     uint64_t bye = say_bye(c, 1);
     assert_int_equal(keeper_client_remove(c, &key), -EBUSY); /* first: not yet answered */
@@ -815,12 +539,12 @@ static void test_many_at_once(void **state)
     for (uint64_t i = 0; i < N; i++) {
         struct job_key key = {1000, (int64_t)i, 1};
         snprintf(script, sizeof(script), "exit %d", (int)i);
-        assert_int_equal(start_shell(c, &key, script).status, 0);
+        assert_int_equal(keeper_job_start_shell(c, &key, script).status, 0);
     }
     for (uint64_t i = 0; i < N; i++) {
         struct job_key key = {1000, (int64_t)i, 1};
         struct record r = keeper_client_wait(c, &key);
-        assert_end(&r, RECORD_END_EXIT, (int)i);
+        keeper_job_assert_end(&r, RECORD_END_EXIT, (int)i);
     }
 }
 
@@ -828,12 +552,6 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "probe") == 0)
         return probe_main();
-    if (argc > 2 && strcmp(argv[1], "escape") == 0)
-        return escape_main(argv[2]);
-    if (argc > 1 && strcmp(argv[1], "headless") == 0)
-        return headless_main();
-    if (argc > 1 && strcmp(argv[1], "heavy") == 0)
-        return heavy_main();
 #define TEST(f)                                                                          \
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
@@ -849,14 +567,7 @@ int main(int argc, char **argv)
         TEST(test_shim_not_again),
         TEST(test_shim_not_again_under_fire),
         TEST(test_keeper_killed),
-        TEST(test_shim_killed),
-        TEST(test_terminate_tree),
-        TEST(test_terminate_deep),
         TEST(test_path_of_the_job),
-        TEST(test_kill_without_shim_awaits_all),
-        TEST(test_kill_escapers),
-        TEST(test_kill_headless),
-        TEST(test_leftovers),
         TEST(test_hello_supersedes),
         TEST(test_hello_first),
         TEST(test_newer_connection),
