@@ -50,7 +50,9 @@ struct keeper_link {
     uint64_t serial;
     unsigned flying_n;
     struct call_list waiting, flying;
-    uint64_t lost_usec; /* when a connection broke since the latest reply; 0: none has */
+    uint64_t lost_usec; /* when a connection broke, the first since the latest reply; 0:
+                           none has, or nobody was waiting for an answer of it */
+    bool asked;         /* somebody was */
     struct keeper_link_info info;
 };
 
@@ -321,6 +323,7 @@ static void link_take_reply(struct keeper_link *link, const struct keeper_reply 
     struct volt_waker waker = {NULL};
     vlock_lock(&link->lock);
     link->lost_usec = 0;
+    link->asked = false;
     for (struct keeper_call *c = link->flying.head; c != NULL; c = c->next) {
         if (c->request.head.serial != reply->head.serial)
             continue;
@@ -362,6 +365,8 @@ static void link_set_connected(struct keeper_link *link, int fd,
     link->info.keeper_pid = w->pid;
     link->info.live = w->live;
     link->info.connects++;
+    if (!link->asked && link->waiting.head == NULL)
+        link->lost_usec = 0;
     vlock_unlock(&link->lock);
 }
 
@@ -375,16 +380,15 @@ static void link_close(struct keeper_link *link)
         (void)close(fd);
 }
 
-/* The connection has broken. Whether the keeper had answered anything on it, or an
- * earlier one: then it is not one that cannot live. */
-static bool link_note_loss(struct keeper_link *link)
+/* The connection has broken, and the calls on their way do not know it yet. Until there is
+ * an answer they may come again, after a rest. */
+static void link_note_loss(struct keeper_link *link)
 {
     vlock_lock(&link->lock);
-    bool well = link->lost_usec == 0;
-    if (well)
+    if (link->lost_usec == 0)
         link->lost_usec = volt_now_usec();
+    link->asked |= link->flying.head != NULL;
     vlock_unlock(&link->lock);
-    return well;
 }
 
 static void link_destroy(struct keeper_link *link)
@@ -564,9 +568,9 @@ uint64_t keeper_link_away_usec(struct keeper_link *link)
 {
     vlock_lock(&link->lock);
     const struct keeper_call *oldest = link->flying.head;
-    uint64_t since = oldest != NULL ? oldest->sent_usec : 0;
-    if (link->lost_usec != 0 && (oldest != NULL || link->waiting.head != NULL))
-        since = link->lost_usec;
+    uint64_t since = link->lost_usec;
+    if (since == 0 && oldest != NULL)
+        since = oldest->sent_usec;
     vlock_unlock(&link->lock);
     uint64_t now = volt_now_usec();
     return since != 0 && now > since ? now - since : 0;
@@ -581,7 +585,8 @@ struct link_task {
     int dialled;       /* that one; -1: none */
     bool said_gone;    /* in the log, since a keeper last answered: it has gone; */
     int said;          /* why there is none; 0: nothing */
-    uint64_t since;    /* when the connection was made */
+    uint64_t since;    /* when the connection was made, */
+    bool answered;     /* and whether it has brought an answer */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -618,7 +623,8 @@ static void say_well(struct link_task *t)
 /* One that has answered is followed by another at once, one that cannot live is not. */
 static void note_loss(struct link_task *t)
 {
-    if (link_note_loss(t->link) || volt_now_usec() - t->since >= RETRY_MAX_USEC)
+    link_note_loss(t->link);
+    if (t->answered || volt_now_usec() - t->since >= RETRY_MAX_USEC)
         t->pause_usec = RETRY_MIN_USEC;
     if (!t->said_gone)
         log_warning("the keeper has gone: jobs start when another one answers");
@@ -632,6 +638,7 @@ static bool take_message(struct link_task *t)
         return false;
     if (t->message.head.op == KEEPER_REPLY) {
         link_take_reply(t->link, &t->message.reply);
+        t->answered = true;
         say_well(t);
     }
     return true;
@@ -666,6 +673,7 @@ static bool settle_dialled(struct link_task *t)
     link_set_connected(t->link, t->dialled, &t->message.welcome);
     t->dialled = -1;
     t->since = volt_now_usec();
+    t->answered = false;
     link_flush(t->link);
     return true;
 }

@@ -53,8 +53,8 @@ struct keeper_link_info {
 };
 /* As of the latest HELLO. Any thread. */
 void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret);
-/* How long requests have been waiting for a keeper: there is none, none that stays, or one
- * that does not answer. 0: nothing waits, or not for that. Any thread. */
+/* For how long there has been no keeper, none that lives to answer, or one that does not
+ * answer; 0: it answers, or nobody has asked it anything. Any thread. */
 uint64_t keeper_link_away_usec(struct keeper_link *link);
 
 /* How START dresses the job; key, argv and the rest of struct launch come beside it. */
