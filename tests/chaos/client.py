@@ -19,9 +19,10 @@ class Load:
     """What the clients may do; shared by all of them."""
 
     def __init__(self, house, seed, clients=3, backlog=200, faults=True, timeouts=0.03,
-                 errors=False, stopper=False, first=0):
+                 errors=False, stopper=False, first=0, patience=(5000, 200000)):
         self.house, self.seed, self.backlog, self.faults = house, seed, backlog, faults
-        self.timeouts = timeouts        # share of jobs that are ended by theirs
+        self.timeouts = timeouts        # share of jobs that are ended by theirs,
+        self.patience = patience        # which is so many microseconds
         self.errors = errors            # submissions may be refused
         self.stop = threading.Event()
         self.gate = threading.Event()   # open: submit
@@ -142,8 +143,9 @@ class Client:
         spec = {"argv": [str(LEDGER_JOB), str(self.house.ledger), str(key), str(usec)],
                 "name": f"k{key}", "priority": r.randrange(-2, 3)}
         if timeout:
-            spec["timeout_usec"] = r.randrange(5000, 200000)
+            spec["timeout_usec"] = r.randrange(*self.load.patience)
             spec["kill_after_usec"] = 200000
+            spec["stop_signal"] = r.choice(["TERM", "KILL"])
         if count >= 0:
             spec["array"] = {"first": 0, "last": count - 1}
         if self.load.keys:

@@ -19,7 +19,7 @@ import time
 
 from checker import check
 from client import Load
-from faults import CHILD, KEEPER, SHIM, SLOW, VOLTD, Faults
+from faults import CHILD, KEEPER, KILLER, SHIM, SLOW, VOLTD, Faults
 from house import CRASH_BIN, House, each_job, output_of, reap_orphans, until
 from nemesis import Nemesis
 from torture import SETTLE
@@ -142,7 +142,7 @@ def endure(house, seed, secs, round_secs, say, storm=True):
     house.start()
     if storm:
         faults = Faults(house)
-        faults.rate([KEEPER, SHIM, CHILD], SLOW, errno.EINTR, 5)
+        faults.rate([KEEPER, KILLER, SHIM, CHILD], SLOW, errno.EINTR, 5)
         faults.short([VOLTD], 3)
     pid, start = house.process.pid, time.monotonic()
     nemesis, samples, jobs, found = Spare(house, seed), [], 0, []

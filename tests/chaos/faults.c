@@ -4,8 +4,10 @@
  * writes it), so that faults are armed and looked at while the processes run. A rule
  * counts down over the calls of one role; the call that reaches 0 fails with the rule's
  * errno, or one in `every` calls, or reads and writes move one byte, or calls take longer
- * or do not return until the rule goes, or the clock of the day is elsewhere. Roles:
- * voltd; the keeper; a shim is a fork of the keeper, the child is a fork of a shim. */
+ * or do not return until the rule goes, or the clock of the day is elsewhere; or whoever
+ * makes the call is killed there, or its parent is. Roles: voltd; the keeper; a killer,
+ * which signals, is a fork of the keeper, and so is a shim, which gives itself a name
+ * first; the child is a fork of a shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +15,14 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,8 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum role { ROLE_VOLTD, ROLE_KEEPER, ROLE_SHIM, ROLE_CHILD };
-enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT, MODE_DELAY, MODE_STUCK };
+enum role { ROLE_VOLTD, ROLE_KEEPER, ROLE_SHIM, ROLE_CHILD, ROLE_KILLER };
+enum mode { MODE_OFF, MODE_NTH, MODE_RATE, MODE_SHORT, MODE_DELAY, MODE_STUCK, MODE_DIE };
 
 /* In the order of faults.py. */
 enum group {
@@ -47,9 +51,9 @@ struct rule {
     _Atomic uint32_t mode; /* enum mode */
     uint32_t roles;        /* bit per role */
     uint32_t groups;
-    uint32_t error;
+    uint32_t error;       /* MODE_DIE: 1 for the parent */
     _Atomic int64_t left; /* calls until it fails, then negative; MODE_DELAY: ns */
-    uint32_t every;       /* MODE_RATE, MODE_SHORT: one call in so many */
+    uint32_t every;       /* but for MODE_NTH: one call in so many; 0: as MODE_NTH */
     _Atomic uint32_t fired;
     uint32_t pid;  /* who was hit last */
     char name[28]; /* in which call */
@@ -64,6 +68,7 @@ struct command {
 
 static struct command *command;
 static enum role role;
+static pid_t parent; /* as long as it lives */
 
 #define REAL(name)                                                                       \
     static __typeof__(name) *real;                                                       \
@@ -107,6 +112,14 @@ static void note(struct rule *r, const char *name)
     atomic_fetch_add(&r->fired, 1);
 }
 
+static void kill_here(bool its_parent)
+{
+    if (!its_parent)
+        (void)kill(getpid(), SIGKILL);
+    else if (getppid() == parent)
+        (void)kill(parent, SIGKILL);
+}
+
 /* Whether this call is to fail; errno says how. */
 static int hit(const char *name, uint32_t groups)
 {
@@ -129,10 +142,14 @@ static int hit(const char *name, uint32_t groups)
                 (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             continue;
         }
-        if (mode == MODE_NTH ? atomic_fetch_sub(&r->left, 1) != 1
-                             : draw() % r->every != 0)
+        if (mode == MODE_NTH || r->every == 0 ? atomic_fetch_sub(&r->left, 1) != 1
+                                              : draw() % r->every != 0)
             continue;
         note(r, name);
+        if (mode == MODE_DIE) {
+            kill_here(r->error != 0);
+            continue;
+        }
         errno = (int)r->error;
         return 1;
     }
@@ -284,9 +301,11 @@ pid_t fork(void)
 {
     REAL(fork);
     FAIL("fork", GROUP_PROCESS);
-    pid_t pid = real();
-    if (pid == 0 && role < ROLE_CHILD)
-        role++;
+    pid_t self = getpid(), pid = real();
+    if (pid == 0 && role == ROLE_KEEPER) {
+        role = ROLE_KILLER;
+        parent = self;
+    }
     return pid;
 }
 
@@ -296,8 +315,8 @@ int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
     REAL(__clone);
     FAIL("clone", GROUP_PROCESS);
     enum role own = role;
-    if (role < ROLE_CHILD)
-        role++;
+    if (role == ROLE_SHIM)
+        role = ROLE_CHILD;
     int pid = real(fn, stack, flags, arg);
     role = own;
     return pid;
@@ -332,6 +351,8 @@ int prctl(int op, ...)
     static int (*real)(int, ...);
     if (real == NULL)
         real = (int (*)(int, ...))dlsym(RTLD_NEXT, "prctl");
+    if (op == PR_SET_NAME && role == ROLE_KILLER)
+        role = ROLE_SHIM;
     FAIL("prctl", GROUP_PROCESS);
     return real(op, a, b, c, d);
 }

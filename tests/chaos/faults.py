@@ -10,8 +10,8 @@ import subprocess
 from house import BUILD, SANITIZER, TEST_BIN
 
 LIBRARY = BUILD / "tests/chaos/faults.so"
-VOLTD, KEEPER, SHIM, CHILD = range(4)
-OFF, NTH, RATE, SHORT, DELAY, STUCK = range(6)
+VOLTD, KEEPER, SHIM, CHILD, KILLER = range(5)
+OFF, NTH, RATE, SHORT, DELAY, STUCK, DIE = range(7)
 FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH = (1 << i for i in range(9))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
@@ -51,6 +51,10 @@ class Faults:
 
     def nth(self, role, n, error, groups=CALLS):
         self.arm(NTH, [role], groups, error, n)
+
+    def die(self, role, n=0, every=0, parent=False, slot=0):
+        """Who makes the n-th call, or one in so many, is killed there, or the parent is."""
+        self.arm(DIE, [role], CALLS | SLOW, int(parent), n, every, slot)
 
     def rate(self, roles, groups, error, every, slot=0):
         self.arm(RATE, roles, groups, error, 0, every, slot)

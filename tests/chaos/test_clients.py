@@ -39,7 +39,9 @@ def batch_frame(house, key, count=3):
 
 
 def talk(house, data, read=0):
-    """Sends the data, reads at most so many bytes of the answer, and is gone."""
+    """Sends the data, reads at most so many bytes of the answer, and is gone. It comes when voltd
+    has seen that most of those before have gone: a user has only so many places."""
+    until(lambda: house.descriptors().get("socket", 0) < 100, "voltd to see who has gone")
     answer = b""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)

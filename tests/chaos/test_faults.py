@@ -10,7 +10,7 @@ import random
 import pytest
 
 from client import Load
-from faults import CHILD, KEEPER, SHIM, SLOW, VOLTD, WATCH
+from faults import CHILD, KEEPER, KILLER, SHIM, SLOW, VOLTD, WATCH
 from house import until
 from sweeps import faulty_house, finish, run_job
 from test_chaos import SEED, passed
@@ -134,7 +134,7 @@ def test_nth_call_when_the_command_does_not_exist(faulty, role):
 
 def test_storms(faulty):
     """Every third call interrupted, every other transfer one byte, the clock all over."""
-    everyone = [VOLTD, KEEPER, SHIM, CHILD]
+    everyone = [VOLTD, KEEPER, KILLER, SHIM, CHILD]
     faulty.faults.rate(everyone, SLOW, errno.EINTR, 3)
     faulty.faults.short([VOLTD], 2)
     load = Load(faulty, SEED, backlog=60).start()
@@ -160,7 +160,7 @@ def test_nth_call_of_what_signals(faulty):
                 "kill_after_usec": 20000}})["id"]
             until(lambda: v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "running",
                   "the job to run")
-            faulty.faults.nth(SHIM, n, errno.EIO)   # a fork of the keeper, too
+            faulty.faults.nth(KILLER, n, errno.EIO)
             v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
             *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
             assert last["jobs"][0]["result"] in ("cancelled", "lost"), last
