@@ -9,6 +9,7 @@
 enum { OPT_OLDER_THAN = OPTION_LONG, OPT_KEEP, OPT_QUIET };
 
 static const struct option_entry options[] = {
+    {"all", 'a', NULL, "all that have ended"},
     {"older-than", OPT_OLDER_THAN, "TIME", "only what ended longer ago, such as 7d"},
     {"keep", OPT_KEEP, "N", "but not the newest N of them"},
     CTL_FILTER_OPTIONS,
@@ -21,7 +22,7 @@ static const struct option_entry options[] = {
 struct clean {
     json_t *filter;
     uint64_t older_usec, keep;
-    bool quiet, json;
+    bool quiet, json, all, some; /* some: older_usec or keep was given */
 };
 
 static int clean(struct ctl *ctl, struct clean *c)
@@ -30,6 +31,10 @@ static int clean(struct ctl *ctl, struct clean *c)
     int n = ctl_ids(ctl, 0, &ids);
     if (n < 0)
         return CTL_EXIT_USAGE;
+    if (n == 0 && !c->filter && !c->some && !c->all)
+        return ctl_usage(ctl, "ids, a filter, --older-than, --keep or --all are needed");
+    if (c->all && n > 0)
+        return ctl_usage(ctl, "--all and ids are too much");
     if (n > 0 && !c->filter)
         c->filter = json_object();
     if (n > 0)
@@ -59,6 +64,8 @@ static int take(struct ctl *ctl, struct clean *c, int key)
         return CTL_EXIT_USAGE;
     if (key == OPT_OLDER_THAN && duration_parse(arg, &c->older_usec) < 0)
         return ctl_usage(ctl, "--older-than: %s is not a time, such as 7d", arg);
+    c->all |= key == 'a';
+    c->some |= key == OPT_OLDER_THAN || key == OPT_KEEP;
     c->quiet |= key == OPT_QUIET;
     c->json |= key == CTL_OPT_JSON;
     return 0;
@@ -85,12 +92,11 @@ const struct verb verb_clean = {
     .name = "clean",
     .operands = "[ID...]",
     .summary = "Forget ended jobs, and remove their output",
-    .text =
-        "All that have ended, or those that everything given matches. Nothing happens\n"
-        "to jobs that have not ended. What is forgotten without being asked:\n"
-        "KeepHistoryJobs= and KeepHistorySec= of voltd.\n"
-        "\nExamples:\n  voltctl clean --older-than=7d\n"
-        "  voltctl clean --keep=100 --name=nightly --result=success\n",
+    .text = "Those that everything given matches. Nothing happens to jobs that have not\n"
+            "ended. What is forgotten without being asked:\n"
+            "KeepHistoryJobs= and KeepHistorySec= of voltd.\n"
+            "\nExamples:\n  voltctl clean --older-than=7d\n"
+            "  voltctl clean --keep=100 --name=nightly --result=success\n",
     .options = options,
     .run = run,
 };

@@ -45,13 +45,13 @@ def test_all_that_has_ended(private, backend):
         live = [submit(v, **sh("echo up; exec sleep 1000")) for _ in range(3)]
         until(lambda: len(ids(v, states=["running"])) == 2)
         assert len(output(private)) > 20
-        r = private.ctl("clean")
+        r = private.ctl("clean", "--all")
         assert r.code == 0 and "3 jobs removed" in r.err and r.out == "", r
         assert ids(v) == live
         for ident in done:
             assert v.call(JOBS + "Get", {"id": ident})["error"] == JOBS + "NoSuchJob"
         until(lambda: len(output(private)) <= 2, "the output to go")
-        assert private.ctl("clean", "--json").json == {"count": 0}
+        assert private.ctl("clean", "--all", "--json").json == {"count": 0}
         again = v.ok(JOBS + "Submit", {"spec": sh("exit 4", key="k")})  # another job, free key
         assert again["created"]
         v.ok(JOBS + "Cancel", {"filter": {}})
@@ -92,7 +92,7 @@ def test_what_is_kept(private):
         private.start()
     with private.connect() as v:
         assert ids(v) == left
-        assert private.ctl("clean", "--quiet").err == "" and ids(v) == []
+        assert private.ctl("clean", "-a", "--quiet").err == "" and ids(v) == []
 
 
 def test_what_cannot_be_forgotten(private):

@@ -825,7 +825,7 @@ def test_a_damaged_file_of_ids_is_refused(private):
     with private.connect() as v:
         last = submit(v, {"kind": "noop"})
         wait(v, last)
-    assert private.ctl("clean", "--json").json == {"count": 1}
+    assert private.ctl("clean", "--all", "--json").json == {"count": 1}
     private.stop()
     path = private.state / "ids"
     sound = path.read_bytes()
@@ -839,7 +839,7 @@ def test_a_damaged_file_of_ids_is_refused(private):
     private.start()
     with private.connect() as v:
         wait(v, submit(v, {"kind": "noop"}))
-        assert private.ctl("clean", "--json").json == {"count": 1}
+        assert private.ctl("clean", "--all", "--json").json == {"count": 1}
     private.stop()
     path.unlink()
     private.start()
