@@ -15,6 +15,7 @@ struct keeper_config {
     int record_dir_fd;
     uid_t peer_uid;      /* the only user whose connections are served */
     uint32_t leave_usec; /* without a connection and a live shim; 0: never */
+    int rest_msec;       /* without news; then shims that wait are dismissed; -1: never */
 };
 
 /* Makes the process fit to serve: signals, subreaper, record dir. 0 or -errno. Every

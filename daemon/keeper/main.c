@@ -83,6 +83,7 @@ int main(int argc, char **argv)
         .listen_fd = KEEPER_LISTEN_FD,
         .peer_uid = geteuid(),
         .leave_usec = 5000000,
+        .rest_msec = 100,
     };
     int opt;
     while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {

@@ -359,12 +359,13 @@ static int serve(void)
         };
         bool unused = keeper.config.leave_usec > 0 && keeper.conn.fd < 0 && is_idle();
         int patience = unused ? (int)(keeper.config.leave_usec / 1000) : -1;
-        if (keeper.no_accept || crew_size() > 0)
-            patience = PAUSE_MS;
+        bool rests = keeper.no_accept || crew_size() > 0;
+        if (rests)
+            patience = keeper.no_accept ? PAUSE_MS : keeper.config.rest_msec;
         int r = poll(p, 3, patience);
         if (r < 0 && errno != EINTR)
             return -errno;
-        if (r == 0 && unused && patience != PAUSE_MS)
+        if (r == 0 && unused && !rests)
             return 0;
         if (r == 0)
             crew_dismiss();

@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "daemon/keeper/keeper.h"
 
 void keeper_client_init(struct keeper_client *c)
 {
@@ -54,21 +56,45 @@ static struct sockaddr_un address(const struct keeper_client *c)
     return a;
 }
 
-void keeper_client_spawn(struct keeper_client *c)
+/* A descriptor beyond those that a keeper expects. */
+static int listen_high(struct keeper_client *c)
 {
-    char program[512];
-    char *argv[] = {program, c->record_path, NULL};
     struct sockaddr_un a = address(c);
-    posix_spawn_file_actions_t actions;
-    const char *bin = getenv("VOLT_BIN");
-    snprintf(program, sizeof(program), "%s/voltd-keeper",
-             bin != NULL ? bin : "build/bin");
     (void)unlink(c->socket_path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(listen(fd, 16), 0);
     int high = fcntl(fd, F_DUPFD_CLOEXEC, 10);
     close(fd);
+    return high;
+}
+
+/* The same keeper, but in a child of ours. */
+static void fork_patient(struct keeper_client *c)
+{
+    int high = listen_high(c);
+    c->keeper = fork();
+    assert_true(c->keeper >= 0);
+    if (c->keeper == 0) {
+        const struct keeper_config config = {.listen_fd = high,
+                                             .record_dir_fd = c->record_fd,
+                                             .peer_uid = geteuid(),
+                                             .rest_msec = -1};
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(keeper_init(&config) < 0 || keeper_serve() < 0);
+    }
+    close(high);
+}
+
+void keeper_client_spawn(struct keeper_client *c)
+{
+    char program[512];
+    char *argv[] = {program, c->record_path, NULL};
+    posix_spawn_file_actions_t actions;
+    const char *bin = getenv("VOLT_BIN");
+    snprintf(program, sizeof(program), "%s/voltd-keeper",
+             bin != NULL ? bin : "build/bin");
+    int high = listen_high(c);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, high, 3);
     assert_int_equal(posix_spawn(&c->keeper, program, &actions, NULL, argv, environ), 0);
@@ -85,18 +111,28 @@ int keeper_client_connect(const struct keeper_client *c)
     return fd;
 }
 
-int keeper_client_setup(void **state)
+static int set_up(void **state, void (*begin)(struct keeper_client *c))
 {
     struct keeper_client *c = malloc(sizeof(*c));
     assert_non_null(c);
     keeper_client_init(c);
-    keeper_client_spawn(c);
+    begin(c);
     struct keeper_welcome w = keeper_client_hello(c);
     assert_int_equal(w.status, 0);
     assert_int_equal(w.pid, c->keeper);
     assert_memory_equal(w.boot_id, c->boot_id, RECORD_ID_SIZE);
     *state = c;
     return 0;
+}
+
+int keeper_client_setup(void **state)
+{
+    return set_up(state, keeper_client_spawn);
+}
+
+int keeper_client_setup_patient(void **state)
+{
+    return set_up(state, fork_patient);
 }
 
 int keeper_client_teardown(void **state)

@@ -302,7 +302,8 @@ static void test_keeper_killed(void **state)
 }
 
 #define TEST(f)                                                                          \
-    cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
+    cmocka_unit_test_setup_teardown(f, keeper_client_setup_patient,                      \
+                                    keeper_client_teardown)
 
 int main(void)
 {
