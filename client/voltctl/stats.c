@@ -149,7 +149,9 @@ static void print_stats(const json_t *p)
 
 struct watch {
     uint64_t interval_usec, reconnect_usec;
-    bool json, again; /* something was printed before */
+    bool json;
+    bool follow; /* again and again */
+    bool again;  /* something was printed before */
 };
 
 static void print_reply(struct watch *w, const json_t *parameters)
@@ -158,7 +160,7 @@ static void print_reply(struct watch *w, const json_t *parameters)
         ctl_print_json(parameters);
         return;
     }
-    if (term_is_tty(STDOUT_FILENO))
+    if (w->follow && term_is_tty(STDOUT_FILENO))
         (void)fputs("\033[H\033[2J", stdout);
     else if (w->again)
         (void)putchar('\n');
@@ -199,7 +201,7 @@ static int watch(struct ctl *ctl, struct watch *w)
     return r < 0 ? ctl_lost(r) : code;
 }
 
-static int parse(struct ctl *ctl, struct watch *w, bool *ret_again)
+static int parse(struct ctl *ctl, struct watch *w)
 {
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
@@ -209,7 +211,7 @@ static int parse(struct ctl *ctl, struct watch *w, bool *ret_again)
         if (!ctl_reconnect_take(ctl, key, &w->reconnect_usec))
             return CTL_EXIT_USAGE;
         w->json |= key == CTL_OPT_JSON;
-        *ret_again |= key == 'w';
+        w->follow |= key == 'w';
         if (key == 'w' && arg &&
             (duration_parse(arg, &w->interval_usec) < 0 ||
              w->interval_usec < INTERVAL_MIN || w->interval_usec > INTERVAL_MAX))
@@ -221,12 +223,11 @@ static int parse(struct ctl *ctl, struct watch *w, bool *ret_again)
 static int run(struct ctl *ctl)
 {
     struct watch w = {.interval_usec = 1000000, .reconnect_usec = RECONNECT_USEC};
-    bool again = false;
-    int code = parse(ctl, &w, &again);
+    int code = parse(ctl, &w);
     if (code >= 0)
         return code;
     code = ctl_open(ctl, ADDRESS_CONTROL);
-    if (code != CTL_EXIT_OK || again)
+    if (code != CTL_EXIT_OK || w.follow)
         return code != CTL_EXIT_OK ? code : watch(ctl, &w);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     code = ctl_call(ctl, "org.voltd.control.Stats", NULL, &reply);

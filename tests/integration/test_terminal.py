@@ -120,6 +120,7 @@ def test_tables_keep_their_columns(shared, columns):
 @pytest.mark.parametrize("columns", [20, 21, 22, 40, 80])
 def test_stats_fit(shared, columns):
     out = on_terminal(shared, "voltctl", "stats", columns=columns)
+    assert out.startswith("voltd ")  # without --watch nothing is cleared
     workers = out.split("\n\n")[1].splitlines()
     assert max(map(width, workers)) <= max(columns, 22 + 2 * 13)
 
