@@ -256,8 +256,11 @@ static void test_withdrawn(void **state)
     struct rig *g = *state;
     struct keeper_call calls[N];
     pid_t keeper = keeper_pid(g);
+    int status = 0;
     assert_int_equal(keeper_link_away_usec(g->link), 0);
     kill(keeper, SIGSTOP);
+    assert_int_equal(waitpid(keeper, &status, WUNTRACED), keeper);
+    assert_true(WIFSTOPPED(status));
     for (unsigned i = 0; i < N; i++) {
         const struct job_key key = {i + 1, JOB_NO_INDEX, 1};
         keeper_call_init_remove(&calls[i], g->link, &key);
