@@ -450,6 +450,7 @@ static int up(struct daemon *d)
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGIO, SIG_IGN); /* who opens a file while it has a lease */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of writing */
     r = sysd_take_sockets(names, d->sockets, 2, &err);
     if (r < 0)
         return failed("sockets", r, &err);

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -32,6 +33,23 @@ def test_closed_descriptors_are_not_taken_for_sockets(private, closed):
         assert os.readlink(f"/proc/{private.process.pid}/fd/{fd}") == "/dev/null"
     private.process.send_signal(signal.SIGHUP)  # is logged
     assert private.submit("--wait", "--shell", "ls -l /proc/self/fd; exit 3").code == 3
+
+
+def test_a_limit_of_file_sizes_is_a_full_disk(private):
+    """LimitFSIZE=, ulimit -f: said, and no sudden death. Jobs meet it as ever."""
+    def limit(size):
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    code, err = start(private, "--user", f"--runtime-dir={private.runtime}",
+                      f"--state-dir={private.state}", preexec_fn=limit(8192))
+    assert code == 1 and str(private.state) in err, (code, err)
+    private.config.write_text("")
+    private.process = subprocess.Popen(
+        [BIN / "voltd", "--user", f"--runtime-dir={private.runtime}",
+         f"--state-dir={private.state}", f"--config={private.config}"],
+        env=private.env, cwd=private.dir, preexec_fn=limit(16 << 20))
+    until(private.answers, "voltd to answer")
+    r = private.submit("--wait", "--", "head", "-c", "20000000", "/dev/zero")
+    assert r.code == 128 + signal.SIGXFSZ, r
 
 
 @pytest.mark.parametrize("args, text", [
