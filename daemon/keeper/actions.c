@@ -22,7 +22,7 @@ static int check_launch(int fd, uint64_t size)
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0)
-        return -EBADMSG; /* no memfd at all */
+        return errno == EINVAL ? -EBADMSG : -errno; /* no memfd at all */
     if (fstat(fd, &st) < 0)
         return -errno;
     return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
@@ -121,8 +121,10 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
     }
     struct tree_root root = {.main = (pid_t)s->pid, .main_start = s->pid_start};
     if (record.verdict == RECORD_RUNNING && proc_read((pid_t)s->shim_pid, &shim) == 0 &&
-        shim.start == s->shim_start)
+        shim.start == s->shim_start) {
         root.shim = shim.pid;
+        root.shim_start = shim.start;
+    }
     signal_tree(&root, (int)m->signal, reply);
 }
 

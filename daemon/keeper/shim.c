@@ -124,7 +124,7 @@ static bool reap_until(struct record_exited *x, uint64_t deadline)
  * whether nothing is. */
 static bool clear_tree(const struct shim *self, struct record_exited *x)
 {
-    const struct tree_root root = {.shim = self->pid};
+    const struct tree_root root = {.shim = self->pid, .shim_start = self->start};
     struct tree_result result;
     if (reap_until(x, mono_usec() + LINGER_USEC))
         return true;

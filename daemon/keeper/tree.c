@@ -125,17 +125,26 @@ int proc_signal(pid_t pid, uint64_t start, int sig)
     return r;
 }
 
-static bool in_tree(pid_t pid)
+/* Whether the number has been given again since. Of one that has just gone nothing is
+ * known. */
+static bool is_other(pid_t pid, uint64_t start)
+{
+    struct proc now;
+    return proc_read(pid, &now) == 0 && now.start != start;
+}
+
+/* NULL: it is not in the tree. */
+static const struct proc *find(pid_t pid)
 {
     for (size_t i = 0; i < tree.n; i++)
         if (tree.proc[i].pid == pid)
-            return true;
-    return false;
+            return &tree.proc[i];
+    return NULL;
 }
 
 static void tree_add(const struct proc *proc)
 {
-    if (tree.n < TREE_MAX && !proc->dead && !in_tree(proc->pid))
+    if (tree.n < TREE_MAX && !proc->dead && find(proc->pid) == NULL)
         tree.proc[tree.n++] = *proc;
 }
 
@@ -177,13 +186,18 @@ static int add_children(const char *thread, void *arg)
     return 0;
 }
 
-static void walk_children(pid_t root)
+/* Who has the number by now may have had it already when its children were listed. */
+static void walk_children(const struct tree_root *root)
 {
     char path[32];
     for (size_t next = 0;; next++) {
-        pid_t pid = next == 0 ? root : tree.proc[next - 1].pid;
+        const size_t before = tree.n;
+        pid_t pid = next == 0 ? root->shim : tree.proc[next - 1].pid;
+        uint64_t start = next == 0 ? root->shim_start : tree.proc[next - 1].start;
         (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
         (void)each_name(AT_FDCWD, path, add_children, &pid);
+        if (tree.n > before && is_other(pid, start))
+            tree.n = before;
         if (next >= tree.n)
             return;
     }
@@ -191,18 +205,15 @@ static void walk_children(pid_t root)
 
 /* The number of a main process whose shim has died may belong to somebody else by now.
  * Then its session is empty: a number that a session has is not given again. */
-static bool is_recycled(const struct tree_root *root)
-{
-    struct proc proc;
-    return proc_read(root->main, &proc) == 0 && proc.start != root->main_start;
-}
-
 static bool is_related(const struct tree_root *root, const struct proc *proc)
 {
+    const struct proc *parent = find(proc->parent);
+    if (parent != NULL)
+        return !is_other(parent->pid, parent->start);
     if (root->shim != 0)
-        return proc->parent == root->shim;
+        return proc->parent == root->shim && !is_other(root->shim, root->shim_start);
     return (proc->pid == root->main || proc->session == root->main) &&
-           proc->start >= root->main_start && !is_recycled(root);
+           proc->start >= root->main_start && !is_other(root->main, root->main_start);
 }
 
 static int add_related(const char *name, void *arg)
@@ -210,9 +221,8 @@ static int add_related(const char *name, void *arg)
     const struct tree_root *root = *(const struct tree_root **)arg;
     struct proc proc;
     pid_t pid = number_of(name);
-    if (pid == 0 || in_tree(pid) || proc_read(pid, &proc) < 0)
-        return 0;
-    if (is_related(root, &proc) || in_tree(proc.parent))
+    if (pid != 0 && find(pid) == NULL && proc_read(pid, &proc) == 0 &&
+        is_related(root, &proc))
         tree_add(&proc);
     return 0;
 }
@@ -253,7 +263,7 @@ static void tree_walk(const struct tree_root *root)
 {
     keep_living();
     if (root->shim != 0 && kernel_lists_children())
-        walk_children(root->shim);
+        walk_children(root);
     else
         walk_proc(root);
 }

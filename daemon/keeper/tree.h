@@ -40,6 +40,7 @@ int proc_signal(pid_t pid, uint64_t start, int sig);
 /* Whose tree. */
 struct tree_root {
     pid_t shim; /* its descendants; 0: it was killed, */
+    uint64_t shim_start;
     pid_t main; /* then this process, its descendants and its session */
     uint64_t main_start;
 };

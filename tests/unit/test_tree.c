@@ -199,11 +199,14 @@ static void all_below_the_shim_are_reached(void **state)
     (void)state;
     for (int listed = 0; listed < 2; listed++) {
         struct family f = found_family();
-        const struct tree_root root = {.shim = f.parent};
+        struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
         struct tree_result r;
 
         lists_no_children = !listed;
         assert_int_equal(tree_signal(&root, SIGCONT), ALL);
+        root.shim_start++; /* as if the number were somebody else's by now */
+        assert_int_equal(tree_signal(&root, SIGCONT), 0);
+        root.shim_start--;
         tree_kill(&root, 60000000, &r);
         lists_no_children = false;
         assert_true(r.reached >= ALL);
@@ -217,7 +220,7 @@ static void all_below_the_shim_are_reached(void **state)
 static void who_cannot_be_reached_is_named(void **state)
 {
     struct family f = found_family();
-    const struct tree_root root = {.shim = f.parent};
+    const struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
     struct tree_result r;
 
     (void)state;
@@ -236,7 +239,7 @@ static void who_cannot_be_reached_is_named(void **state)
 static void no_time_is_left_but_each_is_reached(void **state)
 {
     struct family f = found_family();
-    const struct tree_root root = {.shim = f.parent};
+    const struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
     struct tree_result r;
 
     (void)state;
