@@ -30,13 +30,20 @@ with open("%s", "ab") as f:
 
 
 @pytest.fixture
-def house():
-    house = House(slots=8, bin=TEST_BIN)
+def ended():
+    """Houses that are given to it are ended, whatever becomes of the test."""
+    houses = []
+    yield lambda house: houses.append(house) or house
+    for house in houses:
+        house.stop_guard()
+        house.kill_rest()
+
+
+@pytest.fixture
+def house(ended):
+    house = ended(House(slots=8, bin=TEST_BIN))
     own_programs(house)
-    house.start()
-    yield house
-    house.stop_guard()
-    house.kill_rest()
+    return house.start()
 
 
 def submit(house, keys, *args):
@@ -143,9 +150,9 @@ def test_shims_that_stand_still(house):
     all_right(house)
 
 
-def test_a_record_that_cannot_be_removed_at_once(tmp_path):
+def test_a_record_that_cannot_be_removed_at_once(ended):
     """It goes later, and does not wait for another voltd."""
-    house = House(bin=TEST_BIN)
+    house = ended(House(bin=TEST_BIN))
     faults = Faults(house)
     house.start()
     gate = house.dir / "gate"
@@ -164,11 +171,12 @@ def test_a_record_that_cannot_be_removed_at_once(tmp_path):
 
 
 @pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
-def test_who_has_a_record_and_never_ran_is_not_queued_again():
+def test_who_has_a_record_and_never_ran_is_not_queued_again(ended):
     """The keeper dies when the record has its name, voltd is killed, and the next one has no slot
     for the job: while others go back to the queue it must not, or the voltd after that would
     know nothing of its record."""
-    house = crash_house(slots=3, workers=1, env={"VOLT_CRASH_AT": "keeper-record-named#2"})
+    house = ended(crash_house(slots=3, workers=1,
+                              env={"VOLT_CRASH_AT": "keeper-record-named#2"}))
     own_programs(house)
     house.start()
     gate = house.dir / "gate"
