@@ -51,12 +51,31 @@ static const char *object_of_step(const json_t *spec, const char *step)
     return strcmp(step, "exec") == 0 && program ? json_string_value(program) : "";
 }
 
+/* The program of an element as it was looked for: {i} in its name is the index. */
+static void put_index(const char *text, const char *id, char *buf, size_t size)
+{
+    const char *index = strchr(id, '_'), *at;
+    size_t n = 0;
+    buf[0] = '\0';
+    while (index && n < size && (at = strstr(text, "{i}"))) {
+        n += (size_t)snprintf(buf + n, size - n, "%.*s%s", (int)(at - text), text,
+                              index + 1);
+        text = at + 3;
+    }
+    if (n < size)
+        (void)snprintf(buf + n, size - n, "%s", text);
+}
+
 static void failed_start(const json_t *job, char *buf, size_t size)
 {
     const char *step = job_view_string(job, "step");
-    char object[128];
-    term_clean(object_of_step(json_object_get(job, "spec"), step), object,
-               sizeof(object));
+    const char *name = object_of_step(json_object_get(job, "spec"), step);
+    char object[128], whole[512];
+    if (strcmp(step, "exec") == 0) {
+        put_index(name, job_view_string(job, "id"), whole, sizeof(whole));
+        name = whole;
+    }
+    term_clean(name, object, sizeof(object));
     int code = (int)job_view_int(job, "code");
     bool file = strncmp(step, "std", 3) == 0; /* of another kind: EINVAL */
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",

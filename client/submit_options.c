@@ -448,7 +448,8 @@ static int capture(struct submit_options *o)
     if (!env || (!o->no_env && spec_build_environment(env, environ, &skipped) < 0))
         return -ENOMEM;
     if (skipped && !o->quiet)
-        say("%u variables that are not UTF-8 are not passed on", skipped);
+        say("%u variable%s not UTF-8, and not passed on", skipped,
+            skipped == 1 ? " is" : "s are");
     (void)json_object_update(env, o->env);
     if (json_object_set_new(o->spec, "env", env) < 0)
         return -ENOMEM;

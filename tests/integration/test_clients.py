@@ -63,10 +63,10 @@ def test_reasons_of_elements(shared):
     assert r.code == 137 and r.err.splitlines() == [f"volt-submit: {s}" for s in said], r
     r = shared.submit("--wait", "--array", "1-1100", "--kind=noop")
     assert r.code == 0 and len(r.err.splitlines()) == 1, r
-    r = shared.submit("--wait", "--array", "7-18", "--", "/nonexistent/x")
+    r = shared.submit("--wait", "--array", "7-18", "--", "/nonexistent/{i}/x{i}")
     assert r.code == 127 and len(r.err.splitlines()) == 12, r
     for i in range(7, 17):
-        assert f"job {r.lines[0]}_{i}: could not be started: exec: /nonexistent/x: No such" in r.err
+        assert f"_{i}: could not be started: exec: /nonexistent/{i}/x{i}: No such file" in r.err
     assert "volt-submit: and more\n" in r.err
     r = shared.ctl("list", "--no-legend", "--result=exec_failed", *(f"{r.lines[0]}_{i}" for i in (1, 8, 9)))
     assert [line.split()[0][-2:] for line in r.lines] == ["_8", "_9"] and r.code == 4
