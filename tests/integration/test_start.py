@@ -78,7 +78,7 @@ def test_without_a_home(private):
     ("Slots=3\n", ":1: Slots= stands before any [Section]; it belongs in [Queue]"),
     ("Foo=3\n", ":1: Foo= stands before any [Section]"),
     ("[Queue]\nSlots=3\n\0\0\0", ":3: a NUL byte: the file is damaged"),
-    ("\0" * 4096, ":1: a NUL byte: the file is damaged"),
+    pytest.param("\0" * 4096, ":1: a NUL byte: the file is damaged", id="NUL bytes"),
     ("[Queue]\nSlots=3\0\n", ":2: a NUL byte: the file is damaged"),
     ("[queue]\nSlots=3\n", ":2: Slots= does not belong in [queue] but in [Queue]"),
 ])

@@ -45,7 +45,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct rig *g = *state;
-    assert_int_equal(volt_runtime_shutdown(g->rt, 10000000), 0);
+    assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
     record_watch_free(g->watch);
     volt_runtime_free(g->rt);
     assert_int_equal(record_scan(g->dir_fd, remove_one, &g->dir_fd), 0);
