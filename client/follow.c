@@ -229,10 +229,12 @@ static int await_start(struct client *c, const char *id)
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
     const json_t *job = json_object_get(reply.parameters, "job");
-    bool early = is_early(job) && !json_object_get(job, "counts");
+    bool early = is_early(job), any = job && !json_object_get(job, "counts");
     client_reply_fini(&reply);
-    if (r < 0 || !early)
+    if (r < 0 || !any)
         return r;
+    if (!early) /* since we asked for its output, perhaps */
+        return 1;
     json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", id);
     r = client_send(c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     while (r == 0) {

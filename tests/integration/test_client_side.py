@@ -393,6 +393,20 @@ def test_one_verb_of_many_ids(fake):
     assert [c["parameters"]["id"] for c in d.fake.calls] == ["9", "7"]
 
 
+def test_following_a_job_that_starts_meanwhile(fake):
+    """Between the question for its output and the one for its state."""
+    def answer(method, parameters):
+        calls.append(method.split(".")[-1])
+        if calls.count("Open") == 1 and calls[-1] == "Open":
+            return [{"error": "org.voltd.logs.NoOutput", "parameters": {"id": "1"}}]
+        return [{"parameters": {"job": {"id": "1", "state": "running"}, "ended": True,
+                                "data": "aGkK", "next_offset": 3, "end": True}}]
+    calls = []
+    r = fake(answer).ctl("logs", "-f", "1")
+    assert (r.code, r.out, r.err) == (0, "hi\n", ""), (r, calls)
+    assert calls == ["Open", "Get", "Open", "Read"]
+
+
 def test_not_a_daemon(fake):
     d = fake(lambda *_: [["not", "an", "object"]])
     r = d.ctl("list")
