@@ -93,14 +93,18 @@ def remove(serial, n=1):
     return HEAD.pack(MAGIC, REMOVE, serial) + struct.pack("<II", n, 0) + keys
 
 
-def start(serial, script, after=0):
-    """A shell script as a job that the serial names; after: the serial of another."""
+def launch(script):
     strings = b"\0" * 4 + b"\0".join([b"/bin/sh", b"-c", script.encode(), b""])
     tables = bytes((3 + 1 + 1) * struct.calcsize("P"))
     size = LAUNCH_HEAD.size + len(tables) + len(strings)
+    return LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0) + tables + strings
+
+
+def start(serial, script, after=0, inline=True):
+    """A shell script as a job that the serial names; after: the serial of another."""
+    block = launch(script)
     return HEAD.pack(MAGIC, START, serial) + KEY.pack(serial, -1, 1, 0) + \
-        START_BODY.pack(0, 0o022, 0, 1, size, after) + \
-        LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0) + tables + strings
+        START_BODY.pack(0, 0o022, 0, int(inline), len(block), after) + block * inline
 
 
 def start_row(s, job):
@@ -240,6 +244,26 @@ def test_what_is_no_request(tmp_path, what):
         assert receive(s) is None
         with k.connect() as again:
             assert receive(again)[0] == WELCOME
+
+
+def test_a_launch_block_that_cannot_be_looked_at(tmp_path, faults):
+    """Is not one that is damaged: the failure is told with its own errno."""
+    fd = os.memfd_create("launch", os.MFD_ALLOW_SEALING)
+    os.write(fd, launch("exit 0"))
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS,
+                fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+    with Keeper(tmp_path, faults=faults) as k, k.connect() as s:
+        assert receive(s)[0] == WELCOME
+        for n in range(1, 4):
+            faults.nth(KEEPER, n, errno.EIO, FILE)
+            socket.send_fds(s, [start(n, "exit 0", inline=False)], [fd])
+            assert receive(s)[:3] == (REPLY, n, -errno.EIO)
+            assert faults.fired()[0] == 1
+            faults.disarm()
+        socket.send_fds(s, [start(9, "exit 0", inline=False)], [fd])
+        assert receive(s)[:3] == (REPLY, 9, 0)
+        until(lambda: not held(k, 9), "the job to end")
+    os.close(fd)
 
 
 def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
