@@ -107,11 +107,14 @@ def start(serial, script, after=0, inline=True):
         START_BODY.pack(0, 0o022, 0, int(inline), len(block), after) + block * inline
 
 
-def start_row(s, job):
-    """One that runs, and two that follow. All at once: they must not follow after a pause."""
+def start_row(keeper, s, job):
+    """One that runs, and two that follow. The keeper finds all three at once: after a pause of
+    100 ms nothing can follow."""
+    keeper.process.send_signal(signal.SIGSTOP)
     for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
                                   (job + 2, "exit 2", job + 1)):
         s.send(start(serial, script, after))
+    keeper.process.send_signal(signal.SIGCONT)
     for serial in range(job, job + 3):
         assert receive(s)[:3] == (REPLY, serial, 0)
 
@@ -273,7 +276,7 @@ def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
         assert receive(s)[0] == WELCOME
         for n in range(1, 300):
             job = 100 + 10 * n
-            start_row(s, job)
+            start_row(k, s, job)
             until(lambda: begun(k, job), "the job to run")
             faults.nth(KEEPER, n, errno.EINTR, SLOW)
             s.send(kill(job + 3, job))
@@ -296,7 +299,7 @@ def test_who_waits_for_a_job_of_a_keeper_that_is_gone(tmp_path, sig):
     kills the job does not reach the next one."""
     with Keeper(tmp_path) as k, k.connect() as s:
         assert receive(s)[0] == WELCOME
-        start_row(s, 1)
+        start_row(k, s, 1)
         until(lambda: begun(k, 1), "the job to run")
         k.process.send_signal(sig)
         k.process.wait()
