@@ -12,13 +12,13 @@ SETTLE = 120 if not SANITIZER else 400
 
 
 def torture(house, seed, secs, say=lambda text: None, pace=1.0, clients=3):
-    """Load and attacks for `secs`; then peace, and the judgement: (kills, jobs, findings)."""
+    """Load and attacks for `secs`, and until somebody has been killed; then peace, and the judgement: (kills, jobs, findings)."""
     moments = random.Random(seed)
     load = Load(house, seed, clients=clients).start()
     nemesis = Nemesis(house, seed)
     end = time.monotonic() + secs
     told = time.monotonic()
-    while time.monotonic() < end and not house.findings:
+    while (time.monotonic() < end or not nemesis.kills) and not house.findings:
         time.sleep(min(moments.expovariate(1 / pace), 4 * pace))
         nemesis.step()
         reap_orphans({house.process.pid})
