@@ -4,12 +4,16 @@
  * From the newest to the oldest, a slice at a time: list, take out of memory and append
  * to the store under one lock, wait for the commit. So a hundred thousand of them cost
  * others a slice here and there, and the store's groups stay small. What has not ended is
- * never touched; what ends meanwhile may be missed. */
+ * never touched; what ends meanwhile may be missed. Whose end has been told is waited for:
+ * its task may need a moment more than the news of it. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/exec/jobs.h"
 #include "daemon/exec/output.h"
+
+#define PAUSE_USEC UINT64_C(1000)
+#define PAUSES_MAX 1000 /* of one call: its end may wait for a disk */
 
 struct forgetting {
     struct manager_filter filter;
@@ -20,6 +24,8 @@ struct forgetting {
     size_t n;
     uint64_t ids[JOBS_SLICE], keys[JOBS_SLICE]; /* of one slice; keys: 0 for none */
     struct store_commit commit;
+    struct volt_sleep pause;
+    unsigned pauses;
 };
 
 static int collect(void *arg, const struct job_view *v)
@@ -78,6 +84,22 @@ static int forget_slice(struct manager_forget *f)
     return r;
 }
 
+/* Has the task of any in the slice not gone yet? */
+static bool any_at_work(struct manager *m, const struct forgetting *p)
+{
+    struct aftermath after = {0};
+    bool any = false;
+
+    manager_lock(m);
+    for (size_t i = 0; i < p->n && !any; i++) {
+        const struct job *job = table_get(&m->table, p->ids[i]);
+
+        any = job && jobs_done(job) && job->tasks;
+    }
+    manager_unlock(m, &after);
+    return any;
+}
+
 /* READY: there is a slice, or nothing more, or f->ret < 0. One look at the list a
  * poll. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
@@ -122,6 +144,11 @@ enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f)
         VOLT_AWAIT(f->at, list_poll(cx, f));
         if (f->ret < 0)
             break;
+        while (any_at_work(f->manager, p) && p->pauses++ < PAUSES_MAX) {
+            volt_sleep_init(&p->pause, PAUSE_USEC);
+            VOLT_AWAIT(f->at, volt_sleep_poll(cx, &p->pause));
+            volt_sleep_fini(&p->pause);
+        }
         f->ret = forget_slice(f);
         if (f->ret < 0)
             break;
@@ -136,8 +163,10 @@ void manager_forget_fini(struct manager_forget *f)
 {
     struct forgetting *p = f->pending;
 
-    if (p)
+    if (p) {
         store_commit_fini(&p->commit);
+        volt_sleep_fini(&p->pause);
+    }
     free(p);
     f->pending = NULL;
 }
