@@ -12,7 +12,8 @@ SETTLE = 120 if not SANITIZER else 400
 
 
 def torture(house, seed, secs, say=lambda text: None, pace=1.0, clients=3):
-    """Load and attacks for `secs`, and until somebody has been killed; then peace, and the judgement: (kills, jobs, findings)."""
+    """Load and attacks for `secs`, and until somebody has been killed; then peace, and the
+    judgement: (kills, jobs, findings)."""
     moments = random.Random(seed)
     load = Load(house, seed, clients=clients).start()
     nemesis = Nemesis(house, seed)
