@@ -126,7 +126,7 @@ def test_shutdown_wait_is_over_when_voltd_has_gone(private):
 
 def test_log_prefixes_are_for_the_journal(private):
     private.start()
-    assert private.log.read_text().startswith("voltd: version 0.")
+    assert until(private.log.read_text).startswith("voltd: version 0.")
 
 
 @pytest.fixture

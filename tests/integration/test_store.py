@@ -461,7 +461,7 @@ def test_what_was_recovered_is_told(private):
         "waiting": len(waits) + 1, "running": 2, "ended": 2, "lost": 1}
     said = "5 waiting, 2 running, 2 ended meanwhile, 1 lost"
     assert f"recovered at its start: {said}" in private.ctl("stats").out
-    assert f"recovered {said}" in private.log.read_text()
+    until(lambda: f"recovered {said}" in private.log.read_text(), "the log")
     with private.connect() as v:
         assert [ended(v, i)["result"] for i in ends] == ["success"] * 2
 
@@ -725,8 +725,8 @@ def test_a_store_that_cannot_be_written(private):
         other.close()
         assert ended(v, runs)["exit_code"] == 3
         until(lambda: "error" not in v.call(JOBS + "Submit", {"spec": {"kind": "noop"}}))
-    said = private.log.read_text()
-    assert "no jobs are taken until it can be written" in said and "can be written again" in said
+    for said in "no jobs are taken until it can be written", "can be written again":
+        until(lambda: said in private.log.read_text(), "the log")
     private.stop(signal.SIGKILL)
     private.start()
     with private.connect() as v:
