@@ -544,6 +544,7 @@ static void judge_record(struct work *w)
         end_of_record(w);
         return;
     }
+    a->record.verdict = RECORD_ABSENT; /* removed: nobody is to remove it once more */
     leave_relay(w);
     if (!a->follows && !a->resent && !a->adopt)
         tries_in_vain(&a->tries);

@@ -1,4 +1,5 @@
 /* One task that gathers, sends, and ends when there is nothing left. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ static int push(struct sweep *s, const struct job_key *key)
 {
     int r = reserve(s, 1);
 
+    assert(key->attempt > 0); /* the keeper would end the connection, again and again */
     if (r == 0)
         s->keys[s->n++] = keeper_key_pack(key);
     return r;

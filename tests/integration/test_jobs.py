@@ -239,10 +239,11 @@ def test_slots_bound_what_runs(private):
                 assert 1 <= int(f.read()) <= 3
 
 
-@pytest.mark.parametrize("end", ["go on", signal.SIGKILL])
+@pytest.mark.parametrize("end", ["go on", "cancel", signal.SIGKILL])
 def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, end):
     """Where jobs are short the next one is starting before there is a slot. Behind one that is
-    long it is queued again, first in the line, and runs once, as its first attempt."""
+    long it is queued again, first in the line, and runs once, as its first attempt. Who is
+    cancelled there has none, and no record to be removed."""
     private.start(config="[Queue]\nSlots=1\n")
     held = sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; "
               f"until [ -e {private.dir}/go.$VOLT_JOB_ID ]; do sleep 0.01; done")
@@ -259,7 +260,7 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
             (private.dir / f"go.{ident}").touch()
             assert ended(v, ident)["result"] == "success"
         ran = (private.dir / "ran").read_text().split()
-        assert ran[-3:] == [f"{i}.1" for i in three] and len(ran) == len(set(ran))
+        assert ran[-len(three):] == [f"{i}.1" for i in three] and len(ran) == len(set(ran))
 
     with private.connect() as v, private.connect() as watch:
         watch.send(JOBS + "Watch", more=True)
@@ -274,12 +275,18 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
             let_them_go(v)  # the short ones were not: other work has the processors
         hear_of(three[1], "deferred", "queued")
         until(lambda: get(v, three[1])["state"] == "queued", "the second to wait")
-    if end != "go on":
+        if end == "cancel":
+            v.ok(JOBS + "Cancel", {"ids": [three[1]]})
+            job = ended(v, three.pop(1))
+            assert job["result"] == "cancelled" and job["attempt"] == 0
+    if end == signal.SIGKILL:
         private.stop(end)
         private.start(config="[Queue]\nSlots=1\n")
     with private.connect() as v:
         let_them_go(v)
         assert get(v, three[1])["attempt"] == 1
+    until(lambda: not records(private), "the records to be removed")
+    assert "the keeper has gone" not in private.log.read_text()
 
 
 def test_higher_priority_goes_first_and_equal_ones_in_order(private):
