@@ -74,7 +74,7 @@ check-model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run --compare $^
 	@tests/model/run $^
 # Within ten minutes: the last scenarios may take a little longer than what is left.
-DEEP_SECONDS ?= 580
+DEEP_SECONDS ?= 590
 model: $(addprefix $(MB)/,$(MODELS))
 	@tests/model/run --within $(DEEP_SECONDS) $^
 mutants: $(addprefix $(MB)/,$(MODELS))
