@@ -21,10 +21,11 @@
 #include <unistd.h>
 #include <volt/io.h>
 #include <volt/runtime.h>
+#include <volt/sync.h>
 #include <volt/time.h>
 #include "base/lock.h"
 #include "daemon/exec/keeper_dial.h"
-#include "daemon/observe/log.h"
+#include "daemon/exec/keeper_log.h"
 
 #define WINDOW          64
 #define OPEN_TIMEOUT_MS 10000
@@ -33,6 +34,8 @@
 #define RETRY_MIN_USEC  2000
 #define RETRY_MAX_USEC  1000000
 #define WAKES_PER_ROUND 32
+/* Longer than a disk makes a healthy keeper wait. */
+#define PATIENCE_USEC UINT64_C(5000000)
 
 enum call_state { CALL_NEW, CALL_UNSENT, CALL_SENT, CALL_DONE };
 
@@ -50,10 +53,14 @@ struct keeper_link {
     uint64_t serial;
     unsigned flying_n;
     struct call_list waiting, flying;
-    uint64_t lost_usec; /* when a connection broke, the first since the latest reply; 0:
+    uint64_t lost_usec;  /* when a connection broke, the first since the latest reply; 0:
                            none has, or nobody was waiting for an answer of it */
-    bool asked;         /* somebody was */
+    bool asked;          /* somebody was */
+    uint64_t heard_usec; /* the latest reply */
+    bool watched;        /* the link's task looks again whether calls are answered */
     struct keeper_link_info info;
+
+    struct volt_notify sent; /* a call was, and the link's task does not look */
 };
 
 /* --- calls -------------------------------------------------------------------------- */
@@ -166,13 +173,18 @@ static void wake(struct volt_waker *waker)
 static void link_flush(struct keeper_link *link)
 {
     struct keeper_call *failed;
+    bool look = false;
     do {
         struct volt_waker waker = {NULL};
         vlock_lock(&link->lock);
         failed = link_flush_locked(link, &waker);
+        look |= link->flying_n > 0 && !link->watched;
+        link->watched |= look;
         vlock_unlock(&link->lock);
         wake(&waker);
     } while (failed != NULL);
+    if (look)
+        volt_notify_one(&link->sent);
 }
 
 static void call_init(struct keeper_call *c, struct keeper_link *link, enum keeper_op op,
@@ -324,6 +336,7 @@ static void link_take_reply(struct keeper_link *link, const struct keeper_reply 
     vlock_lock(&link->lock);
     link->lost_usec = 0;
     link->asked = false;
+    link->heard_usec = volt_now_usec();
     for (struct keeper_call *c = link->flying.head; c != NULL; c = c->next) {
         if (c->request.head.serial != reply->head.serial)
             continue;
@@ -396,6 +409,7 @@ static void link_destroy(struct keeper_link *link)
     if (link == NULL)
         return;
     link_close(link);
+    volt_notify_fini(&link->sent);
     free(link->socket_path);
     free(link->record_dir);
     free(link->program);
@@ -483,6 +497,7 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     if (link == NULL)
         goto fail;
     link->fd = -1;
+    volt_notify_init(&link->sent);
     link->descriptors = opt->descriptors;
     link->socket_path = strdup(opt->socket_path);
     link->record_dir = strdup(opt->record_dir);
@@ -564,13 +579,20 @@ void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
     vlock_unlock(&link->lock);
 }
 
+/* Lock held. Since when calls have had no answer; 0: none waits for one. One that takes long
+ * keeps those behind it waiting, and what was said meanwhile counts. */
+static uint64_t silent_since_locked(const struct keeper_link *link)
+{
+    const struct keeper_call *oldest = link->flying.head;
+    if (oldest == NULL)
+        return 0;
+    return oldest->sent_usec > link->heard_usec ? oldest->sent_usec : link->heard_usec;
+}
+
 uint64_t keeper_link_away_usec(struct keeper_link *link)
 {
     vlock_lock(&link->lock);
-    const struct keeper_call *oldest = link->flying.head;
-    uint64_t since = link->lost_usec;
-    if (since == 0 && oldest != NULL)
-        since = oldest->sent_usec;
+    uint64_t since = link->lost_usec != 0 ? link->lost_usec : silent_since_locked(link);
     vlock_unlock(&link->lock);
     uint64_t now = volt_now_usec();
     return since != 0 && now > since ? now - since : 0;
@@ -583,10 +605,13 @@ struct link_task {
     struct volt_runtime *rt;
     struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
     int dialled;       /* that one; -1: none */
-    bool said_gone;    /* in the log, since a keeper last answered: it has gone; */
-    int said;          /* why there is none; 0: nothing */
-    uint64_t since;    /* when the connection was made, */
-    bool answered;     /* and whether it has brought an answer */
+    struct keeper_log log;
+    uint64_t since; /* when the connection was made, */
+    bool answered;  /* and whether it has brought an answer */
+    struct volt_notified asked;
+    bool awaits_asked;
+    struct volt_sleep patience; /* with a keeper that has been asked */
+    bool patient;
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -594,30 +619,65 @@ struct link_task {
     int at;
 };
 
+/* READY: a call has been sent since nobody looked. */
+static enum volt_poll asked_poll(struct volt_cx *cx, struct link_task *t)
+{
+    if (!t->awaits_asked)
+        volt_notified_init(&t->asked, &t->link->sent);
+    t->awaits_asked = true;
+    if (volt_notified_poll(cx, &t->asked) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_notified_fini(&t->asked);
+    t->awaits_asked = false;
+    return VOLT_READY;
+}
+
+/* How long the task may still be patient; UINT64_MAX: nobody waits, and who sends the next
+ * call says so. What has lasted too long is said. */
+static uint64_t judge_silence(struct link_task *t)
+{
+    struct keeper_link *link = t->link;
+    unsigned waiting = 0;
+    vlock_lock(&link->lock);
+    uint64_t now = volt_now_usec(), since = silent_since_locked(link);
+    uint64_t lasts = now > since ? now - since : 0;
+    uint32_t pid = link->info.keeper_pid;
+    link->watched = since != 0;
+    for (const struct keeper_call *c = link->waiting.head; c != NULL; c = c->next)
+        waiting++;
+    waiting += link->flying_n;
+    vlock_unlock(&link->lock);
+    if (since == 0)
+        return UINT64_MAX;
+    if (lasts < PATIENCE_USEC)
+        return PATIENCE_USEC - lasts;
+    keeper_log_silent(&t->log, pid, lasts, waiting);
+    return PATIENCE_USEC;
+}
+
+/* Looks whether the keeper answers; a link without calls needs no time for it. */
+static void watch_silence(struct volt_cx *cx, struct link_task *t)
+{
+    for (;;) {
+        if (!t->patient && asked_poll(cx, t) == VOLT_PENDING)
+            return;
+        if (t->patient && volt_sleep_poll(cx, &t->patience) == VOLT_PENDING)
+            return;
+        volt_sleep_fini(&t->patience);
+        uint64_t rest = judge_silence(t);
+        t->patient = rest != UINT64_MAX;
+        if (t->patient)
+            volt_sleep_init(&t->patience, rest);
+    }
+}
+
 static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
 {
-    return volt_io_read_poll(cx, &t->io, &t->message, sizeof(t->message), &t->received);
-}
-
-/* Each once until a keeper answers: jobs wait for it, and nobody else says why. That it
- * takes a restart of voltd is said also after another reason. */
-static void say_why(struct link_task *t, int r)
-{
-    if (t->said == 0 || (r == -EPROTO && t->said != r))
-        log_warning(
-            "cannot reach or start the keeper (%s): %s; jobs start when it is there",
-            t->link->socket_path,
-            r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
-    if (t->said != -EPROTO)
-        t->said = r;
-}
-
-static void say_well(struct link_task *t)
-{
-    if (t->said != 0 || t->said_gone)
-        log_notice("the keeper is there: jobs start again");
-    t->said = 0;
-    t->said_gone = false;
+    if (volt_io_read_poll(cx, &t->io, &t->message, sizeof(t->message), &t->received) ==
+        VOLT_READY)
+        return VOLT_READY;
+    watch_silence(cx, t);
+    return VOLT_PENDING;
 }
 
 /* One that has answered is followed by another at once, one that cannot live is not. */
@@ -626,9 +686,7 @@ static void note_loss(struct link_task *t)
     link_note_loss(t->link);
     if (t->answered || volt_now_usec() - t->since >= RETRY_MAX_USEC)
         t->pause_usec = RETRY_MIN_USEC;
-    if (!t->said_gone)
-        log_warning("the keeper has gone: jobs start when another one answers");
-    t->said_gone = true;
+    keeper_log_gone(&t->log);
 }
 
 /* False: the connection is over, or never keeps to the protocol. */
@@ -639,7 +697,7 @@ static bool take_message(struct link_task *t)
     if (t->message.head.op == KEEPER_REPLY) {
         link_take_reply(t->link, &t->message.reply);
         t->answered = true;
-        say_well(t);
+        keeper_log_well(&t->log);
     }
     return true;
 }
@@ -664,7 +722,7 @@ static bool settle_dialled(struct link_task *t)
     int r = keeper_take_welcome(&t->message, t->received);
     if (r < 0) {
         if (r == -EPROTO) /* the programs were upgraded, and this voltd still runs */
-            say_why(t, r);
+            keeper_log_unreachable(&t->log, t->link->socket_path, r);
         volt_io_fini(&t->io);
         (void)close(t->dialled);
         t->dialled = -1;
@@ -705,7 +763,7 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
         if (r == -ESHUTDOWN)
             return VOLT_READY;
         if (r < 0) {
-            say_why(t, r);
+            keeper_log_unreachable(&t->log, t->link->socket_path, r);
             continue;
         }
         VOLT_AWAIT(t->at, receive_poll(cx, t));
@@ -722,6 +780,9 @@ static void link_drop(void *state)
 {
     struct link_task *t = state;
     volt_sleep_fini(&t->pause);
+    volt_sleep_fini(&t->patience);
+    if (t->awaits_asked)
+        volt_notified_fini(&t->asked);
     volt_io_fini(&t->io);
     if (t->dialled < 0)
         return;

@@ -130,6 +130,31 @@ def test_a_keeper_that_stands_still(house):
     all_right(house)
 
 
+def test_of_a_keeper_that_stands_still_the_log_says_once(house):
+    """That it does not answer, what waits and what to do; and that it answers again. A moment
+    of silence is nothing to speak of."""
+    def said(text):
+        return house.log.read_text().count(text)
+
+    def silent():
+        return said(f"the keeper (pid {keeper}) has not answered for 5 s; requests that wait: ")
+
+    keeper = house.keeper()
+    submit(house, range(100, 140))
+    for turn in (1, 2):
+        assert house.strike(keeper, signal.SIGSTOP)
+        submit(house, [turn])
+        until(lambda: silent() == turn, "voltd to say that the keeper is silent")
+        submit(house, [10 + turn])
+        time.sleep(6 if turn == 1 else 0)
+        assert silent() == turn and said("the keeper answers again") == turn - 1
+        assert house.strike(keeper, signal.SIGCONT)
+        until(lambda: said("the keeper answers again") == turn, "voltd to say that it answers")
+    assert said(f"kill -CONT {keeper}") == said(f"kill -KILL {keeper}") == 2
+    assert said("the keeper has gone") == 0
+    all_right(house)
+
+
 def test_shims_that_stand_still(house):
     """A job, and one behind it, go to a shim that takes neither; they are called back again and
     again, and the first one has nobody to wait for."""
