@@ -29,8 +29,10 @@ def faulty():
 
 
 def sweep(house, role, error, judge_one, argv=None):
-    """Fails the n-th call of the role for n = 1, 2, 3, ... until no n-th call is made."""
+    """Fails the n-th call of the role for n = 1, 2, 3, ... until no n-th call is made. Each time
+    in a new shim: what one does after its job may come after the end has been seen."""
     for n in range(1, MOST):
+        until(lambda: not house.pids("volt-shim"), "the shims to go")
         house.faults.nth(role, n, error)
         view = run_job(house, n, argv)
         fired, pid, call = house.faults.fired()

@@ -418,6 +418,7 @@ def test_cancel_by_filter(shared):
 def test_cancel_by_ids_and_filter(shared):
     """Both must match: an id does not widen a filter, nor a filter the ids."""
     a, b = (shared.submit("--kind=sleep", "--duration=1h", "-n", n).out.strip() for n in "ab")
+    until(lambda: shared.ctl("list", "--no-legend", a, b).out.count("running") == 2)
     assert "0 jobs" in shared.ctl("cancel", "--name=a", b).err
     assert shared.ctl("list", "--no-legend", a, b).out.count("running") == 2
     assert "1 job asked" in shared.ctl("cancel", "--name=a", a, b).err

@@ -585,9 +585,9 @@ def test_reboot_after_reboot(private):
 def test_a_cancelled_job_is_not_tried_again(private):
     private.start(config=config())
     with private.connect() as v:
-        ident = submit(v, sh("trap '' TERM; while :; do sleep 0.1; done", on_lost="retry",
-                             kill_after_usec=1000000000))
-        until(lambda: get(v, ident)["state"] == "running")
+        ident = submit(v, sh(f"trap '' TERM; touch {private.dir}/up; while :; do sleep 0.1; done",
+                             on_lost="retry", kill_after_usec=1000000000))
+        until(lambda: (private.dir / "up").exists() and get(v, ident)["state"] == "running")
         v.ok(JOBS + "Cancel", {"ids": [ident]})
         os.kill(shim_of(get(v, ident)["pid"]), signal.SIGKILL)
         job = ended(v, ident)
