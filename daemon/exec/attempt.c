@@ -745,10 +745,11 @@ static void look_at_output(struct work *w)
         if (health.full || health.failing)
             fold = 0;
     }
+    a->printed.began =
+        a->record.verdict == RECORD_DONE || a->record.verdict == RECORD_SHIM_KILLED;
     output_end_look(&m->outputs, &key, spec->output_split, fold, &a->printed);
     w->printed = &a->printed;
-    for (unsigned i = 0; i < STORE_STREAMS; i++)
-        a->end.kept |= (uint8_t)((a->printed.piece[i].n > 0) << i);
+    a->end.kept = a->printed.kept;
 }
 
 static void give_up_output(struct work *w)

@@ -34,7 +34,7 @@ static int open_dirs(struct manager *m, const struct manager_options *o,
 
     if (r < 0)
         return r;
-    r = outputs_open(&m->outputs, m->state_fd);
+    r = outputs_open(&m->outputs, m->state_fd, o->state_dir);
     if (r < 0)
         return error_set(err, r, "cannot open %.180s/output: %s", o->state_dir,
                          strerror(-r));

@@ -233,10 +233,14 @@ enum manager_stream {
 };
 /* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
  * job; -EISDIR an array, whose elements have output; -ENODATA the job has no output file
- * (not started, null, path); -EBADMSG the store is damaged. */
+ * (not started, null, path); -ESTALE it had a file, which somebody has removed; -EBADMSG
+ * the store is damaged. */
 int manager_open_output(struct volt_cx *cx, struct manager *m,
                         const struct job_owner *asker, uint64_t id, int64_t index,
                         enum manager_stream stream);
+/* Where the file of a job's output is, or was. Returns new; NULL: out of memory. */
+char *manager_output_path(struct manager *m, const struct job_key *key,
+                          enum manager_stream stream);
 
 /* --- life --------------------------------------------------------------------------- */
 struct manager_options {

@@ -9,10 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <volt/time.h>
+
 #include "base/crash.h"
 #include "daemon/exec/output.h"
+#include "daemon/observe/log.h"
 
 #define MAKE_TRIES 8 /* a folder may go, being empty, before there is a file in it */
+#define SAY_AGAIN  UINT64_C(60000000)
 
 void output_path_of(const struct job_key *key, enum manager_stream stream,
                     struct output_path *ret)
@@ -29,6 +33,81 @@ void output_path_of(const struct job_key *key, enum manager_stream stream,
     } else {
         (void)snprintf(ret->file, sizeof(ret->file), "%llu/%llu.%s", group, id, suffix);
     }
+}
+
+char *output_path_text(const struct outputs *o, const struct job_key *key,
+                       enum manager_stream stream)
+{
+    struct output_path p;
+    char *text;
+
+    output_path_of(key, stream, &p);
+    return asprintf(&text, "%s/%s", o->path, p.file) < 0 ? NULL : text;
+}
+
+/* --- removed by somebody ------------------------------------------------------------ */
+
+/* Whether it may be said, which is noted. */
+static bool may_say(struct outputs *o, enum outputs_news news)
+{
+    const uint64_t now = volt_now_usec();
+
+    pthread_mutex_lock(&o->lock);
+    bool yes = !o->said_usec[news] || now - o->said_usec[news] >= SAY_AGAIN;
+    if (yes)
+        o->said_usec[news] = now;
+    pthread_mutex_unlock(&o->lock);
+    return yes;
+}
+
+void output_note_removed(struct outputs *o, const char *file)
+{
+    if (may_say(o, OUTPUTS_REMOVED))
+        log_warning("%s/%s was removed while its job ran: what it printed is lost "
+                    "(voltctl clean removes output together with its job)",
+                    o->path, file);
+}
+
+static int open_folder(int at, const char *name)
+{
+    if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* fd becomes the folder that has the name now; others use it meanwhile. 1: it was
+ * another; 0; -errno. */
+static int reopen_folder(int at, const char *name, int fd)
+{
+    struct stat was, is;
+    int new = open_folder(at, name);
+    int r = 0;
+
+    if (new < 0)
+        return new;
+    if (fstat(fd, &was) < 0 || fstat(new, &is) < 0)
+        r = -errno;
+    else if (was.st_dev != is.st_dev || was.st_ino != is.st_ino)
+        r = dup3(new, fd, O_CLOEXEC) < 0 ? -errno : 1;
+    (void)close(new);
+    return r;
+}
+
+/* After -ENOENT: the folders are there again, or -errno. */
+static int restore_folders(struct outputs *o)
+{
+    pthread_mutex_lock(&o->lock);
+    int r = reopen_folder(o->state_fd, "output", o->dir_fd);
+    int spare = r < 0 ? r : reopen_folder(o->dir_fd, "spare", o->spare_fd);
+    if (spare > 0)
+        o->nspare = 0;
+    pthread_mutex_unlock(&o->lock);
+    if (r > 0 && may_say(o, OUTPUTS_MADE_AGAIN))
+        log_warning("%s was removed: it is made again, what jobs had printed there is "
+                    "lost",
+                    o->path);
+    return spare < 0 ? spare : 0;
 }
 
 /* --- spare files ------------------------------------------------------------------ */
@@ -81,6 +160,10 @@ void output_give_up(struct outputs *o, const char *file)
     }
     spare_name(number, name);
     bool moved = renameat(o->dir_fd, file, o->spare_fd, name) == 0;
+    if (!moved && errno == ENOENT)
+        (void)restore_folders(o);
+    if (!moved)
+        (void)unlinkat(o->dir_fd, file, 0);
     pthread_mutex_lock(&o->lock);
     o->coming--;
     if (moved)
@@ -130,18 +213,15 @@ static void spare_scan(struct outputs *o)
 
 /* --- life ------------------------------------------------------------------------- */
 
-static int open_folder(int at, const char *name)
+int outputs_open(struct outputs *o, int state_fd, const char *state_dir)
 {
-    if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
-        return -errno;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-int outputs_open(struct outputs *o, int state_fd)
-{
+    if (asprintf(&o->path, "%s/output", state_dir) < 0) {
+        o->path = NULL;
+        return -ENOMEM;
+    }
     pthread_rwlock_init(&o->names, NULL);
     pthread_mutex_init(&o->lock, NULL);
+    o->state_fd = state_fd;
     o->dir_fd = open_folder(state_fd, "output");
     if (o->dir_fd >= 0)
         o->spare_fd = open_folder(o->dir_fd, "spare");
@@ -153,6 +233,8 @@ int outputs_open(struct outputs *o, int state_fd)
 
 void outputs_close(struct outputs *o)
 {
+    free(o->path);
+    o->path = NULL;
     if (o->dir_fd < 0)
         return;
     (void)close(o->dir_fd);
@@ -228,18 +310,31 @@ static int make_file(struct outputs *o, const struct output_path *p)
     return r;
 }
 
+static int create(struct outputs *o, const struct job_key *key,
+                  enum manager_stream stream, const struct output_path *p)
+{
+    int r = name_spare(o, p);
+
+    if (r == 0)
+        return output_append(o, key, stream);
+    if (r != -EEXIST)
+        r = make_file(o, p);
+    if (r == -ENOENT && (r = restore_folders(o)) == 0)
+        r = make_file(o, p);
+    return r == -EEXIST ? open_leftover(o, p->file) : r;
+}
+
 int output_create(struct outputs *o, const struct job_key *key,
                   enum manager_stream stream)
 {
     struct output_path p;
 
     output_path_of(key, stream, &p);
-    int r = name_spare(o, &p);
-    if (r == 0)
-        return output_append(o, key, stream);
-    if (r != -EEXIST)
-        r = make_file(o, &p);
-    return r == -EEXIST ? open_leftover(o, p.file) : r;
+    int r = create(o, key, stream, &p);
+    if (r < 0 && may_say(o, OUTPUTS_NOT_MADE))
+        log_warning("cannot make %s/%s: %s; jobs that print there fail", o->path, p.file,
+                    strerror(-r));
+    return r;
 }
 
 int output_append(struct outputs *o, const struct job_key *key,

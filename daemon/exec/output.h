@@ -23,7 +23,11 @@
  * "Nobody else" is what a write lease finds out: the kernel grants it only while there is
  * no other open file description of the inode. Each start opens its own for that reason.
  * Who opens an output by its name must not come between the look and the renaming:
- * `names`. A file system without leases reuses nothing. */
+ * `names`. A file system without leases reuses nothing.
+ *
+ * Somebody may remove folders or files under a running voltd. Folders are made again, what
+ * was printed is gone, and both are in the log, at most once a minute. A job's end says
+ * where its output is, so that what was removed is not taken for nothing. */
 #ifndef VOLTD_EXEC_OUTPUT_H
 #define VOLTD_EXEC_OUTPUT_H
 
@@ -33,17 +37,23 @@
 
 #define OUTPUT_SPARE_MAX 1024
 
+enum outputs_news { OUTPUTS_MADE_AGAIN, OUTPUTS_NOT_MADE, OUTPUTS_REMOVED, OUTPUTS_NEWS };
+
 struct outputs {
-    int dir_fd, spare_fd;
+    int state_fd;           /* borrowed */
+    char *path;             /* of the output dir */
+    int dir_fd, spare_fd;   /* these numbers stay, the folders may become others */
     pthread_rwlock_t names; /* read: gives files up; write: opens by name */
     pthread_mutex_t lock;   /* protects the rest */
     uint32_t spare[OUTPUT_SPARE_MAX], nspare;
-    uint32_t coming; /* are being renamed to spare */
-    uint32_t next;   /* number of the next spare file */
+    uint32_t coming;                  /* are being renamed to spare */
+    uint32_t next;                    /* number of the next spare file */
+    uint64_t said_usec[OUTPUTS_NEWS]; /* in the log; 0: never */
 };
 
-/* Opens and makes "output" in the state directory. 0 or -errno. */
-int outputs_open(struct outputs *o, int state_fd);
+/* Opens and makes "output" in the state directory, whose descriptor is borrowed; its path
+ * is for messages. 0 or -errno. */
+int outputs_open(struct outputs *o, int state_fd, const char *state_dir);
 /* Also of zero-initialised ones with descriptors -1. */
 void outputs_close(struct outputs *o);
 
@@ -63,10 +73,15 @@ int output_open(struct outputs *o, struct store *s, const struct job_key *key,
                 enum manager_stream stream, bool ended);
 /* An open file without a byte; -errno. */
 int output_open_empty(void);
+/* The absolute path of a file of output. Returns new; NULL: out of memory. */
+char *output_path_text(const struct outputs *o, const struct job_key *key,
+                       enum manager_stream stream);
 
 /* --- the end of a job (output_end.c) ------------------------------------------------ */
 /* What a job has printed. Zero-initialised: it prints elsewhere. */
 struct output_end {
+    bool began;   /* set it before the look: it has run, so its files had been made */
+    uint8_t kept; /* for the event of the end */
     struct {
         bool ours; /* it was looked at and may be given up */
         int fd;
@@ -101,5 +116,7 @@ void output_path_of(const struct job_key *key, enum manager_stream stream,
 bool output_is_alone(int fd);
 /* An empty file that nobody else has open becomes spare, or goes. */
 void output_give_up(struct outputs *o, const char *file);
+/* The file of a job that has run is not there. */
+void output_note_removed(struct outputs *o, const char *file);
 
 #endif

@@ -41,14 +41,23 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
     struct stat st;
     int fd = openat(o->dir_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-    if (fd < 0)
+    if (fd < 0 && errno == ENOENT && e->began)
+        output_note_removed(o, file);
+    if (fd < 0) {
+        if (e->began)
+            e->kept |= (uint8_t)JOB_KEPT_FILE(i);
         return;
+    }
     e->file[i].ours = true;
     e->file[i].fd = fd;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > fold ||
         (st.st_size > 0 &&
-         (!output_is_alone(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i]))))
+         (!output_is_alone(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i])))) {
         forget(e, i);
+        e->kept |= (uint8_t)JOB_KEPT_FILE(i);
+    } else if (e->piece[i].n > 0) {
+        e->kept |= (uint8_t)JOB_KEPT_STORE(i);
+    }
 }
 
 void output_end_look(struct outputs *o, const struct job_key *key, bool split,

@@ -378,19 +378,35 @@ void manager_counts(struct manager *m, struct manager_counts *ret)
     manager_unlock(m, &after);
 }
 
+static bool prints_there(const struct job_view *v, enum manager_stream stream)
+{
+    const struct job_spec *spec = v->spec;
+
+    return spec && v->status.attempt > 0 && spec->kind == JOB_KIND_EXEC &&
+           spec->output == JOB_OUTPUT_FILE &&
+           (stream == MANAGER_STDOUT || spec->output_split);
+}
+
 /* It printed there, and it was nothing: no file and no row. Of an orphan only the record
  * is known: the file that is not there was empty when it was given up. */
 static bool printed_nothing(const struct job_view *v, enum manager_stream stream)
 {
-    const struct job_spec *spec = v->spec;
-
     if (v->status.state != JOB_DONE)
         return false;
     if (v->orphan)
         return stream == MANAGER_STDOUT;
-    return spec && v->status.attempt > 0 && spec->kind == JOB_KIND_EXEC &&
-           spec->output == JOB_OUTPUT_FILE &&
-           (stream == MANAGER_STDOUT || spec->output_split);
+    return !(v->status.kept & JOB_KEPT_FILE(stream)) && prints_there(v, stream);
+}
+
+/* There is no file, and no row: there should be the file. */
+static bool was_removed(const struct job_view *v, enum manager_stream stream)
+{
+    const enum job_state state = (enum job_state)v->status.state;
+
+    if (state == JOB_DONE)
+        return v->status.kept & JOB_KEPT_FILE(stream);
+    return !v->orphan && v->status.pid > 0 && prints_there(v, stream) &&
+           (state == JOB_RUNNING || state == JOB_STOPPING);
 }
 
 int manager_open_output(struct volt_cx *cx, struct manager *m,
@@ -411,16 +427,24 @@ int manager_open_output(struct volt_cx *cx, struct manager *m,
         r = v.has_counts ? -EISDIR
                          : output_open(&m->outputs, m->store, &v.key, stream, ended);
         /* Output goes with its job, at once: while the one is there, so is the other. */
-        if (r == -ENODATA && v.status.kept & 1u << stream && store_has(m->store, id) > 0)
+        if (r == -ENODATA && v.status.kept & JOB_KEPT_STORE(stream) &&
+            store_has(m->store, id) > 0)
             r = -EBADMSG;
         bool nothing = r == -ENODATA && printed_nothing(&v, stream);
+        bool removed = r == -ENODATA && was_removed(&v, stream);
         bool running = !ended && v.status.state != JOB_QUEUED;
         job_view_fini(&v);
         if (nothing)
             return output_open_empty();
         /* It has ended since, perhaps, and given its file up. */
         if (r != -ENODATA || !running || before)
-            return r;
+            return removed ? -ESTALE : r;
         ended = true;
     }
+}
+
+char *manager_output_path(struct manager *m, const struct job_key *key,
+                          enum manager_stream stream)
+{
+    return output_path_text(&m->outputs, key, stream);
 }

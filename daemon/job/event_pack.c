@@ -5,7 +5,7 @@
 #include "daemon/job/event_pack.h"
 
 #define KEPT_BIT 4 /* behind the type: what is kept of an EXITED */
-#define KEPT_MAX 3
+#define KEPT_MAX 15
 
 static void pack_exited(struct pack *p, const struct job_event *ev)
 {

@@ -85,8 +85,13 @@ struct job_event {
     bool retry_lost;  /* SUBMIT: on_lost of the spec */
     struct job_usage usage; /* EXITED */
     uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
-    uint8_t kept; /* EXITED: bit per stream whose output the store has with it, below 4 */
+    uint8_t
+        kept; /* EXITED: where its output is, JOB_KEPT_ bits of each stream; no bit: it
+                     was nothing, or is not known */
 };
+
+#define JOB_KEPT_STORE(stream) (1u << (stream)) /* the store has it with the end */
+#define JOB_KEPT_FILE(stream)  (4u << (stream)) /* it is a file of its own */
 
 /* The dynamic part of a job or array element; about 100 bytes. */
 struct job_status {

@@ -47,7 +47,21 @@ static int open_output(struct volt_cx *cx, struct call *call, const struct job_k
                                id->index, (enum manager_stream)stream);
 }
 
-static enum volt_poll refuse(struct call *call, const struct job_key *id, int error)
+static enum volt_poll refuse_gone(struct call *call, const struct job_key *id,
+                                  unsigned stream)
+{
+    char *path =
+        manager_output_path(call_service(call)->manager, id, (enum manager_stream)stream);
+    if (!path)
+        return call_abort(call);
+    json_t *what =
+        json_pack("{s:o,s:s}", "id", job_id_to_json(id->id, id->index), "path", path);
+    free(path);
+    return call_error(call, "org.voltd.logs.OutputGone", what);
+}
+
+static enum volt_poll refuse(struct call *call, const struct job_key *id, unsigned stream,
+                             int error)
 {
     const char *why =
         error == -ENODATA   ? "the job has not started, or its output goes elsewhere"
@@ -59,6 +73,8 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, int er
         return no_such_job(call, "org.voltd.logs.NoSuchJob", id);
     if (error == -ENOMEM)
         return call_abort(call);
+    if (error == -ESTALE)
+        return refuse_gone(call, id, stream);
     return call_error(
         call, "org.voltd.logs.NoOutput",
         json_pack("{s:o,s:s}", "id", job_id_to_json(id->id, id->index), "reason", why));
@@ -91,11 +107,11 @@ static enum volt_poll open_poll(struct volt_cx *cx, struct call *call, void *sta
     if (fd == 0)
         fd = open_output(cx, call, &in.id, in.stream);
     if (fd < 0)
-        return refuse(call, &in.id, fd);
+        return refuse(call, &in.id, in.stream, fd);
     if (fstat(fd, &st) < 0) {
         int error = -errno;
         (void)close(fd);
-        return refuse(call, &in.id, error);
+        return refuse(call, &in.id, in.stream, error);
     }
     if (call_push_fd(call, fd) < 0)
         return call_abort(call);
@@ -182,7 +198,7 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
         r = n < 0 ? -errno : 0;
     }
     if (r < 0)
-        return refuse(call, &s->in.id, r);
+        return refuse(call, &s->in.id, s->in.stream, r);
     end = is_all(s, (size_t)n, now);
     if (end || !call_more(call))
         return call_reply(call, piece(s, (size_t)n, end));

@@ -47,9 +47,12 @@ static const char schema_6[] = "";
 /* The sums say the highest id there has been. */
 static const char schema_7[] = "";
 
+/* Ends say what of their output is a file. */
+static const char schema_8[] = "";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3, schema_4,
-                                                   schema_5, schema_6, schema_7};
+static const char *const migrations[DB_VERSION] = {
+    schema_1, schema_2, schema_3, schema_4, schema_5, schema_6, schema_7, schema_8};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",

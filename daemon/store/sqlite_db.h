@@ -8,7 +8,7 @@
 #include "daemon/store/sqlite_row.h"
 #include "daemon/store/store.h"
 
-#define DB_VERSION        7
+#define DB_VERSION        8
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import math
 import os
+import shutil
 import signal
 import time
 
@@ -401,3 +402,57 @@ def test_without_a_store_output_is_files(private):
     private.stop()
     private.start()
     until(lambda: files(private) == {})
+
+
+# --- removed by somebody ---------------------------------------------------------------------
+
+
+def prints(job, much):
+    """What it prints, and more than the store takes."""
+    return f"echo {job}" + ("; head -c 100000 /dev/zero" if much else "")
+
+
+def test_output_that_was_removed(private):
+    """Whose file has been removed, and who printed nothing or had it folded, are not the same."""
+    private.start()
+    gate = private.dir / "gate"
+    os.mkfifo(gate)
+    little, long, nothing = (private.submit("--wait", "--shell", text).out.strip() for text in
+                             (prints("little", False), prints("long", True), "true"))
+    running = private.submit("--shell", f"echo before; read x <{gate}; echo after").out.strip()
+    until(lambda: private.ctl("logs", running).out == "before\n", "it to print")
+    shutil.rmtree(private.state / "output")
+
+    def gone(job):
+        return f"the output of job {job} is gone: {private.state}/output/0/{job}.out was removed"
+
+    for turn in ("running", "ended", "after a restart"):
+        r = private.ctl("logs", little, long, nothing, running, little)
+        assert (r.code, r.out) == (1, "little\nlittle\n"), (turn, r)
+        assert gone(long) in r.err and gone(running) in r.err and r.err.count("gone") == 2, r
+        assert gone(long) in private.ctl("status", long, nothing).err
+        if turn == "running":
+            os.close(os.open(gate, os.O_WRONLY))
+            assert private.ctl("wait", running).code == 0
+            last = private.submit("--wait", "--shell", prints("new", True)).out.strip()
+            assert private.ctl("logs", last).out.startswith("new\n")
+            said = private.log.read_text()
+            assert said.count(f"{private.state}/output was removed") == 1, said
+            assert said.count(f"{private.state}/output/0/{running}.out was removed") == 1, said
+        if turn == "ended":
+            private.stop()
+            private.start()
+
+
+def test_output_that_cannot_be_made(private):
+    """The log says which, why, and does not go on about it."""
+    private.start()
+    (private.state / "output").rename(private.state / "before")
+    shutil.rmtree(private.state / "before")
+    (private.state / "output").write_text("a file")
+    jobs = [private.submit("--wait", "--", "true") for _ in range(3)]
+    assert all(r.code == 125 and "output: Not a directory" in r.err for r in jobs), jobs
+    said = [line for line in private.log.read_text().splitlines() if "cannot make" in line]
+    assert len(said) == 1 and f"{private.state}/output/0/1.out: Not a directory" in said[0], said
+    (private.state / "output").unlink()
+    assert private.submit("--wait", "--", "true").code == 0

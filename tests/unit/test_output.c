@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 #include <sys/stat.h>
@@ -31,7 +32,7 @@ static int setup(void **state)
     state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
     store = store_memory_new();
-    return outputs_open(&o, state_fd);
+    return outputs_open(&o, state_fd, dir);
 }
 
 static int teardown(void **state)
@@ -268,7 +269,7 @@ static void the_next_daemon_takes_spare_files_over(void **state)
     close(openat(o.spare_fd, "007", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     outputs_close(&o);
     o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
-    assert_int_equal(outputs_open(&o, state_fd), 0);
+    assert_int_equal(outputs_open(&o, state_fd, dir), 0);
     assert_int_equal(o.nspare, 2);
     assert_int_equal(o.next, 43);
     assert_false(is_there("spare/42") || is_there("spare/007"));
@@ -332,6 +333,62 @@ static void what_is_forgotten_goes(void **state)
     assert_false(is_there("1"));
 }
 
+/* What an end says of where the output is. */
+static unsigned kept_of(const struct job_key *key, bool began)
+{
+    struct output_end e = {.began = began};
+
+    output_end_look(&o, key, false, FOLD, &e);
+    unsigned kept = e.kept;
+    output_end_finish(&o, key, &e, true);
+    return kept;
+}
+
+static void an_end_says_where_the_output_is(void **state)
+{
+    struct job_key nothing = job(1), little = job(2), held = job(3), removed = job(4),
+                   unborn = job(5);
+    ino_t inode;
+
+    (void)state;
+    close(begin(&nothing, "", &inode));
+    assert_int_equal(kept_of(&nothing, true), 0);
+    close(begin(&little, "little", &inode));
+    assert_int_equal(kept_of(&little, true), JOB_KEPT_STORE(MANAGER_STDOUT));
+    int fd = begin(&held, "little", &inode);
+    assert_int_equal(kept_of(&held, true), JOB_KEPT_FILE(MANAGER_STDOUT));
+    close(fd);
+    close(begin(&removed, "little", &inode));
+    assert_int_equal(unlinkat(o.dir_fd, "0/4.out", 0), 0);
+    assert_int_equal(kept_of(&removed, true), JOB_KEPT_FILE(MANAGER_STDOUT));
+    assert_int_equal(kept_of(&unborn, false), 0);
+}
+
+static void folders_that_were_removed_come_back(void **state)
+{
+    struct job_key a = job(1), b = job(2), c = job(3), d = job(4);
+    char path[SCRATCH_MAX + 16];
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "", &inode));
+    (void)snprintf(path, sizeof(path), "%s/output/0", dir);
+    assert_int_equal(scratch_remove(path), 0);
+    close(begin(&b, "", &inode));
+    (void)snprintf(path, sizeof(path), "%s/output/spare", dir);
+    assert_int_equal(scratch_remove(path), 0);
+    assert_null(end(&b, true));
+    assert_false(is_there("0/2.out"));
+    close(begin(&c, "c", &inode));
+    (void)snprintf(path, sizeof(path), "%s/output", dir);
+    assert_int_equal(scratch_remove(path), 0);
+    close(begin(&d, "d", &inode));
+    (void)snprintf(path, sizeof(path), "%s/output/0/4.out", dir);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_string_equal(end(&d, true), "d");
+    assert_true(is_there("spare/0") || is_there("spare/1") || is_there("spare/2"));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -346,6 +403,8 @@ int main(void)
         T(the_next_daemon_takes_spare_files_over),
         T(there_are_never_too_many),
         T(what_is_forgotten_goes),
+        T(an_end_says_where_the_output_is),
+        T(folders_that_were_removed_come_back),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -235,7 +235,7 @@ static void events_come_back_as_they_were(void **state)
          .step = "reboot",
          .usage = {1, 2, UINT64_MAX},
          .survivors = 12,
-         .kept = 3},
+         .kept = 15},
     };
     struct pack p = {0};
     struct job_event ev;
