@@ -44,7 +44,7 @@
 
 #define SUCCESSIONS_MAX 1024
 
-struct attempt; /* attempt.c: one run of a process */
+struct attempt; /* attempt.h: one run of a process */
 
 struct element {
     struct job_status status;
@@ -363,8 +363,8 @@ enum volt_poll work_exec_poll(struct volt_cx *cx, void *state); /* attempt.c */
 /* The attempt with all that its START needs, before that or before STARTING is in the
  * store; its output file is there then. w->attempt stays NULL only without memory. */
 void work_prepare(struct work *w, const struct job_key *key);
-/* Its START goes out before its task is spawned: it has a slot, and its STARTING is in the
- * store. */
+/* Its START goes out before its task is spawned (attempt_start.c): it has a slot, and its
+ * STARTING is in the store. */
 void work_send_start(struct work *w);
 void attempt_free(struct attempt *a); /* NULL allowed */
 

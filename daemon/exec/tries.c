@@ -6,14 +6,20 @@
 #define REST_FIRST   UINT64_C(100000)
 #define REST_DOUBLES 5 /* to 3.2 s */
 
+bool tries_passing(int r)
+{
+    return r == -EAGAIN || r == -ENOMEM || r == -ENOSPC || r == -ENFILE || r == -EMFILE ||
+           r == -ENOBUFS || r == -ETOOMANYREFS;
+}
+
 void tries_lost(struct tries *t)
 {
     t->rest = true;
 }
 
-void tries_refused(struct tries *t, const char *refuser, int error, bool passing)
+void tries_refused(struct tries *t, const char *refuser, int error)
 {
-    t->refused = passing ? t->refused + 1 : TRIES_MAX;
+    t->refused = tries_passing(-error) ? t->refused + 1 : TRIES_MAX;
     t->rest = true;
     t->error = error;
     t->refuser = refuser;
@@ -22,7 +28,7 @@ void tries_refused(struct tries *t, const char *refuser, int error, bool passing
 void tries_in_vain(struct tries *t)
 {
     if (t->alone)
-        tries_refused(t, "shim", EAGAIN, true);
+        tries_refused(t, "shim", EAGAIN);
     t->alone = true;
 }
 

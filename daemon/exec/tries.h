@@ -25,10 +25,12 @@ struct tries {
     const char *refuser; /* and whose; static */
 };
 
+/* A moment's lack of something, as -errno. */
+bool tries_passing(int r);
 /* The connection broke before the answer. */
 void tries_lost(struct tries *t);
-/* error > 0. passing: a moment's lack of something; otherwise it is the last one. */
-void tries_refused(struct tries *t, const char *refuser, int error, bool passing);
+/* error > 0. One that does not pass is the last one. */
+void tries_refused(struct tries *t, const char *refuser, int error);
 /* It was taken, by a keeper that answered, and has never begun. */
 void tries_in_vain(struct tries *t);
 /* error and refuser say why. */

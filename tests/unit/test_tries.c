@@ -31,13 +31,13 @@ static void what_a_keeper_refuses_counts(void **state)
 
     (void)state;
     for (int i = 1; i < TRIES_MAX; i++) {
-        tries_refused(&t, "keeper", ENOSPC, true);
+        tries_refused(&t, "keeper", ENOSPC);
         assert_false(tries_are_over(&t));
         waited += tries_rest(&t);
     }
     tries_lost(&t); /* says nothing */
     assert_false(tries_are_over(&t));
-    tries_refused(&t, "keeper", EMFILE, true);
+    tries_refused(&t, "keeper", EMFILE);
     assert_true(tries_are_over(&t));
     assert_int_equal(t.error, EMFILE);
     assert_string_equal(t.refuser, "keeper");
@@ -49,7 +49,7 @@ static void what_will_not_pass_is_the_end(void **state)
     struct tries t = {0};
 
     (void)state;
-    tries_refused(&t, "launch", EBADMSG, false);
+    tries_refused(&t, "launch", EBADMSG);
     assert_true(tries_are_over(&t));
     assert_int_equal(t.error, EBADMSG);
     assert_string_equal(t.refuser, "launch");
