@@ -202,8 +202,19 @@ bool db_is_full(struct db *db, int rc)
            ((rc & 0xff) == SQLITE_IOERR && (error == ENOSPC || error == EDQUOT));
 }
 
+/* Why a file could not be opened, which SQLite's own words do not say; 0: unknown. */
+static int open_errno(struct db *db, int rc)
+{
+    return (rc & 0xff) == SQLITE_CANTOPEN && db->handle ? sqlite3_system_errno(db->handle)
+                                                        : 0;
+}
+
 static int to_errno(struct db *db, int rc)
 {
+    const int error = open_errno(db, rc);
+
+    if (error)
+        return -error;
     switch (rc & 0xff) {
     case SQLITE_OK:
     case SQLITE_DONE:
@@ -229,9 +240,17 @@ static int to_errno(struct db *db, int rc)
     }
 }
 
+const char *db_text(struct db *db, int rc)
+{
+    const int error = open_errno(db, rc);
+
+    return error ? strerror(error) : sqlite3_errstr(rc);
+}
+
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
 {
-    const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(rc);
+    const char *text =
+        db->handle && !open_errno(db, rc) ? sqlite3_errmsg(db->handle) : db_text(db, rc);
     int r = to_errno(db, rc);
 
     return error_set(err, r, "%s: %.150s", what,

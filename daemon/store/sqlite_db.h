@@ -73,6 +73,8 @@ int db_copy(struct db *db, const char *dir, uint64_t number);
 
 /* Runs a statement without rows to its end: SQLITE_OK or the error. */
 int db_run(sqlite3_stmt *st);
+/* What a code of SQLite says; of a file that cannot be opened, the system's own word. */
+const char *db_text(struct db *db, int rc);
 /* -errno for a code of SQLite, with its text. */
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err);
 bool db_is_full(struct db *db, int rc);

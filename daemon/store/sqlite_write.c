@@ -175,7 +175,7 @@ static void become_failing(struct sqlite_store *s, int rc)
 {
     if (!s->failing)
         say(s, "cannot write %.100s: %s: no jobs are taken until it can be written",
-            s->dir, sqlite3_errstr(rc));
+            s->dir, db_text(&s->db, rc));
     s->failing = true;
     set_refusal(s);
 }
@@ -213,7 +213,7 @@ static int recover(struct sqlite_store *s, int rc)
     int refused = 0;
 
     say(s, "cannot write %.100s: %s; nothing is acknowledged until a full copy is made",
-        s->dir, sqlite3_errstr(rc));
+        s->dir, db_text(&s->db, rc));
     s->failing = true;
     set_refusal(s);
     while (move_out(s) < 0) {

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -50,6 +51,33 @@ def test_a_limit_of_file_sizes_is_a_full_disk(private):
     until(private.answers, "voltd to answer")
     r = private.submit("--wait", "--", "head", "-c", "20000000", "/dev/zero")
     assert r.code == 128 + signal.SIGXFSZ, r
+
+
+def test_too_few_descriptors_are_called_so(private):
+    """Whichever is the one too many, also that of a library: voltd runs or says it."""
+    private.config.write_text("")
+    needed = None
+    for n in range(4, 41):
+        def limit(n=n):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+        shutil.rmtree(private.state, ignore_errors=True)
+        with open(private.log, "w") as said:
+            private.process = subprocess.Popen(
+                [BIN / "voltd", "--user", f"--runtime-dir={private.runtime}",
+                 f"--state-dir={private.state}", f"--config={private.config}"],
+                env=private.env, cwd=private.dir, preexec_fn=limit, stdin=subprocess.DEVNULL,
+                stderr=said)
+            until(lambda: private.process.poll() is not None or
+                  "listening on" in private.log.read_text(), "it to run, or to end")
+            text = private.log.read_text()
+        if private.process.poll() is None:
+            needed = needed or n
+            private.stop()
+        else:
+            assert private.process.returncode == 1 and needed is None, (n, text)
+            last = text.splitlines()[-1]
+            assert last.endswith(": Too many open files"), (n, text)
+    assert needed
 
 
 @pytest.mark.parametrize("args, text", [
