@@ -108,7 +108,7 @@ int keeper_say_hello(int fd, uint64_t serial)
         .version = KEEPER_VERSION,
         .pid = (uint32_t)getpid(),
     };
-    ssize_t n = send(fd, &m, sizeof(m), MSG_NOSIGNAL);
+    ssize_t n = TEMP_FAILURE_RETRY(send(fd, &m, sizeof(m), MSG_NOSIGNAL));
     return n < 0 ? -errno : 0;
 }
 

@@ -97,10 +97,10 @@ int keeper_link_dial(struct keeper_link *link)
 static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize_t *ret)
 {
     struct pollfd p = {fd, POLLIN, 0};
-    int r = poll(&p, 1, timeout_ms);
+    int r = TEMP_FAILURE_RETRY(poll(&p, 1, timeout_ms));
     if (r <= 0)
         return r < 0 ? -errno : -ETIMEDOUT;
-    *ret = recv(fd, m, sizeof(*m), MSG_DONTWAIT);
+    *ret = TEMP_FAILURE_RETRY(recv(fd, m, sizeof(*m), MSG_DONTWAIT));
     return *ret < 0 ? -errno : 0;
 }
 
@@ -167,7 +167,8 @@ void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys,
         (void)link_connect_once(link);
     struct pollfd p = {link->fd, POLLOUT, 0};
     struct keeper_call c;
-    while (n > 0 && link->fd >= 0 && poll(&p, 1, BYE_TIMEOUT_MS) == 1) {
+    while (n > 0 && link->fd >= 0 &&
+           TEMP_FAILURE_RETRY(poll(&p, 1, BYE_TIMEOUT_MS)) == 1) {
         size_t some = n < KEEPER_REMOVE_MAX ? n : KEEPER_REMOVE_MAX;
         keeper_call_init_remove_many(&c, link, keys, some);
         c.request.head.serial = ++link->serial;
@@ -188,7 +189,8 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     union keeper_message m;
     bool leaves = false;
     ssize_t n = 0;
-    if (send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (TEMP_FAILURE_RETRY(
+            send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT)) < 0)
         return;
     while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
         if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
@@ -199,7 +201,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
         leaves = true;
     }
     if (leaves && link->child > 0)
-        (void)waitpid(link->child, NULL, 0);
+        (void)TEMP_FAILURE_RETRY(waitpid(link->child, NULL, 0));
 }
 
 void keeper_link_free(struct keeper_link *link, bool settled)

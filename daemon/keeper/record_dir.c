@@ -202,7 +202,7 @@ static int read_id(int dir_fd, const char *path, uint8_t ret[RECORD_ID_SIZE])
     int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return -errno;
-    ssize_t n = read(fd, text, sizeof(text));
+    ssize_t n = TEMP_FAILURE_RETRY(read(fd, text, sizeof(text)));
     int r = n < 0 ? -errno : parse_id(text, (size_t)n, ret);
     (void)close(fd);
     return r;

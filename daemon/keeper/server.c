@@ -410,7 +410,7 @@ static bool is_oom_protected(void)
 {
     char text[16];
     int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    ssize_t n = fd >= 0 ? TEMP_FAILURE_RETRY(read(fd, text, sizeof(text) - 1)) : -1;
     if (fd >= 0)
         (void)close(fd);
     return n > 0 && text[0] == '-';

@@ -1,4 +1,5 @@
 /* Formatting, a token count per interval, one write. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static void put(enum log_level level, const char *text, int len)
                 ? snprintf(line, sizeof(line), "voltd: %.*s\n", len, text)
                 : snprintf(line, sizeof(line), "<%d>%.*s\n", (int)level, len, text);
     /* Nobody is left to be told when stderr fails. */
-    (void)!write(STDERR_FILENO, line, (size_t)n);
+    (void)!TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, (size_t)n));
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -4,6 +4,7 @@ that did not happen."""
 
 import base64
 import errno
+import os
 import pathlib
 import random
 
@@ -11,9 +12,11 @@ import pytest
 
 from client import Load
 from faults import CHILD, KEEPER, KILLER, SHIM, SLOW, VOLTD, WATCH
-from house import until
+from house import each_job, until
+from ledger import ENTRY
 from sweeps import faulty_house, finish, run_job
 from test_chaos import SEED, passed
+from test_link import all_right, submit
 from torture import judge
 
 KEPT = (errno.EIO, errno.ENOMEM, errno.EMFILE)
@@ -151,6 +154,35 @@ def test_storms(faulty):
     faulty.faults.disarm(0)
     faulty.faults.disarm(1)
     passed(faulty, judge(faulty, load))
+
+
+def test_a_storm_while_it_recovers(faulty):
+    """Every other call that a signal may interrupt, from the first of each voltd on: it comes up,
+    without a word, and knows of every job what the one before knew."""
+    def known():
+        until(faulty.up.is_set, "voltd to come back")
+        with faulty.connect() as v:
+            return dict(each_job(v))
+
+    recovered = "recovered 400 waiting, 8 running, 0 ended meanwhile, 0 lost"
+    gate = faulty.dir / "gate"
+    os.mkfifo(gate)
+    submit(faulty, range(1, 9), 200000)    # not so short that others are taken ahead
+    until(faulty.quiet, "the first to end")
+    submit(faulty, range(11, 19), 0, gate)
+    until(lambda: faulty.ledger.stat().st_size == 24 * ENTRY.size, "the others to run")
+    submit(faulty, range(21, 421))
+    before = known()
+    for turn in range(1, 6):
+        faulty.faults.rate([VOLTD, KEEPER], SLOW, errno.EINTR, 2)
+        faulty.kill_voltd()
+        assert known() == before
+        assert faulty.faults.fired()[0] > 20
+        until(lambda: faulty.log.read_text().count(recovered) == turn, "it to say so")
+    assert "nterrupted" not in faulty.log.read_text()
+    faulty.faults.disarm()
+    os.close(os.open(gate, os.O_WRONLY))
+    all_right(faulty)
 
 
 def test_nth_call_of_what_signals(faulty):

@@ -72,6 +72,35 @@ def test_the_limit_holds_over_a_restart(private):
     assert private.ctl("list", "--json", "--all", ident).json[0]["result"] == "output_limit"
 
 
+@pytest.mark.parametrize("much", [False, True], ids=["little", "endless"])
+def test_who_is_followed_and_prints_too_much(private, much):
+    """Followers have all that it printed, and end with it: by descriptor, by Read, and the one who
+    submitted it. Also of an end that goes into the store."""
+    private.start(config="[Store]\nFoldOutput=4K\n")
+    gate = private.dir / "gate"
+    os.mkfifo(gate)
+    text = ENDLESS if much else "head -c 2000 /dev/zero | tr '\\0' x; echo; exec sleep 1000"
+    ahead = private.popen("volt-submit", "--follow", "--output-limit=1K", "--shell",
+                          f"read x <{gate}; {text}")
+    until(lambda: private.ctl("list", "--json").json)
+    ident = private.ctl("list", "--json").json[0]["id"]
+    follower = private.popen("voltctl", "logs", "-f", ident)
+    with private.connect() as v:
+        until(lambda: get(v, ident)["state"] == "running")
+        v.send("org.voltd.logs.Read", {"id": ident}, more=True)
+        os.close(os.open(gate, os.O_WRONLY))
+        read = b""
+        while not (r := v.recv())["parameters"]["end"]:
+            read += base64.b64decode(r["parameters"]["data"])
+        read += base64.b64decode(r["parameters"]["data"])
+    outs = [p.communicate(timeout=LIMIT) for p in (ahead, follower)]
+    assert (ahead.returncode, follower.returncode) == (125, 0), outs
+    assert "output_limit: it printed more than it may" in outs[0][1], outs[0][1]
+    whole = private.ctl("logs", ident).out
+    assert whole == read.decode() == outs[0][0] == outs[1][0] and len(whole) > 1024
+    assert private.ctl("list", "--json", "--all", ident).json[0]["result"] == "output_limit"
+
+
 def test_the_limit_and_the_end_at_once(private):
     """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at,
     which is on each full second: each end is one of those that it may be, and stays that one."""
