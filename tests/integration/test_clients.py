@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 
 import pytest
@@ -448,10 +449,18 @@ def test_events_of_a_job_that_is_not_there(shared):
     assert r.code == 4 and "no such job: 999999" in r.err
 
 
+def takes_interrupts(process):
+    """It has begun to wait: until then an interrupt ends it without a word."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    blocked = next(line for line in status.splitlines() if line.startswith("SigBlk:"))
+    return int(blocked.split()[1], 16) >> signal.SIGINT - 1 & 1
+
+
 def test_interrupt_leaves_the_job_running(shared):
     p = shared.popen("volt-submit", "--wait", "--", "sleep", "600")
     ident = p.stdout.readline().strip()
     until(lambda: shared.job(ident)["state"] == "running", "the job to run")
+    until(lambda: takes_interrupts(p), "volt-submit to wait")
     p.send_signal(signal.SIGINT)
     _, err = p.communicate(timeout=LIMIT)
     assert p.returncode == 130 and f"voltctl wait {ident}" in err

@@ -130,8 +130,10 @@ def test_a_cursor_of_an_earlier_life(private):
 
 def test_a_running_orphan_can_be_ended(private):
     private.start(config="[Store]\nBackend=memory\n")
-    ident = private.submit("--shell", "trap 'exit 5' TERM; while :; do sleep 0.05; done").out.strip()
-    until(lambda: private.job(ident)["state"] == "running")
+    up = private.dir / "up"
+    ident = private.submit("--shell", f"trap 'exit 5' TERM; touch {up}; "
+                           "while :; do sleep 0.05; done").out.strip()
+    until(lambda: up.exists() and private.job(ident)["state"] == "running")
     private.stop(signal.SIGKILL)
     private.start()
     r = private.ctl("cancel", ident)

@@ -97,8 +97,9 @@ def test_kill_follows_a_stop_signal_that_is_ignored(shared, conn):
 
 
 def test_cancel_ends_the_whole_tree(shared, conn):
-    ident = submit(conn, sh("(sleep 1000 & sleep 1000 & wait) & echo $$; wait"))
-    until(lambda: get(conn, ident)["state"] == "running")
+    up = shared.dir / "tree"
+    ident = submit(conn, sh(f"(sleep 1000 & sleep 1000 & touch {up}; wait) & wait"))
+    until(lambda: up.exists() and get(conn, ident)["state"] == "running")
     pid = get(conn, ident)["pid"]
     conn.ok(JOBS + "Cancel", {"ids": [ident]})
     job = ended(conn, ident)

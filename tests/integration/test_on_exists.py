@@ -138,7 +138,7 @@ def test_cancel_of_one_that_waits_for_the_replaced(private):
     stubborn = f"trap '' TERM; touch {private.dir}/up; while :; do sleep 0.05; done"
     with private.connect() as v:
         first = submit(v, sh(stubborn, kill_after_usec=300000000))
-        until(lambda: (private.dir / "up").exists())
+        until(lambda: (private.dir / "up").exists() and get(v, first)["state"] == "running")
         second = submit(v, sh("exit 1", on_exists="replace"))
         job = get(v, second)
         assert (job["state"], get(v, first)["state"]) == ("queued", "stopping")
@@ -177,10 +177,11 @@ def test_replace_over_kill(private, seed):
             assert len(live) == 1 and all(int(live[0]) >= int(i) for i in known), (live, known)
             assert submitted(v, {**spec, "on_exists": "same"}) == {
                 "id": live[0], "created": False, "durable": True}
+    ran = private.dir / "ran"
+    until(lambda: ran.exists() and f"{live[0]}.1" in ran.read_text().split(), "the last to run")
     with private.connect() as v:
-        runs(private, live[0])
         v.ok(JOBS + "Cancel", {"filter": {}})
         assert ended(v, live[0])["result"] == "cancelled"
     assert not (private.dir / "two").exists()
-    ran = (private.dir / "ran").read_text().split()
+    ran = ran.read_text().split()
     assert len(ran) == len(set(ran))
