@@ -1,5 +1,6 @@
 """The calls of org.voltd.jobs that most tests make, and what is seen of jobs on the machine."""
 
+import fcntl
 import os
 import pathlib
 
@@ -56,3 +57,12 @@ def keeper_of(daemon):
         except OSError:
             pass
     return None
+
+
+def locked_by_nobody(daemon, ident):
+    with open(daemon.state / "rec" / f"{ident}.1", "rb") as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            return False

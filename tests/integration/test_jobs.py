@@ -325,7 +325,7 @@ def check_fifty(daemon, ident):
         assert record_end(found[f"{ident}_{i}.1"]) == (1, i)
 
 
-# A store in memory: the records alone outlive the daemon. With SQLite: test_store.py.
+# A store in memory: the records alone outlive the daemon. With SQLite: test_adopted.py.
 MEMORY = "[Store]\nBackend=memory\n"
 
 
