@@ -38,11 +38,12 @@ struct attempt {
     bool noted; /* STARTED has been applied */
     struct record record;
     struct output_end printed;
-    struct volt_sleep probe, limit; /* next look for slot 1; next step towards the end, or
-                                       the end of following */
-    struct volt_sleep meter;        /* next look at what it has printed */
+    struct volt_sleep probe; /* next look for slot 1; when `unsent` is sent again */
+    struct volt_sleep limit; /* next step towards the end, or the end of following */
+    struct volt_sleep meter; /* next look at what it has printed */
     uint64_t probe_usec;
     int last_signal; /* 0: none sent yet */
+    bool unsent;     /* it is not, the keeper was short of something */
     uint32_t survivors;
 };
 

@@ -8,10 +8,11 @@
 #include "base/crash.h"
 #include "daemon/exec/launch.h"
 
-#define PROBE_FIRST UINT64_C(2000)
-#define PROBE_LAST  UINT64_C(256000)
-#define KILL_AGAIN  UINT64_C(1000000)
-#define METER_EVERY UINT64_C(1000000)
+#define PROBE_FIRST  UINT64_C(2000)
+#define PROBE_LAST   UINT64_C(256000)
+#define KILL_AGAIN   UINT64_C(1000000)
+#define METER_EVERY  UINT64_C(1000000)
+#define SIGNAL_AGAIN UINT64_C(50000)
 
 /* Its time runs since its record says so, whenever its START was answered. */
 static void limit_from_start(struct work *w, const struct record_started *s)
@@ -90,7 +91,22 @@ static void call_signal(struct work *w)
     keeper_call_fini(&a->call);
     keeper_call_init_signal(&a->call, w->manager->link, &key, a->last_signal, scope);
     a->calling = true;
+    a->unsent = false;
     CRASH_POINT("signal");
+}
+
+/* Whether the answer leaves a signal to be sent once more: at once where nobody knows
+ * whether it was, after a moment where the keeper had no process to send it with. */
+static bool is_to_signal_again(struct attempt *a)
+{
+    int r = keeper_call_status(&a->call);
+
+    a->unsent = a->last_signal && tries_passing(r);
+    if (a->unsent) {
+        volt_sleep_fini(&a->probe);
+        volt_sleep_init(&a->probe, SIGNAL_AGAIN);
+    }
+    return a->last_signal && r == -ECONNRESET;
 }
 
 static void send_signal(struct work *w, int sig)
@@ -214,11 +230,15 @@ enum volt_poll attempt_run_poll(struct volt_cx *cx, struct work *w)
                 return VOLT_PENDING;
             a->calling = false;
             a->survivors = keeper_call_reply(&a->call)->survivors;
-            if (keeper_call_status(&a->call) == -ECONNRESET && a->last_signal) {
-                call_signal(w); /* nobody knows whether it was sent */
+            if (is_to_signal_again(a)) {
+                call_signal(w);
                 continue;
             }
             keeper_call_fini(&a->call);
+        }
+        if (a->unsent && volt_sleep_poll(cx, &a->probe) == VOLT_READY) {
+            call_signal(w);
+            continue;
         }
         if (!a->noted)
             look_for_start(cx, w);
@@ -233,7 +253,7 @@ void attempt_run_begin(struct work *w)
     struct job_key key = attempt_key(w);
 
     launch_close(&a->args);
-    a->ended = a->calling = false;
+    a->ended = a->calling = a->unsent = false;
     a->probe_usec = a->follows ? RELAY_WAIT : PROBE_FIRST;
     volt_sleep_fini(&a->probe);
     volt_sleep_init(&a->probe, a->probe_usec);

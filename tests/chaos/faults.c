@@ -45,6 +45,7 @@ enum group {
     GROUP_DISK = 64,   /* those that need room on a disk */
     GROUP_WATCH = 128, /* inotify instances, of which a user has few */
     GROUP_FLUSH = 256, /* fsync and fdatasync alone */
+    GROUP_BIRTH = 512, /* fork and clone alone */
 };
 
 struct rule {
@@ -300,7 +301,7 @@ ssize_t recv(int fd, void *buf, size_t n, int flags)
 pid_t fork(void)
 {
     REAL(fork);
-    FAIL("fork", GROUP_PROCESS);
+    FAIL("fork", GROUP_PROCESS | GROUP_BIRTH);
     pid_t self = getpid(), pid = real();
     if (pid == 0 && role == ROLE_KEEPER) {
         role = ROLE_KILLER;
@@ -313,7 +314,7 @@ pid_t fork(void)
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 {
     REAL(__clone);
-    FAIL("clone", GROUP_PROCESS);
+    FAIL("clone", GROUP_PROCESS | GROUP_BIRTH);
     enum role own = role;
     if (role == ROLE_SHIM)
         role = ROLE_CHILD;

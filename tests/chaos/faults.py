@@ -12,7 +12,7 @@ from house import BUILD, SANITIZER, TEST_BIN
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD, KILLER = range(5)
 OFF, NTH, RATE, SHORT, DELAY, STUCK, DIE = range(7)
-FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH = (1 << i for i in range(9))
+FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH, BIRTH = (1 << i for i in range(10))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
 HEAD = 16
@@ -62,8 +62,13 @@ class Faults:
     def short(self, roles, every, slot=1):
         self.arm(SHORT, roles, IO, 0, 0, every, slot)
 
-    def slow(self, roles, groups, seconds):
-        self.arm(DELAY, roles, groups, left=int(seconds * 1e9))
+    def slow(self, roles, groups, seconds, slot=0):
+        self.arm(DELAY, roles, groups, left=int(seconds * 1e9), slot=slot)
+
+    def late_births(self):
+        """Each process is born a tick of the clock after it was asked for, and so reads its start
+        in /proc: by the clock alone it can tell only now and then, and would make other calls."""
+        self.slow([KEEPER, SHIM], BIRTH, 0.011, slot=2)
 
     def stick(self, roles, groups):
         """Such calls do not return until disarm()."""

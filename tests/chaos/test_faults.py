@@ -11,10 +11,10 @@ import random
 import pytest
 
 from client import Load
-from faults import CHILD, KEEPER, KILLER, SHIM, SLOW, VOLTD, WATCH
+from faults import BIRTH, CHILD, KEEPER, KILLER, MEMORY, SHIM, SLOW, VOLTD, WATCH
 from house import each_job, until
 from ledger import ENTRY
-from sweeps import faulty_house, finish, run_job
+from sweeps import LARGE, faulty_house, finish, run_job
 from test_chaos import SEED, passed
 from test_link import all_right, submit
 from torture import judge
@@ -31,13 +31,14 @@ def faulty():
     house.kill_rest()
 
 
-def sweep(house, role, error, judge_one, argv=None):
+def sweep(house, role, error, judge_one, argv=None, **spec):
     """Fails the n-th call of the role for n = 1, 2, 3, ... until no n-th call is made. Each time
     in a new shim: what one does after its job may come after the end has been seen."""
+    house.faults.late_births()
     for n in range(1, MOST):
         until(lambda: not house.pids("volt-shim"), "the shims to go")
         house.faults.nth(role, n, error)
-        view = run_job(house, n, argv)
+        view = run_job(house, n, argv, **spec)
         fired, pid, call = house.faults.fired()
         house.faults.disarm()
         if not fired:
@@ -101,22 +102,15 @@ def test_nth_call_of_a_child_with_files(spared, faulty):
     (faulty.dir / "in").write_text("words")
     paths = {"cwd": str(faulty.dir), "stdin": str(faulty.dir / "in"),
              "output": "path", "output_path": str(faulty.dir / "out")}
-    steps, wanted = set(), {"stdin", "stdout", "cwd"} | ({"oom_score_adj"} if spared else set())
-    # Whether a process can tell its start from the clock alone, or reads /proc, is a matter of
-    # the moment: so the n-th call is not the same each time, and one round may miss some.
-    for _ in range(10):
-        for n in range(1, MOST):
-            faulty.faults.nth(CHILD, n, errno.EIO)
-            view = run_job(faulty, n, ["/bin/sh", "-c", "cat /proc/self/oom_score_adj"], **paths)
-            hit, _, call = faulty.faults.fired()
-            faulty.faults.disarm()
-            assert view["result"] == ("exec_failed" if view["step"] else "success"), (call, view)
-            steps.add(view["step"])
-            if not hit:
-                break
-        if wanted <= steps:
-            break
-    assert wanted <= steps
+    steps = set()
+
+    def wrong(view, _):
+        steps.add(view["step"])
+        return view["result"] != ("exec_failed" if view["step"] else "success")
+
+    sweep(faulty, CHILD, errno.EIO, wrong, ["/bin/sh", "-c", "cat /proc/self/oom_score_adj"],
+          **paths)
+    assert steps >= {"stdin", "stdout", "cwd"} | ({"oom_score_adj"} if spared else set())
     if spared:
         assert (faulty.dir / "out").read_text().split()[-1] == "0"
     passed(faulty, [])
@@ -133,6 +127,40 @@ def test_nth_call_when_the_command_does_not_exist(faulty, role):
         return None if ok else "that is not what happened"
 
     assert sweep(faulty, role, errno.EIO, right, ["/nonexistent/command"]) > 5
+    passed(faulty, [])
+
+
+@pytest.mark.parametrize("env", [{}, LARGE], ids=["small", "large"])
+def test_no_memory_for_a_job(faulty, env):
+    """For the stack it begins on, or for its words where they are too long for a message."""
+    for role, step in (SHIM, "fork"), (CHILD, "launch block"):
+        until(lambda: not faulty.pids("volt-shim"), "the shims to go")
+        faulty.faults.nth(role, 1, errno.ENOMEM, MEMORY)
+        view = run_job(faulty, 1, ["/bin/true"], env=env)
+        fired = faulty.faults.fired()[0]
+        faulty.faults.disarm()
+        if role == CHILD and not env:
+            assert not fired and view["result"] == "success", view
+        else:
+            assert fired and (view["result"], view["step"], view["code"]) == \
+                ("exec_failed", step, errno.ENOMEM), view
+    passed(faulty, [])
+
+
+def test_no_process_to_signal_with(faulty):
+    """For a moment: the job is asked to end all the same, and has its time for it."""
+    up = faulty.dir / "up"
+    with faulty.connect() as v:
+        job = v.ok("org.voltd.jobs.Submit", {"spec": {
+            "shell": f"trap 'exit 7' TERM; touch {up}; while :; do sleep 0.02; done",
+            "kill_after_usec": 1000000000}})["id"]
+        until(lambda: up.exists() and v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] ==
+              "running", "the job to run")
+        faulty.faults.nth(KEEPER, 1, errno.EAGAIN, BIRTH)
+        v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
+    assert faulty.faults.fired()[0] == 1
+    assert (last["jobs"][0]["result"], last["jobs"][0]["code"]) == ("cancelled", 7), last
     passed(faulty, [])
 
 
