@@ -157,8 +157,10 @@ static int start_tasks(struct manager *m, struct volt_error *err)
         r = orphans_start(m);
     if (r == 0)
         r = recover_start(m);
-    return r < 0 ? error_set(err, r, "cannot start the manager's tasks: %s", strerror(-r))
-                 : 0;
+    if (r == 0)
+        return 0;
+    (void)volt_runtime_shutdown(m->rt, UINT64_MAX); /* those that run are about m */
+    return error_set(err, r, "cannot start the manager's tasks: %s", strerror(-r));
 }
 
 static uint32_t slots_of(const struct config *c)

@@ -251,7 +251,8 @@ struct manager_options {
     uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
     const char *address;  /* VOLT_ADDRESS for jobs, "unix:/..."; borrowed */
 };
-/* Scans records, connects or starts the keeper, starts the queue. */
+/* Scans records, connects or starts the keeper, starts the queue. Where it fails the
+ * runtime may have been shut down. */
 int manager_new(const struct manager_options *o, struct manager **ret,
                 struct volt_error *err);
 int manager_reload(struct manager *m, const struct config *config);

@@ -1,5 +1,6 @@
 /* A manager that does not come up has seen no job's end: it must not have the keeper wait
- * for the end of what runs before anybody is told why. */
+ * for the end of what runs before anybody is told why. Nor may it go before those of its
+ * tasks that were started. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -72,20 +74,36 @@ static void no_store(const char *dir)
     (void)fclose(f);
 }
 
-static void a_refused_store_is_told_at_once(void **state)
+static struct volt_runtime *rt;
+
+/* The last of the manager's tasks is not to be had; the others wait by then for what may
+ * come. */
+int __wrap_recover_start(struct manager *m);
+int __wrap_recover_start(struct manager *m)
+{
+    struct volt_stats stats;
+
+    (void)m;
+    do {
+        (void)sched_yield();
+        volt_runtime_stats(rt, &stats);
+    } while (stats.total.polled < 5 || stats.workers_parked == 0);
+    return -EMFILE;
+}
+
+/* A manager that is refused for this, in a directory with such a store. */
+static void refused(void (*prepare)(const char *dir), const char *why)
 {
     char dir[SCRATCH_MAX];
     struct volt_options opt = {.workers = 1};
     struct volt_error err = {{0}};
-    struct volt_runtime *rt;
     struct manager *m;
     struct config config;
     int status;
 
-    (void)state;
     config_defaults(&config);
     assert_int_equal(scratch_make(dir), 0);
-    no_store(dir);
+    prepare(dir);
     pid_t keeper = fork_keeper(dir);
     assert_int_equal(volt_runtime_new(&opt, &rt), 0);
     const struct manager_options o = {.rt = rt,
@@ -96,7 +114,7 @@ static void a_refused_store_is_told_at_once(void **state)
                                       .keeper_path = "/no/keeper/is/started",
                                       .address = "unix:/x"};
     assert_true(manager_new(&o, &m, &err) < 0);
-    assert_non_null(strstr(err.text, "jobs.1.db"));
+    assert_non_null(strstr(err.text, why));
     assert_int_equal(waitpid(keeper, &status, 0), keeper);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), UNSETTLED);
@@ -105,9 +123,29 @@ static void a_refused_store_is_told_at_once(void **state)
     assert_int_equal(scratch_remove(dir), 0);
 }
 
+static void a_refused_store_is_told_at_once(void **state)
+{
+    (void)state;
+    refused(no_store, "jobs.1.db");
+}
+
+static void nothing(const char *dir)
+{
+    (void)dir;
+}
+
+static void tasks_that_were_started_end_before_the_manager(void **state)
+{
+    (void)state;
+    refused(nothing, "cannot start the manager's tasks: Too many open files");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_store_is_told_at_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refused_store_is_told_at_once),
+        cmocka_unit_test(tasks_that_were_started_end_before_the_manager),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
