@@ -40,10 +40,11 @@ static int give_order(int channel, const struct shim_args *args)
             fds[n++] = args->fd[i];
     msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
     memset(control, 0, sizeof(control));
-    *CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
-                                            .cmsg_level = SOL_SOCKET,
-                                            .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), fds, n * sizeof(int));
+    struct cmsghdr *h = (struct cmsghdr *)(void *)control;
+    *h = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
+                          .cmsg_level = SOL_SOCKET,
+                          .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(h), fds, n * sizeof(int));
     while (sendmsg(channel, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         if (errno != EINTR)
             return -errno;

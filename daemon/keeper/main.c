@@ -17,7 +17,8 @@ static const char help[] =
     "\n"
     "  --peer-uid UID  serve this user only (default: the own one)\n"
     "  --stay          do not leave when unused for 5 s\n"
-    "  --version       print the version\n";
+    "  --version       print the version\n"
+    "  -h, --help      print this\n";
 
 static int fail(const char *what, int error)
 {
@@ -70,6 +71,20 @@ static int take_uid(const char *text, uid_t *ret)
     return 0;
 }
 
+/* On standard output, if that takes it. An exit status. */
+static int tell(const char *text)
+{
+    (void)fputs(text, stdout);
+    (void)fflush(stdout);
+    return ferror(stdout) != 0;
+}
+
+static int refuse_usage(void)
+{
+    (void)fputs(help, stderr);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -94,14 +109,14 @@ int main(int argc, char **argv)
         else if (opt == 's')
             config.leave_usec = 0;
         else if (opt == 'v')
-            return puts("voltd-keeper " VOLT_VERSION) < 0;
+            return tell("voltd-keeper " VOLT_VERSION "\n");
+        else if (opt == 'h')
+            return tell(help);
         else
-            return fputs(help, opt == 'h' ? stdout : stderr) < 0 || opt != 'h';
+            return refuse_usage();
     }
-    if (optind != argc - 1) {
-        (void)fputs(help, stderr);
-        return 2;
-    }
+    if (optind != argc - 1)
+        return refuse_usage();
     if (settle(argv[optind], &config) != 0)
         return 1;
     return keeper_serve() < 0;

@@ -67,10 +67,10 @@ static pid_t reap_one(struct record_exited *x, int *ret_status, int options)
     return pid;
 }
 
-/* Closes everything from 3 on but one. 0 or -errno. */
+/* Closes everything from 3 on but one, which is not 3. 0 or -errno. */
 static int close_all_but(int keep)
 {
-    if (keep > 3 && syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0) < 0)
+    if (syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0) < 0)
         return -errno;
     return syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0) < 0 ? -errno : 0;
 }

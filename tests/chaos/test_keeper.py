@@ -141,7 +141,7 @@ def faults_in(path):
 
 
 @pytest.mark.parametrize("args, status, text", [
-    (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 1, "Usage"),
+    (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 2, "Usage"),
     (["a", "b"], 2, "Usage"), (["--peer-uid", "root"], 2, "a uid is needed"),
     (["--peer-uid=-1"], 2, "a uid is needed"), (["--peer-uid", "1x"], 2, "a uid is needed"),
     (["--peer-uid", "4294967295"], 2, "a uid is needed"), (["--peer-uid", "9" * 30], 2, "a uid is needed")])
@@ -149,6 +149,12 @@ def test_words(tmp_path, args, status, text):
     with Keeper(tmp_path, *args) as k:
         code, said = k.end()
     assert code == status and text in said
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_words_that_nobody_takes(word):
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([TEST_BIN / "voltd-keeper", word], stdout=full).returncode == 1
 
 
 def test_what_is_no_listening_socket(tmp_path):
