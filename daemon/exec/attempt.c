@@ -74,12 +74,14 @@ bool attempt_is_to_stop(struct work *w)
     return yes;
 }
 
-static bool other_life(struct work *w)
+/* Whether it has begun, or another life might have seen it begin. */
+static bool may_have_begun(struct work *w)
 {
     struct aftermath after = {0};
 
     manager_lock(w->manager);
-    bool yes = jobs_status(w->job, w->offset)->other_life;
+    const struct job_status *st = jobs_status(w->job, w->offset);
+    bool yes = st->other_life || st->started_usec != 0;
     manager_unlock(w->manager, &after);
     return yes;
 }
@@ -96,7 +98,7 @@ void work_prepare(struct work *w, const struct job_key *key)
         .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
     a->adopt = w->adopted;
     if (w->adopted) {
-        a->strange = other_life(w);
+        a->strange = may_have_begun(w);
         return;
     }
     int r = launch_prepare(w->manager, w->job->spec, key,
@@ -189,7 +191,7 @@ static void judge_record(struct work *w)
     bool never_ran = a->record.verdict == RECORD_NEVER_RAN ||
                      (a->record.verdict == RECORD_ABSENT && (a->resent || a->adopt));
 
-    never_ran &= !a->strange;
+    never_ran &= !a->strange && !a->noted;
 
     if (!never_ran) {
         end_of_record(w);

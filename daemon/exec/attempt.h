@@ -29,7 +29,7 @@ struct attempt {
     bool armed;     /* `wait` was, before it: nothing has happened that was no event */
     bool recalled;
     bool adopt;   /* the START of an earlier daemon may have been: look first */
-    bool strange; /* adopted, and begun in another life: never to be started again */
+    bool strange; /* adopted, and has begun, or may have: never to be started again */
     bool asked;   /* there was a START before this one */
     struct tries tries;
     unsigned call_tries; /* of what a record needs */

@@ -146,6 +146,8 @@ enum volt_poll attempt_start_poll(struct volt_cx *cx, struct work *w)
         call_start(cx, w);
         VOLT_AWAIT(a->start_at, answer_poll(cx, w));
         a->next = judge_start(a);
+        if (a->next == START_OVER && a->tries.error == ENOENT)
+            record_watch_check(w->manager->watch);
     }
     if (a->next == START_UNKNOWN) { /* the record knows, once a keeper answers */
         do {

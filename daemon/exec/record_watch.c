@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <volt/runtime.h>
 #include "base/lock.h"
 #include "daemon/exec/notices.h"
+#include "daemon/observe/log.h"
 
 #define BUCKETS         4096 /* power of two */
 #define WAKES_PER_ROUND 32
@@ -29,6 +31,7 @@ struct record_watch {
     uint8_t boot_id[RECORD_ID_SIZE];
     vlock lock; /* protects what follows */
     struct record_wait *buckets[BUCKETS];
+    bool said_removed;
 };
 
 static struct record_wait **bucket_of(struct record_watch *w, const struct job_key *key)
@@ -97,6 +100,21 @@ static void take_event(struct record_watch *w, const struct inotify_event *e)
     } else if (e->len > 0 && job_key_parse(e->name, &key) == 0) {
         bucket_wake(w, bucket_of(w, &key), &key);
     }
+}
+
+/* Said once: what made the directory has to make it again, and the keeper has it open. */
+void record_watch_check(struct record_watch *w)
+{
+    struct stat st;
+    if (fstat(w->dir_fd, &st) < 0 || st.st_nlink > 0)
+        return;
+    vlock_lock(&w->lock);
+    bool said = w->said_removed;
+    w->said_removed = true;
+    vlock_unlock(&w->lock);
+    if (!said)
+        log_error("the directory of the exit records was removed: what runs will be "
+                  "lost, and no job can be started until voltd is restarted");
 }
 
 /* --- waits -------------------------------------------------------------------------- */

@@ -27,6 +27,10 @@ int record_watch_start(struct record_watch *w, struct volt_runtime *rt);
  * allowed. */
 void record_watch_free(struct record_watch *w);
 
+/* After the keeper could make no record: says in the log if somebody has removed the
+ * directory of them. Any thread. */
+void record_watch_check(struct record_watch *w);
+
 /* The end of one attempt: a leaf future. Must not move between _init and _fini. Zero-
  * initialised is "no wait" and may be finished. */
 struct record_wait {

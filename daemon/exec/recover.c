@@ -316,7 +316,8 @@ static enum record_verdict look_at_record(struct manager *m, struct job *job,
         record_probe(m->record_fd, &key, m->boot_id, &rec) < 0)
         return RECORD_RUNNING;
     bool unborn = rec.verdict == RECORD_ABSENT || rec.verdict == RECORD_NEVER_RAN;
-    return unborn && st->other_life ? RECORD_OTHER_BOOT : rec.verdict;
+    return unborn && (st->other_life || st->started_usec) ? RECORD_OTHER_BOOT
+                                                          : rec.verdict;
 }
 
 static void tally(struct manager_counts *c, enum record_verdict verdict)

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import os
 import pathlib
+import select
 import shutil
 import signal
 import struct
@@ -112,6 +113,54 @@ def test_a_job_without_its_record_is_lost_and_not_run_again(private):
         job = ended(v, ident)
         assert (job["result"], job["step"], job["exit_code"]) == ("lost", "record missing", 125)
     assert (private.dir / "ran").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("while_up", [True, False], ids=["running", "restarted"])
+def test_who_has_run_is_not_started_again_for_want_of_a_record(private, while_up):
+    """Somebody removes the record of a job that is known to have begun."""
+    private.start(config=config())
+    watcher = private.popen("voltctl", "events")    # a start that is watched is kept at once
+    with private.connect() as v:
+        until(lambda: submit(v, {"kind": "noop"}) and
+              select.select([watcher.stdout], [], [], 0.1)[0], "the watcher to watch")
+        ident = submit(v, sh(f"echo ran >>{private.dir}/ran; exec sleep 1000"))
+        assert any("started" in line and f" {ident} " in line for line in watcher.stdout)
+        pid = get(v, ident)["pid"]
+    private.stop(signal.SIGKILL)
+    record = private.state / "rec" / f"{ident}.1"
+    if not while_up:
+        record.unlink()
+    private.start()
+    if while_up:
+        record.unlink()
+    with private.connect() as v:
+        job = ended(v, ident)
+        assert (job["result"], job["step"]) == ("lost", "record missing")
+    assert (private.dir / "ran").read_text() == "ran\n"
+    os.kill(pid, signal.SIGKILL)
+    watcher.kill()
+    watcher.wait()
+
+
+def test_a_record_directory_that_was_removed(private):
+    """What runs is lost, what is to start fails, the log says why; and a restart mends it."""
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000"))
+        until(lambda: get(v, ident)["state"] == "running")
+        pid = get(v, ident)["pid"]
+        shutil.rmtree(private.state / "rec")
+        job = ended(v, ident)
+        assert (job["result"], job["step"]) == ("lost", "record missing")
+        for _ in range(3):
+            job = ended(v, submit(v, sh("true")))
+            assert (job["result"], job["step"]) == ("exec_failed", "keeper")
+        assert private.log.read_text().count("records was removed") == 1
+    os.kill(pid, signal.SIGKILL)
+    private.stop()
+    private.start()
+    with private.connect() as v:
+        assert ended(v, submit(v, sh("true")))["result"] == "success"
 
 
 def test_a_killed_shim_is_lost_with_its_cause(private):
