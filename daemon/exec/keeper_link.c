@@ -1,5 +1,6 @@
 /* The connection of voltd's end of the link, and its begin and end: keeper_link.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,22 @@ static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize
     return *ret < 0 ? -errno : 0;
 }
 
+/* Whether the keeper makes its records where this voltd looks for them: the directory may
+ * have been removed under it, and made again. */
+static int check_records(const struct keeper_link *link, const struct keeper_welcome *w)
+{
+    uint8_t generation[RECORD_ID_SIZE];
+    int fd = open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = record_generation_read(fd, generation);
+    (void)close(fd);
+    if (r == -ENOENT ||
+        (r == 0 && memcmp(generation, w->generation, RECORD_ID_SIZE) != 0))
+        return -ESTALE;
+    return r;
+}
+
 static int link_connect_once(struct keeper_link *link)
 {
     union keeper_message m;
@@ -114,10 +131,12 @@ static int link_connect_once(struct keeper_link *link)
     int r = receive_within(fd, &m, OPEN_TIMEOUT_MS, &n);
     if (r == 0)
         r = keeper_take_welcome(&m, n);
+    if (r == 0)
+        r = check_records(link, &m.welcome);
     if (r < 0) {
         (void)close(fd);
         /* After an upgrade: ours takes its place, and its shims do without. */
-        if (r == -EPROTO && link->program != NULL &&
+        if ((r == -EPROTO || r == -ESTALE) && link->program != NULL &&
             keeper_retire((pid_t)m.welcome.pid) == 0)
             r = -ECONNRESET;
         return r;

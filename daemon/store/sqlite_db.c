@@ -213,8 +213,8 @@ static int to_errno(struct db *db, int rc)
 {
     const int error = open_errno(db, rc);
 
-    if (error)
-        return -error;
+    if (error) /* a file that is not there is no row that is not there */
+        return error == ENOENT ? -EIO : -error;
     switch (rc & 0xff) {
     case SQLITE_OK:
     case SQLITE_DONE:
