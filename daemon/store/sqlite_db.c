@@ -244,6 +244,8 @@ const char *db_text(struct db *db, int rc)
 {
     const int error = open_errno(db, rc);
 
+    if (rc == SQLITE_READONLY_DBMOVED)
+        return "its file has been removed";
     return error ? strerror(error) : sqlite3_errstr(rc);
 }
 

@@ -81,6 +81,18 @@ static bool has_others(const struct group_entry *e)
     return e;
 }
 
+/* A file that somebody has removed, or moved away, keeps nothing: it is copied to another
+ * one then, as after an error of the disk. */
+static int commit(struct sqlite_store *s)
+{
+    int moved = 0;
+    int rc = sqlite3_file_control(s->db.handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+
+    if (rc == SQLITE_OK && moved)
+        return SQLITE_READONLY_DBMOVED;
+    return db_run(s->db.statement[DB_COMMIT]);
+}
+
 /* SQLITE_OK: kept. Otherwise nothing has changed. */
 static int write_once(struct sqlite_store *s, const struct group_entry *first,
                       bool with_submits)
@@ -98,7 +110,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
         rc = sqlite_save_sums(s);
     CRASH_POINT("store-written");
     if (rc == SQLITE_OK)
-        rc = db_run(s->db.statement[DB_COMMIT]);
+        rc = commit(s);
     CRASH_POINT("store-committed");
     if (rc == SQLITE_OK) {
         sqlite_committed(s);
@@ -241,7 +253,7 @@ static void look_for_health(struct sqlite_store *s)
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     if (rc == SQLITE_OK)
-        rc = db_run(s->db.statement[DB_COMMIT]);
+        rc = commit(s);
     if (rc == SQLITE_OK) {
         become_sound(s);
         return;

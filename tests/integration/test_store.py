@@ -331,6 +331,36 @@ def test_a_store_that_cannot_be_written(private):
         assert len(listed(v)) == 2 and get(v, runs)["exit_code"] == 3
 
 
+def store_files(private):
+    return sorted(p.name for p in private.state.glob("jobs.*"))
+
+
+def test_a_store_that_somebody_removed(private):
+    """It is copied to another file before anything more is acknowledged, with all that there was;
+    where no file can be, nothing is."""
+    private.start(config=config(slots=1))
+    with private.connect() as v:
+        first = submit(v, sh("exec sleep 1000"))
+        second = submit(v, sh("echo second"))
+        for name in store_files(private):
+            (private.state / name).unlink()
+        third = submit(v, sh("echo third"))
+        assert store_files(private)[0] == "jobs.2.db"
+        assert f"cannot write {private.state}: its file has been removed" in private.log.read_text()
+        elsewhere = private.state.rename(private.dir / "elsewhere")
+        refused = v.call(JOBS + "Submit", {"spec": sh("true")})
+        assert refused["error"] == JOBS + "StoreUnavailable", refused
+        elsewhere.rename(private.state)
+        until(lambda: "error" not in v.call(JOBS + "Submit", {"spec": sh("true")}), "it to go on")
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        v.ok(JOBS + "Cancel", {"ids": [first]})
+        assert [ended(v, i)["result"] for i in (second, third)] == ["success"] * 2
+    private.stop()
+    assert check_store(private).returncode == 0
+
+
 # --- refusals ------------------------------------------------------------------------------
 
 
