@@ -15,6 +15,8 @@
 #define REPLY_MAX ((size_t)64 << 20)
 #define READ_STEP ((size_t)64 << 10)
 
+#define SILENCE_USEC UINT64_C(5000000)
+
 struct client {
     int fd;
     int interrupt_fd, output_fd;
@@ -23,6 +25,7 @@ struct client {
     size_t scanned; /* no NUL before this offset */
     int pending_fd; /* a descriptor that came and waits for its reply */
     bool gone;      /* end of stream seen */
+    void (*on_silence)(void);
 };
 
 void client_reply_fini(struct client_reply *reply)
@@ -89,6 +92,11 @@ void client_free(struct client *c)
 void client_set_interrupt_fd(struct client *c, int fd)
 {
     c->interrupt_fd = fd;
+}
+
+void client_set_silence(struct client *c, void (*fn)(void))
+{
+    c->on_silence = fn;
 }
 
 void client_set_output_fd(struct client *c, int fd)
@@ -321,7 +329,11 @@ int client_call(struct client *c, const char *method, json_t *parameters,
     int r = client_send(c, method, parameters, 0);
     if (r < 0)
         return r;
-    r = client_receive(c, CLIENT_FOREVER, ret);
+    r = client_receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, ret);
+    if (r == 0) {
+        c->on_silence();
+        r = client_receive(c, CLIENT_FOREVER, ret);
+    }
     return r < 0 ? r : 0;
 }
 

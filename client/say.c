@@ -38,6 +38,16 @@ void say_no_daemon(const struct client_tried *tried)
         tried->text);
 }
 
+void say_silence(void)
+{
+    static bool said;
+
+    if (!said)
+        say("voltd has taken the call and has not answered for 5 s; it is waited for: see "
+            "its log, and whether it was stopped (state T in ps)");
+    said = true;
+}
+
 void say_error(const struct client_reply *reply)
 {
     char text[512], shown[512];

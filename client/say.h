@@ -13,6 +13,8 @@ void say_init(void);
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 /* Says that no voltd answered, every path tried, and what to do about it. */
 void say_no_daemon(const struct client_tried *tried);
+/* Says, once, that voltd answers nothing, and is waited for. */
+void say_silence(void);
 /* Says what an error reply means. */
 void say_error(const struct client_reply *reply);
 /* Says why the connection failed in the middle; r: a result of client_receive(). */

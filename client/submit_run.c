@@ -293,6 +293,7 @@ int submit_run(const struct submit_options *o)
         say_no_daemon(&tried);
         return SUBMIT_EXIT_FAILED;
     }
+    client_set_silence(s.c, o->quiet ? NULL : say_silence);
     int code = submit_and_wait(&s);
     for (size_t i = 0; i < s.nids; i++)
         free(s.ids[i]);

@@ -43,6 +43,8 @@ static int cancel(struct ctl *ctl, const struct cancel *c)
                                   c->filter ? json_incref(c->filter) : json_object());
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     code = ctl_call(ctl, "org.voltd.jobs.Cancel", params, &reply);
+    if (code == CTL_EXIT_NO_SUCH_JOB && n > 1)
+        say("none of the %d has been asked to end", n);
     int64_t count = job_view_int(reply.parameters, "count");
     if (code == CTL_EXIT_OK && c->json)
         ctl_print_json(reply.parameters);

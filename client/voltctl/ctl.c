@@ -158,8 +158,10 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
     struct client_tried tried;
     client_free(ctl->client);
     ctl->client = NULL;
-    if (client_open(&ctl->choice, which, &ctl->client, &tried) == 0)
+    if (client_open(&ctl->choice, which, &ctl->client, &tried) == 0) {
+        client_set_silence(ctl->client, say_silence);
         return CTL_EXIT_OK;
+    }
     say_no_daemon(&tried);
     return CTL_EXIT_NO_DAEMON;
 }

@@ -238,3 +238,27 @@ def test_the_time_to_reconnect_ends(fake, args, code):
 def test_without_follow_a_lost_connection_is_the_end(fake):
     r = fake(lambda *_: [None]).ctl("logs", "1")
     assert r.code == 1 and "closed the connection" in r.err
+
+
+def test_a_voltd_that_stands_still_is_spoken_of(private):
+    """Whoever asks it waits, and is told for what; nobody else is."""
+    private.start()
+    private.process.send_signal(signal.SIGSTOP)
+    asking = [private.popen("voltctl", "list"), private.popen("volt-submit", "--", "true")]
+    for p in asking:
+        assert "has not answered for 5 s" in p.stderr.readline()
+    private.process.send_signal(signal.SIGCONT)
+    for p in asking:
+        out, err = p.communicate(timeout=LIMIT)
+        assert (p.returncode, err) == (0, ""), err
+    assert private.ctl("list").err == ""
+
+
+def test_one_of_several_that_is_not_there(private):
+    """Nothing is cancelled then, which is said."""
+    private.start()
+    ident = private.submit("--kind=sleep", "--duration=1000").out.strip()
+    r = private.ctl("cancel", ident, "999")
+    assert r.code == 4 and r.err.splitlines() == [
+        "voltctl: no such job: 999", "voltctl: none of the 2 has been asked to end"], r
+    assert private.ctl("list", "--json", ident).json[0]["state"] != "done"
