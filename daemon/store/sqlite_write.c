@@ -5,7 +5,7 @@
  *                  reserve gives its room to the rest, which is tried until it is kept.
  *                  Every FULL_RETRY the reserve is tried again: when it has its room,
  *                  submissions are taken again.
- *   disk failing   any other error of a file. Nothing is acknowledged from the failed
+ *   disk failing   any other error of a file, or its name has gone. Nothing is acknowledged from the failed
  *                  group on, completions included: after a failed fsync the kernel calls
  *                  the pages clean though they are not on disk, so a retry would lie. What
  *                  had been committed is copied out of the cache into a new file under the
