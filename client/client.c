@@ -383,7 +383,8 @@ void client_error_text(const struct client_reply *reply, char *buf, size_t size)
     else if (client_error_is(reply, "NoOutput"))
         (void)snprintf(buf, size, "job %s has no output here%s%s", id, sep, reason);
     else if (client_error_is(reply, "OutputGone"))
-        (void)snprintf(buf, size, "the output of job %s is gone: %s was removed", id,
+        (void)snprintf(buf, size,
+                       "the output of job %s is gone: %s was removed or replaced", id,
                        parameter(reply, "path"));
     else if (client_error_is(reply, "InvalidParameter"))
         (void)snprintf(buf, size, "%s%s%s", parameter(reply, "parameter"),

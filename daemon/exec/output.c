@@ -45,6 +45,24 @@ char *output_path_text(const struct outputs *o, const struct job_key *key,
     return asprintf(&text, "%s/%s", o->path, p.file) < 0 ? NULL : text;
 }
 
+int output_open_regular(int dir_fd, const char *file, int flags)
+{
+    struct stat st;
+    /* A FIFO must not make anybody wait for whoever opens its other end. */
+    int fd = openat(dir_fd, file, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : 0;
+
+    if (r == -ELOOP || r == -ENXIO || r == -EISDIR || (r == 0 && !S_ISREG(st.st_mode)))
+        r = -ESTALE;
+    if (r == 0 && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
+        r = -errno;
+    if (r == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
 /* --- removed by somebody ------------------------------------------------------------ */
 
 /* Whether it may be said, which is noted. */
@@ -63,9 +81,10 @@ static bool may_say(struct outputs *o, enum outputs_news news)
 void output_note_removed(struct outputs *o, const char *file)
 {
     if (may_say(o, OUTPUTS_REMOVED))
-        log_warning("%s/%s was removed while its job ran: what it printed is lost "
-                    "(voltctl clean removes output together with its job)",
-                    o->path, file);
+        log_warning(
+            "%s/%s was removed or replaced while its job ran: what it printed is lost "
+            "(voltctl clean removes output together with its job)",
+            o->path, file);
 }
 
 static int open_folder(int at, const char *name)
@@ -175,10 +194,9 @@ void output_give_up(struct outputs *o, const char *file)
 static bool spare_adopt(struct outputs *o, const char *name)
 {
     struct stat st;
-    int fd = openat(o->spare_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int fd = output_open_regular(o->spare_fd, name, O_RDWR);
     bool good = fd >= 0 && o->nspare < OUTPUT_SPARE_MAX && fstat(fd, &st) == 0 &&
-                S_ISREG(st.st_mode) && output_is_alone(fd) &&
-                (st.st_size == 0 || ftruncate(fd, 0) == 0);
+                output_is_alone(fd) && (st.st_size == 0 || ftruncate(fd, 0) == 0);
 
     if (fd >= 0)
         (void)close(fd);
@@ -250,12 +268,12 @@ void outputs_close(struct outputs *o)
 static int open_leftover(struct outputs *o, const char *file)
 {
     struct stat st;
-    int fd = openat(o->dir_fd, file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    int fd = output_open_regular(o->dir_fd, file, O_WRONLY | O_APPEND);
 
     if (fd < 0)
-        return -errno;
+        return fd;
     int r = fstat(fd, &st) < 0 ? -errno : 0;
-    if (r == 0 && (!S_ISREG(st.st_mode) || st.st_size != 0))
+    if (r == 0 && st.st_size != 0)
         r = -EEXIST;
     if (r == 0)
         return fd;
@@ -343,8 +361,7 @@ int output_append(struct outputs *o, const struct job_key *key,
     struct output_path p;
 
     output_path_of(key, stream, &p);
-    int fd = openat(o->dir_fd, p.file, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return output_open_regular(o->dir_fd, p.file, O_WRONLY | O_APPEND);
 }
 
 uint64_t output_size(struct outputs *o, const struct job_key *key)
@@ -411,8 +428,7 @@ static int open_stored(struct store *s, const struct job_key *key,
 static int open_file(struct outputs *o, const char *file)
 {
     pthread_rwlock_wrlock(&o->names);
-    int fd = openat(o->dir_fd, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int r = fd < 0 ? -errno : fd;
+    int r = output_open_regular(o->dir_fd, file, O_RDONLY);
     pthread_rwlock_unlock(&o->names);
     return r;
 }

@@ -112,11 +112,14 @@ struct output_path {
 };
 void output_path_of(const struct job_key *key, enum manager_stream stream,
                     struct output_path *ret);
+/* A descriptor; -ESTALE: somebody has put something else than a file there; -errno. flags:
+ * the access mode, O_APPEND. */
+int output_open_regular(int dir_fd, const char *file, int flags);
 /* Whether nobody else has fd's file open. */
 bool output_is_alone(int fd);
 /* An empty file that nobody else has open becomes spare, or goes. */
 void output_give_up(struct outputs *o, const char *file);
-/* The file of a job that has run is not there. */
+/* The file of a job that has run is not there, or is none. */
 void output_note_removed(struct outputs *o, const char *file);
 
 #endif

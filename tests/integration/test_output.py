@@ -467,10 +467,28 @@ def test_output_that_was_removed(private):
             assert private.ctl("logs", last).out.startswith("new\n")
             said = private.log.read_text()
             assert said.count(f"{private.state}/output was removed") == 1, said
-            assert said.count(f"{private.state}/output/0/{running}.out was removed") == 1, said
+            assert said.count(f"{private.state}/output/0/{running}.out was removed or") == 1, said
         if turn == "ended":
             private.stop()
             private.start()
+
+
+@pytest.mark.parametrize("other", ["mkfifo", "mkdir", "ln -s /etc/passwd"])
+def test_what_a_job_puts_in_the_place_of_its_output(private, other):
+    """Is not opened: nobody waits for a FIFO, voltd least of all."""
+    private.start(workers=1)
+    path = private.state / "output/0/1.out"
+    running = private.submit("--shell", f"rm {path}; {other} {path}; touch {private.dir}/up; "
+                             f"while ! [ -e {private.dir}/go ]; do sleep 0.02; done").out.strip()
+    until(lambda: (private.dir / "up").exists(), "it to be replaced")
+    for _ in range(2):
+        r = private.ctl("logs", running)
+        assert r.code == 1 and f"{path} was removed or replaced" in r.err, r
+        (private.dir / "go").touch()
+        assert private.ctl("wait", running).code == 0
+    assert f"{path} was removed or replaced while its job ran" in private.log.read_text()
+    assert private.ctl("clean", "--all").code == 0
+    assert private.submit("--wait", "--", "true").code == 0
 
 
 def test_output_that_cannot_be_made(private):
