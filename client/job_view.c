@@ -101,7 +101,9 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
     } else if (strcmp(result, "exec_failed") == 0) {
         failed_start(job, buf, size);
     } else if (strcmp(result, "lost") == 0) {
-        (void)snprintf(buf, size, "lost: its exit status cannot be known");
+        const char *cause = job_view_string(job, "step");
+        (void)snprintf(buf, size, "lost: its exit status cannot be known%s%s%s",
+                       *cause ? " (" : "", cause, *cause ? ")" : "");
     } else {
         (void)snprintf(buf, size, "%s", *result ? result : "done");
     }

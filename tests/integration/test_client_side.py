@@ -315,6 +315,8 @@ def test_heartbeats_are_not_the_end(fake):
 
 @pytest.mark.parametrize("job, text", [
     ({"result": "lost"}, "job 1: lost: its exit status cannot be known"),
+    ({"result": "lost", "step": "reboot"},
+     "job 1: lost: its exit status cannot be known (reboot)"),
     ({"result": "cancelled"}, "job 1: cancelled"),
     ({"result": "exec_failed", "code": 2, "step": "exec"},
      "job 1: could not be started: exec: No such file or directory"),
