@@ -148,6 +148,17 @@ static int check_dir(const char *path, struct volt_error *err)
     return 0;
 }
 
+/* Without symbolic links, which the store takes for somebody's trap: a state directory, or
+ * a home, may well be reached through one. */
+static int resolve_dir(char dir[PATH_MAX], struct volt_error *err)
+{
+    char real[PATH_MAX];
+    if (!realpath(dir, real))
+        return error_set(err, -errno, "%s: %s", dir, strerror(errno));
+    memcpy(dir, real, strlen(real) + 1);
+    return 0;
+}
+
 /* Returns the locked fd. */
 static int lock_dir(const char *dir, struct volt_error *err)
 {
@@ -190,6 +201,8 @@ int paths_claim(struct paths *p, struct volt_error *err)
         if (r == 0)
             r = check_dir(dirs[i], err);
     }
+    if (r == 0)
+        r = resolve_dir(p->state_dir, err);
     if (r == 0 && strncmp(p->runtime_dir, "/tmp/voltd-", 11) == 0)
         r = address_check_dir(p->runtime_dir, err);
     if (r == 0)

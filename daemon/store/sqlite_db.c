@@ -205,6 +205,8 @@ bool db_is_full(struct db *db, int rc)
 /* Why a file could not be opened, which SQLite's own words do not say; 0: unknown. */
 static int open_errno(struct db *db, int rc)
 {
+    if (rc == SQLITE_CANTOPEN_SYMLINK)
+        return ELOOP;
     return (rc & 0xff) == SQLITE_CANTOPEN && db->handle ? sqlite3_system_errno(db->handle)
                                                         : 0;
 }

@@ -53,6 +53,23 @@ def test_a_limit_of_file_sizes_is_a_full_disk(private):
     assert r.code == 128 + signal.SIGXFSZ, r
 
 
+@pytest.mark.parametrize("name", ["link", "link/below"])
+def test_a_state_directory_behind_a_symbolic_link(private, name):
+    """As a home is that lies on another disk."""
+    (private.dir / "real").mkdir(mode=0o700)
+    (private.dir / "link").symlink_to(private.dir / "real")
+    private.state = private.dir / name
+    private.start()
+    ident = private.submit("--wait", "--", "echo", "x").out.strip()
+    private.stop(signal.SIGKILL)
+    private.start()
+    assert private.ctl("logs", ident).out == "x\n"
+    private.stop()
+    code, out = start(private, "--check-store", "--user", f"--runtime-dir={private.runtime}",
+                      f"--state-dir={private.state}")
+    assert code == 0, out
+
+
 def test_too_few_descriptors_are_called_so(private):
     """Whichever is the one too many, also that of a library: voltd runs or says it."""
     private.config.write_text("")
