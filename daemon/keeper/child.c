@@ -101,8 +101,8 @@ static int check_kind(int fd)
 static int open_onto(const char *path, int flags, int target)
 {
     int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -errno;
+    if (fd < 0) /* ENXIO: a FIFO that nobody reads, or a socket */
+        return errno == ENXIO ? -EINVAL : -errno;
     int r = check_kind(fd);
     if (r == 0 && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
         r = -errno;

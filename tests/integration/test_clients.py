@@ -162,8 +162,11 @@ def test_stdin_and_output(shared):
     assert shared.ctl("logs", wait(shared, "--output=null", "--", "echo", "x")).code == 1
     both = wait(shared, "--split-output", "--shell", "echo out; echo err >&2")
     assert log(shared, both) == "out\n" and log(shared, both, "--stderr") == "err\n"
-    r = shared.submit("--output=/dev/full", "--wait", "--", "echo", "x")
-    assert r.code == 125 and "/dev/full: neither a regular file nor /dev/null" in r.err
+    fifo = shared.dir / "fifo"
+    os.mkfifo(fifo)
+    for args in ["--output=/dev/full"], [f"--output={fifo}"], [f"--stdin={fifo}"]:
+        r = shared.submit(*args, "--wait", "--", "echo", "x")
+        assert r.code == 125 and ": neither a regular file nor /dev/null" in r.err, r
     together = wait(shared, "--shell", "echo out; echo err >&2; echo out")
     r = shared.ctl("logs", "--stderr", together)
     assert r.code == 1 and "part of the output, except with --split-output" in r.err
