@@ -26,7 +26,8 @@ from torture import SETTLE
 
 GROWTH = 1.0    # percent an hour
 WARM_UP = 240   # seconds in which rings and caches fill
-KEPT = 4000     # jobs that voltd keeps: more than a round has
+KEPT = 4000     # jobs that voltd keeps
+ROUND = 2000    # jobs of a round, about: voltd is asked about all of them after it
 BACKLOG = 60
 CLIENTS = 3
 
@@ -93,7 +94,7 @@ def one_round(house, nemesis, seed, number, secs):
                 first=number * CLIENTS).start()
     moments = random.Random(seed + number)
     end = time.monotonic() + secs
-    while time.monotonic() < end or not nemesis.kills:
+    while (time.monotonic() < end and load.submitted < ROUND) or not nemesis.kills:
         time.sleep(min(moments.expovariate(2), 1))
         nemesis.step()
         reap_orphans({house.process.pid})
