@@ -172,7 +172,12 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     *ret_link = link;
     return 0;
 fail:
-    if (err != NULL)
+    if (err != NULL && r == -ETIMEDOUT)
+        (void)snprintf(err->text, sizeof(err->text),
+                       "the keeper on %s has not answered for %d s: if it was stopped "
+                       "(state T in ps), continue it, else kill -KILL it",
+                       opt->socket_path, OPEN_TIMEOUT_MS / 1000);
+    else if (err != NULL)
         (void)snprintf(err->text, sizeof(err->text), "cannot reach or start %s: %s",
                        opt->program != NULL ? opt->program : opt->socket_path,
                        strerror(-r));

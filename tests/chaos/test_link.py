@@ -130,6 +130,23 @@ def test_a_keeper_that_stands_still(house):
     all_right(house)
 
 
+def test_a_voltd_that_comes_to_a_keeper_that_stands_still(house):
+    """Does not come up without it, says why, and finds what runs once it answers."""
+    gate = house.dir / "gate"
+    os.mkfifo(gate)
+    submit(house, [1], 0, gate)
+    until(lambda: house.ledger.stat().st_size == ENTRY.size, "it to run")
+    keeper = house.keeper()
+    assert house.strike(keeper, signal.SIGSTOP)
+    house.kill_voltd()
+    until(lambda: "keeper.sock has not answered for 10 s: if it was stopped" in
+          house.log.read_text(), "voltd to say what keeps it")
+    assert house.strike(keeper, signal.SIGCONT)
+    until(house.up.is_set, "voltd to come back")
+    os.close(os.open(gate, os.O_WRONLY))
+    all_right(house)
+
+
 def test_of_a_keeper_that_stands_still_the_log_says_once(house):
     """That it does not answer, what waits and what to do; and that it answers again. A moment
     of silence is nothing to speak of."""
