@@ -233,8 +233,8 @@ enum manager_stream {
 };
 /* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
  * job; -EISDIR an array, whose elements have output; -ENODATA the job has no output file
- * (not started, null, path); -ESTALE it had a file, which somebody has removed or replaced; -EBADMSG
- * the store is damaged. */
+ * (not started, null, path); -ESTALE it had a file, which somebody has removed or
+ * replaced; -EBADMSG the store is damaged. */
 int manager_open_output(struct volt_cx *cx, struct manager *m,
                         const struct job_owner *asker, uint64_t id, int64_t index,
                         enum manager_stream stream);

@@ -45,16 +45,16 @@ char *output_path_text(const struct outputs *o, const struct job_key *key,
     return asprintf(&text, "%s/%s", o->path, p.file) < 0 ? NULL : text;
 }
 
-int output_open_regular(int dir_fd, const char *file, int flags)
+int output_open_regular(int dir_fd, const char *file, int flags, struct stat *ret)
 {
-    struct stat st;
     /* A FIFO must not make anybody wait for whoever opens its other end. */
     int fd = openat(dir_fd, file, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    int r = fd < 0 ? -errno : fstat(fd, &st) < 0 ? -errno : 0;
+    int r = fd < 0 ? -errno : fstat(fd, ret) < 0 ? -errno : 0;
 
-    if (r == -ELOOP || r == -ENXIO || r == -EISDIR || (r == 0 && !S_ISREG(st.st_mode)))
+    if (r == -ELOOP || r == -ENXIO || r == -EISDIR || (r == 0 && !S_ISREG(ret->st_mode)))
         r = -ESTALE;
-    if (r == 0 && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
+    if (r == 0 && (flags & O_APPEND) &&
+        fcntl(fd, F_SETFL, O_APPEND) < 0) /* a job gets it */
         r = -errno;
     if (r == 0)
         return fd;
@@ -194,9 +194,9 @@ void output_give_up(struct outputs *o, const char *file)
 static bool spare_adopt(struct outputs *o, const char *name)
 {
     struct stat st;
-    int fd = output_open_regular(o->spare_fd, name, O_RDWR);
-    bool good = fd >= 0 && o->nspare < OUTPUT_SPARE_MAX && fstat(fd, &st) == 0 &&
-                output_is_alone(fd) && (st.st_size == 0 || ftruncate(fd, 0) == 0);
+    int fd = output_open_regular(o->spare_fd, name, O_RDWR, &st);
+    bool good = fd >= 0 && o->nspare < OUTPUT_SPARE_MAX && output_is_alone(fd) &&
+                (st.st_size == 0 || ftruncate(fd, 0) == 0);
 
     if (fd >= 0)
         (void)close(fd);
@@ -268,17 +268,12 @@ void outputs_close(struct outputs *o)
 static int open_leftover(struct outputs *o, const char *file)
 {
     struct stat st;
-    int fd = output_open_regular(o->dir_fd, file, O_WRONLY | O_APPEND);
+    int fd = output_open_regular(o->dir_fd, file, O_WRONLY | O_APPEND, &st);
 
-    if (fd < 0)
-        return fd;
-    int r = fstat(fd, &st) < 0 ? -errno : 0;
-    if (r == 0 && st.st_size != 0)
-        r = -EEXIST;
-    if (r == 0)
+    if (fd < 0 || st.st_size == 0)
         return fd;
     (void)close(fd);
-    return r;
+    return -EEXIST;
 }
 
 static int make_folders(struct outputs *o, const struct output_path *p)
@@ -359,9 +354,10 @@ int output_append(struct outputs *o, const struct job_key *key,
                   enum manager_stream stream)
 {
     struct output_path p;
+    struct stat st;
 
     output_path_of(key, stream, &p);
-    return output_open_regular(o->dir_fd, p.file, O_WRONLY | O_APPEND);
+    return output_open_regular(o->dir_fd, p.file, O_WRONLY | O_APPEND, &st);
 }
 
 uint64_t output_size(struct outputs *o, const struct job_key *key)
@@ -427,8 +423,10 @@ static int open_stored(struct store *s, const struct job_key *key,
 
 static int open_file(struct outputs *o, const char *file)
 {
+    struct stat st;
+
     pthread_rwlock_wrlock(&o->names);
-    int r = output_open_regular(o->dir_fd, file, O_RDONLY);
+    int r = output_open_regular(o->dir_fd, file, O_RDONLY, &st);
     pthread_rwlock_unlock(&o->names);
     return r;
 }

@@ -32,6 +32,7 @@
 #define VOLTD_EXEC_OUTPUT_H
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include "daemon/exec/manager.h"
 #include "daemon/store/store.h"
 
@@ -112,9 +113,9 @@ struct output_path {
 };
 void output_path_of(const struct job_key *key, enum manager_stream stream,
                     struct output_path *ret);
-/* A descriptor; -ESTALE: somebody has put something else than a file there; -errno. flags:
- * the access mode, O_APPEND. */
-int output_open_regular(int dir_fd, const char *file, int flags);
+/* A descriptor, and what the file is like; -ESTALE: somebody has put something else than a
+ * file there; -errno. flags: the access mode, O_APPEND. */
+int output_open_regular(int dir_fd, const char *file, int flags, struct stat *ret);
 /* Whether nobody else has fd's file open. */
 bool output_is_alone(int fd);
 /* An empty file that nobody else has open becomes spare, or goes. */

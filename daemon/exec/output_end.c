@@ -39,7 +39,7 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
                  unsigned i)
 {
     struct stat st;
-    int fd = output_open_regular(o->dir_fd, file, O_RDWR);
+    int fd = output_open_regular(o->dir_fd, file, O_RDWR, &st);
 
     if ((fd == -ENOENT || fd == -ESTALE) && e->began)
         output_note_removed(o, file);
@@ -50,7 +50,7 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
     }
     e->file[i].ours = true;
     e->file[i].fd = fd;
-    if (fstat(fd, &st) < 0 || (uint64_t)st.st_size > fold ||
+    if ((uint64_t)st.st_size > fold ||
         (st.st_size > 0 &&
          (!output_is_alone(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i])))) {
         forget(e, i);

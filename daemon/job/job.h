@@ -85,9 +85,8 @@ struct job_event {
     bool retry_lost;  /* SUBMIT: on_lost of the spec */
     struct job_usage usage; /* EXITED */
     uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
-    uint8_t
-        kept; /* EXITED: where its output is, JOB_KEPT_ bits of each stream; no bit: it
-                     was nothing, or is not known */
+    uint8_t kept;           /* EXITED: where its output is, JOB_KEPT_ bits of each stream;
+                               no bit: it was nothing, or is not known */
 };
 
 #define JOB_KEPT_STORE(stream) (1u << (stream)) /* the store has it with the end */

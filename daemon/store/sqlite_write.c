@@ -5,12 +5,13 @@
  *                  reserve gives its room to the rest, which is tried until it is kept.
  *                  Every FULL_RETRY the reserve is tried again: when it has its room,
  *                  submissions are taken again.
- *   disk failing   any other error of a file, or its name has gone. Nothing is acknowledged from the failed
- *                  group on, completions included: after a failed fsync the kernel calls
- *                  the pages clean though they are not on disk, so a retry would lie. What
- *                  had been committed is copied out of the cache into a new file under the
- *                  next number, which is synced and takes over; then the group is tried
- *                  again, there. Readers have the old file meanwhile.
+ *   disk failing   any other error of a file, or its name has gone. Nothing is
+ *                  acknowledged from the failed group on, completions included: after a
+ *                  failed fsync the kernel calls the pages clean though they are not on
+ *                  disk, so a retry would lie. What had been committed is copied out of
+ *                  the cache into a new file under the next number, which is synced and
+ *                  takes over; then the group is tried again, there. Readers have the old
+ *                  file meanwhile.
  *   anything else  no memory, somebody else's lock, rows that SQLite will not have: the
  *                  group is tried again.
  *
