@@ -175,9 +175,10 @@ class House(integration.Daemon):
     def pids(self, name):
         return [pid for pid, n in self.each_process() if n == name]
 
-    def keeper(self):
-        """The keeper, not the processes that it forks to send signals."""
-        found = self.pids("voltd-keeper")
+    def first_of(self, name):
+        """Those of a name that none of that name has forked: a fork has it until its exec."""
+        found = self.pids(name)
+        born = []
         for pid in found:
             try:
                 with open(f"/proc/{pid}/stat") as f:
@@ -185,8 +186,16 @@ class House(integration.Daemon):
             except OSError:
                 continue
             if parent not in found:
-                return pid
-        return None
+                born.append(pid)
+        return born
+
+    def keeper(self):
+        """The keeper, not the processes that it forks to send signals; None: there is none."""
+        return next(iter(self.first_of("voltd-keeper")), None)
+
+    def shims(self):
+        """Not the jobs that are about to be: a signal to one of them would be the job's."""
+        return self.first_of("volt-shim")
 
     def strike(self, pid, sig):
         """Whether the process, still of this house, got the signal."""

@@ -33,13 +33,13 @@ class Nemesis:
             act()
 
     def kill_shim(self):
-        shims = self.house.pids("volt-shim")
+        shims = self.house.shims()
         for pid in self.random.sample(shims, min(len(shims), self.random.randrange(1, 4))):
             self.kills += self.house.kill_shim(pid)
 
     def kill_all(self):
         """Voltd, keeper and every shim at once."""
-        shims = self.house.pids("volt-shim")
+        shims = self.house.shims()
         self.kill_voltd()
         self.kill_keeper()
         for pid in shims:
@@ -65,7 +65,7 @@ class Nemesis:
         self.pause(self.house.keeper())
 
     def stop_shim(self):
-        shims = self.house.pids("volt-shim")
+        shims = self.house.shims()
         self.pause(self.random.choice(shims) if shims else None)
 
     def restart(self):

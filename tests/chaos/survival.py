@@ -58,7 +58,7 @@ def survive(house, jobs, batch=500, attack=kill_both):
             for key, text in enumerate(p["ids"], at + 1):
                 house.clients.ack(key, parse_id(text)[0], p["durable"], house.life)
     until(lambda: house.ledger.stat().st_size == jobs * ENTRY.size, "every job to run")
-    shims = house.pids("volt-shim")
+    shims = house.shims()
     figures = {"shims": len(shims), "kib": sum(map(pss_kib, shims[:50])) / len(shims[:50])}
     attack(house)
     os.close(os.open(gate, os.O_WRONLY))

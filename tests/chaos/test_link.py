@@ -183,7 +183,7 @@ def test_shims_that_stand_still(house):
         submit(house, range(1000 * turn, 1000 * turn + 300))
         while not at_rest():    # at once: idle shims stay for a tenth of a second
             pass
-        shims = [pid for pid in house.pids("volt-shim") if house.strike(pid, signal.SIGSTOP)]
+        shims = [pid for pid in house.shims() if house.strike(pid, signal.SIGSTOP)]
         submit(house, range(1000 * turn + 300, 1000 * turn + 600))
         time.sleep(0.5)
         for pid in shims:
