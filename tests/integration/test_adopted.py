@@ -56,12 +56,16 @@ def test_running_jobs_are_adopted_with_exact_ends(private, how):
     until(lambda: records(private) == [], "the records to go")
 
 
+def gated(private, i):
+    """The script of a job that says that it is up, waits to be let go, and says that it was."""
+    return f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do sleep 0.02; done; " \
+           f"touch {private.dir}/end.{i}"
+
+
 def test_ends_while_nobody_looked_are_exact(private):
     private.start(config=config(slots=8))
     with private.connect() as v:
-        ids = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do"
-                            f" sleep 0.02; done; touch {private.dir}/end.{i}; exit {i}"))
-               for i in range(8)]
+        ids = [submit(v, sh(f"{gated(private, i)}; exit {i}")) for i in range(8)]
         until(lambda: len(list(private.dir.glob("up.*"))) == 8)
     private.stop(signal.SIGKILL)
     (private.dir / "go").touch()
@@ -290,9 +294,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
 def test_what_was_recovered_is_told(private):
     private.start(config=config(slots=5))
     with private.connect() as v:
-        ends = [submit(v, sh(f"touch {private.dir}/up.{i}; until [ -e {private.dir}/go ]; do "
-                             f"sleep 0.02; done; touch {private.dir}/end.{i}"))
-                for i in range(2)]
+        ends = [submit(v, sh(gated(private, i))) for i in range(2)]
         runs = [submit(v, sh("exec sleep 1000")) for _ in range(3)]
         waits = [submit(v, sh("true")) for _ in range(4)]
         submitted(v, {"kind": "sleep", "duration_usec": 600000000})
