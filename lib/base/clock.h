@@ -18,4 +18,15 @@ static inline uint64_t clock_ticks(void)
 #endif
 }
 
+/* How often the system has taken the processor from the calling thread for another one. A
+ * system call. */
+#ifdef VOLT_MCX
+static inline uint64_t clock_preemptions(void)
+{
+    return 0;
+}
+#else
+uint64_t clock_preemptions(void);
+#endif
+
 #endif

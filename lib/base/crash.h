@@ -3,7 +3,8 @@
  * Only in builds with -DVOLT_CRASH_POINTS (make CHAOS=1); elsewhere CRASH_POINT is
  * nothing. With VOLT_CRASH_DIR=DIR in the environment each hit adds a line with its pid
  * to DIR/<point>: the number of the line is the number of the hit, over all processes and
- * restarts. With VOLT_CRASH_AT=point#n whoever makes hit number n is killed, once.
+ * restarts. With VOLT_CRASH_AT=point#n the process that makes hit number n is killed,
+ * once.
  *
  * Names are unique, and `grep -rho 'CRASH_POINT("[^"]*")' lib daemon` lists them all; the
  * suite proves that it has hit each. Async-signal-safe: a point may stand after fork. */

@@ -21,7 +21,7 @@ void vlock_lock_slow(vlock *l)
             vat_u32_cas(&l->word, &free, 1, VAT_ACQ, VAT_RLX))
             return;
     }
-    /* From now on others may sleep: whoever gets the lock so must assume they do. */
+    /* From now on others may sleep: a thread that gets the lock so must assume it. */
     while (vat_u32_xchg(&l->word, 2, VAT_ACQ) != 0)
         (void)vfutex_wait(&l->word, 2, UINT64_MAX);
 }

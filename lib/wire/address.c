@@ -136,6 +136,13 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
     return n > 0 ? n : r;
 }
 
+bool address_is_system(const struct address *address, enum address_endpoint which)
+{
+    struct address system;
+    return candidate(ADDRESS_SYSTEM, which, &system, NULL) == 0 &&
+           strcmp(address->path, system.path) == 0;
+}
+
 /* For people, of connect(). */
 static const char *why_not(const char *path, int code)
 {

@@ -4,7 +4,7 @@
  *   user     $XDG_RUNTIME_DIR/voltd/..., or /tmp/voltd-<uid>/... without that variable
  *
  * /tmp belongs to everybody, so the directory there is trusted only when it is ours and
- * closed to others (0700): who else could have made it would receive our jobs.
+ * closed to others (0700): another user that could have made it would receive our jobs.
  *
  * Clients try the user's socket, then the system's. An address names the job socket:
  * "unix:PATH", or just PATH. The control socket is "control.sock" beside it unless named
@@ -12,6 +12,7 @@
 #ifndef VOLT_WIRE_ADDRESS_H
 #define VOLT_WIRE_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <volt/error.h>
 
@@ -54,6 +55,9 @@ int address_check_dir(const char *dir, struct volt_error *err);
  * -ENAMETOOLONG with the reason for an address that cannot be used. */
 int address_candidates(const struct address_choice *choice, enum address_endpoint which,
                        struct address list[static 2], struct volt_error *err);
+
+/* Whether it is a socket of the system's daemon. */
+bool address_is_system(const struct address *address, enum address_endpoint which);
 
 /* Connects a blocking, close-on-exec socket, after address_check_dir() where the path
  * lies in the fallback directory below /tmp. Returns the descriptor, or a negative errno

@@ -28,8 +28,8 @@ static inline char *wire_buf_at(const struct wire_buf *b)
 int wire_buf_reserve(struct wire_buf *b, size_t more);
 /* 0 or -ENOMEM, then unchanged. */
 int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len);
-/* Appends head (a string), the bytes of `text`, and tail. Large ones are not copied when b
- * is empty: the buffers change places. 0 or -ENOMEM, then b is unchanged. */
+/* Appends head (a string), the bytes of `text`, and tail. Large ones are not copied when
+ * b is empty: the buffers change places. 0 or -ENOMEM, then b is unchanged. */
 int wire_buf_wrap(struct wire_buf *b, const char *head, struct wire_buf *text,
                   const char *tail, size_t tail_len);
 /* Drops len bytes from the start; len <= wire_buf_len(). */

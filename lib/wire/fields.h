@@ -14,7 +14,7 @@
  *         ... err.path is "last", err.reason is "must be an integer from 0 to 1000"
  *
  * Values are written into the struct as they are read, so the struct starts with its
- * defaults and, on failure, holds what came before the error: whoever owns it frees it in
+ * defaults and, on failure, holds what came before the error: its owner frees it in
  * the same way in both cases. At most 64 fields per table. */
 #ifndef VOLT_WIRE_FIELDS_H
 #define VOLT_WIRE_FIELDS_H

@@ -15,7 +15,7 @@
  * UTF-8, a duplicate key, nested deeper than jansson bears; -E2BIG: over the budget;
  * -ENOMEM. The text says what and where.
  *
- * Two things that jansson takes for syntax errors come through, so that whoever checks
+ * Two things that jansson takes for syntax errors come through, so that code which checks
  * the fields can name the culprit: strings with a NUL inside, and integers beyond 64
  * bits, which become reals. */
 int wire_parse(const char *text, size_t len, size_t budget, json_t **ret,

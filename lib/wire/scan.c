@@ -24,9 +24,10 @@ static bool among_fields(const struct scan *s)
 
 static uint8_t key_of(const struct scan *s, const struct scan_limits *l)
 {
+    const char *list = s->large ? l->large_list : l->usual_list;
+
     if (s->depth == 2)
-        return l->large_list && strcmp(s->text, l->large_list) == 0 ? KEY_LIST
-                                                                    : KEY_OTHER;
+        return list && strcmp(s->text, list) == 0 ? KEY_LIST : KEY_OTHER;
     if (strcmp(s->text, "method") == 0)
         return KEY_METHOD;
     if (strcmp(s->text, "oneway") == 0)
@@ -87,9 +88,11 @@ static void open_bracket(struct scan *s, char c)
     s->tokens++;
     if (c == '{' && s->depth == 1 && s->value)
         s->in_parameters = s->key == KEY_PARAMETERS;
-    else if (c == '[' && s->depth == 2 && s->value && s->key == KEY_LIST && s->large &&
-             s->in_parameters && s->list_begin == 0)
+    else if (c == '[' && s->depth == 2 && s->value && s->key == KEY_LIST &&
+             s->in_parameters && s->list_begin == 0) {
         s->list_begin = s->bytes + 1;
+        s->list_tokens = s->tokens;
+    }
     s->depth++;
     s->value = false;
 }
@@ -100,8 +103,10 @@ static void close_bracket(struct scan *s, char c)
         s->depth--;
     if (s->depth == 1)
         s->in_parameters = false;
-    else if (c == ']' && s->depth == 2 && s->list_begin > 0 && s->list_end == 0)
+    else if (c == ']' && s->depth == 2 && s->list_begin > 0 && s->list_end == 0) {
         s->list_end = s->bytes;
+        s->list_tokens = s->tokens - s->list_tokens;
+    }
 }
 
 /* One byte outside strings. */

@@ -5,7 +5,7 @@
  * counts nesting and tokens, finds the NUL that ends the message, and picks up what is
  * needed early: the method (one method may be larger than the others), oneway (then
  * nothing may be answered, not even a refusal), and where the entries of the larger
- * method's list are, which are parsed one by one.
+ * method's list are, or of others' list of ids, which may be parsed one by one.
  *
  * It does not check syntax: jansson does. Up to the first syntax error both see the same
  * nesting; behind it jansson has stopped. Names spelt with escapes are not recognised:
@@ -27,6 +27,7 @@ struct scan_limits {
     uint32_t depth;
     const char *large_method; /* borrowed; NULL: no method has more room */
     const char *large_list;   /* the parameter of it that is an array; NULL: none */
+    const char *usual_list;   /* that of the other methods */
     struct scan_bounds large; /* for that one */
 };
 
@@ -46,11 +47,11 @@ struct scan {     /* zero-initialised: at the start of a message */
     uint32_t depth;
     bool oneway; /* "oneway": true was seen */
     bool large;  /* the method is limits.large_method */
-    /* The inside of the first limits.large_list of a large method: its bytes, without the
-     * brackets, and the commas among them that are its own. list_end is 0 if there is
-     * none. */
+    /* The inside of the first limits.large_list of a large method, or usual_list of
+     * another: its bytes, without the brackets, the commas among them that are its own,
+     * and its values. list_end is 0 if there is none. */
     size_t list_begin, list_end;
-    uint64_t list_commas;
+    uint64_t list_commas, list_tokens;
 
     /* private */
     bool in_string, escaped, in_scalar;

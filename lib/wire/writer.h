@@ -14,7 +14,7 @@
 
 struct wire_writer {
     struct wire_buf *out;
-    int error; /* 0; -ENOMEM: from there on nothing is written; one check at the end does */
+    int error; /* 0; -ENOMEM: nothing is written after it; one check at the end does */
 };
 
 /* Each is a member of the object that is open, or with key NULL an entry of the array or

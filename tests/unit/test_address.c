@@ -94,6 +94,16 @@ static void test_control_beside_jobs(void **state)
     assert_string_equal(list[0].path, "control.sock");
 }
 
+static void test_of_the_system(void **state)
+{
+    (void)state;
+    const struct address own = {"/run/user/1/voltd/voltd.sock"};
+    const struct address system = {"/run/voltd/voltd.sock"};
+    assert_true(address_is_system(&system, ADDRESS_JOBS));
+    assert_false(address_is_system(&system, ADDRESS_CONTROL));
+    assert_false(address_is_system(&own, ADDRESS_JOBS));
+}
+
 static void test_trust(void **state)
 {
     (void)state;
@@ -116,9 +126,9 @@ static void test_trust(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),      cmocka_unit_test(test_length),
-        cmocka_unit_test(test_candidates), cmocka_unit_test(test_control_beside_jobs),
-        cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_parse),         cmocka_unit_test(test_length),
+        cmocka_unit_test(test_candidates),    cmocka_unit_test(test_control_beside_jobs),
+        cmocka_unit_test(test_of_the_system), cmocka_unit_test(test_trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

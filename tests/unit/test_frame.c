@@ -20,6 +20,7 @@ static struct frame_reader reader(void)
                                             .depth = 4,
                                             .large_method = LARGE,
                                             .large_list = "specs",
+                                            .usual_list = "ids",
                                             .large = {100000, 10000}}};
 }
 
@@ -272,6 +273,12 @@ static void lists(void **state)
     the_list_is_found("{\"parameters\":{\"specs\":[1]},\"method\":\"" LARGE "\"}", NULL,
                       0);
     the_list_is_found("{\"method\":\"a.b\",\"parameters\":{\"specs\":[1]}}", NULL, 0);
+    the_list_is_found("{\"method\":\"a.b\",\"parameters\":{\"ids\":[1,\"2\"]}}",
+                      "1,\"2\"", 1);
+    the_list_is_found("{\"parameters\":{\"ids\":[1]},\"method\":\"a.b\"}", "1", 0);
+    the_list_is_found("{\"method\":\"a.b\",\"parameters\":{\"filter\":{\"ids\":[1]}}}",
+                      NULL, 0);
+    the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":{\"ids\":[1]}}", NULL, 0);
 }
 
 static void memory_goes_back(void **state)

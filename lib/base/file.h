@@ -1,0 +1,41 @@
+/* Files that are opened by their names at a start: regular ones, and nothing that makes
+ * the opener wait.
+ *
+ * Opening a FIFO waits until somebody opens its other end, which may be never: a daemon
+ * that meets one in the place of a file of its own would hang without a word. Therefore
+ * every file is opened with O_NONBLOCK and looked at before it is read or written
+ * (`tests/tools/check-layers` refuses another way). O_NONBLOCK means nothing to a regular
+ * file afterwards. */
+#ifndef VOLT_BASE_FILE_H
+#define VOLT_BASE_FILE_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define FILE_NOT_REGULAR EMEDIUMTYPE /* file_text() has its words */
+
+/* Opens a file with flags, O_CLOEXEC and O_NONBLOCK; mode as in open(). What is opened to
+ * be read only may be the null device too, which is empty. *ret_stat, if not NULL: what
+ * fstat() says of it. Returns the descriptor; -EISDIR; -FILE_NOT_REGULAR: a FIFO, socket
+ * or device; -errno. */
+int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
+                      struct stat *ret_stat);
+
+/* strerror() for what these functions return. */
+const char *file_text(int r);
+
+/* Makes the file `name` of the directory, mode 0600, hold these bytes, whatever was
+ * there: "<name>.new" is written, synced and renamed. A crash leaves the old file or the
+ * new one, a power cut as well; which of them it is, is sure once the directory is
+ * synced, which this does not do. 0 or -errno: the old file is there. Blocks on
+ * the disk. */
+int file_replace(int dir_fd, const char *name, const void *bytes, size_t n);
+
+/* Its two halves: "<name>.new" is written and synced; it gets its name, or is removed
+ * when that fails. Between them something else may be done that is to go with it. */
+int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n);
+int file_publish(int dir_fd, const char *name);
+
+#endif
