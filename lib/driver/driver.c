@@ -1,5 +1,5 @@
-/* The driver of one runtime: who is inside, what reaches it from outside, and its timers.
- * No system calls here (loop.c has them).
+/* The driver of one runtime: which worker is inside, what reaches it from outside, and
+ * its timers. No system calls here (loop.c has them).
  *
  * The turn is a lock that nobody waits for: FREE, POLLING, LEADER. It orders all uses of
  * the loop and of what only its holder touches.
@@ -23,7 +23,7 @@
  *                                             4 asleep_until := the earliest; sleep
  * Whichever barrier comes first in their total order: either 3 of the leader sees 1 of
  * the teller, or 3 of the teller sees 1 of the leader. Without a sleeper nobody need be
- * told: whoever is going to sleep will look first. (driver_kick needs no such care: its
+ * told: a worker that is going to sleep looks first. (driver_kick needs no such care: its
  * teller has seen the worker's park word say that it is in here.)
  *
  * Removing a registration kicks nobody: its birth did, so what lies in the queue is
@@ -38,8 +38,8 @@
 #include <volt/runtime.h>
 
 /* Timers that follow each other closely are fired together: a leader that has just fired
- * some sleeps so long at least. 4,000 wake-ups a second at most, instead of 16,000. */
-#define GATHER_USEC 250
+ * some sleeps so long at least. 5,000 wake-ups a second at most, instead of 16,000. */
+#define GATHER_USEC 200
 #define GATHERING   1
 
 enum turn {
@@ -253,15 +253,17 @@ uint64_t driver_next_deadline(const struct driver *d)
 static void fire_all(struct driver *d, struct task_chain *chain)
 {
     uint64_t next = driver_next_deadline(d), now;
+    unsigned before = chain->count;
 
     if (next == WHEEL_NEVER)
         return;
     now = volt_now_usec();
     if (next > now)
         return;
-    d->fired_usec = now;
     for (unsigned i = 0; i < d->workers; i++)
         wheel_fire(&d->wheel[i], now, chain);
+    if (chain->count != before) /* what a wheel has moved delays nobody */
+        d->fired_usec = now;
 }
 
 /* Leader. Sleeps at most once. */
@@ -307,10 +309,10 @@ void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,
 }
 
 int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
-               struct volt_task *who, uint64_t now_usec)
+               struct volt_task *task, uint64_t now_usec)
 {
     struct wheel *w = &d->wheel[wheel];
-    int r = wheel_insert(w, s, who, now_usec);
+    int r = wheel_insert(w, s, task, now_usec);
 
     if (r > 0)
         tell_leader(d, wheel_next(w));

@@ -1,7 +1,7 @@
 /* The driver: readiness (libevent) and timers of one runtime.
  *
- * One word decides who is inside: FREE, POLLING (a busy worker, timeout 0) or LEADER (a
- * worker that sleeps there). Only the holder of the turn calls into libevent.
+ * One word says whether a worker is inside: FREE, POLLING (a busy worker, timeout 0) or
+ * LEADER (a worker that sleeps there). Only the holder of the turn calls into libevent.
  * Registrations of other threads go through a queue that the holder drains.
  *
  * Used by lib/sched (worker loop, parking); implemented over libevent in driver.c, over a
@@ -48,11 +48,11 @@ uint64_t driver_next_deadline(const struct driver *d);
  * (Timers need none: driver_fire_own() and driver_next_deadline() are plain loads.) */
 bool driver_has_interest(const struct driver *d);
 
-/* Any thread. Arms s in wheel `wheel` for its deadline on behalf of `who`, and sees to it
- * that a sleeping leader learns of an earlier deadline. 0, or -ESHUTDOWN. Afterwards
+/* Any thread. Arms s in wheel `wheel` for its deadline on behalf of `task`, and sees to
+ * it that a sleeping leader learns of an earlier deadline. 0, or -ESHUTDOWN. Afterwards
  * wheel_fired() and wheel_cancel(). */
 int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
-               struct volt_task *who, uint64_t now_usec);
+               struct volt_task *task, uint64_t now_usec);
 
 /* Any thread. Registers fd, which must stay open until driver_unregister(). 0; -ENOMEM,
  * -ESHUTDOWN. */

@@ -66,8 +66,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 /* libevent wants an epoll instance and a pair for signals, and without the pair it ends
- * the process. So they are asked for beforehand; only somebody who takes the last ones in
- * between can still bring that about. */
+ * the process. So they are asked for beforehand; only a thread that takes the last ones
+ * in between can still bring that about. */
 static int descriptors_for_base(int any)
 {
     int fd[BASE_DESCRIPTORS], n = 0, r = 0;
@@ -189,7 +189,8 @@ int loop_add(struct loop *l, struct registration *r)
 
     if (!w)
         return -ENOMEM;
-    if (w->added) /* of a predecessor; the kernel knows it no more, or still by this file */
+    /* Of a predecessor: the kernel knows it no more, or still by this file. */
+    if (w->added)
         (void)event_del(&w->event);
     w->added = false;
     w->loop = l;

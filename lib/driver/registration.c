@@ -27,7 +27,7 @@ static bool look(struct readiness *d, uint64_t mask)
     return true;
 }
 
-bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *who,
+bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *task,
                     bool tries)
 {
     struct readiness *d = &r->dir[dir];
@@ -39,7 +39,7 @@ bool readiness_poll(struct registration *r, enum direction dir, struct volt_task
     vlock_lock(&r->lock);
     ready = look(d, mask);
     VAT_WR(&d->waiter);
-    d->waiter = ready ? NULL : who;
+    d->waiter = ready ? NULL : task;
     vlock_unlock(&r->lock);
     return ready;
 }

@@ -1,4 +1,4 @@
-/* A registered descriptor: its readiness, who waits for it, and its life.
+/* A registered descriptor: its readiness, the tasks that wait for it, and its life.
  *
  * Readiness, one word per direction (edge-triggered, so the word remembers the edge):
  *   bit          meaning               set by                  cleared by
@@ -64,9 +64,9 @@ struct registration {
 
 void registration_init(struct registration *r, struct driver *d, int fd);
 
-/* A task's poll. True: ready (or failed). False: `who` is woken by the next event.
+/* A task's poll. True: ready (or failed). False: `task` is woken by the next event.
  * tried: the caller tries the operation itself. */
-bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *who,
+bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *task,
                     bool tries);
 /* The waiting task, after EAGAIN. */
 void readiness_clear(struct registration *r, enum direction dir);

@@ -3,12 +3,13 @@
 
 #include <errno.h>
 
-#define SLOT_BITS 6
+#define SLOT_BITS 5 /* half the slots of a level are one slot of the next */
 #define TOP       (WHEEL_LEVELS - 1)
-/* The farthest a top-level slot can be without being mistaken for the current one. */
-#define SPAN ((uint64_t)(WHEEL_SLOTS - 1) << (SLOT_BITS * TOP))
+#define FARTHEST  (WHEEL_SLOTS - 1)
 
 _Static_assert(sizeof(vat_u32) == sizeof(uint32_t), "struct volt_sleep.fired is a cell");
+_Static_assert(WHEEL_SLOTS == 2 << SLOT_BITS, "finer slots reach to a coarse one's end");
+_Static_assert(WHEEL_LEVELS <= 8, "struct wheel.occupied has a bit for each");
 
 static vat_u32 *fired_cell(struct volt_sleep *s)
 {
@@ -21,30 +22,49 @@ static uint64_t due_tick(const struct volt_sleep *s)
     return s->deadline_usec / WHEEL_TICK_USEC + (s->deadline_usec % WHEEL_TICK_USEC != 0);
 }
 
-static unsigned digit(uint64_t tick, unsigned level)
+/* The number of the slot of `level` that holds this tick. */
+static uint64_t slot_number(uint64_t tick, unsigned level)
 {
-    return (tick >> (SLOT_BITS * level)) & (WHEEL_SLOTS - 1);
+    return tick >> (SLOT_BITS * level);
 }
 
-static unsigned level_for(uint64_t elapsed, uint64_t when)
+/* The finest level whose slots reach from elapsed to *when. What lies beyond the wheel
+ * goes to its end, and *when is that slot's begin. */
+static unsigned level_for(uint64_t elapsed, uint64_t *when)
 {
-    uint64_t differ = elapsed ^ when;
-    unsigned level;
-
-    if (differ == 0)
-        return 0;
-    level = (63 - (unsigned)__builtin_clzll(differ)) / SLOT_BITS;
-    return level < TOP ? level : TOP;
+    for (unsigned l = 0; l < WHEEL_LEVELS; l++)
+        if (slot_number(*when, l) - slot_number(elapsed, l) <= FARTHEST)
+            return l;
+    *when = (slot_number(elapsed, TOP) + FARTHEST) << (SLOT_BITS * TOP);
+    return TOP;
 }
 
 /* The first occupied slot at or after the current one; entries never lie behind it. */
 static unsigned first_slot(const struct wheel *w, unsigned level)
 {
-    unsigned at = digit(w->elapsed, level);
+    unsigned at = slot_number(w->elapsed, level) % WHEEL_SLOTS;
     uint64_t bits = w->level[level].occupied;
     uint64_t turned = at ? bits >> at | bits << (WHEEL_SLOTS - at) : bits;
 
-    return (at + (unsigned)__builtin_ctzll(turned)) & (WHEEL_SLOTS - 1);
+    return (at + (unsigned)__builtin_ctzll(turned)) % WHEEL_SLOTS;
+}
+
+/* The first tick of a slot that is not empty. */
+static uint64_t slot_begin(const struct wheel_slot *slot, unsigned level)
+{
+    return slot_number(slot->earliest, level) << (SLOT_BITS * level);
+}
+
+/* When somebody has to look at a slot that is not empty. */
+static uint64_t slot_due(const struct wheel *w, unsigned level, unsigned index)
+{
+    const struct wheel_slot *slot = &w->level[level].slot[index];
+    uint64_t from, portion = w->level[level].portion;
+
+    if (level == 0 || slot->count <= WHEEL_PORTION)
+        return slot->earliest;
+    from = slot_begin(slot, level) - (UINT64_C(1) << (SLOT_BITS * level));
+    return portion > from ? portion : from; /* or it is that of a slot before */
 }
 
 static void append(struct wheel_slot *slot, struct volt_sleep *s)
@@ -56,10 +76,11 @@ static void append(struct wheel_slot *slot, struct volt_sleep *s)
     else
         slot->head = s;
     slot->tail = s;
+    slot->count++;
 }
 
-/* Lock held. Returns the tick at which the entry is due. */
-static uint64_t place(struct wheel *w, struct volt_sleep *s)
+/* Lock held. */
+static void place(struct wheel *w, struct volt_sleep *s)
 {
     uint64_t when = due_tick(s);
     struct wheel_slot *slot;
@@ -67,41 +88,50 @@ static uint64_t place(struct wheel *w, struct volt_sleep *s)
 
     if (when < w->elapsed)
         when = w->elapsed;
-    else if (when - w->elapsed > SPAN)
-        when = w->elapsed + SPAN; /* placed again when that time has come */
-    level = level_for(w->elapsed, when);
-    index = digit(when, level);
+    level = level_for(w->elapsed, &when);
+    index = slot_number(when, level) % WHEEL_SLOTS;
     slot = &w->level[level].slot[index];
     VAT_WR(&s->slot);
     s->slot = level * WHEEL_SLOTS + index;
-    append(slot, s);
-    if (!(w->level[level].occupied >> index & 1) || when < slot->earliest)
+    if (!slot->head || when < slot->earliest)
         slot->earliest = when;
+    append(slot, s);
     w->level[level].occupied |= UINT64_C(1) << index;
     w->occupied |= (uint8_t)(1 << level);
-    return when;
 }
 
 /* Lock held. */
-static void set_next(struct wheel *w, uint64_t tick)
+static void set_next(struct wheel *w, uint64_t tick, unsigned slot)
 {
     w->next_tick = tick;
+    w->next_slot = slot;
     vat_u64_store(&w->next, tick == WHEEL_NEVER ? tick : tick * WHEEL_TICK_USEC, VAT_REL);
 }
 
-/* Lock held. */
+/* Lock held. Two slots of a level are to be looked at: the first may wait for its
+ * earliest entry while the portions of the one behind it are due. A slot behind these is
+ * due after the first has ended. */
 static void publish_next(struct wheel *w)
 {
     uint64_t next = WHEEL_NEVER;
+    unsigned slot = 0;
 
     for (unsigned levels = w->occupied; levels; levels &= levels - 1) {
-        unsigned l = (unsigned)__builtin_ctz(levels);
-        uint64_t earliest = w->level[l].slot[first_slot(w, l)].earliest;
+        unsigned l = (unsigned)__builtin_ctz(levels), i = first_slot(w, l);
 
-        if (earliest < next)
-            next = earliest;
+        for (int n = 0; n < 2; n++, i = (i + 1) % WHEEL_SLOTS) {
+            uint64_t due;
+
+            if (!(w->level[l].occupied >> i & 1))
+                break;
+            due = slot_due(w, l, i);
+            if (due < next) {
+                next = due;
+                slot = l * WHEEL_SLOTS + i;
+            }
+        }
     }
-    set_next(w, next);
+    set_next(w, next, slot);
 }
 
 /* Lock held. The only writer, so no RMW is needed. */
@@ -125,10 +155,10 @@ void wheel_init(struct wheel *w, uint64_t now_usec)
     vat_u64_init(&w->next, WHEEL_NEVER);
 }
 
-int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
+int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *task,
                  uint64_t now_usec)
 {
-    uint64_t now = now_usec / WHEEL_TICK_USEC, when;
+    uint64_t now = now_usec / WHEEL_TICK_USEC, due;
     bool earlier;
 
     vlock_lock(&w->lock);
@@ -140,13 +170,14 @@ int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
         w->elapsed = now; /* nothing is due: a finer level will do */
     VAT_WR(&s->slot);
     s->wheel = w;
-    s->who = who;
+    s->who = task;
     vat_u32_store(fired_cell(s), 0, VAT_RLX);
-    when = place(w, s);
-    earlier = when < w->next_tick;
+    place(w, s);
     count_armed(w, 1);
+    due = slot_due(w, s->slot / WHEEL_SLOTS, s->slot % WHEEL_SLOTS);
+    earlier = due < w->next_tick;
     if (earlier)
-        set_next(w, when);
+        set_next(w, due, s->slot);
     vlock_unlock(&w->lock);
     return earlier;
 }
@@ -169,6 +200,7 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
 {
     unsigned level = s->slot / WHEEL_SLOTS, index = s->slot % WHEEL_SLOTS;
     struct wheel_slot *slot = &w->level[level].slot[index];
+    bool next = slot_due(w, level, index) <= w->next_tick;
 
     VAT_WR(&s->slot);
     if (s->prev)
@@ -179,12 +211,12 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
         s->next->prev = s->prev;
     else
         slot->tail = s->prev;
+    slot->count--;
     count_armed(w, (uint64_t)-1);
-    if (!slot->head) {
+    if (slot->count == 0)
         slot_emptied(w, level, index);
-        if (slot->earliest <= w->next_tick)
-            publish_next(w); /* or the leader would wake for nothing */
-    }
+    if (next && (slot->count == 0 || slot->count == WHEEL_PORTION))
+        publish_next(w); /* or the leader would wake for nothing */
 }
 
 void wheel_cancel(struct volt_sleep *s)
@@ -206,85 +238,119 @@ void wheel_cancel(struct volt_sleep *s)
 /* Lock held; s is in no list. */
 static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain)
 {
-    struct volt_task *who = s->who;
+    struct volt_task *task = s->who;
 
     count_armed(w, (uint64_t)-1);
-    if (task_notify(who))
-        task_chain_push(chain, who);
+    if (task_notify(task))
+        task_chain_push(chain, task);
     vat_u32_store(fired_cell(s), 1, VAT_REL); /* last touch */
 }
 
-/* Lock held. Moves the entries of every slot that may hold one due at `now` to `due`. */
-static void take_due(struct wheel *w, uint64_t now, struct wheel_slot *due)
+/* Lock held. The oldest entry of a slot that is not empty. */
+static struct volt_sleep *take_oldest(struct wheel_slot *slot)
 {
-    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
-        struct wheel_level *level = &w->level[l];
+    struct volt_sleep *s = slot->head;
 
-        while (level->occupied) {
-            unsigned i = first_slot(w, l);
-            struct wheel_slot *slot = &level->slot[i];
-
-            if (slot->earliest > now)
-                break; /* the slots of a level are in order */
-            if (due->tail)
-                due->tail->next = slot->head;
-            else
-                due->head = slot->head;
-            due->tail = slot->tail;
-            slot->head = slot->tail = NULL;
-            slot_emptied(w, l, i);
-        }
-    }
+    VAT_WR(&s->slot);
+    slot->head = s->next;
+    if (slot->head)
+        slot->head->prev = NULL;
+    else
+        slot->tail = NULL;
+    slot->count--;
+    return s;
 }
 
-/* Lock held. */
-static void advance(struct wheel *w, uint64_t now, struct task_chain *chain)
+/* Lock held. The slot has more than a portion left: when is the next one due, so that all
+ * but the last are taken, at equal intervals, by the time the slot begins? */
+static void plan_portion(struct wheel *w, unsigned level, const struct wheel_slot *slot)
 {
-    struct wheel_slot due = {.head = NULL};
+    uint64_t left = slot_begin(slot, level) - w->elapsed;
+    uint32_t portions = (slot->count + WHEEL_PORTION - 1) / WHEEL_PORTION;
 
-    take_due(w, now, &due);
-    if (now > w->elapsed)
-        w->elapsed = now;
-    for (struct volt_sleep *s = due.head, *next; s; s = next) {
-        VAT_WR(&s->slot);
-        next = s->next;
-        if (due_tick(s) <= now)
-            fire(w, s, chain);
-        else
-            (void)place(w, s);
+    w->level[level].portion = w->elapsed + left / portions;
+}
+
+/* Lock held. Fires and moves up to `most` entries of the slot that is due next, if it is
+ * due at `now`. Returns how many entries that were, 0 if there was nothing to do. */
+static uint32_t advance(struct wheel *w, uint64_t now, uint32_t most,
+                        struct task_chain *chain)
+{
+    unsigned level = w->next_slot / WHEEL_SLOTS, index = w->next_slot % WHEEL_SLOTS;
+    struct wheel_slot *slot = &w->level[level].slot[index];
+    uint32_t n;
+
+    if (w->next_tick > now) {
+        if (now > w->elapsed)
+            w->elapsed = now;
+        return 0;
     }
+    if (w->next_tick > w->elapsed)
+        w->elapsed = w->next_tick;
+    for (n = 0; slot->head && n < most; n++) {
+        struct volt_sleep *s = take_oldest(slot);
+
+        if (due_tick(s) <= now) {
+            fire(w, s, chain);
+        } else {
+            place(w, s);
+            w->moved++;
+        }
+    }
+    if (!slot->head)
+        slot_emptied(w, level, index);
+    else if (level > 0 && slot->count > WHEEL_PORTION)
+        plan_portion(w, level, slot);
     publish_next(w);
+    return n;
+}
+
+static void lock_for_portion(struct wheel *w)
+{
+    vlock_lock(&w->lock);
+    w->held = 0;
+}
+
+/* Lock held; lets others have it after a portion. n: entries dealt with since the last
+ * call. */
+static void yield_lock(struct wheel *w, uint32_t n)
+{
+    w->held += n;
+    if (w->held > w->longest)
+        w->longest = w->held;
+    if (w->held < WHEEL_PORTION)
+        return;
+    vlock_unlock(&w->lock);
+    lock_for_portion(w);
 }
 
 void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain)
 {
+    uint64_t now = now_usec / WHEEL_TICK_USEC;
+    uint32_t n;
+
     if (wheel_next(w) > now_usec)
         return;
-    vlock_lock(&w->lock);
-    if (w->next_tick <= now_usec / WHEEL_TICK_USEC)
-        advance(w, now_usec / WHEEL_TICK_USEC, chain);
+    lock_for_portion(w);
+    while ((n = advance(w, now, WHEEL_PORTION - w->held, chain)) > 0)
+        yield_lock(w, n);
     vlock_unlock(&w->lock);
 }
 
 void wheel_close(struct wheel *w, struct task_chain *chain)
 {
-    vlock_lock(&w->lock);
+    lock_for_portion(w);
     w->closed = true;
-    for (unsigned l = 0; l < WHEEL_LEVELS; l++) {
-        struct wheel_level *level = &w->level[l];
+    while (w->occupied) {
+        unsigned l = (unsigned)__builtin_ctz(w->occupied);
+        unsigned i = (unsigned)__builtin_ctzll(w->level[l].occupied);
+        struct wheel_slot *slot = &w->level[l].slot[i];
 
-        while (level->occupied) {
-            unsigned i = (unsigned)__builtin_ctzll(level->occupied);
-
-            for (struct volt_sleep *s = level->slot[i].head, *next; s; s = next) {
-                VAT_WR(&s->slot);
-                next = s->next;
-                fire(w, s, chain);
-            }
-            level->slot[i].head = level->slot[i].tail = NULL;
+        fire(w, take_oldest(slot), chain);
+        if (!slot->head)
             slot_emptied(w, l, i);
-        }
+        yield_lock(w, 1);
     }
-    set_next(w, WHEEL_NEVER);
+    set_next(w, WHEEL_NEVER, 0);
     vlock_unlock(&w->lock);
 }

@@ -1,19 +1,38 @@
-/* A timer wheel: 6 levels of 64 slots, the finest of one tick, 64 us, so 50 days; longer
- * timers wait in the top level and are placed again.
+/* A timer wheel: 7 levels of 64 slots. A slot of level l is 32^l ticks of 64 us long, so
+ * the wheel reaches 50 days; longer timers wait at its end and are placed again.
  *
  * Slots are absolute (D10): an entry that is due at `when` (its deadline in ticks,
- * rounded up) lies in slot (when >> 6 * level) & 63 of the level that holds the highest
- * bit in which `when` differs from `elapsed`, the time up to which everything has fired.
- * Each slot knows the earliest `when` it was given. So the wheel jumps from one due slot
- * to the next, however long nobody looked, an entry whose time has come fires from any
- * level, and the published next deadline is exact, not a slot's start. Never early; late
- * by less than a tick plus the time until somebody looks.
+ * rounded up) belongs to slot when >> 5 * l of a level l, kept at that number modulo 64.
+ * It goes to the finest level on which its slot is at most 63 slots away from the one
+ * of `elapsed`, the time up to which everything has fired. A coarse slot is thus at least
+ * two slots away when an entry goes there (64 finer slots are two coarse ones): a near
+ * timer never waits in one, and what a slot has to hold is there when the slot before
+ * it begins.
+ *
+ * A coarse slot of more than WHEEL_PORTION entries is emptied while the slot before it
+ * lasts, a portion at a time at equal intervals, into finer levels, which reach 64 of
+ * their slots: to the end of the slot that is emptied. What is left when it begins, a
+ * portion at most, and a slot that never held more, waits until its earliest entry is
+ * due. So nobody is woken for a coarse slot of few entries, and of many no more than
+ * a portion is moved at a time: the lock is held for 256 entries at most, whether they
+ * fire or move.
+ *
+ * A slot is `due` when its next portion is, or its earliest entry. The wheel jumps from
+ * one due slot to the next, however long nobody looked, and never past one: that keeps
+ * every entry within 63 slots of `elapsed`. The published next deadline is the earliest
+ * due time: that of the earliest entry, unless a portion or an entry that was cancelled
+ * comes before it. Never early; late by less than a tick plus the time until somebody
+ * looks.
+ *
+ * Rejected: levels by the highest bit in which `when` differs from `elapsed`. A timer of
+ * a millisecond that is armed just before a boundary then lies in a coarse slot beside
+ * all that are due within 16 seconds, and waits until they have been moved.
  *
  * One wheel per worker, under its own lock; anybody may insert, cancel and fire.
  *
- * Who may touch an entry (struct volt_sleep): before it is armed, its owner. Armed: the
+ * What may touch an entry (struct volt_sleep): before it is armed, its owner. Armed: the
  * holder of the wheel's lock. Once `fired` is set: its owner again; that store is the
- * last touch of who fires. Firing is 1 unlink, 2 notify the task, 3 store fired; a poll
+ * last touch of the firing. Firing is 1 unlink, 2 notify the task, 3 store fired; a poll
  * that would read fired between 2 and 3 without the lock could eat the notification and
  * go idle, so "not fired" is only decided under the lock. */
 #ifndef VOLT_DRIVER_WHEEL_H
@@ -26,20 +45,26 @@
 #define WHEEL_SLOTS 64
 #define WHEEL_NEVER UINT64_MAX
 #ifndef WHEEL_LEVELS
-#define WHEEL_LEVELS 6
+#define WHEEL_LEVELS 7
+#endif
+#ifndef WHEEL_PORTION
+#define WHEEL_PORTION 256
 #endif
 #ifndef WHEEL_TICK_USEC
 #define WHEEL_TICK_USEC 64
 #endif
 
-/* A list of entries, oldest first, and a lower bound of their due times. */
+/* A list of entries, oldest first. */
 struct wheel_slot {
     struct volt_sleep *head, *tail;
-    uint64_t earliest; /* tick; exact unless the earliest entry was cancelled */
+    uint64_t earliest; /* tick; no entry is due before it. Exact until the earliest entry
+                          is cancelled, or moved, and then due elsewhere. */
+    uint32_t count;
 };
 
 struct wheel_level {
     uint64_t occupied; /* bit i: slot i is not empty */
+    uint64_t portion;  /* tick of the next portion of the slot that is being emptied */
     struct wheel_slot slot[WHEEL_SLOTS];
 };
 
@@ -47,10 +72,14 @@ struct wheel {
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but the two cells' readers */
     bool closed;
     uint8_t occupied;   /* bit i: level i is not empty */
-    uint64_t elapsed;   /* tick: no entry is due at or before it */
-    uint64_t next_tick; /* what `next` says */
+    uint64_t elapsed;   /* tick: no slot is due before it */
+    uint64_t next_tick; /* what `next` says: the earliest time at which a slot is due */
+    uint32_t next_slot; /* level * WHEEL_SLOTS + index of that slot, unless NEVER */
+    uint32_t held;      /* entries fired and moved since the lock was taken to fire */
+    uint32_t longest;   /* most that `held` ever was */
+    uint64_t moved;     /* entries placed again, in all */
     vat_u64 armed; /* number of entries; written under the lock, read by statistics */
-    /* usec: no entry is due before it. Written under the lock, rel; read by the firing
+    /* usec: nothing is due before it. Written under the lock, rel; read by the firing
      * worker and the leader, acq. wheel_insert's caller fences after it (see driver.c).
      */
     vat_u64 next;
@@ -59,10 +88,10 @@ struct wheel {
 
 void wheel_init(struct wheel *w, uint64_t now_usec);
 
-/* Any thread. Arms s for its deadline on behalf of `who`. -ESHUTDOWN: the wheel is
+/* Any thread. Arms s for its deadline on behalf of `task`. -ESHUTDOWN: the wheel is
  * closed, s is untouched. Otherwise 0, or 1 when w->next became earlier: a sleeper that
  * read the older value must hear of it. */
-int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *who,
+int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *task,
                  uint64_t now_usec);
 
 /* The owner of an armed entry. True: it has fired, nobody else touches it any more. */
@@ -71,7 +100,8 @@ bool wheel_fired(struct volt_sleep *s);
 /* The owner, any thread, any state: afterwards nobody else touches the entry. */
 void wheel_cancel(struct volt_sleep *s);
 
-/* Any thread. Fires everything due at now_usec. Without anything due, one load. */
+/* Any thread. Fires everything due at now_usec, and moves the portions that are due.
+ * Without anything due, one load. */
 void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain);
 
 /* Any thread. Fires everything, and refuses from then on. */

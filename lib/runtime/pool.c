@@ -64,7 +64,7 @@ static void *pool_thread(void *arg)
         (void)ran;
         pthread_mutex_lock(&p->lock);
     }
-    /* Whoever ends joins the one that ended before it; the last is left to
+    /* A thread that ends joins the one that ended before it; the last is left to
      * pool_fini(). */
     pthread_t before = p->last;
     bool join = p->has_last;

@@ -19,7 +19,8 @@
 #include <string.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
-#define SPIN_MOST                4096 /* pauses: about 50 us */
+#define SPIN_MOST                50000 /* ns */
+#define HOLD_NS                  30000 /* about what a wake costs both sides */
 
 uint64_t runtime_sentinel_usec = 2000;
 
@@ -105,6 +106,9 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
         return r;
     }
     rt->sched.sentinel_usec = runtime_sentinel_usec;
+    /* With one group of workers: across groups a hint is not enough (hold.h). */
+    if (rt->sched.sentinel_usec && rt->sched.groups == 1)
+        rt->sched.hold_ns = HOLD_NS;
     /* Where each worker has a processor; else it would only keep others from theirs. */
     rt->sched.spin_most = workers > 1 && workers <= cpus() ? SPIN_MOST : 0;
     *ret = rt;

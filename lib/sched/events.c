@@ -2,8 +2,8 @@
  *
  * A worker that is about to sleep first tries to become the leader, which sleeps in the
  * event loop until the earliest timer; the others sleep on their park words. If all
- * workers are parked, one of them leads: whoever leaves the loop is awake, and comes back
- * here before it sleeps again.
+ * workers are parked, one of them leads: a worker that leaves the loop is awake, and
+ * comes back here before it sleeps again.
  *
  * While nobody leads, events and timers wait for the polls of workers that are awake, and
  * for their maintenance. Nobody is woken for the loop when the leader leaves it: most

@@ -1,4 +1,4 @@
-/* The idle set: who is parked and how many search, in one word (D6), so that every
+/* The idle set: which are parked and how many search, in one word (D6), so that every
  * transition is one RMW and half a transition cannot be seen (F-H2, F-H4).
  *
  *   bits 0..47   parked: set by the worker, cleared once, by a claim or by the worker
@@ -15,7 +15,7 @@
  *
  * Whichever barrier comes first in their total order, the other side sees the store
  * before it. Only the worker that leaves zero searchers must look: else a searcher is
- * left who will either find the task or look in its turn. Whether the leaver itself had
+ * left that will either find the task or look in its turn. Whether the leaver itself had
  * been searching does not matter (F-H1). An atomic load instead of the barrier would not
  * do (F-H3).
  *
@@ -57,6 +57,13 @@ static inline __attribute__((warn_unused_result)) int idle_claim(struct idle *s)
 
     /* Mostly somebody searches, or nobody sleeps. */
     return idle_busy(word) ? -1 : idle_claim_one(s, word);
+}
+
+/* The same question without the claim: is there a worker to be woken for it? */
+static inline bool idle_wanted(struct idle *s)
+{
+    vat_u64_fence(&s->word);
+    return !idle_busy(vat_u64_load(&s->word, VAT_RLX));
 }
 
 /* Owner thread only. Becomes a searcher, unless half of the workers search (S-5). */

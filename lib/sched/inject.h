@@ -7,7 +7,7 @@
  *   in     an intrusive stack, newest first, for producers that found the lock taken: one
  *          CAS for a whole chain
  *
- * Whoever has the lock next, producer or consumer that finds nothing else, takes the
+ * The next holder of the lock, producer or consumer that finds nothing else, takes the
  * whole stack with one exchange, reverses it and appends it. First in, first out for each
  * producer. Empty means in == NULL and out_len == 0, both readable without the lock.
  * Between the exchange and the store of out_len tasks are invisible; their holder is

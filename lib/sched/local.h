@@ -2,7 +2,7 @@
  * therefore inline. Owner thread only, all of it.
  *
  * The slot holds the newest task, which runs next, while what its waker wrote is in the
- * cache. Only the owner fills it; a thief may empty it (D5), so whoever takes from it
+ * cache. Only the owner fills it; a thief may empty it (D5), so a taker
  * exchanges. What lies there is not announced: the worker itself is coming (L-2).
  *
  * A task may be taken from the slot LIFO_CAP times in a row. Then it goes to the back of
@@ -11,7 +11,7 @@
 #ifndef VOLT_SCHED_LOCAL_H
 #define VOLT_SCHED_LOCAL_H
 
-#include "sched/sched.h"
+#include "sched/hold.h"
 
 /* Work in the ring is for others only where they may steal. */
 static inline void worker_announce(struct worker *w)
@@ -20,18 +20,35 @@ static inline void worker_announce(struct worker *w)
         sched_notify(w->sched, w);
 }
 
-/* Queues an owned token at the back of the ring, and announces it. */
-static inline void worker_push(struct worker *w, struct volt_task *t)
+/* The same for one task of this type, which may be gone by now. */
+static inline void worker_announce_one(struct worker *w,
+                                       const struct volt_task_type *type)
+{
+    struct sched *s = w->sched;
+
+    if (!s->stealing)
+        return;
+    if (s->groups > 1 || idle_wanted(&s->idle))
+        worker_announce_wanted(w, type);
+    else
+        counter_add(&w->count.wakeups_skipped, 1);
+}
+
+/* Queues an owned token at the back of the ring, and announces it. Not in line: the loop
+ * and spawning would keep registers free for what they seldom do. */
+static __attribute__((noinline, unused)) void worker_push(struct worker *w,
+                                                          struct volt_task *t)
 {
     struct task_chain excess = {0};
+    const struct volt_task_type *type = t->type;
 
     if (ring_push(&w->ring, t, &excess))
-        worker_announce(w);
+        worker_announce_one(w, type);
     else
         worker_overflow(w, &excess);
 }
 
-/* Queues an owned token in the slot; who was there goes to the ring. */
+/* Queues an owned token in the slot; the one that was there goes to the ring. */
 static inline void worker_schedule(struct worker *w, struct volt_task *t)
 {
     if (w->lifo_polls < LIFO_CAP || ring_empty(&w->ring)) {

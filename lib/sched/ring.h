@@ -7,7 +7,8 @@
  * possible, 2^32 are accepted (C-1).
  *
  *   push   owner   head acq (pairs with a thief's finish: its reads of the slots come
- *                  before our overwrite), room = capacity - (tail - steal), slot, tail rel
+ *                  before our overwrite), room = capacity - (tail - steal), slot, tail
+ *                  rel
  *   pop    owner   CAS head, rel: a thief that sees this head must see a tail at least as
  *                  new, or its tail - head is negative
  *   steal  thief   head acq, then tail acq; CAS claims half (ar); copy; CAS steal := the
@@ -18,7 +19,7 @@
  * there, too, slots may still be read. Full: the newer half goes to the global queue, the
  * older half keeps its turn (F-C5).
  *
- * Slots are plain memory: positions decide who may touch them. */
+ * Slots are plain memory: positions decide which thread may touch them. */
 #ifndef VOLT_SCHED_RING_H
 #define VOLT_SCHED_RING_H
 

@@ -3,6 +3,8 @@
  *   worker.c   the loop of a worker thread: what runs next, budgets, maintenance (D1-D3)
  *   search.c   looking for work elsewhere, and going to sleep when there is none (D6)
  *   local.h    a worker's own queues: slot and ring
+ *   hold.c     when a wake costs more than it brings
+ *   scope.c    children that run inside their parent's poll, or are stolen; forks.h
  *   submit.c   where a token goes: the calling worker's slot or ring, or the global queue
  *   events.c   the worker's side of the driver: polling, leading (D9)
  *   sentinel.c sleepers that look after those in long polls (D9)
@@ -15,6 +17,7 @@
 
 #include "base/rng.h"
 #include "driver/driver.h"
+#include "sched/forks.h"
 #include "sched/idle.h"
 #include "sched/inject.h"
 #include "sched/interval.h"
@@ -46,39 +49,66 @@ struct counters {
     vat_ptr running; /* const struct volt_task_type of the poll, or NULL: idle */
 };
 
+/* What a poll of a type takes, by what this worker has measured; hold.h. */
+struct expectation {
+    const void *type; /* const struct volt_task_type */
+    uint32_t ns;
+};
+#define HOLD_TYPES 16
+
+/* What sets a worker apart from the loop's shortest way: bits of one byte, so that a poll
+ * costs one test for all. */
+enum worker_apart {
+    WORKER_OUT = 1,   /* looking for work elsewhere, or asleep */
+    WORKER_HOLDS = 2, /* hold.c: the ring holds what nobody was told of */
+    WORKER_TIMES = 4, /* the next poll is to be timed */
+    WORKER_TIMED = 8, /* the poll that goes on is being timed */
+};
+
 struct worker {
+    /* What every poll touches, or every few: one cache line. */
     struct sched *sched;
+    struct volt_cx *cx;        /* of the thread that is this worker; worker_main() */
+    uint32_t lifo_polls;       /* consecutive ones; LIFO_CAP is the most */
+    uint32_t quick, quick_set; /* polls until the next look at the rest; worker.c */
+    uint8_t apart; /* enum worker_apart; 0: polls its own tasks, one after another */
+    bool backlog;  /* from outside, at the last glance */
+    uint32_t tick_left, segment_polls, global_left; /* counts of polls, as quick */
+    uint64_t ticks;                                 /* clock_ticks() at clock */
+    uint64_t glance_ticks; /* of them: no look at the clock before */
+
     uint32_t index;
-    bool searching;      /* counted among the searchers */
-    uint32_t spin;       /* pauses before the next sleep */
-    bool out;            /* looking for work elsewhere, or asleep */
-    uint32_t lifo_polls; /* consecutive ones; LIFO_CAP is the most */
-    bool backlog;        /* from outside, at the last glance */
-    uint32_t fetched;    /* position in the ring behind what came from outside */
+    bool searching;   /* counted among the searchers */
+    bool by_event;    /* the last sleep was ended by an event, not for a task */
+    uint32_t spin;    /* ns before the next sleep */
+    uint32_t stride;  /* quick's most */
+    uint32_t fetched; /* position in the ring behind what came from outside */
     struct rng rng;
-    struct volt_cx *cx; /* of the thread that is this worker; worker_main() */
 
     /* sentinel.c: the owner's, of its sleep */
     bool sentinel, seen_global;
     uint32_t quiet_looks, seen_generation;
     uint64_t next_look; /* usec */
 
-    /* Countdowns in polls, and the clock, in ns; worker.c. */
-    uint32_t quick, quick_set; /* until the next look at the rest */
-    uint32_t stride;           /* quick's most */
-    uint32_t tick_left, global_left;
-    uint32_t segment_polls;
+    /* The clock, in ns; worker.c. */
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
-    uint64_t ticks, segment_ticks; /* clock_ticks() at clock and segment_start */
-    uint64_t glance_ticks;         /* of them: no look at the clock before */
+    uint64_t segment_ticks; /* clock_ticks() at segment_start */
+    uint64_t preemptions;   /* clock_preemptions() at the last spin */
     struct interval interval;
 
+    /* hold.c: of the wake that is held back, and of the poll that is timed */
+    uint32_t held_ns; /* what its tasks are expected to take */
+    uint64_t held_since, timed_since;
+    const void *timed;
+
     struct ring ring;
+    struct forks forks;                     /* empty outside of polls */
     _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner and thieves: exchange ar */
     vat_u32 poll_seq;                       /* number of polls begun; the owner's, rlx */
     vat_u32 seen_seq; /* poll_seq at a sentinel's last look; sentinels, rlx */
     struct park park;
     struct counters count;
+    struct expectation expect[HOLD_TYPES]; /* hold.c */
 };
 
 struct sched {
@@ -95,7 +125,8 @@ struct sched {
     uint32_t workers;
     bool stealing;
     struct driver *driver;  /* NULL (models, unit tests): sleep on the park word only */
-    uint32_t spin_most;     /* pauses of a searcher before it sleeps; 0: none */
+    uint32_t spin_most;     /* ns of a searcher before it sleeps; 0: none */
+    uint32_t hold_ns;       /* wakes are held back for less than that; 0: never */
     uint64_t sentinel_usec; /* between two looks; 0: none (models, unit tests) */
     vat_u32 stop;           /* workers end; shutdown, rel; workers, acq */
     struct live live;
@@ -126,6 +157,11 @@ void sched_unpark(struct sched *s, uint32_t i);
 /* Owner thread only. Queues the tokens of a chain at the back of the ring, and announces
  * them. The chain is left empty. */
 void worker_push_chain(struct worker *w, struct task_chain *chain);
+/* Owner thread only. A task of this type is in the ring, and somebody seems to sleep:
+ * tells others of it, or holds that back. */
+void worker_announce_wanted(struct worker *w, const struct volt_task_type *type);
+/* Owner thread only. What lies on the forks goes to the ring, announced. */
+void worker_flush_forks(struct worker *w);
 /* Owner thread only. To the global queue, announced: what a full ring has thrown out. */
 void worker_overflow(struct worker *w, struct task_chain *chain);
 
@@ -138,7 +174,8 @@ struct volt_task *worker_glance(struct worker *w);
 /* Owner thread only, with nothing of its own and the global queue just found empty.
  * Steals, or takes from the global queue once more. */
 struct volt_task *worker_search(struct worker *w);
-/* Owner thread only, after a fruitless search. Looks on for some microseconds. */
+/* Owner thread only, after a fruitless search. Looks on for some microseconds, unless
+ * others want the processor, or nobody is in the event loop. */
 struct volt_task *worker_spin(struct worker *w);
 /* Owner thread only, back with work after so long. */
 void worker_spin_learn(struct worker *w, uint64_t away_ns);
@@ -253,13 +290,18 @@ static inline void sched_notify(struct sched *s, struct worker *self)
 }
 
 /* By worker w into its own cell, or, NULL, by another thread into the shared one.
- * Release: who reads that a task has completed reads that it was spawned. */
-static inline void counter_add_at(struct worker *w, vat_u64 *own, vat_u64 *shared)
+ * Release: a thread that reads that a task has completed reads that it was spawned. */
+static inline void counter_add_n(struct worker *w, vat_u64 *own, vat_u64 *shared,
+                                 uint64_t n)
 {
     if (w)
-        vat_u64_store(own, vat_u64_load(own, VAT_RLX) + 1, VAT_REL);
+        vat_u64_store(own, vat_u64_load(own, VAT_RLX) + n, VAT_REL);
     else
-        (void)vat_u64_add(shared, 1, VAT_REL);
+        (void)vat_u64_add(shared, n, VAT_REL);
+}
+static inline void counter_add_at(struct worker *w, vat_u64 *own, vat_u64 *shared)
+{
+    counter_add_n(w, own, shared, 1);
 }
 
 #endif

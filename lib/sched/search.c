@@ -1,16 +1,17 @@
 /* How work finds a worker. Everything here is the owner's, but sched_notify() and
  * sched_unpark(). The protocol between submit and sleep is written down in idle.h. */
+#include "base/clock.h"
 #include "sched/local.h"
 
 #ifndef STEAL_PASSES
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
 #endif
-#define SPIN_LEAST 64 /* pauses: about a microsecond */
+#define SPIN_LEAST 1000 /* ns */
 #ifndef SPIN_LOOK
-#define SPIN_LOOK 16 /* between two looks */
+#define SPIN_LOOK  16   /* pauses between two looks */
+#define SPIN_LOOKS 4096 /* should the clock stand still */
 #endif
-#define SPIN_MOST_NS 50000 /* who comes back later would have spun in vain */
 
 void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool stealing,
                 uint64_t seed)
@@ -41,6 +42,7 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
         rng_init(&w->rng, seed, i);
         interval_init(&w->interval);
         ring_init(&w->ring);
+        forks_init(&w->forks);
         w->spin = SPIN_LEAST;
         vat_ptr_init(&w->lifo, NULL);
         vat_u32_init(&w->poll_seq, 0);
@@ -55,10 +57,10 @@ void sched_unpark(struct sched *s, uint32_t i)
         driver_kick(s->driver);
 }
 
-/* The caller's group first: somebody searches there, and will find it, or look for others
- * when he leaves; or somebody sleeps there. Else any sleeper, whoever searches in his
- * group: that one looks round everywhere, but need not have done so since. The barrier of
- * the first claim stands before every look. */
+/* The caller's group first: a worker searches there, and will find it, or look for others
+ * when it leaves; or one sleeps there. Else any sleeper, whether or not one searches in
+ * its group: that one looks round everywhere, but need not have done so since. The
+ * barrier of the first claim stands before every look. */
 int sched_claim(struct sched *s, struct worker *self)
 {
     uint32_t own = self ? self->index / IDLE_MAX_WORKERS : 0;
@@ -109,12 +111,49 @@ void worker_overflow(struct worker *w, struct task_chain *chain)
     sched_notify(w->sched, w);
 }
 
+void worker_announce_wanted(struct worker *w, const struct volt_task_type *type)
+{
+    if (w->sched->hold_ns == 0 || !hold_back(w, hold_expect(w, type)))
+        sched_notify(w->sched, w);
+}
+
+/* What all of a chain are expected to take; of many there is no need to look at all. */
+static uint32_t expect_chain(struct worker *w, const struct task_chain *chain)
+{
+    uint64_t sum = 0;
+
+    if (w->sched->hold_ns == 0 || idle_busy(vat_u64_load(&w->sched->idle.word, VAT_RLX)))
+        return HOLD_NEVER; /* a hint: no wake is likely to be wanted */
+
+    for (const struct volt_task *t = chain->head; t; t = t->next) {
+        VAT_RD(&t->next);
+        sum += hold_expect(w, t->type);
+        if (sum >= w->sched->hold_ns)
+            return HOLD_NEVER;
+    }
+    return (uint32_t)sum;
+}
+
 void worker_push_chain(struct worker *w, struct task_chain *chain)
 {
-    if (ring_push_chain(&w->ring, chain))
+    uint32_t expected = w->sched->stealing ? expect_chain(w, chain) : HOLD_NEVER;
+
+    if (ring_push_chain(&w->ring, chain) &&
+        (expected == HOLD_NEVER || !hold_back(w, expected)))
         worker_announce(w);
     if (chain->head) /* the newest, as in ring_push() */
         worker_overflow(w, chain);
+}
+
+void worker_flush_forks(struct worker *w)
+{
+    struct task_chain chain = {0};
+    struct volt_task *t;
+
+    while ((t = forks_steal(&w->forks))) /* the oldest first */
+        task_chain_push(&chain, t);
+    if (chain.head)
+        worker_push_chain(w, &chain);
 }
 
 /* n tasks were taken from the global queue: the oldest is returned, the others go to the
@@ -191,6 +230,12 @@ static struct volt_task *steal_pass(struct worker *w, bool *busy)
             break;
         case RING_EMPTY:
             break;
+        }
+        t = forks_steal(&s->worker[i].forks);
+        if (t) {
+            counter_add(&w->count.stolen, 1);
+            counter_add(&w->count.steal_ops, 1);
+            return t;
         }
     }
     return NULL;
@@ -270,33 +315,64 @@ static bool visible(struct worker *w)
         ring_len(&w->ring) != 0)
         return true;
     for (uint32_t i = 0; s->stealing && i < s->workers; i++)
-        if (ring_len(&s->worker[i].ring) != 0)
+        if (ring_len(&s->worker[i].ring) != 0 || forks_visible(&s->worker[i].forks))
             return true;
     return false;
 }
 
-/* Searching for a while longer saves the waker a system call, and both a switch. */
+/* Since the last call the system has taken the processor from this thread for another
+ * one: spinning would keep it from that one. */
+static bool crowded(struct worker *w)
+{
+    uint64_t before = w->preemptions;
+
+    w->preemptions = clock_preemptions();
+    return w->preemptions != before;
+}
+
+/* Descriptors are waited for, and nobody is in the event loop. */
+static bool unattended(const struct sched *s)
+{
+    uint32_t generation;
+
+    return s->driver && driver_has_interest(s->driver) &&
+           driver_unattended(s->driver, &generation);
+}
+
+/* Searching for a while longer saves the waker a system call, and both a switch. It finds
+ * tasks, but no events: a worker goes to the event loop first if nobody is there. */
 struct volt_task *worker_spin(struct worker *w)
 {
-    if (!w->searching || w->sched->spin_most == 0)
+    struct sched *s = w->sched;
+
+    if (!w->searching || s->spin_most == 0 || unattended(s))
         return NULL;
-    for (uint32_t i = 0; i < w->spin; i++) {
-        vat_pause();
-        if (i % SPIN_LOOK == 0 && visible(w))
+    if (crowded(w)) {
+        w->spin = SPIN_LEAST;
+        return NULL;
+    }
+    uint64_t end = clock_ns() + w->spin;
+    for (int looks = 0; looks < SPIN_LOOKS; looks++) {
+        for (int i = 0; i < SPIN_LOOK; i++)
+            vat_pause();
+        if (visible(w))
             return worker_search(w);
+        if (clock_ns() >= end || unattended(s))
+            break;
     }
     return NULL;
 }
 
-/* Longer next time if that would have been enough, else shorter. */
+/* Longer next time if that would have found a task, else shorter. */
 void worker_spin_learn(struct worker *w, uint64_t away_ns)
 {
     uint32_t most = w->sched->spin_most;
 
-    if (away_ns > SPIN_MOST_NS)
-        w->spin = w->spin > SPIN_LEAST ? w->spin / 2 : SPIN_LEAST;
+    if (away_ns > most || w->by_event)
+        w->spin = w->spin > 2 * SPIN_LEAST ? w->spin / 2 : SPIN_LEAST;
     else
-        w->spin = w->spin < most ? w->spin * 2 : most;
+        w->spin = w->spin < most / 2 ? w->spin * 2 : most;
+    w->by_event = false;
 }
 
 void worker_search_end(struct worker *w)
@@ -320,8 +396,9 @@ struct volt_task *worker_park(struct worker *w)
 
     w->searching = false;
     if (look && visible(w)) {
-        /* Back to the search, counted: whoever published while this worker was the last
-         * searcher woke nobody, and relies on the chain for what it does not take. */
+        /* Back to the search, counted: a thread that published while this worker was the
+         * last searcher woke nobody, and relies on the chain for what it does
+         * not take. */
         w->searching = idle_unpark(group, place_of(w->index)) || idle_search_begin(group);
         return NULL;
     }
@@ -330,6 +407,7 @@ struct volt_task *worker_park(struct worker *w)
     w->searching = idle_unpark(group, place_of(w->index));
     sentinel_call(w);
     struct volt_task *t = task_chain_pop(&events);
+    w->by_event = t != NULL;
     if (!t && !w->searching)
         counter_add(&w->count.spurious_wakes, 1);
     /* One event: run it, and nobody else need wake. More: the rest may be stolen. */

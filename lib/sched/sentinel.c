@@ -6,8 +6,8 @@
  * of those that sleep look round every 2 ms, whether they sleep in the event loop or on
  * their park words. Two, so that one may be called away and nobody need be woken in its
  * place. When all have slept for 100 ms the sentinels go to sleep as well: an idle
- * process does not wake (F-K5). Whoever comes out of a sleep and finds no sentinel wakes
- * one: once per burst of activity.
+ * process does not wake (F-K5). A worker that comes out of a sleep and finds no sentinel
+ * wakes one: once per burst of activity.
  *
  *   last sentinel goes to sleep            a worker wakes
  *   1 counts itself off                    1 leaves the idle set
@@ -99,7 +99,8 @@ static bool stuck(struct worker *v)
     bool same = seq == vat_u32_load(&v->seen_seq, VAT_RLX);
 
     vat_u32_store(&v->seen_seq, seq, VAT_RLX);
-    return same && (vat_ptr_load(&v->lifo, VAT_RLX) || ring_len(&v->ring) != 0);
+    return same && (vat_ptr_load(&v->lifo, VAT_RLX) || ring_len(&v->ring) != 0 ||
+                    forks_visible(&v->forks));
 }
 
 bool sentinel_look(struct worker *w, uint64_t now_usec)
@@ -119,7 +120,7 @@ bool sentinel_look(struct worker *w, uint64_t now_usec)
             act = true;
     if ((inject_visible(&s->inject) || inject_visible(&s->spill)) &&
         sched_searchers(s) == 0) {
-        if (w->seen_global) /* at two looks: nobody was on his way */
+        if (w->seen_global) /* at two looks: none was on its way */
             counter_add(&w->count.rescues, 1);
         act |= w->seen_global;
         w->seen_global = true;

@@ -128,6 +128,8 @@ static struct volt_task *due(struct worker *w)
     struct volt_task *t = NULL;
 
     settle_quick(w);
+    if (w->apart & WORKER_TIMED)
+        hold_after_poll(w);
     if (early(w)) {
         set_quick(w);
         return NULL;
@@ -248,10 +250,11 @@ static inline struct volt_task *run_again(struct worker *w, struct volt_task *ag
 /* Nothing to run here: look elsewhere, else sleep. */
 static struct volt_task *go_out(struct worker *w)
 {
-    if (!w->out) {
+    if (!(w->apart & WORKER_OUT)) {
+        hold_leave(w);
         segment_end(w);
         vat_ptr_store(&w->count.running, NULL, VAT_RLX);
-        w->out = true;
+        w->apart = WORKER_OUT;
     }
     struct volt_task *t = worker_search(w);
 
@@ -267,7 +270,7 @@ static struct volt_task *go_out(struct worker *w)
 /* With work again, and the global queue just looked at. */
 static void come_back(struct worker *w)
 {
-    w->out = false;
+    w->apart &= ~WORKER_OUT;
     worker_search_end(w);
     worker_fresh_budget(w);
     uint64_t left = w->clock;
@@ -280,8 +283,23 @@ static void come_back(struct worker *w)
     set_quick(w);
 }
 
+/* The worker comes back with work; or a wake is held back, or polls are timed. */
+static __attribute__((noinline)) void before_poll(struct worker *w,
+                                                  const struct volt_task *t)
+{
+    if (w->apart & WORKER_OUT)
+        come_back(w);
+    if (!w->apart)
+        return;
+    hold_before_poll(w, t);
+    w->quick_set -= w->quick - 1; /* due() comes after this poll */
+    w->quick = 1;
+}
+
 void worker_quit(struct volt_cx *cx)
 {
+    hold_leave(cx->worker); /* its poll is none any more that can be bounded */
+    worker_flush_forks(cx->worker);
     slab_unbind();
     worker_set_current(NULL);
     cx->worker = NULL;
@@ -305,12 +323,12 @@ void worker_main(struct worker *w)
     vat_ptr_store(&w->count.running, NULL, VAT_RLX);
     worker_set_current(w);
     slab_bind(s->heap, w->index);
-    w->out = true;
+    w->apart = WORKER_OUT;
     w->tick_left = VOLT_BUDGET_PER_TICK;
     set_stride(w);
     w->last_maintenance = clock_ns();
     while (!vat_u32_load(&s->stop, VAT_RLX)) {
-        t = w->quick == 0 && !w->out ? due(w) : NULL;
+        t = w->quick == 0 && !(w->apart & WORKER_OUT) ? due(w) : NULL;
 
         if (!t)
             t = worker_local(w);
@@ -323,12 +341,12 @@ void worker_main(struct worker *w)
             t = go_out(w);
         if (!t)
             continue;
-        if (w->out)
-            come_back(w);
+        if (__builtin_expect(w->apart, 0))
+            before_poll(w, t);
         if (!run(w, &cx, t, &again))
             return;
     }
-    if (again) /* that is left to whoever ends the runtime */
+    if (again) /* that is left to the end of the runtime */
         worker_push(w, again);
     slab_unbind();
     worker_set_current(NULL);

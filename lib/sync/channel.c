@@ -1,12 +1,15 @@
 /* The channel: a ring of slots with a number each, after D. Vyukov's bounded queue, with
  * waiting on both sides.
  *
- * slot.seq      pos: free for the value number pos; pos + 1: holds it. The sender that took
- *               pos stores pos + 1 (rel), the receiver that has read it pos + room (rel).
+ * slot.seq      pos: free for the value number pos; pos + 1: holds it. The sender that
+ *               took pos stores pos + 1 (rel), the receiver that has read it pos + room
+ *               (rel).
  * tail          the next pos, shifted by 2, and two bits:
- *   WAITERS     senders are queued: nobody passes them. Set and cleared with the lock held
+ *   WAITERS     senders are queued: nobody passes them. Set and cleared with the lock
+ *               held
  *   CLOSED      set by closing, lock held; never cleared
- *               Without bits anybody advances it by CAS; with WAITERS the lock holder only.
+ *               Without bits anybody advances it by CAS; with WAITERS the lock holder
+ *               only.
  * head          the receiver's own
  *
  * Each side tells the other only when it waits, which is a word that otherwise nobody
@@ -41,9 +44,9 @@
 
 #define AHEAD 8 /* slots: two lines of short values */
 
-/* Where two cores send at once, the one that lost the race for a position leaves the lines
- * of tail and slots to the other, which sends many values in that time: all of it is two
- * and a half times as fast. */
+/* Where two cores send at once, the one that lost the race for a position leaves the
+ * lines of tail and slots to the other, which sends many values in that time: all of it
+ * is two and a half times as fast. */
 #ifndef TAIL_BACKOFF
 #define TAIL_BACKOFF 64 /* pauses: one to two microseconds */
 #endif

@@ -46,7 +46,7 @@ static bool leave_permit(struct volt_notify *n)
     uint32_t s = vat_u32_load(state_cell(n), VAT_RLX);
 
     while (s != WAITING) {
-        /* An RMW even on PERMIT: whoever takes it must see what this caller wrote. */
+        /* An RMW even on PERMIT: its taker must see what this caller wrote. */
         if (vat_u32_cas(state_cell(n), &s, PERMIT, VAT_AR, VAT_RLX))
             return true;
     }

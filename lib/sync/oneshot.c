@@ -1,9 +1,9 @@
 /* Oneshot: one value from one sender to one receiver, in one allocation.
  *
  * Everything happens under its lock, once per end: there is nothing to gain from a word
- * of bits here. Each end is given up under the lock; whoever finds the other end gone
- * frees. The unlock is therefore the last touch of the first to go (its futex wake, if
- * any, may fall on memory that is gone, which is harmless).
+ * of bits here. Each end is given up under the lock; the end that finds the other one
+ * gone frees. The unlock is therefore the last touch of the first to go (its futex wake,
+ * if any, may fall on memory that is gone, which is harmless).
  *
  * The receiver is a task (notified under the lock, its token submitted after it: while it
  * waits it can only leave by taking the lock) or a blocked thread (futex on `ended`). */

@@ -63,8 +63,8 @@ void volt_rwlock_write_unlock(struct volt_rwlock *l)
     (void)r;
 }
 
-/* While somebody waits the counter stands at 0 and who holds is told by the oldest
- * waiter: what a writer still needs is what readers hold, unless it needs all (F-E8). */
+/* While somebody waits the counter stands at 0 and the oldest waiter tells how it is
+ * held: what a writer still needs is what readers hold, unless it needs all (F-E8). */
 static uint64_t permits_out(const struct volt_rwlock *l)
 {
     uint64_t s = vat_u64_load(permits_cell(&l->sem), VAT_RLX);

@@ -1,7 +1,8 @@
 /* The semaphore: mutex and rwlock are thin layers over it.
  *
  * The permits word: bit 0 WAITERS (somebody is queued), bit 1 CLOSED, the count above.
- *   WAITERS  set by the queueing acquirer, cleared by whoever serves the last; lock held
+ *   WAITERS  set by the queueing acquirer, cleared by the thread that serves the last;
+ *            lock held
  *   CLOSED   set by volt_sem_close, lock held; never cleared
  *   count    CASed by anybody while WAITERS is clear; 0 while it is set (INV-6)
  * Because the bit lies in the word that release CASes, no permit slips into the counter

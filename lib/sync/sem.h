@@ -52,7 +52,8 @@ bool sem_take(struct volt_sem *sem, uint64_t n);
 int sem_give(struct volt_sem *sem, uint64_t n);
 enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a);
 
-/* The poll of a leaf, for n permits. tries: 2 where s is a guess that may well be wrong. */
+/* The poll of a leaf, for n permits. tries: 2 where s is a guess that may well
+ * be wrong. */
 static inline enum volt_poll sem_acquire_at(struct volt_cx *cx,
                                             struct volt_sem_acquire *a, uint64_t s,
                                             uint64_t n, unsigned tries)

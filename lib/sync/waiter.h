@@ -1,6 +1,6 @@
 /* Waiters: intrusive nodes in the leaf futures, so that waiting allocates nothing.
  *
- * Who may touch a node: before it is queued, its future. Queued: the holder of the
+ * What may touch a node: before it is queued, its future. Queued: the holder of the
  * primitive's lock. Once `granted` is set: its future again, without the lock.
  *
  * Granting is, under the lock: 1 unlink, 2 notify the task (a token that is ours goes to

@@ -220,6 +220,10 @@ void slab_free_slow(struct volt_task *t)
         free(t);
         return;
     }
+    if (b->gone) {
+        b->gone(t);
+        return;
+    }
     if (b->class == SLAB_CLASSES) {
         free_large(b);
         return;

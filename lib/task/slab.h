@@ -14,7 +14,7 @@
  * A batch is linked through next, and a stack of batches through the joiner of each one's
  * first slot, so that nobody touches the others before they are used. The joiner of the
  * others is the slot some places on, which is fetched ahead. Anybody pushes to
- * `remote`; who pops holds its lock, and so only what is above it can change under him.
+ * `remote`; a popper holds its lock, so only what is above it can change meanwhile.
  * What is free is thus within the reach of all stores but for SLAB_KEEP slots each: tasks
  * that are made now by one worker, now by another do not cost the memory of both.
  *
@@ -61,6 +61,8 @@ struct slab {
     char *slots, *end;
     uint32_t size;  /* of a slot */
     uint32_t class; /* SLAB_CLASSES: large */
+    /* Instead of being freed: of what is no slot, but part of one (scope.c). Or NULL. */
+    void (*gone)(struct volt_task *t);
 };
 
 struct slab_batch {
@@ -72,15 +74,15 @@ struct slab_batch {
 };
 
 struct store {
-    /* only read; apart from what the owner writes, because who frees a slot of another
-     * store comes here */
+    /* only read; apart from what the owner writes, because a thread that frees a slot of
+     * another store comes here */
     _Alignas(VOLT_CACHE_LINE) struct heap *heap;
     uint32_t index;
     bool outside;
     /* slots given back, newest first, or CLOSED; push rel, pop acq under `pop` */
     _Alignas(VOLT_CACHE_LINE) vat_ptr remote[SLAB_CLASSES];
     vlock pop;
-    /* the owner's; in an outside store, whoever holds `alloc` */
+    /* the owner's; in an outside store, the holder of `alloc` */
     _Alignas(VOLT_CACHE_LINE) struct volt_task *free[SLAB_CLASSES];
     int32_t kept[SLAB_CLASSES]; /* own frees less takes since a batch was the list */
     char *fresh[SLAB_CLASSES];  /* never used slots of the newest slab, up to */
@@ -184,7 +186,7 @@ static inline void slab_free(struct volt_task *t)
 }
 
 /* Any thread. Calls f for every slot, used or not; slots of slabs made meanwhile are left
- * out, but whoever made them has seen what the caller did before. */
+ * out, but the thread that made them has seen what the caller did before. */
 void slab_each(struct heap *h, void (*f)(struct volt_task *t, void *arg), void *arg);
 
 #endif

@@ -22,7 +22,8 @@
  *
  * References: 1 the owner's (dropped at completion), 1 per join handle, waker, stored
  * joiner. The joiner is the only lock-free place where one task points at another, hence
- * counted; whoever clears JOIN_WAKER, or sees it when completing, consumes the reference.
+ * counted; the side that clears JOIN_WAKER, or sees it when completing, consumes the
+ * reference.
  */
 #ifndef VOLT_TASK_TASK_H
 #define VOLT_TASK_TASK_H
@@ -187,7 +188,7 @@ task_complete(struct volt_task *t, bool dropped)
 {
     uint64_t change = TASK_COMPLETE - TASK_RUNNING + (dropped ? TASK_DROPPED : 0);
     uint64_t p = vat_u64_add(&t->state, change, VAT_AR);
-    /* With the only reference nobody is left who could take another. */
+    /* With the only reference nobody is left to take another. */
     struct task_ended e = {
         .drop_output = !dropped && !(p & TASK_JOIN_INTEREST),
         .last = TASK_REFS(p) == 1,
@@ -263,6 +264,9 @@ struct volt_cx {
     uint8_t budget;        /* leaf operations left in this poll (D2) */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */
+    /* scope.c: polls inside this one; looks at the clock */
+    uint32_t depth, stride, stride_left;
+    uint64_t looked; /* ns */
 };
 
 /* volt_coop_take() and volt_coop_restore(), for leaves. */

@@ -156,6 +156,23 @@ static void setup_arm_cancel_one(void)
     (void)spawn_sleep(5000, &handle);
 }
 
+/* Three in one coarse slot: it is emptied in portions of one. */
+static void setup_portions(void)
+{
+    start(NULL);
+    (void)spawn_sleep(10000, &handle);
+    (void)spawn_sleep(10100, NULL);
+    (void)spawn_sleep(10200, NULL);
+}
+
+static void setup_portions_quiet(void)
+{
+    start(executor_idle);
+    (void)spawn_sleep(10200, NULL);
+    (void)spawn_sleep(10000, NULL);
+    slack_usec = 200; /* the leader gathers */
+}
+
 static void canceller(void)
 {
     volt_join_cancel(&handle);
@@ -458,6 +475,28 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = 10000,
+    },
+    {
+        .name = "portions",
+        .promise = "a coarse slot emptied by two threads beside cancelling: all fire",
+        .setup = setup_portions,
+        .finish = finish,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"canceller", canceller},
+                    {"busy worker", busy_worker}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 10000,
+    },
+    {
+        .name = "portions-quiet",
+        .promise = "a leader moves portions while it sleeps; nobody is late for them",
+        .setup = setup_portions_quiet,
+        .finish = finish,
+        .threads = {{"leader", leader}, {"executor", executor_run}},
+        .preempt = 2,
+        .stale = 1,
     },
     {
         .name = "shutdown",

@@ -367,13 +367,16 @@ static bool parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.program = argv[0],
-                        .preempt = UNSET,
-                        .stale = UNSET,
-                        .timeouts = UNSET,
-                        .dfs = UNSET,
-                        .random = UNSET,
-                        .pct = UNSET};
+    const char *seed = getenv("SEED");
+    struct options o = {
+        .program = argv[0],
+        .seed = seed ? strtoull(seed, NULL, 0) * UINT64_C(0x9E3779B97F4A7C15) : 0,
+        .preempt = UNSET,
+        .stale = UNSET,
+        .timeouts = UNSET,
+        .dfs = UNSET,
+        .random = UNSET,
+        .pct = UNSET};
     int explored = 0, failed = 0;
 
     if (!parse(argc, argv, &o)) {

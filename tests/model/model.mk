@@ -15,9 +15,10 @@ MODEL_ring   := lib/sched/ring.c
 MODEL_inject := lib/sched/inject.c
 MODEL_idle   := lib/sched/idle.c lib/sched/park.c
 MODEL_slab   := lib/task/slab.c
-MODEL_sched  := $(addprefix lib/sched/,worker.c search.c submit.c events.c ring.c inject.c \
+MODEL_sched  := $(addprefix lib/sched/,worker.c search.c hold.c scope.c submit.c events.c ring.c inject.c \
                 idle.c park.c interval.c live.c sentinel.c) \
                 $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
+MODEL_scope  := $(MODEL_sched)
 TASK_SRC     := lib/sched/worker.c lib/sched/live.c $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c)
 MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
@@ -37,6 +38,7 @@ SUPPORT_pool := tests/model/executor.c
 SUPPORT_notify := tests/model/executor.c
 SUPPORT_task := tests/model/executor.c
 SUPPORT_sched := tests/model/no_driver.c
+SUPPORT_scope := tests/model/no_driver.c
 
 MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
 MB       := build/model
@@ -48,12 +50,12 @@ $(MB)/tests/model/mcx_%.o: MODEL_OPT := -O3
 mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
 # Small capacities, so that every edge is near.
-MODEL_LIMITS := -DRING_CAPACITY=4 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
+MODEL_LIMITS := -DRING_CAPACITY=4 -DFORKS_CAPACITY=2 -DSCOPE_DEPTH=2 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
                 -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DSEM_BACKOFF=1 \
                 -DINJECT_TRIES=1 -DINJECT_LISTS=2 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
-                -DPASS_PAUSES=1 -DSPIN_LOOK=1 -DWHEEL_TICK_USEC=100 -DWHEEL_LEVELS=2 \
-                -DTAIL_BACKOFF=0 -DIDLE_MAX_WORKERS=mcx_group_size
+                -DPASS_PAUSES=1 -DSPIN_LOOK=1 -DSPIN_LOOKS=2 -DWHEEL_TICK_USEC=100 -DWHEEL_LEVELS=2 \
+                -DWHEEL_PORTION=1 -DTAIL_BACKOFF=0 -DIDLE_MAX_WORKERS=mcx_group_size
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk

@@ -2,11 +2,13 @@
 """Applies each mutant of mutants.txt to a copy of the tree and runs its models, which must
 find it. Usage: mutants.py [--table] [ID...]   --table prints the rows of README.md, too.
 Exit status 1 when one survives or no longer applies."""
-import os
-import re
+import pathlib
 import sys
 
 import variant
+
+sys.path.insert(0, str(pathlib.Path(variant.TREE, "tests/tools")))
+import mutant_list  # noqa: E402
 
 # All scenarios at their quick bounds, then again for longer.
 SEARCHES = (
@@ -16,68 +18,32 @@ SEARCHES = (
 )
 
 
-class Mutant:
-    def __init__(self, head):
-        m = re.match(r"(\S+) (\S+) (\S+)\s+(.+)$", head)
-        if not m:
-            sys.exit(f"mutants.txt: not a head line: {head}")
-        self.id, models, self.file, self.what = m.groups()
-        self.models = models.split(",")
-        self.changes = []  # of [old, new]
-
-    def line(self, kind, text):
-        if kind == "-" and (not self.changes or self.changes[-1][1]):
-            self.changes.append(["", ""])
-        self.changes[-1][kind == "+"] += text + "\n"
-
-    def apply(self):
-        """The changed source, or None when a text is not there exactly once."""
-        source = variant.read_source(self.file)
-        for old, new in self.changes:
-            tokens = re.findall(r"\w+|[^\w\s]", old)
-            hits = list(re.finditer(r"\s*".join(map(re.escape, tokens)), source))
-            if len(hits) != 1:
-                return None
-            source = source[: hits[0].start()] + new.rstrip("\n") + source[hits[0].end() :]
-        return source
-
-
-def read(path):
-    mutants = []
-    with open(path) as f:
-        for line in f.read().splitlines():
-            if re.match(r"[-+]( |$)", line):
-                mutants[-1].line(line[0], line[2:])
-            elif line and not line.startswith("#"):
-                mutants.append(Mutant(line))
-    ids = [m.id for m in mutants]
-    if len(set(ids)) < len(ids):
-        sys.exit(f"mutants.txt: used twice: {[i for i in ids if ids.count(i) > 1]}")
-    return mutants
+class Mutant(mutant_list.Mutant):
+    HEAD = r"(?P<id>\S+) (?P<tests>\S+) (?P<file>\S+)\s+(?P<what>.+)$"
 
 
 def look(mutant):
     """(verdict, scenario, executions, what was found)"""
-    source = mutant.apply()
+    source = mutant.apply(variant.read_source(mutant.file))
     if source is None:
         return "STALE", f"its text is not there exactly once in {mutant.file}", "", ""
     tree = variant.Variant(mutant.id, {mutant.file: source})
-    for model in mutant.models:
+    for model in mutant.tests:
         error = tree.build(model.partition("/")[0])
         if error:
             return "UNBUILT", error, "", ""
     for bounds in SEARCHES:
-        for model in mutant.models:
+        for model in mutant.tests:
             hit = tree.search(model, bounds)
             if hit:
                 tree.remove()
                 return ("killed",) + hit
-    return "SURVIVES", ", ".join(mutant.models), "", ""
+    return "SURVIVES", ", ".join(mutant.tests), "", ""
 
 
 def main():
     wanted = [a for a in sys.argv[1:] if a != "--table"]
-    mutants = [m for m in read(os.path.join(variant.HERE, "mutants.txt"))
+    mutants = [m for m in mutant_list.read(pathlib.Path(variant.HERE, "mutants.txt"), Mutant)
                if not wanted or m.id in wanted]
     rows, survived = [], 0
     for m, (verdict, where, executions, what) in zip(mutants, variant.each(look, mutants)):

@@ -6,10 +6,12 @@ weaken.txt. Usage: weaken.py [--list] [FILE...]
 Exit status 1 when a survivor has no reason, or weaken.txt has one that is not needed."""
 import collections
 import os
+import pathlib
 import re
 import sys
 
 import mutants
+from mutants import mutant_list
 import variant
 
 SEARCHES = (["--dfs", "5000"], ["--random", "30000", "--pct", "10000"])
@@ -95,8 +97,8 @@ class Looker:
         self.known = known  # key to reason
         self.affected = {}  # file to models
         self.likely = collections.defaultdict(list)
-        for m in mutants.read(os.path.join(variant.HERE, "mutants.txt")):
-            self.likely[m.file] += [name.partition("/")[0] for name in m.models]
+        for m in mutant_list.read(pathlib.Path(variant.HERE, "mutants.txt"), mutants.Mutant):
+            self.likely[m.file] += [name.partition("/")[0] for name in m.tests]
 
     def models(self, path):
         if path not in self.affected:

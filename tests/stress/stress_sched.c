@@ -1,5 +1,5 @@
 /* Stress of queue, park and wake: random trees of tasks that spawn, yield, meet in
- * mailboxes, join and cancel each other, driven by foreign threads, in rounds. No timeout
+ * mailboxes, join and cancel each other, have scopes, driven by foreign threads, in rounds. No timeout
  * helps a lost wake: the round then hangs, and the alarm ends the program.
  *
  * Options: tests/support/stress.h.
@@ -29,6 +29,8 @@ struct node {
     unsigned children, next;
     struct volt_join child[CHILDREN];
     struct volt_yield yield;
+    struct volt_scope scope;
+    bool scoped; /* its scope is done, or it has none */
     int output;
 };
 
@@ -40,6 +42,7 @@ static void node_drop(void *state)
 
     for (unsigned i = 0; i < CHILDREN; i++)
         volt_join_fini(&n->child[i]);
+    volt_scope_fini(&n->scope);
     vat_u32_add(&dropped, 1, VAT_RLX);
 }
 
@@ -79,6 +82,14 @@ static const struct volt_task_type blocking_type = {
     .drop_output = node_drop_output,
 };
 
+static void node_init(struct node *n, uint32_t from, int depth)
+{
+    rng_init(&n->rng, from, 1);
+    n->depth = depth;
+    n->steps = (int)rng_below(&n->rng, 6);
+    vat_u32_add(&made, 1, VAT_RLX);
+}
+
 static void spawn_node(uint32_t from, int depth, struct volt_join *join)
 {
     bool blocking = depth == 0 && from % 64 == 0;
@@ -86,10 +97,7 @@ static void spawn_node(uint32_t from, int depth, struct volt_join *join)
         volt_task_new(st.rt[from % st.runtimes], blocking ? &blocking_type : &node_type);
 
     CHECK(n);
-    rng_init(&n->rng, from, 1);
-    n->depth = depth;
-    n->steps = (int)rng_below(&n->rng, 6);
-    vat_u32_add(&made, 1, VAT_RLX);
+    node_init(n, from, depth);
     int r = blocking ? volt_task_spawn_blocking(n, join) : volt_task_spawn(n, join);
     CHECK(r == 0 || (r == -ESHUTDOWN && vat_u32_load(&closing, VAT_ACQ)));
 }
@@ -140,6 +148,34 @@ static enum volt_poll join_children(struct volt_cx *cx, struct node *n)
     return VOLT_READY;
 }
 
+/* A few children with theirs, seldom more than forks hold without; or none. */
+static enum volt_poll run_scope(struct volt_cx *cx, struct node *n)
+{
+    if (!n->scope.count) {
+        bool many = rng_below(&n->rng, 64) == 0;
+        uint32_t count = n->depth == 0 || rng_below(&n->rng, 2)
+                             ? 0
+                             : 1 + rng_below(&n->rng, many ? 2 * FORKS_CAPACITY : 3);
+        if (count == 0)
+            return VOLT_READY;
+        CHECK(volt_scope_init(cx, &n->scope, &node_type, count) == 0);
+        for (uint32_t i = 0; i < count; i++)
+            node_init(volt_scope_child(&n->scope, i), rng_next(&n->rng),
+                      many ? 0 : n->depth - 1);
+    }
+    if (volt_scope_poll(cx, &n->scope) == VOLT_PENDING)
+        return VOLT_PENDING;
+    for (size_t i = 0; i < n->scope.count; i++) {
+        int r = volt_scope_status(&n->scope, i);
+
+        if (r == 0)
+            CHECK(((struct node *)volt_scope_child(&n->scope, i))->output == MAGIC);
+        else
+            CHECK(r == -ECANCELED);
+    }
+    return VOLT_READY;
+}
+
 static enum volt_poll node_poll(struct volt_cx *cx, void *state)
 {
     struct node *n = state;
@@ -164,6 +200,9 @@ static enum volt_poll node_poll(struct volt_cx *cx, void *state)
                 vat_pause();
         }
     }
+    if (!n->scoped && run_scope(cx, n) == VOLT_PENDING)
+        return VOLT_PENDING;
+    n->scoped = true;
     if (join_children(cx, n) == VOLT_PENDING)
         return VOLT_PENDING;
     n->ended = 1;
@@ -227,6 +266,7 @@ static void check_empty(const struct sched *s)
     for (uint32_t i = 0; i < s->workers; i++) {
         CHECK(ring_len(&s->worker[i].ring) == 0);
         CHECK(vat_ptr_load(&s->worker[i].lifo, VAT_RLX) == NULL);
+        CHECK(!forks_visible(&s->worker[i].forks));
     }
 }
 

@@ -2,15 +2,15 @@
  *
  * Values of one sender arrive in the order in which they were sent. A sender that finds
  * the ring full waits, first come, first served; when there is room, the receiver puts
- * the value of the oldest into the ring for him. The receiver waits when the ring is
+ * the value of the oldest into the ring for it. The receiver waits when the ring is
  * empty. Sending and receiving copy; waiting allocates nothing.
  *
  * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and
- * the receiver only borrow it: who keeps it alive is the program's business. Threads.
+ * the receiver only borrow it: to keep it alive is the program's business. Threads.
  * Sending and closing: tasks of any runtime, and any thread with the try_ call.
- * Receiving: one task, or one thread, at a time. Memory order. What was written before a
- * send, who receives the value sees; and what was written before closing, who is told of
- * the end.
+ * Receiving: one task, or one thread, at a time. Memory order. The receiver of a
+ * value sees what was written before its send; one that is told of the end sees what was
+ * written before closing.
  *
  * lib/sync/channel.c. */
 #ifndef VOLT_CHANNEL_H

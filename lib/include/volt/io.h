@@ -22,7 +22,7 @@
 VOLT_BEGIN_DECLS
 
 struct volt_io {
-    int fd; /* to be read */
+    int fd;             /* to be read */
     void *registration; /* private */
 };
 

@@ -62,12 +62,12 @@ VOLT_API unsigned volt_runtime_workers(const struct volt_runtime *rt);
 /* Counters of one worker; each only grows unless it says "now". Read at any time from any
  * thread: every counter is exact by itself, their sums may be a few polls apart. */
 struct volt_worker_stats {
-    uint64_t polled;      /* polls of tasks */
-    uint64_t stolen;      /* tasks taken from other workers */
-    uint64_t steal_ops;   /* steals that returned at least one task */
-    uint64_t parked;      /* times it really slept (futex or event loop) */
-    uint64_t lifo_hits;   /* polls of tasks taken from the LIFO slot */
-    uint64_t lifo_stolen; /* of these, from another's LIFO slot */
+    uint64_t polled;               /* polls of tasks */
+    uint64_t stolen;               /* tasks taken from other workers */
+    uint64_t steal_ops;            /* steals that returned at least one task */
+    uint64_t parked;               /* times it really slept (futex or event loop) */
+    uint64_t lifo_hits;            /* polls of tasks taken from the LIFO slot */
+    uint64_t lifo_stolen;          /* of these, from another's LIFO slot */
     uint64_t global_batch_fetches; /* fetches from the global queue that got tasks */
     uint64_t overflows;            /* times its ring moved tasks to the global queue */
     uint64_t budget_exhausted;     /* polls stopped by the budget per poll */
@@ -78,7 +78,7 @@ struct volt_worker_stats {
     /* Times that only looking round found queued tasks: 0, unless the system stopped a
      * thread for milliseconds between queueing one and waking a worker for it. */
     uint64_t rescues;
-    uint64_t avg_task_ns;     /* now: moving average of a poll, nanoseconds */
+    uint64_t avg_task_ns; /* now: moving average of a poll, nanoseconds */
     /* Between two looks at the clock: one poll, or short ones of 4 us together. */
     uint64_t longest_poll_usec;
     uint32_t global_queue_interval; /* now: polls between looks at the global queue */
@@ -91,14 +91,14 @@ struct volt_worker_stats {
 };
 
 struct volt_stats {
-    uint64_t spawned;          /* tasks ever accepted, blocking ones included */
-    uint64_t completed;        /* ended, cancelled ones included */
-    uint64_t cancelled;        /* of these */
-    uint64_t live;             /* spawned - completed */
-    uint64_t global_depth;     /* now: length of the global queue, approximate */
-    uint64_t timers;           /* now: armed timers */
-    uint64_t io_handles;       /* now: registered descriptors */
-    uint32_t workers;          /* number of workers */
+    uint64_t spawned;      /* tasks ever accepted; blocking ones, scopes' children, too */
+    uint64_t completed;    /* ended, cancelled ones included */
+    uint64_t cancelled;    /* of these */
+    uint64_t live;         /* spawned - completed */
+    uint64_t global_depth; /* now: length of the global queue, approximate */
+    uint64_t timers;       /* now: armed timers */
+    uint64_t io_handles;   /* now: registered descriptors */
+    uint32_t workers;      /* number of workers */
     uint32_t workers_parked;   /* now */
     uint32_t blocking_threads; /* now */
     /* Sums; but the longest of longest_poll_usec, and the means of avg_task_ns and

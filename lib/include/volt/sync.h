@@ -1,21 +1,22 @@
 /* Synchronisation between tasks: semaphore, mutex, rwlock, notify, oneshot.
  *
- * Shape. Each primitive is a struct of the caller's, wherever he likes it: _init before
+ * Shape. Each primitive is a struct of the caller's, anywhere in memory: _init before
  * its first use, _fini after its last, neither allocates. Waiting is a leaf future, a
  * struct in the waiting task's state:
  *
  *     leaf_init(&leaf, &primitive)    once per wait; again for the next one
  *     leaf_poll(cx, &leaf)            by the task, until it answers VOLT_READY
  *     leaf_fini(&leaf)                in the task's drop, whatever state the leaf is in:
- *                                     never polled, waiting, granted and not yet seen, done
+ *                                     never polled, waiting, granted and not yet seen,
+ *                                     done
  *
  * _fini of a leaf that waits, or was granted unseen, leaves the queue or passes the grant
- * on; of one that READY has answered it does nothing: what was acquired the owner gives
- * back himself, in his drop, too, if he may be cancelled while he holds it. A zeroed leaf
+ * on; of one that READY has answered it does nothing: what was acquired its owner gives
+ * back, in its drop, too, if it may be cancelled while it holds it. A zeroed leaf
  * may be finished. While a leaf waits it does not move, and stays its task's.
  *
  * Promises. Waiting allocates nothing and cannot fail. Service is strictly first come,
- * first served: what is given back goes to the oldest waiter directly, never past him. An
+ * first served: what is given back goes to the oldest waiter directly, never past it. An
  * acquirer that finds nobody waiting may look for a moment whether the holder is about to
  * finish; from then on it is in the queue.
  *
@@ -92,7 +93,7 @@ static inline void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt
     assert(n >= 1 && n <= sem->max);
     a->sem = sem;
     a->waiter.granted = a->waiter.state = 0;
-    a->waiter.requested = n; /* the rest is filled in by whoever queues it */
+    a->waiter.requested = n; /* the rest is filled in when it is queued */
 }
 
 /* READY: acquired, or closed; see _status. Takes one unit of the poll's budget. */
@@ -179,9 +180,9 @@ VOLT_API enum volt_poll volt_rwlock_poll(struct volt_cx *cx,
                                          struct volt_rwlock_acquire *a);
 VOLT_API void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a);
 
-/* Who holds a lock and who waits for it, all at one moment; for diagnostics. A task that
- * has locked itself out is among the waiting readers behind a writer, and `readers` does
- * not fall. Granted and not yet seen counts as held. */
+/* What holds a lock and what waits for it, all at one moment; for diagnostics. A task
+ * that has locked itself out is among the waiting readers behind a writer, and `readers`
+ * does not fall. Granted and not yet seen counts as held. */
 struct volt_rwlock_info {
     uint32_t readers;                          /* read locks held */
     bool writer;                               /* held by a writer, or by as many readers

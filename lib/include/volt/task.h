@@ -10,11 +10,11 @@
  *      finished; the state then holds the task's output, if it has one.
  *   4. type->drop(state) runs exactly once, after READY or when the task is cancelled,
  *      never during a poll: on a worker (a pool thread for blocking tasks; the spawning
- *      thread when the spawn is refused). It must call the _fini of every leaf future that
- *      may still wait.
- *   5. With a join handle the memory stays until volt_join_fini(); the joiner may read the
- *      output through volt_join_state(). type->drop_output(state) runs exactly once after a
- *      READY task's output is no longer needed (never for a cancelled task).
+ *      thread when the spawn is refused). It must call the _fini of every leaf future
+ *      that may still wait.
+ *   5. With a join handle the memory stays until volt_join_fini(); the joiner may read
+ *      the output through volt_join_state(). type->drop_output(state) runs exactly once
+ *      after a READY task's output is no longer needed (never for a cancelled task).
  *
  * Leaf futures (semaphore permits, timers, readiness, joins, ...) are structs embedded in
  * the state: waiting allocates nothing. A leaf that waits must not move and must stay in

@@ -6,6 +6,7 @@
 #include <volt/error.h>
 #include <volt/io.h>
 #include <volt/runtime.h>
+#include <volt/scope.h>
 #include <volt/sync.h>
 #include <volt/task.h>
 #include <volt/time.h>
