@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "daemon/check.h"
 #include "daemon/exec/ids.h"
 #include "daemon/store/sqlite.h"
@@ -27,23 +28,32 @@ static int check_ids(const char *dir)
     if (r == 0 || r == -ENOENT)
         return 0;
     (void)printf("%s: the file of ids: %s\n", dir,
-                 r == -EBADMSG ? "checksum" : strerror(-r));
+                 r == -EBADMSG ? "checksum" : file_text(r));
     return 1;
+}
+
+/* Only while nobody else writes. 0; -1, and said: not. */
+static int claim(struct paths *p)
+{
+    struct volt_error err = {{0}};
+
+    if (access(p->state_dir, F_OK) < 0) {
+        (void)fprintf(stderr, "voltd: %s: %s\n", p->state_dir, strerror(errno));
+        return -1;
+    }
+    if (paths_claim(p, &err) < 0) {
+        (void)fprintf(stderr, "voltd: %s\n", err.text);
+        return -1;
+    }
+    return 0;
 }
 
 int check_store(struct paths *p)
 {
-    struct volt_error err = {{0}};
     int n;
 
-    if (access(p->state_dir, F_OK) < 0) {
-        (void)fprintf(stderr, "voltd: %s: %s\n", p->state_dir, strerror(errno));
+    if (claim(p) < 0)
         return 1;
-    }
-    if (paths_claim(p, &err) < 0) { /* a running voltd writes */
-        (void)fprintf(stderr, "voltd: %s\n", err.text);
-        return 1;
-    }
     n = store_sqlite_check(p->state_dir, print, p->state_dir);
     if (n == -ENOENT)
         (void)fprintf(stderr, "voltd: %s: there is no store\n", p->state_dir);
@@ -57,4 +67,27 @@ int check_store(struct paths *p)
         (void)printf("%s: sound\n", p->state_dir);
     paths_fini(p);
     return n == 0 ? 0 : 1;
+}
+
+int accept_store(struct paths *p)
+{
+    struct volt_error err = {{0}};
+    char text[256] = "";
+    int r;
+
+    if (claim(p) < 0)
+        return 1;
+    r = store_sqlite_accept(p->state_dir, text, &err);
+    if (r < 0)
+        (void)fprintf(stderr, "voltd: %s\n", err.text);
+    else if (r == 0)
+        (void)printf("%s: no witness refuses the store: there is nothing to accept. "
+                     "Whether it is sound, voltd --check-store says\n",
+                     p->state_dir);
+    else
+        (void)printf("%s: accepted %s. Jobs that it does not know are gone; jobs that "
+                     "wait in it will run, even if they have run before\n",
+                     p->state_dir, text);
+    paths_fini(p);
+    return r < 0 ? 1 : 0;
 }

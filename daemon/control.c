@@ -1,4 +1,5 @@
-/* Stop and reload: daemon/control.h for the methods, daemon/lifecycle.h for main. */
+/* Stop and reload: daemon/config/control.h for the methods, daemon/lifecycle.h
+ * for main. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

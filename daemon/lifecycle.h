@@ -9,8 +9,8 @@
 #define VOLTD_LIFECYCLE_H
 
 #include <signal.h>
-#include "daemon/config.h"
-#include "daemon/control.h"
+#include "daemon/config/config.h"
+#include "daemon/config/control.h"
 #include "daemon/exec/manager.h"
 #include "daemon/server/server.h"
 

@@ -6,7 +6,8 @@
  *   runtime, manager (records, keeper), server, control
  *   READY; wait; runtime down, then what its tasks used
  *
- * Exit status: 0 stopped, 1 could not start, 2 usage. */
+ * Exit status: 0 stopped, 1 could not start, 2 a person has to mend it: usage, or a store
+ * that is not the one that was here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -25,11 +26,13 @@
 #include <unistd.h>
 
 #include "daemon/check.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/lifecycle.h"
 #include "daemon/method/event_texts.h"
 #include "daemon/observe/log.h"
-#include "daemon/paths.h"
+#include "daemon/config/paths.h"
+#include "daemon/store/store.h"
+#include "daemon/server/turn.h"
 #include "daemon/sysd/sysd.h"
 #include "daemon/watchdog.h"
 
@@ -50,6 +53,9 @@ static const char help[] =
     "  --workers N         threads of the scheduler (default: Workers=, or one per two CPUs)\n"
     "  --check-store       verify the store of a voltd that does not run, and say what is\n"
     "                      damaged; exit status 0: sound, 1: damaged or not readable\n"
+    "  --accept-store      take the store that is there, or an empty one, though voltd\n"
+    "                      refuses it because it is not the one that was there: jobs may\n"
+    "                      be missing, jobs may run twice. Then exit\n"
     "  --help, --version\n"
     "\n"
     "SIGTERM stops; running jobs go on without voltd. SIGHUP reads the configuration again.\n"
@@ -59,7 +65,7 @@ struct options {
     bool user, system; /* in the end one of them */
     const char *config, *runtime_dir, *state_dir;
     uint64_t workers; /* 0: as configured */
-    bool check_store;
+    bool check_store, accept_store;
 };
 
 /* Everything that has to be taken down, in the order of birth. */
@@ -74,6 +80,7 @@ struct daemon {
     struct manager *manager;
     struct control *control;
     struct event_texts *event_texts;
+    struct turn_counts turns;
     struct service service;
     struct server *server;
     uint64_t job_descriptors;
@@ -141,6 +148,9 @@ static int take_option(struct options *o, int opt, const char *given)
     case 'k':
         o->check_store = true;
         break;
+    case 'a':
+        o->accept_store = true;
+        break;
     case 'h':
         (void)fputs(help, stdout);
         return 0;
@@ -166,6 +176,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"state-dir", required_argument, NULL, 'd'},
         {"workers", required_argument, NULL, 'w'},
         {"check-store", no_argument, NULL, 'k'},
+        {"accept-store", no_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
@@ -182,6 +193,8 @@ static int parse_options(int argc, char **argv, struct options *o)
         return usage("unexpected argument %s", argv[optind]);
     if (o->user && o->system)
         return usage("--user and --system exclude each other");
+    if (o->check_store && o->accept_store)
+        return usage("--check-store and --accept-store exclude each other");
     o->user |= !o->system && getuid() != 0;
     o->system = !o->user;
     return -1;
@@ -211,7 +224,9 @@ static int find_keeper(char path[PATH_MAX])
 
 /* --- sockets ------------------------------------------------------------------------ */
 
-/* Under the lock of the runtime dir nobody else listens there: what is found is stale. */
+/* Under the lock of the runtime dir nobody else listens there: what is found is stale.
+ * Until listen() every connect is refused, so chmod() before it is early enough: the
+ * umask stays as it is, because it belongs to all threads, and they make files by now. */
 static int listen_on(const struct address *address, mode_t mode, int *ret_fd)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -223,11 +238,8 @@ static int listen_on(const struct address *address, mode_t mode, int *ret_fd)
     if (fd < 0)
         return -errno;
     memcpy(sun.sun_path, address->path, strlen(address->path) + 1);
-    mode_t before = umask(0777); /* nobody connects before the mode is right */
-    if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0)
-        r = -errno;
-    (void)umask(before);
-    if (r == 0 && (chmod(address->path, mode) < 0 || listen(fd, LISTEN_BACKLOG) < 0))
+    if (bind(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0 ||
+        chmod(address->path, mode) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
         r = -errno;
     if (r < 0) {
         close(fd);
@@ -292,7 +304,8 @@ static void set_arenas(unsigned workers)
 
 /* One for two CPUs: jobs, the store and the clients need them too, and with two workers
  * for two CPUs most of what a job costs the daemon is one waking the other. In turns, of
- * the whole machine for a job of /bin/true: 923 instead of 1,047 us, 785 instead of 848. */
+ * the whole machine for a job of /bin/true: 923 instead of 1,047 us, 785 instead of
+ * 848. */
 static unsigned workers_of(const struct config *config)
 {
     cpu_set_t set;
@@ -340,7 +353,12 @@ static int start_manager(struct daemon *d, struct volt_error *err)
     }
     (void)snprintf(d->address, sizeof(d->address), "unix:%s", d->paths.socket.path);
     r = manager_new(&o, &d->manager, err);
-    return r < 0 ? failed("jobs", r, err) : 0;
+    if (r < 0)
+        (void)failed("jobs", r, err);
+    if (r == -STORE_NOT_WITNESSED)
+        log_error("put the right store back; or accept what is there with voltd "
+                  "--accept-store: jobs may be missing then, and jobs may run twice");
+    return r;
 }
 
 static int start_server(struct daemon *d, struct volt_error *err)
@@ -364,7 +382,10 @@ static int start_server(struct daemon *d, struct volt_error *err)
     d->service = (struct service){.manager = d->manager,
                                   .rt = d->rt,
                                   .control = d->control,
-                                  .event_texts = d->event_texts};
+                                  .event_texts = d->event_texts,
+                                  .turns = &d->turns,
+                                  .root_only = geteuid() == 0,
+                                  .user_mode = d->options.user};
     d->server = server_new(&d->service, &d->config);
     if (!d->server)
         return failed("server", -ENOMEM, err);
@@ -388,6 +409,10 @@ static void announce(const struct daemon *d)
 
     manager_counts(d->manager, &counts);
     log_info("version %s, listening on %s", VOLT_VERSION, d->paths.socket.path);
+    if (d->service.root_only)
+        log_notice(
+            "runs as root, and so do its jobs: only root is served; for others run "
+            "voltd as an account of its own, as voltd.service does");
     if (!manager_durable(d->manager))
         log_notice("jobs are kept in memory: a restart forgets those that wait");
     uint64_t waiting = counts.recovered_queued + counts.recovered_unstarted;
@@ -447,9 +472,10 @@ static int up(struct daemon *d)
     int r;
 
     control_signals(&set);
+    (void)sigaddset(&set, SIGCHLD); /* keeper_link_task.c waits for it */
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGIO, SIG_IGN); /* who opens a file while it has a lease */
+    (void)signal(SIGIO, SIG_IGN);   /* a file with a lease is opened */
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of writing */
     r = sysd_take_sockets(names, d->sockets, 2, &err);
     if (r < 0)
@@ -514,7 +540,8 @@ static void occupy_standard_descriptors(void)
             (void)open("/dev/null", O_RDWR);
 }
 
-static int check_only(struct daemon *d)
+/* At the store alone, which no voltd uses meanwhile. */
+static int look_at_store(struct daemon *d)
 {
     struct volt_error err = {{0}};
     int r = paths_init(&d->paths, d->options.user, d->options.runtime_dir,
@@ -524,7 +551,7 @@ static int check_only(struct daemon *d)
         (void)failed("directories", r, &err);
         return 1;
     }
-    return check_store(&d->paths);
+    return d->options.check_store ? check_store(&d->paths) : accept_store(&d->paths);
 }
 
 int main(int argc, char **argv)
@@ -537,8 +564,8 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
-    if (d.options.check_store)
-        return check_only(&d);
+    if (d.options.check_store || d.options.accept_store)
+        return look_at_store(&d);
     d.job_descriptors = raise_descriptors();
     int r = up(&d);
     if (r == 0) {
@@ -546,5 +573,5 @@ int main(int argc, char **argv)
         control_wait(d.control);
     }
     down(&d);
-    return r < 0 ? 1 : 0;
+    return r == -STORE_NOT_WITNESSED ? 2 : r < 0 ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-/* The line of those who wait for a slot, and who may join it: ahead.h. */
+/* The line of works that wait for a slot, and which may join it: ahead.h. */
 #include <volt/time.h>
 
 #include "daemon/exec/jobs.h"
@@ -15,39 +15,39 @@ void ahead_init(struct ahead *a)
     *a = (struct ahead){0};
 }
 
+static struct work *work_of(struct list_node *n)
+{
+    return list_thing(n, struct work, ahead_node);
+}
+
 void ahead_join(struct manager *m, struct work *w)
 {
-    struct work **at = &m->ahead.head;
+    struct list_node *at = m->ahead.line.first;
 
-    while (*at && !queue_before(&w->job->node, &(*at)->job->node))
-        at = &(*at)->ahead_next;
+    while (at && !queue_before(&w->job->node, &work_of(at)->job->node))
+        at = at->next;
+    list_add_before(&m->ahead.line, &w->ahead_node, at);
     w->ahead = true;
-    w->ahead_next = *at;
-    *at = w;
     m->ahead.n++;
 }
 
 void ahead_leave(struct manager *m, struct work *w)
 {
-    struct work **at = &m->ahead.head;
-
     if (!w->ahead)
         return;
-    while (*at != w)
-        at = &(*at)->ahead_next;
-    *at = w->ahead_next;
+    list_remove(&m->ahead.line, &w->ahead_node);
     m->ahead.n--;
     w->ahead = false;
 }
 
-/* The first that follows somebody, or nobody. */
+/* The first that follows another, or that follows none. */
 static struct work *first(const struct ahead *a, bool follows)
 {
-    struct work *w = a->head;
+    struct list_node *n = a->line.first;
 
-    while (w && (w->relay.before != NULL) != follows)
-        w = w->ahead_next;
-    return w;
+    while (n && (work_of(n)->relay.before != NULL) != follows)
+        n = n->next;
+    return n ? work_of(n) : NULL;
 }
 
 void ahead_grant(struct manager *m, struct work *w)
@@ -90,9 +90,9 @@ bool ahead_serve_followers(struct manager *m, struct aftermath *after)
 
 void ahead_call_back(struct manager *m, struct aftermath *after)
 {
-    for (struct work *w = m->ahead.head; w; w = w->ahead_next)
-        if (w->relay.before)
-            relay_call_back(m, w, after);
+    for (struct list_node *n = m->ahead.line.first; n; n = n->next)
+        if (work_of(n)->relay.before)
+            relay_call_back(m, work_of(n), after);
 }
 
 const struct work *ahead_turn(const struct manager *m)
@@ -124,7 +124,7 @@ void ahead_fill(struct manager *m, struct aftermath *after)
         if (job->array)
             return;
         queue_remove(&m->queue, n);
-        if (!jobs_give_task(m, job, after)) { /* who unlocks next tries again */
+        if (!jobs_give_task(m, job, after)) { /* the next unlock tries again */
             queue_put_back(&m->queue, n);
             return;
         }

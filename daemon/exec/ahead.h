@@ -6,23 +6,23 @@
  * then goes to the keeper, or before that, to begin when a certain other job has ended
  * (relay.h).
  *
- * It costs a promise to say "starting" of a job that does not start: after a power cut it
- * is lost, as nobody knows whether it ran. No later mark could tell: whoever is to start
- * without a sync must have every mark on disk before it, and whoever waits for the sync
- * of another's end could wait for his own STARTING, which is in the same commit. Hence
- * few, only while jobs end within AHEAD_PACE on average, and who has waited for
- * AHEAD_WAIT goes back to its place in the queue (event DEFERRED). Elements of arrays are
+ * Price: after a power cut a job marked STARTING is `lost` although it may never have
+ * begun. A later marker does not help: a start without its own fsync needs its marker
+ * durable first, and a start that waits for the fsync of another job's end finds its own
+ * STARTING in the same commit. Hence few, only while jobs end within AHEAD_PACE on
+ * average, and a job that has waited for AHEAD_WAIT goes back to its place in the queue
+ * (event DEFERRED). Elements of arrays are
  * not taken ahead.
  *
  * As many are ahead as start within AHEAD_SPAN, by what jobs took lately, and one for
  * each slot: with 2 slots 16 where jobs take 0.8 ms, 7 where they take 2 ms, 4 where they
- * take 5. The span is that of one and a half commits (GROUP_PACE in group.c): the one that
- * a mark is in, and what is left of the one before it, on average. Both are a matter of
- * the processor: with a commit every 2 ms and eight ahead /bin/true jobs with 2 slots took
- * 1,083 us of it in the median of six rounds, with 4 ms and this span 1,047, and 873 and
- * 848 in a calmer hour; at 0.87 and 0.90, 0.88 and 0.92 of the benchmark's reference.
+ * take 5. The span is that of one and a half commits (GROUP_PACE in group.c): the one
+ * that a mark is in, and what is left of the one before it, on average. Both are a matter
+ * of the processor: with a commit every 2 ms and eight ahead /bin/true jobs with 2 slots
+ * took 1,083 us of it in the median of six rounds, with 4 ms and this span 1,047, and 873
+ * and 848 in a calmer hour; at 0.87 and 0.90, 0.88 and 0.92 of the benchmark's reference.
  *
- * After a restart everybody who was starting and had not come to the keeper waits
+ * After a restart all jobs that were starting and had not come to the keeper wait
  * here. */
 #ifndef VOLTD_EXEC_AHEAD_H
 #define VOLTD_EXEC_AHEAD_H
@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <volt/task.h>
+#include "base/list.h"
 #include "daemon/job/job.h"
 
 struct aftermath;
@@ -38,7 +39,7 @@ struct work;
 
 /* [L] */
 struct ahead {
-    struct work *head; /* in the order of the queue */
+    struct list line; /* of works, in the order of the queue */
     uint32_t n;
     uint64_t pace_usec; /* how long jobs take, the latest counting most */
     unsigned past;      /* how many jobs have told it, PACE_PAST at most */
@@ -47,20 +48,20 @@ struct ahead {
 void ahead_init(struct ahead *a);
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* Free slots go to who waits for one and follows nobody (relay.h), unless the first in
+/* Free slots go to works that wait for one and follow none (relay.h), unless the first in
  * the queue comes before: one that has been deferred, or of a higher priority. False:
  * `after` is full. */
 bool ahead_serve(struct manager *m, struct aftermath *after);
-/* Nobody else wants what is free: then those that follow somebody. */
+/* Nothing else wants the free slots: then works that follow another. */
 bool ahead_serve_followers(struct manager *m, struct aftermath *after);
 /* It gets a slot, also beyond their number. */
 void ahead_grant(struct manager *m, struct work *w);
-/* Who follows somebody is called back. */
+/* Works that follow another are called back. */
 void ahead_call_back(struct manager *m, struct aftermath *after);
-/* Whose turn it is to follow somebody: the first that does not. NULL: nobody. Who is later
- * in the line and looks sooner, as his STARTING was kept sooner, must not be ahead of it. */
+/* First work in the line that follows none yet, or NULL. A later one may look sooner, as
+ * its STARTING was kept sooner; it must not overtake. */
 const struct work *ahead_turn(const struct manager *m);
-/* Somebody can be followed: the first that waits looks. */
+/* A work can be followed: the first that waits looks. */
 void ahead_stir(struct manager *m, struct aftermath *after);
 /* Takes from the queue what may be taken. */
 void ahead_fill(struct manager *m, struct aftermath *after);
@@ -72,7 +73,7 @@ void ahead_leave(struct manager *m, struct work *w);
 void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_usec);
 
 /* --- of the work itself ------------------------------------------------------------- */
-/* After the commit of STARTING. READY: it has a slot, follows somebody, is to stop, or
+/* After the commit of STARTING. READY: it has a slot, follows another, is to stop, or
  * has been deferred (w->deferred): its turn comes again. */
 enum volt_poll ahead_poll(struct volt_cx *cx, struct work *w);
 

@@ -7,11 +7,13 @@
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
  *      "never ran" is removed and started again.
  *      What counts as a failure then is in tries.h.
- *   4. A timeout or a cancel sends the stop signal, kill_after later SIGKILL, again every
- *      second until the record says that it is over.
- *   5. Who may print only so much is looked at once a second, and killed beyond.
- *   6. The end is committed (the next job's STARTING with it), applied, then the record is
- *      removed, with others (sweep.c).
+ *   4. A timeout or a cancel sends the stop signal and SIGCONT, kill_after later SIGKILL,
+ *      again every second until the record says that it is over. With each the keeper
+ *      continues the shim, which the job may have stopped.
+ *   5. A job with an output limit is looked at when it may have printed that much
+ *      (output_meter.h), and killed beyond it.
+ *   6. The end is committed (the next job's STARTING with it), applied, then the record
+ *      is removed, with others (sweep.c).
  *
  * An end that is lost may lead to another attempt (job.h): in the slot that the job has,
  * with a record of its own.
@@ -42,7 +44,7 @@ void attempt_free(struct attempt *a)
     record_wait_fini(&a->wait);
     volt_sleep_fini(&a->probe);
     volt_sleep_fini(&a->limit);
-    volt_sleep_fini(&a->meter);
+    meter_fini(&a->meter);
     launch_close(&a->args);
     output_end_finish(NULL, NULL, &a->printed, false);
     free(a);
@@ -117,7 +119,8 @@ static void end_of_record(struct work *w)
     a->over = true;
     a->end = launch_end_event(rec);
     if (rec->verdict != RECORD_DONE) /* its shim knows best, and has said so at the end */
-        a->end.survivors = a->survivors;
+        launch_end_survivors(&a->end, &a->left);
+    a->end.named = manager_keep_named(w->manager, a->end.named);
 }
 
 static void take_record(struct work *w)
@@ -143,8 +146,7 @@ static bool needs_call(struct work *w)
 
     keeper_call_fini(&a->call);
     if (a->record.verdict == RECORD_SHIM_KILLED)
-        keeper_call_init_signal(&a->call, w->manager->link, &key, SIGKILL,
-                                KEEPER_SCOPE_TREE);
+        attempt_call_signal(w, SIGKILL, KEEPER_SCOPE_TREE);
     else if (a->record.verdict == RECORD_NEVER_RAN)
         keeper_call_init_remove(&a->call, w->manager->link, &key);
     else
@@ -152,23 +154,82 @@ static bool needs_call(struct work *w)
     return true;
 }
 
-/* Whether it has been done or cannot be; otherwise it is asked for again: a broken
- * connection says nothing, and both requests may be repeated. */
-static bool call_settled(struct attempt *a)
+void attempt_note_left(struct work *w)
 {
+    struct attempt *a = w->attempt;
+    const struct keeper_reply *reply = keeper_call_reply(&a->call);
+    const int r = reply->status;
+    struct aftermath after = {0};
+
+    a->kills++;
+    manager_lock(w->manager);
+    a->left.n = reply->survivors;
+    if (r < 0 && r != -ESRCH && !a->left.n) /* nobody could look */
+        a->left.n = JOB_SURVIVORS_UNKNOWN;
+    memcpy(a->left.named.pid, reply->survivor, sizeof(a->left.named.pid));
+    w->left = a->left.n ? &a->left : NULL;
+    manager_unlock(w->manager, &after);
+}
+
+void attempt_call_signal(struct work *w, int sig, enum keeper_scope scope)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_signal(&a->call, w->manager->link, &key, sig, scope);
+    if (a->kills > 0)
+        keeper_call_is_again(&a->call);
+}
+
+/* Whether another attempt follows, once nothing of this one is left. */
+static bool is_to_go_again(struct work *w)
+{
+    const struct job_event lost = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
+    struct aftermath after = {0};
+
+    manager_lock(w->manager);
+    bool yes = job_goes_again(jobs_status(w->job, w->offset), &lost);
+    manager_unlock(w->manager, &after);
+    return yes;
+}
+
+static void rest_call(struct attempt *a, uint64_t usec)
+{
+    volt_sleep_fini(&a->limit);
+    volt_sleep_init(&a->limit, usec);
+}
+
+/* A job that is to stop does not wait for the end of what is left: it ends as it is. */
+static enum volt_poll rested_poll(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    return a->left.n ? attempt_rest_poll(cx, w) : volt_sleep_poll(cx, &a->limit);
+}
+
+/* Whether it has been done or cannot be; otherwise it is asked for again: a broken
+ * connection says nothing, and both requests may be repeated. Two attempts never run side
+ * by side: the next one waits for the end of all that is left of this one. */
+static bool call_settled(struct work *w)
+{
+    struct attempt *a = w->attempt;
     int r = keeper_call_status(&a->call);
 
     if (r == -ECONNRESET || (tries_passing(r) && ++a->call_tries < CALL_TRIES)) {
-        volt_sleep_fini(&a->limit);
-        volt_sleep_init(&a->limit, CALL_AGAIN);
+        rest_call(a, CALL_AGAIN);
         return false;
     }
-    a->survivors = keeper_call_reply(&a->call)->survivors;
-    if (r < 0 && a->record.verdict == RECORD_NEVER_RAN)
-        attempt_fail(a, "record", -r);
-    else if (r < 0 && r != -ESRCH && !a->survivors)
-        a->survivors = 1; /* nobody could look: its main process at least may live on */
-    return true;
+    if (a->record.verdict == RECORD_NEVER_RAN) {
+        if (r < 0)
+            attempt_fail(a, "record", -r);
+        return true;
+    }
+    attempt_note_left(w);
+    if (a->left.n == 0 || a->left.n == JOB_SURVIVORS_UNKNOWN || !is_to_go_again(w))
+        return true;
+    rest_call(a, tries_kill_rest(a->kills - 1));
+    return false;
 }
 
 /* Nobody can follow it: it has not begun. */
@@ -238,12 +299,34 @@ static bool cancelled_before(struct work *w)
     return true;
 }
 
+/* READY: a->call has been answered by a keeper. It names a START that none has had. */
+static enum volt_poll heard_poll(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    for (;;) {
+        if (!a->calling) {
+            a->start = UINT64_MAX;
+            attempt_call_recall(w);
+        }
+        a->calling = true;
+        if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        a->calling = false;
+        if (keeper_call_status(&a->call) != -ECONNRESET)
+            return VOLT_READY;
+    }
+}
+
 /* READY: a->end is the end, or w->deferred. */
 static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
 
     VOLT_BEGIN(a->at);
+    /* What an earlier daemon asked for may still be carried out before HELLO. */
+    if (a->adopt && keeper_link_is_late(w->manager->link))
+        VOLT_AWAIT(a->at, heard_poll(cx, w));
     while (!a->over) {
         if (attempt_begin_rest(a))
             VOLT_AWAIT(a->at, attempt_rest_poll(cx, w));
@@ -264,9 +347,9 @@ static enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
         take_record(w);
         while (needs_call(w)) {
             VOLT_AWAIT(a->at, keeper_call_poll(cx, &a->call));
-            if (call_settled(a))
+            if (call_settled(w))
                 break;
-            VOLT_AWAIT(a->at, volt_sleep_poll(cx, &a->limit));
+            VOLT_AWAIT(a->at, rested_poll(cx, w));
         }
         CRASH_POINT("end-seen");
         judge_record(w);
@@ -296,6 +379,21 @@ static bool start_committed(struct work *w)
     return r == 0 && w->attempt;
 }
 
+/* What of so many bytes is beyond the limit that has ended it, rounded up. */
+static uint32_t over_kib(struct work *w, uint64_t bytes)
+{
+    uint64_t limit = w->job->spec->output_limit;
+    struct aftermath after = {0};
+
+    if (bytes <= limit)
+        return 0;
+    manager_lock(w->manager);
+    bool ended = jobs_status(w->job, w->offset)->printed_too_much;
+    manager_unlock(w->manager, &after);
+    uint64_t kib = (bytes - limit + 1023) / 1024;
+    return !ended ? 0 : kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
+}
+
 /* What it has printed goes into the store with its end, if it is little. A disk that is
  * full has room for ends only. */
 static void look_at_output(struct work *w)
@@ -323,6 +421,7 @@ static void look_at_output(struct work *w)
     output_end_look(&m->outputs, &key, spec->output_split, fold, &a->printed);
     w->printed = &a->printed;
     a->end.kept = a->printed.kept;
+    a->end.over_kib = over_kib(w, a->printed.bytes);
 }
 
 static void give_up_output(struct work *w)

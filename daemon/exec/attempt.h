@@ -4,6 +4,7 @@
 #define VOLTD_EXEC_ATTEMPT_H
 
 #include "daemon/exec/jobs.h"
+#include "daemon/output/output_meter.h"
 #include "daemon/exec/tries.h"
 
 enum after_start {
@@ -40,21 +41,28 @@ struct attempt {
     struct output_end printed;
     struct volt_sleep probe; /* next look for slot 1; when `unsent` is sent again */
     struct volt_sleep limit; /* next step towards the end, or the end of following */
-    struct volt_sleep meter; /* next look at what it has printed */
+    struct meter meter;      /* of what it has printed, where that has a limit */
     uint64_t probe_usec;
-    int last_signal; /* 0: none sent yet */
-    bool unsent;     /* it is not, the keeper was short of something */
-    uint32_t survivors;
+    int last_signal;       /* 0: none sent yet */
+    bool unsent;           /* it is not, the keeper was short of something */
+    unsigned kills;        /* SIGKILLs that have not ended it */
+    struct survivors left; /* of the latest; changed with the lock */
 };
 
 struct job_key attempt_key(struct work *w);
 /* The end in words of policy: it did not come to a process. step: static; error > 0. */
 void attempt_fail(struct attempt *a, const char *step, int error);
 
+/* a->call was SIGKILL, and answered: what it has left is shown from now on. */
+void attempt_note_left(struct work *w);
+/* a->call sends the signal; SIGKILL to what one has left waits behind the first
+ * of others. */
+void attempt_call_signal(struct work *w, int sig, enum keeper_scope scope);
+
 /* Whether the job is cancelled or has run for too long. */
 bool attempt_is_to_stop(struct work *w);
 
-/* --- attempt_start.c: START ------------------------------------------------------------ */
+/* --- attempt_start.c: START ----------------------------------------------------- */
 
 /* False: no rest is due before the next one. */
 bool attempt_begin_rest(struct attempt *a);
@@ -63,7 +71,7 @@ enum volt_poll attempt_rest_poll(struct volt_cx *cx, struct work *w);
 /* READY: a->next says what came of it. From a->start_at = 0. */
 enum volt_poll attempt_start_poll(struct volt_cx *cx, struct work *w);
 
-/* --- attempt_run.c: from there to the end in the record --------------------------------- */
+/* --- attempt_run.c: from there to the end in the record ------------------------- */
 
 void attempt_run_begin(struct work *w);
 /* READY: the record says that it is over. */

@@ -1,5 +1,5 @@
-/* An attempt that has been started, until its record says that it is over. The whole of it
- * is in attempt.c. */
+/* An attempt that has been started, until its record says that it is over. The whole of
+ * it is in attempt.c. */
 #include "daemon/exec/attempt.h"
 
 #include <errno.h>
@@ -10,8 +10,6 @@
 
 #define PROBE_FIRST  UINT64_C(2000)
 #define PROBE_LAST   UINT64_C(256000)
-#define KILL_AGAIN   UINT64_C(1000000)
-#define METER_EVERY  UINT64_C(1000000)
 #define SIGNAL_AGAIN UINT64_C(50000)
 
 /* Its time runs since its record says so, whenever its START was answered. */
@@ -56,19 +54,18 @@ void attempt_note_started(struct work *w, const struct record_started *s)
 }
 
 /* Looks for slot 1 until it is there: the job's process writes it right after its birth,
- * mostly before the wait for the end has looked for the first time. Who follows is not
- * looked for before it would be called back: it has mostly ended by then. */
+ * mostly before the wait for the end has looked for the first time. A job that
+ * follows another is not looked for before its recall: it has mostly ended by then. */
 static void look_for_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
-    struct record rec;
-    bool found = record_wait_started(&a->wait, &rec.started);
+    struct record_started started;
+    bool found = record_wait_started(&a->wait, &started);
 
     while (!found && volt_sleep_poll(cx, &a->probe) == VOLT_READY) {
-        found =
-            record_probe(w->manager->record_fd, &key, w->manager->boot_id, &rec) == 0 &&
-            rec.has_started;
+        found = record_started(w->manager->record_fd, &key, w->manager->boot_id,
+                               &started) == 1;
         volt_sleep_fini(&a->probe);
         volt_sleep_init(&a->probe, a->probe_usec);
         if (a->probe_usec < PROBE_LAST)
@@ -76,7 +73,7 @@ static void look_for_start(struct volt_cx *cx, struct work *w)
     }
     if (!found)
         return;
-    attempt_note_started(w, &rec.started);
+    attempt_note_started(w, &started);
     volt_sleep_fini(&a->probe);
 }
 
@@ -84,12 +81,12 @@ static void look_for_start(struct volt_cx *cx, struct work *w)
 static void call_signal(struct work *w)
 {
     struct attempt *a = w->attempt;
-    struct job_key key = attempt_key(w);
     enum keeper_scope scope =
         w->job->spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
 
-    keeper_call_fini(&a->call);
-    keeper_call_init_signal(&a->call, w->manager->link, &key, a->last_signal, scope);
+    if (a->last_signal != SIGKILL) /* a stopped job takes it only when it is continued */
+        scope |= KEEPER_SCOPE_WAKE;
+    attempt_call_signal(w, a->last_signal, scope);
     a->calling = true;
     a->unsent = false;
     CRASH_POINT("signal");
@@ -109,42 +106,43 @@ static bool is_to_signal_again(struct attempt *a)
     return a->last_signal && r == -ECONNRESET;
 }
 
+/* An answer that tells what SIGKILL has left: the next is due the later, the longer that
+ * has been in vain. */
+static void note_killed(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    int r = keeper_call_status(&a->call);
+
+    if (a->last_signal != SIGKILL || r == -ECONNRESET || tries_passing(r))
+        return;
+    attempt_note_left(w);
+    volt_sleep_fini(&a->limit);
+    volt_sleep_init(&a->limit, tries_kill_rest(a->kills - 1));
+}
+
 static void send_signal(struct work *w, int sig)
 {
     struct attempt *a = w->attempt;
     const struct job_spec *spec = w->job->spec;
 
     volt_sleep_fini(&a->limit);
-    volt_sleep_init(&a->limit, a->last_signal || sig == SIGKILL ? KILL_AGAIN
-                                                                : spec->kill_after_usec);
+    volt_sleep_init(&a->limit, a->last_signal || sig == SIGKILL
+                                   ? tries_kill_rest(a->kills)
+                                   : spec->kill_after_usec);
     a->last_signal = sig;
     call_signal(w);
 }
 
-static bool is_metered(struct work *w)
-{
-    const struct job_spec *spec = w->job->spec;
-
-    return spec->output == JOB_OUTPUT_FILE && spec->output_limit != JOB_NO_LIMIT;
-}
-
-/* All jobs are looked at together: at full seconds. */
-static void set_meter(struct attempt *a)
-{
-    volt_sleep_fini(&a->meter);
-    volt_sleep_init_at(&a->meter, (volt_now_usec() / METER_EVERY + 1) * METER_EVERY);
-}
-
 static bool printed_too_much(struct volt_cx *cx, struct work *w)
 {
+    const struct job_spec *spec = w->job->spec;
+    struct manager *m = w->manager;
     struct job_key key = attempt_key(w);
 
-    while (is_metered(w) && volt_sleep_poll(cx, &w->attempt->meter) == VOLT_READY) {
-        if (output_size(&w->manager->outputs, &key) > w->job->spec->output_limit)
-            return true;
-        set_meter(w->attempt);
-    }
-    return false;
+    if (spec->output != JOB_OUTPUT_FILE || spec->output_limit == JOB_NO_LIMIT)
+        return false;
+    return meter_poll(cx, &w->attempt->meter, m->meters, &m->outputs, &key,
+                      spec->output_split, spec->output_limit) == VOLT_READY;
 }
 
 /* Steps towards the end that are due: the timeout, the stop signal, SIGKILL. False: none
@@ -181,7 +179,8 @@ static bool step_to_the_end(struct volt_cx *cx, struct work *w)
     return false;
 }
 
-/* Also without being told: who it was to follow has gone while its START was on its way. */
+/* Also without being told: the job it was to follow ended while its START was on its
+ * way. */
 static bool is_called_back(struct work *w)
 {
     struct aftermath after = {0};
@@ -229,12 +228,17 @@ enum volt_poll attempt_run_poll(struct volt_cx *cx, struct work *w)
             if (keeper_call_poll(cx, &a->call) == VOLT_PENDING)
                 return VOLT_PENDING;
             a->calling = false;
-            a->survivors = keeper_call_reply(&a->call)->survivors;
+            note_killed(w);
             if (is_to_signal_again(a)) {
                 call_signal(w);
                 continue;
             }
+            bool over = keeper_call_status(&a->call) == -ESRCH;
             keeper_call_fini(&a->call);
+            if (over) { /* the keeper has seen what was no event, or will be one */
+                record_wait_look(&a->wait);
+                continue;
+            }
         }
         if (a->unsent && volt_sleep_poll(cx, &a->probe) == VOLT_READY) {
             call_signal(w);
@@ -264,5 +268,5 @@ void attempt_run_begin(struct work *w)
     volt_sleep_fini(&a->limit);
     if (a->follows)
         volt_sleep_init(&a->limit, RELAY_WAIT);
-    set_meter(a);
+    meter_fini(&a->meter);
 }

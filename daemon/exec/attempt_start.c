@@ -1,5 +1,5 @@
-/* START of an attempt: where it may begin, and what the answer means. The whole of it is in
- * attempt.c. */
+/* START of an attempt: where it may begin, and what the answer means. The whole of it is
+ * in attempt.c. */
 #include "daemon/exec/attempt.h"
 
 #include <errno.h>
@@ -54,8 +54,8 @@ enum volt_poll attempt_rest_poll(struct volt_cx *cx, struct work *w)
     return volt_sleep_poll(cx, &w->attempt->limit);
 }
 
-/* READY: START is answered, or withdrawn: while there is no keeper who is to stop does
- * not wait for one. */
+/* READY: START is answered, or withdrawn: while there is no keeper, a job that is to
+ * stop does not wait for one. */
 static enum volt_poll answer_poll(struct volt_cx *cx, struct work *w)
 {
     struct keeper_call *call = &w->attempt->call;
@@ -68,7 +68,7 @@ static enum volt_poll answer_poll(struct volt_cx *cx, struct work *w)
     return VOLT_PENDING;
 }
 
-/* Whether it has a slot or somebody to follow, still. Who is to stop and has been sent
+/* Whether it still has a slot or a job to follow. One that is to stop and has been sent
  * goes on whatever it has. */
 static bool take_place(struct work *w)
 {

@@ -1,4 +1,4 @@
-/* See audience.h. Who waits has heard all that was told when it entered the list, so that
+/* See audience.h. A hearer has heard all that was told when it entered the list, so that
  * the list is in the order of `heard`: when its head has heard everything, all have. */
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ void audience_init(struct audience *a)
 
 void audience_fini(struct audience *a)
 {
-    assert(!a->head);
+    assert(list_is_empty(&a->hearers));
     volt_notify_fini(&a->due);
 }
 
@@ -23,7 +23,7 @@ void audience_tell(struct audience *a)
 {
     vlock_lock(&a->lock);
     a->told++;
-    bool anybody = a->head != NULL;
+    bool anybody = !list_is_empty(&a->hearers);
     vlock_unlock(&a->lock);
     if (anybody)
         volt_notify_one(&a->due);
@@ -34,27 +34,14 @@ void audience_tell(struct audience *a)
 /* Lock held. */
 static void enter(struct audience *a, struct hearer *l)
 {
-    l->prev = a->tail;
-    l->next = NULL;
-    if (a->tail)
-        a->tail->next = l;
-    else
-        a->head = l;
-    a->tail = l;
+    list_add_last(&a->hearers, &l->node);
     l->waits = true;
 }
 
 /* Lock held. */
 static void leave(struct audience *a, struct hearer *l)
 {
-    if (l->prev)
-        l->prev->next = l->next;
-    else
-        a->head = l->next;
-    if (l->next)
-        l->next->prev = l->prev;
-    else
-        a->tail = l->prev;
+    list_remove(&a->hearers, &l->node);
     l->waits = false;
 }
 
@@ -109,16 +96,20 @@ struct teller {
     struct volt_yield turn; /* of the others */
 };
 
-/* False: all who wait have heard everything. */
+/* False: all hearers have heard everything. */
 static bool wake_some(struct audience *a)
 {
     struct volt_waker wakers[WAKES_PER_POLL];
     unsigned n = 0;
 
     vlock_lock(&a->lock);
-    while (a->head && a->head->heard != a->told && n < WAKES_PER_POLL) {
-        wakers[n++] = volt_waker_ref(&a->head->waker);
-        leave(a, a->head);
+    while (!list_is_empty(&a->hearers) && n < WAKES_PER_POLL) {
+        struct hearer *first = list_thing(a->hearers.first, struct hearer, node);
+
+        if (first->heard == a->told)
+            break;
+        wakers[n++] = volt_waker_ref(&first->waker);
+        leave(a, first);
     }
     vlock_unlock(&a->lock);
     for (unsigned i = 0; i < n; i++) {

@@ -1,10 +1,11 @@
-/* Those who wait for the next of something that all of them read: the log.
+/* Tasks that wait for the next entry of something that all of them read: the log.
  *
  * To wake a thousand tasks at once would put all of them in front of the job whose
  * change they hear of, and of its next change. So one task, the teller, wakes a few at a
- * time and gives the others a turn in between; who is told late hears of more at once.
+ * time and gives the others a turn in between; a task that is told late finds more at
+ * once.
  *
- *   hearer                            who has something new
+ *   hearer                            writer
  *   1. hearer_init()                  1. writes it
  *   2. reads all there is               2. audience_tell()
  *   3. hearer_poll(); READY: to 2
@@ -13,14 +14,15 @@
 #ifndef VOLTD_EXEC_AUDIENCE_H
 #define VOLTD_EXEC_AUDIENCE_H
 
+#include "base/list.h"
 #include "base/lock.h"
 #include <volt/volt.h>
 
 struct audience { /* all private */
     vlock lock;   /* protects `told` and the list */
     uint64_t told;
-    struct hearer *head, *tail; /* who waits; in the order of `heard` */
-    struct volt_notify due;     /* the teller has something to do */
+    struct list hearers;    /* that wait; in the order of `heard` */
+    struct volt_notify due; /* the teller has something to do */
 };
 
 void audience_init(struct audience *a);
@@ -35,7 +37,7 @@ void audience_tell(struct audience *a);
  * private. */
 struct hearer {
     struct audience *audience;
-    struct hearer *prev, *next;
+    struct list_node node; /* in audience.hearers, while it waits */
     struct volt_waker waker;
     uint64_t heard; /* of `told`, when it last read */
     bool waits;     /* is in the list; lock */

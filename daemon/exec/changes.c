@@ -8,55 +8,57 @@
 #include "daemon/exec/changes.h"
 #include "daemon/exec/jobs.h"
 
-#define BUCKETS         4096 /* power of two */
+#define BUCKETS         65536 /* power of two; the pages of those in use are there */
 #define WAKES_PER_ROUND 32
 #define EVENTS_PER_READ 64
 #define READS_PER_POLL  16
 #define REMOVED_AT_ONCE 256
+#define EMPTY_AT_ONCE   4096
 
 struct changes {
+    struct siphash_key secret;  /* clients choose for which jobs they wait */
     struct volt_notify arrived; /* somebody waits */
     vlock lock;                 /* protects what follows */
     size_t count;
     uint64_t from; /* the newest event when the first of these came */
-    struct interest *bucket[BUCKETS];
+    struct list bucket[BUCKETS];
+    uint32_t elements[BUCKETS]; /* interests in elements, by their array */
 };
 
 /* --- the table. Lock held. ---------------------------------------------------------- */
 
-static struct interest **bucket_of(struct changes *c, uint64_t id)
+/* An array has a bucket for itself, and its elements have others. */
+static struct list *bucket_of(struct changes *c, uint64_t id, int64_t index)
 {
-    return &c->bucket[(id * UINT64_C(0x9e3779b97f4a7c15) >> 40) % BUCKETS];
+    const uint64_t place[] = {id, (uint64_t)index};
+
+    return &c->bucket[siphash64(&c->secret, place, sizeof(place)) % BUCKETS];
+}
+
+static uint32_t *elements_of(struct changes *c, uint64_t id)
+{
+    return &c->elements[bucket_of(c, id, JOB_NO_INDEX) - c->bucket];
 }
 
 static void insert(struct changes *c, struct interest *i)
 {
-    struct interest **head = bucket_of(c, i->key.id);
-
-    i->prev = NULL;
-    i->next = *head;
-    if (*head)
-        (*head)->prev = i;
-    *head = i;
+    list_add_first(bucket_of(c, i->id, i->index), &i->node);
     c->count++;
+    *elements_of(c, i->id) += i->index != JOB_NO_INDEX;
 }
 
 static void take_out(struct changes *c, struct interest *i)
 {
-    if (i->prev)
-        i->prev->next = i->next;
-    else
-        *bucket_of(c, i->key.id) = i->next;
-    if (i->next)
-        i->next->prev = i->prev;
+    list_remove(bucket_of(c, i->id, i->index), &i->node);
     c->count--;
+    *elements_of(c, i->id) -= i->index != JOB_NO_INDEX;
 }
 
 /* --- telling ------------------------------------------------------------------------ */
 
-static bool same_place(const struct job_key *a, const struct job_key *b)
+static bool same_place(int64_t a, int64_t b)
 {
-    return a->index == b->index || a->index == JOB_NO_INDEX || b->index == JOB_NO_INDEX;
+    return a == b || a == JOB_NO_INDEX || b == JOB_NO_INDEX;
 }
 
 /* What has not started when its array is cancelled ends with it, without an event. */
@@ -67,16 +69,16 @@ static bool may_be_end(const struct job_news *news)
 
 static bool concerns(const struct interest *i, const struct job_news *news)
 {
-    return i->key.id == news->key.id && i->seq != news->seq &&
-           same_place(&i->key, &news->key) && (!i->by->of_ends || may_be_end(news));
+    return i->id == news->key.id && i->seq != news->seq &&
+           same_place(i->index, news->key.index) && (!i->by->of_ends || may_be_end(news));
 }
 
 /* What the news say of how it ended; how a program could not be executed only the job
  * has. */
 static struct change change_of(const struct interest *i, const struct job_news *news)
 {
-    if (!news || i->told || news->state != JOB_DONE ||
-        news->result == JOB_RESULT_EXEC_FAILED || i->key.index != news->key.index)
+    if (!news || i->change.told || news->state != JOB_DONE ||
+        news->result == JOB_RESULT_EXEC_FAILED || i->index != news->key.index)
         return (struct change){.ended = false};
     return (struct change){.ended = true, .result = news->result, .code = news->code};
 }
@@ -85,21 +87,21 @@ static struct change change_of(const struct interest *i, const struct job_news *
 static bool tell_one(struct interest *i, const struct job_news *news)
 {
     struct listener *l = i->by;
-    bool first = !l->told;
+    bool first = !l->told, again = i->change.told;
 
     i->change = change_of(i, news);
+    i->change.told = true;
     if (news)
         i->seq = news->seq;
-    if (i->told)
+    if (again)
         return false;
-    i->told = true;
     i->next_told = l->told;
     l->told = i;
     return first;
 }
 
 /* Those of this bucket. news NULL: something has happened that nobody knows any more. */
-static void tell(struct changes *c, struct interest *const *bucket,
+static void tell(struct changes *c, const struct list *bucket,
                  const struct job_news *news)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];
@@ -108,8 +110,11 @@ static void tell(struct changes *c, struct interest *const *bucket,
     do {
         n = 0;
         vlock_lock(&c->lock);
-        for (struct interest *i = *bucket; i && n < WAKES_PER_ROUND; i = i->next) {
-            if (news ? !concerns(i, news) : i->told && !i->change.ended)
+        for (struct list_node *at = bucket->first; at && n < WAKES_PER_ROUND;
+             at = at->next) {
+            struct interest *i = list_thing(at, struct interest, node);
+
+            if (news ? !concerns(i, news) : i->change.told && !i->change.ended)
                 continue;
             if (tell_one(i, news))
                 wakers[n++] = volt_waker_ref(&i->by->waker);
@@ -120,6 +125,44 @@ static void tell(struct changes *c, struct interest *const *bucket,
             volt_waker_fini(&wakers[i]);
         }
     } while (n == WAKES_PER_ROUND);
+}
+
+/* The first bucket from `at` on that is not empty, or one from which to look further. */
+static size_t next_bucket(struct changes *c, size_t at)
+{
+    size_t end = at + EMPTY_AT_ONCE < BUCKETS ? at + EMPTY_AT_ONCE : BUCKETS;
+
+    vlock_lock(&c->lock);
+    while (at < end && list_is_empty(&c->bucket[at]))
+        at++;
+    vlock_unlock(&c->lock);
+    return at;
+}
+
+static void tell_everybody(struct changes *c, const struct job_news *news)
+{
+    for (size_t i = next_bucket(c, 0); i < BUCKETS; i = next_bucket(c, i + 1))
+        tell(c, &c->bucket[i], news);
+}
+
+static bool has_elements(struct changes *c, uint64_t id)
+{
+    vlock_lock(&c->lock);
+    bool yes = *elements_of(c, id) > 0;
+    vlock_unlock(&c->lock);
+    return yes;
+}
+
+/* What happens to an array as a whole may concern each of its elements. */
+static void tell_about(struct changes *c, const struct job_news *news)
+{
+    uint64_t id = news->key.id;
+
+    tell(c, bucket_of(c, id, JOB_NO_INDEX), news);
+    if (news->key.index != JOB_NO_INDEX)
+        tell(c, bucket_of(c, id, news->key.index), news);
+    else if (has_elements(c, id))
+        tell_everybody(c, news);
 }
 
 /* --- listening ---------------------------------------------------------------------- */
@@ -137,7 +180,8 @@ void listener_add(struct listener *l, struct interest *i, const struct job_key *
 {
     struct changes *c = l->changes;
 
-    *i = (struct interest){.key = *key, .by = l, .next_of_listener = l->interests};
+    *i = (struct interest){
+        .id = key->id, .index = key->index, .by = l, .next_of_listener = l->interests};
     l->interests = i;
     vlock_lock(&c->lock);
     insert(c, i);
@@ -155,7 +199,7 @@ struct interest *listener_next(struct listener *l, struct change *ret)
     struct interest *i = l->told;
     if (i) {
         l->told = i->next_told;
-        i->told = false;
+        i->change.told = false;
         *ret = i->change;
     }
     vlock_unlock(&l->changes->lock);
@@ -213,10 +257,10 @@ static bool tell_some(struct reader *r)
         size_t n = manager_events_read(r->m, &root, before = r->seq, events,
                                        EVENTS_PER_READ, &r->seq, &lost);
 
-        for (size_t i = 0; lost && i < BUCKETS; i++)
-            tell(c, &c->bucket[i], NULL);
+        if (lost)
+            tell_everybody(c, NULL);
         for (size_t i = 0; i < n; i++)
-            tell(c, bucket_of(c, events[i].key.id), &events[i]);
+            tell_about(c, &events[i]);
         if (r->seq == before)
             return false;
     }
@@ -262,12 +306,13 @@ static const struct volt_task_type reader_type = {"job changes", sizeof(struct r
 
 /* --- life --------------------------------------------------------------------------- */
 
-int changes_open(struct changes **ret)
+int changes_open(const struct siphash_key *secret, struct changes **ret)
 {
     struct changes *c = calloc(1, sizeof(*c));
 
     if (!c)
         return -ENOMEM;
+    c->secret = *secret;
     volt_notify_init(&c->arrived);
     *ret = c;
     return 0;

@@ -1,10 +1,11 @@
-/* Who waits for changes of certain jobs hears of these, and of no others.
+/* A task that waits for changes of certain jobs is woken for these, and for no others.
  *
  * One task reads the events of jobs as they happen, only while somebody waits for any,
- * and finds whom an event concerns by the id of its job. Who waits enters his interests,
- * looks at the jobs, and takes what he was told since:
+ * and finds what an event concerns by its job or element, and by the array of that. A
+ * task that waits enters its interests, looks at the jobs, and takes what it was told
+ * since:
  *
- *   who waits                           what happens
+ *   the waiting task                    what happens
  *   1. listener_add(), for each job     1. the job changes, with an event
  *   2. looks at them                    2. the event is read
  *   3. listener_next(); NULL: pending   3. the interest is told, its task woken
@@ -14,13 +15,15 @@
 #define VOLTD_EXEC_CHANGES_H
 
 #include <volt/task.h>
+#include "base/list.h"
+#include "base/siphash.h"
 #include "daemon/job/key.h"
 
 struct changes;
 struct manager;
 
-/* 0; -ENOMEM. */
-int changes_open(struct changes **ret);
+/* Copies the secret. 0; -ENOMEM. */
+int changes_open(const struct siphash_key *secret, struct changes **ret);
 /* Spawns the task. 0; -ENOMEM; -ESHUTDOWN. */
 int changes_start(struct manager *m);
 /* After the runtime was shut down; nobody may be left. NULL is allowed. */
@@ -29,19 +32,22 @@ void changes_free(struct changes *c);
 /* What has changed. */
 struct change {
     bool ended;     /* in this way; otherwise only a look at the job tells */
+    bool told;      /* private */
     uint8_t result; /* enum job_result */
     int32_t code;
 };
 
-/* In one job, one element, or an array with its elements. Private; must not move, nor go
- * before its listener has been finished. */
+/* In one job, one element, or an array with its elements. Private but for its job; must
+ * not move, nor go before its listener has been finished. A call may have 20,000 of
+ * them. */
 struct interest {
-    struct job_key key;
+    uint64_t id;
+    int64_t index;
     struct listener *by;
-    struct interest *prev, *next, *next_of_listener, *next_told;
+    struct list_node node; /* in the bucket of its job */
+    struct interest *next_of_listener, *next_told;
     uint64_t seq; /* of the latest event that was told */
     struct change change;
-    bool told;
 };
 
 /* A task that waits. Private; must not move. Zero-initialised it may be finished. */

@@ -1,9 +1,9 @@
 /* Idempotency keys in a submission.
  *
  * A key is claimed before the ids are taken and belongs to the job when that is in the
- * table, so after its commit: who finds a key with an id may be told of it at once. Who
- * finds a claim waits until it is settled or released. Whoever waits holds no claim, so
- * nobody waits for each other.
+ * table, so after its commit: a submission that finds a key with an id is told of it at
+ * once. One that finds a claim waits until it is settled or released, and holds no claim
+ * meanwhile, so there is no deadlock.
  *
  * A key lives as long as its job is known here, and then as long as the history. With
  * on_exists a later job may take it over. */
@@ -23,24 +23,42 @@ enum claimed {
     CLAIM_NO_MEMORY,
 };
 
-/* Per item, made when first needed; false: no memory. */
-static bool note(const struct manager_submit *s, uint64_t **list, size_t i,
-                 uint64_t value)
+/* What an item brings: its key, and what it stands for. */
+struct keyed {
+    struct siphash128 name, body;
+};
+
+/* Lists per item are made when first needed. False: no memory. */
+static bool note_same(const struct manager_submit *s, size_t i, uint64_t id)
 {
-    if (!*list)
-        *list = calloc(s->count, sizeof(**list));
-    if (*list)
-        (*list)[i] = value;
-    return *list;
+    struct submission *p = s->pending;
+
+    if (!p->same)
+        p->same = calloc(s->count, sizeof(*p->same));
+    if (p->same)
+        p->same[i] = id;
+    return p->same;
+}
+
+static bool note_old_body(const struct manager_submit *s, size_t i,
+                          struct siphash128 body)
+{
+    struct submission *p = s->pending;
+
+    if (!p->old_body)
+        p->old_body = calloc(s->count, sizeof(*p->old_body));
+    if (p->old_body)
+        p->old_body[i] = body;
+    return p->old_body;
 }
 
 /* Another item of this submission has the key already. */
 static enum claimed claim_twice(const struct keys_entry *e, enum job_on_exists on_exists,
-                                uint64_t body)
+                                struct siphash128 body)
 {
     switch (on_exists) {
     case JOB_ON_EXISTS_SAME:
-        return e->body == body ? CLAIM_SAME : CLAIM_OTHER;
+        return keys_same(e->body, body) ? CLAIM_SAME : CLAIM_OTHER;
     case JOB_ON_EXISTS_COALESCE:
         return CLAIM_SAME;
     case JOB_ON_EXISTS_REJECT:
@@ -53,17 +71,17 @@ static enum claimed claim_twice(const struct keys_entry *e, enum job_on_exists o
 /* The key is that of an earlier job: it stays with that, or is taken over. Until that is
  * settled the entry keeps the earlier id, and the earlier hash is noted. */
 static enum claimed claim_again(struct manager_submit *s, size_t i, struct keys_entry *e,
-                                uint64_t body)
+                                struct siphash128 body)
 {
     struct manager *m = s->manager;
     struct submission *p = s->pending;
     struct job_spec *spec = p->jobs[i]->spec;
-    bool lives = succession_waits(m, e->id);
+    bool lives = succession_waits(m, s->owner.uid, e->id);
     int r;
 
     switch (spec->on_exists) {
     case JOB_ON_EXISTS_SAME:
-        return e->body == body ? CLAIM_SAME : CLAIM_OTHER;
+        return keys_same(e->body, body) ? CLAIM_SAME : CLAIM_OTHER;
     case JOB_ON_EXISTS_REJECT:
         return CLAIM_REJECT;
     case JOB_ON_EXISTS_COALESCE:
@@ -73,9 +91,10 @@ static enum claimed claim_again(struct manager_submit *s, size_t i, struct keys_
     case JOB_ON_EXISTS_REPLACE:
         break;
     }
-    if (!note(s, &p->old_body, i, e->body))
+    if (!note_old_body(s, i, e->body))
         return CLAIM_NO_MEMORY;
-    if (spec->on_exists == JOB_ON_EXISTS_REPLACE && succession_root(m, e->id)) {
+    if (spec->on_exists == JOB_ON_EXISTS_REPLACE &&
+        succession_root(m, s->owner.uid, e->id)) {
         r = succession_reserve(m, p->jobs[i]);
         if (r < 0)
             return r == -EDQUOT ? CLAIM_QUOTA : CLAIM_NO_MEMORY;
@@ -87,25 +106,25 @@ static enum claimed claim_again(struct manager_submit *s, size_t i, struct keys_
 }
 
 /* Lock held. *ret_id: the job that has the key, SAME_BATCH: an item of ours. */
-static enum claimed claim(struct manager_submit *s, size_t i, uint64_t key, uint64_t body,
+static enum claimed claim(struct manager_submit *s, size_t i, const struct keyed *key,
                           uint64_t *ret_id)
 {
     struct manager *m = s->manager;
-    struct keys_entry *e = keys_find(&m->keys, key);
+    struct keys_entry *e = keys_find(&m->keys, key->name);
 
     if (!e) {
-        e = keys_put(&m->keys, key);
+        e = keys_put(&m->keys, key->name);
         if (!e)
             return CLAIM_NO_MEMORY;
-        e->body = body;
+        e->body = key->body;
         e->claim = s->pending;
         return CLAIM_MINE;
     }
     *ret_id = e->claim ? SAME_BATCH : e->id;
     if (e->claim && e->claim != s->pending)
         return CLAIM_WAIT;
-    return e->claim ? claim_twice(e, s->items[i].spec->on_exists, body)
-                    : claim_again(s, i, e, body);
+    return e->claim ? claim_twice(e, s->items[i].spec->on_exists, key->body)
+                    : claim_again(s, i, e, key->body);
 }
 
 static void reject_taken(struct manager_submit_item *item, bool other, uint64_t id)
@@ -126,25 +145,26 @@ static bool claim_item(struct manager_submit *s, size_t i)
     const struct job_spec *spec = p->jobs[i] ? p->jobs[i]->spec : NULL;
     struct aftermath after = {0};
     enum claimed what = CLAIM_NO_MEMORY;
-    uint64_t body, id = 0;
+    struct keyed key;
+    uint64_t id = 0;
 
     if (!spec || !spec->key)
         return true;
-    uint64_t key = keys_hash(&m->keys, s->owner.uid, spec->key);
-    if (keys_hash_body(m->keys.seed, spec, &body) == 0) {
+    key.name = keys_name(&m->keys, s->owner.uid, spec->key);
+    if (keys_body(&m->keys, spec, &key.body) == 0) {
         manager_lock(m);
-        what = claim(s, i, key, body, &id);
+        what = claim(s, i, &key, &id);
         manager_unlock(m, &after);
     }
     switch (what) {
     case CLAIM_MINE:
         p->jobs[i]->claimed = true;
-        p->jobs[i]->key = key;
+        p->jobs[i]->key = key.name;
         return true;
     case CLAIM_WAIT:
         return false;
     case CLAIM_SAME:
-        if (note(s, &p->same, i, id)) {
+        if (note_same(s, i, id)) {
             submission_drop(s, i);
             return true;
         }
@@ -179,8 +199,8 @@ static void give_back(struct manager_submit *s, size_t i)
     if (e && e->id) {
         e->body = p->old_body[i];
         e->claim = NULL;
-    } else {
-        keys_remove(&s->manager->keys, job->key);
+    } else if (e) {
+        keys_remove(&s->manager->keys, e);
     }
     if (job->spec->replaces) {
         succession_release(s->manager, job);
@@ -253,7 +273,7 @@ enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
 
 void claim_settle(struct manager *m, const struct job *job, uint64_t id)
 {
-    struct keys_entry *e = job->key ? keys_find(&m->keys, job->key) : NULL;
+    struct keys_entry *e = keys_is_name(job->key) ? keys_find(&m->keys, job->key) : NULL;
 
     if (!e)
         return;
@@ -266,13 +286,13 @@ static void resolve_item(struct manager *m, uid_t uid, struct manager_submit_ite
                          uint64_t id)
 {
     const struct keys_entry *e =
-        id == SAME_BATCH ? keys_find(&m->keys, keys_hash(&m->keys, uid, item->spec->key))
+        id == SAME_BATCH ? keys_find(&m->keys, keys_name(&m->keys, uid, item->spec->key))
                          : NULL;
-    uint64_t body;
+    struct siphash128 body;
 
     if (e && e->id &&
         (item->spec->on_exists == JOB_ON_EXISTS_COALESCE ||
-         (keys_hash_body(m->keys.seed, item->spec, &body) == 0 && body == e->body)))
+         (keys_body(&m->keys, item->spec, &body) == 0 && keys_same(body, e->body))))
         id = e->id;
     if (id != SAME_BATCH) {
         item->ret_id = id;
@@ -299,7 +319,7 @@ void claim_resolve(struct manager_submit *s)
 void claim_forget(struct manager *m, const struct job *job)
 {
     uint64_t keep = m->config.keep_history;
-    const struct keys_entry *e = job->key ? keys_find(&m->keys, job->key) : NULL;
+    struct keys_entry *e = keys_is_name(job->key) ? keys_find(&m->keys, job->key) : NULL;
 
     if (!e || e->id != job->id) /* none, or a later job's */
         return;
@@ -311,12 +331,12 @@ void claim_forget(struct manager *m, const struct job *job)
     }
     if (!m->old_keys) {
         if (!e->claim)
-            keys_remove(&m->keys, job->key);
+            keys_remove(&m->keys, e);
         return;
     }
     struct old_key *slot = &m->old_keys[m->old_keys_at++ % m->old_keys_capacity];
-    e = slot->key ? keys_find(&m->keys, slot->key) : NULL;
-    if (e && e->id == slot->id && !e->claim)
-        keys_remove(&m->keys, slot->key);
-    *slot = (struct old_key){job->key, job->id};
+    e = slot->id ? keys_find_of_job(&m->keys, slot->name_lo, slot->id) : NULL;
+    if (e && !e->claim)
+        keys_remove(&m->keys, e);
+    *slot = (struct old_key){job->key.lo, job->id};
 }

@@ -6,9 +6,8 @@
 #include "daemon/job/spec_pack.h"
 
 struct shared {
+    struct hash_node node;
     struct shares *owner;
-    struct shared *next; /* in its bucket */
-    uint64_t hash;
     uint64_t refs; /* dormant specs */
     size_t n;
     uint8_t bytes[];
@@ -31,74 +30,69 @@ static uint8_t *own_of(const struct dormant *d)
     return (uint8_t *)(uintptr_t)&d->part[parts_of(d)];
 }
 
-void shares_init(struct shares *s)
+void shares_init(struct shares *s, const struct siphash_key *secret)
 {
+    *s = (struct shares){.secret = *secret};
     pthread_mutex_init(&s->lock, NULL);
 }
 
 void shares_fini(struct shares *s)
 {
-    free(s->buckets);
+    hash_table_fini(&s->table);
     pthread_mutex_destroy(&s->lock);
 }
 
-static uint64_t hash_of(const uint8_t *p, size_t n)
+static struct shared *shared_of(struct hash_node *n)
 {
-    uint64_t h = n;
-
-    for (size_t at = 0; at < n; at += 8) {
-        uint64_t word = 0;
-
-        memcpy(&word, p + at, n - at < 8 ? n - at : 8);
-        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    return h;
+    return (struct shared *)(void *)n; /* its first member */
 }
 
-/* Lock held. False: no memory, and buckets stay as crowded as they are. */
-static bool grow(struct shares *s)
+static bool is(const struct shared *x, const struct pack *p)
 {
-    size_t n = s->nbuckets ? s->nbuckets * 4 : 64;
-    struct shared **grown = calloc(n, sizeof(struct shared *));
-
-    if (!grown)
-        return s->nbuckets > 0;
-    for (size_t i = 0; i < s->nbuckets; i++) {
-        for (struct shared *x = s->buckets[i], *next; x; x = next) {
-            next = x->next;
-            x->next = grown[x->hash % n];
-            grown[x->hash % n] = x;
-        }
-    }
-    free(s->buckets);
-    s->buckets = grown;
-    s->nbuckets = n;
-    return true;
+    return x && x->n == p->n && memcmp(x->bytes, p->bytes, p->n) == 0;
 }
 
-/* One more user of these bytes; NULL: no memory. */
-static struct shared *share(struct shares *s, const struct pack *p)
+/* Lock held. NULL: there is none. */
+static struct shared *find(struct shares *s, const struct pack *p, uint64_t hash)
 {
-    uint64_t hash = hash_of(p->bytes, p->n);
-    struct shared *x = NULL;
+    struct hash_node *n = hash_table_first(&s->table, hash);
 
+    while (n && !is(shared_of(n), p))
+        n = hash_node_next(n);
+    return n ? shared_of(n) : NULL;
+}
+
+/* Lock held. NULL: no memory. */
+static struct shared *add(struct shares *s, const struct pack *p, uint64_t hash)
+{
+    struct shared *x =
+        hash_table_reserve(&s->table) < 0 ? NULL : malloc(sizeof(*x) + p->n);
+
+    if (!x)
+        return NULL;
+    *x = (struct shared){.owner = s, .n = p->n};
+    memcpy(x->bytes, p->bytes, p->n);
+    hash_table_add(&s->table, &x->node, hash);
+    return x;
+}
+
+/* One more user of these bytes; NULL: no memory. What the job before had too is found
+ * without its hash. */
+static struct shared *share(struct shares *s, enum shares_part part, const struct pack *p)
+{
     pthread_mutex_lock(&s->lock);
-    if (s->n < s->nbuckets * 2 || grow(s)) {
-        x = s->buckets[hash % s->nbuckets];
-        while (x && (x->hash != hash || x->n != p->n || memcmp(x->bytes, p->bytes, p->n)))
-            x = x->next;
-        if (!x && (x = malloc(sizeof(*x) + p->n))) {
-            *x = (struct shared){.owner = s,
-                                 .next = s->buckets[hash % s->nbuckets],
-                                 .hash = hash,
-                                 .n = p->n};
-            memcpy(x->bytes, p->bytes, p->n);
-            s->buckets[hash % s->nbuckets] = x;
-            s->n++;
-        }
-        if (x)
-            x->refs++;
+    struct shared *x = s->latest[part];
+    if (!is(x, p)) {
+        pthread_mutex_unlock(&s->lock);
+        uint64_t hash = siphash64(&s->secret, p->bytes, p->n);
+        pthread_mutex_lock(&s->lock);
+        x = find(s, p, hash);
+        if (!x)
+            x = add(s, p, hash);
+    }
+    if (x) {
+        x->refs++;
+        s->latest[part] = x;
     }
     pthread_mutex_unlock(&s->lock);
     return x;
@@ -107,17 +101,16 @@ static struct shared *share(struct shares *s, const struct pack *p)
 static void share_end(struct shared *x)
 {
     struct shares *s = x ? x->owner : NULL;
-    struct shared **at;
 
     if (!x)
         return;
     pthread_mutex_lock(&s->lock);
     bool last = --x->refs == 0;
     if (last) {
-        for (at = &s->buckets[x->hash % s->nbuckets]; *at != x; at = &(*at)->next)
-            ;
-        *at = x->next;
-        s->n--;
+        hash_table_remove(&s->table, &x->node);
+        for (int i = 0; i < SHARES_PARTS; i++)
+            if (s->latest[i] == x)
+                s->latest[i] = NULL;
     }
     pthread_mutex_unlock(&s->lock);
     if (last)
@@ -137,9 +130,9 @@ static struct dormant *pack_up(struct shares *s, const struct spec_pack *p)
     *d = head;
     memcpy(own_of(d), p->own.bytes, p->own.n);
     if (d->env)
-        all = (d->part[0] = share(s, &p->env)) != NULL;
+        all = (d->part[0] = share(s, SHARES_ENV, &p->env)) != NULL;
     if (d->argv && all)
-        all = (d->part[d->env] = share(s, &p->argv)) != NULL;
+        all = (d->part[d->env] = share(s, SHARES_ARGV, &p->argv)) != NULL;
     if (all)
         return d;
     dormant_free(d);

@@ -9,20 +9,26 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/hash_table.h"
+#include "base/siphash.h"
 #include "daemon/job/spec.h"
 
 struct shared;
 
-/* The parts in use, by their bytes. */
+enum shares_part { SHARES_ENV, SHARES_ARGV, SHARES_PARTS };
+
+/* The parts in use, by their bytes. Clients choose these: the hash is a keyed one, and
+ * what has it is compared byte by byte. */
 struct shares {
-    pthread_mutex_t lock; /* guards all of it */
-    struct shared **buckets;
-    size_t n, nbuckets;
+    struct siphash_key secret; /* of this start; never written */
+    pthread_mutex_t lock;      /* guards the rest */
+    struct hash_table table;
+    struct shared *latest[SHARES_PARTS]; /* asked for; NULL: gone */
 };
 
 struct dormant; /* immutable */
 
-void shares_init(struct shares *s);
+void shares_init(struct shares *s, const struct siphash_key *secret);
 void shares_fini(struct shares *s); /* no dormant spec is left */
 
 /* Returns new; NULL: no memory. Any thread. */

@@ -1,6 +1,6 @@
 /* The newest events of all jobs, by sequence number, in a ring of fixed size. Pure; the
- * manager's lock guards it. Readers keep their own place; who falls behind by more than
- * the ring holds is told how many events he lost. */
+ * manager's lock guards it. Readers keep their own place; one that falls behind by more
+ * than the ring holds is told how many events it lost. */
 #ifndef VOLTD_EXEC_EVENT_RING_H
 #define VOLTD_EXEC_EVENT_RING_H
 
@@ -28,8 +28,8 @@ void event_ring_push(struct event_ring *r, const struct job_news *ev);
  * that were skipped and are still in the ring. */
 void event_ring_put(struct event_ring *r, const struct job_news *ev);
 
-/* Copies events with seq > after (base or more) that uid may see (his own; root: all) to
- * buf, at most max, looking at no more than `scan` entries. Returns their number;
+/* Copies events with seq > after (base or more) that uid may see (its own jobs; root:
+ * all) to buf, at most max, looking at no more than `scan` entries. Returns their number;
  * *ret_next: read up to here; *ret_lost: overwritten before they could be read. */
 size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
                        struct job_news *buf, size_t max, size_t scan, uint64_t *ret_next,

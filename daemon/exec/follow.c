@@ -10,21 +10,21 @@
 #include "base/lock.h"
 #include "daemon/exec/follow.h"
 #include "daemon/exec/jobs.h"
-#include "daemon/exec/notices.h"
+#include "daemon/link/notices.h"
 
 #define BUCKETS         1024 /* power of two */
 #define WAKES_PER_ROUND 32
 
 struct follows {
     int inotify_fd;
-    vlock lock;                     /* protects what follows */
-    struct follow *everybody;       /* list */
-    struct follow *bucket[BUCKETS]; /* by file */
+    vlock lock; /* protects what follows */
+    struct list everybody;
+    struct list bucket[BUCKETS]; /* by file: the kernel's numbers, one after the other */
 };
 
 /* --- tables. Lock held. ----------------------------------------------------------- */
 
-static struct follow **bucket_of(struct follow *f, enum follow_by by)
+static struct list *bucket_of(struct follow *f, enum follow_by by)
 {
     return by == FOLLOW_ANY ? &f->all->everybody
                             : &f->all->bucket[(unsigned)f->wd % BUCKETS];
@@ -32,30 +32,23 @@ static struct follow **bucket_of(struct follow *f, enum follow_by by)
 
 static void insert(struct follow *f, enum follow_by by)
 {
-    struct follow **head = bucket_of(f, by);
-
-    f->by[by].prev = NULL;
-    f->by[by].next = *head;
-    if (*head)
-        (*head)->by[by].prev = f;
-    *head = f;
+    list_add_first(bucket_of(f, by), &f->by[by]);
 }
 
 static void take_out(struct follow *f, enum follow_by by)
 {
-    if (f->by[by].prev)
-        f->by[by].prev->by[by].next = f->by[by].next;
-    else
-        *bucket_of(f, by) = f->by[by].next;
-    if (f->by[by].next)
-        f->by[by].next->by[by].prev = f->by[by].prev;
+    list_remove(bucket_of(f, by), &f->by[by]);
+}
+
+static struct follow *follow_of(struct list_node *node, enum follow_by by)
+{
+    return list_thing(node - by, struct follow, by);
 }
 
 /* --- telling ---------------------------------------------------------------------- */
 
 /* Those of a list that follow this file; -1: all. */
-static void tell(struct follows *all, struct follow *const *list, enum follow_by by,
-                 int wd)
+static void tell(struct follows *all, const struct list *list, enum follow_by by, int wd)
 {
     unsigned n;
 
@@ -64,7 +57,10 @@ static void tell(struct follows *all, struct follow *const *list, enum follow_by
 
         n = 0;
         vlock_lock(&all->lock);
-        for (struct follow *f = *list; f && n < WAKES_PER_ROUND; f = f->by[by].next) {
+        for (struct list_node *at = list->first; at && n < WAKES_PER_ROUND;
+             at = at->next) {
+            struct follow *f = follow_of(at, by);
+
             if (f->told || (wd >= 0 && f->wd != wd))
                 continue;
             f->told = true;
@@ -136,11 +132,11 @@ enum volt_poll follow_poll(struct follow *f)
 
 static bool is_followed(struct follows *all, int wd)
 {
-    struct follow *f = all->bucket[(unsigned)wd % BUCKETS];
+    struct list_node *at = all->bucket[(unsigned)wd % BUCKETS].first;
 
-    while (f && f->wd != wd)
-        f = f->by[FOLLOW_FILE].next;
-    return f != NULL;
+    while (at && follow_of(at, FOLLOW_FILE)->wd != wd)
+        at = at->next;
+    return at != NULL;
 }
 
 void follow_fini(struct follow *f)
@@ -165,13 +161,13 @@ void follow_fini(struct follow *f)
 struct growth {
     struct follows *all;
     struct notices notices;
-    ssize_t received;
-    _Alignas(struct inotify_event) char events[4096];
 };
 
-static void tell_growth(struct follows *all, const struct inotify_event *e)
+static void tell_growth(void *arg, const struct inotify_event *e)
 {
-    if (e->mask & IN_Q_OVERFLOW)
+    struct follows *all = arg;
+
+    if (!e)
         tell_everybody(all);
     else if (e->wd >= 0)
         tell(all, &all->bucket[(unsigned)e->wd % BUCKETS], FOLLOW_FILE, e->wd);
@@ -181,20 +177,7 @@ static enum volt_poll growth_poll(struct volt_cx *cx, void *state)
 {
     struct growth *g = state;
 
-    for (;;) {
-        if (notices_poll(cx, &g->notices, g->events, sizeof(g->events), &g->received) ==
-            VOLT_PENDING)
-            return VOLT_PENDING;
-        if (g->received < 0)
-            return VOLT_READY; /* the runtime is closing */
-        if (g->received == 0)
-            tell_everybody(g->all);
-        for (ssize_t at = 0; at < g->received;) {
-            const struct inotify_event *e = (const void *)(g->events + at);
-            tell_growth(g->all, e);
-            at += (ssize_t)(sizeof(*e) + e->len);
-        }
-    }
+    return notices_poll(cx, &g->notices, tell_growth, g->all);
 }
 
 static void growth_drop(void *state)

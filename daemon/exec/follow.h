@@ -16,6 +16,7 @@
 #define VOLTD_EXEC_FOLLOW_H
 
 #include <volt/task.h>
+#include "base/list.h"
 #include "daemon/exec/changes.h"
 
 struct follows;
@@ -40,9 +41,7 @@ struct follow {
     bool registered;
     bool told; /* since it was armed */
     struct volt_waker waker;
-    struct {
-        struct follow *prev, *next;
-    } by[2];
+    struct list_node by[2]; /* enum follow_by */
 };
 
 /* A follower of a job or element; its task is the one that polls here. */

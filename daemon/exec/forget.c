@@ -4,13 +4,13 @@
  * From the newest to the oldest, a slice at a time: list, take out of memory and append
  * to the store under one lock, wait for the commit. So a hundred thousand of them cost
  * others a slice here and there, and the store's groups stay small. What has not ended is
- * never touched; what ends meanwhile may be missed. Whose end has been told is waited for:
- * its task may need a moment more than the news of it. */
+ * never touched; what ends meanwhile may be missed. Whose end has been told is waited
+ * for: its task may need a moment more than the news of it. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/exec/jobs.h"
-#include "daemon/exec/output.h"
+#include "daemon/output/output.h"
 
 #define PAUSE_USEC UINT64_C(1000)
 #define PAUSES_MAX 1000 /* of one call: its end may wait for a disk */
@@ -18,11 +18,12 @@
 struct forgetting {
     struct manager_filter filter;
     uint64_t before_usec; /* what ended later stays */
-    uint64_t cursor;
+    struct manager_walk walk;
     uint64_t seen; /* that match and have ended: the newest stay */
     bool end;
     size_t n;
-    uint64_t ids[JOBS_SLICE], keys[JOBS_SLICE]; /* of one slice; keys: 0 for none */
+    uint64_t ids[JOBS_SLICE]; /* of one slice */
+    struct siphash128 keys[JOBS_SLICE];
     struct store_commit commit;
     struct volt_sleep pause;
     unsigned pauses;
@@ -40,22 +41,23 @@ static int collect(void *arg, const struct job_view *v)
         ended >= p->before_usec)
         return 0;
     p->keys[p->n] = v->spec && v->spec->key
-                        ? keys_hash(&f->manager->keys, v->owner.uid, v->spec->key)
-                        : 0;
+                        ? keys_name(&f->manager->keys, v->owner.uid, v->spec->key)
+                        : (struct siphash128){0, 0};
     p->ids[p->n++] = v->key.id;
     return 0;
 }
 
 /* Lock held. False: it is not ended, all of it. */
-static bool leave(struct manager *m, uint64_t id, uint64_t key, struct aftermath *after)
+static bool leave(struct manager *m, uint64_t id, struct siphash128 key,
+                  struct aftermath *after)
 {
     struct job *job = table_get(&m->table, id);
-    const struct keys_entry *e = key ? keys_find(&m->keys, key) : NULL;
+    struct keys_entry *e = keys_is_name(key) ? keys_find(&m->keys, key) : NULL;
 
     if (job && (!jobs_done(job) || job->tasks))
         return false;
     if (e && e->id == id && !e->claim)
-        keys_remove(&m->keys, key);
+        keys_remove(&m->keys, e);
     past_remove(&m->past, id);
     if (job)
         job_leave(m, job, after);
@@ -100,15 +102,16 @@ static bool any_at_work(struct manager *m, const struct forgetting *p)
     return any;
 }
 
-/* READY: there is a slice, or nothing more, or f->ret < 0. One look at the list a
+/* READY: there is a slice, or nothing more, or f->ret < 0. One portion of the list a
  * poll. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
 {
     struct forgetting *p = f->pending;
 
-    f->ret = manager_list_kept(cx, f->manager, &f->asker, &p->filter, p->cursor,
-                               JOBS_SLICE - p->n, collect, f, &p->cursor);
-    p->end = !p->cursor;
+    p->walk.limit = JOBS_SLICE - p->n;
+    f->ret =
+        manager_walk_step(cx, f->manager, &f->asker, &p->filter, &p->walk, collect, f);
+    p->end = !p->walk.cursor;
     if (f->ret < 0 || p->end || p->n == JOBS_SLICE)
         return VOLT_READY;
     volt_cx_wake(cx);
@@ -123,6 +126,8 @@ static void begin(struct manager_forget *f)
     f->pending = p;
     if (!p)
         return;
+    p->walk = (struct manager_walk){
+        .kept = true, .looks = MANAGER_WALK_LOOKS, .at_once = JOBS_SLICE};
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)

@@ -108,6 +108,7 @@ static int apply(struct history *h, struct job_status *st, const struct job_even
     struct job_event ev = *event;
 
     ev.step = manager_keep_step(h->m, ev.step);
+    ev.named = manager_keep_named(h->m, ev.named);
     return job_update(st, &ev);
 }
 
@@ -199,7 +200,7 @@ static void read_page(void *arg)
         h->first = at + 1;
 }
 
-/* Those that are in memory, or not the asker's, are not for him. */
+/* Drops jobs that are still in memory (newer there) and those of other users. */
 static void leave_out(struct history *h)
 {
     struct aftermath after = {0};

@@ -7,7 +7,7 @@
 /* A walk through ended jobs. The caller sets the first fields, the rest is zero. */
 struct history {
     struct manager *m;
-    uid_t uid;            /* who asks */
+    uid_t uid;            /* of the asker */
     uint64_t first, last; /* ids, both included; what is left of them */
     bool newest_first;
     size_t max;    /* of a page, at most JOBS_SLICE */

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "base/crc.h"
+#include "base/file.h"
 #include "daemon/exec/ids.h"
 
 #define MARK_MAX UINT64_C(1000000000000000000) /* nobody comes so far */
 #define TEXT_MAX 64
 
-/* What the file holds: the line for this mark; without its sum as before there was one. */
+/* What the file holds: the line for this mark; without its sum as before there
+ * was one. */
 static size_t mark_text(uint64_t mark, bool with_sum, char text[TEXT_MAX])
 {
     int digits = snprintf(text, TEXT_MAX, "%llu", (unsigned long long)mark);
@@ -45,11 +47,11 @@ static int parse_mark(const char *text, size_t n, uint64_t *ret)
 static int read_mark(int dir_fd, uint64_t *ret)
 {
     char text[TEXT_MAX];
-    int fd = openat(dir_fd, "ids", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = file_open_regular(dir_fd, "ids", O_RDONLY | O_NOFOLLOW, 0, NULL);
     ssize_t n;
 
     if (fd < 0)
-        return -errno;
+        return fd;
     n = read(fd, text, sizeof(text));
     int r = n < 0 ? -errno : 0;
     close(fd);
@@ -70,23 +72,9 @@ static int write_mark(int dir_fd, uint64_t mark)
 {
     char text[TEXT_MAX];
     size_t len = mark_text(mark, true, text);
-    int fd = openat(dir_fd, "ids.new",
-                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int r = 0;
+    int r = file_replace(dir_fd, "ids", text, len);
 
-    if (fd < 0)
-        return -errno;
-    ssize_t n = write(fd, text, len);
-    if (n < 0 || (size_t)n != len)
-        r = n < 0 ? -errno : -ENOSPC;
-    else if (fsync(fd) < 0)
-        r = -errno;
-    close(fd);
-    if (r == 0 && renameat(dir_fd, "ids.new", dir_fd, "ids") < 0)
-        r = -errno;
-    if (r == 0 && fsync(dir_fd) < 0)
-        r = -errno;
-    return r;
+    return r == 0 && fsync(dir_fd) < 0 ? -errno : r;
 }
 
 static void say_why(struct volt_error *err, int r, uint64_t floor)
@@ -95,7 +83,7 @@ static void say_why(struct volt_error *err, int r, uint64_t floor)
         return;
     if (r != -EBADMSG)
         (void)snprintf(err->text, sizeof(err->text),
-                       "the file \"ids\" in the state directory: %s", strerror(-r));
+                       "the file \"ids\" in the state directory: %s", file_text(r));
     else
         (void)snprintf(
             err->text, sizeof(err->text),
@@ -170,6 +158,9 @@ int ids_reserve(struct ids *ids, uint64_t count)
     if (reserved < wanted) {
         wanted = next + IDS_AHEAD * count;
         wanted = (wanted + IDS_BLOCK - 1) / IDS_BLOCK * IDS_BLOCK;
+        if (ids->store) /* first: its name is synced with that of the mark */
+            /* What it returns is told; the block does not depend on it. */
+            (void)store_witness(ids->store, false);
         do /* all of it is done anew */
             r = write_mark(ids->dir_fd, wanted);
         while (r == -EINTR);

@@ -6,8 +6,8 @@
  * blocks: the file is replaced (write, fsync, rename, fsync of the folder) before an id
  * of the block is given out, so a crash skips ids and never repeats one; a stop in order
  * gives back what was not taken, and the next job has the next number. Records and output
- * folders of earlier runs are therefore never met again. Where the file is missing or old,
- * the highest id that the store ever had counts, and those of the records. */
+ * folders of earlier runs are therefore never met again. Where the file is missing or
+ * old, the highest id that the store ever had counts, and those of the records. */
 #ifndef VOLTD_EXEC_IDS_H
 #define VOLTD_EXEC_IDS_H
 
@@ -15,12 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <volt/error.h>
+#include "daemon/store/store.h"
 
 #define IDS_BLOCK 1024
 #define IDS_AHEAD 16 /* batches of the size that asks: the file takes 2 to 4 ms */
 
 struct ids {
     int dir_fd;           /* of the state dir; borrowed */
+    struct store *store;  /* whose witness goes with each block; borrowed; NULL: none */
     pthread_mutex_t lock; /* guards next and reserved */
     uint64_t next;
     uint64_t reserved;         /* first id not reserved on disk */

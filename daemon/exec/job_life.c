@@ -43,7 +43,7 @@ struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
     job->priority = (int16_t)spec->priority;
     job->owner = *owner;
     job->durable = durable;
-    job->bytes = job_spec_bytes(spec);
+    job->bytes = (uint32_t)job_spec_bytes(spec);
     if (spec->is_array && !(job->array = array_new(spec))) {
         job_free(job);
         return NULL;
@@ -136,24 +136,15 @@ static uint64_t weight(const struct job *job)
     return 1 + (job->array ? job->array->total / 8 : 0);
 }
 
-/* The ring is made when it is first needed: a manager begins as zeroes. */
 static void ended_push(struct manager *m, struct job *job)
 {
-    struct queue_node *ring = &m->ended;
-
-    if (!ring->next)
-        ring->next = ring->prev = ring;
-    job->node.prev = ring->prev;
-    job->node.next = ring;
-    ring->prev->next = &job->node;
-    ring->prev = &job->node;
+    list_add_last(&m->ended, &job->node.node);
     m->ended_weight += weight(job);
 }
 
 void job_leave(struct manager *m, struct job *job, struct aftermath *after)
 {
-    job->node.prev->next = job->node.next;
-    job->node.next->prev = job->node.prev;
+    list_remove(&m->ended, &job->node.node);
     m->ended_weight -= weight(job);
     table_remove(&m->table, job->id);
     job->next = after->garbage;
@@ -182,9 +173,9 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
     }
     ended_push(m, job);
     /* The newest stays whatever it weighs: a large array can be asked about at all. */
-    while (m->ended.next != m->ended.prev &&
+    while (m->ended.first != m->ended.last &&
            m->ended_weight > m->config.keep_ended_jobs) {
-        struct job *oldest = job_of_node(m->ended.next);
+        struct job *oldest = list_thing(m->ended.first, struct job, node.node);
 
         if (oldest->id > m->forgotten_max)
             m->forgotten_max = oldest->id;

@@ -85,7 +85,7 @@ static bool hand_over(struct manager *m, struct aftermath *after)
             ahead_fill(m, after);
             return false;
         }
-        if (!grant(m, job_of_node(n), after)) { /* who unlocks next tries again */
+        if (!grant(m, job_of_node(n), after)) { /* the next unlock tries again */
             queue_release(&m->queue);
             queue_put_back(&m->queue, n);
             return false;
@@ -209,7 +209,7 @@ void jobs_log(void *manager, const struct job_news *news, size_t n)
         event_ring_put(&m->log, &news[i]);
     bool awaited = n == 0 && m->watchers > 0;
     pthread_mutex_unlock(&m->log_lock);
-    if (awaited) /* who begins to watch only now has seen them */
+    if (awaited) /* a watcher that begins only now has seen them */
         audience_tell(&m->log_audience);
 }
 
@@ -247,14 +247,6 @@ void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type typ
     tell(m, job, NO_OFFSET, type, jobs_now_usec(), &st);
 }
 
-static struct user *user_of(struct manager *m, uid_t uid)
-{
-    for (size_t i = 0; i < m->nusers; i++)
-        if (m->users[i].uid == uid)
-            return &m->users[i];
-    return NULL;
-}
-
 void array_add_ended(struct array *a, const struct job_status *st, uint64_t n)
 {
     a->done += n;
@@ -270,16 +262,14 @@ void array_add_ended(struct array *a, const struct job_status *st, uint64_t n)
 static void count_ends(struct manager *m, struct job *job, const struct job_status *st,
                        uint64_t n)
 {
-    struct user *u = user_of(m, job->owner.uid);
+    struct user *u = users_find(&m->users, job->owner.uid);
     struct array *a = job->array;
 
     m->counts.ended += n;
     m->counts.by_result[st->result] += n;
-    u->jobs -= n;
     if (a)
         array_add_ended(a, st, n);
-    if (jobs_done(job))
-        u->bytes -= job->bytes;
+    users_sub(&m->users, u, n, jobs_done(job) ? job->bytes : 0);
 }
 
 static bool busy(uint8_t state)

@@ -18,7 +18,7 @@
 #define VOLTD_EXEC_JOBS_H
 
 #include <pthread.h>
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/ahead.h"
 #include "daemon/exec/audience.h"
 #include "daemon/exec/changes.h"
@@ -27,15 +27,16 @@
 #include "daemon/exec/follow.h"
 #include "daemon/exec/ids.h"
 #include "daemon/exec/keys.h"
-#include "daemon/exec/keeper_link.h"
+#include "daemon/link/keeper_link.h"
 #include "daemon/exec/manager.h"
-#include "daemon/exec/output.h"
+#include "daemon/output/output.h"
 #include "daemon/exec/past.h"
 #include "daemon/exec/queue.h"
-#include "daemon/exec/record_watch.h"
+#include "daemon/link/record_watch.h"
 #include "daemon/exec/relay.h"
 #include "daemon/exec/sweep.h"
 #include "daemon/exec/table.h"
+#include "daemon/exec/users.h"
 #include "daemon/store/store.h"
 
 #define JOBS_SLICE    64
@@ -72,9 +73,9 @@ struct job {
     uint64_t id;
     struct job_spec *spec;   /* NULL while it is dormant; never of arrays */
     struct dormant *dormant; /* NULL: there is a spec */
-    struct queue_node node;  /* waits for slots; once ended, its links are those of the
-                              * ended list */
-    uint64_t key;            /* hash of its idempotency key; 0: none */
+    struct queue_node node;  /* waits for slots; once ended, its links are those of
+                              * manager.ended */
+    struct siphash128 key;   /* name of its idempotency key; zeroes: none */
     struct job_owner owner;
     uint8_t kind;     /* enum job_kind */
     int16_t priority; /* of the spec */
@@ -84,11 +85,17 @@ struct job {
     bool held;                /* until the job that it replaces has gone: succession.c */
     bool recovered;           /* of an earlier daemon */
     bool is_history;          /* recovered, and the store knows that it has ended */
-    size_t bytes;             /* of the spec, for the limit per user */
+    uint32_t bytes;           /* of the spec, for the limit per user: a message has at
+                               * most 16 MiB */
     struct work *live;        /* the job's task, or the array's */
     struct array *array;      /* NULL: one job */
     struct job *next;         /* aftermath */
     struct job_status status; /* not of arrays */
+};
+
+struct survivors {
+    uint32_t n; /* or JOB_SURVIVORS_UNKNOWN */
+    struct job_named named;
 };
 
 /* The state of a job's task. job, offset and attempt are the task's own, the rest is [L]
@@ -99,21 +106,24 @@ struct work {
     int64_t offset; /* of the element; NO_OFFSET: the job or array itself */
     int at, step;
     uint8_t keep_tries;
-    bool granted;              /* [L] holds a slot */
-    bool ahead;                /* [L] starts, and waits for one (ahead.h) */
-    bool deferred;             /* it has waited in vain */
-    struct work *ahead_next;   /* [L] */
-    uint64_t ahead_until_usec; /* then it is deferred; 0: it has not waited yet */
-    struct relay_place relay;  /* [L] */
+    bool granted;                /* [L] holds a slot */
+    bool ahead;                  /* [L] starts, and waits for one (ahead.h) */
+    bool deferred;               /* it has waited in vain */
+    struct list_node ahead_node; /* [L] */
+    uint64_t ahead_until_usec;   /* then it is deferred; 0: it has not waited yet */
+    struct relay_place relay;    /* [L] */
     bool adopted;  /* it was starting or running when an earlier daemon ended */
     bool recorded; /* and has a record, which says that it never ran */
     bool kept_starting, kept_started; /* [L] the store has these events */
     bool ending;                      /* [L] its end is on its way into the store */
     bool again;                       /* another attempt follows the one that is lost */
     bool leaf_is_commit;
-    uint64_t end_usec;          /* of the EXITED event; also told to the store */
-    struct volt_waker waker;    /* [L] set while it waits for turn or cancel */
-    struct attempt *attempt;    /* kind exec, while it runs */
+    uint64_t end_usec;       /* of the EXITED event; also told to the store */
+    struct volt_waker waker; /* [L] set while it waits for turn or cancel */
+    struct attempt *attempt; /* kind exec, while it runs */
+    const struct survivors
+        *left;                  /* [L] what SIGKILL has left of it; NULL: nothing, as far
+                                     as is known */
     struct output_end *printed; /* of the attempt, once it is over: kept with its end */
     union {
         struct volt_sleep sleep;
@@ -122,19 +132,19 @@ struct work {
 };
 
 struct old_key {
-    uint64_t key, id; /* 0: none */
-};
-
-/* What one user has in the house. */
-struct user {
-    uid_t uid;
-    uint64_t jobs, bytes; /* not ended */
+    uint64_t name_lo, id; /* id 0: none */
 };
 
 /* A job, and the one that follows it. */
 struct succession {
     uint64_t prev, next; /* next 0: a submission on its way */
-    const void *who;     /* that submission */
+    const void *by;      /* that submission */
+};
+
+/* A job that is to be cancelled, as the one whose job takes its place. */
+struct replaced {
+    uint64_t id;
+    struct job_owner by;
 };
 
 /* A record without a job, from an earlier life of the daemon. */
@@ -153,6 +163,7 @@ struct manager {
     struct outputs outputs;  /* its own locks */
     struct changes *changes; /* likewise */
     struct follows *follows; /* likewise */
+    struct meters *meters;   /* likewise */
     uint8_t boot_id[RECORD_ID_SIZE];
     char *address;
     struct volt_notify news;
@@ -170,17 +181,16 @@ struct manager {
     uint32_t watchers;            /* of the log; changed with both locks, read with one */
     uint32_t entering; /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts; /* [L] */
-    uint64_t gone;           /* [L] jobs that left the table since memory went back */
-    struct user *users;      /* [L] */
-    size_t nusers;           /* [L] */
-    struct queue_node ended; /* [L] a ring; next: the oldest */
-    struct past past;        /* [L] the ends of forgotten jobs */
-    uint64_t forgotten_max;  /* [L] the greatest id of these; 0: none */
-    struct shares shares;    /* its own lock */
-    struct keys keys;        /* [L] but for its seed */
+    uint64_t gone;          /* [L] jobs that left the table since memory went back */
+    struct users users;     /* [L] */
+    struct list ended;      /* [L] by their queue nodes' links; the oldest first */
+    struct past past;       /* [L] the ends of forgotten jobs */
+    uint64_t forgotten_max; /* [L] the greatest id of these; 0: none */
+    struct shares shares;   /* its own lock */
+    struct keys keys;       /* [L] but for its secret */
     struct succession *successions; /* [L] */
     size_t nsuccessions;            /* [L] */
-    uint64_t *replaced;             /* replayed: may be left to cancel */
+    struct replaced *replaced;      /* replayed: may be left to cancel */
     size_t nreplaced;
     struct old_key *old_keys;                /* [L] a ring: keys of forgotten jobs */
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
@@ -196,7 +206,9 @@ struct manager {
     struct sweep sweep;
     char **steps;  /* [L] of replayed ends: strings that live as long as the manager */
     size_t nsteps; /* [L] */
-    struct work **resumed; /* between recover_load() and recover_start() */
+    struct job_named **named; /* [L] of ends with survivors: likewise */
+    size_t nnamed;            /* [L] */
+    struct work **resumed;    /* between recover_load() and recover_start() */
     size_t nresumed;
 };
 
@@ -245,7 +257,7 @@ int jobs_element_make(struct job *job, int64_t offset);              /* 0; -ENOM
 bool jobs_done(const struct job *job);
 /* What an event's news say of the result: of a lost attempt before another one, too. */
 uint8_t jobs_result_told(enum job_event_type type, const struct job_status *st);
-/* Who subscribes to the store's news: into the log. */
+/* Subscriber of the store's news: into the log. */
 void jobs_log(void *manager, const struct job_news *news, size_t n);
 struct job_key jobs_key(const struct job *job, int64_t offset);
 /* Slots bound processes; sleep and noop have none and take none. */
@@ -266,11 +278,9 @@ void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type typ
 int jobs_keep(struct manager *m, struct job *job, int64_t offset,
               const struct job_event *ev, bool last, struct store_commit *c,
               struct aftermath *after);
-/* The start of a job that is watched, which otherwise is kept with its next event. Who
- * watches kicks. */
+/* The start of a job that is watched, which otherwise is kept with its next event. The
+ * watcher kicks. */
 void jobs_keep_start(struct manager *m, struct job *job, int64_t offset);
-/* The account of a user, made when needed; NULL: no memory. */
-struct user *jobs_account(struct manager *m, uid_t uid);
 bool jobs_visible(uid_t asker, uid_t owner);
 /* The job that uid may see, and the offset of its element `index`; NULL: none. */
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
@@ -311,19 +321,20 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after);
 void job_leave(struct manager *m, struct job *job, struct aftermath *after);
 
 /* --- succession (succession.c). Lock held. ------------------------------------------ */
-/* Whether there is such a job that is not done; also in the middle of a replay. */
-bool succession_waits(struct manager *m, uint64_t id);
-/* Whom a successor of the job waits for: whom that is held for, or itself; 0: nobody. */
-uint64_t succession_root(struct manager *m, uint64_t id);
-/* Room for one on its way (`who`: its job). 0; -EDQUOT; -ENOMEM. */
-int succession_reserve(struct manager *m, const void *who);
+/* Whether this user has such a job that is not done; also in the middle of a replay. */
+bool succession_waits(struct manager *m, uid_t uid, uint64_t id);
+/* The job that a successor of this user's job waits for: the one for which that is held,
+ * or the job itself; 0: none. */
+uint64_t succession_root(struct manager *m, uid_t uid, uint64_t id);
+/* Room for one on its way (`by`: its job). 0; -EDQUOT; -ENOMEM. */
+int succession_reserve(struct manager *m, const void *by);
 /* It is not submitted after all. */
-void succession_release(struct manager *m, const void *who);
+void succession_release(struct manager *m, const void *by);
 /* It is, under this id, in the place of `earlier`: held if that is not gone meanwhile.
  * Before it is queued. */
 void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint64_t id);
 /* Replayed: a job that was submitted in the place of `earlier`. 0; -ENOMEM. */
-int succession_restore(struct manager *m, uint64_t earlier, uint64_t id);
+int succession_restore(struct manager *m, uid_t uid, uint64_t earlier, uint64_t id);
 bool succession_is_held(struct manager *m, uint64_t id);
 /* The job has gone: its successor begins. */
 void succession_over(struct manager *m, uint64_t prev, struct aftermath *after);
@@ -334,7 +345,7 @@ struct work *work_new(struct manager *m, struct job *job, int64_t offset);
 void work_drop(void *state);
 /* READY: it has been started (STARTING is applied), or has ended before (work_ended). */
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
-/* Whether it has a slot, can follow somebody, or is to stop; otherwise it will be
+/* Whether it has a slot, can follow another, or is to stop; otherwise it will be
  * woken. */
 bool work_may_go(struct volt_cx *cx, struct work *w);
 void work_leaf_fini(struct work *w);
@@ -376,6 +387,9 @@ int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err);
 int recover_start(struct manager *m);
 /* The manager's copy of the step of an event that was read from the store. */
 const char *manager_keep_step(struct manager *m, const char *step);
+/* Likewise of the survivors that an event names; NULL: none are named, or no memory. */
+const struct job_named *manager_keep_named(struct manager *m,
+                                           const struct job_named *named);
 /* What recover_start() was not called for, and the rest of what a replay made. */
 void recover_discard(struct manager *m);
 /* A number that differs when the state of any job does, for tests. */

@@ -1,4 +1,4 @@
-/* See keys.h. Linear probing; removal moves back what follows. */
+/* See keys.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,107 +6,87 @@
 #include "daemon/exec/keys.h"
 #include "daemon/job/spec_pack.h"
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t n)
+static struct keys_entry *entry_of(struct hash_node *n)
 {
-    const uint8_t *p = bytes;
-
-    h ^= n * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t at = 0; at < n; at += 8) {
-        uint64_t word = 0;
-
-        memcpy(&word, p + at, n - at < 8 ? n - at : 8);
-        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    h *= UINT64_C(0xc4ceb9fe1a85ec53);
-    return h ^ h >> 29;
+    return (struct keys_entry *)(void *)n; /* its first member */
 }
 
-uint64_t keys_hash(const struct keys *k, uid_t uid, const char *key)
+struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key)
 {
-    uint64_t h = mix(k->seed ^ uid, key, strlen(key));
+    size_t n = strlen(key);
+    const uint64_t head[] = {uid, n};
+    struct siphash h;
 
-    return h ? h : 1;
+    siphash_init128(&h, &k->secret);
+    siphash_add(&h, head, sizeof(head));
+    siphash_add(&h, key, n);
+    struct siphash128 name = siphash_end128(&h);
+    if (!keys_is_name(name))
+        name.lo = 1;
+    return name;
 }
 
-int keys_hash_body(uint64_t seed, const struct job_spec *spec, uint64_t *ret)
+int keys_body(const struct keys *k, const struct job_spec *spec, struct siphash128 *ret)
 {
     struct spec_pack p = {{0}, {0}, {0}};
+    struct siphash h;
     int r = job_spec_pack_body(spec, &p);
 
-    if (r == 0) /* the key is part of it, and the same where it is compared */
-        *ret = mix(mix(mix(seed, p.own.bytes, p.own.n), p.env.bytes, p.env.n),
-                   p.argv.bytes, p.argv.n);
+    if (r == 0) { /* the key is part of it, and the same where it is compared */
+        const uint64_t lengths[] = {p.own.n, p.env.n, p.argv.n};
+
+        siphash_init128(&h, &k->secret);
+        siphash_add(&h, lengths, sizeof(lengths));
+        siphash_add(&h, p.own.bytes, p.own.n);
+        siphash_add(&h, p.env.bytes, p.env.n);
+        siphash_add(&h, p.argv.bytes, p.argv.n);
+        *ret = siphash_end128(&h);
+    }
     spec_pack_fini(&p);
     return r;
 }
 
-static size_t place(const struct keys *k, uint64_t key)
+struct keys_entry *keys_find(const struct keys *k, struct siphash128 name)
 {
-    return (size_t)(key >> 7) & (k->capacity - 1);
+    struct hash_node *n = hash_table_first(&k->table, name.lo);
+
+    while (n && entry_of(n)->name_hi != name.hi)
+        n = hash_node_next(n);
+    return n ? entry_of(n) : NULL;
 }
 
-struct keys_entry *keys_find(const struct keys *k, uint64_t key)
+struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint64_t id)
 {
-    if (!k->n)
+    struct hash_node *n = hash_table_first(&k->table, name_lo);
+
+    while (n && entry_of(n)->id != id)
+        n = hash_node_next(n);
+    return n ? entry_of(n) : NULL;
+}
+
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name)
+{
+    struct keys_entry *e =
+        hash_table_reserve(&k->table) < 0 ? NULL : calloc(1, sizeof(*e));
+
+    if (!e)
         return NULL;
-    for (size_t i = place(k, key);; i = (i + 1) & (k->capacity - 1)) {
-        if (k->entries[i].key == key)
-            return &k->entries[i];
-        if (!k->entries[i].key)
-            return NULL;
-    }
+    e->name_hi = name.hi;
+    hash_table_add(&k->table, &e->node, name.lo);
+    return e;
 }
 
-static struct keys_entry *put(struct keys *k, const struct keys_entry *e)
+void keys_remove(struct keys *k, struct keys_entry *e)
 {
-    size_t i = place(k, e->key);
-
-    while (k->entries[i].key)
-        i = (i + 1) & (k->capacity - 1);
-    k->entries[i] = *e;
-    return &k->entries[i];
-}
-
-struct keys_entry *keys_put(struct keys *k, uint64_t key)
-{
-    if (k->n >= k->capacity / 4 * 3) {
-        struct keys grown = {.capacity = k->capacity ? k->capacity * 2 : 64};
-
-        grown.entries = calloc(grown.capacity, sizeof(*grown.entries));
-        if (!grown.entries)
-            return NULL;
-        for (size_t i = 0; i < k->capacity; i++)
-            if (k->entries[i].key)
-                (void)put(&grown, &k->entries[i]);
-        free(k->entries);
-        k->entries = grown.entries;
-        k->capacity = grown.capacity;
-    }
-    k->n++;
-    return put(k, &(struct keys_entry){.key = key});
-}
-
-void keys_remove(struct keys *k, uint64_t key)
-{
-    struct keys_entry *gone = keys_find(k, key);
-
-    if (!gone)
-        return;
-    size_t hole = (size_t)(gone - k->entries), mask = k->capacity - 1;
-    for (size_t i = (hole + 1) & mask; k->entries[i].key; i = (i + 1) & mask) {
-        /* What is not beyond its place may move into the hole. */
-        if (((i - place(k, k->entries[i].key)) & mask) >= ((i - hole) & mask)) {
-            k->entries[hole] = k->entries[i];
-            hole = i;
-        }
-    }
-    k->entries[hole] = (struct keys_entry){0};
-    k->n--;
+    hash_table_remove(&k->table, &e->node);
+    free(e);
 }
 
 void keys_fini(struct keys *k)
 {
-    free(k->entries);
-    *k = (struct keys){0};
+    struct hash_cursor c = {0};
+
+    for (struct hash_node *n; (n = hash_table_each(&k->table, &c));)
+        free(entry_of(n));
+    hash_table_fini(&k->table);
 }

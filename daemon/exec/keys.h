@@ -1,10 +1,16 @@
 /* Idempotency keys: which job a user's key stands for, so that a submission that is sent
  * once more finds the first one.
  *
- * Keys and bodies are kept as 64-bit hashes with a random seed: two of them are taken for
- * one with a probability of 2^-64 per pair, and nobody can aim at it. An entry is claimed
- * by a submission on its way (`claim`, no id yet), then belongs to a job. Open
- * addressing; pure; the manager's lock guards it. */
+ * A key is kept as its name, SipHash-128 over the user, the length and the bytes under
+ * the secret of this start, and what was submitted with it as the same hash of the packed
+ * spec. The bytes themselves are not kept: those of a key are in the job's spec, which
+ * may be packed, in the store, or, of a submission on its way, not a job's at all. So 128
+ * bits decide. Of n keys two are taken for one with a probability of n^2 / 2^129 (2^-89
+ * for a million), two bodies under one key with 2^-128, and without the secret nobody can
+ * aim.
+ *
+ * An entry is claimed by a submission on its way (`claim`, no id yet), then belongs to a
+ * job: 64 bytes of heap and a bucket. Pure; the manager's lock guards it. */
 #ifndef VOLTD_EXEC_KEYS_H
 #define VOLTD_EXEC_KEYS_H
 
@@ -12,32 +18,50 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/hash_table.h"
+#include "base/siphash.h"
 #include "daemon/job/spec.h"
 
 struct keys_entry {
-    uint64_t key;      /* hash; 0: free */
-    uint64_t body;     /* hash of the spec without its key */
+    struct hash_node node; /* hash: the low half of its name */
+    uint64_t name_hi;      /* the high half */
+    struct siphash128
+        body;          /* of the spec: what belongs to one submission alone excepted */
     uint64_t id;       /* 0: claimed */
-    const void *claim; /* by whom */
+    const void *claim; /* by this submission */
 };
 
-/* Zero-initialised is empty. */
+/* Zero-initialised is empty, with a secret that everybody knows. */
 struct keys {
-    uint64_t
-        seed; /* set before the first use, then never written: read without the lock */
-    struct keys_entry *entries;
-    size_t n, capacity;
+    struct siphash_key secret; /* set before the first use, then never written: read
+                                * without the lock */
+    struct hash_table table;
 };
 
-/* Any thread, without the lock: both look at the seed alone. */
-uint64_t keys_hash(const struct keys *k, uid_t uid, const char *key);
+/* Any thread, without the lock: they look at the secret alone. A name is never zeroes,
+ * which stand for no key. */
+struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key);
 /* 0; -ENOMEM. */
-int keys_hash_body(uint64_t seed, const struct job_spec *spec, uint64_t *ret);
-/* NULL: there is none. Borrowed until the next put or remove. */
-struct keys_entry *keys_find(const struct keys *k, uint64_t key);
-/* The key must be new. NULL: no memory. */
-struct keys_entry *keys_put(struct keys *k, uint64_t key);
-void keys_remove(struct keys *k, uint64_t key);
+int keys_body(const struct keys *k, const struct job_spec *spec, struct siphash128 *ret);
+
+static inline bool keys_same(struct siphash128 a, struct siphash128 b)
+{
+    return a.lo == b.lo && a.hi == b.hi;
+}
+
+static inline bool keys_is_name(struct siphash128 name)
+{
+    return name.lo || name.hi;
+}
+
+/* NULL: there is none. Borrowed until it is removed. */
+struct keys_entry *keys_find(const struct keys *k, struct siphash128 name);
+/* The entry of this job, of whose name only the low half is known; NULL: it has none. */
+struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint64_t id);
+/* The name must be new. NULL: no memory. */
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name);
+/* Frees it. */
+void keys_remove(struct keys *k, struct keys_entry *e);
 void keys_fini(struct keys *k);
 
 #endif

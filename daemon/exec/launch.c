@@ -1,6 +1,7 @@
-/* argv with {i}, the environment with VOLT_*, output files, all into
- * keeper_start_args. */
+/* argv with {i}, the path of the output, the environment with VOLT_*, output files, all
+ * into keeper_start_args. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,56 @@ char *launch_expand(const char *text, int64_t index)
     }
     strcpy(at, text);
     return out;
+}
+
+/* Appends n bytes to a path that is being made; a path that is too long stays so, and
+ * cannot be opened. */
+static void put_path(char path[static PATH_MAX + 1], size_t *len, const char *text,
+                     size_t n)
+{
+    size_t room = PATH_MAX - *len;
+
+    n = n < room ? n : room;
+    memcpy(path + *len, text, n);
+    *len += n;
+}
+
+/* The name of a job as a part of a path: one part, and none that is a folder above. */
+static void name_in_path(const struct job_spec *spec, char ret[static JOB_NAME_BYTES + 1])
+{
+    (void)snprintf(ret, JOB_NAME_BYTES + 1, "%s", job_spec_display_name(spec));
+    for (char *slash = ret; (slash = strchr(slash, '/'));)
+        *slash = '_';
+    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
+        memset(ret, '_', strlen(ret));
+}
+
+/* Replaces {i} of an element, {id} and {name}; all else is as it is. */
+static void expand_path(const struct job_spec *spec, const struct job_key *key,
+                        const char *text, char ret[static PATH_MAX + 1])
+{
+    char id[JOB_KEY_TEXT_MAX], index[24], name[JOB_NAME_BYTES + 1];
+    const struct {
+        const char *word, *value;
+    } words[] = {{"{id}", id}, {"{name}", name}, {"{i}", key->index < 0 ? "{i}" : index}};
+    size_t len = 0;
+
+    (void)job_key_format_job(key, id);
+    (void)snprintf(index, sizeof(index), "%lld", (long long)key->index);
+    name_in_path(spec, name);
+    while (*text) {
+        size_t i = 0, count = sizeof(words) / sizeof(words[0]);
+
+        while (i < count && strncmp(text, words[i].word, strlen(words[i].word)) != 0)
+            i++;
+        if (i < count) {
+            put_path(ret, &len, words[i].value, strlen(words[i].value));
+            text += strlen(words[i].word);
+        } else {
+            put_path(ret, &len, text++, 1);
+        }
+    }
+    ret[len] = '\0';
 }
 
 static void strings_free(char **v, size_t n)
@@ -122,13 +173,12 @@ char **launch_env(const struct job_spec *spec, const struct job_key *key,
 }
 
 static int open_output(struct manager *m, const struct job_spec *spec,
-                       const struct job_key *key, bool again, enum manager_stream stream,
+                       const struct job_key *key, bool again, enum job_stream stream,
                        int *ret_fd)
 {
     int fd;
 
-    if (spec->output != JOB_OUTPUT_FILE ||
-        (stream == MANAGER_STDERR && !spec->output_split))
+    if (spec->output != JOB_OUTPUT_FILE || (stream == JOB_STDERR && !spec->output_split))
         return 0;
     fd = again ? output_append(&m->outputs, key, stream) : -ENOENT;
     if (fd == -ENOENT) /* an earlier daemon may have died before it made the file */
@@ -159,15 +209,35 @@ static int encode(const struct launch *l, struct keeper_start_args *args)
     return 0;
 }
 
+_Static_assert(JOB_RLIMITS == LAUNCH_RLIMITS_MAX, "all of them fit");
+
+static size_t list_rlimits(const struct job_rlimits *from,
+                           struct launch_rlimit ret[static JOB_RLIMITS])
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; from && i < JOB_RLIMITS; i++)
+        if (from->given >> i & 1)
+            ret[n++] = (struct launch_rlimit){
+                .resource = i, .soft = from->soft[i], .hard = from->hard[i]};
+    return n;
+}
+
 /* The launch block itself. */
 static int pack(struct manager *m, const struct job_spec *spec, const struct job_key *key,
                 struct keeper_start_args *args)
 {
+    struct launch_rlimit rlimits[JOB_RLIMITS];
     struct launch l = {.cwd = spec->cwd, .stdin_path = spec->stdin_path};
+    char path[PATH_MAX + 1];
     int r = -ENOMEM;
 
-    if (spec->output == JOB_OUTPUT_PATH)
-        l.stdout_path = spec->output_path;
+    if (spec->output == JOB_OUTPUT_PATH) {
+        expand_path(spec, key, spec->output_path, path);
+        l.stdout_path = path;
+    }
+    l.rlimits = rlimits;
+    l.nrlimits = list_rlimits(spec->rlimits, rlimits);
     l.argv = expanded_argv(spec, key->index, &l.argc);
     l.env = launch_env(spec, key, m->address);
     if (l.argv && l.env) {
@@ -190,9 +260,9 @@ int launch_prepare(struct manager *m, const struct job_spec *spec,
     args->kill_mode =
         spec->kill_mode == JOB_KILL_MAIN ? KEEPER_KILL_MAIN : KEEPER_KILL_TREE;
     *ret_step = "output";
-    r = open_output(m, spec, key, again, MANAGER_STDOUT, &args->stdout_fd);
+    r = open_output(m, spec, key, again, JOB_STDOUT, &args->stdout_fd);
     if (r == 0)
-        r = open_output(m, spec, key, again, MANAGER_STDERR, &args->stderr_fd);
+        r = open_output(m, spec, key, again, JOB_STDERR, &args->stderr_fd);
     if (r == 0) {
         *ret_step = "launch";
         r = pack(m, spec, key, args);
@@ -253,5 +323,14 @@ struct job_event launch_end_event(const struct record *rec)
                                   .system_usec = x->system_usec,
                                   .max_rss_bytes = x->max_rss_kib * 1024};
     ev.survivors = x->survivors;
+    ev.named = (const struct job_named *)(const void *)x->survivor;
     return ev;
+}
+
+void launch_end_survivors(struct job_event *lost, const struct survivors *left)
+{
+    lost->survivors = left->n;
+    lost->named = &left->named;
+    if (left->n == JOB_SURVIVORS_UNKNOWN)
+        lost->step = "shim and keeper killed";
 }

@@ -22,5 +22,7 @@ char **launch_env(const struct job_spec *spec, const struct job_key *key,
 
 /* EXITED as the record of an ended attempt has it; LOST where it does not know. */
 struct job_event launch_end_event(const struct record *rec);
+/* The same where its shim was killed: what is left of it. *left is borrowed. */
+void launch_end_survivors(struct job_event *lost, const struct survivors *left);
 
 #endif

@@ -5,8 +5,8 @@
  * range. Memory first: what has left it before the slice was taken is in the store by
  * then.
  *
- * Who asks for times is spared the rest: ids are in the order of submission. Times are so
- * but for steps of the clock and those who submit at the same moment, so a list ends at
+ * A list with limits of time ends early: ids are in the order of submission. Times are so
+ * but for steps of the clock and submissions of the same moment, so a list ends at
  * STRAYS in a row that are more than STRAY_USEC beyond what is asked for. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,6 @@
 
 #include "daemon/exec/history.h"
 
-#define SCAN_SLICE    1024  /* table entries looked at per turn of the lock */
 #define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
 #define STRAYS        256
 #define STRAY_USEC    UINT64_C(3600000000)
@@ -26,13 +25,19 @@ struct listing {
     struct volt_cx *cx;
     bool kept; /* also what only the store has */
     const struct manager_filter *f;
-    uint64_t at;          /* id of the last one looked at */
-    size_t at_key;        /* of keys: how many were looked at */
-    struct job_key *keys; /* sorted copy of the filter's; NULL: it has none */
+    size_t looks;      /* entries that a slice may look at ... */
+    size_t at_once;    /* jobs of memory that a slice may tell */
+    size_t kept_looks; /* ... and jobs of the store */
+    size_t looked, kept_looked;
+    uint64_t at;                /* id of the last one looked at */
+    size_t at_key;              /* of keys: how many were looked at */
+    const struct job_key *keys; /* the filter's in order; NULL: it has none */
+    struct job_key *sorted;     /* a copy, if they were not */
     bool end;
-    bool stop;       /* enough for one answer, though there is more */
-    bool past;       /* what follows is beyond the times that are asked for */
-    unsigned strays; /* in a row, of the walk under way */
+    bool stop;            /* enough for one answer, though there is more */
+    bool past;            /* what follows is beyond the times that are asked for */
+    unsigned strays;      /* in a row, of the walk under way */
+    unsigned kept_strays; /* of that through the store */
 
     int (*fn)(void *arg, const struct job_view *v); /* where they go */
     void *arg;
@@ -54,11 +59,11 @@ static bool is_past(struct listing *l, uint64_t submitted_usec)
     return l->past = true;
 }
 
-/* Lock held. Fills views with matches after l->at until SCAN_SLICE entries were looked at
+/* Lock held. Fills views with matches after l->at until l->looks entries were looked at
  * or max is reached. */
 static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
 {
-    size_t steps = SCAN_SLICE, n = 0;
+    size_t steps = l->looks, n = 0;
 
     while (n < max && steps > 0) {
         struct job *job;
@@ -72,12 +77,14 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
         l->at = id;
         if (!job)
             break;
+        steps--; /* those without a job have been counted */
         if (is_past(l, job->status.submitted_usec))
             break;
         if (jobs_visible(l->uid, job->owner.uid) &&
             jobs_view_wanted(l->m, job, l->f, &views[n]))
             n++;
     }
+    l->looked += l->looks - steps;
     return n;
 }
 
@@ -85,7 +92,7 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
 static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
 {
     const struct job_owner asker = {.uid = l->uid};
-    size_t n = 0, steps = SCAN_SLICE;
+    size_t n = 0, steps = l->looks;
 
     for (; n < max && steps > 0 && l->at_key < l->f->nkeys; l->at_key++, steps--) {
         size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
@@ -105,6 +112,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
         else
             job_view_fini(&views[n]);
     }
+    l->looked += l->looks - steps;
     l->end = l->at_key == l->f->nkeys;
     return n;
 }
@@ -128,12 +136,13 @@ static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t
     const size_t all = jobs_visible(l->uid, getuid()) ? l->m->norphans : 0;
     size_t n = 0, i = l->at == UINT64_MAX ? 0 : l->at;
 
-    for (; i < all && n < max; i++) {
+    for (size_t steps = l->looks; i < all && n < max && steps > 0; i++, steps--) {
         const struct orphan *o = &l->m->orphans[l->f->newest_first ? all - 1 - i : i];
 
         jobs_view_orphan(o, &views[n]);
         if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
             n++;
+        l->looked++;
     }
     l->at = i;
     l->end = i >= all;
@@ -153,16 +162,28 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
     return n;
 }
 
+static bool in_order(const struct job_key *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (job_key_compare(&keys[i - 1], &keys[i]) > 0)
+            return false;
+    return true;
+}
+
 static int keys_begin(struct listing *l, uint64_t cursor)
 {
     if (!l->f->keys)
         return 0;
     l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
-    l->keys = malloc((l->f->nkeys + 1) * sizeof(*l->keys));
-    if (!l->keys)
+    l->keys = l->f->keys;
+    if (in_order(l->keys, l->f->nkeys))
+        return 0;
+    l->sorted = malloc((l->f->nkeys + 1) * sizeof(*l->sorted));
+    if (!l->sorted)
         return -ENOMEM;
-    memcpy(l->keys, l->f->keys, l->f->nkeys * sizeof(*l->keys));
-    qsort(l->keys, l->f->nkeys, sizeof(*l->keys), job_key_compare);
+    memcpy(l->sorted, l->f->keys, l->f->nkeys * sizeof(*l->sorted));
+    qsort(l->sorted, l->f->nkeys, sizeof(*l->sorted), job_key_compare);
+    l->keys = l->sorted;
     return 0;
 }
 
@@ -195,7 +216,7 @@ static struct job_view *next_kept(struct listing *l, struct history *h)
                 return &h->views[h->at];
             job_view_fini(&h->views[h->at]);
         }
-        if (h->end || h->looked >= HISTORY_LOOKS)
+        if (h->end || h->looked >= l->kept_looks)
             return NULL;
         l->result = history_page(l->cx, h);
     }
@@ -274,14 +295,16 @@ static void list_slice(struct listing *l)
     const uint64_t from = l->at;
 
     l->strays = 0;
-    size_t n = next_slice(l, views, l->limit < JOBS_SLICE ? l->limit : JOBS_SLICE);
+    size_t n = next_slice(l, views, l->limit < l->at_once ? l->limit : l->at_once);
     const uint64_t slice_end = l->at;
 
-    l->strays = 0; /* the store is another walk */
+    l->strays = l->kept_strays; /* the store is another walk */
     struct history *h = l->keys ? NULL : begin_history(l, from);
 
     if (h) {
         merge(l, h, views, n);
+        l->kept_strays = l->strays;
+        l->kept_looked += h->looked;
         history_fini(h);
         free(h);
         return;
@@ -291,29 +314,52 @@ static void list_slice(struct listing *l)
     l->at = slice_end;
 }
 
-static int list(struct listing *l, uint64_t cursor, uint64_t *ret_cursor)
+static void begin_list(struct listing *l, uint64_t cursor)
 {
     l->at = cursor;
     l->result = keys_begin(l, cursor);
     if (l->f->newest_first && !cursor)
         l->at = UINT64_MAX;
-    while (!is_over(l) && !l->end && !l->stop && !l->past)
-        list_slice(l);
+}
+
+static int end_list(struct listing *l, uint64_t *ret_cursor)
+{
     l->end |= l->past && !is_over(l) && !l->stop;
     *ret_cursor = l->end ? 0 : l->keys && !l->f->orphans ? l->at_key : l->at;
-    free(l->keys);
+    free(l->sorted);
     return l->result;
 }
 
-int manager_list(struct manager *m, const struct job_owner *asker,
-                 const struct manager_filter *f, uint64_t cursor, size_t limit,
-                 int (*fn)(void *arg, const struct job_view *v), void *arg,
-                 uint64_t *ret_cursor)
+int manager_walk_step(struct volt_cx *cx, struct manager *m,
+                      const struct job_owner *asker, const struct manager_filter *f,
+                      struct manager_walk *w,
+                      int (*fn)(void *arg, const struct job_view *v), void *arg)
 {
-    struct listing l = {
-        .m = m, .uid = asker->uid, .f = f, .fn = fn, .arg = arg, .limit = limit};
+    struct listing l = {.m = m,
+                        .uid = asker->uid,
+                        .cx = cx,
+                        .kept = w->kept,
+                        .f = f,
+                        .looks = w->looks,
+                        .at_once = w->at_once < JOBS_SLICE ? w->at_once : JOBS_SLICE,
+                        .kept_looks = 1,
+                        .kept_strays = w->strays,
+                        .fn = fn,
+                        .arg = arg,
+                        .limit = w->limit};
+    int r;
 
-    return list(&l, cursor, ret_cursor);
+    begin_list(&l, w->cursor);
+    if (!is_over(&l))
+        list_slice(&l);
+    r = end_list(&l, &w->cursor);
+    w->limit = l.limit;
+    w->strays = l.kept_strays;
+    w->looked = l.looked;
+    w->kept_looked = l.kept_looked;
+    w->kept_sum += l.kept_looked;
+    w->end = !w->cursor || !w->limit || w->kept_sum >= HISTORY_LOOKS;
+    return r;
 }
 
 int manager_list_kept(struct volt_cx *cx, struct manager *m,
@@ -327,9 +373,15 @@ int manager_list_kept(struct volt_cx *cx, struct manager *m,
                         .cx = cx,
                         .kept = true,
                         .f = f,
+                        .looks = MANAGER_WALK_LOOKS,
+                        .at_once = JOBS_SLICE,
+                        .kept_looks = HISTORY_LOOKS,
                         .fn = fn,
                         .arg = arg,
                         .limit = limit};
 
-    return list(&l, cursor, ret_cursor);
+    begin_list(&l, cursor);
+    while (!is_over(&l) && !l.end && !l.stop && !l.past)
+        list_slice(&l);
+    return end_list(&l, ret_cursor);
 }

@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/output/output_meter.h"
 #include "daemon/observe/log.h"
 #include "daemon/store/sqlite.h"
 
@@ -27,6 +28,18 @@ static int open_dir(const char *path, int *ret_fd, struct volt_error *err)
     return 0;
 }
 
+/* The keeper reads it too, but says what is wrong to few. */
+static int prove_generation(int record_fd, const char *record_dir, struct volt_error *err)
+{
+    uint8_t generation[RECORD_ID_SIZE];
+    int r = record_generation_read(record_fd, generation);
+
+    if (r == 0 || r == -ENOENT)
+        return 0;
+    return error_set(err, r, "%.180s/generation: %s", record_dir,
+                     r == -EBADMSG ? "it is damaged" : file_text(r));
+}
+
 static int open_dirs(struct manager *m, const struct manager_options *o,
                      struct volt_error *err)
 {
@@ -38,7 +51,8 @@ static int open_dirs(struct manager *m, const struct manager_options *o,
     if (r < 0)
         return error_set(err, r, "cannot open %.180s/output: %s", o->state_dir,
                          strerror(-r));
-    return open_dir(o->record_dir, &m->record_fd, err);
+    r = open_dir(o->record_dir, &m->record_fd, err);
+    return r < 0 ? r : prove_generation(m->record_fd, o->record_dir, err);
 }
 
 static int open_keeper(struct manager *m, const struct manager_options *o,
@@ -60,7 +74,7 @@ static int open_keeper(struct manager *m, const struct manager_options *o,
     r = keeper_link_open(&k, err, &m->link);
     if (r < 0)
         return r;
-    return record_watch_open(m->record_fd, m->boot_id, err, &m->watch);
+    return record_watch_open(m->record_fd, m->boot_id, &m->keys.secret, err, &m->watch);
 }
 
 static void tell(const char *text)
@@ -148,6 +162,8 @@ static int start_tasks(struct manager *m, struct volt_error *err)
     if (r == 0)
         r = follows_start(m->follows, m);
     if (r == 0)
+        r = meters_start(m->meters, m->rt);
+    if (r == 0)
         r = audience_start(&m->log_audience, m->rt);
     if (r == 0 && m->link)
         r = keeper_link_start(m->link, m->rt);
@@ -173,7 +189,8 @@ static uint32_t slots_of(const struct config *c)
     return cpus > 2 ? (uint32_t)cpus : 2;
 }
 
-/* Sections are short: who finds it taken looks again for a moment before he sleeps. */
+/* Sections are short: a thread that finds the lock taken spins for a moment, then
+ * sleeps. */
 static void init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attr;
@@ -199,12 +216,9 @@ static struct manager *manager_alloc(const struct manager_options *o)
     init_lock(&m->log_lock);
     volt_notify_init(&m->news);
     audience_init(&m->log_audience);
-    shares_init(&m->shares);
     event_ring_init(&m->ring, jobs_now_usec());
     queue_init(&m->queue, slots_of(o->config));
     ahead_init(&m->ahead);
-    if (getrandom(&m->keys.seed, sizeof(m->keys.seed), 0) < 0)
-        m->keys.seed = jobs_now_usec();
     m->address = strdup(o->address ? o->address : "");
     if (m->address)
         return m;
@@ -238,15 +252,21 @@ int manager_new(const struct manager_options *o, struct manager **ret,
 
     if (!m)
         return error_set(err, -ENOMEM, "out of memory");
-    r = record_boot_id(m->boot_id);
+    r = siphash_key_random(&m->keys.secret);
+    shares_init(&m->shares, &m->keys.secret);
+    m->users.secret = m->keys.secret;
     if (r < 0)
+        (void)error_set(err, r, "no random numbers from the kernel: %s", strerror(-r));
+    if (r == 0 && (r = record_boot_id(m->boot_id)) < 0)
         (void)error_set(err, r, "cannot read the boot id: %s", strerror(-r));
     if (r == 0)
         r = open_dirs(m, o, err);
     if (r == 0)
-        r = changes_open(&m->changes);
+        r = changes_open(&m->keys.secret, &m->changes);
     if (r == 0)
         r = follows_open(&m->follows);
+    if (r == 0)
+        r = meters_open(&m->meters);
     if (r == -ENOMEM)
         (void)error_set(err, r, "out of memory");
     if (r == 0)
@@ -264,8 +284,11 @@ int manager_new(const struct manager_options *o, struct manager **ret,
     if (r == 0)
         r = ids_open(&m->ids, m->state_fd,
                      (max_kept > max_record ? max_kept : max_record) + 1, err);
-    if (r == 0)
+    if (r == 0) {
+        m->ids.store = m->store;
+        (void)store_witness(m->store, true); /* told; the one before is as true */
         r = start_tasks(m, err);
+    }
     if (r < 0) {
         manager_free(m);
         return r;
@@ -294,7 +317,7 @@ void manager_close(struct manager *m)
 
     manager_lock(m);
     m->closed = true;
-    m->news_due = true; /* who drains looks again */
+    m->news_due = true; /* a drain in progress looks again */
     manager_unlock(m, &after);
 }
 
@@ -355,8 +378,9 @@ void manager_free(struct manager *m)
     close_fd(m->record_fd);
     outputs_close(&m->outputs);
     follows_free(m->follows);
+    meters_free(m->meters);
     changes_free(m->changes);
-    free(m->users);
+    users_fini(&m->users);
     free(m->orphans);
     keys_fini(&m->keys);
     shares_fini(&m->shares);

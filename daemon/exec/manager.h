@@ -2,9 +2,9 @@
  *
  * One lock (short critical sections, never held across I/O, a wake or a poll) guards the
  * table of jobs, the queue and the event ring. Each job that is not done has one libvolt
- * task (work.c); of an array only the elements that have started. Whoever wants to
- * know what happens reads the event ring by sequence number and waits on its notify: no
- * list of subscribers, nothing per watcher for the writer. */
+ * task (work.c); of an array only the elements that have started. Readers of
+ * events read the ring by sequence number and wait on its notify: no list of subscribers,
+ * nothing per watcher for the writer. */
 #ifndef VOLTD_EXEC_MANAGER_H
 #define VOLTD_EXEC_MANAGER_H
 
@@ -34,6 +34,8 @@ struct job_view {
     struct job_owner owner;
     struct job_spec *spec; /* a reference of the view's own; NULL: orphan */
     struct job_status status;
+    uint32_t survivors;     /* known of it, or JOB_SURVIVORS_UNKNOWN; */
+    struct job_named named; /* the first of them */
     enum job_wait wait;
     uint64_t wait_position; /* jobs in front of it in its queue */
     bool durable;
@@ -103,20 +105,35 @@ struct manager_filter {
 /* Whether the filter wants this job; its keys are not looked at. */
 bool manager_matches(const struct job_view *v, const struct manager_filter *f);
 /* Calls fn for up to limit jobs after `cursor` (0: from the start) in id order (or newest
- * first). Sets *ret_cursor to where to continue: an id, or with keys how many of them
- * have been looked at; 0 at the end. Stops when fn returns non-zero and returns that. fn
- * runs without the lock. */
-int manager_list(struct manager *m, const struct job_owner *asker,
-                 const struct manager_filter *f, uint64_t cursor, size_t limit,
-                 int (*fn)(void *arg, const struct job_view *v), void *arg,
-                 uint64_t *ret_cursor);
-/* The same of every job that is kept; may stop before limit when few of many match, and
- * ends where jobs are beyond since_usec, or until_usec, in the order asked for. */
+ * first), of all that are kept. Sets *ret_cursor to where to continue: an id, or with
+ * keys how many of them have been looked at; 0 at the end. Stops when fn returns non-zero
+ * and returns that; may stop before limit when few of many match, and ends where jobs are
+ * beyond since_usec, or until_usec, in the order asked for. fn runs without the lock. */
 int manager_list_kept(struct volt_cx *cx, struct manager *m,
                       const struct job_owner *asker, const struct manager_filter *f,
                       uint64_t cursor, size_t limit,
                       int (*fn)(void *arg, const struct job_view *v), void *arg,
                       uint64_t *ret_cursor);
+
+/* The same, a portion each time, for callers that let others run in between. */
+#define MANAGER_WALK_LOOKS 500
+struct manager_walk {
+    bool kept;          /* also what only the store has, as manager_list_kept() */
+    uint64_t cursor;    /* where to begin; afterwards where to go on: 0 is the end */
+    size_t limit;       /* jobs that fn may yet be called for */
+    size_t looks;       /* how many a portion may look at in memory, at least 1 */
+    size_t at_once;     /* how many of these it may tell, at least 1 */
+    size_t looked;      /* of the latest portion */
+    size_t kept_looked; /* of it, in the store: a page */
+    bool end;           /* enough: the cursor is 0, or what manager_list_kept() would
+                         * have answered has been told */
+    uint64_t kept_sum;  /* private, with the next */
+    unsigned strays;
+};
+int manager_walk_step(struct volt_cx *cx, struct manager *m,
+                      const struct job_owner *asker, const struct manager_filter *f,
+                      struct manager_walk *w,
+                      int (*fn)(void *arg, const struct job_view *v), void *arg);
 
 /* --- steering ----------------------------------------------------------------------- */
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
@@ -146,8 +163,8 @@ struct manager_barrier {
 void manager_barrier_init(struct manager_barrier *b, struct manager *m);
 enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *b);
 void manager_barrier_fini(struct manager_barrier *b);
-/* Cancels every job of the asker that matches: leaf future. Between two slices others have
- * their turn. */
+/* Cancels every job of the asker that matches: leaf future. Between two slices others
+ * have their turn. */
 struct manager_cancel_all {
     struct manager *manager; /* filled in by the caller, with the next three */
     struct job_owner asker;
@@ -192,7 +209,7 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
 struct volt_notify *manager_events_notify(struct manager *m);
 
 /* --- the log: events that are kept -------------------------------------------------- */
-/* Its numbers are the store's: they go on over a restart, and so does who reads it. A
+/* Its numbers are the store's: they go on over a restart, and so do its readers. A
  * start may be kept, and told, with what follows it, unless somebody watches. */
 void manager_log_begin(struct manager *m); /* somebody watches, until _end */
 void manager_log_end(struct manager *m);
@@ -227,20 +244,16 @@ void manager_counts(struct manager *m, struct manager_counts *ret);
 bool manager_durable(const struct manager *m);
 
 /* --- output ------------------------------------------------------------------------- */
-enum manager_stream {
-    MANAGER_STDOUT = 0, /* both together unless the spec split them */
-    MANAGER_STDERR,
-};
 /* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
  * job; -EISDIR an array, whose elements have output; -ENODATA the job has no output file
  * (not started, null, path); -ESTALE it had a file, which somebody has removed or
  * replaced; -EBADMSG the store is damaged. */
 int manager_open_output(struct volt_cx *cx, struct manager *m,
                         const struct job_owner *asker, uint64_t id, int64_t index,
-                        enum manager_stream stream);
+                        enum job_stream stream);
 /* Where the file of a job's output is, or was. Returns new; NULL: out of memory. */
 char *manager_output_path(struct manager *m, const struct job_key *key,
-                          enum manager_stream stream);
+                          enum job_stream stream);
 
 /* --- life --------------------------------------------------------------------------- */
 struct manager_options {

@@ -22,7 +22,8 @@ struct scan {
 };
 
 /* Replays what the record says into a status. */
-static void status_of_record(const struct record *rec, struct job_status *st)
+static void status_of_record(struct manager *m, const struct record *rec,
+                             struct job_status *st)
 {
     struct job_event ev = {.type = JOB_EV_SUBMIT,
                            .at_usec = rec->header.created_real_usec};
@@ -42,6 +43,7 @@ static void status_of_record(const struct record *rec, struct job_status *st)
     if (rec->verdict == RECORD_RUNNING || rec->verdict == RECORD_SHIM_KILLED)
         return;
     ev = launch_end_event(rec);
+    ev.named = manager_keep_named(m, ev.named);
     (void)job_update(st, &ev);
     if (rec->verdict != RECORD_DONE)
         st->ended_usec = 0; /* nobody saw it end */
@@ -93,7 +95,7 @@ static int add(const struct job_key *key, void *arg)
     }
     struct orphan *o = &m->orphans[m->norphans++];
     o->key = *key;
-    status_of_record(&rec, &o->status);
+    status_of_record(m, &rec, &o->status);
     o->status.attempt = key->attempt;
     return 0;
 }
@@ -145,13 +147,16 @@ struct orphan_wait {
 };
 
 static void note_end(struct manager *m, struct orphan *o, const struct record *rec,
-                     uint32_t survivors)
+                     const struct keeper_reply *kill)
 {
     struct job_event end = launch_end_event(rec);
+    struct survivors left = {.n = kill->survivors};
     struct aftermath after = {0};
 
-    if (survivors > end.survivors)
-        end.survivors = survivors;
+    memcpy(left.named.pid, kill->survivor, sizeof(left.named.pid));
+    if (rec->verdict == RECORD_SHIM_KILLED)
+        launch_end_survivors(&end, &left);
+    end.named = manager_keep_named(m, end.named);
     manager_lock(m);
     if (job_update(&o->status, &end) == 0) {
         struct job_news ev = {.at_usec = end.at_usec,
@@ -191,7 +196,7 @@ static enum volt_poll orphan_poll(struct volt_cx *cx, void *state)
         if (keeper_call_status(&o->kill) != -ECONNRESET)
             break;
     }
-    note_end(o->m, o->orphan, &o->record, keeper_call_reply(&o->kill)->survivors);
+    note_end(o->m, o->orphan, &o->record, keeper_call_reply(&o->kill));
     VOLT_END(o->at);
 }
 

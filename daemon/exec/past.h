@@ -1,5 +1,5 @@
-/* The past: how jobs ended that are kept no longer, so that whoever waits for them, or
- * asks late, still gets the exact result.
+/* The past: how jobs ended that are kept no longer, so that a client that waits for
+ * one, or asks late, still gets the exact result.
  *
  * Neighbours in id with the same owner, result and code share one range: a batch of a
  * million equal ends is one entry. At PAST_MAX ranges the quarter with the lowest ids

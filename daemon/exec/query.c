@@ -73,6 +73,8 @@ static bool needs_keeper(const struct manager *m, const struct job *job,
 static void view_wait(struct manager *m, const struct job *job, struct job_view *v)
 {
     v->wait = JOB_WAIT_NONE;
+    if (v->status.state != JOB_DONE && v->survivors)
+        v->wait = JOB_WAIT_SURVIVORS;
     if (needs_keeper(m, job, v) && keeper_link_away_usec(m->link) >= KEEPER_AWAY)
         v->wait = JOB_WAIT_KEEPER;
     if (v->status.state != JOB_QUEUED || !job->node.queued)
@@ -123,6 +125,20 @@ static void view_element(const struct job *job, int64_t offset, struct job_view 
     }
 }
 
+static void view_survivors(const struct job *job, int64_t offset, struct job_view *v)
+{
+    const struct element *e = job->array ? jobs_element(job, offset) : NULL;
+    const struct work *w = job->array ? (e ? e->live : NULL) : job->live;
+
+    v->survivors = v->status.survivors;
+    if (v->status.named)
+        v->named = *v->status.named;
+    if (!w || !w->left || v->status.state == JOB_DONE)
+        return;
+    v->survivors = w->left->n;
+    v->named = w->left->named;
+}
+
 /* All but what costs something: the spec of one that is dormant, its place in the
  * queue. */
 static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
@@ -135,6 +151,8 @@ static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
         view_element(job, offset, ret);
     else
         ret->status = job->status;
+    if (!ret->has_counts)
+        view_survivors(job, offset, ret);
     if (!ret->has_counts && ret->status.state == JOB_DONE)
         ret->exit_code = job_exit_code(&ret->status);
 }
@@ -166,8 +184,11 @@ void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
     *ret = (struct job_view){.key = o->key,
                              .owner = {.uid = getuid(), .gid = getgid()},
                              .status = o->status,
+                             .survivors = o->status.survivors,
                              .durable = true, /* the record is */
                              .orphan = true};
+    if (o->status.named)
+        ret->named = *o->status.named;
     if (ret->status.state == JOB_DONE)
         ret->exit_code = job_exit_code(&ret->status);
 }
@@ -378,28 +399,28 @@ void manager_counts(struct manager *m, struct manager_counts *ret)
     manager_unlock(m, &after);
 }
 
-static bool prints_there(const struct job_view *v, enum manager_stream stream)
+static bool prints_there(const struct job_view *v, enum job_stream stream)
 {
     const struct job_spec *spec = v->spec;
 
     return spec && v->status.attempt > 0 && spec->kind == JOB_KIND_EXEC &&
            spec->output == JOB_OUTPUT_FILE &&
-           (stream == MANAGER_STDOUT || spec->output_split);
+           (stream == JOB_STDOUT || spec->output_split);
 }
 
 /* It printed there, and it was nothing: no file and no row. Of an orphan only the record
  * is known: the file that is not there was empty when it was given up. */
-static bool printed_nothing(const struct job_view *v, enum manager_stream stream)
+static bool printed_nothing(const struct job_view *v, enum job_stream stream)
 {
     if (v->status.state != JOB_DONE)
         return false;
     if (v->orphan)
-        return stream == MANAGER_STDOUT;
+        return stream == JOB_STDOUT;
     return !(v->status.kept & JOB_KEPT_FILE(stream)) && prints_there(v, stream);
 }
 
 /* There is no file, and no row: there should be the file. */
-static bool was_removed(const struct job_view *v, enum manager_stream stream)
+static bool was_removed(const struct job_view *v, enum job_stream stream)
 {
     const enum job_state state = (enum job_state)v->status.state;
 
@@ -411,7 +432,7 @@ static bool was_removed(const struct job_view *v, enum manager_stream stream)
 
 int manager_open_output(struct volt_cx *cx, struct manager *m,
                         const struct job_owner *asker, uint64_t id, int64_t index,
-                        enum manager_stream stream)
+                        enum job_stream stream)
 {
     bool ended = false;
     int r;
@@ -444,7 +465,7 @@ int manager_open_output(struct volt_cx *cx, struct manager *m,
 }
 
 char *manager_output_path(struct manager *m, const struct job_key *key,
-                          enum manager_stream stream)
+                          enum job_stream stream)
 {
     return output_path_text(&m->outputs, key, stream);
 }

@@ -1,4 +1,4 @@
-/* Buckets, a bitmap, two list operations. */
+/* Lists and a bitmap of those that are not empty. */
 #include <assert.h>
 #include <string.h>
 
@@ -19,6 +19,11 @@ void queue_init(struct queue *q, uint32_t slots)
 void queue_set_slots(struct queue *q, uint32_t slots)
 {
     q->slots = slots;
+}
+
+static struct queue_node *waiter_of(struct list_node *n)
+{
+    return n ? list_thing(n, struct queue_node, node) : NULL;
 }
 
 static struct queue_bucket *enter(struct queue *q, struct queue_node *n)
@@ -43,30 +48,18 @@ void queue_place(struct queue *q, struct queue_node *n, int32_t priority)
 void queue_add(struct queue *q, struct queue_node *n, int32_t priority)
 {
     queue_place(q, n, priority);
-    struct queue_bucket *b = enter(q, n);
-
-    n->next = NULL;
-    n->prev = b->tail;
-    if (b->tail)
-        b->tail->next = n;
-    else
-        b->head = n;
-    b->tail = n;
+    list_add_last(&enter(q, n)->waiters, &n->node);
 }
 
 void queue_put_back(struct queue *q, struct queue_node *n)
 {
-    struct queue_bucket *b = enter(q, n);
+    struct list *waiters = &enter(q, n)->waiters;
+    struct list_node *at = waiters->first;
 
-    /* Only who was put back as well can be there before it: few. */
-    n->prev = NULL;
-    n->next = b->head;
-    while (n->next && n->next->order < n->order) {
-        n->prev = n->next;
-        n->next = n->next->next;
-    }
-    *(n->prev ? &n->prev->next : &b->head) = n;
-    *(n->next ? &n->next->prev : &b->tail) = n;
+    /* Only those that were put back as well can be there before it: few. */
+    while (at && waiter_of(at)->order < n->order)
+        at = at->next;
+    list_add_before(waiters, &n->node, at);
 }
 
 void queue_remove(struct queue *q, struct queue_node *n)
@@ -76,18 +69,10 @@ void queue_remove(struct queue *q, struct queue_node *n)
 
     if (!n->queued)
         return;
-    if (n->prev)
-        n->prev->next = n->next;
-    else
-        b->head = n->next;
-    if (n->next)
-        n->next->prev = n->prev;
-    else
-        b->tail = n->prev;
+    list_remove(&b->waiters, &n->node);
     if (--b->count == 0)
         q->map[rank / 64] &= ~(UINT64_C(1) << rank % 64);
     q->waiting--;
-    n->prev = n->next = NULL;
     n->queued = false;
 }
 
@@ -95,7 +80,8 @@ struct queue_node *queue_first(const struct queue *q)
 {
     for (unsigned i = 0; q->waiting && i < sizeof(q->map) / sizeof(q->map[0]); i++)
         if (q->map[i])
-            return q->buckets[i * 64 + (unsigned)__builtin_ctzll(q->map[i])].head;
+            return waiter_of(
+                q->buckets[i * 64 + (unsigned)__builtin_ctzll(q->map[i])].waiters.first);
     return NULL;
 }
 
@@ -142,9 +128,9 @@ uint64_t queue_position(const struct queue *q, const struct queue_node *n)
 
     for (unsigned r = 0; r < rank; r++)
         ahead += q->buckets[r].count;
-    for (const struct queue_node *p = n->prev; p; p = p->prev)
+    for (const struct list_node *p = n->node.prev; p; p = p->prev)
         if (++near == QUEUE_EXACT_POSITION) {
-            uint64_t bound = n->order - q->buckets[rank].head->order;
+            uint64_t bound = n->order - waiter_of(q->buckets[rank].waiters.first)->order;
             uint64_t others = q->buckets[rank].count - 1;
             near = bound < others ? bound : others;
             break;

@@ -1,4 +1,4 @@
-/* A queue: who gets the next slot. Pure; the manager's lock guards it.
+/* A queue: which job gets the next slot. Pure; the manager's lock guards it.
  *
  * Priorities are few and bounded, so every one of them has a bucket: a list in order of
  * arrival. A bitmap finds the highest bucket that is not empty. Adding, taking and
@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/list.h"
 #include "daemon/job/spec.h"
 
 #define QUEUE_PRIORITIES     (JOB_PRIORITY_MAX - JOB_PRIORITY_MIN + 1)
@@ -19,14 +20,14 @@
 
 /* One waiter, embedded in what waits. Zero-initialised: not in a queue. */
 struct queue_node {
-    struct queue_node *prev, *next;
+    struct list_node node;
     uint64_t order; /* of arrival */
     int32_t priority;
     bool queued;
 };
 
 struct queue_bucket {
-    struct queue_node *head, *tail;
+    struct list waiters; /* the next one first */
     uint64_t count;
 };
 

@@ -1,7 +1,12 @@
-/* Who begins after whom: relay.h. */
+/* Which job begins after which other: relay.h. */
 #include <volt/time.h>
 
 #include "daemon/exec/jobs.h"
+
+static struct work *runner_of(struct list_node *n)
+{
+    return n ? list_thing(n, struct work, relay.node) : NULL;
+}
 
 static void remove_runner(struct relay *r, struct work *w)
 {
@@ -9,9 +14,7 @@ static void remove_runner(struct relay *r, struct work *w)
 
     if (!p->runs)
         return;
-    *(p->prev ? &p->prev->relay.next : &r->head) = p->next;
-    *(p->next ? &p->next->relay.prev : &r->tail) = p->prev;
-    p->prev = p->next = NULL;
+    list_remove(&r->runners, &p->node);
     p->runs = false;
 }
 
@@ -25,13 +28,11 @@ void relay_enter(struct manager *m, struct work *w, uint64_t start,
     p->runs = true;
     p->start = start;
     p->since_usec = volt_now_usec();
-    p->prev = r->tail;
-    *(r->tail ? &r->tail->relay.next : &r->head) = w;
-    r->tail = w;
+    list_add_last(&r->runners, &p->node);
     ahead_stir(m, after);
 }
 
-/* It has a slot, or comes right after who has. */
+/* It has a slot, or follows a job that has one. */
 static bool can_be_followed(const struct work *x)
 {
     return !x->relay.behind &&
@@ -43,13 +44,17 @@ static bool can_be_followed(const struct work *x)
 bool relay_join(struct manager *m, struct work *w)
 {
     struct relay *r = &m->relay;
+    struct work *oldest;
     uint64_t now = volt_now_usec();
 
     if (w != ahead_turn(m) || w->adopted || m->closed || m->queue.used > m->queue.slots)
         return false;
-    while (r->head && r->head->relay.since_usec + RELAY_WAIT < now)
-        remove_runner(r, r->head);
-    for (struct work *x = r->head; x; x = x->relay.next) {
+    while ((oldest = runner_of(r->runners.first)) &&
+           oldest->relay.since_usec + RELAY_WAIT < now)
+        remove_runner(r, oldest);
+    for (struct list_node *n = r->runners.first; n; n = n->next) {
+        struct work *x = runner_of(n);
+
         if (!can_be_followed(x))
             continue;
         x->relay.behind = w;

@@ -70,7 +70,7 @@ static int cancel_view(void *arg, const struct job_view *v)
     return 0;
 }
 
-#define SLICES_PER_PACE 16
+#define SLICES_PER_PACE 64
 
 static bool store_is_well(const struct manager *m)
 {
@@ -85,8 +85,12 @@ enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel
     if (c->pacing && manager_barrier_poll(cx, &c->pace) == VOLT_PENDING)
         return VOLT_PENDING;
     manager_barrier_fini(&c->pace);
-    c->ret = manager_list(c->manager, &c->asker, c->filter, c->cursor, 4 * JOBS_SLICE,
-                          cancel_view, c, &c->cursor);
+    struct manager_walk w = {.cursor = c->cursor,
+                             .limit = JOBS_SLICE,
+                             .looks = MANAGER_WALK_LOOKS,
+                             .at_once = JOBS_SLICE};
+    c->ret = manager_walk_step(cx, c->manager, &c->asker, c->filter, &w, cancel_view, c);
+    c->cursor = w.cursor;
     if (c->ret < 0 || c->cursor == 0)
         return VOLT_READY;
     c->pacing =

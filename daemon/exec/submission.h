@@ -24,8 +24,9 @@ struct submission {
     bool joined;
     bool keyed; /* an accepted item has a key */
     /* Per item, NULL: none. The job that stands for it; SAME_BATCH: that of an earlier
-     * item. And the hash that the key had when another job had it. */
-    uint64_t *same, *old_body;
+     * item. And the body of its key when another job had it. */
+    uint64_t *same;
+    struct siphash128 *old_body;
     struct volt_notified news;
     bool listening; /* to news */
     bool blocked;   /* by another's claim, until there is news */

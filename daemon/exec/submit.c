@@ -38,26 +38,11 @@ void submission_reject(struct manager_submit_item *item, int error, const char *
 
 /* --- accounts: lock held ------------------------------------------------------------ */
 
-struct user *jobs_account(struct manager *m, uid_t uid)
-{
-    for (size_t i = 0; i < m->nusers; i++)
-        if (m->users[i].uid == uid)
-            return &m->users[i];
-
-    struct user *grown = reallocarray(m->users, m->nusers + 1, sizeof(*grown));
-    if (!grown)
-        return NULL;
-    m->users = grown;
-    m->users[m->nusers] = (struct user){.uid = uid};
-    return &m->users[m->nusers++];
-}
-
 /* Books n jobs and their spec on the user, or rejects the item. */
 static int book(struct manager *m, struct manager_submit *s,
                 struct manager_submit_item *item, uint64_t n, size_t bytes)
 {
-    struct user *u = jobs_account(m, s->owner.uid);
-    uint64_t all = 0;
+    struct user *u = users_get(&m->users, s->owner.uid);
 
     if (m->closed) {
         submission_reject(item, -ESHUTDOWN, "voltd is shutting down");
@@ -67,9 +52,7 @@ static int book(struct manager *m, struct manager_submit *s,
         submission_reject(item, -ENOMEM, "out of memory");
         return -ENOMEM;
     }
-    for (size_t i = 0; i < m->nusers; i++)
-        all += m->users[i].jobs;
-    if (all + n > m->config.max_jobs)
+    if (m->users.jobs + n > m->config.max_jobs)
         submission_reject(item, -EDQUOT,
                           "more than %llu jobs that have not ended (MaxJobs)",
                           (unsigned long long)m->config.max_jobs);
@@ -86,8 +69,7 @@ static int book(struct manager *m, struct manager_submit *s,
                           (unsigned long long)m->config.max_array);
     if (item->ret_error)
         return item->ret_error;
-    u->jobs += n;
-    u->bytes += bytes;
+    users_add(&m->users, u, n, bytes);
     return 0;
 }
 
@@ -96,11 +78,9 @@ static void unbook(struct manager *m, uid_t uid, uint64_t n, uint64_t bytes)
     struct aftermath after = {0};
 
     manager_lock(m);
-    struct user *u = jobs_account(m, uid);
-    if (u) { /* booked before, so it is there */
-        u->jobs -= n;
-        u->bytes -= bytes;
-    }
+    struct user *u = users_find(&m->users, uid);
+    if (u) /* not if what is given back is nothing: it was never booked */
+        users_sub(&m->users, u, n, bytes);
     manager_unlock(m, &after);
 }
 
@@ -198,7 +178,8 @@ static void grant(struct manager_submit *s)
     if (!job->live)
         return;
     manager_lock(m);
-    p->granted = !m->closed && !m->ahead.head && queue_take_free(&m->queue);
+    p->granted =
+        !m->closed && list_is_empty(&m->ahead.line) && queue_take_free(&m->queue);
     manager_unlock(m, &after);
     if (p->granted) {
         job->tasks = 1;
@@ -507,7 +488,7 @@ static void enter_slice(struct manager_submit *s, size_t end)
     CRASH_POINT("replace-entered");
     for (size_t i = 0; i < nreplaced; i++)
         (void)manager_cancel(m, &s->owner, replaced[i], JOB_NO_INDEX);
-    /* Whoever ends all jobs has not seen these. */
+    /* The end of all jobs has not seen these. */
     for (uint64_t id = first_id; ending && id < p->first_id; id++)
         (void)manager_cancel(m, &s->owner, id, JOB_NO_INDEX);
 }
@@ -578,8 +559,8 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
 
 /* --- when the submitter goes away in the middle --------------------------------- */
 
-/* What was appended will be kept and is a job, whoever asked for it: its submission goes
- * on in a task of its own, with items that nobody reads. */
+/* What was appended will be kept and is a job, though its submitter is gone: the
+ * submission goes on in a task of its own, with items that nobody reads. */
 struct late {
     struct manager_submit submit;
     struct manager_submit_item *items;
@@ -635,7 +616,7 @@ void manager_submit_fini(struct manager_submit *s)
         volt_join_fini(&p->reserving);
     store_commit_fini(&p->commit);
     while (p->committed && p->at < s->count)
-        enter_slice(s, s->count); /* the submitter went away; his jobs are in the store */
+        enter_slice(s, s->count); /* the submitter went away; the jobs are in the store */
     if (p->jobs)
         give_up(s, -ECANCELED, "out of memory");
     set_entering(s, false);

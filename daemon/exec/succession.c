@@ -4,37 +4,39 @@
  * store, its SUBMIT, is the whole change: before it is kept nothing has happened, and
  * from then on the predecessor is cancelled, by us or by the next daemon (recover.c). The
  * successor is `held`: in the table, not in the queue, until the last task of the
- * predecessor has gone, so that the two never run side by side. Who replaces a successor
- * that is held waits for whom that waits for. A succession is there exactly as long as
- * its next is held. Lock held in all functions. */
+ * predecessor has gone, so that the two never run side by side. Replacing a held
+ * successor waits for the same predecessor. A succession is there exactly as long as
+ * its next is held, and is between jobs of one user: a store that says otherwise, as one
+ * may that was written when keys of two users could collide, ends nobody else's job. Lock
+ * held in all functions. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/exec/jobs.h"
 
-bool succession_waits(struct manager *m, uint64_t id)
+bool succession_waits(struct manager *m, uid_t uid, uint64_t id)
 {
     struct job *job = table_get(&m->table, id);
 
-    return job && !job->is_history && !jobs_done(job);
+    return job && job->owner.uid == uid && !job->is_history && !jobs_done(job);
 }
 
 /* The one of a job that is held, or of a submission on its way. */
-static struct succession *find(struct manager *m, uint64_t next, const void *who)
+static struct succession *find(struct manager *m, uint64_t next, const void *by)
 {
     for (size_t i = 0; i < m->nsuccessions; i++)
-        if (m->successions[i].next == next && m->successions[i].who == who)
+        if (m->successions[i].next == next && m->successions[i].by == by)
             return &m->successions[i];
     return NULL;
 }
 
-uint64_t succession_root(struct manager *m, uint64_t id)
+uint64_t succession_root(struct manager *m, uid_t uid, uint64_t id)
 {
     const struct succession *s = find(m, id, NULL);
 
-    if (s && succession_waits(m, s->prev))
+    if (s && succession_waits(m, uid, s->prev))
         return s->prev;
-    return succession_waits(m, id) ? id : 0;
+    return succession_waits(m, uid, id) ? id : 0;
 }
 
 static int add(struct manager *m, const struct succession *s)
@@ -54,16 +56,16 @@ static void drop(struct manager *m, struct succession *s)
     *s = m->successions[--m->nsuccessions];
 }
 
-int succession_reserve(struct manager *m, const void *who)
+int succession_reserve(struct manager *m, const void *by)
 {
     if (m->nsuccessions >= SUCCESSIONS_MAX)
         return -EDQUOT;
-    return add(m, &(struct succession){.who = who});
+    return add(m, &(struct succession){.by = by});
 }
 
-void succession_release(struct manager *m, const void *who)
+void succession_release(struct manager *m, const void *by)
 {
-    struct succession *s = find(m, 0, who);
+    struct succession *s = find(m, 0, by);
 
     if (s)
         drop(m, s);
@@ -72,7 +74,7 @@ void succession_release(struct manager *m, const void *who)
 void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint64_t id)
 {
     struct succession *s = find(m, 0, job);
-    uint64_t root = succession_root(m, earlier);
+    uint64_t root = succession_root(m, job->owner.uid, earlier);
 
     if (!s)
         return;
@@ -84,9 +86,9 @@ void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint
     job->held = true;
 }
 
-int succession_restore(struct manager *m, uint64_t earlier, uint64_t id)
+int succession_restore(struct manager *m, uid_t uid, uint64_t earlier, uint64_t id)
 {
-    uint64_t root = succession_root(m, earlier);
+    uint64_t root = succession_root(m, uid, earlier);
 
     return root ? add(m, &(struct succession){.prev = root, .next = id}) : 0;
 }

@@ -1,9 +1,9 @@
 /* Records of attempts whose end is in the store are removed, many at a time.
  *
  * A record waits for at most SWEEP_PAUSE, then one task sends what has gathered, until
- * nothing is left; it is there only then. What the keeper could not remove is tried again,
- * ever later. What is left, because the daemon ended before or had no memory to remember
- * it, is found and removed by the next daemon. */
+ * nothing is left; it is there only then. What the keeper could not remove is tried
+ * again, ever later. What is left, because the daemon ended before or had no memory to
+ * remember it, is found and removed by the next daemon. */
 #ifndef VOLTD_EXEC_SWEEP_H
 #define VOLTD_EXEC_SWEEP_H
 

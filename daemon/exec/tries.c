@@ -5,6 +5,8 @@
 
 #define REST_FIRST   UINT64_C(100000)
 #define REST_DOUBLES 5 /* to 3.2 s */
+#define KILL_FIRST   UINT64_C(1000000)
+#define KILL_LAST    UINT64_C(60000000)
 
 bool tries_passing(int r)
 {
@@ -45,4 +47,11 @@ uint64_t tries_rest(struct tries *t)
     if (t->rests <= REST_DOUBLES)
         t->rests++;
     return REST_FIRST << (t->rests - 1 < REST_DOUBLES ? t->rests - 1 : REST_DOUBLES);
+}
+
+uint64_t tries_kill_rest(unsigned n)
+{
+    uint64_t usec = n < 6 ? KILL_FIRST << n : KILL_LAST;
+
+    return usec < KILL_LAST ? usec : KILL_LAST;
 }

@@ -3,9 +3,11 @@
  * Two things count: what a keeper refuses, and the death of a shim that had nothing but
  * this job. After TRIES_MAX of them the job has failed. That there is no keeper, or none
  * that lives to answer, is nobody's failure, however long it lasts: the job waits. Nor is
- * it one of the job that its shim was slow to take it: then it is taken back together with
- * the one that is to follow it (crew.h), unseen. It goes alone from then on, is left where
- * it is, and begins when its shim gets to it.
+ * it one of the job that its shim was slow to take it: then it is taken back together
+ * with the one that is to follow it (crew.h), unseen. It goes alone from then on, is left
+ * where it is, and begins when its shim gets to it.
+ *
+ * What SIGKILL does not end is tried again after 1, 2, 4, ... 60 s, however often.
  *
  * Pure. Zero-initialised it has not been tried. */
 #ifndef VOLTD_EXEC_TRIES_H
@@ -35,7 +37,11 @@ void tries_refused(struct tries *t, const char *refuser, int error);
 void tries_in_vain(struct tries *t);
 /* error and refuser say why. */
 bool tries_are_over(const struct tries *t);
-/* How long before the next one, in microseconds; 0: at once. Then none is due any more. */
+/* How long before the next one, in microseconds; 0: at once. Then none is due
+ * any more. */
 uint64_t tries_rest(struct tries *t);
+
+/* How long before the next SIGKILL, in microseconds: `n` in a row were in vain. */
+uint64_t tries_kill_rest(unsigned n);
 
 #endif

@@ -1,15 +1,16 @@
 /* Memory goes back to the system when a burst of jobs is over.
  *
- * malloc gives back what is free at the end of its heap, and there the newest jobs are: after
- * 100,000 of them 140 MB stayed with an idle daemon, 28 MB were in use. malloc_trim(3) gives
- * back every free page; it takes some milliseconds, so it is not done on a worker, and
- * once in a burst. */
+ * malloc gives back what is free at the end of its heap, and there the newest jobs are:
+ * after 100,000 of them 140 MB stayed with an idle daemon, 28 MB were in use.
+ * malloc_trim(3) gives back every free page; it takes some milliseconds, so it is not
+ * done on a worker, and once in a burst. */
 #ifndef VOLTD_EXEC_TRIM_H
 #define VOLTD_EXEC_TRIM_H
 
 #include "daemon/exec/jobs.h"
 
-/* Lock held. True: many jobs have left the table and few are left: trim_begin() is due. */
+/* Lock held. True: many jobs have left the table and few are left: trim_begin()
+ * is due. */
 bool trim_due(struct manager *m);
 /* Not under the lock. */
 void trim_begin(struct manager *m);

@@ -75,6 +75,18 @@ static void give_back_slots(struct manager *m, struct work *w, struct aftermath 
         queue_release(&m->queue);
 }
 
+/* Before the attempt, which has them, is freed. */
+static void forget_left(struct work *w)
+{
+    struct aftermath after = {0};
+
+    if (!w->left)
+        return;
+    manager_lock(w->manager);
+    w->left = NULL;
+    manager_unlock(w->manager, &after);
+}
+
 void work_drop(void *state)
 {
     struct work *w = state;
@@ -83,6 +95,7 @@ void work_drop(void *state)
 
     aftermath_init(&after);
     work_leaf_fini(w);
+    forget_left(w);
     attempt_free(w->attempt);
     manager_lock(m);
     if (w->offset == NO_OFFSET)
@@ -285,6 +298,7 @@ static void keep_end(struct work *w, const struct job_event *exited,
 void work_begin_again(struct work *w)
 {
     work_leaf_fini(w);
+    forget_left(w);
     attempt_free(w->attempt);
     w->attempt = NULL;
     w->printed = NULL;
@@ -355,8 +369,8 @@ static struct job_event note_end(struct work *w)
         .type = JOB_EV_EXITED, .at_usec = w->end_usec, .result = JOB_RESULT_SUCCESS};
 }
 
-/* There is nothing to wait for between its turn, its start and its end: all in one section
- * under the lock. READY: its end is on its way into the store. */
+/* There is nothing to wait for between its turn, its start and its end: all in one
+ * section under the lock. READY: its end is on its way into the store. */
 static enum volt_poll noop_turn_poll(struct volt_cx *cx, struct work *w)
 {
     struct job_event started = {

@@ -4,8 +4,11 @@
 
 #include "daemon/job/event_pack.h"
 
-#define KEPT_BIT 4 /* behind the type: what is kept of an EXITED */
-#define KEPT_MAX 15
+#define KEPT_BIT   4 /* behind the type: what is kept of an EXITED */
+#define KEPT_MAX   15
+#define NAMED_BIT  8 /* an EXITED that ends with the pids of survivors ... */
+#define OVER_BIT   9 /* ... and then with what was printed beyond the limit */
+#define EXITED_MAX (1 << OVER_BIT | 1 << NAMED_BIT | KEPT_MAX << KEPT_BIT)
 
 static void pack_exited(struct pack *p, const struct job_event *ev)
 {
@@ -16,11 +19,19 @@ static void pack_exited(struct pack *p, const struct job_event *ev)
     pack_number(p, ev->usage.system_usec);
     pack_number(p, ev->usage.max_rss_bytes);
     pack_number(p, ev->survivors);
+    for (size_t i = 0; ev->named && i < JOB_NAMED_MAX; i++)
+        pack_number(p, ev->named->pid[i]);
+    if (ev->over_kib)
+        pack_number(p, ev->over_kib);
 }
 
 void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life)
 {
-    pack_number(p, (uint64_t)ev->type | (uint64_t)ev->kept << KEPT_BIT);
+    bool named = ev->type == JOB_EV_EXITED && ev->named;
+    bool over = ev->type == JOB_EV_EXITED && ev->over_kib;
+
+    pack_number(p, (uint64_t)ev->type | (uint64_t)ev->kept << KEPT_BIT |
+                       (uint64_t)named << NAMED_BIT | (uint64_t)over << OVER_BIT);
     pack_number(p, ev->at_usec);
     switch (ev->type) {
     case JOB_EV_STARTING:
@@ -43,33 +54,40 @@ void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life)
     }
 }
 
-static void unpack_exited(struct unpack *u, struct job_event *ret,
-                          char step_buf[JOB_STEP_MAX])
+static void unpack_exited(struct unpack *u, struct job_event *ret, uint64_t word,
+                          struct job_event_room *room)
 {
+    bool named = word & 1 << NAMED_BIT, over = word & 1 << OVER_BIT;
+
     ret->result = (enum job_result)unpack_number_max(u, JOB_RESULT_COUNT - 1);
     ret->code = (int32_t)unpack_signed(u);
     size_t n = unpack_number_max(u, JOB_STEP_MAX - 1);
     const uint8_t *step = unpack_raw(u, n);
     if (step && n) {
-        memcpy(step_buf, step, n);
-        step_buf[n] = '\0';
-        ret->step = step_buf;
+        memcpy(room->step, step, n);
+        room->step[n] = '\0';
+        ret->step = room->step;
     }
     ret->usage.user_usec = unpack_number(u);
     ret->usage.system_usec = unpack_number(u);
     ret->usage.max_rss_bytes = unpack_number(u);
     ret->survivors = (uint32_t)unpack_number_max(u, UINT32_MAX);
+    for (size_t i = 0; named && i < JOB_NAMED_MAX; i++)
+        room->named.pid[i] = (uint32_t)unpack_number_max(u, UINT32_MAX);
+    ret->named = named ? &room->named : NULL;
+    ret->over_kib = over ? (uint32_t)unpack_number_max(u, UINT32_MAX) : 0;
 }
 
 int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life,
-                     char step_buf[JOB_STEP_MAX])
+                     struct job_event_room *room)
 {
-    uint64_t word = unpack_number_max(u, KEPT_MAX << KEPT_BIT | (JOB_EV_COUNT - 1));
+    uint64_t word = unpack_number_max(u, EXITED_MAX | (JOB_EV_COUNT - 1));
 
     *ret = (struct job_event){.type = (enum job_event_type)(word & ((1 << KEPT_BIT) - 1)),
-                              .kept = (uint8_t)(word >> KEPT_BIT)};
+                              .kept = word >> KEPT_BIT & KEPT_MAX};
     *ret_life = 0;
-    u->failed |= ret->type >= JOB_EV_COUNT || (ret->kept && ret->type != JOB_EV_EXITED);
+    u->failed |=
+        ret->type >= JOB_EV_COUNT || ((word & EXITED_MAX) && ret->type != JOB_EV_EXITED);
     ret->at_usec = unpack_number(u);
     switch (ret->type) {
     case JOB_EV_STARTING:
@@ -80,7 +98,7 @@ int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life
         ret->pid = (int32_t)unpack_number_max(u, INT32_MAX);
         break;
     case JOB_EV_EXITED:
-        unpack_exited(u, ret, step_buf);
+        unpack_exited(u, ret, word, room);
         break;
     case JOB_EV_TIMEOUT:
     case JOB_EV_CANCEL:

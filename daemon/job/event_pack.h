@@ -11,9 +11,14 @@
 
 void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life);
 
-/* The next event; ret->step lives in step_buf. 0; -EBADMSG: these bytes are none. */
 #define JOB_STEP_MAX 32
+/* What an event points to. */
+struct job_event_room {
+    char step[JOB_STEP_MAX];
+    struct job_named named;
+};
+/* The next event; what it points to lives in *room. 0; -EBADMSG: these bytes are none. */
 int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life,
-                     char step_buf[JOB_STEP_MAX]);
+                     struct job_event_room *room);
 
 #endif

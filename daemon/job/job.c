@@ -5,12 +5,12 @@
  * has never been submitted (queued is also the zero value), a second CANCEL is only
  * noted, and EXITED leads to queued instead of done when job_goes_again().
  *
- *            submit  starting  started   timeout   cancel    exited  output_limit  deferred
- *  queued    queued  starting  NO        NO        done      NO      NO            NO
- *  starting  NO      NO        running   NO        stopping  done    NO            queued
- *  running   NO      NO        NO        stopping  stopping  done    stopping      NO
- *  stopping  NO      NO        stopping  NO        stopping  done    NO            NO
- *  done      NO      NO        NO        NO        NO        NO      NO            NO */
+ *           submit  starting  started   timeout   cancel    exited  output_limit deferred
+ * queued    queued  starting  NO        NO        done      NO      NO           NO
+ * starting  NO      NO        running   NO        stopping  done    NO           queued
+ * running   NO      NO        NO        stopping  stopping  done    stopping     NO
+ * stopping  NO      NO        stopping  NO        stopping  done    NO           NO
+ * done      NO      NO        NO        NO        NO        NO      NO           NO */
 #include <errno.h>
 #include <string.h>
 
@@ -73,6 +73,8 @@ static void end(struct job_status *st, const struct job_event *ev)
     st->step = has_step ? ev->step : NULL;
     st->usage = ev->usage;
     st->survivors = ev->survivors;
+    st->over_kib = st->result == JOB_RESULT_OUTPUT_LIMIT ? ev->over_kib : 0;
+    st->named = ev->named;
     st->kept = ev->kept;
     st->ended_usec = ev->at_usec;
 }
@@ -161,6 +163,8 @@ const char *job_wait_name(enum job_wait w)
         return "slot";
     case JOB_WAIT_KEEPER:
         return "keeper";
+    case JOB_WAIT_SURVIVORS:
+        return "survivors";
     case JOB_WAIT_NONE:
         break;
     }

@@ -12,8 +12,9 @@
  * EXITED leads back to queued when the attempt is lost and the spec says on_lost: retry;
  * the next STARTING is attempt + 1. Not when somebody asked for the end or the time was
  * up, nor when processes of the lost attempt may still run (two of a job never run side
- * by side), nor after JOB_LOST_MAX lost attempts: what loses its machine again and again
- * may be the cause of it.
+ * by side: the end of these is waited for, and where they are unknown, nothing is), nor
+ * after JOB_LOST_MAX lost attempts: what loses its machine again and again may be the
+ * cause of it.
  *
  * job_update() is the only place that changes a job's state. No status is ever invented:
  * what is not known is LOST. */
@@ -36,9 +37,10 @@ enum job_state {
 /* Why a job waits. */
 enum job_wait {
     JOB_WAIT_NONE = 0,
-    JOB_WAIT_TURN,   /* behind others in its queue */
-    JOB_WAIT_SLOT,   /* first in its queue, every slot taken */
-    JOB_WAIT_KEEPER, /* starting or stopping, and the keeper does not answer */
+    JOB_WAIT_TURN,      /* behind others in its queue */
+    JOB_WAIT_SLOT,      /* first in its queue, every slot taken */
+    JOB_WAIT_KEEPER,    /* starting or stopping, and the keeper does not answer */
+    JOB_WAIT_SURVIVORS, /* processes of it that SIGKILL does not end */
 };
 
 enum job_result {
@@ -66,6 +68,13 @@ enum job_event_type {
     JOB_EV_COUNT,
 };
 
+/* Of processes that could not be killed: pids, then zeroes. */
+#define JOB_NAMED_MAX 8
+struct job_named {
+    uint32_t pid[JOB_NAMED_MAX];
+};
+#define JOB_SURVIVORS_UNKNOWN UINT32_MAX
+
 #define JOB_LOST_MAX 5 /* lost attempts that are followed by another one */
 
 struct job_usage {
@@ -84,9 +93,17 @@ struct job_event {
     bool other_life;  /* STARTING, when it is replayed: see struct job_status */
     bool retry_lost;  /* SUBMIT: on_lost of the spec */
     struct job_usage usage; /* EXITED */
-    uint32_t survivors;     /* EXITED: processes of the tree that could not be killed */
-    uint8_t kept;           /* EXITED: where its output is, JOB_KEPT_ bits of each stream;
+    uint32_t survivors;     /* EXITED: processes of the tree that could not be killed, or
+                               JOB_SURVIVORS_UNKNOWN */
+    const struct job_named *named; /* the first of them; NULL: none; lives like `step` */
+    uint32_t over_kib; /* EXITED: what it has printed beyond its limit, rounded up */
+    uint8_t kept;      /* EXITED: where its output is, JOB_KEPT_ bits of each stream;
                                no bit: it was nothing, or is not known */
+};
+
+enum job_stream {
+    JOB_STDOUT = 0, /* both together unless the spec split them */
+    JOB_STDERR,
 };
 
 #define JOB_KEPT_STORE(stream) (1u << (stream)) /* the store has it with the end */
@@ -103,7 +120,9 @@ struct job_status {
     uint8_t kept;     /* from EXITED */
     uint32_t attempt; /* 1 at the first start */
     int32_t code, pid;
+    uint32_t over_kib; /* of OUTPUT_LIMIT, from EXITED */
     uint32_t survivors;
+    const struct job_named *named;
     const char *step;
     uint64_t submitted_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0: not yet */
     struct job_usage usage;

@@ -1,4 +1,4 @@
-/* One change of one job, as those are told who watch. */
+/* One change of one job, as watchers are told of it. */
 #ifndef VOLTD_JOB_NEWS_H
 #define VOLTD_JOB_NEWS_H
 

@@ -1,7 +1,8 @@
 /* Specs: life, cross-field checks, what is derived from them.
  *
- * A spec belongs to whoever fills it in until it is submitted; from then on it is read by
- * any thread and never written, so the reference count is the only shared word. */
+ * A spec belongs to the code that fills it in until it is submitted; from then on it is
+ * read by any thread and never written, so the reference count is the only shared
+ * word. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,14 +20,14 @@ struct job_spec *job_spec_new(void)
     if (!s)
         return NULL;
     vat_u32_init(&s->refs, 1);
-    s->umask = JOB_NO_UMASK;
-    s->kill_after_usec = JOB_KILL_AFTER_USEC_DEFAULT;
-    s->output_limit = JOB_NO_LIMIT;
-    s->stop_signal = SIGTERM;
+#define SPEC_NUMBER(tag, member, json, least, most, fallback) s->member = (fallback);
+#define SPEC_LIMIT(...)                                       SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_SIGNAL(tag, member, json, fallback)              s->member = (fallback);
+#include "daemon/job/spec_fields.def"
     return s;
 }
 
-/* Written by: every holder. Relaxed: whoever takes a reference already has one. */
+/* Written by: every holder. Relaxed: the caller already has a reference. */
 struct job_spec *job_spec_ref(struct job_spec *s)
 {
     (void)vat_u32_add(&s->refs, 1, VAT_RLX);
@@ -54,12 +55,9 @@ void job_spec_unref(struct job_spec *s)
         free(s->labels[i].value);
     }
     free(s->labels);
-    free(s->name);
-    free(s->key);
-    free(s->cwd);
-    free(s->stdin_path);
-    free(s->queue);
-    free(s->output_path);
+    free(s->rlimits);
+#define SPEC_TEXT(tag, member, ...) free(s->member);
+#include "daemon/job/spec_fields.def"
     free(s);
 }
 
@@ -126,6 +124,17 @@ static int validate_paths(const struct job_spec *s, const char **field,
     return 0;
 }
 
+static int validate_rlimits(const struct job_rlimits *l, const char **field,
+                            struct volt_error *err)
+{
+    if (l && (l->given == 0 || l->given >> JOB_RLIMITS))
+        return refuse(field, err, "limits.rlimits", "unknown resource");
+    for (size_t i = 0; l && i < JOB_RLIMITS; i++)
+        if (l->soft[i] > l->hard[i])
+            return refuse(field, err, "limits.rlimits", "soft is greater than hard");
+    return 0;
+}
+
 int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err)
 {
@@ -134,6 +143,8 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
     if (r < 0)
         return r;
     r = validate_paths(s, ret_field, err);
+    if (r == 0)
+        r = validate_rlimits(s->rlimits, ret_field, err);
     if (r < 0)
         return r;
     for (char **e = s->env; e && *e; e++)
@@ -187,21 +198,54 @@ static bool same_labels(const struct job_spec *a, const struct job_spec *b)
     return true;
 }
 
+static bool same_rlimits(const struct job_spec *a, const struct job_spec *b)
+{
+    const struct job_rlimits *x = a->rlimits, *y = b->rlimits;
+
+    if (!x || !y)
+        return x == y;
+    return x->given == y->given && memcmp(x->soft, y->soft, sizeof(x->soft)) == 0 &&
+           memcmp(x->hard, y->hard, sizeof(x->hard)) == 0;
+}
+
+/* What spec_fields.def calls composite, by name. */
+static bool same_argv(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_strings(a->argv, b->argv);
+}
+
+static bool same_shell(const struct job_spec *a, const struct job_spec *b)
+{
+    return a->shell == b->shell;
+}
+
+static bool same_env(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_strings(a->env, b->env);
+}
+
+static bool same_array(const struct job_spec *a, const struct job_spec *b)
+{
+    return a->is_array == b->is_array && a->array_first == b->array_first &&
+           a->array_last == b->array_last;
+}
+
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
 {
-    return a->kind == b->kind && a->shell == b->shell && a->umask == b->umask &&
-           a->priority == b->priority && a->timeout_usec == b->timeout_usec &&
-           a->kill_after_usec == b->kill_after_usec && a->stop_signal == b->stop_signal &&
-           a->kill_mode == b->kill_mode && a->on_lost == b->on_lost &&
-           a->output == b->output && a->output_split == b->output_split &&
-           a->output_limit == b->output_limit && a->is_array == b->is_array &&
-           a->array_first == b->array_first && a->array_last == b->array_last &&
-           a->duration_usec == b->duration_usec && same_string(a->name, b->name) &&
-           same_string(a->key, b->key) && same_string(a->cwd, b->cwd) &&
-           same_string(a->stdin_path, b->stdin_path) && same_string(a->queue, b->queue) &&
-           same_string(a->output_path, b->output_path) &&
-           same_strings(a->argv, b->argv) && same_strings(a->env, b->env) &&
-           same_labels(a, b);
+#define SAME(tag, member, ...)          &&a->member == b->member
+#define SPEC_NUMBER(...)                SAME(__VA_ARGS__)
+#define SPEC_LIMIT(...)                 SAME(__VA_ARGS__)
+#define SPEC_SIGNED(...)                SAME(__VA_ARGS__)
+#define SPEC_SIGNAL(...)                SAME(__VA_ARGS__)
+#define SPEC_CHOICE(...)                SAME(__VA_ARGS__)
+#define SPEC_FLAG(...)                  SAME(__VA_ARGS__)
+#define SPEC_TEXT(tag, member, ...)     &&same_string(a->member, b->member)
+#define SPEC_OWN(tag, name, json)       &&same_##name(a, b)
+#define SPEC_OWN_LIMIT(tag, name, json) &&same_##name(a, b)
+    return true
+#include "daemon/job/spec_fields.def"
+        ;
+#undef SAME
 }
 
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec)
@@ -259,9 +303,11 @@ size_t job_spec_bytes(const struct job_spec *s)
 
     for (size_t i = 0; i < s->nlabels; i++)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);
+    if (s->rlimits)
+        bytes += block(sizeof(*s->rlimits));
     if (s->labels)
         bytes += block(s->nlabels * sizeof(*s->labels));
-    return bytes + string_bytes(s->name) + string_bytes(s->key) + string_bytes(s->cwd) +
-           string_bytes(s->stdin_path) + string_bytes(s->queue) +
-           string_bytes(s->output_path);
+#define SPEC_TEXT(tag, member, ...) bytes += string_bytes(s->member);
+#include "daemon/job/spec_fields.def"
+    return bytes;
 }

@@ -48,13 +48,24 @@ struct job_label {
     char *name, *value;
 };
 
+/* Resource limits of a process: setrlimit(2). */
+#define JOB_RLIMITS 16
+
+struct job_rlimits {
+    uint32_t given;                                /* bit n: of resource n, RLIMIT_* */
+    uint64_t soft[JOB_RLIMITS], hard[JOB_RLIMITS]; /* JOB_NO_LIMIT: none; 0: not given */
+};
+
 #define JOB_NO_UMASK                UINT32_MAX
 #define JOB_NO_LIMIT                UINT64_MAX
 #define JOB_PRIORITY_MIN            (-1000)
 #define JOB_PRIORITY_MAX            1000
 #define JOB_ARRAY_MAX               1000000
 #define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
+#define JOB_USEC_MAX                INT64_C(3155760000000000) /* 100 years */
+#define JOB_NAME_BYTES              255
 
+/* Its fields have a row each in spec_fields.def. */
 struct job_spec {
     vat_u32 refs; /* spec.c only: held by jobs, views and calls on any thread */
 
@@ -68,10 +79,11 @@ struct job_spec {
     struct job_label *labels;
     size_t nlabels;
 
-    char *cwd;        /* absolute; NULL: "/" */
-    char **env;       /* "NAME=value", NULL-terminated; NULL: empty */
-    uint32_t umask;   /* 0..0777, or JOB_NO_UMASK: 022 */
-    char *stdin_path; /* absolute; NULL: /dev/null */
+    char *cwd;                   /* absolute; NULL: "/" */
+    char **env;                  /* "NAME=value", NULL-terminated; NULL: empty */
+    uint32_t umask;              /* 0..0777, or JOB_NO_UMASK: 022 */
+    char *stdin_path;            /* absolute; NULL: /dev/null */
+    struct job_rlimits *rlimits; /* at most those of voltd; NULL, not given: as voltd's */
 
     char *queue;      /* NULL: "default" */
     int32_t priority; /* higher first */

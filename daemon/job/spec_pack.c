@@ -1,57 +1,44 @@
-/* See spec_pack.h. Packing is a list of the fields in the order of their tags; unpacking
- * goes by a table of them. */
+/* See spec_pack.h. Packing and unpacking go by one table of the fields, made from
+ * spec_fields.def and indexed by their tags. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/job/spec_pack.h"
 
-enum tag {
+/* Those that are spoken of here; all of them are in spec_fields.def. */
+enum {
     TAG_END = 0,
-    TAG_KIND,
-    TAG_ARGV, /* strings, or TAG_ARGV_SHARED */
-    TAG_ARGV_SHARED,
-    TAG_SHELL,
-    TAG_NAME,
-    TAG_LABELS,
-    TAG_CWD,
-    TAG_ENV_SHARED,
-    TAG_UMASK,
-    TAG_STDIN,
-    TAG_QUEUE,
-    TAG_PRIORITY,
-    TAG_TIMEOUT,
-    TAG_KILL_AFTER,
-    TAG_STOP_SIGNAL,
-    TAG_KILL_MODE,
-    TAG_OUTPUT,
-    TAG_OUTPUT_PATH,
-    TAG_OUTPUT_SPLIT,
-    TAG_ARRAY,
-    TAG_DURATION,
-    TAG_KEY,
-    TAG_ON_LOST,
-    TAG_OUTPUT_LIMIT,
-    TAG_REPLACES,
-    TAG_COUNT,
+    TAG_KIND = 1,
+    TAG_ARGV_SHARED =
+        3, /* instead of argv's own: its strings are in a part of their own */
+    TAG_COUNT = 27,
 };
 
-static void put_number(struct pack *p, enum tag tag, uint64_t v, uint64_t fallback)
-{
-    if (v == fallback)
-        return;
-    pack_number(p, tag);
-    pack_number(p, v);
-}
+enum type {
+    NONE = 0, /* no such tag */
+    OWN,
+    TEXT,
+    FLAG,
+    WORD,    /* 32 bits, enums too */
+    INTEGER, /* the same, signed */
+    LONG,
+};
 
-static void put_string(struct pack *p, enum tag tag, const char *s)
-{
-    if (!s)
-        return;
-    pack_number(p, tag);
-    pack_string(p, s);
-}
+/* Of one tag. */
+struct packed {
+    enum type type;
+    bool beside; /* not a part of the body: job_spec_pack_body() */
+    uint32_t offset;
+    uint64_t max, fallback; /* of numbers; the fallback is not packed */
+    /* OWN. put: with the tag, or nothing. */
+    void (*put)(const struct job_spec *s, uint64_t tag, struct spec_pack *to);
+    void (*get)(struct unpack *u, const struct spec_parts *parts, struct job_spec *s);
+};
+
+_Static_assert(sizeof(enum job_kind) == sizeof(uint32_t), "enums are words");
 
 static size_t strings_length(char *const *v)
 {
@@ -62,87 +49,134 @@ static size_t strings_length(char *const *v)
     return n;
 }
 
-static void put_argv(const struct job_spec *s, struct spec_pack *ret)
+static void put_argv(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
     if (!s->argv)
         return;
     if (strings_length(s->argv) < SPEC_SHARED_ARGV) {
-        pack_number(&ret->own, TAG_ARGV);
-        pack_strings(&ret->own, s->argv);
+        pack_number(&to->own, tag);
+        pack_strings(&to->own, s->argv);
     } else {
-        pack_number(&ret->own, TAG_ARGV_SHARED);
-        pack_strings(&ret->argv, s->argv);
+        pack_number(&to->own, TAG_ARGV_SHARED);
+        pack_strings(&to->argv, s->argv);
     }
-    if (s->shell)
-        pack_number(&ret->own, TAG_SHELL);
 }
 
-static void put_labels(const struct job_spec *s, struct pack *p)
+static void put_shell(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (s->argv && s->shell)
+        pack_number(&to->own, tag);
+}
+
+static void put_labels(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
     if (!s->nlabels)
         return;
-    pack_number(p, TAG_LABELS);
-    pack_number(p, s->nlabels);
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->nlabels);
     for (size_t i = 0; i < s->nlabels; i++) {
-        pack_string(p, s->labels[i].name);
-        pack_string(p, s->labels[i].value);
+        pack_string(&to->own, s->labels[i].name);
+        pack_string(&to->own, s->labels[i].value);
     }
 }
 
-static void put_priority(const struct job_spec *s, struct pack *p)
+static void put_array(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    if (!s->priority)
+    if (!s->is_array)
         return;
-    pack_number(p, TAG_PRIORITY);
-    pack_signed(p, s->priority);
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->array_first);
+    pack_number(&to->own, s->array_last);
 }
 
-static int pack_all(const struct job_spec *s, uint64_t replaces, struct spec_pack *ret)
+/* One more than each value: most limits are infinity, 0 then. */
+static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
 {
-    struct pack *p = &ret->own;
+    pack_number(p, l->given);
+    for (size_t i = 0; i < JOB_RLIMITS; i++) {
+        if (!(l->given >> i & 1))
+            continue;
+        pack_number(p, l->soft[i] + 1);
+        pack_number(p, l->hard[i] + 1);
+    }
+}
 
-    put_number(p, TAG_KIND, s->kind, JOB_KIND_EXEC);
-    put_argv(s, ret);
-    put_string(p, TAG_NAME, s->name);
-    put_labels(s, p);
-    put_string(p, TAG_CWD, s->cwd);
-    if (s->env) {
-        pack_number(p, TAG_ENV_SHARED);
-        pack_strings(&ret->env, s->env);
+/* The part env holds the resource limits, if there are any, then whether there is an
+ * environment, then that. */
+static void put_env(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (s->rlimits) {
+        pack_rlimits(s->rlimits, &to->env);
+        pack_number(&to->env, s->env != NULL);
     }
-    put_number(p, TAG_UMASK, s->umask, JOB_NO_UMASK);
-    put_string(p, TAG_STDIN, s->stdin_path);
-    put_string(p, TAG_QUEUE, s->queue);
-    put_priority(s, p);
-    put_number(p, TAG_TIMEOUT, s->timeout_usec, 0);
-    put_number(p, TAG_KILL_AFTER, s->kill_after_usec, JOB_KILL_AFTER_USEC_DEFAULT);
-    put_number(p, TAG_STOP_SIGNAL, (uint64_t)s->stop_signal, SIGTERM);
-    put_number(p, TAG_KILL_MODE, s->kill_mode, JOB_KILL_TREE);
-    put_number(p, TAG_OUTPUT, s->output, JOB_OUTPUT_FILE);
-    put_string(p, TAG_OUTPUT_PATH, s->output_path);
-    put_number(p, TAG_OUTPUT_SPLIT, s->output_split, false);
-    if (s->is_array) {
-        pack_number(p, TAG_ARRAY);
-        pack_number(p, s->array_first);
-        pack_number(p, s->array_last);
+    if (s->env)
+        pack_strings(&to->env, s->env);
+    if (s->env && !s->rlimits)
+        pack_number(&to->own, tag);
+}
+
+static void put_rlimits(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (s->rlimits)
+        pack_number(&to->own, tag);
+}
+
+static const struct packed fields[TAG_COUNT];
+
+static void put_field(const struct job_spec *s, uint64_t tag, struct pack *p)
+{
+    const struct packed *f = &fields[tag];
+    const void *at = (const char *)s + f->offset;
+    uint64_t v;
+
+    if (f->type == TEXT) {
+        const char *text = *(char *const *)at;
+
+        if (text) {
+            pack_number(p, tag);
+            pack_string(p, text);
+        }
+        return;
     }
-    put_number(p, TAG_DURATION, s->duration_usec, 0);
-    put_string(p, TAG_KEY, s->key);
-    put_number(p, TAG_ON_LOST, s->on_lost, JOB_ON_LOST_FAIL);
-    put_number(p, TAG_OUTPUT_LIMIT, s->output_limit, JOB_NO_LIMIT);
-    put_number(p, TAG_REPLACES, replaces, 0);
-    pack_number(p, TAG_END);
+    if (f->type == LONG)
+        v = *(const uint64_t *)at;
+    else if (f->type == FLAG)
+        v = *(const bool *)at;
+    else
+        v = *(const uint32_t *)at;
+    if (v == f->fallback)
+        return;
+    pack_number(p, tag);
+    if (f->type == INTEGER)
+        pack_signed(p, *(const int32_t *)at);
+    else
+        pack_number(p, v);
+}
+
+static int pack_all(const struct job_spec *s, bool body, struct spec_pack *ret)
+{
+    for (uint64_t tag = TAG_END + 1; tag < TAG_COUNT; tag++) {
+        const struct packed *f = &fields[tag];
+
+        if (f->type == NONE || (body && f->beside))
+            continue;
+        if (f->type != OWN)
+            put_field(s, tag, &ret->own);
+        else if (f->put)
+            f->put(s, tag, ret);
+    }
+    pack_number(&ret->own, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
 }
 
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
 {
-    return pack_all(s, s->replaces, ret);
+    return pack_all(s, false, ret);
 }
 
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret)
 {
-    return pack_all(s, 0, ret);
+    return pack_all(s, true, ret);
 }
 
 void spec_pack_fini(struct spec_pack *p)
@@ -159,10 +193,12 @@ bool spec_pack_is_exec(const void *own, size_t n)
     return unpack_number(&u) != TAG_KIND; /* the first tag, and exec is its default */
 }
 
-static void get_labels(struct unpack *u, struct job_spec *s)
+static void get_labels(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
 {
     size_t n = unpack_number_max(u, unpack_left(u));
 
+    (void)parts;
     if (u->failed)
         return;
     s->labels = calloc(n + 1, sizeof(*s->labels));
@@ -186,86 +222,119 @@ static char **get_shared(struct unpack *u, const void *bytes, size_t n)
     return v;
 }
 
-enum type {
-    OWN, /* shape: get_own() */
-    STRING,
-    BOOL,
-    WORD, /* 32 bits, enums too */
-    LONG,
-};
-
-static const struct packed {
-    enum type type;
-    uint32_t offset;
-    uint64_t max; /* of numbers */
-} fields[TAG_COUNT] = {
-#define FIELD(type_, member_, ...)                                                       \
-    {                                                                                    \
-        type_, offsetof(struct job_spec, member_), __VA_ARGS__                           \
-    }
-    [TAG_KIND] = FIELD(WORD, kind, JOB_KIND_NOOP),
-    [TAG_NAME] = FIELD(STRING, name, 0),
-    [TAG_CWD] = FIELD(STRING, cwd, 0),
-    [TAG_UMASK] = FIELD(WORD, umask, 0777),
-    [TAG_STDIN] = FIELD(STRING, stdin_path, 0),
-    [TAG_QUEUE] = FIELD(STRING, queue, 0),
-    [TAG_TIMEOUT] = FIELD(LONG, timeout_usec, UINT64_MAX),
-    [TAG_KILL_AFTER] = FIELD(LONG, kill_after_usec, UINT64_MAX),
-    [TAG_STOP_SIGNAL] = FIELD(WORD, stop_signal, 64),
-    [TAG_KILL_MODE] = FIELD(WORD, kill_mode, JOB_KILL_MAIN),
-    [TAG_OUTPUT] = FIELD(WORD, output, JOB_OUTPUT_PATH),
-    [TAG_OUTPUT_PATH] = FIELD(STRING, output_path, 0),
-    [TAG_OUTPUT_SPLIT] = FIELD(BOOL, output_split, 1),
-    [TAG_DURATION] = FIELD(LONG, duration_usec, UINT64_MAX),
-    [TAG_KEY] = FIELD(STRING, key, 0),
-    [TAG_ON_LOST] = FIELD(WORD, on_lost, JOB_ON_LOST_RETRY),
-    [TAG_OUTPUT_LIMIT] = FIELD(LONG, output_limit, UINT64_MAX),
-    [TAG_REPLACES] = FIELD(LONG, replaces, UINT64_MAX),
-#undef FIELD
-};
-
-_Static_assert(sizeof(enum job_kind) == sizeof(uint32_t), "enums are words");
-
-static void get_own(struct unpack *u, enum tag tag, const struct spec_parts *parts,
-                    struct job_spec *s)
+static struct job_rlimits *unpack_rlimits(struct unpack *u)
 {
-    switch (tag) {
-    case TAG_ARGV:
-        s->argv = unpack_strings(u);
-        return;
-    case TAG_ARGV_SHARED:
-        u->failed |= s->argv != NULL;
-        if (!u->failed)
-            s->argv = get_shared(u, parts->argv, parts->argv_n);
-        return;
-    case TAG_SHELL:
-        s->shell = true;
-        return;
-    case TAG_LABELS:
-        get_labels(u, s);
-        return;
-    case TAG_ENV_SHARED:
-        s->env = get_shared(u, parts->env, parts->env_n);
-        return;
-    case TAG_PRIORITY:
-        s->priority = (int32_t)unpack_signed(u);
-        return;
-    case TAG_ARRAY:
-        s->is_array = true;
-        s->array_first = unpack_number(u);
-        s->array_last = unpack_number(u);
-        return;
-    default:
-        u->failed = true;
+    struct job_rlimits *l = calloc(1, sizeof(*l));
+
+    u->failed |= u->no_memory |= !l;
+    if (l)
+        l->given = (uint32_t)unpack_number_max(u, (UINT32_C(1) << JOB_RLIMITS) - 1);
+    for (size_t i = 0; !u->failed && i < JOB_RLIMITS; i++) {
+        if (!(l->given >> i & 1))
+            continue;
+        l->soft[i] = unpack_number(u) - 1;
+        l->hard[i] = unpack_number(u) - 1;
     }
+    return l;
 }
+
+/* The limits, and the environment behind them. */
+static void get_rlimits(struct unpack *u, const struct spec_parts *parts,
+                        struct job_spec *s)
+{
+    struct unpack part = unpack_of(parts->env, parts->env_n);
+
+    u->failed |= s->env != NULL;
+    if (u->failed)
+        return;
+    s->rlimits = unpack_rlimits(&part);
+    if (unpack_number_max(&part, 1))
+        s->env = unpack_strings(&part);
+    u->failed |= part.failed || part.at != part.end;
+    u->no_memory |= part.no_memory;
+}
+
+static void get_argv(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    (void)parts;
+    s->argv = unpack_strings(u);
+}
+
+static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
+                            struct job_spec *s)
+{
+    u->failed |= s->argv != NULL;
+    if (!u->failed)
+        s->argv = get_shared(u, parts->argv, parts->argv_n);
+}
+
+static void get_shell(struct unpack *u, const struct spec_parts *parts,
+                      struct job_spec *s)
+{
+    (void)u;
+    (void)parts;
+    s->shell = true;
+}
+
+static void get_env(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    s->env = get_shared(u, parts->env, parts->env_n);
+}
+
+static void get_array(struct unpack *u, const struct spec_parts *parts,
+                      struct job_spec *s)
+{
+    (void)parts;
+    s->is_array = true;
+    s->array_first = unpack_number(u);
+    s->array_last = unpack_number(u);
+}
+
+/* The type of a number's member; others do not compile. */
+#define TYPE_OF(member)                                                                  \
+    _Generic(((struct job_spec *)0)->member, uint64_t : LONG, uint32_t : WORD)
+#define MAX_OF(member, most)                                                             \
+    (sizeof(((struct job_spec *)0)->member) == 8 ? UINT64_MAX : (uint64_t)(most))
+/* What *type points to is what the member is. */
+#define AT(member, type)                                                                 \
+    .offset = offsetof(struct job_spec, member) +                                        \
+              0 * sizeof(_Generic(&((struct job_spec *)0)->member, type * : 0))
+
+static const struct packed fields[TAG_COUNT] = {
+#define SPEC_NUMBER(tag, member, json, least, most, fallback_)                           \
+    [tag] = {.type = TYPE_OF(member),                                                    \
+             .offset = offsetof(struct job_spec, member),                                \
+             .max = MAX_OF(member, most),                                                \
+             .fallback = (fallback_)},
+#define SPEC_LIMIT(...) SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_KEPT(tag, member)                                                           \
+    [tag] = {.type = LONG, AT(member, uint64_t), .max = UINT64_MAX, .beside = true},
+#define SPEC_SIGNED(tag, member, ...) [tag] = {.type = INTEGER, AT(member, int32_t)},
+#define SPEC_SIGNAL(tag, member, json, fallback_)                                        \
+    [tag] = {.type = WORD, AT(member, int), .max = 64, .fallback = (fallback_)},
+#define SPEC_CHOICE(tag, member, json, last)                                             \
+    [tag] = {.type = TYPE_OF(member),                                                    \
+             .offset = offsetof(struct job_spec, member),                                \
+             .max = (last)},
+#define SPEC_FLAG(tag, member, json) [tag] = {.type = FLAG, AT(member, bool), .max = 1},
+#define SPEC_TEXT(tag, member, ...)  [tag] = {.type = TEXT, AT(member, char *)},
+#define SPEC_OWN(tag, name, json)                                                        \
+    [tag] = {.type = OWN, .put = put_##name, .get = get_##name},
+#define SPEC_OWN_LIMIT(...) SPEC_OWN(__VA_ARGS__)
+#include "daemon/job/spec_fields.def"
+    [TAG_ARGV_SHARED] = {.type = OWN, .get = get_argv_shared},
+};
 
 static void get_field(struct unpack *u, const struct packed *f, struct job_spec *s)
 {
     void *at = (char *)s + f->offset;
 
-    if (f->type == STRING) {
+    if (f->type == TEXT) {
         *(char **)at = unpack_string(u);
+        return;
+    }
+    if (f->type == INTEGER) {
+        *(int32_t *)at = (int32_t)unpack_signed(u);
         return;
     }
     uint64_t v = unpack_number_max(u, f->max);
@@ -288,12 +357,12 @@ int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
         return -ENOMEM;
     /* Ascending: no field comes twice, so none leaks. */
     while (!u.failed && (tag = unpack_number_max(&u, TAG_COUNT - 1)) != TAG_END) {
-        u.failed |= tag <= before;
+        u.failed |= tag <= before || fields[tag].type == NONE;
         before = tag;
         if (u.failed)
             break;
         if (fields[tag].type == OWN)
-            get_own(&u, (enum tag)tag, parts, s);
+            fields[tag].get(&u, parts, s);
         else
             get_field(&u, &fields[tag], s);
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -39,7 +40,6 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
-        .reset_oom_score = self->reset_oom_score,
     };
     /* Not in the initialiser: there the order of these is anybody's. */
     if (m->flags & KEEPER_START_INLINE)
@@ -52,7 +52,7 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         if (r < 0)
             return r;
     }
-    if (m->after != 0 && (!may_reuse || !crew_can_follow(m->after)))
+    if (m->after != 0 && (!may_reuse || !crew_can_follow(m)))
         return -ESRCH;
     int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
                                m->kill_mode, &args.record_seed);
@@ -64,7 +64,7 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     CRASH_POINT("keeper-forked");
     (void)close(record);
     if (pid < 0)
-        (void)record_remove(self->record_dir_fd, &self->pool, &key);
+        (void)record_remove(self->record_dir_fd, &self->pool, &key, self->boot_id);
     return pid;
 }
 
@@ -104,28 +104,148 @@ static void signal_tree(const struct tree_root *root, int sig, struct keeper_rep
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
 }
 
+struct claim {
+    const struct keeper_self *self;
+    const struct job_key *key;
+};
+
+/* The attempt that the environment of a process names. */
+static bool names_attempt(pid_t pid, struct job_key *ret)
+{
+    char id[JOB_KEY_TEXT_MAX], attempt[16], name[sizeof(id) + sizeof(attempt)];
+    if (!proc_variable(pid, "VOLT_JOB_ID", id, sizeof(id)) ||
+        !proc_variable(pid, "VOLT_ATTEMPT", attempt, sizeof(attempt)))
+        return false;
+    (void)snprintf(name, sizeof(name), "%s.%s", id, attempt);
+    return job_key_parse(name, ret) == 0;
+}
+
+/* RECORD_DAMAGED also where the record cannot be read. */
+static enum record_verdict verdict_of(const struct keeper_self *self,
+                                      const struct job_key *key)
+{
+    struct record record;
+    int r = record_probe(self->record_dir_fd, key, self->boot_id, &record);
+    return r < 0 ? RECORD_DAMAGED : record.verdict;
+}
+
+/* Whether an orphan is of another attempt whose shim was killed, which its environment
+ * names. Anything else that it says of itself, or nothing, makes it one of this attempt
+ * as well: what a job sets there must not hide it. */
+static bool is_of_another(pid_t pid, const void *arg)
+{
+    const struct claim *c = arg;
+    struct job_key key;
+    return names_attempt(pid, &key) && !job_key_equal(&key, c->key) &&
+           verdict_of(c->self, &key) == RECORD_SHIM_KILLED;
+}
+
+static bool has_ended(const struct keeper_self *self, const struct job_key *key)
+{
+    enum record_verdict verdict = verdict_of(self, key);
+    return verdict == RECORD_DONE || verdict == RECORD_ABSENT;
+}
+
+void note_main_shim_killed(struct keeper_self *self, const struct job_key *key)
+{
+    if (has_ended(self, key))
+        self->left[self->left_n++ % KEEPER_LEFT_MAX] = *key;
+}
+
+/* Whether that attempt has ended and its shim died since this killer was forked. */
+static bool has_just_left(const struct keeper_self *self, const struct job_key *key)
+{
+    struct proc shim;
+    for (unsigned i = self->main_shims.n; i-- > 0;)
+        if (job_key_equal(key, &self->main_key[i]))
+            return (proc_read(self->main_shims.pid[i], &shim) < 0 || shim.dead) &&
+                   has_ended(self, key);
+    return false;
+}
+
+/* Whether an orphan was left on purpose, by an attempt that it names. */
+static bool was_left(pid_t pid, const void *arg)
+{
+    const struct keeper_self *self = ((const struct claim *)arg)->self;
+    struct job_key key;
+    if (!names_attempt(pid, &key))
+        return false;
+    for (unsigned i = 0; i < KEEPER_LEFT_MAX && i < self->left_n; i++)
+        if (job_key_equal(&key, &self->left[i]))
+            return true;
+    return has_just_left(self, &key);
+}
+
+static void signal_main(const struct record_started *s, int sig,
+                        struct keeper_reply *reply)
+{
+    reply->status = proc_signal((pid_t)s->pid, s->pid_start, sig);
+    reply->reached = reply->status == 0;
+    reply->survivors = sig == SIGKILL && reply->status == -EPERM;
+    reply->survivor[0] = reply->survivors ? s->pid : 0;
+}
+
+/* What stopped the shim is mostly a process of the job, and dead by now. Returns whether
+ * the shim stays stopped: its tracer lives. */
+static bool continue_shim(const struct tree_root *root)
+{
+    struct proc shim;
+    for (long nsec = 1000000; nsec < 1000000000; nsec *= 2) {
+        if (root->shim == 0 || proc_read(root->shim, &shim) < 0 || !shim.stopped)
+            return false;
+        (void)proc_signal(root->shim, root->shim_start, SIGCONT);
+        (void)nanosleep(&(struct timespec){.tv_nsec = nsec}, NULL);
+    }
+    return true;
+}
+
+static void add_survivor(struct keeper_reply *reply, pid_t pid)
+{
+    if (reply->survivors < KEEPER_NAMED_MAX)
+        reply->survivor[reply->survivors] = (uint32_t)pid;
+    reply->survivors++;
+    reply->status = 0;
+}
+
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 struct keeper_reply *reply)
 {
     struct job_key key = keeper_key_unpack(&m->key);
+    const struct claim claim = {self, &key};
+    const bool is_tree = (m->scope & KEEPER_SCOPE_MAIN) == 0;
+    struct keeper_reply woken = {0};
     struct record record;
     struct proc shim;
     reply->status = find_job(self, &key, &record);
     if (reply->status < 0)
         return;
     const struct record_started *s = &record.started;
-    if (m->scope == KEEPER_SCOPE_MAIN) {
-        reply->status = proc_signal((pid_t)s->pid, s->pid_start, (int)m->signal);
-        reply->reached = reply->status == 0;
-        return;
-    }
     struct tree_root root = {.main = (pid_t)s->pid, .main_start = s->pid_start};
     if (record.verdict == RECORD_RUNNING && proc_read((pid_t)s->shim_pid, &shim) == 0 &&
         shim.start == s->shim_start) {
         root.shim = shim.pid;
         root.shim_start = shim.start;
     }
-    signal_tree(&root, (int)m->signal, reply);
+    bool ours = s->keeper_pid == (uint32_t)self->pid && s->shim_start >= self->start;
+    if (m->signal == SIGKILL && is_tree && root.shim == 0 && ours) {
+        root.keeper = self->pid;
+        root.session = self->session;
+        root.was_left = was_left;
+        root.is_others = is_of_another;
+        root.arg = &claim;
+    }
+    if (is_tree)
+        signal_tree(&root, (int)m->signal, reply);
+    else
+        signal_main(s, (int)m->signal, reply);
+    if (is_tree && root.shim == 0 && !ours)
+        reply->survivors = KEEPER_SURVIVORS_UNKNOWN;
+    if ((m->scope & KEEPER_SCOPE_WAKE) != 0 && is_tree)
+        signal_tree(&root, SIGCONT, &woken);
+    else if ((m->scope & KEEPER_SCOPE_WAKE) != 0)
+        signal_main(s, SIGCONT, &woken);
+    if (continue_shim(&root) && m->signal == SIGKILL)
+        add_survivor(reply, root.shim);
 }
 
 int remove_record(struct keeper_self *self, const struct keeper_remove *m)
@@ -134,7 +254,7 @@ int remove_record(struct keeper_self *self, const struct keeper_remove *m)
     for (uint32_t i = 0; i < m->n; i++) {
         struct job_key key = keeper_key_unpack(&m->key[i]);
         CRASH_POINT("keeper-remove");
-        int r = record_remove(self->record_dir_fd, &self->pool, &key);
+        int r = record_remove(self->record_dir_fd, &self->pool, &key, self->boot_id);
         CRASH_POINT("keeper-removed");
         if (status == 0)
             status = r;

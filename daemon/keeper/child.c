@@ -9,8 +9,8 @@
  * meanwhile.
  *
  * The keeper's own start has done what is the same for all jobs: every signal at its
- * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups,
- * limits and the cgroup go between slot 1 and the umask.
+ * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups
+ * and the cgroup go between slot 1 and the umask.
  *
  * No allocation: argv and environment are decoded where they are, in the message of START
  * or in a private mapping of the sealed memfd. */
@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -53,6 +54,7 @@ static int note_start(const struct child *c)
         .pid = (uint32_t)getpid(),
         .shim_pid = (uint32_t)c->shim,
         .shim_start = c->shim_start,
+        .keeper_pid = (uint32_t)c->keeper,
     };
     int r = proc_own_start(c->fork_tick, &s.pid_start);
     if (r < 0)
@@ -60,16 +62,6 @@ static int note_start(const struct child *c)
     s.mono_usec = mono_usec();
     s.real_usec = real_usec();
     return record_write_started(c->args->fd[SHIM_RECORD], c->args->record_seed, &s);
-}
-
-static int reset_oom_score(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int r = write(fd, "0", 1) == 1 ? 0 : -errno;
-    (void)close(fd);
-    return r;
 }
 
 static int decode_launch(struct child *c, struct launch *ret)
@@ -143,6 +135,45 @@ static enum child_step dress_stdio(const struct shim_args *args, const struct la
     return r < 0 ? CHILD_STEP_STDERR : CHILD_STEP_NONE;
 }
 
+/* The limits that every child begins with: the shim's, in whose memory its first child
+ * puts them, so that the others need not ask. */
+static struct rlimit inherited[LAUNCH_RLIMITS_MAX];
+static bool inherited_known;
+
+static int read_inherited(void)
+{
+    for (unsigned i = 0; i < LAUNCH_RLIMITS_MAX; i++)
+        if (getrlimit((__rlimit_resource_t)i, &inherited[i]) < 0)
+            return -errno;
+    inherited_known = true;
+    return 0;
+}
+
+/* The submitter's resource limits, as far as those of the keeper allow: nothing is raised
+ * that its hard limits forbid. Last, because fewer descriptors, or less memory, would be
+ * in the way of the steps before. */
+static int limit_resources(const struct launch *l)
+{
+    if (l->nrlimits > 0 && !inherited_known) {
+        int r = read_inherited();
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < l->nrlimits; i++) {
+        const struct launch_rlimit *want = &l->rlimits[i];
+        const struct rlimit *own = &inherited[want->resource];
+        struct rlimit limit = *own;
+        if (want->hard < limit.rlim_max)
+            limit.rlim_max = want->hard;
+        limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
+        if (limit.rlim_cur == own->rlim_cur && limit.rlim_max == own->rlim_max)
+            continue; /* most are the same for all: no call */
+        if (setrlimit((__rlimit_resource_t)want->resource, &limit) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
 static int child_run(void *arg)
 {
     struct child *c = arg;
@@ -157,13 +188,13 @@ static int child_run(void *arg)
     CRASH_POINT("child-started");
     if (setsid() < 0)
         return child_fail(c, CHILD_STEP_SESSION, errno);
-    if (args->reset_oom_score && (error = reset_oom_score()) < 0)
-        return child_fail(c, CHILD_STEP_OOM_SCORE, -error);
     (void)sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return child_fail(c, CHILD_STEP_SIGNALS, errno);
     if ((error = decode_launch(c, &l)) < 0)
         return child_fail(c, CHILD_STEP_LAUNCH, -error);
+    /* Not an error: an account that was given less may not take more. */
+    (void)setpriority(PRIO_PROCESS, 0, 0);
     (void)umask(args->umask);
     if (chdir(l.cwd != NULL ? l.cwd : "/") < 0)
         return child_fail(c, CHILD_STEP_CWD, errno);
@@ -172,6 +203,8 @@ static int child_run(void *arg)
         return child_fail(c, step, error);
     if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         return child_fail(c, CHILD_STEP_CLOSE, errno);
+    if ((error = limit_resources(&l)) < 0)
+        return child_fail(c, CHILD_STEP_LIMITS, -error);
     CRASH_POINT("child-exec");
     environ = l.env; /* also the PATH that execvpe searches */
     (void)execvpe(l.argv[0], l.argv, l.env);
@@ -188,7 +221,8 @@ static char *map_stack(size_t size)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 }
 
-/* A script without "#!" has its argv copied to the stack by execvpe. MAP_FAILED, errno. */
+/* A script without "#!" has its argv copied to the stack by execvpe.
+ * MAP_FAILED, errno. */
 static char *stack_for(const struct shim_args *args, size_t *ret_size)
 {
     size_t size = (STACK_SIZE + args->launch_size + 4095) & ~(size_t)4095;

@@ -20,14 +20,13 @@ struct shim_args {
     uint64_t launch_size;
     mode_t umask;
     enum keeper_kill_mode kill_mode;
-    bool reset_oom_score; /* the keeper is protected from the OOM killer; jobs are not */
 };
 
 /* What shim and child share: the child runs in the shim's memory until its exec. */
 struct child {
     const struct shim_args *args;
     uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
-    pid_t shim;
+    pid_t shim, keeper;
     void *map; /* of launch_fd, by the child; NULL: there is none */
     /* Why it could not become the job; written by the child, CHILD_STEP_NONE before. */
     enum child_step step;

@@ -20,9 +20,41 @@ struct member {
 };
 
 static struct {
-    unsigned n, last;                 /* last: who was handed a job last */
+    unsigned n, last;                 /* last: the member that was handed a job last */
     struct member shim[CREW_MAX + 1]; /* the last is only passing through */
 } crew;
+
+/* The keeper's own score, by which the OOM killer spares it. */
+static struct {
+    int fd; /* 0: it is not spared */
+    size_t size;
+    char text[8];
+} score;
+
+int crew_spare(int score_fd)
+{
+    ssize_t n = pread(score_fd, score.text, sizeof(score.text), 0);
+    if (n < 0)
+        return -errno;
+    score.fd = score_fd;
+    score.size = (size_t)n;
+    return 0;
+}
+
+/* A child inherits the score. A shim could not open its own later: it is not dumpable, so
+ * the file is root's. Returns what fork() returns, or -errno. */
+static pid_t fork_unspared(void)
+{
+    if (score.fd > 0 && pwrite(score.fd, "0", 1, 0) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid < 0)
+        pid = -errno;
+    /* Refused where somebody without CAP_SYS_RESOURCE cannot lower it again: it stays. */
+    if (pid != 0 && score.fd > 0)
+        (void)pwrite(score.fd, score.text, score.size, 0);
+    return pid;
+}
 
 /* The order, in one message. 0 or -errno. */
 static int give_order(int channel, const struct shim_args *args)
@@ -97,21 +129,20 @@ static pid_t start_new(const struct shim_args *args, bool *ret_new)
     const pid_t self = getpid();
     uint64_t tick = proc_tick();
     pid_t pid = hand(&s, args);
-    if (pid == 0 && (pid = fork()) < 0)
-        pid = -errno;
-    if (pid == 0)
+    if (pid == 0 && (pid = fork_unspared()) == 0)
         shim_run(channel[1], self, tick);
     *ret_new = pid > 0;
     s.pid = pid;
     crew.shim[crew.n++] = s;
-    if (pid < 0 || crew.n > CREW_MAX)
+    if (pid < 0 || crew.n > CREW_MAX || args->kill_mode == KEEPER_KILL_MAIN)
         drop(&crew.shim[crew.n - 1]);
     return pid;
 }
 
 pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
 {
-    for (unsigned k = may_reuse ? crew.n : 0; k > 0; k--) {
+    bool may = may_reuse && args->kill_mode != KEEPER_KILL_MAIN;
+    for (unsigned k = may ? crew.n : 0; k > 0; k--) {
         /* The longest at work first: it is the most likely to have ended. */
         unsigned i = ++crew.last % crew.n;
         if (orders_of(&crew.shim[i]) > 0)
@@ -124,7 +155,7 @@ pid_t crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
     return start_new(args, ret_new);
 }
 
-/* Who has that order among its latest n. NULL: nobody. */
+/* The member with that order among its latest n, or NULL. */
 static struct member *find(uint64_t serial, unsigned n)
 {
     for (unsigned i = 0; i < crew.n; i++)
@@ -134,9 +165,9 @@ static struct member *find(uint64_t serial, unsigned n)
     return NULL;
 }
 
-bool crew_can_follow(uint64_t after)
+bool crew_can_follow(const struct keeper_start *m)
 {
-    struct member *s = find(after, 1);
+    struct member *s = m->kill_mode == KEEPER_KILL_MAIN ? NULL : find(m->after, 1);
     return s != NULL && orders_of(s) < ORDERS_MAX;
 }
 

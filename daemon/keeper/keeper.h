@@ -8,7 +8,8 @@
 #include "daemon/keeper/protocol.h"
 
 #define KEEPER_LISTEN_FD                                                                 \
-    3 /* where the listening socket is at start, as with LISTEN_FDS */
+    3                     /* where the listening socket is at start, as with LISTEN_FDS */
+#define KEEPER_SCORE_FD 4 /* with --spared: the keeper's /proc/self/oom_score_adj */
 
 struct keeper_config {
     int listen_fd;
@@ -16,6 +17,8 @@ struct keeper_config {
     uid_t peer_uid;      /* the only user whose connections are served */
     uint32_t leave_usec; /* without a connection and a live shim; 0: never */
     int rest_msec;       /* without news; then shims that wait are dismissed; -1: never */
+    bool leaves_stopped; /* a shim that was stopped stays so: for tests */
+    int score_fd;        /* the own oom_score_adj, if below 0: crew_spare(); 0: none */
 };
 
 /* Makes the process fit to serve: signals, subreaper, record dir. 0 or -errno. Every
@@ -24,22 +27,41 @@ int keeper_init(const struct keeper_config *config);
 /* Serves until it is time to leave or SIGTERM. 0 or -errno. */
 int keeper_serve(void);
 
-/* What START needs to know of this keeper. */
-struct keeper_self {
-    int record_dir_fd;
-    bool reset_oom_score;
-    struct record_pool pool;
-    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
+#define KEEPER_SHIMS_MAX 32768
+#define KEEPER_LEFT_MAX  256
+
+struct pids {
+    unsigned n;
+    pid_t
+        pid[KEEPER_SHIMS_MAX]; /* oldest first, but for gaps that the newest has filled */
 };
 
-/* Makes the record and gives the job to a shim, now or after another job. What follows *m in its message, and fds,
- * both as m says, are borrowed. may_reuse, ret_new: see crew_start(). Returns the shim's
- * pid, or -errno and nothing has been done. */
+/* What START and SIGNAL need to know of this keeper. */
+struct keeper_self {
+    pid_t pid, session;
+    uint64_t start; /* with pid: which process it is */
+    int record_dir_fd;
+    struct record_pool pool;
+    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
+    struct pids main_shims;                    /* of kill mode `main`, */
+    struct job_key main_key[KEEPER_SHIMS_MAX]; /* and the attempt of each */
+    /* Attempts of kill mode `main` that had ended when their shim was killed: what they
+     * have left on purpose is the keeper's now. The latest, as a ring. */
+    unsigned long left_n;
+    struct job_key left[KEEPER_LEFT_MAX];
+};
+
+/* Makes the record and gives the job to a shim, now or after another job. What follows *m
+ * in its message, and fds, both as m says, are borrowed. may_reuse, ret_new: see
+ * crew_start(). Returns the shim's pid, or -errno and nothing has been done. */
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
                 bool may_reuse, bool *ret_new);
 
-/* Signals the job whose record m names and fills the reply's status and figures. May take
- * a good second: runs in a process of its own. */
+/* The shim of that attempt, of kill mode `main`, was killed. */
+void note_main_shim_killed(struct keeper_self *self, const struct job_key *key);
+
+/* Signals the job whose record m names, continues its shim, and fills the reply's status
+ * and figures. May take two seconds: runs in a process of its own. */
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 struct keeper_reply *reply);
 

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct launch_head) % sizeof(char *) == 0,
+_Static_assert(sizeof(struct launch_head) % sizeof(char *) == 0 &&
+                   sizeof(struct launch_rlimit) % sizeof(char *) == 0,
                "the tables are aligned");
 
 bool launch_is_assignment(const char *s)
@@ -35,6 +36,15 @@ static bool take_table(char *buf, size_t len, size_t *at, char **table, size_t n
     return true;
 }
 
+static bool rlimits_are_valid(const struct launch_rlimit *l, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (l[i].resource >= LAUNCH_RLIMITS_MAX || l[i].zero != 0 ||
+            l[i].soft > l[i].hard)
+            return false;
+    return true;
+}
+
 int launch_decode(void *buf, size_t len, struct launch *ret)
 {
     struct launch_head head;
@@ -43,14 +53,19 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
         return -EBADMSG;
     memcpy(&head, buf, sizeof(head));
     if (head.magic != LAUNCH_MAGIC || head.version != KEEPER_VERSION ||
-        head.size != len || head.argc == 0)
+        head.size != len || head.argc == 0 || head.nrlimits > LAUNCH_RLIMITS_MAX ||
+        head.zero != 0)
         return -EBADMSG;
+    const struct launch_rlimit *rlimits =
+        (const struct launch_rlimit *)(const void *)((char *)buf + sizeof(head));
+    size_t at = sizeof(head) + head.nrlimits * sizeof(*rlimits);
     size_t pointers = (size_t)head.argc + head.envc + 2;
-    if (pointers > (len - sizeof(head)) / sizeof(char *))
+    if (at > len || pointers > (len - at) / sizeof(char *) ||
+        !rlimits_are_valid(rlimits, head.nrlimits))
         return -EBADMSG;
 
-    size_t at = sizeof(head) + pointers * sizeof(char *);
-    char **argv = (char **)((char *)buf + sizeof(head));
+    char **argv = (char **)(void *)((char *)buf + at);
+    at += pointers * sizeof(char *);
     char **env = argv + head.argc + 1;
     if (!take_table(buf, len, &at, path, LAUNCH_PATHS) ||
         !take_table(buf, len, &at, argv, head.argc) ||
@@ -68,6 +83,8 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
         .argc = head.argc,
         .env = env,
         .envc = head.envc,
+        .rlimits = rlimits,
+        .nrlimits = head.nrlimits,
     };
     return 0;
 }

@@ -23,11 +23,18 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
                                        l->stderr_path};
     if (l->argc == 0 || l->argv[0][0] == '\0')
         return -EINVAL;
+    if (l->nrlimits > LAUNCH_RLIMITS_MAX)
+        return -EINVAL;
     if (l->argc > KEEPER_LAUNCH_MAX || l->envc > KEEPER_LAUNCH_MAX)
         return -E2BIG;
-    size_t at = sizeof(struct launch_head) + (l->argc + l->envc + 2) * sizeof(char *);
-    if (at <= size)
+    size_t limits = l->nrlimits * sizeof(*l->rlimits);
+    size_t at =
+        sizeof(struct launch_head) + limits + (l->argc + l->envc + 2) * sizeof(char *);
+    if (at <= size) {
         memset(buf, 0, at);
+        if (limits > 0)
+            memcpy((char *)buf + sizeof(struct launch_head), l->rlimits, limits);
+    }
     for (size_t i = 0; i < LAUNCH_PATHS; i++)
         put(buf, size, &at, paths[i] != NULL ? paths[i] : "");
     for (size_t i = 0; i < l->argc; i++)
@@ -39,8 +46,12 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
     }
     if (at > KEEPER_LAUNCH_MAX)
         return -E2BIG;
-    struct launch_head head = {LAUNCH_MAGIC, KEEPER_VERSION, at, (uint32_t)l->argc,
-                               (uint32_t)l->envc};
+    struct launch_head head = {.magic = LAUNCH_MAGIC,
+                               .version = KEEPER_VERSION,
+                               .size = at,
+                               .argc = (uint32_t)l->argc,
+                               .envc = (uint32_t)l->envc,
+                               .nrlimits = (uint32_t)l->nrlimits};
     if (at <= size)
         memcpy(buf, &head, sizeof(head));
     return (long)at;

@@ -12,10 +12,11 @@
 #include "daemon/keeper/keeper.h"
 
 static const char help[] =
-    "Usage: voltd-keeper [--peer-uid UID] [--stay] RECORD-DIR\n"
+    "Usage: voltd-keeper [--peer-uid UID] [--spared] [--stay] RECORD-DIR\n"
     "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
     "\n"
     "  --peer-uid UID  serve this user only (default: the own one)\n"
+    "  --spared        descriptor 4 is /proc/self/oom_score_adj, below 0: jobs get 0\n"
     "  --stay          do not leave when unused for 5 s\n"
     "  --version       print the version\n"
     "  -h, --help      print this\n";
@@ -33,8 +34,10 @@ static int settle(const char *record_dir, struct keeper_config *config)
     struct stat st;
     if (fstat(config->listen_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
         return fail("descriptor 3", ENOTSOCK);
-    if (syscall(SYS_close_range, KEEPER_LISTEN_FD + 1u, ~0u, 0) < 0 ||
+    const int last = config->score_fd > 0 ? config->score_fd : config->listen_fd;
+    if (syscall(SYS_close_range, last + 1u, ~0u, 0) < 0 ||
         fcntl(config->listen_fd, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl(last, F_SETFD, FD_CLOEXEC) < 0 ||
         fcntl(config->listen_fd, F_SETFL, O_NONBLOCK) < 0)
         return fail("descriptors", errno);
     config->record_dir_fd = open(record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -88,11 +91,9 @@ static int refuse_usage(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"peer-uid", required_argument, NULL, 'u'},
-        {"stay", no_argument, NULL, 's'},
-        {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"peer-uid", required_argument, NULL, 'u'}, {"spared", no_argument, NULL, 'o'},
+        {"stay", no_argument, NULL, 's'},           {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
     struct keeper_config config = {
         .listen_fd = KEEPER_LISTEN_FD,
@@ -106,6 +107,8 @@ int main(int argc, char **argv)
             return 2;
         else if (opt == 'u')
             continue;
+        else if (opt == 'o')
+            config.score_fd = KEEPER_SCORE_FD;
         else if (opt == 's')
             config.leave_usec = 0;
         else if (opt == 'v')

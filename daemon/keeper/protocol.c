@@ -58,7 +58,7 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
     case KEEPER_SIGNAL:
         return len == sizeof(m->signal) && key_is_valid(&m->signal.key) &&
                m->signal.signal >= 1 && m->signal.signal <= 64 &&
-               m->signal.scope <= KEEPER_SCOPE_MAIN;
+               m->signal.scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE);
     case KEEPER_REMOVE:
         return remove_is_valid(&m->remove, len);
     case KEEPER_RECALL:

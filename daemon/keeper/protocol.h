@@ -16,10 +16,11 @@
  * has been told of it; what becomes of it is in the record.
  *
  * START `after` another one of the same connection, which its serial names (the same job
- * may be started again, elsewhere), goes to that job's shim, which begins it as soon as the other
- * has ended: nobody else has to run in between. Until it has begun it can be called back,
- * with whoever comes after it, and it falls with the connection or the shim, or, where the
- * keeper was killed, when the job before it ends; its record then says "never ran". */
+ * may be started again, elsewhere), goes to that job's shim, which begins it as soon as
+ * the other has ended: nobody else has to run in between. Until it has begun it can be
+ * called back, with the one that comes after it, and it falls with the connection or the
+ * shim, or, where the keeper was killed, when the job before it ends; its record then
+ * says "never ran". */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -30,7 +31,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(3)
+#define KEEPER_VERSION   UINT32_C(5)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -77,7 +78,7 @@ struct keeper_welcome {
 
 enum keeper_kill_mode {
     KEEPER_KILL_TREE, /* what main leaves behind gets 500 ms to go, then SIGKILL */
-    KEEPER_KILL_MAIN, /* what main leaves behind is left alone */
+    KEEPER_KILL_MAIN, /* what main leaves behind is left alone, with its shim as parent */
 };
 
 /* Which descriptors follow the launch block, in this order. */
@@ -103,13 +104,14 @@ struct keeper_start {
 enum keeper_scope {
     KEEPER_SCOPE_TREE, /* SIGKILL in rounds of STOP and KILL, for at most 1 s */
     KEEPER_SCOPE_MAIN,
+    KEEPER_SCOPE_WAKE, /* with one of these: SIGCONT after the signal */
 };
 
 struct keeper_signal {
     struct keeper_head head;
     struct keeper_key key;
     uint32_t signal; /* 1..64 */
-    uint32_t scope;  /* enum keeper_scope */
+    uint32_t scope;  /* KEEPER_SCOPE_* */
 };
 
 /* Calls back a job that was to begin after another. */
@@ -134,13 +136,18 @@ struct keeper_bye {
     uint32_t zero;
 };
 
+/* The shim was killed, and not below this keeper: its orphans went where nobody can tell
+ * them from others. */
+#define KEEPER_SURVIVORS_UNKNOWN UINT32_MAX
+
 /* The reply to all of these.
  *
- *   START   0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not a
- *           sealed memfd of that size; -ESRCH: nothing can begin after that job: it is
+ *   START   0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not
+ *           a sealed memfd of that size; -ESRCH: nothing can begin after that job: it is
  *           unknown, or left something behind, or others wait for its end; -EAGAIN,
  *           -ENOMEM, -ENOSPC, ...: no record, nothing ran
- *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged
+ *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged; -EAGAIN: it
+ *           has not started yet, or too many are being signalled
  *   REMOVE  0, also when there was none; -EBUSY: its shim lives; of several the first
  *           failure
  *   RECALL  0: it has begun, or never will; the record says which
@@ -148,9 +155,11 @@ struct keeper_bye {
 struct keeper_reply {
     struct keeper_head head;
     int32_t status;
-    uint32_t pid;       /* START: the shim */
-    uint32_t reached;   /* SIGNAL: processes signalled */
-    uint32_t survivors; /* SIGNAL, tree, KILL: alive after 1 s; the first of them: */
+    uint32_t pid;     /* START: the shim */
+    uint32_t reached; /* SIGNAL: processes signalled */
+    /* SIGNAL, KILL, with any status: alive after 1 s (tree), not to be signalled (main),
+     * the shim where it stays stopped, or KEEPER_SURVIVORS_UNKNOWN; the first: */
+    uint32_t survivors;
     uint32_t survivor[KEEPER_NAMED_MAX];
 };
 
@@ -176,6 +185,13 @@ bool keeper_answer_is_valid(const union keeper_message *m, size_t len, int nfds)
 struct keeper_key keeper_key_pack(const struct job_key *key);
 struct job_key keeper_key_unpack(const struct keeper_key *key);
 
+/* A resource limit, as setrlimit(2) has it; the job gets at most its keeper's. */
+struct launch_rlimit {
+    uint32_t resource, zero;
+    uint64_t soft, hard; /* soft <= hard */
+};
+#define LAUNCH_RLIMITS_MAX 16
+
 /* What a job is started with. All strings are borrowed. */
 struct launch {
     const char *cwd; /* NULL: "/" */
@@ -187,6 +203,8 @@ struct launch {
     size_t argc;
     char **env; /* envc entries "NAME=value", then NULL */
     size_t envc;
+    const struct launch_rlimit *rlimits;
+    size_t nrlimits;
 };
 
 #define LAUNCH_MAGIC UINT32_C(0x484e4c56) /* "VLNH" */
@@ -196,11 +214,13 @@ struct launch_head {
     uint32_t magic, version;
     uint64_t size; /* of the whole block */
     uint32_t argc, envc;
+    uint32_t nrlimits, zero;
 };
 
-/* The launch block: a header, room for the two pointer tables, then the strings (cwd,
- * stdin, stdout, stderr, argv, environment), each with its NUL, and nothing after the
- * last. The room lets the decoder work in a private mapping without allocating.
+/* The launch block: a header, the resource limits, room for the two pointer tables, then
+ * the strings (cwd, stdin, stdout, stderr, argv, environment), each with its NUL, and
+ * nothing after the last. The room lets the decoder work in a private mapping without
+ * allocating.
  *
  * Encodes l into buf[size], when it fits. Returns the bytes it takes either way, or
  * -E2BIG (more than KEEPER_LAUNCH_MAX), or -EINVAL (no argv[0], an entry without

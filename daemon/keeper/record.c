@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include "daemon/keeper/tree.h"
 
 /* A slot lies inside its 512 bytes, so that each part is one write into one page. */
 _Static_assert(sizeof(struct record_header) <= RECORD_STARTED_AT, "header fits");
@@ -27,18 +29,16 @@ static enum part part_judge(const uint8_t *p, size_t size, uint32_t seed)
 {
     uint32_t crc;
     size_t body = size - sizeof(crc);
-    size_t zeros = 0;
     memcpy(&crc, p + body, sizeof(crc));
-    while (zeros < size && p[zeros] == 0)
-        zeros++;
-    if (zeros == size)
+    if (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0) /* all are as the first */
         return PART_ZERO;
     return crc32c(seed, p, body) == crc ? PART_VALID : PART_BAD;
 }
 
 static bool header_is_ours(const struct record_header *h, const struct job_key *key)
 {
-    return h->magic == RECORD_MAGIC && h->version == RECORD_VERSION &&
+    return h->magic == RECORD_MAGIC &&
+           (h->version == RECORD_VERSION || h->version == RECORD_VERSION_FLOCK) &&
            h->job == key->id && h->index == key->index && h->attempt == key->attempt;
 }
 
@@ -50,24 +50,24 @@ static bool exited_in_range(const struct record_exited *x)
     case RECORD_END_SIGNAL:
         return x->status >= 1 && x->status <= 64;
     case RECORD_END_EXEC_FAILED:
-        return x->status > 0 && x->step > CHILD_STEP_NONE && x->step <= CHILD_STEP_EXEC;
+        return x->status > 0 && x->step > CHILD_STEP_NONE && x->step < CHILD_STEP_COUNT;
     default:
         return false;
     }
 }
 
-/* Fills what is valid of ret, and returns the verdict for a free lock. */
-static enum record_verdict judge_free(const uint8_t *p, size_t len,
-                                      const struct job_key *key, const uint8_t *boot_id,
-                                      struct record *ret)
+/* Fills what is valid of ret, and returns the verdict. */
+static enum record_verdict judge(const uint8_t *p, size_t len, const struct job_key *key,
+                                 const uint8_t *boot_id, bool held, struct record *ret)
 {
+    const enum record_verdict damaged = held ? RECORD_RUNNING : RECORD_DAMAGED;
     struct record_header header;
     struct record_exited exited;
     if (len != RECORD_SIZE || part_judge(p, sizeof(header), 0) != PART_VALID)
-        return RECORD_DAMAGED;
+        return damaged;
     memcpy(&header, p, sizeof(header));
     if (!header_is_ours(&header, key))
-        return RECORD_DAMAGED;
+        return damaged;
     ret->header = header;
 
     enum part slot1 =
@@ -77,60 +77,103 @@ static enum record_verdict judge_free(const uint8_t *p, size_t len,
         memcpy(&ret->started, p + RECORD_STARTED_AT, sizeof(ret->started));
         ret->has_started = true;
     }
-    if (slot2 == PART_VALID) {
-        memcpy(&exited, p + RECORD_EXITED_AT, sizeof(exited));
-        if (!exited_in_range(&exited))
-            return RECORD_DAMAGED;
+    memcpy(&exited, p + RECORD_EXITED_AT, sizeof(exited));
+    if (slot2 == PART_VALID && exited_in_range(&exited)) {
         ret->exited = exited;
         return RECORD_DONE;
     }
     if (memcmp(header.boot_id, boot_id, RECORD_ID_SIZE) != 0)
         return RECORD_OTHER_BOOT;
-    if (slot1 == PART_BAD || slot2 == PART_BAD)
-        return RECORD_DAMAGED;
+    if (slot1 == PART_BAD || slot2 != PART_ZERO)
+        return damaged;
+    if (held)
+        return RECORD_RUNNING;
     return slot1 == PART_VALID ? RECORD_SHIM_KILLED : RECORD_NEVER_RAN;
 }
 
 void record_parse(const void *buf, size_t len, const struct job_key *key,
-                  const uint8_t boot_id[RECORD_ID_SIZE], bool locked, struct record *ret)
+                  const uint8_t boot_id[RECORD_ID_SIZE], bool held, struct record *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    ret->verdict = judge_free(buf, len, key, boot_id, ret);
-    if (locked) {
-        /* Slot 2 may be there already: the end is only final when the lock
-         * has dropped. */
-        memset(&ret->exited, 0, sizeof(ret->exited));
-        ret->verdict = RECORD_RUNNING;
+    ret->verdict = judge(buf, len, key, boot_id, held, ret);
+}
+
+static int read_record(int fd, const struct job_key *key, const uint8_t *boot_id,
+                       bool held, struct record *ret)
+{
+    _Alignas(8) uint8_t buf[RECORD_SIZE + 1]; /* one more, to see a file that is longer */
+    ssize_t n = pread(fd, buf, sizeof(buf), 0);
+    if (n < 0)
+        return -errno;
+    record_parse(buf, (size_t)n, key, boot_id, held, ret);
+    return 0;
+}
+
+/* 1: somebody holds the lock; 0; -errno. */
+static int is_locked(int fd, uint32_t version)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (version == RECORD_VERSION_FLOCK) {
+        if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+            return 0; /* until fd is closed */
+        return errno == EWOULDBLOCK ? 1 : -errno;
     }
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        return -errno;
+    return lock.l_type != F_UNLCK;
+}
+
+static bool shim_lives(const struct record_started *s)
+{
+    struct proc shim;
+    if (proc_read((pid_t)s->shim_pid, &shim) == 0)
+        return shim.start == s->shim_start && !shim.exiting;
+    return kill((pid_t)s->shim_pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Opens the record and reads it as one that is held; *ret_fd: -1, there is none. */
+static int open_record(int dir_fd, const struct job_key *key, const uint8_t *boot_id,
+                       int *ret_fd, struct record *ret)
+{
+    char name[JOB_KEY_TEXT_MAX];
+    (void)job_key_format(key, name);
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno != ENOENT)
+        return -errno;
+    int r = fd >= 0 ? read_record(fd, key, boot_id, true, ret) : 0;
+    if (r < 0)
+        (void)close(fd);
+    else
+        *ret_fd = fd;
+    return r;
+}
+
+int record_started(int dir_fd, const struct job_key *key,
+                   const uint8_t boot_id[RECORD_ID_SIZE], struct record_started *ret)
+{
+    struct record now = {0};
+    int fd = -1, r = open_record(dir_fd, key, boot_id, &fd, &now);
+    if (fd >= 0)
+        (void)close(fd);
+    if (r == 0 && now.has_started)
+        *ret = now.started;
+    return r < 0 ? r : now.has_started;
 }
 
 int record_probe(int dir_fd, const struct job_key *key,
                  const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret)
 {
-    char name[JOB_KEY_TEXT_MAX];
-    _Alignas(8) uint8_t buf[RECORD_SIZE + 1]; /* one more, to see a file that is longer */
-    (void)job_key_format(key, name);
-    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) {
-        if (errno != ENOENT)
-            return -errno;
-        memset(ret, 0, sizeof(*ret));
-        ret->verdict = RECORD_ABSENT;
-        return 0;
+    struct record now = {.verdict = RECORD_ABSENT};
+    int fd = -1, r = open_record(dir_fd, key, boot_id, &fd, &now);
+    if (r == 0 && now.verdict == RECORD_RUNNING) {
+        r = is_locked(fd, now.header.version);
+        if (r == 0 || (r > 0 && now.has_started && !shim_lives(&now.started)))
+            r = read_record(fd, key, boot_id, false, &now);
     }
-    int r = 0;
-    bool locked = false;
-    if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
-        locked = errno == EWOULDBLOCK;
-        r = locked ? 0 : -errno;
-    }
-    if (r == 0) {
-        ssize_t n = pread(fd, buf, sizeof(buf), 0);
-        if (n < 0)
-            r = -errno;
-        else
-            record_parse(buf, (size_t)n, key, boot_id, locked, ret);
-    }
-    (void)close(fd);
-    return r;
+    if (fd >= 0)
+        (void)close(fd);
+    if (r < 0)
+        return r;
+    *ret = now;
+    return 0;
 }

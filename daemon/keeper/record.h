@@ -13,10 +13,25 @@
  * nor valid makes the record damaged. "Never ran" follows only from a slot 1 that is
  * zero.
  *
- * The shim holds LOCK_EX (flock) on the record from before it has its name until its own
- * end: the lock is the liveness test. The kernel drops it whatever the shim dies of, and
- * a recycled PID cannot fool it. Probe with LOCK_SH|LOCK_NB on a read-only descriptor,
- * and probe before reading: what is read after a free lock is final.
+ * The shim holds a write lock on the record, of its open file description (F_OFD_SETLK),
+ * from before the record has its name until the shim's end: the kernel drops the lock
+ * whatever the shim dies of. It is probed by F_OFD_GETLK for F_RDLCK on a read-only
+ * descriptor, which takes nothing. Records of version 1 are locked and probed by flock.
+ *
+ * A job runs as the same user, so a process that it leaves behind can lock the record as
+ * well. The verdict therefore asks in this order:
+ *
+ *     slot 2 valid                          over, whatever holds the lock
+ *     record of another boot                over: no shim lives through a reboot
+ *     lock free                             over: the shim has ended
+ *     lock held, slot 1 not valid           the lock alone decides: running
+ *     lock held, slot 1's shim is there     running
+ *     lock held, slot 1's shim has gone     over: somebody else holds the lock
+ *
+ * The shim is there while its pid has its start time and has not begun to exit. Where
+ * /proc hides it (hidepid), the existence of the pid counts. Slots are read again once
+ * nobody can write them any more: that content is final. What the same user can still do
+ * on purpose: hold the lock of a record before its slot 1, forge slots, remove records.
  *
  * Naming: the file is made as `.<pid>.new`, locked, and renamed with RENAME_NOREPLACE.
  * O_TMPFILE + linkat would do but for inotify: the open file keeps the name "#<inode>" of
@@ -36,8 +51,14 @@
 #define RECORD_STARTED_AT 512
 #define RECORD_EXITED_AT  1024
 #define RECORD_MAGIC      UINT32_C(0x44524356) /* "VCRD" */
-#define RECORD_VERSION    UINT32_C(1)
+#define RECORD_VERSION    UINT32_C(2)
 #define RECORD_ID_SIZE    16 /* boot id, generation */
+
+/* Locked by flock: read for as long as jobs of an older keeper may run, never made. */
+#define RECORD_VERSION_FLOCK UINT32_C(1)
+#ifndef RECORD_VERSION_MADE /* tests of the upgrade build a keeper that makes old ones */
+#define RECORD_VERSION_MADE RECORD_VERSION
+#endif
 
 struct record_header {
     uint32_t magic, version;
@@ -53,7 +74,9 @@ struct record_started {
     uint32_t pid, shim_pid;
     uint64_t pid_start, shim_start; /* field 22 of /proc/<pid>/stat: ticks since boot */
     uint64_t mono_usec, real_usec;
-    uint32_t zero, crc;
+    uint32_t
+        keeper_pid; /* whose child the shim is: gets its children when it is killed */
+    uint32_t crc;
 };
 
 enum record_end {
@@ -74,7 +97,8 @@ struct record_exited {
     uint64_t minor_faults, major_faults, blocks_in, blocks_out;
     uint64_t switches_voluntary, switches_forced;
     uint64_t mono_usec, real_usec;
-    uint64_t cgroup[6]; /* figures of the job's cgroup, once it has one; now zero */
+    uint32_t survivor[8]; /* the first of them, then zeroes */
+    uint64_t cgroup[2];   /* figures of the job's cgroup, once it has one; now zero */
     uint32_t zero, crc;
 };
 
@@ -83,7 +107,7 @@ enum child_step {
     CHILD_STEP_NONE,
     CHILD_STEP_FORK,
     CHILD_STEP_SESSION,
-    CHILD_STEP_OOM_SCORE,
+    CHILD_STEP_OOM_SCORE, /* of earlier keepers only */
     CHILD_STEP_SIGNALS,
     CHILD_STEP_LAUNCH, /* the description of argv, environment and paths */
     CHILD_STEP_CWD,
@@ -92,6 +116,8 @@ enum child_step {
     CHILD_STEP_STDERR,
     CHILD_STEP_CLOSE,
     CHILD_STEP_EXEC, /* ENOENT: not found; EACCES, ENOEXEC: found but not executable */
+    CHILD_STEP_LIMITS,
+    CHILD_STEP_COUNT,
 };
 /* A word for people, static; "?" for unknown values. */
 const char *child_step_name(uint32_t step);
@@ -99,10 +125,10 @@ const char *child_step_name(uint32_t step);
 /* What a record says about an attempt that the store calls starting or running. */
 enum record_verdict {
     RECORD_ABSENT,      /* never forked: start, same attempt */
-    RECORD_RUNNING,     /* lock held: wait */
-    RECORD_NEVER_RAN,   /* free, no slot 1: remove and start again */
-    RECORD_DONE,        /* free, slot 2 valid: the exact end is in `exited` */
-    RECORD_SHIM_KILLED, /* free, slot 1 only: kill the tree, then lost */
+    RECORD_RUNNING,     /* its shim lives: wait */
+    RECORD_NEVER_RAN,   /* over, no slot 1: remove and start again */
+    RECORD_DONE,        /* slot 2 valid: the exact end is in `exited` */
+    RECORD_SHIM_KILLED, /* over, slot 1 only: kill the tree, then lost */
     RECORD_OTHER_BOOT,  /* reboot or power cut: lost */
     RECORD_DAMAGED,     /* bytes that nobody wrote: lost */
 };
@@ -116,14 +142,19 @@ struct record {
 };
 
 /* Judges the content of a record. Pure. key: whose record it must be; boot_id: this boot;
- * locked: what the lock probe said. Never fails: what cannot be trusted is DAMAGED. */
+ * held: its shim may still write to it. Never fails: what cannot be trusted is DAMAGED,
+ * or RUNNING while it is held. */
 void record_parse(const void *buf, size_t len, const struct job_key *key,
-                  const uint8_t boot_id[RECORD_ID_SIZE], bool locked, struct record *ret);
+                  const uint8_t boot_id[RECORD_ID_SIZE], bool held, struct record *ret);
 
-/* Opens, probes the lock, reads and judges. 0 (an absent file is a verdict) or -errno of
- * the file system, then *ret is untouched. Never blocks on the lock. */
+/* Opens, reads, probes lock and shim, and judges. 0 (an absent file is a verdict) or
+ * -errno of the file system, then *ret is untouched. Never blocks on the lock. */
 int record_probe(int dir_fd, const struct job_key *key,
                  const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
+/* Whether slot 1 is there, and no more: neither lock nor shim are looked at. 1; 0, also
+ * when there is no record; -errno. */
+int record_started(int dir_fd, const struct job_key *key,
+                   const uint8_t boot_id[RECORD_ID_SIZE], struct record_started *ret);
 
 /* Calls fn for the key of each file of the directory that has a record's name, in no
  * particular order, until it returns non-zero, which is returned. 0 or -errno. */
@@ -152,7 +183,8 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
                   const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
                   uint32_t *ret_seed);
 /* Keeper: 0, also when there is none; -EBUSY: its shim lives. pool may be NULL. */
-int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key);
+int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE]);
 /* Keeper, at start and end: removes what is half-made or kept for reuse by this process
  * or by one that has gone. */
 void record_sweep(int dir_fd);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "base/file.h"
 #include "daemon/keeper/names.h"
 
 #define GENERATION "generation"
@@ -50,16 +51,25 @@ static int publish(int dir_fd, const char *from, const char *to)
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
 
+/* 0 or -errno. */
+static int take_lock(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int r = RECORD_VERSION_MADE == RECORD_VERSION_FLOCK ? flock(fd, LOCK_EX | LOCK_NB)
+                                                        : fcntl(fd, F_OFD_SETLK, &lock);
+    return r < 0 ? -errno : 0;
+}
+
 /* A locked file of RECORD_SIZE allocated bytes under a name of our own: the shim must be
  * able to write its slots on a full disk. */
 static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
 {
     if (pool != NULL && pool->n > 0) {
         pool_name(--pool->n, name);
-        int old = openat(dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0)
+        int old = file_open_regular(dir_fd, name, O_RDWR | O_NOFOLLOW, 0, NULL);
+        if (old >= 0 && take_lock(old) == 0)
             return old;
-        (void)unlinkat(dir_fd, name, 0); /* somebody still looks at it */
+        (void)unlinkat(dir_fd, name, 0); /* somebody has locked it */
         if (old >= 0)
             (void)close(old);
     }
@@ -67,8 +77,8 @@ static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
     if (fd < 0)
         return fd;
     int r = fallocate(fd, 0, 0, RECORD_SIZE) < 0 && errno != EOPNOTSUPP ? -errno : 0;
-    if (r == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-        r = -errno;
+    if (r == 0)
+        r = take_lock(fd);
     if (r < 0) {
         (void)unlinkat(dir_fd, name, 0);
         (void)close(fd);
@@ -86,7 +96,7 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
     struct timespec now;
     struct record_header h = {
         .magic = RECORD_MAGIC,
-        .version = RECORD_VERSION,
+        .version = RECORD_VERSION_MADE,
         .job = key->id,
         .index = key->index,
         .attempt = key->attempt,
@@ -116,32 +126,28 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
     return fd;
 }
 
-int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key)
+int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE])
 {
     char name[JOB_KEY_TEXT_MAX], free_name[32];
+    struct record record;
     struct stat st;
-    int r = 0;
+    int r = record_probe(dir_fd, key, boot_id, &record);
+    if (r < 0 || record.verdict == RECORD_ABSENT)
+        return r;
+    if (record.verdict == RECORD_RUNNING)
+        return -EBUSY;
     (void)job_key_format(key, name);
-    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
-        r = errno == EWOULDBLOCK ? -EBUSY : -errno;
-        goto out;
-    }
-    if (pool != NULL && pool->n < RECORD_POOL_MAX && fstat(fd, &st) == 0 &&
+    if (pool != NULL && pool->n < RECORD_POOL_MAX &&
+        fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
         st.st_size == RECORD_SIZE) {
         pool_name(pool->n, free_name);
         if (renameat(dir_fd, name, dir_fd, free_name) == 0) {
             pool->n++;
-            goto out;
+            return 0;
         }
     }
-    if (unlinkat(dir_fd, name, 0) < 0)
-        r = -errno;
-out:
-    (void)close(fd);
-    return r;
+    return unlinkat(dir_fd, name, 0) < 0 ? -errno : 0;
 }
 
 int record_write_started(int fd, uint32_t seed, struct record_started *s)
@@ -199,9 +205,9 @@ static int parse_id(const char *text, size_t len, uint8_t ret[RECORD_ID_SIZE])
 static int read_id(int dir_fd, const char *path, uint8_t ret[RECORD_ID_SIZE])
 {
     char text[64];
-    int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = file_open_regular(dir_fd, path, O_RDONLY | O_NOFOLLOW, 0, NULL);
     if (fd < 0)
-        return -errno;
+        return fd;
     ssize_t n = TEMP_FAILURE_RETRY(read(fd, text, sizeof(text)));
     int r = n < 0 ? -errno : parse_id(text, (size_t)n, ret);
     (void)close(fd);

@@ -23,13 +23,14 @@ int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), voi
 
 const char *child_step_name(uint32_t step)
 {
-    static const char *const names[] = {
+    static const char *const names[CHILD_STEP_COUNT] = {
         [CHILD_STEP_NONE] = "none",         [CHILD_STEP_FORK] = "fork",
         [CHILD_STEP_SESSION] = "session",   [CHILD_STEP_OOM_SCORE] = "oom_score_adj",
         [CHILD_STEP_SIGNALS] = "signals",   [CHILD_STEP_LAUNCH] = "launch block",
         [CHILD_STEP_CWD] = "cwd",           [CHILD_STEP_STDIN] = "stdin",
         [CHILD_STEP_STDOUT] = "stdout",     [CHILD_STEP_STDERR] = "stderr",
         [CHILD_STEP_CLOSE] = "close_range", [CHILD_STEP_EXEC] = "exec",
+        [CHILD_STEP_LIMITS] = "limits",
     };
-    return step < sizeof(names) / sizeof(names[0]) ? names[step] : "?";
+    return step < CHILD_STEP_COUNT ? names[step] : "?";
 }

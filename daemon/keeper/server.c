@@ -5,45 +5,52 @@
  * was not yet read: voltd has one, and where there are two the voltd of the older one has
  * gone. It is served from its HELLO on. Requests are taken one at a time, so that nothing
  * older is still going on when HELLO is answered; only signals are sent from processes of
- * their own ("killers"), which can start nothing. A peer that does not read its replies
- * is not read from.
+ * their own ("killers"), which can start nothing. Nothing waits for these: when there are
+ * too many, a signal is refused. A peer that does not read its replies is not read from.
  *
  * Shims are remembered by pid to tell when the last has ended, and by the channels of
  * those that may get another job (crew.h): the records know the rest, and a keeper that
- * takes over from a killed one needs nothing of it. */
+ * takes over from a killed one needs nothing of it. Those of jobs that may leave
+ * something behind stay as long as that does, and are remembered apart: a voltd that has
+ * seen the end of every job does not wait for them.
+ *
+ * Jobs run as the same user. They cannot trace keeper, killers and shims, which are never
+ * dumpable once the keeper has begun to serve (nor before, where its program may not be
+ * read, as it is installed), but can stop them: parents continue their children at once,
+ * the keeper its shims and killers, voltd the keeper that it has started. Another keeper
+ * it continues several times a second while that does not answer (keeper_link_task.c).
+ * What remains: a job that stops the keeper in a loop makes it slow, and one that stands
+ * still when a voltd finds it, whose pid that voltd does not know, has to be continued
+ * by hand. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crash.h"
 #include "daemon/keeper/crew.h"
+#include "daemon/keeper/tree.h"
 
 /* For shims that nobody needs now, and for a listening socket that cannot be served: it
  * stays readable. */
 #define PAUSE_MS    100
 #define KILLERS_MAX 32
-#define SHIMS_MAX   32768
-
-struct pids {
-    unsigned n;
-    pid_t pid[SHIMS_MAX]; /* oldest first, but for gaps that the newest has filled */
-};
+#define STOPS_MAX   64 /* children continued in a row */
 
 static struct {
     struct keeper_config config;
     struct keeper_self self;
     int signal_fd;
-    bool leaving;   /* BYE was answered with yes */
-    bool no_accept; /* for PAUSE_MS: there was no descriptor to be had */
-    struct pids shims, killers;
+    bool leaving;               /* BYE was answered with yes */
+    bool no_accept;             /* for PAUSE_MS: there was no descriptor to be had */
+    struct pids shims, killers; /* shims: but for self.main_shims */
     struct {
         int fd; /* -1: none */
         bool served;
@@ -64,20 +71,52 @@ static void pids_add(struct pids *list, pid_t pid)
     list->pid[list->n++] = pid;
 }
 
-/* False: not there. Most jobs are short, and the newest are looked at first. */
-static bool pids_take(struct pids *list, pid_t pid)
+/* Its place; list->n: it is not there. Most jobs are short, and the newest are looked at
+ * first. */
+static unsigned pids_find(const struct pids *list, pid_t pid)
 {
     for (unsigned i = list->n; i-- > 0;)
-        if (list->pid[i] == pid) {
-            list->pid[i] = list->pid[--list->n];
-            return true;
-        }
-    return false;
+        if (list->pid[i] == pid)
+            return i;
+    return list->n;
 }
 
-static bool is_idle(void)
+static bool pids_have(const struct pids *list, pid_t pid)
 {
-    return keeper.shims.n == 0 && keeper.killers.n == 0;
+    return pids_find(list, pid) < list->n;
+}
+
+/* False: not there. The newest takes its place. */
+static bool pids_take(struct pids *list, pid_t pid)
+{
+    unsigned i = pids_find(list, pid);
+    if (i == list->n)
+        return false;
+    list->pid[i] = list->pid[--list->n];
+    return true;
+}
+
+static bool take_main_shim(pid_t pid, int status)
+{
+    unsigned i = pids_find(&keeper.self.main_shims, pid);
+    if (!pids_take(&keeper.self.main_shims, pid))
+        return false;
+    if (WIFSIGNALED(status))
+        note_main_shim_killed(&keeper.self, &keeper.self.main_key[i]);
+    keeper.self.main_key[i] = keeper.self.main_key[keeper.self.main_shims.n];
+    return true;
+}
+
+static unsigned live_shims(void)
+{
+    return keeper.shims.n + keeper.self.main_shims.n;
+}
+
+/* settled: every job has ended. */
+static bool is_idle(bool settled)
+{
+    return keeper.shims.n == 0 && keeper.killers.n == 0 &&
+           (settled || keeper.self.main_shims.n == 0);
 }
 
 /* --- the connection ----------------------------------------------------------------- */
@@ -138,7 +177,7 @@ static void serve_hello(const struct keeper_hello *m)
         .status = m->version == KEEPER_VERSION ? 0 : -EPROTO,
         .version = KEEPER_VERSION,
         .pid = (uint32_t)getpid(),
-        .live = keeper.shims.n,
+        .live = live_shims(),
     };
     CRASH_POINT("keeper-hello");
     keeper.conn.served = w.status == 0;
@@ -162,10 +201,14 @@ static void serve_start(struct keeper_start *m, const int *fds,
     CRASH_POINT("keeper-start");
     bool may_reuse = keeper.killers.n == 0, is_new = false;
     pid_t pid = -EAGAIN;
-    if (keeper.shims.n < SHIMS_MAX)
+    if (live_shims() < KEEPER_SHIMS_MAX)
         pid = start_job(&keeper.self, m, fds, may_reuse, &is_new);
-    if (is_new)
+    if (is_new && m->kill_mode == KEEPER_KILL_MAIN) {
+        keeper.self.main_key[keeper.self.main_shims.n] = keeper_key_unpack(&m->key);
+        pids_add(&keeper.self.main_shims, pid);
+    } else if (is_new) {
         pids_add(&keeper.shims, pid);
+    }
     if (pid > 0)
         reply->pid = (uint32_t)pid;
     else
@@ -173,7 +216,8 @@ static void serve_start(struct keeper_start *m, const int *fds,
     CRASH_POINT("keeper-started");
 }
 
-/* The life of a killer. Its exit status says whether the reply has gone out. */
+/* The life of a killer. Its exit status says whether somebody still waits for the
+ * reply. */
 _Noreturn static void killer_run(const struct keeper_signal *m,
                                  struct keeper_reply *reply)
 {
@@ -186,14 +230,17 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
         if (r == 1)
             r = send(writable.fd, reply, sizeof(*reply), MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (r < 0 && errno == EINTR);
-    _exit(r > 0 ? 0 : 1);
+    _exit(r > 0 || (r < 0 && errno == EPIPE) ? 0 : 1);
 }
 
 /* Forks a killer, which replies by itself. False: no process to be had. */
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
+    pid_t pid = -1;
     crew_take_back(0);
-    pid_t pid = fork();
+    errno = EAGAIN;
+    if (keeper.killers.n < KILLERS_MAX)
+        pid = fork();
     if (pid == 0)
         killer_run(m, reply);
     if (pid < 0)
@@ -214,7 +261,7 @@ static void serve_recall(const struct keeper_recall *m)
 static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
 {
     crew_dismiss();
-    keeper.leaving = is_idle();
+    keeper.leaving = is_idle(m->settled);
     keeper.conn.leaving = !keeper.leaving && m->settled;
     keeper.conn.bye = m->head.serial;
     reply->status = keeper.leaving ? 0 : -EBUSY;
@@ -292,16 +339,34 @@ static void conn_receive(void)
 
 /* --- the loop ----------------------------------------------------------------------- */
 
+/* A stopped child is continued, but for what the keeper has inherited: that may be a job
+ * which is being killed. */
+static void continue_child(pid_t pid)
+{
+    bool ours = pids_have(&keeper.shims, pid) ||
+                pids_have(&keeper.self.main_shims, pid) ||
+                pids_have(&keeper.killers, pid);
+    if (ours && !keeper.config.leaves_stopped)
+        (void)kill(pid, SIGCONT);
+}
+
 static void reap(void)
 {
     pid_t pid;
-    int status;
+    int status, stops = 0;
     do {
-        pid = waitpid(-1, &status, WNOHANG);
+        pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+        if (pid > 0 && WIFSTOPPED(status)) {
+            continue_child(pid);
+            if (++stops < STOPS_MAX)
+                continue;
+            (void)raise(SIGCHLD); /* the rest, after what else there is to do */
+            return;
+        }
         /* A killer was killed before it could reply, and its call would wait for ever:
          * voltd asks again for all that is open on a new connection. */
         crew_forget(pid);
-        if (pid > 0 && !pids_take(&keeper.shims, pid) &&
+        if (pid > 0 && !pids_take(&keeper.shims, pid) && !take_main_shim(pid, status) &&
             pids_take(&keeper.killers, pid) && status != 0)
             conn_close();
     } while (pid > 0 || (pid < 0 && errno == EINTR));
@@ -336,28 +401,22 @@ static void part(void)
 {
     const struct keeper_reply reply = {
         .head = {KEEPER_MAGIC, KEEPER_REPLY, keeper.conn.bye}};
-    if (!keeper.conn.leaving || keeper.conn.unsent_size > 0 || !is_idle())
+    if (!keeper.conn.leaving || keeper.conn.unsent_size > 0 || !is_idle(true))
         return;
     keeper.leaving = true;
     conn_reply(&reply, sizeof(reply));
-}
-
-static short wanted(void)
-{
-    if (keeper.conn.unsent_size > 0)
-        return POLLOUT;
-    return keeper.killers.n < KILLERS_MAX ? POLLIN : 0;
 }
 
 static int serve(void)
 {
     while (!keeper.leaving) {
         struct pollfd p[] = {
-            {keeper.conn.fd, wanted(), 0},
+            {keeper.conn.fd, keeper.conn.unsent_size > 0 ? POLLOUT : POLLIN, 0},
             {keeper.signal_fd, POLLIN, 0},
             {keeper.no_accept ? -1 : keeper.config.listen_fd, POLLIN, 0},
         };
-        bool unused = keeper.config.leave_usec > 0 && keeper.conn.fd < 0 && is_idle();
+        bool unused =
+            keeper.config.leave_usec > 0 && keeper.conn.fd < 0 && is_idle(false);
         int patience = unused ? (int)(keeper.config.leave_usec / 1000) : -1;
         bool rests = keeper.no_accept || crew_size() > 0;
         if (rests)
@@ -390,12 +449,14 @@ int keeper_serve(void)
     return r;
 }
 
-/* All to default and blocked: exec hands ignored signals and the mask on to the jobs. */
+/* All to default and blocked: exec hands ignored signals and the mask on to the jobs. The
+ * system call itself: the library refuses 32 and 33, which it has for its threads. */
 static int settle_signals(void)
 {
+    static const uint64_t to_default[8]; /* the kernel's struct sigaction is shorter */
     sigset_t all;
     for (int sig = 1; sig <= SIGRTMAX; sig++)
-        (void)signal(sig, SIG_DFL);
+        (void)syscall(SYS_rt_sigaction, sig, to_default, NULL, sizeof(uint64_t));
     (void)sigfillset(&all);
     if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
         return -errno;
@@ -406,23 +467,21 @@ static int settle_signals(void)
     return keeper.signal_fd < 0 ? -errno : 0;
 }
 
-static bool is_oom_protected(void)
-{
-    char text[16];
-    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? TEMP_FAILURE_RETRY(read(fd, text, sizeof(text) - 1)) : -1;
-    if (fd >= 0)
-        (void)close(fd);
-    return n > 0 && text[0] == '-';
-}
-
 int keeper_init(const struct keeper_config *config)
 {
+    struct proc self;
+    int r = proc_read(getpid(), &self);
+    if (r < 0)
+        return r;
     keeper.config = *config;
+    keeper.self.pid = self.pid;
+    keeper.self.session = self.session;
+    keeper.self.start = self.start;
     keeper.self.record_dir_fd = config->record_dir_fd;
-    keeper.self.reset_oom_score = is_oom_protected();
     keeper.conn.fd = -1;
-    int r = settle_signals();
+    r = settle_signals();
+    if (r == 0 && config->score_fd > 0)
+        r = crew_spare(config->score_fd);
     if (r == 0)
         r = record_boot_id(keeper.self.boot_id);
     if (r == 0)
@@ -430,5 +489,7 @@ int keeper_init(const struct keeper_config *config)
     if (r < 0)
         return r;
     record_sweep(config->record_dir_fd);
-    return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : 0;
+    if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return -errno;
+    return 0;
 }

@@ -3,7 +3,8 @@
  * about the job to its last.
  *
  * Order, each step safe to die after:
- *   1. once: own session, subreaper, everything closed but the channel of orders;
+ *   1. once: own process group, subreaper, everything closed but the channel of orders.
+ *      It stays in the keeper's session, which no process of a job is in (tree.h);
  *   2. an order, unless it is void: the record, locked before it was sent, and all that
  *      the job needs;
  *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
@@ -11,7 +12,9 @@
  *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
  *      itself and is then killed;
  *   5. slot 2 EXITED; the record is closed: the kernel drops the lock;
- *   6. with a child left, exit. Without one nothing of the job is left here, and the next
+ *   6. in kill mode `main`, wait for all that is left, so that it does not become the
+ *      keeper's and is not taken for an orphan;
+ *   7. with a child left, exit. Without one nothing of the job is left here, and the next
  *      order may come (crew.h). The figures are therefore summed up from each wait: the
  *      process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
@@ -132,6 +135,7 @@ static bool clear_tree(const struct shim *self, struct record_exited *x)
     if (reap_until(x, mono_usec()))
         return true;
     x->survivors = result.survivors;
+    memcpy(x->survivor, result.named, sizeof(x->survivor));
     return false;
 }
 
@@ -146,8 +150,10 @@ static void fail_job(struct record_exited *x, enum child_step step, int error)
 /* From the order to the end of the job. Returns whether nothing is left of it. */
 static bool run_job(struct shim *self)
 {
-    struct child child = {
-        .args = &self->order, .shim = self->pid, .shim_start = self->start};
+    struct child child = {.args = &self->order,
+                          .shim = self->pid,
+                          .shim_start = self->start,
+                          .keeper = self->keeper};
     struct record_exited *x = &self->end;
     pid_t pid = child_spawn(&child);
     for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
@@ -217,7 +223,7 @@ static int settle(struct shim *self, uint64_t fork_tick)
     int r = close_all_but(self->channel);
     if (r == 0)
         r = proc_own_start(fork_tick, &self->start);
-    (void)setsid();
+    (void)setpgid(0, 0);
     if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         r = -errno;
     return r;
@@ -267,6 +273,8 @@ _Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick)
         if (r < 0)
             fail_job(&self.end, CHILD_STEP_FORK, -r);
         write_end(&self);
+        if (!clean && self.order.kill_mode == KEEPER_KILL_MAIN)
+            clean = reap_until(&self.end, UINT64_MAX);
         CRASH_POINT("shim-idle");
         if (clean)
             tell_end(&self);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include "daemon/keeper/names.h"
 
+#define FLAG_EXITING 4 /* PF_EXITING, in field 9 of /proc/<pid>/stat */
+
 #define TREE_MAX 8192 /* processes of one walk; the next round takes the rest */
 
 static struct {
@@ -61,6 +63,34 @@ static ssize_t read_text(const char *path, char *buf, size_t size)
     return n;
 }
 
+/* The numbers from field 4 of /proc/<pid>/stat on. Written out, because sscanf() takes
+ * ten times as many instructions and a tree is read whole. */
+enum {
+    STAT_PARENT,
+    STAT_SESSION = 2,
+    STAT_FLAGS = 5,
+    STAT_THREADS = 16,
+    STAT_START = 18
+};
+#define STAT_FIELDS (STAT_START + 1)
+
+static bool parse_numbers(const char *p, int64_t ret[static STAT_FIELDS])
+{
+    for (unsigned i = 0; i < STAT_FIELDS; i++) {
+        if (*p++ != ' ')
+            return false;
+        bool negative = *p == '-';
+        uint64_t n = 0;
+        p += negative;
+        if (*p < '0' || *p > '9')
+            return false;
+        while (*p >= '0' && *p <= '9')
+            n = n * 10 + (uint64_t)(*p++ - '0');
+        ret[i] = (int64_t)(negative ? -n : n);
+    }
+    return true;
+}
+
 int proc_read(pid_t pid, struct proc *ret)
 {
     char path[32], buf[1024];
@@ -69,21 +99,20 @@ int proc_read(pid_t pid, struct proc *ret)
     if (n < 0)
         return n == -ENOENT ? -ESRCH : (int)n;
     const char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
-    char state;
-    long threads;
-    unsigned long long start;
-    struct proc proc = {.pid = pid};
-    if (p == NULL ||
-        sscanf(p,
-               ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-               "%*d %llu",
-               &state, &proc.parent, &proc.session, &threads, &start) != 5)
+    int64_t field[STAT_FIELDS];
+    if (p == NULL || p[1] != ' ' || p[2] == '\0' || !parse_numbers(p + 3, field))
         return -ESRCH;
-    proc.stopped = strchr("Tt", state) != NULL;
-    /* Main may be gone and its threads may run on. */
-    proc.dead = strchr("ZX", state) != NULL && threads <= 1;
-    proc.start = start;
-    *ret = proc;
+    char state = p[2];
+    *ret = (struct proc){
+        .pid = pid,
+        .parent = (pid_t)field[STAT_PARENT],
+        .session = (pid_t)field[STAT_SESSION],
+        .start = (uint64_t)field[STAT_START],
+        .stopped = strchr("Tt", state) != NULL,
+        /* Main may be gone and its threads may run on. */
+        .dead = strchr("ZX", state) != NULL && field[STAT_THREADS] <= 1,
+        .exiting = (field[STAT_FLAGS] & FLAG_EXITING) != 0,
+    };
     return 0;
 }
 
@@ -123,6 +152,44 @@ int proc_signal(pid_t pid, uint64_t start, int sig)
         r = -errno;
     (void)close(fd);
     return r;
+}
+
+/* One byte of the text "NAME=value\0NAME=value\0..." further: *at counts what has
+ * matched of the name, then with `found` what there is of the value. */
+static bool take_byte(char c, const char *name, bool *found, size_t *at, char *ret,
+                      size_t size)
+{
+    if (*found) {
+        if (*at < size)
+            ret[*at] = c;
+        (*at)++;
+        return c == '\0';
+    }
+    if (*at != SIZE_MAX && c == '=' && name[*at] == '\0') {
+        *found = true;
+        *at = 0;
+    } else if (c == '\0') {
+        *at = 0;
+    } else {
+        *at = *at != SIZE_MAX && c == name[*at] ? *at + 1 : SIZE_MAX;
+    }
+    return false;
+}
+
+bool proc_variable(pid_t pid, const char *name, char *ret, size_t size)
+{
+    char path[32], buf[4096];
+    bool found = false, whole = false;
+    size_t at = 0;
+    ssize_t n;
+    (void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && !whole && (n = read_some(fd, buf, sizeof(buf))) > 0)
+        for (ssize_t i = 0; i < n && !whole; i++)
+            whole = take_byte(buf[i], name, &found, &at, ret, size);
+    if (fd >= 0)
+        (void)close(fd);
+    return whole && at <= size;
 }
 
 /* Whether the number has been given again since. Of one that has just gone nothing is
@@ -186,7 +253,7 @@ static int add_children(const char *thread, void *arg)
     return 0;
 }
 
-/* Who has the number by now may have had it already when its children were listed. */
+/* A process that has the number by now may have had it when its children were listed. */
 static void walk_children(const struct tree_root *root)
 {
     char path[32];
@@ -212,6 +279,10 @@ static bool is_related(const struct tree_root *root, const struct proc *proc)
         return !is_other(parent->pid, parent->start);
     if (root->shim != 0)
         return proc->parent == root->shim && !is_other(root->shim, root->shim_start);
+    /* While the keeper is our parent, its number is no other process's. */
+    if (root->keeper != 0 && proc->parent == root->keeper &&
+        proc->session != root->session && getppid() == root->keeper)
+        return !root->was_left(proc->pid, root->arg);
     return (proc->pid == root->main || proc->session == root->main) &&
            proc->start >= root->main_start && !is_other(root->main, root->main_start);
 }
@@ -257,8 +328,8 @@ static void keep_living(void)
     tree.n = n;
 }
 
-/* Adds to what earlier walks found: who has lost its parent, to a walk's own KILL, could
- * not be found a second time where there is no shim. */
+/* Adds to what earlier walks found: a process that lost its parent to a walk's own KILL
+ * could not be found a second time where there is no shim. */
 static void tree_walk(const struct tree_root *root)
 {
     keep_living();
@@ -279,8 +350,12 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
-/* Time passes as well where the machine stands still: what nobody tried is no survivor. */
+/* Time passes as well where the machine stands still: what nobody tried is no
+ * survivor. */
 #define ROUNDS_MIN 8
+#define REST_FIRST                                                                       \
+    1000000 /* nanoseconds between rounds; it doubles while nothing changes */
+#define REST_LAST 128000000
 
 /* Walks and stops until a walk finds nobody that still ran. A parent in vfork cannot stop
  * while its child is stopped, so the passes are bounded; the next round finds the rest.
@@ -299,14 +374,40 @@ static void tree_freeze(const struct tree_root *root, uint64_t deadline)
     }
 }
 
+/* Returns whether all of them have refused. */
+static bool kill_all(uint32_t *reached)
+{
+    size_t refused = 0;
+    for (size_t i = 0; i < tree.n; i++) {
+        int r = proc_signal(tree.proc[i].pid, tree.proc[i].start, SIGKILL);
+        *reached += r == 0;
+        refused += r < 0 && r != -ESRCH;
+    }
+    return refused == tree.n;
+}
+
+static void name_survivors(const struct tree_root *root, struct tree_result *ret)
+{
+    for (size_t i = 0; i < tree.n; i++) {
+        pid_t pid = tree.proc[i].pid;
+        if (root->is_others != NULL && root->is_others(pid, root->arg))
+            continue;
+        if (ret->survivors < TREE_NAMED_MAX)
+            ret->named[ret->survivors] = (uint32_t)pid;
+        ret->survivors++;
+    }
+}
+
 void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_result *ret)
 {
     uint64_t deadline = mono_usec() + limit_usec;
     struct tree_result result = {0};
+    struct timespec rest = {.tv_nsec = REST_FIRST};
+    size_t before = 0;
     tree.n = 0;
     for (int empty = 0, rounds = 0;; rounds++) {
         tree_walk(root);
-        /* One empty walk may have missed who was just moving to the shim. */
+        /* One empty walk may have missed a process that was just moving to the shim. */
         empty = tree.n > 0 ? 0 : empty + 1;
         uint64_t now = mono_usec();
         if (empty == 2 || (now >= deadline && rounds >= ROUNDS_MIN))
@@ -315,14 +416,17 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
             continue;
         uint64_t share = now + limit_usec / ROUNDS_MIN;
         tree_freeze(root, share > deadline ? share : deadline);
-        for (size_t i = 0; i < tree.n; i++)
-            if (proc_signal(tree.proc[i].pid, tree.proc[i].start, SIGKILL) == 0)
-                result.reached++;
+        bool refused = kill_all(&result.reached), changes = tree.n != before;
+        if (refused && !changes)
+            break; /* twice */
+        before = tree.n;
         /* The dying need a moment to be gone; nothing tells when all of them are. */
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        if (changes)
+            rest.tv_nsec = REST_FIRST;
+        else if (rest.tv_nsec < REST_LAST)
+            rest.tv_nsec *= 2;
+        (void)nanosleep(&rest, NULL);
     }
-    result.survivors = (uint32_t)tree.n;
-    for (size_t i = 0; i < tree.n && i < TREE_NAMED_MAX; i++)
-        result.named[i] = (uint32_t)tree.proc[i].pid;
+    name_survivors(root, &result);
     *ret = result;
 }

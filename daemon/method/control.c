@@ -1,9 +1,9 @@
-/* org.voltd.control: the daemon as a whole. Who reaches the control socket may steer it:
- * its mode and group decide. */
+/* org.voltd.control: the daemon as a whole. Every client that reaches the control
+ * socket may steer it: the mode and group of the socket decide. */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
-#include "daemon/control.h"
+#include "daemon/config/config.h"
+#include "daemon/config/control.h"
 #include "daemon/method/params.h"
 #include "wire/json.h"
 #include <errno.h>

@@ -44,7 +44,7 @@ static bool copy(struct slot *s, uint64_t seq, struct wire_writer *to)
     return there;
 }
 
-/* Who is late must not take the place of a newer one. */
+/* A late text must not take the place of a newer one. */
 static void keep(struct slot *s, uint64_t seq, const char *text, size_t len)
 {
     vlock_lock(&s->lock);

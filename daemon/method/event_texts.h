@@ -1,5 +1,5 @@
-/* Events as JSON, encoded by the first of those who tell them to their watchers and
- * copied by the others: a thousand watchers hear of one event. */
+/* Events as JSON, encoded by the first stream that sends one and copied by the others: a
+ * thousand watchers are told of one event. */
 #ifndef VOLTD_METHOD_EVENT_TEXTS_H
 #define VOLTD_METHOD_EVENT_TEXTS_H
 

@@ -62,6 +62,20 @@ static void put_usage(struct wire_writer *to, const struct job_status *st)
     wire_close(to, '}');
 }
 
+static void put_survivors(struct wire_writer *to, const struct job_view *v)
+{
+    if (!v->survivors)
+        return;
+    wire_open(to, "survivors", '[');
+    for (size_t i = 0; i < JOB_NAMED_MAX && v->named.pid[i]; i++)
+        wire_put_int(to, NULL, v->named.pid[i]);
+    wire_close(to, ']');
+    if (v->survivors == JOB_SURVIVORS_UNKNOWN)
+        wire_put_bool(to, "survivors_unknown", true);
+    else
+        put_uint(to, "survivor_count", v->survivors);
+}
+
 static void put_status(struct wire_writer *to, const struct job_view *v)
 {
     const struct job_status *st = &v->status;
@@ -80,7 +94,8 @@ static void put_status(struct wire_writer *to, const struct job_view *v)
     put_known(to, "lost_attempts", st->lost);
     if (st->pid > 0 && st->state != JOB_DONE)
         put_uint(to, "pid", (uint64_t)st->pid);
-    put_known(to, "survivors", st->survivors);
+    put_survivors(to, v);
+    put_known(to, "overshoot_bytes", (uint64_t)st->over_kib * 1024);
     put_known(to, "submitted_at_usec", st->submitted_usec);
     put_known(to, "started_at_usec", st->started_usec);
     put_known(to, "ended_at_usec", st->ended_usec);

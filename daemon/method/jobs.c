@@ -1,7 +1,8 @@
-/* The methods of org.voltd.jobs that answer at once: Get, List, Cancel, Signal; and
- * Forget. */
+/* The methods of org.voltd.jobs that ask about jobs or steer them, and follow none: Get,
+ * List, Cancel, Forget, Signal. */
 #include "daemon/method/methods.h"
 
+#include "daemon/config/config.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "wire/json.h"
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX 1000
+#define LIST_MAX      1000
+#define JOB_TEXT      512 /* bytes that a job mostly takes at most in an answer */
+#define FACT_COST     8   /* entries of a turn: a job that is read from the store */
+#define PROGRESS_USEC UINT64_C(200000)
 
 /* --- Get ---------------------------------------------------------------------------- */
 
@@ -73,35 +77,16 @@ static int add_job(void *arg, const struct job_view *v)
     return to->error;
 }
 
-static enum volt_poll list(struct volt_cx *cx, struct call *call,
-                           const struct list_params *in)
-{
-    struct manager_filter filter = filter_for_manager(&in->filter);
-    struct wire_buf text = {0};
-    struct wire_writer reply = {.out = &text};
-    uint64_t next = 0;
-    char cursor[24];
-    int r;
+struct list_state {
+    struct list_params in;
+    struct manager_filter filter;
+    struct manager_walk walk;
+    struct wire_buf text; /* of the answer, as far as it is */
+    bool begun;
+};
 
-    filter.newest_first = in->newest_first;
-    wire_open(&reply, NULL, '{');
-    wire_open(&reply, "jobs", '[');
-    r = manager_list_kept(cx, call_service(call)->manager, call_peer(call), &filter,
-                          in->cursor, (size_t)in->limit, add_job, &reply, &next);
-    if (r < 0) {
-        wire_buf_fini(&text);
-        return no_answer(call, r, NULL);
-    }
-    wire_close(&reply, ']');
-    if (next) {
-        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, next);
-        wire_put_text(&reply, "cursor", cursor);
-    }
-    wire_close(&reply, '}');
-    return call_reply_text(call, &reply);
-}
-
-static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
+/* 0, or the call is answered. */
+static int begin_list(struct call *call, struct list_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct list_params, filter, FIELD_STRUCT, .fields = filter_fields),
@@ -110,32 +95,103 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
         FIELD(struct list_params, limit, FIELD_INT, .min = 1, .max = LIST_MAX),
         {.name = NULL},
     };
-    struct list_params in = {.limit = LIST_MAX};
-    enum volt_poll r = VOLT_READY;
+    struct wire_writer reply = {.out = &s->text};
 
-    (void)state;
-    if (params_read(call, fields, &in) == 0)
-        r = list(cx, call, &in);
-    filter_fini(&in.filter);
+    s->in.limit = LIST_MAX;
+    if (params_read(call, fields, &s->in) < 0)
+        return -EINVAL;
+    call_holds(call, filter_size(&s->in.filter));
+    s->filter = filter_for_manager(&s->in.filter);
+    s->filter.newest_first = s->in.newest_first;
+    s->walk = (struct manager_walk){
+        .kept = true, .cursor = s->in.cursor, .limit = (size_t)s->in.limit};
+    wire_open(&reply, NULL, '{');
+    wire_open(&reply, "jobs", '[');
+    s->begun = true;
+    return reply.error;
+}
+
+/* Looks at as many jobs as the turn has room for. 0 or -errno. */
+static int list_portion(struct volt_cx *cx, struct call *call, struct list_state *s)
+{
+    struct wire_writer reply = {.out = &s->text};
+    size_t before = wire_buf_len(&s->text), room = s->text.cap;
+    int r;
+
+    s->walk.looks = call_entries_left(call);
+    s->walk.at_once = 1 + call_bytes_left(call) / JOB_TEXT;
+    r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &s->filter,
+                          &s->walk, add_job, &reply);
+    call_did(call, s->walk.looked + s->walk.kept_looked * FACT_COST,
+             wire_buf_len(&s->text) - before);
+    call_holds(call, s->text.cap - room);
     return r;
 }
 
-const struct method method_list = {.name = "List", .poll = list_poll};
+static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct list_state *s = state;
+    struct wire_writer reply = {.out = &s->text};
+    char cursor[24];
+
+    if (!s->begun && begin_list(call, s) < 0)
+        return s->begun ? call_abort(call) : VOLT_READY;
+    while (!s->walk.end) {
+        int r;
+
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        r = list_portion(cx, call, s);
+        if (r < 0)
+            return no_answer(call, r, NULL);
+    }
+    wire_close(&reply, ']');
+    if (s->walk.cursor) {
+        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, s->walk.cursor);
+        wire_put_text(&reply, "cursor", cursor);
+    }
+    wire_close(&reply, '}');
+    return call_reply_text(call, &reply);
+}
+
+static void list_drop(struct call *call, void *state)
+{
+    struct list_state *s = state;
+
+    (void)call;
+    filter_fini(&s->in.filter);
+    wire_buf_fini(&s->text);
+}
+
+const struct method method_list = {
+    .name = "List",
+    .flags = METHOD_READS,
+    .state_size = sizeof(struct list_state),
+    .poll = list_poll,
+    .drop = list_drop,
+};
 
 /* --- Cancel ------------------------------------------------------------------------- */
 
 struct cancel_state {
     struct cancel_params {
-        struct key_list ids;
+        bool given; /* ids */
         struct filter filter;
         bool filtered;
     } in;
+    struct ids_reader ids;
+    size_t looked, asked; /* of the ids: how many were looked at, and asked to end */
     struct manager_filter filter;
     struct manager_cancel_all all;
     struct manager_barrier kept;
-    int64_t count;
+    int64_t count, told;
+    uint64_t told_usec;
+    struct volt_sleep tick; /* of a stream */
     enum {
         CANCEL_BEGIN = 0,
+        CANCEL_READS, /* the ids */
+        CANCEL_LOOKS,
+        CANCEL_IDS,
         CANCEL_ALL,
         CANCEL_KEEP,
     } at;
@@ -155,99 +211,179 @@ static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key
                       json_pack("{s:s}", "reason", reason));
 }
 
-/* Ids that are named must be of jobs that can be cancelled. 0, or the call is answered. */
-static int check_ids(struct volt_cx *cx, struct call *call, const struct key_list *ids)
+/* One look of many, counted in the turn. The view is the caller's; negative: the call is
+ * answered. */
+static int look_or_refuse(struct volt_cx *cx, struct call *call,
+                          const struct job_key *key, struct job_view *ret)
 {
-    for (size_t i = 0; i < ids->n; i++) {
-        const struct job_key *key = &ids->keys[i];
-        struct job_view view;
-        bool orphan;
-        int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
-                             key->index, &view);
+    int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
+                         key->index, ret);
 
-        if (r < 0) {
-            (void)no_answer(call, r, key);
-            return r;
-        }
-        orphan = view.orphan && view.status.state != JOB_DONE;
-        job_view_fini(&view);
-        if (orphan) {
-            (void)refuse_orphan(call, key);
-            return -ESRCH;
-        }
-    }
-    return 0;
+    call_did(call, 1, 0);
+    if (r < 0)
+        (void)no_answer(call, r, key);
+    return r;
 }
 
-/* All of the ids are looked at before the first is touched: one that cannot be cancelled
- * changes nothing. 0, or the call is answered. */
-static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_state *s)
+/* Ids that are named must be of jobs that can be cancelled. 0, or the call
+ * is answered. */
+static int check_id(struct volt_cx *cx, struct call *call, const struct job_key *key)
+{
+    struct job_view view;
+    bool orphan;
+    int r = look_or_refuse(cx, call, key, &view);
+
+    if (r < 0)
+        return r;
+    orphan = view.orphan && view.status.state != JOB_DONE;
+    job_view_fini(&view);
+    if (!orphan)
+        return 0;
+    (void)refuse_orphan(call, key);
+    return -ESRCH;
+}
+
+/* 0, or the call is answered. */
+static int begin_cancel(struct call *call, struct cancel_state *s)
 {
     static const struct field fields[] = {
-        FIELD(struct cancel_params, ids, FIELD_CUSTOM, .read = read_job_ids),
+        FIELD_AS(struct cancel_params, given, "ids", FIELD_CUSTOM,
+                 .read = expect_job_ids),
         FIELD(struct cancel_params, filter, FIELD_STRUCT, .fields = filter_fields,
               .present = FIELD_PRESENT(struct cancel_params, filtered)),
         {.name = NULL},
     };
-    struct manager *m = call_service(call)->manager;
-    const struct key_list *ids = &s->in.ids;
 
-    if (params_read(call, fields, &s->in) < 0)
+    if (params_borrow(call, fields, &s->in) < 0)
         return -EINVAL;
-    if (!ids->keys && !s->in.filtered) {
+    if (!s->in.given)
+        call_parameters_read(call);
+    call_holds(call, filter_size(&s->in.filter));
+    if (!s->in.given && !s->in.filtered) {
         (void)call_invalid_parameter(
             call, "ids",
             "is missing: give ids, or a filter (an empty one is all your jobs)");
         return -EINVAL;
     }
-    if (check_ids(cx, call, ids) < 0)
-        return -EINVAL;
-    for (size_t i = 0; i < ids->n; i++)
-        s->count +=
-            manager_cancel(m, call_peer(call), ids->keys[i].id, ids->keys[i].index) == 0;
     s->filter = filter_for_manager(&s->in.filter);
-    s->all = (struct manager_cancel_all){
-        .manager = m, .asker = *call_peer(call), .filter = &s->filter, .paced = true};
+    s->all = (struct manager_cancel_all){.manager = call_service(call)->manager,
+                                         .asker = *call_peer(call),
+                                         .filter = &s->filter,
+                                         .paced = true};
     return 0;
+}
+
+/* All of the ids are looked at before the first is touched: one that cannot be cancelled
+ * changes nothing. READY: all have been asked to end; or *ret is negative, and the call
+ * is answered. */
+static enum volt_poll cancel_ids_poll(struct volt_cx *cx, struct call *call,
+                                      struct cancel_state *s, int *ret)
+{
+    const struct key_list *ids = &s->ids.list;
+
+    if (s->at == CANCEL_READS) {
+        if (s->in.given && ids_poll(cx, call, &s->ids, ret) == VOLT_PENDING)
+            return VOLT_PENDING;
+        s->at = CANCEL_LOOKS;
+    }
+    for (; *ret == 0 && s->looked < ids->n; s->looked++) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        *ret = check_id(cx, call, &ids->keys[s->looked]);
+    }
+    if (*ret < 0)
+        return VOLT_READY;
+    s->at = CANCEL_IDS;
+    for (; s->asked < ids->n; s->asked++) {
+        const struct job_key *key = &ids->keys[s->asked];
+
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        s->count += manager_cancel(call_service(call)->manager, call_peer(call), key->id,
+                                   key->index) == 0;
+        call_did(call, 1, 0);
+    }
+    s->at = CANCEL_ALL;
+    return VOLT_READY;
+}
+
+static json_t *cancel_count(const struct cancel_state *s)
+{
+    return json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count));
+}
+
+/* A stream is told how far it is. 0, or negative: there is no memory for that. */
+static int tell_progress(struct volt_cx *cx, struct call *call, struct cancel_state *s)
+{
+    while (call_more(call) && call_drained_poll(cx, call) == VOLT_READY &&
+           volt_sleep_poll(cx, &s->tick) == VOLT_READY) {
+        int64_t count = s->count + s->all.ret_count;
+        uint64_t now = volt_now_usec();
+
+        if (count != s->told || now - s->told_usec >= call_config(call)->heartbeat_usec) {
+            if (call_continue(call, cancel_count(s)) < 0)
+                return -ENOMEM;
+            s->told = count;
+            s->told_usec = now;
+        }
+        volt_sleep_fini(&s->tick);
+        volt_sleep_init(&s->tick, PROGRESS_USEC);
+    }
+    return 0;
+}
+
+/* READY: all are asked to end, and the store has it, or s->all.ret is negative. */
+static enum volt_poll cancel_all_poll(struct volt_cx *cx, struct call *call,
+                                      struct cancel_state *s)
+{
+    if (s->at == CANCEL_ALL) {
+        if (s->in.filtered && manager_cancel_all_poll(cx, &s->all) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (s->all.ret < 0)
+            return VOLT_READY;
+        manager_barrier_init(&s->kept, call_service(call)->manager);
+        s->at = CANCEL_KEEP;
+    }
+    return manager_barrier_poll(cx, &s->kept);
 }
 
 /* The answer leaves when what it says survives the daemon. */
 static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct cancel_state *s = state;
+    int r = 0;
 
     if (s->at == CANCEL_BEGIN) {
-        if (begin_cancel(cx, call, s) < 0)
+        if (begin_cancel(call, s) < 0)
             return VOLT_READY;
-        s->at = CANCEL_ALL;
+        s->at = CANCEL_READS;
+        s->told_usec = volt_now_usec();
+        volt_sleep_init(&s->tick, 0);
     }
-    if (s->at == CANCEL_ALL) {
-        if (s->in.filtered && manager_cancel_all_poll(cx, &s->all) == VOLT_PENDING)
-            return VOLT_PENDING;
-        if (s->all.ret < 0)
-            return call_abort(call);
-        manager_barrier_init(&s->kept, call_service(call)->manager);
-        s->at = CANCEL_KEEP;
-    }
-    if (manager_barrier_poll(cx, &s->kept) == VOLT_PENDING)
+    if (s->at < CANCEL_ALL && cancel_ids_poll(cx, call, s, &r) == VOLT_PENDING)
         return VOLT_PENDING;
-    return call_reply(
-        call, json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count)));
+    if (r < 0)
+        return VOLT_READY;
+    if (cancel_all_poll(cx, call, s) == VOLT_PENDING)
+        return tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
+    return s->all.ret < 0 ? call_abort(call) : call_reply(call, cancel_count(s));
 }
 
 static void cancel_drop(struct call *call, void *state)
 {
     struct cancel_state *s = state;
 
-    (void)call;
     manager_cancel_all_fini(&s->all);
     manager_barrier_fini(&s->kept);
-    free(s->in.ids.keys);
+    if (s->at != CANCEL_BEGIN)
+        volt_sleep_fini(&s->tick);
+    ids_fini(call, &s->ids);
     filter_fini(&s->in.filter);
 }
 
 const struct method method_cancel = {
     .name = "Cancel",
+    .flags = METHOD_MORE,
     .state_size = sizeof(struct cancel_state),
     .poll = cancel_poll,
     .drop = cancel_drop,
@@ -262,41 +398,34 @@ struct forget_state {
     } in;
     struct manager_filter filter;
     struct manager_forget leaf;
+    size_t checked; /* of the ids */
     bool begun;
 };
 
 /* Ids that are named must be of ended jobs, each as a whole. 0, or the call is
  * answered. */
-static int check_ended(struct volt_cx *cx, struct call *call, const struct key_list *ids)
+static int check_ended(struct volt_cx *cx, struct call *call, const struct job_key *key)
 {
     char id[JOB_KEY_TEXT_MAX], reason[JOB_KEY_TEXT_MAX + 64];
+    struct job_view view;
+    int r = look_or_refuse(cx, call, key, &view);
 
-    for (size_t i = 0; i < ids->n; i++) {
-        const struct job_key *key = &ids->keys[i];
-        struct job_view view;
-        int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
-                             key->index, &view);
-
-        if (r < 0) {
-            (void)no_answer(call, r, key);
-            return r;
-        }
-        bool ended = view.status.state == JOB_DONE && !view.orphan;
-        job_view_fini(&view);
-        if (ended && key->index < 0)
-            continue;
-        (void)job_key_format_job(key, id);
-        (void)snprintf(reason, sizeof(reason), "job %s %s", id,
-                       ended ? "is an element: arrays are forgotten as a whole"
-                             : "has not ended");
-        (void)call_error(call, "org.voltd.jobs.Refused",
-                         json_pack("{s:s}", "reason", reason));
-        return -EBUSY;
-    }
-    return 0;
+    if (r < 0)
+        return r;
+    bool ended = view.status.state == JOB_DONE && !view.orphan;
+    job_view_fini(&view);
+    if (ended && key->index < 0)
+        return 0;
+    (void)job_key_format_job(key, id);
+    (void)snprintf(reason, sizeof(reason), "job %s %s", id,
+                   ended ? "is an element: arrays are forgotten as a whole"
+                         : "has not ended");
+    (void)call_error(call, "org.voltd.jobs.Refused",
+                     json_pack("{s:s}", "reason", reason));
+    return -EBUSY;
 }
 
-static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_state *s)
+static int begin_forget(struct call *call, struct forget_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct forget_params, filter, FIELD_STRUCT, .fields = filter_fields),
@@ -305,9 +434,9 @@ static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_sta
         {.name = NULL},
     };
 
-    if (params_read(call, fields, &s->in) < 0 ||
-        check_ended(cx, call, &s->in.filter.ids) < 0)
+    if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
+    call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_manager(&s->in.filter);
     s->leaf = (struct manager_forget){.manager = call_service(call)->manager,
                                       .asker = *call_peer(call),
@@ -323,8 +452,14 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
     struct forget_state *s = state;
     static const struct job_key none = {.index = JOB_NO_INDEX};
 
-    if (!s->begun && begin_forget(cx, call, s) < 0)
+    if (!s->begun && begin_forget(call, s) < 0)
         return VOLT_READY;
+    for (; s->checked < s->filter.nkeys; s->checked++) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (check_ended(cx, call, &s->filter.keys[s->checked]) < 0)
+            return VOLT_READY;
+    }
     if (manager_forget_poll(cx, &s->leaf) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->leaf.ret < 0)
@@ -419,7 +554,8 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *s
     case -ENOMEM:
         return call_abort(call);
     case -EISDIR:
-        why = "it is an array: name an element of it, ID_INDEX";
+        why = "it is an array: name an element of it, ID_INDEX; voltctl also takes "
+              "several, ID_FIRST-LAST";
         break;
     case -EOPNOTSUPP:
         why = "the job is not a process";

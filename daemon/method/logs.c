@@ -2,11 +2,11 @@
  *
  * Output is a file that the job writes by itself, or bytes in the store. Read with `more`
  * is told when there may be more of it (daemon/exec/follow.h); it has no timer but that
- * of heartbeats. Those who can pass descriptors use Open, and watch the file
+ * of heartbeats. Clients that can pass descriptors use Open, and watch the file
  * themselves. */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/follow.h"
 #include "daemon/method/base64.h"
 #include "daemon/method/job_json.h"
@@ -20,6 +20,8 @@
 
 #define READ_MAX     INT64_C(1048576)
 #define READ_DEFAULT INT64_C(65536)
+#define PIECE_MAX    INT64_C(49152)         /* in one turn: 64 KiB in base64 */
+#define PIECE_TAIL   96                     /* what follows its data */
 #define OFFSET_MAX   (INT64_MAX - READ_MAX) /* what is read from there still has one */
 
 static const char *const stream_names[] = {"stdout", "stderr", NULL};
@@ -44,14 +46,14 @@ static int open_output(struct volt_cx *cx, struct call *call, const struct job_k
                        unsigned stream)
 {
     return manager_open_output(cx, call_service(call)->manager, call_peer(call), id->id,
-                               id->index, (enum manager_stream)stream);
+                               id->index, (enum job_stream)stream);
 }
 
 static enum volt_poll refuse_gone(struct call *call, const struct job_key *id,
                                   unsigned stream)
 {
     char *path =
-        manager_output_path(call_service(call)->manager, id, (enum manager_stream)stream);
+        manager_output_path(call_service(call)->manager, id, (enum job_stream)stream);
     if (!path)
         return call_abort(call);
     json_t *what =
@@ -128,7 +130,6 @@ struct read_state {
         int64_t offset, max_bytes;
     } in;
     int fd;
-    char *bytes, *text;
     struct follow follow;
     struct volt_sleep silence; /* until the next heartbeat */
     bool begun, waiting;
@@ -150,29 +151,121 @@ static int begin_read(struct call *call, struct read_state *s)
     s->in.max_bytes = READ_DEFAULT;
     if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
-    s->bytes = malloc((size_t)s->in.max_bytes);
-    s->text = malloc(BASE64_SIZE((size_t)s->in.max_bytes));
-    if (s->bytes && s->text)
+    if (!call_more(call))
         return 0;
-    (void)call_abort(call);
-    return -ENOMEM;
+    if (s->in.max_bytes > PIECE_MAX)
+        s->in.max_bytes = PIECE_MAX;
+    return call_keep(call, sizeof(*s));
 }
 
-static json_t *piece(struct read_state *s, size_t n, bool end)
-{
-    base64_encode(s->bytes, n, s->text);
-    s->in.offset += (int64_t)n;
-    return json_pack("{s:s%,s:I,s:b}", "data", s->text, BASE64_SIZE(n), "next_offset",
-                     (json_int_t)s->in.offset, "end", (int)end);
-}
-
-/* Whether the bytes up to offset + n are all that there will ever be. */
-static bool is_all(const struct read_state *s, size_t n, enum job_state now)
+/* Bytes of the file that are to be told now, or -errno. */
+static ssize_t look_ahead(const struct read_state *s)
 {
     struct stat st;
 
-    return now == JOB_DONE && fstat(s->fd, &st) == 0 &&
-           st.st_size <= s->in.offset + (off_t)n;
+    if (fstat(s->fd, &st) < 0)
+        return -errno;
+    if (st.st_size <= s->in.offset)
+        return 0;
+    off_t there = st.st_size - s->in.offset;
+    return (ssize_t)(there < s->in.max_bytes ? there : s->in.max_bytes);
+}
+
+/* Appends so many bytes of the file from the offset on, in base64. Bytes that were read,
+ * or -errno. */
+static ssize_t append_bytes(const struct read_state *s, size_t want,
+                            struct wire_buf *text)
+{
+    char *bytes;
+    ssize_t n;
+
+    if (want == 0)
+        return 0;
+    bytes = malloc(want);
+    if (!bytes || wire_buf_reserve(text, BASE64_SIZE(want) + PIECE_TAIL) < 0) {
+        free(bytes);
+        return -ENOMEM;
+    }
+    n = pread(s->fd, bytes, want, (off_t)s->in.offset);
+    if (n < 0) {
+        n = -errno;
+    } else {
+        base64_encode(bytes, (size_t)n, text->data + text->end);
+        text->end += BASE64_SIZE((size_t)n);
+    }
+    free(bytes);
+    return n;
+}
+
+/* The beginning of a reply, up to the end of its data. Bytes of output in it, or
+ * -errno. Where there is more than a turn has room for, no worker goes on. */
+static ssize_t begin_piece(struct volt_cx *cx, struct call *call,
+                           const struct read_state *s, struct wire_buf *text)
+{
+    static const char head[] = "{\"data\":\"";
+    ssize_t n = look_ahead(s);
+    int r = n < 0 ? (int)n : wire_buf_append(text, head, sizeof(head) - 1);
+
+    if (n > PIECE_MAX) /* in one answer */
+        call_go_aside(cx, call);
+    n = r < 0 ? r : append_bytes(s, (size_t)n, text);
+
+    if (n >= 0 && (r = wire_buf_append(text, "\"", 1)) < 0)
+        return r;
+    return n;
+}
+
+static void end_piece(struct read_state *s, ssize_t n, bool end, struct wire_writer *w)
+{
+    s->in.offset += n;
+    wire_put_int(w, "next_offset", s->in.offset);
+    wire_put_bool(w, "end", end);
+}
+
+/* Whether the bytes up to offset + n are all that there will ever be. */
+static bool is_all(const struct read_state *s, ssize_t n, enum job_state now)
+{
+    struct stat st;
+
+    return now == JOB_DONE && fstat(s->fd, &st) == 0 && st.st_size <= s->in.offset + n;
+}
+
+/* Opens the file, which a stream follows from then on. */
+static int open_read(struct volt_cx *cx, struct call *call, struct read_state *s,
+                     enum job_state now)
+{
+    int r = s->fd = open_output(cx, call, &s->in.id, s->in.stream);
+
+    if (r >= 0 && call_more(call) && now != JOB_DONE)
+        r = follow_file(&s->follow, s->fd);
+    return r < 0 ? r : 0;
+}
+
+/* READY: the call is answered. *ret_again: there may be more now. */
+static enum volt_poll tell_piece(struct volt_cx *cx, struct call *call,
+                                 struct read_state *s, enum job_state now,
+                                 bool *ret_again)
+{
+    struct wire_buf text = {0};
+    struct wire_writer reply = {.out = &text};
+    ssize_t n = begin_piece(cx, call, s, &text);
+
+    if (n < 0) {
+        wire_buf_fini(&text);
+        return refuse(call, &s->in.id, s->in.stream, (int)n);
+    }
+    bool end = is_all(s, n, now);
+    if (n == 0 && !end && call_more(call)) {
+        wire_buf_fini(&text);
+        return VOLT_PENDING;
+    }
+    end_piece(s, n, end, &reply);
+    wire_close(&reply, '}');
+    call_did(call, 1, wire_buf_len(&text));
+    if (end || !call_more(call))
+        return call_reply_text(call, &reply);
+    *ret_again = true;
+    return call_continue_text(call, &reply) < 0 ? call_abort(call) : VOLT_PENDING;
 }
 
 /* One look at the file. READY: the call is answered. *ret_again: there may
@@ -182,32 +275,15 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
 {
     enum job_state now = JOB_QUEUED;
     int r = look(cx, call, &s->in.id, &now);
-    ssize_t n = 0;
-    bool end;
 
     *ret_again = false;
-    if (r == 0 && s->fd < 0) {
-        r = s->fd = open_output(cx, call, &s->in.id, s->in.stream);
-        if (r >= 0 && call_more(call) && now != JOB_DONE)
-            r = follow_file(&s->follow, s->fd);
-    }
+    if (r == 0 && s->fd < 0)
+        r = open_read(cx, call, s, now);
     if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
         return VOLT_PENDING; /* it will have output */
-    if (r >= 0) {
-        n = pread(s->fd, s->bytes, (size_t)s->in.max_bytes, (off_t)s->in.offset);
-        r = n < 0 ? -errno : 0;
-    }
     if (r < 0)
         return refuse(call, &s->in.id, s->in.stream, r);
-    end = is_all(s, (size_t)n, now);
-    if (end || !call_more(call))
-        return call_reply(call, piece(s, (size_t)n, end));
-    if (n > 0) {
-        if (call_continue(call, piece(s, (size_t)n, false)) < 0)
-            return call_abort(call);
-        *ret_again = true;
-    }
-    return VOLT_PENDING;
+    return tell_piece(cx, call, s, now, ret_again);
 }
 
 static void restart_silence(struct call *call, struct read_state *s)
@@ -218,11 +294,16 @@ static void restart_silence(struct call *call, struct read_state *s)
 
 static int stay_alive(struct call *call, struct read_state *s)
 {
-    json_t *reply = piece(s, 0, false);
+    struct wire_buf text = {0};
+    struct wire_writer reply = {.out = &text};
 
-    wire_set(&reply, "heartbeat", json_true());
+    wire_open(&reply, NULL, '{');
+    wire_put_text(&reply, "data", "");
+    end_piece(s, 0, false, &reply);
+    wire_put_bool(&reply, "heartbeat", true);
+    wire_close(&reply, '}');
     restart_silence(call, s);
-    return call_continue(call, reply);
+    return call_continue_text(call, &reply);
 }
 
 static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *state)
@@ -237,8 +318,8 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *sta
     for (;;) {
         bool again;
 
-        if (call_drained_poll(cx, call) == VOLT_PENDING ||
-            volt_coop_take(cx) == VOLT_PENDING)
+        if (call_turn_poll(cx, call) == VOLT_PENDING ||
+            call_drained_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         if (!s->waiting) {
             if (call_more(call))
@@ -272,8 +353,6 @@ static void read_drop(struct call *call, void *state)
     volt_sleep_fini(&s->silence);
     if (s->fd >= 0)
         (void)close(s->fd);
-    free(s->bytes);
-    free(s->text);
 }
 
 /* --- the interface ------------------------------------------------------------------ */
@@ -285,7 +364,7 @@ static const char description[] =
 static const struct method method_open = {.name = "Open", .poll = open_poll};
 static const struct method method_read = {
     .name = "Read",
-    .flags = METHOD_MORE,
+    .flags = METHOD_MORE | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct read_state),
     .poll = read_poll,
     .drop = read_drop,

@@ -16,7 +16,7 @@ enum volt_poll params_refuse(struct call *call, const struct field_error *err)
     return call_invalid_parameter(call, err->path, err->reason);
 }
 
-int params_read(struct call *call, const struct field *table, void *out)
+int params_borrow(struct call *call, const struct field *table, void *out)
 {
     struct field_error err;
     int r = fields_read(table, call_parameters(call), 0, out, &err);
@@ -26,16 +26,37 @@ int params_read(struct call *call, const struct field *table, void *out)
     return r;
 }
 
-int read_job_id(json_t *value, void *member, struct field_error *err)
+int params_read(struct call *call, const struct field *table, void *out)
 {
-    const char *text = field_string(value, "", err);
-    struct job_key *key = member;
+    int r = params_borrow(call, table, out);
 
-    if (!text)
-        return -EINVAL;
+    call_parameters_read(call);
+    return r;
+}
+
+int check_rights(const struct call *call, const struct job_spec *spec,
+                 struct field_error *err)
+{
+    if (spec->priority <= 0 || call_service(call)->user_mode || call_is_admin(call))
+        return 0;
+    return field_fail(
+        err, "priority",
+        "must be 0 or less: one above goes before the jobs of others, and in "
+        "system mode only root may give it");
+}
+
+static int parse_job_id(const char *text, struct job_key *key, struct field_error *err)
+{
     if (job_key_parse(text, key) < 0 || key->attempt != 0)
         return field_fail(err, "", "must be a job, such as \"17\" or \"17_3\"");
     return 0;
+}
+
+int read_job_id(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+
+    return text ? parse_job_id(text, member, err) : -EINVAL;
 }
 
 int read_signal_name(json_t *value, void *member, struct field_error *err)
@@ -104,6 +125,97 @@ int read_job_ids(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+int expect_job_ids(json_t *value, void *member, struct field_error *err)
+{
+    *(bool *)member = true;
+    return json_is_array(value) ? 0 : field_fail(err, "", "must be an array of jobs");
+}
+
+static void refuse_id(struct call *call, size_t i, struct field_error *err)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "ids[%zu]", i);
+    field_prefix(err, path);
+    (void)params_refuse(call, err);
+}
+
+/* The next id: 1; 0: there is none; negative: the call has been answered. As with any
+ * message that is not JSON, a list that is not gets no answer. */
+static int next_id(struct call *call, struct key_list *list)
+{
+    char word[JOB_KEY_TEXT_MAX];
+    struct field_error err;
+    json_t *item;
+    int n = 1, r;
+
+    if (call_list_next_word(call, word, sizeof(word))) {
+        r = parse_job_id(word, &list->keys[list->n], &err);
+    } else {
+        n = call_list_next(call, &item);
+        if (n == -EINVAL || n == -ENOMEM)
+            (void)call_abort(call);
+        if (n == 0 || n == -EINVAL || n == -ENOMEM)
+            return n;
+        r = n < 0 ? field_fail(&err, "",
+                               "needs more memory to be parsed than "
+                               "MaxParseMemory=")
+                  : read_job_id(item, &list->keys[list->n], &err);
+        if (n > 0)
+            json_decref(item);
+    }
+    if (r < 0)
+        refuse_id(call, list->n, &err);
+    return r < 0 ? r : n;
+}
+
+static void sort_keys(void *arg)
+{
+    struct key_list *list = arg;
+
+    qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
+}
+
+enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader *r,
+                        int *ret)
+{
+    struct key_list *list = &r->list;
+
+    if (!list->keys) {
+        list->keys = calloc(call_list_size(call) + 1, sizeof(*list->keys));
+        if (!list->keys) {
+            (void)call_abort(call);
+            *ret = -ENOMEM;
+            return VOLT_READY;
+        }
+        r->held = call_list_size(call) * sizeof(*list->keys);
+        call_holds(call, r->held);
+    }
+    while (call_turn_poll(cx, call) == VOLT_READY) {
+        int n = *ret = next_id(call, list);
+
+        if (n == 0 && r->unsorted)
+            volt_block_in_place(cx, sort_keys, list);
+        if (n == 0) {
+            drop_repeated(list);
+            call_parameters_read(call);
+        }
+        if (n <= 0)
+            return VOLT_READY;
+        list->n++;
+        r->unsorted |= list->n > 1 && job_key_compare(&list->keys[list->n - 2],
+                                                      &list->keys[list->n - 1]) > 0;
+    }
+    return VOLT_PENDING;
+}
+
+void ids_fini(struct call *call, struct ids_reader *r)
+{
+    free(r->list.keys);
+    call_gives_back(call, r->held);
+    *r = (struct ids_reader){.held = 0};
+}
+
 /* --- filters ------------------------------------------------------------------------ */
 
 static int read_labels(json_t *value, void *member, struct field_error *err)
@@ -120,11 +232,16 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
         return field_no_memory(err);
     json_object_foreach(value, name, item)
     {
-        if (!field_string(item, name, err))
+        const char *text = field_string(item, name, err);
+        struct job_label *l = &f->labels[f->nlabels];
+
+        if (!text)
             return -EINVAL;
-        /* The manager only reads them; its type is that of a spec, which owns them. */
-        f->labels[f->nlabels++] = (struct job_label){
-            (char *)(uintptr_t)name, (char *)(uintptr_t)json_string_value(item)};
+        f->nlabels++;
+        l->name = strdup(name);
+        l->value = strdup(text);
+        if (!l->name || !l->value)
+            return field_no_memory(err);
     }
     return 0;
 }
@@ -136,8 +253,8 @@ const struct field filter_fields[] = {
     /* From the second on: the first is "none yet". */
     FIELD(struct filter, results, FIELD_SET, .names = job_result_names + 1,
           .present = FIELD_PRESENT(struct filter, has_results)),
-    FIELD(struct filter, name, FIELD_STRING),
-    FIELD(struct filter, queue, FIELD_STRING),
+    FIELD(struct filter, name, FIELD_STRDUP),
+    FIELD(struct filter, queue, FIELD_STRDUP),
     FIELD(struct filter, labels, FIELD_CUSTOM, .read = read_labels),
     FIELD(struct filter, submitted_since_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, submitted_until_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
@@ -148,8 +265,24 @@ const struct field filter_fields[] = {
 void filter_fini(struct filter *f)
 {
     free(f->ids.keys);
+    for (size_t i = 0; i < f->nlabels; i++) {
+        free(f->labels[i].name);
+        free(f->labels[i].value);
+    }
     free(f->labels);
+    free(f->name);
+    free(f->queue);
     *f = (struct filter){.states = 0};
+}
+
+size_t filter_size(const struct filter *f)
+{
+    size_t n = f->ids.n * sizeof(*f->ids.keys) + f->nlabels * sizeof(*f->labels);
+
+    for (size_t i = 0; i < f->nlabels; i++)
+        n += strlen(f->labels[i].name) + strlen(f->labels[i].value) + 2;
+    n += f->name ? strlen(f->name) + 1 : 0;
+    return n + (f->queue ? strlen(f->queue) + 1 : 0);
 }
 
 /* An empty set becomes a bit that nothing has: 0 is everything. */

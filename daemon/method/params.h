@@ -5,11 +5,18 @@
 #include "daemon/server/method.h"
 #include "wire/fields.h"
 
-/* Fills *out by the table. 0; negative: the call has been answered, and the poll function
- * returns VOLT_READY. */
+/* Fills *out by the table, whose fields borrow nothing: the parsed call is freed. 0;
+ * negative: the call has been answered, and the poll function returns VOLT_READY. */
 int params_read(struct call *call, const struct field *table, void *out);
+/* The same where *out borrows; call_parameters_read() when it does no more. */
+int params_borrow(struct call *call, const struct field *table, void *out);
 /* The same for an error that was found elsewhere; returns VOLT_READY. */
 enum volt_poll params_refuse(struct call *call, const struct field_error *err);
+
+/* Whether the peer may submit it: a positive priority, which goes before the jobs of
+ * everybody else, is for admins where voltd serves many. 0; -EINVAL with *err set. */
+int check_rights(const struct call *call, const struct job_spec *spec,
+                 struct field_error *err);
 
 /* One job or element: a struct job_key, attempt 0. */
 int read_job_id(json_t *value, void *member, struct field_error *err);
@@ -21,20 +28,37 @@ struct key_list {
     size_t n;
 };
 int read_job_ids(json_t *value, void *member, struct field_error *err);
+
+/* The parameter `ids` of a method, a portion a turn: it is in the table with
+ * expect_job_ids, of a bool that says that it is there, and taken from ids_poll() after
+ * params_borrow(). READY with *ret: 0, and the parsed call is freed; or negative, and the
+ * call has been answered. */
+struct ids_reader { /* zero-initialised */
+    struct key_list list;
+    size_t held; /* bytes that the call holds with it */
+    bool unsorted;
+};
+int expect_job_ids(json_t *value, void *member, struct field_error *err);
+enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader *r,
+                        int *ret);
+/* Frees the list. */
+void ids_fini(struct call *call, struct ids_reader *r);
 bool key_list_has(const struct key_list *list, uint64_t id, int64_t index);
 
 struct filter {
     struct key_list ids;
-    struct job_label *labels; /* for free(); the texts are borrowed */
+    struct job_label *labels;
     size_t nlabels;
     uint32_t states, results;     /* results: bit 0 is the first real one */
     bool has_states, has_results; /* an empty set was given, too */
-    const char *name, *queue;
+    char *name, *queue;
     uint64_t submitted_since_usec, submitted_until_usec;
     bool orphans;
 };
 extern const struct field filter_fields[];
 void filter_fini(struct filter *f);
+/* Bytes that it takes. */
+size_t filter_size(const struct filter *f);
 /* The manager's words for it; borrows from f. */
 struct manager_filter filter_for_manager(const struct filter *f);
 /* 1: the event is of a job that the filter wants; 0: it is not, or of one that the

@@ -3,6 +3,7 @@
 
 #include "daemon/method/signal_name.h"
 #include "wire/json.h"
+#include "wire/rlimit.h"
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,20 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES  255
 #define LABELS_MAX      64
 #define LABEL_MAX_BYTES 255
-#define USEC_MAX        INT64_C(3155760000000000) /* 100 years */
 
 const char *const spec_kind_names[] = {"exec", "sleep", "noop", NULL};
-static const char *const kill_mode_names[] = {"tree", "main", NULL};
-static const char *const on_exists_names[] = {"same", "reject", "coalesce", "replace",
-                                              NULL};
-static const char *const on_lost_names[] = {"fail", "retry", NULL};
-static const char *const output_names[] = {"file", "null", "path", NULL};
+static const char *const spec_kill_mode_names[] = {"tree", "main", NULL};
+static const char *const spec_on_exists_names[] = {"same", "reject", "coalesce",
+                                                   "replace", NULL};
+static const char *const spec_on_lost_names[] = {"fail", "retry", NULL};
+static const char *const spec_output_names[] = {"file", "null", "path", NULL};
 
 /* Takes argv; the command can be given in one way only. */
-static int set_argv(void *member, char **argv, struct field_error *err)
+static int take_argv(void *member, char **argv, struct field_error *err)
 {
     if (*(char ***)member) {
         field_strings_free(argv);
@@ -38,7 +37,7 @@ static int read_argv(json_t *value, void *member, struct field_error *err)
     char **argv;
     int r = field_strings(value, &argv, err);
 
-    return r < 0 ? r : set_argv(member, argv, err);
+    return r < 0 ? r : take_argv(member, argv, err);
 }
 
 static int read_shell(json_t *value, void *member, struct field_error *err)
@@ -53,7 +52,7 @@ static int read_shell(json_t *value, void *member, struct field_error *err)
     argv = calloc(4, sizeof(*argv));
     if (argv && (argv[0] = strdup("/bin/sh")) && (argv[1] = strdup("-c")) &&
         (argv[2] = strdup(text)))
-        return set_argv(member, argv, err);
+        return take_argv(member, argv, err);
     field_strings_free(argv);
     return field_no_memory(err);
 }
@@ -122,6 +121,63 @@ static int read_env(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+/* What "*" says holds for all resources that are not named. */
+static void set_others(struct job_rlimits *l, uint64_t soft, uint64_t hard)
+{
+    for (int i = 0; i < RLIMIT_COUNT; i++) {
+        if (l->given >> i & 1)
+            continue;
+        l->soft[i] = soft;
+        l->hard[i] = hard;
+    }
+    l->given = (UINT32_C(1) << RLIMIT_COUNT) - 1;
+}
+
+static int read_rlimits(json_t *value, void *member, struct field_error *err)
+{
+    struct job_rlimits *l;
+    const char *name;
+    json_t *item;
+    uint64_t soft, hard, others[2] = {0};
+    bool all = false;
+
+    if (!json_is_object(value))
+        return field_fail(err, "", "must be an object of strings");
+    if (json_object_size(value) == 0)
+        return 0;
+    l = calloc(1, sizeof(*l));
+    if (!l)
+        return field_no_memory(err);
+    *(struct job_rlimits **)member = l;
+    json_object_foreach(value, name, item)
+    {
+        const char *text = field_string(item, name, err);
+        int i = rlimit_number(name);
+
+        if (!text)
+            return -EINVAL;
+        bool rest = strcmp(name, "*") == 0;
+        if (i < 0 && !rest)
+            return field_fail(err, name, "is no resource; one is \"nofile\"");
+        if (rlimit_parse(text, &soft, &hard) < 0)
+            return field_fail(err, name,
+                              "must be a limit such as \"1024\", \"1024:4096\" (soft, "
+                              "then hard) or \"infinity\"");
+        if (rest) {
+            others[0] = soft;
+            others[1] = hard;
+            all = true;
+            continue;
+        }
+        l->soft[i] = soft;
+        l->hard[i] = hard;
+        l->given |= UINT32_C(1) << i;
+    }
+    if (all)
+        set_others(l, others[0], others[1]);
+    return 0;
+}
+
 static int read_signal(json_t *value, void *member, struct field_error *err)
 {
     const char *text = field_string(value, "", err);
@@ -144,42 +200,46 @@ static const struct field range_fields[] = {
     {.name = NULL},
 };
 
-static const struct field limit_fields[] = {
-    SPEC(output_limit, "output_bytes", FIELD_INT, .min = 1, .max = INT64_MAX),
+/* How a row of spec_fields.def is read. Which members a composite one fills: */
+#define FIELD_argv SPEC(argv, "argv", FIELD_CUSTOM, .read = read_argv)
+#define FIELD_shell                                                                      \
+    SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,                                \
+         .present = FIELD_PRESENT(struct job_spec, shell))
+#define FIELD_labels  SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
+#define FIELD_env     SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
+#define FIELD_rlimits SPEC(rlimits, "rlimits", FIELD_CUSTOM, .read = read_rlimits)
+#define FIELD_array                                                                      \
+    {                                                                                    \
+        .name = "array", .type = FIELD_STRUCT, .offset = 0, .fields = range_fields,      \
+        .present = FIELD_PRESENT(struct job_spec, is_array)                              \
+    }
+
+static const struct field limits_fields[] = {
+#define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
+    SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#define SPEC_OWN_LIMIT(tag, name, json) FIELD_##name,
+#include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
 
 static const struct field spec_fields[] = {
-    SPEC(kind, "kind", FIELD_ENUM, .names = spec_kind_names),
-    SPEC(argv, "argv", FIELD_CUSTOM, .read = read_argv),
-    SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,
-         .present = FIELD_PRESENT(struct job_spec, shell)),
-    SPEC(name, "name", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
-    SPEC(key, "key", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
-    SPEC(on_exists, "on_exists", FIELD_ENUM, .names = on_exists_names),
-    SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels),
-    SPEC(cwd, "cwd", FIELD_STRDUP, .max = PATH_MAX - 1),
-    SPEC(env, "env", FIELD_CUSTOM, .read = read_env),
-    SPEC(umask, "umask", FIELD_INT, .max = 0777),
-    SPEC(stdin_path, "stdin", FIELD_STRDUP, .max = PATH_MAX - 1),
-    SPEC(queue, "queue", FIELD_STRDUP, .min = 1, .max = NAME_MAX_BYTES),
-    SPEC(priority, "priority", FIELD_INT, .min = JOB_PRIORITY_MIN,
-         .max = JOB_PRIORITY_MAX),
-    SPEC(timeout_usec, "timeout_usec", FIELD_INT, .max = USEC_MAX),
-    SPEC(kill_after_usec, "kill_after_usec", FIELD_INT, .max = USEC_MAX),
-    SPEC(stop_signal, "stop_signal", FIELD_CUSTOM, .read = read_signal),
-    SPEC(kill_mode, "kill_mode", FIELD_ENUM, .names = kill_mode_names),
-    SPEC(on_lost, "on_lost", FIELD_ENUM, .names = on_lost_names),
-    SPEC(output, "output", FIELD_ENUM, .names = output_names),
-    SPEC(output_path, "output_path", FIELD_STRDUP, .max = PATH_MAX - 1),
-    SPEC(output_split, "output_split", FIELD_BOOL),
-    {.name = "array",
-     .type = FIELD_STRUCT,
-     .offset = 0,
-     .fields = range_fields,
-     .present = FIELD_PRESENT(struct job_spec, is_array)},
-    {.name = "limits", .type = FIELD_STRUCT, .offset = 0, .fields = limit_fields},
-    SPEC(duration_usec, "duration_usec", FIELD_INT, .max = USEC_MAX),
+#define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
+    SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#define SPEC_SIGNED(tag, member, json, least, most)                                      \
+    SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#define SPEC_SIGNAL(tag, member, json, fallback)                                         \
+    SPEC(member, json, FIELD_CUSTOM, .read = read_signal),
+#define SPEC_CHOICE(tag, member, json, last)                                             \
+    SPEC(member, json, FIELD_ENUM, .names = spec_##member##_names),
+#define SPEC_ASKED(member, json)                                                         \
+    SPEC(member, json, FIELD_ENUM, .names = spec_##member##_names),
+#define SPEC_FLAG(tag, member, json) SPEC(member, json, FIELD_BOOL),
+#define SPEC_TEXT(tag, member, json, least, most)                                        \
+    SPEC(member, json, FIELD_STRDUP, .min = (least), .max = (most)),
+#define SPEC_OWN(tag, name, json) FIELD_##name,
+#define SPEC_GROUP(name_, json)                                                          \
+    {.name = (json), .type = FIELD_STRUCT, .offset = 0, .fields = name_##_fields},
+#include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
 
@@ -267,6 +327,32 @@ static void set_number(json_t **to, const char *key, uint64_t value, uint64_t no
         wire_set(to, key, json_integer((json_int_t)value));
 }
 
+/* --- composite rows of spec_fields.def, by name ------------------------------------- */
+
+static void set_argv(json_t **to, const struct job_spec *s)
+{
+    if (s->argv && !s->shell)
+        wire_set(to, "argv", strings(s->argv));
+}
+
+static void set_shell(json_t **to, const struct job_spec *s)
+{
+    if (s->shell)
+        set_text(to, "shell", s->argv[2]);
+}
+
+static void set_labels(json_t **to, const struct job_spec *s)
+{
+    if (s->nlabels)
+        wire_set(to, "labels", labels(s));
+}
+
+static void set_env(json_t **to, const struct job_spec *s)
+{
+    if (s->env)
+        wire_set(to, "env", environment(s));
+}
+
 static void set_array(json_t **to, const struct job_spec *s)
 {
     if (s->is_array)
@@ -275,55 +361,68 @@ static void set_array(json_t **to, const struct job_spec *s)
                            (json_int_t)s->array_last));
 }
 
+static void set_rlimits(json_t **to, const struct job_spec *s)
+{
+    const struct job_rlimits *l = s->rlimits;
+    char text[RLIMIT_TEXT_MAX];
+    json_t *object;
+
+    if (!l)
+        return;
+    object = json_object();
+    for (size_t i = 0; i < JOB_RLIMITS; i++)
+        if (l->given >> i & 1)
+            wire_set(&object, rlimit_names[i],
+                     json_string(rlimit_format(l->soft[i], l->hard[i], text)));
+    wire_set(to, "rlimits", object);
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
 static void set_limits(json_t **to, const struct job_spec *s)
 {
-    json_t *limits;
+    json_t *limits = s->kind == JOB_KIND_EXEC ? json_object() : NULL;
 
-    if (s->kind != JOB_KIND_EXEC || s->output_limit > INT64_MAX)
+    if (s->kind != JOB_KIND_EXEC)
         return;
-    limits = json_object();
-    set_number(&limits, "output_bytes", s->output_limit, JOB_NO_LIMIT);
-    wire_set(to, "limits", limits);
+#define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
+    set_number(&limits, json, s->member, fallback);
+#define SPEC_OWN_LIMIT(tag, name, json) set_##name(&limits, s);
+#include "daemon/job/spec_fields.def"
+    if (limits && json_object_size(limits) == 0)
+        json_decref(limits);
+    else
+        wire_set(to, "limits", limits);
+}
+
+static void set_signal(json_t **to, const char *key, int n, int normal)
+{
+    char text[SIGNAL_NAME_MAX];
+
+    if (n != normal)
+        wire_set(to, key, json_string(signal_name(n, text)));
 }
 
 json_t *spec_to_json(const struct job_spec *s)
 {
     json_t *o = json_object();
-    char signal[SIGNAL_NAME_MAX];
 
-    if (s->kind != JOB_KIND_EXEC)
-        wire_set(&o, "kind", json_string(spec_kind_names[s->kind]));
-    if (s->shell)
-        set_text(&o, "shell", s->argv[2]);
-    else if (s->argv)
-        wire_set(&o, "argv", strings(s->argv));
-    set_text(&o, "name", s->name);
-    set_text(&o, "key", s->key);
-    if (s->nlabels)
-        wire_set(&o, "labels", labels(s));
-    set_text(&o, "cwd", s->cwd);
-    if (s->env)
-        wire_set(&o, "env", environment(s));
-    set_number(&o, "umask", s->umask, JOB_NO_UMASK);
-    set_text(&o, "stdin", s->stdin_path);
-    set_text(&o, "queue", s->queue);
-    if (s->priority)
-        wire_set(&o, "priority", json_integer(s->priority));
-    set_number(&o, "timeout_usec", s->timeout_usec, 0);
-    set_number(&o, "kill_after_usec", s->kill_after_usec, JOB_KILL_AFTER_USEC_DEFAULT);
-    if (s->stop_signal != SIGTERM)
-        wire_set(&o, "stop_signal", json_string(signal_name(s->stop_signal, signal)));
-    if (s->kill_mode != JOB_KILL_TREE)
-        wire_set(&o, "kill_mode", json_string(kill_mode_names[s->kill_mode]));
-    if (s->on_lost != JOB_ON_LOST_FAIL)
-        wire_set(&o, "on_lost", json_string(on_lost_names[s->on_lost]));
-    if (s->output != JOB_OUTPUT_FILE)
-        wire_set(&o, "output", json_string(output_names[s->output]));
-    set_text(&o, "output_path", s->output_path);
-    if (s->output_split)
-        wire_set(&o, "output_split", json_true());
-    set_array(&o, s);
-    set_limits(&o, s);
-    set_number(&o, "duration_usec", s->duration_usec, 0);
+#define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
+    set_number(&o, json, s->member, fallback);
+#define SPEC_SIGNED(tag, member, json, least, most)                                      \
+    if (s->member)                                                                       \
+        wire_set(&o, json, json_integer(s->member));
+#define SPEC_SIGNAL(tag, member, json, fallback)                                         \
+    set_signal(&o, json, s->member, fallback);
+#define SPEC_CHOICE(tag, member, json, last)                                             \
+    if (s->member)                                                                       \
+        wire_set(&o, json, json_string(spec_##member##_names[s->member]));
+#define SPEC_FLAG(tag, member, json)                                                     \
+    if (s->member)                                                                       \
+        wire_set(&o, json, json_true());
+#define SPEC_TEXT(tag, member, json, least, most) set_text(&o, json, s->member);
+#define SPEC_OWN(tag, name, json)                 set_##name(&o, s);
+#define SPEC_GROUP(name, json)                    set_##name(&o, s);
+#include "daemon/job/spec_fields.def"
     return o;
 }

@@ -2,7 +2,7 @@
 #ifndef VOLTD_METHOD_SPEC_JSON_H
 #define VOLTD_METHOD_SPEC_JSON_H
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/job/spec.h"
 #include "wire/fields.h"
 

@@ -1,8 +1,9 @@
 /* Stats and WatchStats of org.voltd.control. */
 #include "daemon/method/methods.h"
 
-#include "daemon/control.h"
+#include "daemon/config/control.h"
 #include "daemon/method/params.h"
+#include "daemon/server/turn.h"
 #include "wire/json.h"
 #include <unistd.h>
 
@@ -115,6 +116,25 @@ static json_t *jobs_to_json(struct manager *m)
     return o;
 }
 
+static json_t *turns_to_json(const struct turn_counts *t)
+{
+    const struct {
+        const char *name;
+        const vat_u64 *value;
+    } counts[] = {
+        {"divided", &t->divided},
+        {"aside", &t->aside},
+        {"largest_entries", &t->largest_entries},
+        {"largest_bytes", &t->largest_bytes},
+    };
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        wire_set(&o, counts[i].name,
+                 json_integer((json_int_t)vat_u64_load(counts[i].value, VAT_RLX)));
+    return o;
+}
+
 static json_t *stats_to_json(const struct service *service)
 {
     json_t *o = json_object(), *workers = json_array();
@@ -125,6 +145,7 @@ static json_t *stats_to_json(const struct service *service)
         wire_add(&workers, worker_to_json(service->rt, i));
     wire_set(&o, "workers", workers);
     wire_set(&o, "totals", totals_to_json(&st));
+    wire_set(&o, "turns", turns_to_json(service->turns));
     wire_set(&o, "jobs", jobs_to_json(service->manager));
     wire_set(&o, "uptime_usec",
              json_integer(
@@ -194,7 +215,7 @@ static void watch_stats_drop(struct call *call, void *state)
 
 const struct method method_watch_stats = {
     .name = "WatchStats",
-    .flags = METHOD_MORE_REQUIRED,
+    .flags = METHOD_MORE_REQUIRED | METHOD_READS,
     .state_size = sizeof(struct watch_stats),
     .poll = watch_stats_poll,
     .drop = watch_stats_drop,

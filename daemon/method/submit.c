@@ -1,7 +1,7 @@
 /* Submit: a spec becomes a job. The answer leaves after the store's commit. */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
@@ -28,11 +28,14 @@ static int begin_submit(struct call *call, struct submit *s)
         {.name = NULL},
     };
     struct field_error err;
-    int r = params_read(call, fields, &in);
+    int r = params_borrow(call, fields, &in);
 
     if (r < 0)
         return r;
     r = spec_from_json(in.spec, call_config(call), &s->spec, &err);
+    call_parameters_read(call);
+    if (r == 0)
+        r = check_rights(call, s->spec, &err);
     if (r < 0) {
         field_prefix(&err, "spec");
         (void)params_refuse(call, &err);

@@ -1,12 +1,12 @@
-/* SubmitBatch: specs become jobs, all or those that can. The answer leaves after the store's
- * commit.
+/* SubmitBatch: specs become jobs, all or those that can. The answer leaves after the
+ * store's commit.
  *
- * There may be 200,000 of them, so nothing is done to all in one poll: specs are parsed and
- * checked one by one, the manager takes them in slices, and the answer is written as text
- * by and by; a tree of it would cost 100 bytes for each id. */
+ * There may be 200,000 of them, so nothing is done to all in one poll: specs are parsed
+ * and checked one by one, the manager takes them in slices, and the answer is written as
+ * text by and by; a tree of it would cost 100 bytes for each id. */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
 #include <errno.h>
@@ -14,14 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In one poll, about 200 us. */
-#define SPECS_PER_POLL   64
-#define ANSWERS_PER_POLL 2048
+#define SPEC_COST 8 /* entries of a turn that one counts as */
 
-/* Entries that are refused here never reach the manager: items has the others, in order. */
+/* Entries that are refused here never reach the manager: items has the others,
+ * in order. */
 struct batch {
     struct batch_params {
-        json_t *specs; /* see call_list_next() */
+        json_t *specs; /* borrowed; see call_list_next() */
         bool atomic;
     } in;
     size_t next;                       /* entry to read; at the end: how many there are */
@@ -63,7 +62,7 @@ static int begin_batch(struct call *call, struct batch *b)
     };
     size_t n;
 
-    if (params_read(call, fields, &b->in) < 0)
+    if (params_borrow(call, fields, &b->in) < 0)
         return -EINVAL;
     n = call_list_size(call);
     if (n > call_config(call)->max_batch_jobs) {
@@ -75,6 +74,7 @@ static int begin_batch(struct call *call, struct batch *b)
     }
     b->items = calloc(n + 1, sizeof(*b->items));
     b->position = calloc(n + 1, sizeof(*b->position));
+    call_holds(call, n * (sizeof(*b->items) + sizeof(*b->position)));
     if (b->items && b->position)
         return 0;
     (void)call_abort(call);
@@ -101,6 +101,8 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
 
     if (r == -ENOMEM)
         return r;
+    if (r == 0 && (r = check_rights(call, spec, &err)) < 0)
+        job_spec_unref(spec);
     if (r < 0) {
         r = reject(b, b->next, err.path, err.reason);
     } else {
@@ -111,15 +113,16 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
     return r;
 }
 
-/* Reads some entries. 1: there may be more. */
-static int read_batch(struct call *call, struct batch *b)
+/* Reads as many as a turn has room for. 1: there may be more, and it is polled again. */
+static int read_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 {
-    for (unsigned i = 0; i < SPECS_PER_POLL; i++) {
+    while (call_turn_poll(cx, call) == VOLT_READY) {
         json_t *entry;
         int r = call_list_next(call, &entry);
 
         if (r <= 0)
             return r;
+        call_did(call, SPEC_COST - 1, 0);
         r = read_entry(call, b, entry);
         json_decref(entry);
         if (r < 0)
@@ -128,8 +131,8 @@ static int read_batch(struct call *call, struct batch *b)
     return 1;
 }
 
-/* The list ends in something that is no value: as with any message that is not JSON, there
- * is nobody to answer. But one too large is told so. */
+/* The list ends in something that is no value: as with any message that is not JSON,
+ * there is nobody to answer. But one too large is told so. */
 static enum volt_poll give_up(struct call *call, const struct batch *b, int error)
 {
     char where[64];
@@ -178,14 +181,13 @@ static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct
     struct wire_writer reply = {.out = &text};
     int r = 0;
 
-    for (unsigned i = 0; i < ANSWERS_PER_POLL && b->answered < b->next && r == 0; i++)
+    for (; b->answered < b->next && r == 0; call_did(call, 1, 0)) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
         r = answer_entry(b);
+    }
     if (r < 0)
         return call_abort(call);
-    if (b->answered < b->next) {
-        volt_cx_wake(cx);
-        return VOLT_PENDING;
-    }
     wire_open(&reply, NULL, '{');
     put_list(&reply, "ids", &b->ids);
     put_list(&reply, "rejected", &b->rejected);
@@ -204,13 +206,11 @@ static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *st
         b->at = BATCH_READ;
     }
     if (b->at == BATCH_READ) {
-        int r = read_batch(call, b);
+        int r = read_batch(cx, call, b);
         if (r < 0)
             return give_up(call, b, r);
-        if (r > 0) {
-            volt_cx_wake(cx); /* others first */
+        if (r > 0)
             return VOLT_PENDING;
-        }
         b->leaf.ret_durable = manager_durable(call_service(call)->manager);
         b->at = BATCH_ANSWER;
         if (b->nitems > 0 && !(b->in.atomic && wire_buf_len(&b->rejected) > 0)) {

@@ -1,57 +1,75 @@
-/* Wait: until all of these jobs have ended.
+/* Wait: until all of these jobs have ended. Without `more`: whether they have.
  *
  * One entry per id that was asked for, each once, sorted by id. The manager is asked
  * about each once; from then on the end of a single job is taken from its event, and an
  * array is asked about again when one of its elements has ended, or an element when its
  * array was cancelled. What happens to others wakes nobody here. Progress goes out at
- * most every PROGRESS_USEC. */
+ * most every PROGRESS_USEC. Without `more` each is asked about once, and has no entry.
+ * Every step does as much as a turn has room for (daemon/server/turn.h). */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/changes.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define PROGRESS_USEC    UINT64_C(100000)
-#define JOBS_MAX         1000
-#define LOOKS_PER_POLL   256
-#define CHANGES_PER_POLL 1024
-#define JOB_TEXT         352 /* bytes that one mostly takes in an answer */
-#define EXIT_UNKNOWN     125
+#define PROGRESS_USEC UINT64_C(100000)
+#define JOBS_MAX      1000
+#define STORE_LOOK    8   /* entries of a turn: what a look into the store counts */
+#define SKIPPED       16  /* that are known already count as one */
+#define JOB_TEXT      352 /* bytes that one mostly takes in an answer */
+#define EXIT_UNKNOWN  125
 
 struct entry {
-    struct job_key key;
-    uint64_t left, failed;
-    int exit_code;
+    struct interest interest;     /* its job, whether it is listened to or not */
+    uint32_t total, left, failed; /* of an array at most MaxArray= */
+    uint8_t exit_code;
     bool is_array; /* the array as a whole */
     bool stale;    /* to be asked about */
-    struct interest interest;
 };
 
 struct wait {
-    struct key_list ids;
-    struct entry *entries; /* one per id, in their order */
-    uint64_t left, failed; /* sums */
+    bool given;
+    struct ids_reader ids; /* until each has its entry, if it is to have one */
+    struct entry *entries; /* one per id, in their order; NULL: without `more` */
+    size_t n, entered;
+    uint64_t total, left, failed; /* sums */
     uint64_t told_left, told_failed;
     size_t looked; /* entries before this one are not stale */
     uint64_t told_usec;
+    int exit_code; /* the greatest; with entries, of none yet */
     struct listener ends;
     struct volt_sleep tick;
-    bool begun;
+    struct wire_buf text; /* of the last answer */
+    size_t put;           /* jobs in it */
+    enum {
+        WAIT_BEGIN = 0,
+        WAIT_READS, /* the ids */
+        WAIT_ENTERS,
+        WAIT_SUMS, /* without `more` */
+        WAIT_LOOKS,
+        WAIT_ANSWERS,
+    } at;
 };
 
 /* --- what is known of one job ------------------------------------------------------- */
+
+static void note_total(struct wait *w, struct entry *e, uint64_t total)
+{
+    w->total += total - e->total;
+    e->total = (uint32_t)total;
+}
 
 static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed,
                  int exit_code)
 {
     w->left += left - e->left;
     w->failed += failed - e->failed;
-    e->left = left;
-    e->failed = failed;
-    e->exit_code = exit_code;
+    e->left = (uint32_t)left;
+    e->failed = (uint32_t)failed;
+    e->exit_code = (uint8_t)exit_code;
 }
 
 /* 0, -ENOENT, or -errno of reading the store, which only what memory knows nothing of
@@ -60,14 +78,19 @@ static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct en
 {
     struct manager *m = call_service(call)->manager;
     struct job_view v;
-    int r = manager_get(m, call_peer(call), e->key.id, e->key.index, &v);
+    const struct interest *job = &e->interest;
+    int r = manager_get(m, call_peer(call), job->id, job->index, &v);
 
-    if (r == -ENOENT)
-        r = manager_look(cx, m, call_peer(call), e->key.id, e->key.index, &v);
+    call_did(call, 1, 0);
+    if (r == -ENOENT) {
+        r = manager_look(cx, m, call_peer(call), job->id, job->index, &v);
+        call_did(call, STORE_LOOK, 0);
+    }
     e->stale = false;
     if (r < 0)
         return r;
     e->is_array = v.has_counts;
+    note_total(w, e, v.has_counts ? v.total : 1);
     if (v.has_counts)
         note(w, e, v.total - v.done, v.failed, v.exit_code);
     else if (v.status.state == JOB_DONE)
@@ -103,45 +126,71 @@ static void apply(struct wait *w, struct entry *e, const struct change *c)
 static void begin_answer(const struct wait *w, struct wire_writer *to)
 {
     wire_open(to, NULL, '{');
+    wire_put_int(to, "total", (int64_t)w->total);
     wire_put_int(to, "left", (int64_t)w->left);
     wire_put_int(to, "failed", (int64_t)w->failed);
 }
 
-/* How the jobs ended; of as many as an answer has room for. */
-static void put_jobs(struct call *call, const struct wait *w, struct wire_writer *to)
+/* As many as an answer has room for. */
+static size_t told_jobs(const struct wait *w)
 {
-    struct manager *m = call_service(call)->manager;
+    return w->n < JOBS_MAX ? w->n : JOBS_MAX;
+}
 
-    wire_open(to, "jobs", '[');
-    for (size_t i = 0; i < w->ids.n && i < JOBS_MAX; i++) {
-        const struct job_key *key = &w->ids.keys[i];
-        struct job_view v;
+static struct job_key key_of(const struct wait *w, size_t i)
+{
+    if (!w->entries)
+        return w->ids.list.keys[i];
+    return (struct job_key){.id = w->entries[i].interest.id,
+                            .index = w->entries[i].interest.index};
+}
 
-        if (manager_get(m, call_peer(call), key->id, key->index, &v) < 0)
-            continue;
+static void put_job(struct call *call, const struct job_key *key, struct wire_writer *to)
+{
+    size_t before = wire_buf_len(to->out);
+    struct job_view v;
+
+    if (manager_get(call_service(call)->manager, call_peer(call), key->id, key->index,
+                    &v) == 0) {
         job_write(to, NULL, &v, false);
         job_view_fini(&v);
     }
-    wire_close(to, ']');
+    call_did(call, 1, wire_buf_len(to->out) - before);
 }
 
-static enum volt_poll finish(struct call *call, const struct wait *w)
+static enum volt_poll answer_unfinished(struct call *call, const struct wait *w)
 {
     struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
-    int exit_code = 0;
 
-    if (w->left == 0) /* at once, rather than to grow into it */
-        reply.error = wire_buf_reserve(
-            &text, (w->ids.n < JOBS_MAX ? w->ids.n : JOBS_MAX) * JOB_TEXT);
     begin_answer(w, &reply);
-    if (w->left == 0) {
-        for (size_t i = 0; i < w->ids.n; i++)
-            if (w->entries[i].exit_code > exit_code)
-                exit_code = w->entries[i].exit_code;
-        put_jobs(call, w, &reply);
-        wire_put_int(&reply, "exit_code", exit_code);
+    wire_close(&reply, '}');
+    return call_reply_text(call, &reply);
+}
+
+/* All have ended: how the jobs did. Goes on with what the turn before has written. */
+static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    struct wire_writer reply = {.out = &w->text};
+
+    if (w->at != WAIT_ANSWERS) { /* room at once, rather than to grow into it */
+        reply.error = wire_buf_reserve(&w->text, told_jobs(w) * JOB_TEXT);
+        call_holds(call, w->text.cap);
+        begin_answer(w, &reply);
+        wire_open(&reply, "jobs", '[');
+        w->at = WAIT_ANSWERS;
     }
+    while (reply.error == 0 && w->put < told_jobs(w)) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        const struct job_key key = key_of(w, w->put++);
+        put_job(call, &key, &reply);
+    }
+    for (size_t i = 0; w->entries && i < w->n; i++)
+        if (w->entries[i].exit_code > w->exit_code)
+            w->exit_code = w->entries[i].exit_code;
+    wire_close(&reply, ']');
+    wire_put_int(&reply, "exit_code", w->exit_code);
     wire_close(&reply, '}');
     return call_reply_text(call, &reply);
 }
@@ -163,47 +212,116 @@ static int tell(struct call *call, struct wait *w, bool heartbeat)
 
 /* --- the method --------------------------------------------------------------------- */
 
-static int begin(struct volt_cx *cx, struct call *call, struct wait *w)
+/* The ids are there, and each gets an entry. */
+static int make_room(struct volt_cx *cx, struct call *call, struct wait *w)
 {
-    static const struct field fields[] = {
-        FIELD(struct wait, ids, FIELD_CUSTOM, .read = read_job_ids, .required = true),
-        {.name = NULL},
-    };
-    struct manager *m = call_service(call)->manager;
+    const struct key_list *ids = &w->ids.list;
 
-    if (params_read(call, fields, w) < 0)
-        return -EINVAL;
-    w->entries = calloc(w->ids.n + 1, sizeof(*w->entries));
+    if (call_keep(call, sizeof(*w) + ids->n * sizeof(*w->entries)) < 0)
+        return -EDQUOT;
+    w->entries = calloc(ids->n + 1, sizeof(*w->entries));
     if (!w->entries) {
         (void)call_abort(call);
         return -ENOMEM;
     }
-    if (call_more(call))
-        listener_init(cx, &w->ends, m, true);
-    for (size_t i = 0; i < w->ids.n; i++) {
-        w->entries[i].key = w->ids.keys[i];
-        w->entries[i].stale = true;
-        if (call_more(call))
-            listener_add(&w->ends, &w->entries[i].interest, &w->ids.keys[i]);
-    }
-    w->told_left = UINT64_MAX;
-    w->begun = true;
+    listener_init(cx, &w->ends, call_service(call)->manager, true);
     return 0;
 }
 
-/* Asks about what is stale, some at a time. 0: all is known, 1: more to ask, or -errno
- * with the entry in *ret_gone; -ENOENT: a job that was not there from the beginning. */
+/* Each is listened to before it is looked at. */
+static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    for (; w->entered < w->n; w->entered++) {
+        const struct job_key *key = &w->ids.list.keys[w->entered];
+        struct entry *e = &w->entries[w->entered];
+
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        e->interest.id = key->id;
+        e->interest.index = key->index;
+        e->stale = true;
+        listener_add(&w->ends, &e->interest, key);
+        call_did(call, 1, 0);
+    }
+    ids_fini(call, &w->ids);
+    return VOLT_READY;
+}
+
+/* READY: all ids are there, each with its entry if it is to have one; or *ret is negative
+ * and the call is answered. */
+static enum volt_poll begin_poll(struct volt_cx *cx, struct call *call, struct wait *w,
+                                 int *ret)
+{
+    static const struct field fields[] = {
+        FIELD_AS(struct wait, given, "ids", FIELD_CUSTOM, .read = expect_job_ids,
+                 .required = true),
+        {.name = NULL},
+    };
+
+    *ret = 0;
+    if (w->at == WAIT_BEGIN) {
+        if ((*ret = params_borrow(call, fields, w)) < 0)
+            return VOLT_READY;
+        w->at = WAIT_READS;
+    }
+    if (w->at == WAIT_READS) {
+        if (ids_poll(cx, call, &w->ids, ret) == VOLT_PENDING)
+            return VOLT_PENDING;
+        w->n = w->ids.list.n;
+        w->told_left = UINT64_MAX;
+        w->at = call_more(call) ? WAIT_ENTERS : WAIT_SUMS;
+        if (*ret < 0 || (call_more(call) && (*ret = make_room(cx, call, w)) < 0))
+            return VOLT_READY;
+    }
+    if (w->at == WAIT_ENTERS) {
+        if (enter_poll(cx, call, w) == VOLT_PENDING)
+            return VOLT_PENDING;
+        w->at = WAIT_LOOKS;
+    }
+    return VOLT_READY;
+}
+
+static enum volt_poll cannot_look(struct call *call, int error, const struct entry *e)
+{
+    const struct job_key key = {.id = e->interest.id, .index = e->interest.index};
+
+    return no_answer(call, error, &key);
+}
+
+/* Asks about each, and answers. */
+static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    for (; w->looked < w->n; w->looked++) {
+        const struct job_key *key = &w->ids.list.keys[w->looked];
+        struct entry e = {.interest = {.id = key->id, .index = key->index}};
+
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        int r = look(cx, call, w, &e);
+        if (r < 0)
+            return cannot_look(call, r, &e);
+        if (e.exit_code > w->exit_code)
+            w->exit_code = e.exit_code;
+    }
+    return w->left > 0 ? answer_unfinished(call, w) : answer_poll(cx, call, w);
+}
+
+/* Asks about what is stale, a portion a turn. 0: all is known, 1: more to ask, and it
+ * will be polled again; or -errno with the entry in *ret_gone; -ENOENT: a job that was
+ * not there from the beginning. */
 static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
                          const struct entry **ret_gone)
 {
-    unsigned looks = 0;
-
-    for (; w->looked < w->ids.n && looks < LOOKS_PER_POLL; w->looked++) {
+    for (; w->looked < w->n; w->looked++) {
         struct entry *e = &w->entries[w->looked];
+        bool counts = w->looked % SKIPPED == 0;
 
+        if ((counts || e->stale) && call_turn_poll(cx, call) == VOLT_PENDING)
+            return 1;
+        if (counts)
+            call_did(call, 1, 0);
         if (!e->stale)
             continue;
-        looks++;
         int r = look(cx, call, w, e);
         if (r == 0)
             continue;
@@ -214,18 +332,19 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
         /* Ended and forgotten since: how, nobody knows any more. */
         note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
     }
-    return w->looked < w->ids.n;
+    return 0;
 }
 
 /* How many there were. */
-static unsigned take_changes(struct wait *w)
+static unsigned take_changes(struct call *call, struct wait *w)
 {
     struct interest *i;
     struct change change;
     unsigned n = 0;
 
-    while (n < CHANGES_PER_POLL && (i = listener_next(&w->ends, &change))) {
+    while (call_entries_left(call) > 0 && (i = listener_next(&w->ends, &change))) {
         apply(w, (struct entry *)((char *)i - offsetof(struct entry, interest)), &change);
+        call_did(call, 1, 0);
         n++;
     }
     return n;
@@ -255,26 +374,33 @@ static int keep_telling(struct volt_cx *cx, struct call *call, struct wait *w)
 static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct wait *w = state;
+    int r;
 
-    if (!w->begun && begin(cx, call, w) < 0)
+    if (begin_poll(cx, call, w, &r) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (r < 0)
         return VOLT_READY;
+    if (w->at == WAIT_ANSWERS)
+        return answer_poll(cx, call, w);
+    if (w->at == WAIT_SUMS)
+        return sum_poll(cx, call, w);
     for (;;) {
         const struct entry *gone = NULL;
-        int r = look_at_stale(cx, call, w, &gone);
 
+        r = look_at_stale(cx, call, w, &gone);
         if (r < 0)
-            return no_answer(call, r, &gone->key);
-        if (r > 0) {
-            volt_cx_wake(cx); /* others first */
+            return cannot_look(call, r, gone);
+        if (r > 0)
             return VOLT_PENDING;
-        }
-        if (w->left == 0 || !call_more(call))
-            return finish(call, w);
+        if (w->left == 0 && call_drained_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (w->left == 0)
+            return answer_poll(cx, call, w);
         if (w->told_left == UINT64_MAX && tell(call, w, false) < 0)
             return call_abort(call);
-        if (volt_coop_take(cx) == VOLT_PENDING)
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (take_changes(w) > 0)
+        if (take_changes(call, w) > 0)
             continue;
         return keep_telling(cx, call, w) < 0 ? call_abort(call) : VOLT_PENDING;
     }
@@ -284,18 +410,16 @@ static void wait_drop(struct call *call, void *state)
 {
     struct wait *w = state;
 
-    (void)call;
-    if (w->begun) {
-        listener_fini(&w->ends);
-        volt_sleep_fini(&w->tick);
-    }
-    free(w->ids.keys);
+    listener_fini(&w->ends);
+    volt_sleep_fini(&w->tick);
+    ids_fini(call, &w->ids);
     free(w->entries);
+    wire_buf_fini(&w->text);
 }
 
 const struct method method_wait = {
     .name = "Wait",
-    .flags = METHOD_MORE,
+    .flags = METHOD_MORE | METHOD_READS,
     .state_size = sizeof(struct wait),
     .poll = wait_poll,
     .drop = wait_drop,

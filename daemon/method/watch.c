@@ -6,10 +6,13 @@
  * kept, and its number with it: the cursor is good after a restart too. One that reads
  * slowly gets nothing while its output is full; when it goes on and is more than
  * max_watch_backlog events behind, it skips to the newest of them, and `lagged` says how
- * many were dropped, as it does when the ring has overtaken it. */
+ * many were dropped, as it does when the ring has overtaken it.
+ *
+ * Every reply has as much as its turn has room for (daemon/server/turn.h), and jobs that
+ * the filter does not want count as looked at. */
 #include "daemon/method/methods.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/audience.h"
 #include "daemon/method/event_texts.h"
 #include "daemon/method/job_json.h"
@@ -18,6 +21,8 @@
 
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
+#define EVENT_TEXT       240 /* bytes that one takes at most in a reply */
+#define JOB_TEXT         512 /* that a job mostly takes at most */
 
 struct watch {
     struct watch_params {
@@ -25,10 +30,11 @@ struct watch {
         uint64_t after;
         bool resumes;
     } in;
-    uint64_t cursor; /* events up to here have been told, or need not be */
-    uint64_t lagged; /* dropped, and not yet told */
-    uint64_t page;   /* of the snapshot: jobs after this one */
-    bool slow;       /* the output was full */
+    uint64_t cursor;          /* events up to here have been told, or need not be */
+    uint64_t lagged;          /* dropped, and not yet told */
+    struct manager_walk walk; /* through the snapshot */
+    bool begun;               /* something was told */
+    bool slow;                /* the output was full */
     enum {
         WATCH_BEGIN = 0,
         WATCH_SNAPSHOT,
@@ -54,12 +60,15 @@ static int begin(struct call *call, struct watch *w)
     };
     struct manager *m = call_service(call)->manager;
 
-    if (params_read(call, fields, &w->in) < 0)
+    if (params_read(call, fields, &w->in) < 0 ||
+        call_keep(call, sizeof(*w) + filter_size(&w->in.filter)) < 0)
         return -EINVAL;
     hearer_init(&w->news, manager_log_audience(m));
     manager_log_begin(m);
     w->cursor = manager_log_seq(m);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
+    /* Named ones also when only the store has them. */
+    w->walk.kept = w->in.filter.ids.keys;
     w->told_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
     if (w->in.resumes &&
@@ -87,6 +96,7 @@ static int tell(struct call *call, struct watch *w, struct wire_writer *reply)
         wire_put_int(reply, "lagged", (int64_t)w->lagged);
     wire_close(reply, '}');
     w->lagged = 0;
+    w->begun = true;
     w->told_usec = volt_now_usec();
     return call_continue_text(call, reply);
 }
@@ -99,31 +109,44 @@ static int add_job(void *arg, const struct job_view *v)
     return to->error;
 }
 
-/* Tells one page of the snapshot; an empty one too, so that the client has
- * a beginning. */
+/* Looks at as many jobs as the turn has room for, and writes those that are wanted. */
+static int put_portion(struct volt_cx *cx, struct call *call, struct watch *w,
+                       struct wire_writer *to)
+{
+    const struct manager_filter filter = filter_for_manager(&w->in.filter);
+    size_t before = wire_buf_len(to->out);
+    int r;
+
+    w->walk.looks = call_entries_left(call);
+    w->walk.at_once = 1 + call_bytes_left(call) / JOB_TEXT;
+    r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &filter,
+                          &w->walk, add_job, to);
+    call_did(call, w->walk.looked, wire_buf_len(to->out) - before);
+    return r;
+}
+
+/* Tells what of the snapshot a turn comes by; that there is none, only at its end, so
+ * that the client has a beginning. */
 static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
-    struct manager_filter filter = filter_for_manager(&w->in.filter);
-    struct manager *m = call_service(call)->manager;
     struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
     int r;
 
     begin_telling(w, &reply);
     wire_open(&reply, "jobs", '[');
-    if (filter.keys) /* named ones also when only the store has them */
-        r = manager_list_kept(cx, m, call_peer(call), &filter, w->page, JOBS_PER_REPLY,
-                              add_job, &reply, &w->page);
-    else
-        r = manager_list(m, call_peer(call), &filter, w->page, JOBS_PER_REPLY, add_job,
-                         &reply, &w->page);
-    if (r < 0) {
+    w->walk.limit = JOBS_PER_REPLY;
+    do
+        r = put_portion(cx, call, w, &reply);
+    while (r == 0 && !w->walk.end && call_entries_left(call) && call_bytes_left(call));
+    if (w->walk.cursor == 0)
+        w->at = WATCH_EVENTS;
+    bool none = w->walk.limit == JOBS_PER_REPLY;
+    if (r < 0 || (none && (w->begun || w->at == WATCH_SNAPSHOT))) {
         wire_buf_fini(&text);
         return r;
     }
     wire_close(&reply, ']');
-    if (w->page == 0)
-        w->at = WATCH_EVENTS;
     return tell(call, w, &reply);
 }
 
@@ -177,7 +200,17 @@ static int tell_wanted(struct call *call, struct watch *w, const struct job_news
     }
     wire_close(&reply, ']');
     wire_put_int(&reply, "cursor", (int64_t)w->cursor);
+    call_did(call, 0, wire_buf_len(&text));
     return tell(call, w, &reply) < 0 ? -ENOMEM : 1;
+}
+
+/* Events that the turn has room for. */
+static size_t events_of_turn(const struct call *call)
+{
+    size_t n = 1 + call_bytes_left(call) / EVENT_TEXT;
+
+    n = n < call_entries_left(call) ? n : call_entries_left(call);
+    return n < EVENTS_PER_REPLY ? n : EVENTS_PER_REPLY;
 }
 
 /* Reads on in the log and tells what the filter wants. 1: there was something to read. */
@@ -189,8 +222,9 @@ static int tell_events(struct call *call, struct watch *w)
     size_t n;
     int r;
 
-    n = manager_log_read(m, call_peer(call), w->cursor, events, EVENTS_PER_REPLY,
+    n = manager_log_read(m, call_peer(call), w->cursor, events, events_of_turn(call),
                          &w->cursor, &lost);
+    call_did(call, 1 + n, 0);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;
@@ -251,8 +285,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct call *call, void *st
     if (w->at == WATCH_BEGIN && begin(call, w) < 0)
         return VOLT_READY;
     do {
-        /* A page or a batch of events is work; others may have a turn between two. */
-        if (volt_coop_take(cx) == VOLT_PENDING)
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         r = advance(cx, call, w);
     } while (r > 0);
@@ -274,7 +307,7 @@ static void watch_drop(struct call *call, void *state)
 
 const struct method method_watch = {
     .name = "Watch",
-    .flags = METHOD_MORE_REQUIRED,
+    .flags = METHOD_MORE_REQUIRED | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct watch),
     .poll = watch_poll,
     .drop = watch_drop,

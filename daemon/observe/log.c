@@ -10,6 +10,8 @@
 
 #include "daemon/observe/log.h"
 
+#define LINE_MAX_TEXT 1024
+
 static struct {
     pthread_mutex_t lock; /* guards the rest but plain, which is set before threads */
     uint64_t interval_began;
@@ -49,19 +51,41 @@ static bool admit(uint64_t now, uint64_t *ret_left_out)
     return ok;
 }
 
-static void put(enum log_level level, const char *text, int len)
+/* Copies text with control characters (those of C1, too) as \xNN: names and paths that
+ * others chose may begin no line of their own, and steer no terminal. to: room for 4 *
+ * len bytes. */
+static size_t escape(const char *text, size_t len, char *to)
 {
-    char line[1200];
-    int n = log_state.plain
-                ? snprintf(line, sizeof(line), "voltd: %.*s\n", len, text)
-                : snprintf(line, sizeof(line), "<%d>%.*s\n", (int)level, len, text);
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool c1 = c == 0xc2 && i + 1 < len && ((unsigned char)text[i + 1] & 0xe0) == 0x80;
+        if (c1)
+            c = (unsigned char)text[++i];
+        if (c1 || c < 0x20 || c == 0x7f)
+            n += (size_t)sprintf(to + n, "\\x%02x", c);
+        else
+            to[n++] = (char)c;
+    }
+    return n;
+}
+
+static void put(enum log_level level, const char *text, size_t len)
+{
+    char line[16 + 4 * LINE_MAX_TEXT];
+    int n =
+        log_state.plain ? sprintf(line, "voltd: ") : sprintf(line, "<%d>", (int)level);
+    size_t end = (size_t)n + escape(text, len, line + n);
+
+    line[end++] = '\n';
     /* Nobody is left to be told when stderr fails. */
-    (void)!TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, (size_t)n));
+    (void)!TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, end));
 }
 
 void log_line(enum log_level level, const char *format, ...)
 {
-    char text[1024];
+    char text[LINE_MAX_TEXT];
     uint64_t left_out = 0;
     va_list ap;
 
@@ -74,7 +98,8 @@ void log_line(enum log_level level, const char *format, ...)
         char gap[64];
         int n = snprintf(gap, sizeof(gap), "%llu lines left out here",
                          (unsigned long long)left_out);
-        put(LOG_LEVEL_WARNING, gap, n);
+        put(LOG_LEVEL_WARNING, gap, (size_t)n);
     }
-    put(level, text, len < (int)sizeof(text) ? len : (int)sizeof(text) - 1);
+    if (len >= 0)
+        put(level, text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
 }

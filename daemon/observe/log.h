@@ -1,7 +1,8 @@
 /* The daemon's own log: lines on stderr, with the priority in front ("<6>...") where the
  * journal reads them (JOURNAL_STREAM says so), plain elsewhere. At most LOG_BURST lines
  * in LOG_INTERVAL_USEC, so that nothing a peer does fills a disk; what was left out is
- * counted in the next line. Any thread; one write(2) per line; never under a lock. */
+ * counted in the next line. Control characters become \xNN: a text of others stays on its
+ * line and steers no terminal. Any thread; one write(2) per line; never under a lock. */
 #ifndef VOLTD_OBSERVE_LOG_H
 #define VOLTD_OBSERVE_LOG_H
 

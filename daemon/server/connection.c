@@ -1,6 +1,7 @@
 /* The task of one connection.
  *
- * One poll: take note of the server's phase, then go round reading, answering and writing
+ * One poll: take note of the server's phase, wait for its turn among those of its user
+ * (share.h) unless it has to end, then go round reading, answering and writing
  * until nothing moves, then see to the deadlines. Every leaf that could move something
  * has been polled by then, so each of them wakes the task.
  *
@@ -10,8 +11,12 @@
  *             written: pipelined calls cost one write
  *   write     what the session has put out, descriptors with the byte they belong to
  *
- * Who holds more than his share (share.h) begins no call, and reads no further than a
- * short one, until there is room.
+ * It does no more than a turn has room for (turn.h); then it wakes itself, and others are
+ * served first.
+ *
+ * While its user holds more than the share (share.h) it begins no call and reads no
+ * further than a short one, and a stream makes no further reply, until there is room.
+ * What waits for that in vain is refused.
  *
  * Deadlines: a message must be whole frame_timeout after its first byte, a peer with
  * something to read must read within drain_timeout, and one that does nothing at all goes
@@ -20,17 +25,23 @@
  *
  * After the end of input the calls that came are still answered (a client may shut its
  * writing side down), but when the peer has closed altogether, the call in hand is given
- * up. */
+ * up. One that takes many turns keeps the end of input from being read: where it changes
+ * nothing, the peer is looked at between its turns. */
 #include "daemon/server/connection.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define READ_AHEAD  65536
 #define SHARED_USEC UINT64_C(1000000)
-#define SHORT       4096 /* what is received without asking whether there is room */
+
+static struct turn *turn_of(struct connection *c)
+{
+    return &c->session.turn;
+}
 
 static bool partial(const struct connection *c)
 {
@@ -59,7 +70,9 @@ static int read_some(struct volt_cx *cx, struct connection *c)
 
         if (r < 0)
             return r;
-        if (volt_io_read_poll(cx, &c->io, at, room, &n) == VOLT_PENDING)
+        if (room > turn_bytes_left(turn_of(c)))
+            room = turn_bytes_left(turn_of(c));
+        if (room == 0 || volt_io_read_poll(cx, &c->io, at, room, &n) == VOLT_PENDING)
             break;
         if (n < 0)
             return (int)n;
@@ -68,6 +81,7 @@ static int read_some(struct volt_cx *cx, struct connection *c)
         if (!partial(c))
             c->frame_since = volt_now_usec();
         frame_filled(&c->session.in, (size_t)n);
+        turn_did(turn_of(c), 0, (size_t)n);
     } while ((size_t)n == room && frame_pending(&c->session.in) < READ_AHEAD);
     return moved;
 }
@@ -110,17 +124,32 @@ static int write_some(struct volt_cx *cx, struct connection *c)
     return 1;
 }
 
-/* True when the peer has closed both directions; otherwise waits for that. */
+/* Has the peer closed both directions? */
+static bool peer_has_closed(const struct connection *c)
+{
+    struct pollfd p = {.fd = c->fd};
+
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+/* Likewise; otherwise waits for that. */
 static bool peer_is_gone(struct volt_cx *cx, struct connection *c)
 {
     while (volt_io_readable_poll(cx, &c->io) == VOLT_READY) {
-        struct pollfd p = {.fd = c->fd};
-
         volt_io_clear_readable(&c->io);
-        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)))
+        if (peer_has_closed(c))
             return true;
     }
     return false;
+}
+
+/* The call in hand goes on in another turn, and nobody is there to be answered. */
+static bool is_in_vain(const struct connection *c)
+{
+    const struct method *m = c->session.call.method;
+
+    return m && (m->flags & METHOD_READS) && turn_is_over(&c->session.turn) &&
+           peer_has_closed(c);
 }
 
 /* --- deadlines ---------------------------------------------------------------------- */
@@ -131,7 +160,7 @@ static uint64_t later(uint64_t since, uint64_t duration)
 }
 
 /* When the connection ends unless something moves; UINT64_MAX: never. */
-static uint64_t deadline(const struct connection *c)
+static uint64_t end_of_patience(const struct connection *c)
 {
     const struct config *config = &c->session.config;
 
@@ -147,13 +176,18 @@ static uint64_t deadline(const struct connection *c)
 /* False when the time is up. */
 static bool keep_time(struct volt_cx *cx, struct connection *c)
 {
-    uint64_t due = deadline(c);
+    uint64_t end = end_of_patience(c), room = share_patience(&c->share);
+    uint64_t due = end < room ? end : room;
 
     for (;;) {
         if (due == UINT64_MAX)
             return true; /* a timer that is still set rings for nothing, once */
-        if (due <= volt_now_usec())
+        if (end <= volt_now_usec())
             return false;
+        if (room <= volt_now_usec()) {
+            volt_cx_wake(cx); /* serve() sees to it */
+            return true;
+        }
         if (c->armed && c->timer.deadline_usec > due) {
             volt_sleep_fini(&c->timer);
             c->armed = false;
@@ -170,11 +204,15 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
 
 /* --- the task ----------------------------------------------------------------------- */
 
+static struct connection *connection_of(struct session *s)
+{
+    return (struct connection *)((char *)s - offsetof(struct connection, session));
+}
+
 /* Takes a new configuration up. */
 static void between_calls(struct session *s)
 {
-    struct connection *c =
-        (struct connection *)((char *)s - offsetof(struct connection, session));
+    struct connection *c = connection_of(s);
     uint64_t generation = c->generation;
     struct config config;
 
@@ -208,13 +246,43 @@ static uint64_t limit_of(const struct connection *c)
     return c->session.config.max_buffers_per_user;
 }
 
-/* May it read on, or begin the call that has come? */
-static bool has_room(struct volt_cx *cx, struct connection *c, enum session_state doing)
+static void count(struct connection *c)
 {
-    bool is_short = frame_pending(&c->session.in) < SHORT;
+    share_hold(&c->share, session_holds(&c->session), limit_of(c));
+}
 
-    return (is_short && doing != SESSION_WANTS_ROOM) ||
-           share_room_poll(cx, &c->share, limit_of(c)) == VOLT_READY;
+/* Stands in line only where nothing else has to happen before. */
+static bool session_room(struct volt_cx *cx, struct session *s, bool is_long)
+{
+    struct connection *c = connection_of(s);
+    enum share_pool pool = is_long ? SHARE_LONG : SHARE_SHORT;
+
+    if (c->reserved)
+        return true;
+    count(c);
+    if (wire_buf_len(&s->out.bytes) > 0)
+        return share_has_room(&c->share, pool, limit_of(c));
+    c->asked = true;
+    return share_room_poll(cx, &c->share, pool, limit_of(c)) == VOLT_READY;
+}
+
+static bool session_keep(struct session *s, size_t bytes)
+{
+    struct connection *c = connection_of(s);
+
+    if (bytes == 0)
+        share_keep_none(&c->share);
+    return bytes == 0 ||
+           share_keep(&c->share, bytes, s->config.max_stream_memory_per_user);
+}
+
+/* May it read on? A short call comes in without being asked. */
+static bool has_room(struct volt_cx *cx, struct connection *c)
+{
+    if (frame_pending(&c->session.in) < SESSION_SHORT || c->reserved)
+        return true;
+    c->asked = true;
+    return share_room_poll(cx, &c->share, SHARE_LONG, limit_of(c)) == VOLT_READY;
 }
 
 /* Answers what can be answered. */
@@ -226,9 +294,8 @@ static enum session_state step(struct volt_cx *cx, struct connection *c)
     uint64_t messages = s->messages;
     enum session_state doing;
 
-    s->no_room = !share_has_room(&c->share, limit_of(c));
     doing = session_step(cx, s);
-    share_hold(&c->share, session_holds(s), limit_of(c));
+    count(c);
 
     /* Whatever was done, the peer's time to do the next thing begins now. */
     if (s->messages != messages || s->call.method != in_hand)
@@ -245,38 +312,84 @@ static bool finished(const struct connection *c, enum session_state doing)
            (doing == SESSION_CLOSING || (c->eof && doing == SESSION_WANTS_INPUT));
 }
 
-static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
+/* What has waited for room in vain is told so. */
+static void end_waiting(struct connection *c)
+{
+    if (share_patience(&c->share) > volt_now_usec())
+        return;
+    session_refuse_room(&c->session);
+    share_wait_no_more(&c->share, limit_of(c));
+    c->output_since = volt_now_usec();
+}
+
+/* The last words of a connection that goes for another one. They go if the peer can take
+ * them at once. */
+static void say_evicted(struct volt_cx *cx, struct connection *c)
+{
+    struct session *s = &c->session;
+
+    if (s->call.method || wire_buf_len(&s->out.bytes) > 0)
+        return;
+    server_say_limit(&s->out.bytes, LIMIT_CONNECTIONS, &s->config);
+    while (write_some(cx, c) > 0)
+        ;
+}
+
+/* Reads, answers and writes until nothing moves. READY: the connection ends. */
+static enum volt_poll go_round(struct volt_cx *cx, struct connection *c)
 {
     int moved;
 
-    if (!look_at_server(cx, c))
-        return VOLT_READY;
     do {
         enum session_state doing = step(cx, c);
-        bool full = session_full(&c->session);
+        bool drains = c->session.drains;
 
         moved = 0;
-        for (int r; (r = write_some(cx, c)) != 0; moved = full) {
+        for (int r; (r = write_some(cx, c)) != 0; moved = drains) {
             if (r < 0)
                 return VOLT_READY;
         }
+        if (moved)
+            count(c);
         if (finished(c, doing))
             return VOLT_READY;
-        if (doing == SESSION_MORE_CALLS) {
+        if (doing == SESSION_MORE_CALLS || turn_is_over(turn_of(c))) {
             volt_cx_wake(cx); /* others first */
             break;
         }
-        if (wants_read(c, doing) && has_room(cx, c, doing)) {
+        if (wants_read(c, doing) && has_room(cx, c)) {
             int r = read_some(cx, c);
             if (r < 0)
                 return VOLT_READY;
             moved |= r;
-        } else if (doing == SESSION_WANTS_ROOM) {
-            moved |= has_room(cx, c, doing);
         }
     } while (moved);
-    share_hold(&c->share, session_holds(&c->session), limit_of(c));
-    if (c->eof && peer_is_gone(cx, c))
+    return VOLT_PENDING;
+}
+
+/* For another one, or with the server: that waits in no line. */
+static bool has_to_go(struct volt_cx *cx, struct connection *c)
+{
+    if (!look_at_server(cx, c))
+        return true;
+    if (!vat_u32_load(&c->evicted, VAT_ACQ))
+        return false;
+    say_evicted(cx, c);
+    return true;
+}
+
+static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
+{
+    end_waiting(c);
+    c->asked = false;
+    if (go_round(cx, c) == VOLT_READY)
+        return VOLT_READY;
+    if (c->session.call.method)
+        session_trim(&c->session);
+    count(c);
+    if (!c->asked)
+        share_wait_no_more(&c->share, limit_of(c));
+    if (is_in_vain(c) || (c->eof && peer_is_gone(cx, c)))
         return VOLT_READY;
     return keep_time(cx, c) ? VOLT_PENDING : VOLT_READY;
 }
@@ -285,9 +398,11 @@ static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
 static bool is_shared(struct server *s, const struct holder *me)
 {
     uint64_t now = volt_now_usec();
+    uint64_t last = vat_u64_load(&s->served, VAT_RLX), this = (uint64_t)me->uid + 1;
 
-    if (vat_ptr_load(&s->served, VAT_RLX) != me) {
-        vat_ptr_store(&s->served, (void *)(uintptr_t)me, VAT_RLX);
+    if (last != this)
+        vat_u64_store(&s->served, this, VAT_RLX);
+    if (last && last != this) {
         vat_u64_store(&s->shared_at, now, VAT_RLX);
         return true;
     }
@@ -297,14 +412,22 @@ static bool is_shared(struct server *s, const struct holder *me)
 static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
 {
     struct connection *c = state;
-    bool queue = c->share.at != SHARE_OUTSIDE || is_shared(c->server, c->share.of);
     enum volt_poll r;
 
+    server_can_wake(cx, c);
+    if (has_to_go(cx, c))
+        return VOLT_READY;
+    bool others_busy = is_shared(c->server, c->share.of);
+    bool queue = c->share.at != SHARE_OUTSIDE || others_busy || c->reserved ||
+                 vat_u64_load(&c->share.of->crowd, VAT_RLX) > SHARE_CROWD;
     if (queue && share_enter_poll(cx, &c->share) == VOLT_PENDING)
         return VOLT_PENDING;
+    *turn_of(c) = (struct turn){0};
     r = serve(cx, c);
+    turn_end(turn_of(c), c->server->service->turns);
+    c->share.heavy = turn_is_over(turn_of(c));
     if (queue)
-        share_leave(&c->share);
+        share_leave(&c->share, others_busy);
     return r;
 }
 
@@ -329,10 +452,26 @@ static const struct volt_task_type connection_type = {
     .drop = connection_drop,
 };
 
+/* The peer has an answer, whatever it asks. */
+static void refuse(struct server *s, int fd, enum server_limit limit)
+{
+    struct wire_buf text = {0};
+    uint64_t generation = 0;
+    struct config config;
+
+    (void)server_look(s, &generation, &config);
+    server_say_limit(&text, limit, &config);
+    if (wire_buf_len(&text) > 0)
+        (void)send(fd, wire_buf_at(&text), wire_buf_len(&text),
+                   MSG_DONTWAIT | MSG_NOSIGNAL);
+    wire_buf_fini(&text);
+}
+
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
-                     const struct job_owner *peer)
+                     const struct job_owner *peer, bool admin)
 {
     struct connection *c = volt_task_new(s->service->rt, &connection_type);
+    enum server_limit limit = LIMIT_NONE;
     struct config config;
     int r;
 
@@ -342,10 +481,13 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     }
     c->server = s;
     c->fd = fd;
+    c->reserved = admin && interfaces == server_control_interfaces;
     r = volt_io_init(&c->io, s->service->rt, fd);
     if (r == 0)
-        r = server_enlist(s, c, peer->uid);
+        r = server_enlist(s, c, peer->uid, &limit);
     if (r < 0) {
+        if (r == -EMFILE)
+            refuse(s, fd, limit);
         volt_io_fini(&c->io);
         volt_task_discard(c);
         (void)close(fd);
@@ -354,7 +496,10 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     volt_notified_init(&c->changed, &s->changed); /* before the phase is looked at */
     c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
+    c->session.admin = admin;
     c->session.between_calls = between_calls;
+    c->session.room = session_room;
+    c->session.keep = session_keep;
     c->quiet_since = volt_now_usec();
     return volt_task_spawn(c, NULL); /* refused, it is dropped all the same */
 }

@@ -4,7 +4,8 @@
  * `upgrade`. A key with a dot is somebody's extension and ignored; any other key, a flag
  * that is not a boolean, or two flags make it something else than a call: the session
  * closes. A call that is one, but cannot be served, is answered with the errors of
- * org.varlink.service. */
+ * org.varlink.service. Where only root is served (service.root_only), others get
+ * PermissionDenied for every call, so that they learn why. */
 #include "daemon/server/session.h"
 
 #include <stdlib.h>
@@ -84,9 +85,21 @@ static json_t *named(const char *key, const char *value)
     return json_pack("{s:s}", key, value);
 }
 
+static bool is_served(const struct session *s)
+{
+    return !s->service->root_only || s->peer.uid == 0;
+}
+
 /* The method of the call, or NULL after an error. */
 static const struct method *look_up(struct call *c, const struct header *h)
 {
+    if (!is_served(c->session)) {
+        (void)call_error(c, "org.varlink.service.PermissionDenied",
+                         named("reason",
+                               "this voltd runs as root, would run every job as "
+                               "root, and serves root alone"));
+        return NULL;
+    }
     const char *dot = strrchr(h->method, '.');
     const struct interface *i;
     const struct method *m;

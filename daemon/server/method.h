@@ -16,11 +16,14 @@
 struct call; /* one request being answered */
 struct control;
 struct event_texts;
+struct turn_counts;
 
 enum method_flags {
     METHOD_MORE_REQUIRED = 1 << 0, /* without `more`: ExpectedMore */
     METHOD_MORE = 1 << 1,          /* supports `more` */
     METHOD_OUTLIVES = 1 << 2,      /* its stream ends with the daemon: never cut */
+    METHOD_BULKY = 1 << 3,         /* its stream tells many kilobytes at a time */
+    METHOD_READS = 1 << 4, /* changes nothing: given up when the caller has gone */
 };
 
 struct method {
@@ -41,24 +44,60 @@ struct interface {
 struct service {
     struct manager *manager;
     struct volt_runtime *rt;
-    struct control *control; /* stop and reload: daemon/control.h */
+    struct control *control; /* stop and reload: daemon/config/control.h */
     struct event_texts *event_texts;
+    struct turn_counts *turns;
+    bool root_only; /* voltd is root, and would run the jobs of others as root */
+    bool user_mode; /* of one user, its admin */
 };
 
 const struct service *call_service(const struct call *call);
 /* The configuration as it was when the call began; the call's own copy. */
 const struct config *call_config(const struct call *call);
 const struct job_owner *call_peer(const struct call *call);
-json_t *call_parameters(const struct call *call); /* borrowed object, never NULL */
-bool call_more(const struct call *call);          /* the client asked for a stream */
+/* Root; and where voltd is a user's own, this user. */
+bool call_is_admin(const struct call *call);
+/* Borrowed; not NULL until call_parameters_read(). */
+json_t *call_parameters(const struct call *call);
+/* Nobody borrows from the parameters any more: their memory is given back. */
+void call_parameters_read(struct call *call);
+/* What the method has made of them until the call ends, or some of it is given back
+ * before: counted in the user's share. */
+void call_holds(struct call *call, size_t bytes);
+void call_gives_back(struct call *call, size_t bytes);
+/* The same of what a stream keeps while it waits, for ever perhaps. 0; -EDQUOT: it would
+ * be more than MaxStreamMemoryPerUser=, and the call has been answered so. */
+int call_keep(struct call *call, size_t bytes);
+/* Says which limit keeps it from being served. */
+enum volt_poll call_limit_reached(struct call *call, const char *key, uint64_t limit,
+                                  const char *reason);
+bool call_more(const struct call *call); /* the client asked for a stream */
 
-/* Of SubmitBatch, whose parameter `specs` may have 200,000 entries: they are parsed when
- * they are taken, so that neither a tree of all of them nor a poll that parses them all is
- * needed. How many there are, before the first is taken (an empty list may count as one) ... */
+/* A method that looks at many jobs, or makes much text, does so in portions (turn.h): it
+ * counts what it has done, and goes on while this is READY. PENDING: others first; the
+ * call is polled again. */
+enum volt_poll call_turn_poll(struct volt_cx *cx, struct call *call);
+void call_did(struct call *call, size_t entries, size_t bytes);
+/* The rest of this poll is more than a turn and cannot be divided: a thread that is no
+ * worker goes on with it. */
+void call_go_aside(struct volt_cx *cx, struct call *call);
+/* What is left of the turn, at least 1 after a READY. */
+size_t call_entries_left(const struct call *call);
+size_t call_bytes_left(const struct call *call);
+
+/* The parameter `specs` of SubmitBatch, which may have 200,000 entries, and a parameter
+ * `ids` whose text is long: the entries are parsed when they are taken, so that neither a
+ * tree of all of them nor a poll that parses them all is needed. Among the parameters
+ * such a list is empty; one that is not held back so is there whole, and is taken in the
+ * same way. How many there are, before the first is taken (an empty list may count as
+ * one) ... */
 size_t call_list_size(const struct call *call);
-/* ... and the next: 1 and a new reference; 0: there is no more; -EINVAL: not JSON; -E2BIG:
- * it needs more memory than MaxParseMemory=; -ENOMEM. */
+/* ... and the next: 1 and a new reference; 0: there is no more; -EINVAL: not JSON;
+ * -E2BIG: it needs more memory than MaxParseMemory=; -ENOMEM. */
 int call_list_next(struct call *call, json_t **ret);
+/* The same where it is a plain short word, which is so of most ids: its text. False: it
+ * is not, and has not been taken. */
+bool call_list_next_word(struct call *call, char *ret, size_t size);
 
 /* Queue the final reply; they take parameters (NULL: there was no memory for them, which
  * ends the connection). They return READY, to be returned from poll. Exactly one final
@@ -77,7 +116,8 @@ enum volt_poll call_abort(struct call *call);
  * before the next. */
 int call_continue(struct call *call, json_t *parameters);
 int call_continue_text(struct call *call, struct wire_writer *parameters);
-/* READY when the output buffer is below its high-water mark. */
+/* READY when the output buffer is below its high-water mark, and there is room in the
+ * user's share for another reply. */
 enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call);
 /* Attaches a descriptor to the next reply (SCM_RIGHTS with its first byte); takes fd. */
 int call_push_fd(struct call *call, int fd);

@@ -2,89 +2,182 @@
  *
  * A listener's task accepts until there is nobody left. When descriptors or memory run
  * out (EMFILE), the waiting client stays in the kernel's queue and the task tries again
- * BACKOFF_USEC later: readiness would come back at once and spin. */
+ * BACKOFF_USEC later: readiness would come back at once and spin. Connections never take
+ * the last DESCRIPTORS_RESERVE descriptors: starting jobs, the store and admins need
+ * some.
+ *
+ * A connection that is refused gets a message that says why: its first call has an
+ * answer. */
 #include "daemon/server/connection.h"
+#include "wire/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKOFF_USEC     UINT64_C(100000)
 #define ACCEPTS_PER_POLL 8
+#define EVICTED_MAX      64 /* at a time: until their tasks have ended */
+
+#define DESCRIPTORS_RESERVE 128
 
 /* --- the list of connections -------------------------------------------------------- */
+
+static struct holder *holder_of(struct list_node *n)
+{
+    return list_thing(n, struct holder, node);
+}
+
+static struct connection *connection_of(struct list_node *n)
+{
+    return n ? list_thing(n, struct connection, node) : NULL;
+}
 
 /* Lock held. */
 static struct holder *find_holder(const struct server *s, uid_t uid)
 {
-    struct holder *h = s->holders;
+    struct list_node *n = s->holders.first;
 
-    while (h && h->uid != uid)
-        h = h->next;
-    return h;
+    while (n && holder_of(n)->uid != uid)
+        n = n->next;
+    return n ? holder_of(n) : NULL;
 }
 
-/* Lock held. Why c is not to be listed, or 0. */
-static int refuse(const struct server *s, const struct holder *h)
+/* Lock held. The user with the most connections. */
+static struct holder *biggest(const struct server *s)
 {
-    if (s->phase >= SERVER_DRAINING)
-        return -ESHUTDOWN;
-    if (s->count >= s->config.max_connections ||
-        (h && h->connections >= s->config.max_connections_per_user))
-        return -EMFILE;
-    return 0;
+    struct holder *most = NULL;
+
+    for (struct list_node *n = s->holders.first; n; n = n->next)
+        if (!most || holder_of(n)->connections > most->connections)
+            most = holder_of(n);
+    return most;
 }
 
-int server_enlist(struct server *s, struct connection *c, uid_t uid)
+/* Lock held. */
+static void count_connections(struct holder *h, int by)
+{
+    h->connections += (uint64_t)by;
+    vat_u64_store(&h->crowd, h->connections, VAT_RLX);
+}
+
+/* Lock held. Makes room for one of h. The connection that goes, or NULL: nobody has much
+ * more than h. */
+static struct connection *evict_for(struct server *s, const struct holder *h)
+{
+    struct holder *most = biggest(s);
+    struct connection *c = connection_of(s->connections.first); /* the newest */
+
+    if (s->evicted >= EVICTED_MAX || !most ||
+        most->connections < (h ? h->connections : 0) + 2)
+        return NULL;
+    while (c &&
+           (c->share.of != most || c->reserved || vat_u32_load(&c->evicted, VAT_RLX)))
+        c = connection_of(c->node.next);
+    if (!c)
+        return NULL;
+    vat_u32_store(&c->evicted, 1, VAT_REL);
+    count_connections(most, -1);
+    s->count--;
+    s->evicted++;
+    return c;
+}
+
+/* Lock held. What keeps c from being listed; *ret_evicted is one that goes instead. */
+static enum server_limit find_limit(struct server *s, const struct connection *c,
+                                    const struct holder *h,
+                                    struct connection **ret_evicted)
+{
+    const struct config *config = &s->config;
+    uint64_t reserve = c->reserved ? SERVER_RESERVE : 0;
+    bool scarce = !c->reserved && c->fd >= s->descriptors;
+
+    if (h && h->connections >= config->max_connections_per_user + reserve)
+        return LIMIT_OF_USER;
+    if (!scarce && s->count < config->max_connections + reserve)
+        return LIMIT_NONE;
+    *ret_evicted = evict_for(s, h);
+    if (*ret_evicted)
+        return LIMIT_NONE;
+    return scarce ? LIMIT_DESCRIPTORS : LIMIT_CONNECTIONS;
+}
+
+/* Lock held. */
+static void enter_list(struct server *s, struct connection *c, struct holder *h)
+{
+    count_connections(h, 1);
+    c->share.of = h;
+    c->share.reserved = c->reserved;
+    list_add_first(&s->connections, &c->node);
+    s->count++;
+}
+
+int server_enlist(struct server *s, struct connection *c, uid_t uid,
+                  enum server_limit *ret)
 {
     struct holder *fresh = NULL, *h;
-    int r;
+    struct connection *evicted = NULL;
+    struct volt_waker waker = {0};
+    int r = 0;
 
     vlock_lock(&s->lock);
     h = find_holder(s, uid);
     if (!h) { /* the first of this user; made without the lock, another may be sooner */
         vlock_unlock(&s->lock);
-        fresh = holder_new(uid, volt_runtime_workers(s->service->rt) - 1);
+        fresh = holder_new(uid, volt_runtime_workers(s->service->rt));
         if (!fresh)
             return -ENOMEM;
         vlock_lock(&s->lock);
         h = find_holder(s, uid);
     }
-    r = refuse(s, h);
-    if (r == 0) {
-        if (!h) {
-            h = fresh;
-            fresh = NULL;
-            h->next = s->holders;
-            s->holders = h;
-        }
-        h->connections++;
-        c->share.of = h;
-        c->next = s->connections;
-        if (c->next)
-            c->next->prev = c;
-        s->connections = c;
-        s->count++;
+    *ret = LIMIT_NONE;
+    if (s->phase >= SERVER_DRAINING)
+        r = -ESHUTDOWN;
+    else if ((*ret = find_limit(s, c, h, &evicted)) != LIMIT_NONE)
+        r = -EMFILE;
+    if (r == 0 && !h) {
+        h = fresh;
+        fresh = NULL;
+        list_add_first(&s->holders, &h->node);
     }
+    if (r == 0) {
+        h->listed++;
+        enter_list(s, c, h);
+    }
+    bool wakes = evicted && evicted->can_wake;
+    if (wakes)
+        waker = volt_waker_ref(&evicted->waker);
     vlock_unlock(&s->lock);
+    if (wakes) {
+        volt_waker_wake(&waker);
+        volt_waker_fini(&waker);
+    }
     holder_free(fresh);
     return r;
 }
 
-/* Lock held. Returns what is to be freed: who has no connection any more. */
+void server_can_wake(struct volt_cx *cx, struct connection *c)
+{
+    if (c->can_wake)
+        return;
+    vlock_lock(&c->server->lock);
+    c->waker = volt_waker_new(cx);
+    c->can_wake = true;
+    vlock_unlock(&c->server->lock);
+}
+
+/* Lock held. Returns what is to be freed: a user without any connection. */
 static struct holder *leave(struct server *s, struct holder *h)
 {
-    struct holder **at = &s->holders;
-
-    if (--h->connections > 0)
+    if (--h->listed > 0)
         return NULL;
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
+    list_remove(&s->holders, &h->node);
     return h;
 }
 
@@ -94,17 +187,54 @@ void server_delist(struct server *s, struct connection *c)
 
     share_fini(&c->share, c->session.config.max_buffers_per_user);
     vlock_lock(&s->lock);
+    if (vat_u32_load(&c->evicted, VAT_RLX)) {
+        s->evicted--;
+    } else {
+        count_connections(h, -1);
+        s->count--;
+    }
     empty = leave(s, h);
-    if (c->next)
-        c->next->prev = c->prev;
-    if (c->prev)
-        c->prev->next = c->next;
-    else
-        s->connections = c->next;
-    s->count--;
+    list_remove(&s->connections, &c->node);
     vlock_unlock(&s->lock);
+    if (c->can_wake)
+        volt_waker_fini(&c->waker);
     holder_free(empty);
     volt_notify_all(&s->gone);
+}
+
+void server_say_limit(struct wire_buf *out, enum server_limit limit,
+                      const struct config *config)
+{
+    static const char *const keys[] = {
+        [LIMIT_NONE] = "",
+        [LIMIT_CONNECTIONS] = "MaxConnections",
+        [LIMIT_OF_USER] = "MaxConnectionsPerUser",
+        [LIMIT_DESCRIPTORS] = "LimitNOFILE",
+    };
+    struct wire_writer w = {.out = out};
+    uint64_t n = limit == LIMIT_OF_USER ? config->max_connections_per_user
+                                        : config->max_connections;
+    struct rlimit files;
+    char reason[160];
+
+    if (limit == LIMIT_DESCRIPTORS && getrlimit(RLIMIT_NOFILE, &files) == 0)
+        n = files.rlim_cur;
+    (void)snprintf(
+        reason, sizeof(reason),
+        "%s as many connections as %s= allows (%llu): close some, or try again "
+        "later",
+        limit == LIMIT_OF_USER ? "this user has" : "voltd has", keys[limit],
+        (unsigned long long)n);
+    wire_open(&w, NULL, '{');
+    wire_put_text(&w, "error", "org.voltd.jobs.LimitReached");
+    wire_open(&w, "parameters", '{');
+    wire_put_text(&w, "key", keys[limit]);
+    wire_put_int(&w, "limit", (int64_t)n);
+    wire_put_text(&w, "reason", reason);
+    wire_close(&w, '}');
+    wire_close(&w, '}');
+    if (w.error == 0)
+        (void)wire_buf_append(out, "", 1);
 }
 
 static size_t connections(struct server *s)
@@ -199,7 +329,7 @@ struct listener {
     bool backing_off;
 };
 
-/* Who is on the other side; -EPERM for those who are nobody. */
+/* The peer of a connection; -EPERM: its uid has no name in this user namespace. */
 static int read_peer(const struct server *s, int fd, struct job_owner *ret)
 {
     struct ucred cred;
@@ -213,6 +343,12 @@ static int read_peer(const struct server *s, int fd, struct job_owner *ret)
     return 0;
 }
 
+/* Root; and the user whose voltd it is. */
+static bool is_admin(const struct server *s, uid_t uid)
+{
+    return uid == 0 || (s->service->user_mode && uid == geteuid());
+}
+
 static void welcome(struct listener *l, int fd)
 {
     struct job_owner peer;
@@ -221,8 +357,9 @@ static void welcome(struct listener *l, int fd)
         (void)close(fd);
         return;
     }
-    /* Too many, or no memory: the client sees the connection close. */
-    (void)connection_spawn(l->server, l->interfaces, fd, &peer);
+    /* Without memory the client just sees the connection close. */
+    (void)connection_spawn(l->server, l->interfaces, fd, &peer,
+                           is_admin(l->server, peer.uid));
 }
 
 /* Errors of a single client that is gone again, by accept(2). */
@@ -311,7 +448,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
 
 /* --- life --------------------------------------------------------------------------- */
 
-/* The uid that stands for everybody whom this user namespace cannot name. */
+/* The uid that stands for all users without a name in this user namespace. */
 static uid_t read_overflow_uid(void)
 {
     FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
@@ -325,6 +462,18 @@ static uid_t read_overflow_uid(void)
     return (uid_t)uid;
 }
 
+/* The first descriptor that connections do not get. */
+static int read_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
+        return INT_MAX;
+    if (limit.rlim_cur < 4 * DESCRIPTORS_RESERVE)
+        return (int)(limit.rlim_cur - limit.rlim_cur / 4);
+    return (int)limit.rlim_cur - DESCRIPTORS_RESERVE;
+}
+
 struct server *server_new(const struct service *service, const struct config *config)
 {
     struct server *s = calloc(1, sizeof(*s));
@@ -333,6 +482,7 @@ struct server *server_new(const struct service *service, const struct config *co
         return NULL;
     s->service = service;
     s->overflow_uid = read_overflow_uid();
+    s->descriptors = read_descriptors();
     s->config = *config;
     s->generation = 1;
     volt_notify_init(&s->changed);

@@ -1,7 +1,7 @@
 /* The server: listeners, connections, and the methods they may call.
  *
  * One libvolt task accepts per listener, one serves each connection; both are spawned
- * here. Who may call what is decided by the listener: it has a set of interfaces.
+ * here. The listener decides which methods can be called: it has a set of interfaces.
  * org.varlink.service is part of every set and comes by itself. */
 #ifndef VOLTD_SERVER_SERVER_H
 #define VOLTD_SERVER_SERVER_H
@@ -36,7 +36,7 @@ int server_listen(struct server *s, const struct server_listener *listeners, siz
 /* Copies a new configuration; connections take it up with their next call. Any thread. */
 void server_reload(struct server *s, const struct config *config);
 
-/* Stops accepting. Those who are connected stay and are served. Idempotent. Any thread.
+/* Stops accepting. Connections stay and are served. Idempotent. Any thread.
  * The listening descriptors are closed when the runtime shuts down at the latest. */
 void server_close(struct server *s);
 

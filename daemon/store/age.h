@@ -1,10 +1,10 @@
 /* The time by which history ages, under a clock that may be wrong.
  *
  * A clock that goes ahead by years makes all history old at once, and what was deleted
- * then does not come back with the right time. So nothing ages in the first hour, in which
- * a clock that was wrong at boot is set, and for a day after it has gone ahead by more
- * than half of what is kept, unless it goes back before. Where less is kept than that, it
- * is waited for as long as is kept. Smaller steps make a part of it old early.
+ * then does not come back with the right time. So nothing ages in the first hour, in
+ * which a clock that was wrong at boot is set, and for a day after it has gone ahead by
+ * more than half of what is kept, unless it goes back before. Where less is kept than
+ * that, it is waited for as long as is kept. Smaller steps make a part of it old early.
  *
  * Pure: times are arguments. Elapsed is by a clock that nobody sets, CLOCK_BOOTTIME. */
 #ifndef VOLTD_STORE_AGE_H

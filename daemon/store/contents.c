@@ -1,70 +1,38 @@
-/* See contents.h. Linear probing; removal moves back what follows. */
+/* See contents.h. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/siphash.h"
 #include "daemon/store/contents.h"
 
 int64_t contents_hash(uint64_t seed, const void *bytes, size_t n)
 {
-    const uint8_t *p = bytes;
-    uint64_t h = seed ^ n * UINT64_C(0x9e3779b97f4a7c15);
+    const struct siphash_key key = {.k0 = seed};
+    uint64_t h = siphash64(&key, bytes, n) & INT64_MAX;
 
-    for (; n > 0; p += n < 8 ? n : 8, n -= n < 8 ? n : 8) {
-        uint64_t word = 0;
-
-        memcpy(&word, p, n < 8 ? n : 8);
-        h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    h *= UINT64_C(0xc4ceb9fe1a85ec53);
-    h = (h ^ h >> 29) & INT64_MAX;
     return h ? (int64_t)h : 1;
 }
 
-static size_t place(const struct contents *c, int64_t id)
+static struct contents_slot *slot_of(struct hash_node *n)
 {
-    return (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (c->capacity - 1);
+    return (struct contents_slot *)((uintptr_t)n - offsetof(struct contents_slot, node));
 }
 
 struct contents_slot *contents_find(const struct contents *c, int64_t id)
 {
-    if (!c->n)
-        return NULL;
-    for (size_t i = place(c, id);; i = (i + 1) & (c->capacity - 1)) {
-        if (c->slots[i].id == id)
-            return &c->slots[i];
-        if (!c->slots[i].id)
-            return NULL;
-    }
-}
+    struct hash_node *n = hash_table_first(&c->table, (uint64_t)id);
 
-static struct contents_slot *put(struct contents *c, const struct contents_slot *s)
-{
-    size_t i = place(c, s->id);
-
-    while (c->slots[i].id)
-        i = (i + 1) & (c->capacity - 1);
-    c->slots[i] = *s;
-    return &c->slots[i];
+    return n ? slot_of(n) : NULL;
 }
 
 struct contents_slot *contents_add(struct contents *c, int64_t id)
 {
-    if (c->n * 2 >= c->capacity) {
-        struct contents grown = {.capacity = c->capacity ? c->capacity * 2 : 64};
+    struct contents_slot *slot =
+        hash_table_reserve(&c->table) == 0 ? calloc(1, sizeof(*slot)) : NULL;
 
-        grown.slots = calloc(grown.capacity, sizeof(*grown.slots));
-        if (!grown.slots)
-            return NULL;
-        for (size_t i = 0; i < c->capacity; i++)
-            if (c->slots[i].id)
-                (void)put(&grown, &c->slots[i]);
-        free(c->slots);
-        grown.n = c->n;
-        *c = grown;
-    }
-    c->n++;
-    return put(c, &(struct contents_slot){.id = id});
+    if (slot)
+        hash_table_add(&c->table, &slot->node, (uint64_t)id);
+    return slot;
 }
 
 void contents_remove(struct contents *c, int64_t id)
@@ -73,20 +41,16 @@ void contents_remove(struct contents *c, int64_t id)
 
     if (!gone)
         return;
-    size_t hole = (size_t)(gone - c->slots), mask = c->capacity - 1;
-    for (size_t i = (hole + 1) & mask; c->slots[i].id; i = (i + 1) & mask) {
-        /* What is not beyond its place may move into the hole. */
-        if (((i - place(c, c->slots[i].id)) & mask) >= ((i - hole) & mask)) {
-            c->slots[hole] = c->slots[i];
-            hole = i;
-        }
-    }
-    c->slots[hole] = (struct contents_slot){0};
-    c->n--;
+    hash_table_remove(&c->table, &gone->node);
+    free(gone);
 }
 
 void contents_fini(struct contents *c)
 {
-    free(c->slots);
-    *c = (struct contents){0};
+    struct hash_cursor at = {0};
+    struct hash_node *n;
+
+    while ((n = hash_table_each(&c->table, &at)))
+        free(slot_of(n));
+    hash_table_fini(&c->table);
 }

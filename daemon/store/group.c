@@ -37,28 +37,14 @@ void groups_fini(struct groups *g)
     pthread_mutex_destroy(&g->lock);
 }
 
-static void link_commit(struct groups *g, struct store_commit *c)
+static struct store_commit *commit_of(struct list_node *n)
 {
-    c->prev = g->last;
-    c->next = NULL;
-    if (g->last)
-        g->last->next = c;
-    else
-        g->first = c;
-    g->last = c;
+    return n ? list_thing(n, struct store_commit, node) : NULL;
 }
 
 static void unlink_commit(struct groups *g, struct store_commit *c)
 {
-    if (c->prev)
-        c->prev->next = c->next;
-    else
-        g->first = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
-    else
-        g->last = c->prev;
-    c->prev = c->next = NULL;
+    list_remove(&g->commits, &c->node);
     c->group = 0;
 }
 
@@ -77,7 +63,7 @@ int groups_append(struct groups *g, struct group_entry *entry, struct store_comm
     if (r == 0 && c && (g->head || g->writing)) {
         c->submits = entry && entry->submits;
         c->group = g->head ? g->filling : g->filling - 1;
-        link_commit(g, c);
+        list_add_last(&g->commits, &c->node);
     }
     pthread_mutex_unlock(&g->lock);
     return r;
@@ -197,7 +183,8 @@ static void wake_all(struct volt_waker *wakers, size_t n)
     }
 }
 
-/* Ends the commits of the group that was taken: those that submit, and with others all. */
+/* Ends the commits of the group that was taken: those that submit, and with
+ * others all. */
 static void end_taken(struct groups *g, int submit_status, bool others, int status)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];
@@ -208,9 +195,9 @@ static void end_taken(struct groups *g, int submit_status, bool others, int stat
         pthread_mutex_lock(&g->lock);
         if (others)
             g->writing = false;
-        for (struct store_commit *c = g->first, *next;
+        for (struct store_commit *c = commit_of(g->commits.first), *next;
              c && c->group < g->filling && n < WAKES_PER_ROUND; c = next) {
-            next = c->next;
+            next = commit_of(c->node.next);
             if (c->submits || others)
                 n += end_commit_locked(g, c, c->submits ? submit_status : status,
                                        &wakers[n]);

@@ -1,4 +1,4 @@
-/* Groups of appended facts, and who waits for them: the part of a store that threads
+/* Groups of appended facts, and what waits for them: the part of a store that threads
  * meet in. Knows nothing of what is in an entry.
  *
  *   any thread: append                        the writer, a thread of its own: take
@@ -7,8 +7,8 @@
  *   3. unlock                                 3. the whole list; `filling` moves on
  *   4. (kick) asleep: asleep = false, signal  4. unlock, write, then group_done()
  *
- * Whoever has reason to be patient does not hurry the writer: it begins the next group at
- * once only for one that is not, otherwise GROUP_PACE after the group before.
+ * A patient commit does not hurry the writer: it begins the next group at once for an
+ * impatient one only, otherwise GROUP_PACE after the group before.
  *
  * Everything is under the lock, so there is no window between 2 and 2. A commit is in the
  * list from its append until its group is done or it is finished; the list is in order of
@@ -38,7 +38,7 @@ struct groups {
     int refusing;        /* -errno for submissions; 0: they are taken */
     struct store_health health;
     struct store_retention retention;
-    struct store_commit *first, *last;
+    struct list commits; /* pending ones, in order of their groups */
 };
 
 int groups_init(struct groups *g);

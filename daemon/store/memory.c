@@ -67,10 +67,14 @@ static void memory_numbers(struct store *store, uint64_t *ret_first, uint64_t *r
     *ret_first = *ret_last = of(store)->first;
 }
 
-static void memory_kick(struct store *s, bool patient)
+/* Nothing is left to keep; the subscriber may wake watchers. */
+static void memory_kick(struct store *store, bool patient)
 {
+    struct memory_store *s = of(store);
+
     (void)patient;
-    (void)s;
+    if (s->fn)
+        s->fn(s->arg, NULL, 0);
 }
 
 static enum volt_poll memory_commit_poll(struct volt_cx *cx, struct store_commit *c)

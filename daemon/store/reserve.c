@@ -8,17 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "daemon/store/reserve.h"
 
 static int open_file(const char *dir, int flags)
 {
     char path[PATH_MAX];
-    int fd;
 
     if (snprintf(path, sizeof(path), "%s/reserve", dir) >= PATH_MAX)
         return -ENAMETOOLONG;
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-    return fd < 0 ? -errno : fd;
+    return file_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | flags, 0600, NULL);
 }
 
 /* posix_fallocate() looks at each page of a file that has its room already. */

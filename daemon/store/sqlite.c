@@ -3,7 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "daemon/job/event_pack.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/reserve.h"
@@ -236,7 +240,7 @@ static void sqlite_retain(struct store *s, const struct store_retention *retenti
 static int say_errno(struct volt_error *err, int r, const char *what)
 {
     if (err)
-        (void)snprintf(err->text, sizeof(err->text), "%.180s: %s", what, strerror(-r));
+        (void)snprintf(err->text, sizeof(err->text), "%.180s: %s", what, file_text(r));
     return r;
 }
 
@@ -282,6 +286,44 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
     return r < 0 ? say_errno(err, r, "the writer of the store") : 0;
 }
 
+/* --- witness --------------------------------------------------------------------- */
+
+static void tell_witness(struct sqlite_store *s, int r)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text),
+                   "%.150s/witness: %s: an older copy in the place of the store may go "
+                   "unnoticed",
+                   s->dir, file_text(r));
+    if (s->tell)
+        s->tell(text);
+}
+
+/* Its failure is told once, until it can be written again. */
+static int write_witness(struct sqlite_store *s, bool lasting)
+{
+    pthread_mutex_lock(&s->witness_lock);
+    pthread_mutex_lock(&s->self_lock);
+    const struct witness self = s->self;
+    s->witnessed = true;
+    pthread_mutex_unlock(&s->self_lock);
+    int r = witness_write(s->dir, &self, lasting);
+    pthread_mutex_lock(&s->self_lock);
+    const bool news = r < 0 && !s->told_witness;
+    s->told_witness = r < 0;
+    pthread_mutex_unlock(&s->self_lock);
+    pthread_mutex_unlock(&s->witness_lock);
+    if (news)
+        tell_witness(s, r);
+    return r;
+}
+
+static int sqlite_witness(struct store *s, bool lasting)
+{
+    return write_witness(of(s), lasting);
+}
+
 /* --- open and close ------------------------------------------------------------- */
 
 static void sqlite_free(struct store *store)
@@ -292,7 +334,9 @@ static void sqlite_free(struct store *store)
         groups_stop(&s->groups);
         (void)pthread_join(s->writer, NULL);
     }
-    sqlite_read_end_locked(s); /* nobody reads any more */
+    if (s->witnessed)
+        (void)write_witness(s, true); /* told */
+    sqlite_read_end_locked(s);        /* nobody reads any more */
     db_close(&s->db);
     groups_fini(&s->groups);
     contents_fini(&s->contents);
@@ -303,6 +347,8 @@ static void sqlite_free(struct store *store)
     free(s->undo);
     free(s->forgotten);
     pthread_mutex_destroy(&s->read_lock);
+    pthread_mutex_destroy(&s->self_lock);
+    pthread_mutex_destroy(&s->witness_lock);
     free(s);
 }
 
@@ -319,6 +365,7 @@ static const struct store_backend sqlite_backend = {
     .last_id = sqlite_last_id,
     .health = sqlite_health,
     .retain = sqlite_retain,
+    .witness = sqlite_witness,
     .output = sqlite_output,
     .has = sqlite_has,
     .history = sqlite_history,
@@ -328,35 +375,62 @@ static const struct store_backend sqlite_backend = {
 static int read_meta(struct sqlite_store *s, struct volt_error *err)
 {
     struct scan scan = {.db = &s->db, .damage = sqlite_damaged, .damage_arg = err};
-    int r = scan_meta(&scan, &s->sums, &s->life);
+    int r = scan_meta(&scan, &s->sums, &s->life, &s->self);
 
     return r < 0 && r != -EBADMSG ? say_errno(err, r, s->dir) : r;
 }
 
-/* A new boot or another record directory: a new life, in the store before anything
- * else. */
-static int begin_life(struct sqlite_store *s, const struct store_sqlite_options *o,
-                      struct volt_error *err)
+static int new_id(struct witness *self)
+{
+    ssize_t n = getrandom(self->id, sizeof(self->id), 0);
+
+    return n == (ssize_t)sizeof(self->id) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static bool has_id(const struct witness *self)
+{
+    static const uint8_t none[WITNESS_ID_SIZE];
+
+    return memcmp(self->id, none, sizeof(none)) != 0;
+}
+
+/* The name of the store and which life it lives, in one transaction. */
+static int write_self(struct sqlite_store *s, struct volt_error *err)
 {
     struct pack p = {0};
 
-    if (s->life.number && memcmp(s->life.boot_id, o->boot_id, STORE_ID_SIZE) == 0 &&
-        memcmp(s->life.generation, o->generation, STORE_ID_SIZE) == 0)
-        return 0;
-    s->life.number++;
-    memcpy(s->life.boot_id, o->boot_id, STORE_ID_SIZE);
-    memcpy(s->life.generation, o->generation, STORE_ID_SIZE);
     db_life_pack(&s->life, &p);
     int rc = db_run(s->db.statement[DB_BEGIN]);
     if (rc == SQLITE_OK)
         rc = db_meta_put(&s->db, "life", &p);
+    if (rc == SQLITE_OK)
+        rc = db_self_put(&s->db, &s->self);
     if (rc == SQLITE_OK)
         rc = db_run(s->db.statement[DB_COMMIT]);
     pack_fini(&p);
     return rc == SQLITE_OK ? 0 : db_error(&s->db, rc, "the store", err);
 }
 
-static int open_newest(struct sqlite_store *s, struct volt_error *err)
+/* One start more; after a new boot or with another record directory it begins a new life.
+ * In the store before anything else. */
+static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
+                 struct volt_error *err)
+{
+    int r = has_id(&s->self) ? 0 : new_id(&s->self);
+
+    if (r < 0)
+        return say_errno(err, r, "the id of the store");
+    s->self.starts++;
+    if (!s->life.number || memcmp(s->life.boot_id, o->boot_id, STORE_ID_SIZE) != 0 ||
+        memcmp(s->life.generation, o->generation, STORE_ID_SIZE) != 0)
+        s->life.number++;
+    memcpy(s->life.boot_id, o->boot_id, STORE_ID_SIZE);
+    memcpy(s->life.generation, o->generation, STORE_ID_SIZE);
+    return write_self(s, err);
+}
+
+/* accept: without a look at the witness. */
+static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *err)
 {
     char path[PATH_MAX];
     struct volt_error damage;
@@ -366,6 +440,9 @@ static int open_newest(struct sqlite_store *s, struct volt_error *err)
         return say_errno(err, r, s->dir);
     if (s->number == 0) {
         s->number = 1;
+        r = accept ? 0 : witness_judge(s->dir, NULL, err);
+        if (r < 0)
+            return r;
         r = db_create(s->dir, s->number, err);
     }
     if (r < 0)
@@ -373,45 +450,77 @@ static int open_newest(struct sqlite_store *s, struct volt_error *err)
     r = db_path(s->dir, s->number, "", path);
     if (r < 0)
         return say_errno(err, r, s->dir);
-    r = wal_prove(path, &damage);
+    r = wal_take_over(path, &damage);
     if (r == -EBADMSG)
         return sqlite_damaged(err, damage.text);
-    return r < 0 ? say_errno(err, r, path) : db_open(&s->db, path, false, err);
+    if (r < 0)
+        return error_set(err, r, "%.180s-wal: %s", path, file_text(r));
+    return db_open(&s->db, path, false, err);
 }
 
 static int open_store(struct sqlite_store *s, const struct store_sqlite_options *o,
                       struct volt_error *err)
 {
-    int r = open_newest(s, err);
+    int r = open_newest(s, false, err);
 
     if (r == 0)
         r = read_meta(s, err);
+    if (r == 0 && (r = witness_judge(s->dir, &s->self, err)) < 0)
+        /* Somebody's copy: its journal stays its journal. */
+        (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (r == 0)
-        r = begin_life(s, o, err);
+        r = begin(s, o, err);
     return r;
+}
+
+/* Without it completions have no room of their own, which is no reason not to begin. */
+static void take_reserve(struct sqlite_store *s)
+{
+    char text[256];
+    int r = reserve_take(s->dir);
+
+    if (r == -ENOSPC) {
+        sqlite_become_full(s);
+    } else if (r < 0 && s->tell) {
+        (void)snprintf(text, sizeof(text), "%.150s/reserve: %s: no room is kept there",
+                       s->dir, file_text(r));
+        s->tell(text);
+    }
+}
+
+static int alloc_store(const char *dir, struct sqlite_store **ret, struct volt_error *err)
+{
+    struct sqlite_store *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return say_errno(err, -ENOMEM, dir);
+    s->forgotten = calloc(FORGET_SLICE, sizeof(*s->forgotten));
+    int r = s->forgotten ? groups_init(&s->groups) : -ENOMEM;
+    if (r == 0 && (size_t)snprintf(s->dir, sizeof(s->dir), "%s", dir) >= sizeof(s->dir))
+        r = -ENAMETOOLONG;
+    if (r < 0) {
+        free(s->forgotten);
+        free(s);
+        return say_errno(err, r, dir);
+    }
+    pthread_mutex_init(&s->read_lock, NULL);
+    pthread_mutex_init(&s->self_lock, NULL);
+    pthread_mutex_init(&s->witness_lock, NULL);
+    s->store.backend = &sqlite_backend;
+    *ret = s;
+    return 0;
 }
 
 int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                       struct volt_error *err)
 {
-    struct sqlite_store *s = calloc(1, sizeof(*s));
+    struct sqlite_store *s;
+    int r = alloc_store(o->dir, &s, err);
 
-    if (!s)
-        return say_errno(err, -ENOMEM, o->dir);
-    s->forgotten = calloc(FORGET_SLICE, sizeof(*s->forgotten));
-    int r = s->forgotten ? groups_init(&s->groups) : -ENOMEM;
-    if (r < 0) {
-        free(s->forgotten);
-        free(s);
-        return say_errno(err, r, o->dir);
-    }
-    pthread_mutex_init(&s->read_lock, NULL);
-    s->store.backend = &sqlite_backend;
+    if (r < 0)
+        return r;
     s->tell = o->tell;
-    if ((size_t)snprintf(s->dir, sizeof(s->dir), "%s", o->dir) >= sizeof(s->dir))
-        r = say_errno(err, -ENAMETOOLONG, o->dir);
-    if (r == 0)
-        r = open_store(s, o, err);
+    r = open_store(s, o, err);
     if (r == -ENOSPC) { /* filled by others since: opening it takes some pages too */
         db_close(&s->db);
         reserve_release(s->dir);
@@ -423,8 +532,105 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     }
     db_sweep(s->dir, s->number);
     sqlite_watch_journal(s);
-    if (reserve_take(s->dir) == -ENOSPC)
-        sqlite_become_full(s);
+    take_reserve(s);
     *ret = &s->store;
     return 0;
+}
+
+/* The store under a new id: a copy of what was here before is another one from now on.
+ * First what takes room, last the rename; when that fails, the store is itself again. */
+static int accept_it(struct sqlite_store *s, struct volt_error *err)
+{
+    const struct witness self = s->self;
+    const struct db_life life = s->life;
+    int r = new_id(&s->self);
+
+    if (r < 0)
+        return say_errno(err, r, "the id of the store");
+    r = witness_prepare(s->dir, &s->self);
+    if (r < 0)
+        return error_set(err, r, "%.180s/witness.new: %s: nothing has changed", s->dir,
+                         file_text(r));
+    memset(s->life.boot_id, 0, STORE_ID_SIZE); /* nobody's: the next start is a new one */
+    r = write_self(s, err);
+    if (r < 0)
+        return r;
+    r = witness_publish(s->dir);
+    if (r == 0)
+        return 0;
+    s->self = self;
+    s->life = life;
+    const bool back = write_self(s, NULL) == 0;
+    return error_set(err, r, "%.150s/witness: %s: %s", s->dir, file_text(r),
+                     back ? "the store is as it was"
+                          : "the store has a new id: accept it again");
+}
+
+static void describe(const struct sqlite_store *s, bool made, const struct witness *seen,
+                     char text[256])
+{
+    const unsigned long long starts = s->self.starts, facts = s->self.facts;
+    int n = snprintf(text, 256, "%s (start %llu, fact %llu)",
+                     made ? "an empty store" : "the store", starts, facts);
+
+    if (seen)
+        (void)snprintf(text + n, 256 - (size_t)n,
+                       " in the place of that which its witness has seen (start %llu, "
+                       "fact %llu)",
+                       (unsigned long long)seen->starts, (unsigned long long)seen->facts);
+}
+
+/* 0: the store is not refused. */
+static int accept_refused(struct sqlite_store *s, char text[256], struct volt_error *err)
+{
+    struct witness seen;
+    const bool known = witness_read(s->dir, &seen) == 0;
+    int r = open_newest(s, true, err);
+
+    if (r == 0)
+        r = read_meta(s, err);
+    if (r < 0)
+        return r;
+    r = witness_judge(s->dir, &s->self, err);
+    if (r != -STORE_NOT_WITNESSED)
+        return r;
+    describe(s, !has_id(&s->self) && s->self.facts == 0, known ? &seen : NULL, text);
+    r = accept_it(s, err);
+    return r < 0 ? r : 1;
+}
+
+/* An empty store that was made to be accepted, and was not. */
+static void remove_made(const char *dir, uint64_t number)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+        if (db_path(dir, number, suffixes[i], path) == 0)
+            (void)unlink(path);
+}
+
+int store_sqlite_accept(const char *dir, char text[256], struct volt_error *err)
+{
+    struct sqlite_store *s;
+    struct witness seen;
+    uint64_t newest = 0;
+    int r = witness_read(dir, &seen);
+
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0 && r != -EBADMSG)
+        return witness_judge(dir, NULL, err);
+    r = db_newest(dir, &newest);
+    if (r < 0)
+        return say_errno(err, r, dir);
+    r = alloc_store(dir, &s, err);
+    if (r < 0)
+        return r;
+    r = accept_refused(s, text, err);
+    const uint64_t number = s->number;
+    sqlite_free(&s->store);
+    if (r <= 0 && newest == 0)
+        remove_made(dir, number);
+    return r;
 }

@@ -3,14 +3,18 @@
  * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it; the
  * highest n is in force. A copy made because the disk failed gets the next n, so that it
  * can never meet the journal of the old one; older files are removed at the next start.
- * `reserve` is room kept for completions when the disk is full.
+ * `reserve` is room kept for completions when the disk is full; `witness` says how far
+ * the store has come (witness.h).
  *
- * Schema (PRAGMA user_version 7; application_id "VOLT"):
+ * Schema (PRAGMA user_version 9; application_id "VOLT"):
  *
  *   meta(name, body)          "sums": number and sum of the rows of every table,
  *                             numbers of news, the highest id there has been;
- *                             "life": number, boot id and record directory of this life
- *   content(id, body)         environments and long argvs, each once; id: a hash
+ *                             "life": number, boot id and record directory of this life;
+ *                             "store": its id and the number of starts (witness.h);
+ *                             versions that do not know it pass it over
+ *   content(id, body)         environments with resource limits, and long
+ *                             argvs, each once; id: a hash
  *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)
  *   event(job, item, seq, body)  what happened since: daemon/job/event_pack.h; item -1:
  *                             the job or array itself, otherwise an index of the array
@@ -52,8 +56,10 @@ struct store_sqlite_options {
 };
 
 /* Opens or makes the store; nobody else may have it (the state directory's lock). 0;
- * -EPROTO: written by a newer voltd; -EBADMSG: damaged, or no store of ours; another
- * errno; always with the text in err. Then store_load(), which starts the writer. */
+ * -EPROTO: written by a newer voltd; -EBADMSG: damaged, or no store of ours;
+ * -STORE_NOT_WITNESSED: it is not the one that was here, and nothing has begun in it;
+ * another errno; always with the text in err. Then store_load(), which starts
+ * the writer. */
 int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                       struct volt_error *err);
 
@@ -62,5 +68,11 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
  * number, or -errno when there is none to look at. */
 int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
                        void *arg);
+
+/* Makes what is in dir, or an empty store where there is none, the store that its next
+ * start takes: under a new id, with a new witness. What was starting there when the copy
+ * was made counts as of another life. 1, with what was accepted in text; 0: there was
+ * nothing to accept, and nothing has changed; -errno, with the text in err. */
+int store_sqlite_accept(const char *dir, char text[256], struct volt_error *err);
 
 #endif

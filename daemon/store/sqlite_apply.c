@@ -26,6 +26,13 @@ static struct row_key content_key(int64_t id)
     return (struct row_key){.table = ROW_CONTENT, .a = id};
 }
 
+/* Whether these are the bytes of the content that was used last. */
+static bool is_last(const struct sqlite_store *s, const void *bytes, size_t n)
+{
+    return s->last_content_id && s->last_content.n == n &&
+           memcmp(s->last_content.bytes, bytes, n) == 0;
+}
+
 /* SQLITE_OK and whether content id has these bytes. */
 static int content_is(struct sqlite_store *s, int64_t id, const void *bytes, size_t n,
                       bool *ret)
@@ -33,7 +40,7 @@ static int content_is(struct sqlite_store *s, int64_t id, const void *bytes, siz
     sqlite3_stmt *st = s->db.statement[DB_CONTENT_GET];
 
     if (id == s->last_content_id) {
-        *ret = s->last_content.n == n && memcmp(s->last_content.bytes, bytes, n) == 0;
+        *ret = is_last(s, bytes, n);
         return SQLITE_OK;
     }
     (void)sqlite3_bind_int64(st, 1, id);
@@ -84,14 +91,14 @@ static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
                        int64_t *ret_id)
 {
     struct contents_slot *slot;
-    bool same = false;
     int rc = SQLITE_OK;
 
     *ret_id = 0;
     if (n == 0)
         return SQLITE_OK;
-    int64_t id = contents_hash(s->life.seed, bytes, n);
-    while ((slot = contents_find(&s->contents, id))) {
+    bool same = is_last(s, bytes, n);
+    int64_t id = same ? s->last_content_id : contents_hash(s->life.seed, bytes, n);
+    while ((slot = contents_find(&s->contents, id)) && !same) {
         rc = content_is(s, id, bytes, n, &same);
         if (rc != SQLITE_OK || same)
             break;
@@ -149,6 +156,9 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id)
 void sqlite_committed(struct sqlite_store *s)
 {
     s->nundo = 0;
+    pthread_mutex_lock(&s->self_lock);
+    s->self.facts = s->sums.seq - s->sums.first - 1;
+    pthread_mutex_unlock(&s->self_lock);
 }
 
 void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)

@@ -79,17 +79,21 @@ static void check_structure(struct check *c, struct db *db)
     (void)sqlite3_finalize(st);
 }
 
-static int check_rows(struct check *c, struct db *db)
+static int check_rows(struct check *c, struct db *db, const char *dir)
 {
     struct scan scan = {
         .db = db, .fn = replay, .arg = c, .damage = find, .damage_arg = c};
     struct row_sums want = {.seq = 1}, found;
+    struct volt_error err = {{0}};
     struct db_life life = {0};
+    struct witness self;
     int before = c->findings;
-    int r = scan_meta(&scan, &want, &life);
+    int r = scan_meta(&scan, &want, &life, &self);
     bool comparable = r == 0 && c->findings == before;
 
     scan.life = life.number;
+    if (comparable && witness_judge(dir, &self, &err) < 0)
+        (void)find(c, err.text);
     if (r == 0)
         r = scan_run(&scan, &found);
     if (r == 0)
@@ -109,6 +113,10 @@ int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
     uint64_t number;
     int r = db_newest(dir, &number);
 
+    if (r == 0 && number == 0 && witness_judge(dir, NULL, &err) < 0) {
+        (void)find(&c, err.text);
+        return c.findings;
+    }
     if (r == 0 && number == 0)
         r = -ENOENT;
     if (r == 0)
@@ -123,7 +131,7 @@ int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
         (void)find(&c, err.text);
         return c.findings;
     }
-    r = check_rows(&c, &db);
+    r = check_rows(&c, &db, dir);
     if (r == 0)
         check_structure(&c, &db);
     db_close(&db);

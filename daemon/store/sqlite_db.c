@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/siphash.h"
 #include "daemon/store/sqlite_db.h"
 
 #define QUOTE(x)  #x
@@ -50,9 +52,13 @@ static const char schema_7[] = "";
 /* Ends say what of their output is a file. */
 static const char schema_8[] = "";
 
+/* Specs may have resource limits: another tag. */
+static const char schema_9[] = "";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {
-    schema_1, schema_2, schema_3, schema_4, schema_5, schema_6, schema_7, schema_8};
+static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3,
+                                                   schema_4, schema_5, schema_6,
+                                                   schema_7, schema_8, schema_9};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -171,7 +177,7 @@ static int make_empty(const char *path)
 
 static int sync_path(const char *path, int flags)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     int r = 0;
 
     if (fd < 0)
@@ -353,13 +359,38 @@ static void configure_once(void)
     (void)pthread_once(&once, configure);
 }
 
+/* The file at path and those that SQLite keeps beside it are regular, as far as they are
+ * there: SQLite would wait for the other end of a FIFO. They are not opened for that:
+ * closing a file gives up all locks that SQLite has on it in this process. */
+static int prove_files(const char *path, struct volt_error *err)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    char name[PATH_MAX];
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        if (snprintf(name, PATH_MAX, "%s%s", path, suffixes[i]) >= PATH_MAX)
+            return error_set(err, -ENAMETOOLONG, "the path of the store is too long");
+        int r = lstat(name, &st) < 0  ? -errno
+                : S_ISLNK(st.st_mode) ? -ELOOP
+                : S_ISDIR(st.st_mode) ? -EISDIR
+                : S_ISREG(st.st_mode) ? 0
+                                      : -FILE_NOT_REGULAR;
+        if (r < 0 && r != -ENOENT)
+            return error_set(err, r, "%.180s: %s", name, file_text(r));
+    }
+    return 0;
+}
+
 int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err)
 {
     int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-    int r = 0;
+    int r = prove_files(path, err);
 
     *db = (struct db){0};
+    if (r < 0)
+        return r;
     configure_once();
     int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
     if (rc == SQLITE_OK)
@@ -456,6 +487,39 @@ bool db_life_unpack(struct db_life *l, const struct pack *p)
     return true;
 }
 
+int db_self_get(struct db *db, struct witness *ret)
+{
+    struct pack p = {0};
+    int r = db_meta_get(db, "store", &p);
+
+    *ret = (struct witness){0};
+    if (r == 0) {
+        struct unpack u = unpack_of(p.bytes, p.n);
+        const uint8_t *id = unpack_raw(&u, WITNESS_ID_SIZE);
+        const uint64_t starts = unpack_number(&u);
+
+        if (u.failed || u.at != u.end) {
+            r = -EBADMSG;
+        } else {
+            memcpy(ret->id, id, WITNESS_ID_SIZE);
+            ret->starts = starts;
+        }
+    }
+    pack_fini(&p);
+    return r == -ENOENT ? 0 : r;
+}
+
+int db_self_put(struct db *db, const struct witness *w)
+{
+    struct pack p = {0};
+
+    pack_raw(&p, w->id, WITNESS_ID_SIZE);
+    pack_number(&p, w->starts);
+    int rc = db_meta_put(db, "store", &p);
+    pack_fini(&p);
+    return rc;
+}
+
 /* --- new files ------------------------------------------------------------------ */
 
 static uint64_t now_usec(void)
@@ -471,13 +535,14 @@ static uint64_t now_usec(void)
 static int fill(struct db *db)
 {
     struct row_sums sums = {.first = now_usec()};
+    struct siphash_key secret;
     struct db_life life = {0};
     struct pack p = {0}, q = {0};
 
+    if (siphash_key_random(&secret) < 0)
+        return SQLITE_ERROR;
+    life.seed = secret.k0;
     sums.seq = sums.first + 1;
-
-    if (getrandom(&life.seed, sizeof(life.seed), 0) != (ssize_t)sizeof(life.seed))
-        life.seed = (uint64_t)getpid();
     row_sums_pack(&sums, &p);
     db_life_pack(&life, &q);
     int rc = db_run(db->statement[DB_BEGIN]);

@@ -7,8 +7,9 @@
 #include <volt/error.h>
 #include "daemon/store/sqlite_row.h"
 #include "daemon/store/store.h"
+#include "daemon/store/witness.h"
 
-#define DB_VERSION        8
+#define DB_VERSION        9
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -55,6 +56,12 @@ struct db_life {
     uint64_t number, seed;
     uint8_t boot_id[STORE_ID_SIZE], generation[STORE_ID_SIZE];
 };
+
+/* Reads what a witness says of the store itself, but for its facts: meta's "store". 0,
+ * also of a store that has none yet: all zeros; -EBADMSG; -errno. */
+int db_self_get(struct db *db, struct witness *ret);
+/* Within a transaction. SQLITE_OK or the error. */
+int db_self_put(struct db *db, const struct witness *w);
 
 /* "<dir>/jobs.<n>.db" of the highest n; 0 when there is none. -errno. */
 int db_newest(const char *dir, uint64_t *ret_number);

@@ -222,7 +222,7 @@ static void read_events(struct reader *r, int64_t id)
                                 .c = sqlite3_column_int64(r->events, 2)};
     size_t n = 0, payload;
     const void *body = body_of(r->events, 3, &n);
-    char step_text[JOB_STEP_MAX];
+    struct job_event_room room;
     uint64_t life;
 
     if (!body || !row_open(body, n, &key, &payload)) {
@@ -239,7 +239,7 @@ static void read_events(struct reader *r, int64_t id)
         struct store_fact fact = {
             .key = {.id = (uint64_t)id, .index = key.b}, .event = &ev, .loaded = &loaded};
 
-        if (job_event_unpack(&u, &ev, &life, step_text) < 0) {
+        if (job_event_unpack(&u, &ev, &life, &room) < 0) {
             (void)damage(r, "job %lld: event %lld cannot be read", (long long)id,
                          (long long)key.c);
             return;
@@ -543,22 +543,44 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
     return r;
 }
 
-int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life)
+/* A row of meta has been read with r: what is damaged or missing is told, and may be gone
+ * over; another error ends it, as nothing is known of the row then. */
+static int judge_meta(struct scan *scan, int r, const char *what)
+{
+    return r == -ENOENT || r == -EBADMSG ? scan->damage(scan->damage_arg, what) : r;
+}
+
+static int read_sums(struct db *db, struct row_sums *ret)
 {
     struct pack p = {0};
-    int r = db_meta_get(scan->db, "sums", &p), result = 0;
+    int r = db_meta_get(db, "sums", &p);
 
-    if (r == 0 && !row_sums_unpack(ret_sums, p.bytes, p.n))
+    if (r == 0 && !row_sums_unpack(ret, p.bytes, p.n))
         r = -EBADMSG;
-    if (r == -ENOENT || r == -EBADMSG)
-        result = scan->damage(scan->damage_arg, "table meta: the sums");
-    pack_clear(&p);
-    if (r == 0 || result == 0)
-        r = db_meta_get(scan->db, "life", &p);
-    if (r == 0 && !db_life_unpack(ret_life, &p))
-        r = -EBADMSG;
-    if (result == 0 && (r == -ENOENT || r == -EBADMSG))
-        result = scan->damage(scan->damage_arg, "table meta: the life");
     pack_fini(&p);
-    return result ? result : r == -ENOENT || r == -EBADMSG ? 0 : r;
+    return r;
+}
+
+static int read_life(struct db *db, struct db_life *ret)
+{
+    struct pack p = {0};
+    int r = db_meta_get(db, "life", &p);
+
+    if (r == 0 && !db_life_unpack(ret, &p))
+        r = -EBADMSG;
+    pack_fini(&p);
+    return r;
+}
+
+int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life,
+              struct witness *ret_self)
+{
+    *ret_self = (struct witness){0};
+    int r = judge_meta(scan, read_sums(scan->db, ret_sums), "table meta: the sums");
+    if (r == 0)
+        r = judge_meta(scan, read_life(scan->db, ret_life), "table meta: the life");
+    if (r == 0)
+        r = judge_meta(scan, db_self_get(scan->db, ret_self), "table meta: the store");
+    ret_self->facts = ret_sums->seq - ret_sums->first - 1;
+    return r;
 }

@@ -28,6 +28,7 @@ int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret
 int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                     const struct row_sums *found);
 /* Reads meta; what is wrong with it is damage. */
-int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life);
+int scan_meta(struct scan *scan, struct row_sums *ret_sums, struct db_life *ret_life,
+              struct witness *ret_self);
 
 #endif

@@ -51,9 +51,14 @@ struct sqlite_store {
     char dir[PATH_MAX];
     uint64_t number; /* of the file in force */
     struct db db;
-    struct db_life life;  /* never changes once it is open */
-    uint64_t last_id;     /* as loaded */
-    struct row_sums sums; /* and the next number of news */
+    struct db_life life;          /* never changes once it is open */
+    pthread_mutex_t self_lock;    /* protects the three below */
+    struct witness self;          /* what is on disk for sure */
+    bool witnessed;               /* store_witness() has been called */
+    bool told_witness;            /* that it could not be written */
+    pthread_mutex_t witness_lock; /* one witness at a time; held across its I/O */
+    uint64_t last_id;             /* as loaded */
+    struct row_sums sums;         /* and the next number of news */
     struct news_list news;
     struct pack cleaned; /* ids of processes that the transaction forgets on demand */
     store_news_fn *told; /* never changes once it is loaded */
@@ -65,7 +70,8 @@ struct sqlite_store {
     size_t nundo, undo_capacity;
     struct pack scratch;
     int wal_pages;
-    int wal_room; /* frames for which the journal is written ahead */
+    int wal_room;       /* frames for which the journal is written ahead */
+    bool left_frames;   /* a failed commit has, in the journal */
     bool full, failing; /* submissions are refused */
     bool told_forgetting;
     struct age age; /* of history */
@@ -101,8 +107,8 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
                   int *ret_rc);
 /* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */
 int sqlite_forget_one(struct sqlite_store *s, int64_t id);
-/* Before the writer, and by it: submissions are refused until there is room, which is said;
- * the reserve is given back. */
+/* Before the writer, and by it: submissions are refused until there is room, which is
+ * said; the reserve is given back. */
 void sqlite_become_full(struct sqlite_store *s);
 /* After a commit: tells its news, and what was forgotten on demand. */
 void sqlite_tell(struct sqlite_store *s);

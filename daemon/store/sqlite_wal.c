@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "daemon/store/sqlite_wal.h"
 
 #define HEADER   32
@@ -86,10 +88,15 @@ static bool is_ours(const struct wal *w)
            memcmp(w->buf + 12, w->salt + 4, 4) == 0;
 }
 
-/* Frames of this journal that end a transaction, from the first bad one on. */
-static int prove_frames(struct wal *w, struct volt_error *err)
+/* What stands behind the last sound frame. */
+struct tail {
+    uint64_t bad;  /* the first frame that is not sound */
+    uint64_t ends; /* frames of this journal that end a transaction, from there on */
+    uint64_t last; /* the last of them */
+};
+
+static int find_tail(struct wal *w, struct tail *ret)
 {
-    uint64_t bad = 0, ends = 0, last = UINT64_MAX;
     bool whole, found = false;
 
     for (uint64_t n = 0;; n++) {
@@ -97,43 +104,43 @@ static int prove_frames(struct wal *w, struct volt_error *err)
         if (r < 0)
             return r;
         if (!whole)
-            break;
+            return 0;
         bool ours = is_ours(w);
         if (!found && !is_sound(w)) {
             found = true;
-            bad = n;
+            ret->bad = n;
         }
         if (found && ours && big32(w->buf + 4)) {
-            ends++;
-            last = n;
+            ret->ends++;
+            ret->last = n;
         }
     }
-    if (ends < 2)
-        return 0;
-    (void)snprintf(err->text, sizeof(err->text),
-                   "the journal: frame %llu is damaged, and valid ones follow up to %llu",
-                   (unsigned long long)bad, (unsigned long long)last);
-    return -EBADMSG;
 }
 
-static int prove(struct wal *w, struct volt_error *err)
+static int prove(struct wal *w, struct tail *ret, struct volt_error *err)
 {
     ssize_t n = pread(w->fd, w->buf, HEADER, 0);
 
+    *ret = (struct tail){0};
     if (n < 0)
         return -errno;
     if (n == 0)
         return 0;
-    if (n == HEADER && read_header(w))
-        return prove_frames(w, err);
+    if (n == HEADER && read_header(w)) {
+        int r = find_tail(w, ret);
+        if (r < 0 || ret->ends < 2)
+            return r;
+        return error_set(
+            err, -EBADMSG,
+            "the journal: frame %llu is damaged, and valid ones follow up to %llu",
+            (unsigned long long)ret->bad, (unsigned long long)ret->last);
+    }
     /* The first write of a new journal is its header: alone it may be half there. */
     struct stat st;
     if (fstat(w->fd, &st) < 0)
         return -errno;
-    if (st.st_size <= HEADER)
-        return 0;
-    (void)snprintf(err->text, sizeof(err->text), "the header of the journal");
-    return -EBADMSG;
+    return st.st_size <= HEADER ? 0
+                                : error_set(err, -EBADMSG, "the header of the journal");
 }
 
 static int open_journal(const char *path, int flags)
@@ -142,26 +149,47 @@ static int open_journal(const char *path, int flags)
 
     if (snprintf(name, sizeof(name), "%s-wal", path) >= PATH_MAX)
         return -ENAMETOOLONG;
-    int fd = open(name, flags | O_CLOEXEC | O_NOFOLLOW);
-    return fd < 0 ? -errno : fd;
+    return file_open_regular(AT_FDCWD, name, flags | O_NOFOLLOW, 0, NULL);
 }
 
-int wal_prove(const char *path, struct volt_error *err)
+static int sync_and_cut(const struct wal *w, const struct tail *t)
 {
-    struct wal *w;
-    int fd = open_journal(path, O_RDONLY);
+    if (fdatasync(w->fd) < 0)
+        return -errno;
+    if (t->ends == 0)
+        return 0;
+    const uint64_t sound = HEADER + t->bad * (FRAME + w->page);
+    return ftruncate(w->fd, (off_t)sound) < 0 || fdatasync(w->fd) < 0 ? -errno : 0;
+}
+
+static int prove_file(const char *path, bool take, struct volt_error *err)
+{
+    int fd = open_journal(path, take ? O_RDWR : O_RDONLY);
+    struct tail tail;
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
+    struct wal *w = malloc(sizeof(*w));
     int r = -ENOMEM;
-    w = malloc(sizeof(*w));
     if (w) {
         w->fd = fd;
-        r = prove(w, err);
+        r = prove(w, &tail, err);
+        if (r == 0 && take)
+            r = sync_and_cut(w, &tail);
         free(w);
     }
     close(fd);
     return r;
+}
+
+int wal_prove(const char *path, struct volt_error *err)
+{
+    return prove_file(path, false, err);
+}
+
+int wal_take_over(const char *path, struct volt_error *err)
+{
+    return prove_file(path, true, err);
 }
 
 /* Written, not only allocated: blocks that were never written are as dear as new ones. */

@@ -15,9 +15,9 @@
  *   anything else  no memory, somebody else's lock, rows that SQLite will not have: the
  *                  group is tried again.
  *
- * Where that does not help soon, the submissions of the group are refused and further ones
- * at once, and the rest of the group is tried until it is kept, ever less often. When a
- * transaction succeeds, submissions are taken again. */
+ * Where that does not help soon, the submissions of the group are refused and further
+ * ones at once, and the rest of the group is tried until it is kept, ever less often.
+ * When a transaction succeeds, submissions are taken again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +82,20 @@ static bool has_others(const struct group_entry *e)
     return e;
 }
 
+/* All that a failed commit has left in the journal goes with it (sqlite_wal.h). What
+ * hinders that, a reader or the full disk, does not hinder the next transaction: it is
+ * tried again before the one after. */
+static int begin(struct sqlite_store *s)
+{
+    if (s->left_frames &&
+        sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                  NULL) == SQLITE_OK) {
+        s->left_frames = false;
+        s->wal_pages = s->wal_room = 0;
+    }
+    return db_run(s->db.statement[DB_BEGIN]);
+}
+
 /* A file that somebody has removed, or moved away, keeps nothing: it is copied to another
  * one then, as after an error of the disk. */
 static int commit(struct sqlite_store *s)
@@ -91,7 +105,9 @@ static int commit(struct sqlite_store *s)
 
     if (rc == SQLITE_OK && moved)
         return SQLITE_READONLY_DBMOVED;
-    return db_run(s->db.statement[DB_COMMIT]);
+    rc = db_run(s->db.statement[DB_COMMIT]);
+    s->left_frames |= rc != SQLITE_OK;
+    return rc;
 }
 
 /* SQLITE_OK: kept. Otherwise nothing has changed. */
@@ -102,7 +118,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
 
     if (!with_submits && !has_others(first))
         return SQLITE_OK;
-    int rc = db_run(s->db.statement[DB_BEGIN]);
+    int rc = begin(s);
     CRASH_POINT("store-begun");
     for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
         if (with_submits || !e->submits)
@@ -171,6 +187,7 @@ static int open_number(struct sqlite_store *s, uint64_t number)
     s->number = number;
     pthread_mutex_unlock(&s->read_lock);
     s->wal_pages = s->wal_room = 0;
+    s->left_frames = false;
     sqlite_watch_journal(s);
     db_sweep(s->dir, number);
     return 0;
@@ -218,8 +235,8 @@ static bool needs_copy(int rc)
     }
 }
 
-/* The store is in a new file: 0; 1: it took so long that the submissions of the group were
- * refused; -ECANCELED: the daemon ends. */
+/* The store is in a new file: 0; 1: it took so long that the submissions of the group
+ * were refused; -ECANCELED: the daemon ends. */
 static int recover(struct sqlite_store *s, int rc)
 {
     const bool was_failing = s->failing;
@@ -250,7 +267,7 @@ static void look_for_health(struct sqlite_store *s)
 
     if (!s->failing)
         return;
-    int rc = db_run(s->db.statement[DB_BEGIN]);
+    int rc = begin(s);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     if (rc == SQLITE_OK)
@@ -281,7 +298,7 @@ struct attempt {
     unsigned failures, pauses;
 };
 
-/* One failure more, of what does not pass by itself: those who submit wait no longer, and
+/* One failure more, of what does not pass by itself: submissions wait no longer, and
  * the rest waits longer each time. */
 static void persist(struct sqlite_store *s, struct attempt *a, int rc)
 {
@@ -422,6 +439,18 @@ static uint64_t oldest_to_keep(struct sqlite_store *s, uint64_t keep_usec)
     return limit;
 }
 
+/* The row that is damaged is met again and again: told once. What the disk did to the
+ * commit is answered as for a group; what it did before has left nothing. */
+static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
+{
+    if (rc == SQLITE_CORRUPT && !s->told_forgetting)
+        say(s, "ended jobs cannot be forgotten: the store is damaged (voltd "
+               "--check-store says where)");
+    s->told_forgetting |= rc == SQLITE_CORRUPT;
+    if (at_commit && needs_copy(rc) && !db_is_full(&s->db, rc))
+        (void)recover(s, rc);
+}
+
 /* A slice of what retention lets go, as a transaction of its own. True: there is more. */
 static bool forget_some(struct sqlite_store *s, const struct store_retention *keep)
 {
@@ -429,19 +458,17 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
     const uint64_t limit = oldest_to_keep(s, keep->usec);
     int done = 0;
 
-    int rc = db_run(s->db.statement[DB_BEGIN]);
+    int rc = begin(s);
     if (rc == SQLITE_OK)
         done = sqlite_forget(s, keep->jobs, limit, FORGET_SLICE, &rc);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
-    if (rc == SQLITE_OK)
-        rc = db_run(s->db.statement[DB_COMMIT]);
+    const bool at_commit = rc == SQLITE_OK;
+    if (at_commit)
+        rc = commit(s);
     if (rc != SQLITE_OK) {
         take_back(s, &before);
-        if (rc == SQLITE_CORRUPT && !s->told_forgetting)
-            say(s, "ended jobs cannot be forgotten: the store is damaged (voltd "
-                   "--check-store says where)");
-        s->told_forgetting |= rc == SQLITE_CORRUPT;
+        bear_forgetting(s, rc, at_commit);
         return false; /* the next group meets whatever else this was */
     }
     sqlite_committed(s);

@@ -8,20 +8,20 @@
  *   2. kick lets an idle writer begin. Polling a commit kicks too.
  *   3. The writer takes the whole group and makes it kept by one commit of its own; what
  *      is appended meanwhile is the next group: the busier, the larger the groups.
- *   4. Every commit of that group becomes READY. Who acknowledges something to somebody
- *      does it after that and never before.
+ *   4. Every commit of that group becomes READY. Acknowledgements are
+ *      sent after that and never before.
  *
  * An append without facts is a barrier: READY when all that was appended before is kept.
  *
  * News: every kept fact has a number, given at its commit, in order of append and kept
- * with it. Who subscribes is told the facts of each commit between 3 and 4. After a
- * restart the load tells the same numbers again, and new ones follow: who has been told
- * up to a number has missed nothing before it, whatever happened to the daemon.
+ * with it. A subscriber is told the facts of each commit between 3 and 4. After a
+ * restart the load tells the same numbers again, and new ones follow: a reader that was
+ * told up to a number has missed nothing before it, whatever happened to the daemon.
  *
  * When the disk is full, submissions are refused (-ENOSPC) and everything else waits
  * until it is kept. When the disk lies (a failed fsync), submissions are refused (-EIO)
  * and everything else waits until a full copy of the store has been made. The same when
- * anything else keeps the store from being written, until it does not: nobody who submits
+ * anything else keeps the store from being written, until it does not: no submission
  * is left to wait for that. (Where a commit has failed and the process dies before the
  * copy, a submission that was refused so may be found kept.)
  *
@@ -36,12 +36,17 @@
 #include <sys/types.h>
 #include <volt/error.h>
 #include <volt/task.h>
+#include "base/list.h"
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
 #include "daemon/job/news.h"
 #include "daemon/job/spec.h"
 
 #define STORE_ID_SIZE 16 /* boot id, generation of the record directory */
+
+/* A store that is not the one it was (witness.h); a person has to choose. Never an errno
+ * of a file. */
+#define STORE_NOT_WITNESSED EREMCHG
 
 struct store;
 
@@ -95,7 +100,7 @@ static inline struct job_news store_news_of(const struct store_fact *f)
 
 /* Takes news that are kept, in order of their numbers. n 0: all of a commit have been
  * told, watchers may be woken. A backend that keeps at once calls it within append, and
- * never with n 0: who appends wakes. */
+ * with n 0 when it is kicked. */
 typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
 /* Waits for the group of one append: a leaf future. Must not move between append and
@@ -103,15 +108,15 @@ typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 struct store_commit {
     struct store *store;
     int status;
-    bool patient; /* the caller's, once it is appended: others may be waited for */
-    bool submits;                     /* backend's */
-    uint64_t group;                   /* backend's; 0: over */
-    struct volt_waker waker;          /* backend's */
-    struct store_commit *prev, *next; /* backend's */
+    bool patient;   /* the caller's, once it is appended: others may be waited for */
+    bool submits;   /* backend's */
+    uint64_t group; /* backend's; 0: over */
+    struct volt_waker waker; /* backend's */
+    struct list_node node;   /* backend's */
 };
 
-/* Brings the next facts, up to max; 0: there are no more. What they point to stays until it
- * is called again. */
+/* Brings the next facts, up to max; 0: there are no more. What they point to stays until
+ * it is called again. */
 typedef size_t store_fill_fn(void *arg, struct store_fact *facts, size_t max);
 
 typedef int store_load_fn(void *arg, const struct store_fact *fact);
@@ -163,6 +168,7 @@ struct store_backend {
     uint64_t (*last_id)(struct store *s);
     void (*health)(struct store *s, struct store_health *ret);
     void (*retain)(struct store *s, const struct store_retention *retention);
+    int (*witness)(struct store *s, bool lasting); /* NULL: it has none */
     /* Both NULL: output is not kept. */
     int (*output)(struct store *s, const struct job_key *key, unsigned stream, void **ret,
                   size_t *ret_n);
@@ -240,8 +246,8 @@ static inline void store_numbers(struct store *s, uint64_t *ret_first, uint64_t 
     s->backend->numbers(s, ret_first, ret_last);
 }
 
-/* The highest id that a job of this store ever had, also of those it has forgotten; 0: none
- * that it knows of. As the load has found it. */
+/* The highest id that a job of this store ever had, also of those it has forgotten; 0:
+ * none that it knows of. As the load has found it. */
 static inline uint64_t store_last_id(struct store *s)
 {
     return s->backend->last_id(s);
@@ -261,6 +267,16 @@ static inline void store_health(struct store *s, struct store_health *ret)
 static inline void store_retain(struct store *s, const struct store_retention *retention)
 {
     s->backend->retain(s, retention);
+}
+
+/* Writes down beside the store how far it has come, so that an older one in its place is
+ * refused (witness.h); from the first call on, store_free() does so too. lasting: the
+ * name of the file is on disk, too; otherwise when somebody syncs the state directory. 0
+ * or -errno, which has been told: the witness is an older one, as true. Blocks on the
+ * disk; any thread, after the load. */
+static inline int store_witness(struct store *s, bool lasting)
+{
+    return s->backend->witness ? s->backend->witness(s, lasting) : 0;
 }
 
 /* Whether facts may bring output. */

@@ -1,36 +1,50 @@
 # The chaos suite: kills, stops, crash points, injected faults, and a judge with ledgers.
 #
-#   make check-chaos [SEED=S]     short and seeded, part of `make check`
+#   make check-chaos [SEED=S]     short, part of `make check`
 #   make chaos SECS=600 [SEED=S]  long; the last line is the result
 #   make soak SECS=3600 [SEED=S]  one voltd all the time; the last line is the result
+#   make power-cuts CUTS=1000 [SEED=S]  what a power cut may leave; the last line is the result
 #
 # Crash points need a build of their own (CHAOS=1), which the plain variant makes on the way.
 SECS ?= 600
-SEED ?=
 CHAOS_JOB := $(B)/tests/chaos/ledger-job
 CHAOS_PRELOADS := $(B)/tests/chaos/faults.so $(B)/tests/chaos/recorder.so
 CHAOS_DUMP := $(B)/tests/chaos/store-dump
+CHAOS_END := $(B)/tests/chaos/record-end
+# A keeper that makes records of version 1, locked by flock.
+CHAOS_OLD := $(B)/tests/chaos/old/voltd-keeper
 
 $(CHAOS_JOB): tests/chaos/ledger_job.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -static -o $@ $<
 
 $(CHAOS_DUMP): $(B)/tests/chaos/store_dump.o $(TEST_LIBS) ; $(link-test)
+$(CHAOS_END): $(B)/tests/chaos/record_end.o $(TEST_LIBS) ; $(link-test)
+
+$(B)/tests/chaos/old/record_dir.o: daemon/keeper/record_dir.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(ALLC) -DRECORD_VERSION_MADE=RECORD_VERSION_FLOCK -c -o $@ $<
+$(CHAOS_OLD): $(B)/daemon/keeper/main.o $(B)/tests/chaos/old/record_dir.o $(LIBKEEPER) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $(if $(SAN)$(CHAOS),,-static-pie) $(filter %.o,$^) $(filter %.a,$^)
+-include $(B)/tests/chaos/old/record_dir.d
 
 $(CHAOS_PRELOADS): $(B)/tests/chaos/%.so: tests/chaos/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -Wno-missing-prototypes -fPIC -shared -o $@ $< -ldl
 
-CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_PRELOADS) $(CHAOS_DUMP) $(if $(SAN),,chaos-build)
+CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_PRELOADS) $(CHAOS_DUMP) $(CHAOS_END) $(CHAOS_OLD) $(if $(SAN),,chaos-build)
 chaos-build:
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
 
 check-chaos: all $(CHAOS_NEEDS)
-	@VOLT_CHAOS_SEED=$(or $(SEED),1) $(RUN) tests/chaos/run $(PYTHON)
+	@$(RUN) tests/tools/contain tests/chaos/run $(PYTHON)
 chaos: all $(CHAOS_NEEDS)
-	@$(RUN) tests/chaos/chaos --secs $(SECS) $(if $(SEED),--seed $(SEED))
+	@$(RUN) tests/chaos/chaos --secs $(SECS) --seed $(SEED)
 soak: all $(CHAOS_NEEDS)
-	@$(RUN) tests/chaos/soak --secs $(SECS) $(if $(SEED),--seed $(SEED))
+	@$(RUN) tests/chaos/soak --secs $(SECS) --seed $(SEED)
+power-cuts: all $(CHAOS_NEEDS)
+	@$(RUN) $(PYTHON) tests/chaos/power.py --cuts $(or $(CUTS),1000) --seed $(SEED)
 coverage-keeper: all $(CHAOS_NEEDS)
 	+@tests/chaos/coverage-keeper
-.PHONY: chaos-build check-chaos chaos soak coverage-keeper
+.PHONY: chaos-build check-chaos chaos soak power-cuts coverage-keeper

@@ -8,19 +8,26 @@ likewise, in their order. voltd's own loader reads it, and
     lost      an acknowledged submission, or an end that was told, is not in it; or the
               loader takes it for damaged
     twice     a job that had begun to run would be started again
+    refused   it is taken for one that is not the one it was: below its witness
+
+To show that the witness is not blind, the stores of earlier cuts are also put beside the
+witness of later ones: where this has seen more, the store must be refused.
 
 Whether the replay can see a loss is tried with the same log and a disk that lies: its syncs
 mean nothing, and only what is older than LAG entries is there for sure. That must lose jobs
 that were acknowledged, otherwise the zeros of the honest disk do not count.
 """
 
+import argparse
 import collections
 import errno
 import pathlib
 import random
 import shutil
+import signal
 import struct
 import subprocess
+import sys
 import tempfile
 
 from client import Load
@@ -30,11 +37,13 @@ from ledger import ClientLedger, name_of
 
 RECORDER = BUILD / "tests/chaos/recorder.so"
 DUMP = BUILD / "tests/chaos/store-dump"
-ENTRY = struct.Struct("<IIQqQ")
+ENTRY = struct.Struct("<QIIQqQ")
+MAGIC = (0x9d3fa1c7be52e648).to_bytes(8, "little")
 MADE, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND = range(1, 10)
 DIRECTORY = (1 << 64) - 1
 SECTOR = 512
 LAG = 100
+OLDER = 10     # cuts from one store that is put back to the next
 SUBMIT, STARTING, _, _, CANCEL, EXITED = range(6)    # enum job_event_type
 
 Entry = collections.namedtuple("Entry", "kind file at other data end")
@@ -58,9 +67,8 @@ class Clients(ClientLedger):
         super().told(job, result, code)
 
 
-def record(seed, secs):
-    """A run with a failing disk and a restart in it: (house, load). The house has ended its
-    jobs and is up."""
+def begin(seed):
+    """A house that is recorded, and clients: (house, load)."""
     house = House(bin=TEST_BIN)
     house.faults = Faults(house)
     log = house.dir / "log"
@@ -70,30 +78,67 @@ def record(seed, secs):
     house.clients = Clients(house.dir / "clients", log)
     house.history = house.clients.history
     house.start()
-    load = Load(house, seed, backlog=60, errors=True).start()
+    return house, Load(house, seed, backlog=60, errors=True).start()
+
+
+def record(seed, secs, restarts=2):
+    """A run with a failing disk and restarts in it, after a kill and after a stop in turn:
+    (house, load). The house has ended its jobs and is up."""
+    house, load = begin(seed)
     load.stop.wait(secs / 3)
     house.faults.rate([VOLTD], SYNC, errno.EIO, 1)
     until(lambda: house.faults.fired()[0] > 0, "a sync to fail")
     house.faults.disarm()
     load.stop.wait(secs / 3)
-    house.kill_voltd()
-    until(house.up.is_set, "voltd to come back")
-    load.stop.wait(secs / 3)
+    for i in range(restarts):
+        house.kill_voltd(signal.SIGTERM if i % 2 else signal.SIGKILL)
+        until(house.up.is_set, "voltd to come back")
+        load.stop.wait(secs / 3 / restarts)
     until(lambda: len(house.clients.acked) > 50, "submissions to be acknowledged")
     load.end()
     until(house.quiet, "every job to end")
     return house, load
 
 
+def record_killed(seed):
+    """A run whose voltd is killed between the write and the sync of a commit, and comes back:
+    (house, load, how long the log was at the kill)."""
+    house, load = begin(seed)
+    log = house.dir / "log"
+    until(lambda: len(house.clients.acked) > 20, "submissions to be acknowledged")
+    killed = house.process
+    house.intended.add(killed.pid)
+    log.with_name("log.kill").touch()
+    until(lambda: killed.poll() is not None, "voltd to be killed")
+    moment = log.stat().st_size
+    until(lambda: house.process is not killed and house.up.is_set(), "voltd to come back")
+    n = len(house.clients.acked)
+    until(lambda: len(house.clients.acked) > n, "a submission to be acknowledged")
+    load.end()
+    until(house.quiet, "every job to end")
+    return house, load, moment
+
+
+def whole_entries(data):
+    """(kind, inode, offset, other, body, end) of each. One whose writer was killed in the middle
+    of it ends early: what it says was not done yet, or the next process says it again."""
+    at = data.find(MAGIC)
+    while at >= 0:
+        following = data.find(MAGIC, at + 1)
+        room = (following if following >= 0 else len(data)) - at - ENTRY.size
+        if room >= 0:
+            _, kind, size, inode, offset, other = ENTRY.unpack_from(data, at)
+            if size <= room:
+                end = at + ENTRY.size + size
+                yield kind, inode, offset, other, data[at + ENTRY.size:end], end
+        at = following
+
+
 def read_log(path):
     """The entries; a new file has a number of its own, though its inode be an old one's."""
-    data, entries, at = path.read_bytes(), [], 0
+    entries = []
     file_of, inode_of = {DIRECTORY: DIRECTORY}, {}
-    while at < len(data):
-        kind, size, inode, offset, other = ENTRY.unpack_from(data, at)
-        at += ENTRY.size
-        body = data[at:at + size]
-        at += size
+    for kind, inode, offset, other, body, at in whole_entries(path.read_bytes()):
         if kind == FOUND and inode_of.get(body) != inode:
             # made or renamed by one that was killed before it could say so
             old = next((n for n, i in inode_of.items() if i == inode), None)
@@ -201,15 +246,15 @@ class Loader:
                                         text=True)
 
     def load(self, directory):
-        """(facts: job -> [(event, result, code, attempt)], why it was refused or None)."""
+        """(facts: job -> [(event, result, code, attempt)], why not or None, their number)."""
         self.process.stdin.write(f"{directory}\n")
         self.process.stdin.flush()
         facts = collections.defaultdict(list)
         for line in self.process.stdout:
-            if line == "ok\n":
-                return facts, None
-            if line.startswith("error "):
-                return facts, line.strip()
+            if line.startswith("ok "):
+                return facts, None, int(line.split()[1])
+            if line.startswith(("error ", "refused ")):
+                return facts, line.strip(), 0
             number, index, *rest = map(int, line.split())
             facts[number, index].append(rest)
         raise AssertionError("the loader has died")
@@ -239,42 +284,121 @@ def judge_cut(facts, acked, ends, begun):
     return found
 
 
-def cuts(entries, clients, seed, count, lies=False):
-    """Cuts the log at `count` entries. Returns (cuts, findings)."""
+class Older:
+    """Stores of earlier cuts, to be put in the place of the one of this cut: the first, which
+    each later witness must refuse, and that of a few cuts before."""
+
+    def __init__(self, base):
+        self.first, self.recent = base / "first", base / "recent"
+        self.facts = {}    # of each
+        self.refused = self.cuts = 0
+
+    def put_back(self, loader, directory):
+        """What is wrong when they lie beside the witness of that directory."""
+        witness = directory / "witness"
+        if not witness.exists():
+            return
+        seen = int(witness.read_text().split()[3])
+        for store, facts in self.facts.items():
+            shutil.copy(witness, store)
+            _, refused, _ = loader.load(store)
+            if facts >= seen:
+                continue
+            self.refused += 1
+            if not (refused and refused.startswith("refused ")):
+                yield f"twice: a store of {facts} facts was taken, though {seen} were seen"
+
+    def save(self, directory, facts):
+        """One of some cuts, which has so many facts."""
+        self.cuts += 1
+        if facts and self.first not in self.facts:
+            self.keep(self.first, directory, facts)
+        elif self.cuts % OLDER == 1:
+            self.keep(self.recent, directory, facts)
+
+    def keep(self, store, directory, facts):
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(directory, store)
+        self.facts[store] = facts
+
+
+def at_random(entries, seed, count):
+    return random.Random(seed).sample(range(len(entries)), min(count, len(entries)))
+
+
+def cuts(entries, clients, seed, chosen, lies=False):
+    """Cuts the log at the chosen entries. Returns (findings, older stores refused)."""
     r = random.Random(seed)
-    chosen = set(r.sample(range(len(entries)), min(count, len(entries))))
+    times = collections.Counter(chosen)
     disk, loader, found = Disk(lies), Loader(), []
     begun = collections.Counter()
     acked, ends = sorted(set(clients.acked)), sorted(clients.ends)
     base = pathlib.Path(tempfile.mkdtemp(prefix="volt-power-", dir="/dev/shm"))
+    older = Older(base)
     try:
         for number, entry in enumerate(entries):
             disk.take(number, entry)
             if entry.kind == EXEC:
                 begun[entry.other, entry.at] += 1
-            if number not in chosen:
-                continue
-            directory = base / str(number)
-            directory.mkdir()
-            disk.write(directory, r)
-            facts, refused = loader.load(directory)
-            wrong = [f"lost: {refused}"] if refused else judge_cut(
-                facts, {n for at, n in acked if at <= entry.end},
-                [e[1:] for e in ends if e[0] <= entry.end], begun)
-            found += [f"{w} (cut behind entry {number} of {len(entries)})" for w in wrong]
-            shutil.rmtree(directory)
+            for _ in range(times[number]):
+                directory = base / str(number)
+                directory.mkdir()
+                disk.write(directory, r)
+                if lies:
+                    (directory / "witness").unlink(missing_ok=True)     # it sees each loss
+                else:
+                    found += older.put_back(loader, directory)
+                facts, refused, known = loader.load(directory)
+                if not lies:
+                    older.save(directory, known)
+                wrong = [refused.replace("error ", "lost: ")] if refused else judge_cut(
+                    facts, {n for at, n in acked if at <= entry.end},
+                    [e[1:] for e in ends if e[0] <= entry.end], begun)
+                found += [f"{w} (cut behind entry {number} of {len(entries)})" for w in wrong]
+                shutil.rmtree(directory)
     finally:
         loader.end()
         shutil.rmtree(base)
-    return len(chosen), found
+    return found, older.refused
 
 
 def power_cuts(house, seed, count):
-    """The honest disk and the one that lies: (cuts, findings, losses of the liar)."""
+    """The honest disk and the one that lies: (cuts, findings, losses of the liar, older stores
+    refused)."""
     entries = read_log(house.dir / "log")
-    done, found = cuts(entries, house.clients, seed, count)
-    _, lied = cuts(entries, house.clients, seed, min(count, 40), lies=True)
+    chosen = at_random(entries, seed, count)
+    found, refused = cuts(entries, house.clients, seed, chosen)
+    lied, _ = cuts(entries, house.clients, seed, chosen[:40], lies=True)
     losses = sum(f.startswith("lost: job") and "acknowledged" in f for f in lied)
     if not losses:
         found.append("lost: the replay does not see the losses of a disk that lies")
-    return done, found, losses
+    if not refused:
+        found.append("lost: no store was older than the witness beside it")
+    return len(chosen), found, losses, refused
+
+
+def main():
+    p = argparse.ArgumentParser(description="Random power cuts; the last line is the result.")
+    p.add_argument("--cuts", type=int, default=1000)
+    p.add_argument("--secs", type=float, default=8)
+    p.add_argument("--seed", type=int, default=None)
+    a = p.parse_args()
+    seed = a.seed if a.seed is not None else random.SystemRandom().randrange(1 << 31)
+    house, load = record(seed, a.secs, restarts=6)
+    found = load.findings + house.findings
+    done, lost, losses, older = power_cuts(house, seed, a.cuts)
+    found += lost + house.end()
+    for line in found[:40]:
+        print(line)
+    if found:
+        print(f"kept: {house.keep(found)}")
+    else:
+        house.remove()
+    refused = sum(f.startswith("refused ") for f in lost)
+    print(f"seed={seed} power cuts={done} refused={refused} findings={len(found)} "
+          f"older stores refused={older} losses of a disk that lies={losses}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,8 +3,12 @@
  * Every change of a store's files goes into the log that VOLT_RECORD names, in order:
  * what was written where, which names came and went, and when a sync began and had
  * succeeded; and the exec of every job. power.py replays it. The files are those of the
- * directory VOLT_RECORD_ROOT whose names begin with "jobs." or "ids", but no "-shm",
- * which SQLite makes anew from the journal.
+ * directory VOLT_RECORD_ROOT whose names begin with "jobs.", "ids" or "witness", but no
+ * "-shm", which SQLite makes anew from the journal.
+ *
+ * While a file beside the log, named like it with ".kill" behind, is there, the process is
+ * killed that comes to the sync of a commit: its frames are written, and not on disk. The
+ * file is removed then.
  *
  * One write with O_APPEND per entry: entries of all threads and processes have one order.
  * What a killed process had done and not yet written down is made good when the next one
@@ -12,6 +16,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,18 +30,26 @@
 
 enum type { MADE = 1, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND };
 
+/* Begins each entry: one of a process that is killed in the middle of its write is not
+ * whole, and the reader goes on at the next. */
+#define MAGIC UINT64_C(0x9d3fa1c7be52e648)
+
 /* As power.py reads it; followed by `size` bytes of data. */
 struct entry {
+    uint64_t magic;
     uint32_t type, size;
     uint64_t inode;
     int64_t at;     /* WROTE: offset; CUT: length; EXEC: index */
     uint64_t other; /* SYNCED: number of its SYNCING; EXEC: job */
 };
 
-#define FILES 64
+#define FILES        1024
+#define FRAME_HEADER 24 /* of the journal: its bytes 4 to 7 are 0 but at a commit */
 
 static char root[256];
 static const char *log_path;
+static char kill_path[256];
+static _Atomic uint64_t to_commit; /* inode of the journal whose commit is not synced */
 static struct stat root_stat;
 static _Atomic uint64_t inodes[FILES]; /* of files that are or were ours */
 static _Atomic uint64_t syncs;
@@ -54,13 +67,15 @@ __attribute__((constructor)) static void start(void)
         log_path = NULL;
     else
         strcpy(root, dir);
+    if (log_path != NULL)
+        (void)snprintf(kill_path, sizeof(kill_path), "%s.kill", log_path);
 }
 
 static void put(enum type type, uint64_t inode, int64_t at, uint64_t other,
                 const void *data, size_t size)
 {
     static int (*real_open)(const char *, int, ...);
-    struct entry e = {type, (uint32_t)size, inode, at, other};
+    struct entry e = {MAGIC, type, (uint32_t)size, inode, at, other};
     struct iovec v[] = {{&e, sizeof(e)}, {(void *)(uintptr_t)data, size}};
     int saved = errno;
     if (real_open == NULL)
@@ -76,7 +91,8 @@ static void put(enum type type, uint64_t inode, int64_t at, uint64_t other,
 static bool is_ours_by_name(const char *name)
 {
     size_t n = strlen(name);
-    return (strncmp(name, "jobs.", 5) == 0 || strncmp(name, "ids", 3) == 0) &&
+    return (strncmp(name, "jobs.", 5) == 0 || strncmp(name, "ids", 3) == 0 ||
+            strncmp(name, "witness", 7) == 0) &&
            !(n > 4 && strcmp(name + n - 4, "-shm") == 0);
 }
 
@@ -165,13 +181,28 @@ OPEN(open64, "openat64", (const char *path, int flags, ...), AT_FDCWD)
 OPEN(openat, "openat", (int dir, const char *path, int flags, ...), dir)
 OPEN(openat64, "openat64", (int dir, const char *path, int flags, ...), dir)
 
+static void note_commit(uint64_t inode, const uint8_t *buf, size_t n)
+{
+    if (n == FRAME_HEADER && (buf[4] | buf[5] | buf[6] | buf[7]))
+        atomic_store(&to_commit, inode);
+}
+
+static void die_before_sync(uint64_t inode)
+{
+    if (inode != 0 && atomic_compare_exchange_strong(&to_commit, &inode, 0) &&
+        unlink(kill_path) == 0)
+        (void)kill(getpid(), SIGKILL);
+}
+
 #define PWRITE(name, offset)                                                             \
     ssize_t name(int fd, const void *buf, size_t n, offset at)                           \
     {                                                                                    \
         REAL(name);                                                                      \
         uint64_t inode = ours(fd);                                                       \
-        if (inode != 0)                                                                  \
+        if (inode != 0) {                                                                \
             put(WROTE, inode, at, 0, buf, n);                                            \
+            note_commit(inode, buf, n);                                                  \
+        }                                                                                \
         return real(fd, buf, n, at);                                                     \
     }
 PWRITE(pwrite, off_t)
@@ -204,6 +235,7 @@ TRUNCATE(ftruncate64, off64_t)
     {                                                                                    \
         REAL(name);                                                                      \
         uint64_t inode = ours(fd), number = 0;                                           \
+        die_before_sync(inode);                                                          \
         if (inode == 0 && log_path != NULL && stat(root, &root_stat) == 0 &&             \
             inode_of(fd) == root_stat.st_ino)                                            \
             inode = UINT64_MAX;                                                          \

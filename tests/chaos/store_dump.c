@@ -3,8 +3,8 @@
  *     store-dump
  *
  * For each state directory on a line of standard input: a line "JOB INDEX EVENT RESULT
- * CODE ATTEMPT" per fact of its store, then "ok", or "error TEXT" when the store is
- * refused. */
+ * CODE ATTEMPT" per fact of its store, then "ok FACTS", how many it has numbered, or
+ * "refused TEXT" when it is not the one that its witness has seen, or "error TEXT". */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,13 +28,20 @@ static void dump(const char *dir)
 {
     struct store_sqlite_options o = {.dir = dir, .boot_id = {99}, .generation = {99}};
     struct volt_error err = {{0}};
+    uint64_t first = 0, last = 0;
     struct store *s = NULL;
     int r = store_sqlite_open(&o, &s, &err);
 
     if (r == 0)
         r = store_load(s, print, NULL, &err);
+    if (s)
+        store_numbers(s, &first, &last);
     store_free(s);
-    (void)printf(r == 0 ? "ok\n" : "error %s: %s\n", strerror(-r), err.text);
+    if (r == 0)
+        (void)printf("ok %" PRIu64 "\n", last - first);
+    else
+        (void)printf("%s %s: %s\n", r == -STORE_NOT_WITNESSED ? "refused" : "error",
+                     strerror(-r), err.text);
     (void)fflush(stdout);
 }
 

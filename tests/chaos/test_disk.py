@@ -4,13 +4,15 @@ What was acknowledged before, meanwhile and afterwards is there; what is refused
 in words; voltd stays up."""
 
 import errno
+import shutil
+import subprocess
 
 import pytest
 
 from client import Load
 from faults import DISK, FLUSH, SYNC, VOLTD
 from house import SANITIZER, until
-from sweeps import OF_A_LIFE, OF_VOLTD, finish, sweep_lives, sweep_voltd
+from sweeps import OF_A_LIFE, OF_VOLTD, finish, run_job, sweep_lives, sweep_voltd
 from test_chaos import SEED, passed
 from test_faults import faulty  # noqa: F401 (fixture)
 from torture import judge
@@ -88,3 +90,51 @@ def test_what_a_refused_job_had(faulty):  # noqa: F811
         v.ok("org.voltd.jobs.Cancel", {"filter": {}})
     until(faulty.quiet, "every job to end")
     passed(faulty, faulty.findings)
+
+
+def voltd_once(house, *options):
+    return subprocess.run([house.bin / "voltd", "--user", f"--runtime-dir={house.runtime}",
+                           f"--state-dir={house.state}", *options], env=house.env,
+                          capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("store", ["store", "no store"])
+def test_accepting_a_store_when_the_nth_call_fails(faulty, store):  # noqa: F811
+    """The store is as it was, so that the right witness finds it right; or it can be accepted
+    again. What was told to be accepted is."""
+    run_job(faulty, 1)
+    faulty.stop_guard()
+    faulty.close()
+    saved, witness = faulty.dir / "saved", faulty.state / "witness"
+    right = witness.read_bytes()
+    if store == "no store":
+        for path in faulty.state.glob("jobs.*"):
+            path.unlink()
+    else:
+        witness.write_bytes(b"damaged")
+    shutil.copytree(faulty.state, saved)
+    failed = 0
+    for n in range(1, 400):
+        shutil.rmtree(faulty.state)
+        shutil.copytree(saved, faulty.state)
+        faulty.faults.nth(VOLTD, n, errno.EIO)
+        first = voltd_once(faulty, "--accept-store")
+        fired, _, call = faulty.faults.fired()
+        faulty.faults.disarm()
+        assert first.returncode in (0, 1), (n, call, first)
+        if first.returncode:
+            failed += 1
+            assert first.stderr, (n, call)
+            if store == "no store":
+                assert not list(faulty.state.glob("jobs.*.db")), (n, call)
+            else:
+                left = witness.read_bytes()
+                witness.write_bytes(right)
+                assert ": sound" in voltd_once(faulty, "--check-store").stdout, (n, call, first)
+                witness.write_bytes(left)
+            assert "accepted" in voltd_once(faulty, "--accept-store").stdout, (n, call, first)
+        assert ": sound" in voltd_once(faulty, "--check-store").stdout, (n, call, first)
+        if not fired:
+            break
+    assert not fired and failed > 10
+    shutil.rmtree(faulty.dir)

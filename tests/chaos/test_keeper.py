@@ -23,7 +23,7 @@ HELLO, START, SIGNAL, REMOVE, BYE, REPLY, WELCOME = range(1, 8)
 HEAD = struct.Struct("<IIQ")
 HELLO_BODY, BYE_BODY, KEY = struct.Struct("<II"), struct.Struct("<II"), struct.Struct("<QqII")
 START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQQ"), struct.Struct("<II")
-LAUNCH_HEAD, LAUNCH_MAGIC = struct.Struct("<IIQII"), 0x484e4c56
+LAUNCH_HEAD, LAUNCH_MAGIC = struct.Struct("<IIQIIII"), 0x484e4c56
 
 
 class Keeper:
@@ -97,7 +97,7 @@ def launch(script):
     strings = b"\0" * 4 + b"\0".join([b"/bin/sh", b"-c", script.encode(), b""])
     tables = bytes((3 + 1 + 1) * struct.calcsize("P"))
     size = LAUNCH_HEAD.size + len(tables) + len(strings)
-    return LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0) + tables + strings
+    return LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0, 0, 0) + tables + strings
 
 
 def start(serial, script, after=0, inline=True):
@@ -341,11 +341,7 @@ def begun(keeper, job):
 def held(keeper, job):
     """Whether somebody has its record, so may still begin it."""
     with open(keeper.records / f"{job}.1", "rb") as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return integration.is_locked(f)
 
 
 @pytest.mark.parametrize("how", ["bye", "term", "alone", "stay"])

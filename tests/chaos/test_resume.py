@@ -5,6 +5,7 @@ import fcntl
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -12,11 +13,12 @@ import uuid
 
 import pytest
 
-from house import BIN, House, integration, until
+from house import BIN, BUILD, House, integration, until
 from survival import own_programs
 from test_chaos import passed
 
 LINES = 60
+RECORD_END = BUILD / "tests/chaos/record-end"
 
 
 @pytest.fixture
@@ -96,13 +98,29 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def record(house, number):
+def record(house, number, version):
     """The record of a job that has not begun, as the keeper makes it."""
     boot = uuid.UUID(pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-    head = struct.pack("<4sIQqII16sQI", b"VCRD", 1, number, -1, 1, 0, boot.bytes, 1, 0)
+    head = struct.pack("<4sIQqII16sQI", b"VCRD", version, number, -1, 1, 0, boot.bytes, 1, 0)
     path = house.state / f"rec/{number}.1"
     path.write_bytes((head + struct.pack("<I", crc32c(head))).ljust(4096, b"\0"))
     return path
+
+
+def test_an_end_that_was_no_event(house):
+    """It is seen when the job is to stop: the keeper finds nothing left to be signalled."""
+    with house.connect() as v:
+        job = v.ok("org.voltd.jobs.Submit", {"spec": {"shell": "exec sleep 1000"}})["id"]
+        until(lambda: v.ok("org.voltd.jobs.Get", {"id": job})["job"]["state"] == "running")
+        pid = v.ok("org.voltd.jobs.Get", {"id": job})["job"]["pid"]
+        with subprocess.Popen([RECORD_END, house.state / f"rec/{job}.1", "5"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as end:
+            assert end.stdout.readline() == b"written\n"    # and not closed before it is seen
+            v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
+            *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
+            end.stdin.close()
+        assert last["jobs"][0]["code"] == 5
+    os.kill(pid, signal.SIGKILL)
 
 
 def orphans(house):
@@ -110,12 +128,20 @@ def orphans(house):
         return v.ok("org.voltd.jobs.List", {"filter": {"orphans": True}})["jobs"]
 
 
-def test_who_never_began_is_forgotten(house):
+def lock_record(file, version):
+    if version == 1:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    else:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, integration.whole_file(fcntl.F_WRLCK))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_who_never_began_is_forgotten(house, version):
     """By a voltd that was killed and does not know the job any more: it is nothing that runs, and
     nothing that is lost. While somebody might still begin it, it runs for all that is known."""
-    gone = record(house, 1000)
-    with open(record(house, 1001)) as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    gone = record(house, 1000, version)
+    with open(record(house, 1001, version), "r+") as held:
+        lock_record(held, version)
         house.kill_voltd()
         until(house.up.is_set, "voltd to come back")
         assert [(j["id"], j["state"]) for j in orphans(house)] == [("1001", "starting")]

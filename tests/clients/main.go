@@ -213,7 +213,11 @@ func submitAndWatch(ctx context.Context, calls, watching *varlink.Connection) {
 		Failed   int  `json:"failed"`
 		ExitCode *int `json:"exit_code"`
 	}
-	err = calls.Call(ctx, "org.voltd.jobs.Wait", map[string][]string{"ids": {submitted.Id}}, &waited)
+	// An event is told when it is kept; the job may be a moment behind. Wait tells when it has ended.
+	told, err := calls.Send(ctx, "org.voltd.jobs.Wait", map[string][]string{"ids": {submitted.Id}}, varlink.More)
+	for more := uint64(varlink.Continues); err == nil && more&varlink.Continues != 0; {
+		more, err = told(ctx, &waited)
+	}
 	check("Wait", err == nil && waited.Left == 0 && waited.Failed == 1 && waited.ExitCode != nil &&
 		*waited.ExitCode == 3, err, waited)
 

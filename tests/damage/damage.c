@@ -10,6 +10,8 @@
  *   cut       the file cut short at each length
  *   journal   each byte of a journal that was not copied back yet inverted. Its last transaction
  *             is what a power cut may tear: without it is right too, if that is what it was
+ *   witness   an older store beside its witness, of which each byte is inverted, or which is
+ *             cut short at each length: it must be refused, and so must it beside the sound one
  *
  * STRIDE > 1 takes one place in so many, from SEED on. Files in /dev/shm; two threads,
  * each with a copy of its own. The last line counts kinds of damage as passed or failed,
@@ -33,6 +35,7 @@
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/contents.h"
 #include "daemon/store/sqlite.h"
+#include "daemon/store/witness.h"
 
 #define STORE_BYTES 65536
 #define THREADS     2
@@ -56,8 +59,9 @@ struct bytes {
 static struct {
     struct bytes file, journal, behind; /* behind: the file that the journal belongs to */
     uint64_t state, journal_state;
-    uint64_t before; /* the state without the journal's last transaction */
-    uint64_t jobs;   /* their ids are below */
+    uint64_t before;      /* the state without the journal's last transaction */
+    uint64_t jobs;        /* their ids are below */
+    struct bytes witness; /* of the store with its journal; `file` is older */
 } sound;
 
 /* --- what a load finds -------------------------------------------------------------- */
@@ -288,13 +292,11 @@ static void path_of(const char *dir, const char *suffix, char path[PATH_MAX])
     (void)snprintf(path, PATH_MAX, "%s/" NAME "%s", dir, suffix);
 }
 
-static struct bytes read_file(const char *dir, const char *suffix)
+static struct bytes read_path(const char *path)
 {
-    char path[PATH_MAX];
     struct bytes b = {0};
     struct stat st;
 
-    path_of(dir, suffix, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         die(path);
@@ -303,6 +305,25 @@ static struct bytes read_file(const char *dir, const char *suffix)
     if (!b.at || read(fd, b.at, b.n) != st.st_size)
         die(path);
     close(fd);
+    return b;
+}
+
+static struct bytes read_file(const char *dir, const char *suffix)
+{
+    char path[PATH_MAX];
+
+    path_of(dir, suffix, path);
+    return read_path(path);
+}
+
+/* Which is gone then. */
+static struct bytes take_witness(const char *dir)
+{
+    char path[PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s/witness", dir);
+    struct bytes b = read_path(path);
+    (void)unlink(path);
     return b;
 }
 
@@ -369,8 +390,8 @@ static void place_fill(struct place *p, const struct bytes *file, size_t n,
 
 /* --- damage ------------------------------------------------------------------------- */
 
-enum kind { FLIP, CUT, JOURNAL, KINDS };
-static const char *const kind_names[KINDS] = {"flip", "cut", "journal"};
+enum kind { FLIP, CUT, JOURNAL, WITNESS, KINDS };
+static const char *const kind_names[KINDS] = {"flip", "cut", "journal", "witness"};
 
 struct worker {
     pthread_t thread;
@@ -382,6 +403,8 @@ struct worker {
 
 static bool right(enum kind kind, uint64_t state)
 {
+    if (kind == WITNESS) /* whatever it is: an older store was taken */
+        return false;
     if (kind != JOURNAL)
         return state == sound.state;
     return state == sound.journal_state || state == sound.before;
@@ -429,6 +452,34 @@ static void flip_journal(struct worker *w, size_t at)
     judge(w, JOURNAL, at);
 }
 
+static void put_witness(const struct place *p, const uint8_t *bytes, size_t n)
+{
+    char path[PATH_MAX];
+
+    (void)snprintf(path, sizeof(path), "%s/witness", p->dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, bytes, n) != (ssize_t)n)
+        die(path);
+    close(fd);
+}
+
+static void damage_witness(struct worker *w)
+{
+    uint8_t bad[WITNESS_SIZE];
+
+    place_fill(&w->place, &sound.file, sound.file.n, NULL);
+    for (size_t at = w->number; at < WITNESS_SIZE; at += THREADS) {
+        memcpy(bad, sound.witness.at, WITNESS_SIZE);
+        put_witness(&w->place, bad, WITNESS_SIZE);
+        judge(w, WITNESS, at);
+        bad[at] = (uint8_t)~bad[at];
+        put_witness(&w->place, bad, WITNESS_SIZE);
+        judge(w, WITNESS, at);
+        put_witness(&w->place, bad, at);
+        judge(w, WITNESS, at);
+    }
+}
+
 static void *damage(void *arg)
 {
     struct worker *w = arg;
@@ -440,6 +491,7 @@ static void *damage(void *arg)
     }
     for (size_t at = from; at < w->journal.n; at += step)
         flip_journal(w, at);
+    damage_witness(w);
     return NULL;
 }
 
@@ -513,7 +565,12 @@ static struct bytes journal_of(const char *dir)
     commit(rt, s);
     sound.journal = read_journal(dir);
     sound.behind = read_file(dir, "");
+    if (store_witness(s, true) < 0)
+        die("witness");
     store_free(s);
+    sound.witness = take_witness(dir);
+    if (sound.witness.n != WITNESS_SIZE)
+        die("witness");
     volt_runtime_free(rt);
     return before;
 }
@@ -589,12 +646,12 @@ static int report(const struct worker *sum)
     }
     printf("store of %zu bytes, journal of %zu, stride %zu from %zu\n", sound.file.n,
            sound.journal.n, stride, first);
-    printf("damage passed=%d failed=%d flips=%llu cuts=%llu journal=%llu refused=%llu "
-           "same=%llu wrong=%llu\n",
+    printf("damage passed=%d failed=%d flips=%llu cuts=%llu journal=%llu witness=%llu "
+           "refused=%llu same=%llu wrong=%llu\n",
            KINDS - failed, failed, (unsigned long long)sum->done[FLIP],
            (unsigned long long)sum->done[CUT], (unsigned long long)sum->done[JOURNAL],
-           (unsigned long long)sum->refused, (unsigned long long)sum->same,
-           (unsigned long long)wrong);
+           (unsigned long long)sum->done[WITNESS], (unsigned long long)sum->refused,
+           (unsigned long long)sum->same, (unsigned long long)wrong);
     return failed;
 }
 
@@ -619,5 +676,6 @@ int main(int argc, char **argv)
     free(sound.file.at);
     free(sound.behind.at);
     free(sound.journal.at);
+    free(sound.witness.at);
     return report(&sum);
 }

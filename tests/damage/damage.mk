@@ -7,5 +7,5 @@ $(DAMAGE): $(DAMAGE).o $(TEST_LIBS) ; $(link-test)
 check-damage: $(DAMAGE)
 	@$(RUN) $<
 check-damage-part: $(DAMAGE)
-	@$(RUN) $< $(if $(SAN),97,7) $$(date +%s)
+	@$(RUN) $< $(if $(SAN),97,7) $(SEED)
 .PHONY: check-damage check-damage-part

@@ -1,6 +1,6 @@
 /* A configuration file of any content: an error that says where, or values that can be
  * written down and read again. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

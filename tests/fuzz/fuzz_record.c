@@ -2,7 +2,8 @@
  *
  * First byte even: the rest is the record as it is. Odd: a record of the right job whose
  * slots are written by the shim's functions with what the rest holds, so that the
- * checksums do not hide what lies behind them; bits 1 and 2 say which slots. */
+ * checksums do not hide what lies behind them; bits 1 and 2 say which slots, bit 3 the
+ * version. */
 #include "daemon/keeper/record.h"
 #include "base/crc.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,7 +16,7 @@ static const struct job_key key = {.id = 7, .index = JOB_NO_INDEX, .attempt = 1}
 static const uint8_t boot_id[RECORD_ID_SIZE] = "0123456789abcde";
 
 struct written {
-    bool started, exited;
+    bool started, exited, old;
     struct record_started first;
     struct record_exited second;
 };
@@ -36,6 +37,11 @@ static void check(const uint8_t *bytes, size_t size, struct record *ret)
     record_parse(bytes, size, &key, boot_id, true, &locked);
     FUZZ_CHECK(ret->verdict <= RECORD_DAMAGED && locked.verdict <= RECORD_DAMAGED);
     FUZZ_CHECK(ret->verdict != RECORD_ABSENT && ret->verdict != RECORD_RUNNING);
+    /* A lock defers what can still change, and nothing else. */
+    FUZZ_CHECK(locked.verdict == RECORD_RUNNING || locked.verdict == ret->verdict);
+    FUZZ_CHECK((locked.verdict == RECORD_DONE) == (ret->verdict == RECORD_DONE));
+    FUZZ_CHECK(locked.verdict != RECORD_DAMAGED && locked.verdict != RECORD_NEVER_RAN &&
+               locked.verdict != RECORD_SHIM_KILLED);
     if (ret->verdict == RECORD_NEVER_RAN)
         FUZZ_CHECK(all_zero(bytes + RECORD_STARTED_AT, sizeof(struct record_started)));
     if (ret->verdict == RECORD_DONE)
@@ -57,7 +63,7 @@ static void take(void *to, size_t n, const uint8_t **data, size_t *size)
 static void write_record(uint8_t bytes[RECORD_SIZE], struct written *w)
 {
     struct record_header h = {.magic = RECORD_MAGIC,
-                              .version = RECORD_VERSION,
+                              .version = w->old ? RECORD_VERSION_FLOCK : RECORD_VERSION,
                               .job = key.id,
                               .index = key.index,
                               .attempt = key.attempt};
@@ -94,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     w.started = choice & 2;
     w.exited = choice & 4;
+    w.old = choice & 8;
     take(&w.first, sizeof(w.first), &data, &size);
     take(&w.second, sizeof(w.second), &data, &size);
     write_record(bytes, &w);

@@ -1,6 +1,6 @@
 /* A job spec in JSON: refused with a field and a reason, or taken, and then what is shown
  * of it is the same spec again. */
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/method/spec_json.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/fields.h"

@@ -79,7 +79,8 @@ static void fork_patient(struct keeper_client *c)
         const struct keeper_config config = {.listen_fd = high,
                                              .record_dir_fd = c->record_fd,
                                              .peer_uid = geteuid(),
-                                             .rest_msec = -1};
+                                             .rest_msec = -1,
+                                             .leaves_stopped = true};
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         _exit(keeper_init(&config) < 0 || keeper_serve() < 0);
     }

@@ -28,7 +28,8 @@ struct keeper_welcome keeper_client_hello(struct keeper_client *c);
 
 /* Of each test: all that, and *state is the client. */
 int keeper_client_setup(void **state);
-/* The same with a keeper that dismisses no shim for having heard nothing for a while. */
+/* The same with a keeper that dismisses no shim for having heard nothing for a while, and
+ * continues none that was stopped. */
 int keeper_client_setup_patient(void **state);
 int keeper_client_teardown(void **state);
 

@@ -1,4 +1,5 @@
 /* See stored.h. */
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include <sqlite3.h>
 #include <volt/volt.h>
@@ -217,6 +220,41 @@ void stored_fill(struct store *s)
     assert_int_equal(stored_starting(s, 1), 0);
     assert_int_equal(stored_starting(s, 2), 0);
     assert_int_equal(stored_end(s, 1, 3), 0);
+}
+
+size_t stored_read(const char *name, uint8_t **ret)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    stored_path(name, path);
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0 && fstat(fd, &st) == 0);
+    *ret = malloc((size_t)st.st_size + 1);
+    assert_int_equal(read(fd, *ret, (size_t)st.st_size), st.st_size);
+    close(fd);
+    return (size_t)st.st_size;
+}
+
+void stored_write(const char *name, const uint8_t *bytes, size_t n)
+{
+    char path[PATH_MAX];
+
+    stored_path(name, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, n), n);
+    close(fd);
+}
+
+void stored_remove_journal(void)
+{
+    char path[PATH_MAX];
+
+    stored_path("jobs.1.db-wal", path);
+    (void)unlink(path);
+    stored_path("jobs.1.db-shm", path);
+    (void)unlink(path);
 }
 
 int64_t stored_query(const char *sql)

@@ -42,6 +42,11 @@ struct found {
 
 /* Opens and loads: 0 and what was found, or the error. */
 int stored_reload(uint8_t boot, struct found *found, struct volt_error *err);
+/* Whole files of the directory; *ret is the caller's. */
+size_t stored_read(const char *name, uint8_t **ret);
+void stored_write(const char *name, const uint8_t *bytes, size_t n);
+/* What SQLite keeps beside the first file. */
+void stored_remove_journal(void);
 /* Behind its back, in the first file: the number that is found, 0 if there is none. */
 int64_t stored_query(const char *sql);
 

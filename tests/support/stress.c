@@ -58,8 +58,11 @@ static uint64_t number(const char *program, const char *text)
 void stress_init(struct stress *s, int argc, char **argv)
 {
     uint64_t secs = DEFAULT_SECS;
+    const char *given = getenv("SEED");
 
-    *s = (struct stress){.seed = clock_ns() % 1000000000, .workers = DEFAULT_WORKERS};
+    *s = (struct stress){.seed = given && *given ? strtoull(given, NULL, 10)
+                                                 : clock_ns() % 1000000000,
+                         .workers = DEFAULT_WORKERS};
     for (int i = 1; i < argc; i += 2) {
         uint64_t n = i + 1 < argc ? number(argv[0], argv[i + 1]) : 0;
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "daemon/config.h"
-#include "daemon/paths.h"
+#include "daemon/config/config.h"
+#include "daemon/config/paths.h"
 #include "tests/support/scratch.h"
 
 static char dir[SCRATCH_MAX], main_path[128];

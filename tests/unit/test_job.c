@@ -185,6 +185,23 @@ static struct job_status fold(const struct job_event *ev, size_t n)
     fold((struct job_event[]){__VA_ARGS__},                                              \
          sizeof((struct job_event[]){__VA_ARGS__}) / sizeof(struct job_event))
 
+/* One that never began does not count: its number is that of the next, in this life or in
+ * another. */
+static void deferred(void **state)
+{
+    (void)state;
+    struct job_event starting = STARTING, later = {.type = JOB_EV_DEFERRED, .at_usec = 3};
+    struct job_status st = FOLD(STARTING);
+
+    st.other_life = true;
+    assert_int_equal(job_update(&st, &later), 0);
+    assert_int_equal(st.state, JOB_QUEUED);
+    assert_int_equal(st.attempt, 0);
+    assert_false(st.other_life);
+    assert_int_equal(job_update(&st, &starting), 0);
+    assert_int_equal(st.attempt, 1);
+}
+
 static void verdicts(void **state)
 {
     (void)state;
@@ -294,9 +311,13 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_row_by_row), cmocka_unit_test(lost_attempts),
-        cmocka_unit_test(verdicts),         cmocka_unit_test(refused_contents),
-        cmocka_unit_test(exit_codes),       cmocka_unit_test(names),
+        cmocka_unit_test(table_row_by_row),
+        cmocka_unit_test(lost_attempts),
+        cmocka_unit_test(deferred),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(refused_contents),
+        cmocka_unit_test(exit_codes),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -31,6 +33,39 @@ static void test_exit_and_signal(void **state)
     assert_true(r.exited.user_usec + r.exited.system_usec > 0);
     assert_true(r.exited.max_rss_kib > 100);
     assert_true(r.exited.mono_usec > r.started.mono_usec);
+}
+
+/* Whether a process that aborts here leaves a core dump, if its limit lets it. */
+static bool dumps_core(const struct keeper_client *c)
+{
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit limit;
+        (void)(getrlimit(RLIMIT_CORE, &limit) < 0 || fchdir(c->dir_fd) < 0);
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_CORE, &limit);
+        abort();
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    return WCOREDUMP(status);
+}
+
+/* The bit in the record is the kernel's. */
+static void test_core_dump(void **state)
+{
+    struct keeper_client *c = *state;
+    struct record r = keeper_job_run(c, "ulimit -S -c unlimited; kill -ABRT $$");
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGABRT);
+    assert_int_equal(r.exited.core_dumped, dumps_core(c));
+    r = keeper_job_run(c, "ulimit -c 0; kill -ABRT $$");
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGABRT);
+    assert_int_equal(r.exited.core_dumped, 0);
+    r = keeper_job_run(c, "exit 134");
+    keeper_job_assert_end(&r, RECORD_END_EXIT, 134);
+    assert_int_equal(r.exited.core_dumped, 0);
 }
 
 static void test_exec_failures(void **state)
@@ -160,7 +195,8 @@ static void test_remove_several(void **state)
             keeper_client_signal(c, &key[i], SIGKILL, KEEPER_SCOPE_TREE).status, 0);
 }
 
-/* A job that has ended, and whose shim has not got round to it; a record that is none. */
+/* A job that has ended, and whose shim was stopped before it got round to it, which the
+ * signal continues; a record that is none. */
 static void test_signal_nobody(void **state)
 {
     struct keeper_client *c = *state;
@@ -175,7 +211,6 @@ static void test_signal_nobody(void **state)
     keeper_job_wait_gone(job);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
                      -ESRCH);
-    kill((pid_t)r.started.shim_pid, SIGCONT);
     r = keeper_client_wait(c, &key);
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
     key = keeper_job_key();
@@ -284,8 +319,13 @@ static void test_shim_not_again(void **state)
     struct keeper_client *c = *state;
     struct record r = run_mode(c, "sleep 60 & echo $! >left", KEEPER_KILL_MAIN);
     keeper_job_assert_end(&r, RECORD_END_EXIT, 0);
+    /* and stays as long as that, which is no child of the keeper's then */
+    pid_t left = keeper_job_read_pid(c, "left");
+    struct proc p;
+    assert_int_equal(proc_read(left, &p), 0);
+    assert_int_equal(p.parent, r.started.shim_pid);
+    kill(left, SIGKILL);
     keeper_job_wait_gone((pid_t)r.started.shim_pid);
-    kill(keeper_job_read_pid(c, "left"), SIGKILL);
     r = run_mode(c, "exit 4", KEEPER_KILL_MAIN);
     keeper_job_assert_end(&r, RECORD_END_EXIT, 4);
     r = run_reused(c, "exit 1", NULL);
@@ -322,11 +362,30 @@ static void test_shim_not_again_under_fire(void **state)
     keeper_job_assert_end(&r, RECORD_END_EXIT, 5);
 }
 
+/* Those of real time as well, 32 and 33 among them, which the library refuses. */
+static void set_real_time_signals(void (*how)(int sig), int mask)
+{
+    const struct {
+        void (*handler)(int sig);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action = {how, 0, NULL, 0};
+    const uint64_t set = UINT64_MAX << 31;
+    for (int sig = 32; sig <= 64; sig++)
+        assert_int_equal(syscall(SYS_rt_sigaction, sig, &action, NULL, 8), 0);
+    assert_int_equal(syscall(SYS_rt_sigprocmask, mask, &set, NULL, 8), 0);
+}
+
 /* Everything a careless daemon could hand on, handed to the keeper. */
 static int pollute(void **state)
 {
     sigset_t set;
+    int nice = getpriority(PRIO_PROCESS, 0);
     sigfillset(&set);
+    /* Only root may take it back; others may only give less. */
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, geteuid() == 0 ? -5 : nice), 0);
+    set_real_time_signals(SIG_IGN, SIG_BLOCK);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
@@ -348,6 +407,8 @@ static int pollute(void **state)
     signal(SIGPIPE, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     signal(SIGUSR1, SIG_DFL);
+    set_real_time_signals(SIG_DFL, SIG_UNBLOCK);
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, nice), 0);
     return r;
 }
 
@@ -371,7 +432,7 @@ static void test_keeper_killed(void **state)
     assert_int_equal(r.started.pid, job);
     struct proc shim;
     assert_int_equal(proc_read((pid_t)r.started.shim_pid, &shim), 0);
-    assert_int_equal(shim.session,
+    assert_int_equal(getpgid(shim.pid),
                      shim.pid); /* no signal to the keeper's group hits it */
     assert_int_equal(shim.start, r.started.shim_start);
     /* the new keeper can signal what the old one has started */
@@ -556,11 +617,13 @@ int main(int argc, char **argv)
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_exit_and_signal),
+        TEST(test_core_dump),
         TEST(test_exec_failures),
         TEST(test_refused_requests),
         TEST(test_remove),
         TEST(test_remove_several),
-        TEST(test_signal_nobody),
+        cmocka_unit_test_setup_teardown(test_signal_nobody, keeper_client_setup_patient,
+                                        keeper_client_teardown),
         TEST(test_clean_room),
         cmocka_unit_test_setup_teardown(test_clean_room, pollute, keeper_client_teardown),
         TEST(test_shim_again),

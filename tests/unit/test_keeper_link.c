@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
-#include "daemon/exec/keeper_link.h"
-#include "daemon/exec/record_watch.h"
+#include "daemon/link/keeper_link.h"
+#include "daemon/link/record_watch.h"
 #include "daemon/keeper/tree.h"
 #include "tests/support/keeper_client.h"
 
@@ -29,6 +29,8 @@ struct rig {
     struct keeper_link *link;
     struct record_watch *watch;
 };
+
+static const struct siphash_key secret = {1, 2};
 
 static void rig_open(struct rig *g)
 {
@@ -46,7 +48,7 @@ static void rig_open(struct rig *g)
     if (r < 0)
         fail_msg("%s", err.text);
     keeper_link_info(g->link, &info);
-    r = record_watch_open(g->files.record_fd, info.boot_id, &err, &g->watch);
+    r = record_watch_open(g->files.record_fd, info.boot_id, &secret, &err, &g->watch);
     if (r < 0)
         fail_msg("%s", err.text);
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);

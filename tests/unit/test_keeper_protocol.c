@@ -12,6 +12,8 @@
 
 static char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){""}, NULL};
 static char *env[] = {(char[]){"A=1"}, (char[]){"EMPTY="}, NULL};
+static const struct launch_rlimit limits[] = {{7, 0, 1024, 524288},
+                                              {4, 0, 0, UINT64_MAX}};
 static const struct launch sample = {
     .cwd = "/tmp",
     .stdout_path = "out",
@@ -19,6 +21,8 @@ static const struct launch sample = {
     .argc = 3,
     .env = env,
     .envc = 2,
+    .rlimits = limits,
+    .nrlimits = 2,
 };
 
 static union keeper_message start_message(void)
@@ -155,8 +159,11 @@ static void test_signal_fields(void **state)
                          sig >= 1 && sig <= 64);
     }
     m.signal.signal = 9;
-    m.signal.scope = 2;
-    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
+    for (uint32_t scope = 0; scope < 100; scope++) {
+        m.signal.scope = scope;
+        assert_int_equal(keeper_request_is_valid(&m, sizeof(m.signal), 0),
+                         scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE));
+    }
     m.signal.scope = 0;
     m.signal.key.attempt = 0;
     assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
@@ -219,6 +226,8 @@ static void test_launch_round_trip(void **state)
     assert_string_equal(l.env[0], "A=1");
     assert_string_equal(l.env[1], "EMPTY=");
     assert_null(l.env[2]);
+    assert_int_equal(l.nrlimits, 2);
+    assert_memory_equal(l.rlimits, limits, sizeof(limits));
     free(buf);
 }
 
@@ -273,6 +282,31 @@ static void test_launch_head(void **state)
     free(buf);
 }
 
+/* Of a resource that there is, and the soft limit not above the hard one. */
+static void test_launch_limits(void **state)
+{
+    (void)state;
+    static const struct launch_rlimit bad[] = {
+        {LAUNCH_RLIMITS_MAX, 0, 0, 0}, {UINT32_MAX, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 2, 1}};
+    struct launch l = sample, ret;
+    size_t size;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        l.rlimits = &bad[i];
+        l.nrlimits = 1;
+        uint8_t *buf = encode(&l, &size);
+        assert_int_equal(launch_decode(buf, size, &ret), -EBADMSG);
+        free(buf);
+    }
+    struct launch_rlimit many[LAUNCH_RLIMITS_MAX + 1] = {{0}};
+    l.rlimits = many;
+    l.nrlimits = LAUNCH_RLIMITS_MAX + 1;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+    l.nrlimits--;
+    uint8_t *buf = encode(&l, &size);
+    assert_int_equal(launch_decode(buf, size, &ret), 0);
+    free(buf);
+}
+
 /* Whatever the bytes are: refused, or strings that lie inside the block. */
 static void test_launch_each_flipped_bit(void **state)
 {
@@ -284,7 +318,7 @@ static void test_launch_each_flipped_bit(void **state)
         memcpy(copy, buf, size);
         copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
         int r = launch_decode(copy, size, &l);
-        if (bit < 24 * 8)
+        if (bit < sizeof(struct launch_head) * 8)
             assert_int_equal(r, -EBADMSG); /* the head: any change is seen */
         if (r == 0) {
             assert_true(l.argc >= 1 && l.argv[l.argc] == NULL && l.env[l.envc] == NULL);
@@ -353,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_launch_round_trip),
         cmocka_unit_test(test_launch_head),
+        cmocka_unit_test(test_launch_limits),
         cmocka_unit_test(test_launch_each_truncation),
         cmocka_unit_test(test_launch_each_flipped_bit),
         cmocka_unit_test(test_launch_refuses),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "tests/support/keeper_client.h"
@@ -45,6 +46,44 @@ static void test_a_job_that_does_not_start(void **state)
     assert_int_equal(keeper_client_remove(c, &key), 0);
 }
 
+/* Each has a process that waits a second for the job to start; what comes after is read
+ * meanwhile, and signals too many are refused. */
+static void test_more_signals_than_processes(void **state)
+{
+    enum { SIGNALS = 40, PROCESSES = 32 };
+    struct keeper_client *c = *state;
+    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
+                                         .key = keeper_key_pack(&key),
+                                         .signal = SIGTERM,
+                                         .scope = KEEPER_SCOPE_TREE}};
+    struct keeper_reply reply;
+    unsigned refused = 0, waited = 0;
+    uint64_t first = 0, last;
+    uint32_t seed;
+    int fd = record_create(c->record_fd, NULL, &key, c->boot_id, KEEPER_KILL_TREE, &seed);
+    assert_true(fd >= 0);
+    for (int i = 0; i < SIGNALS; i++) {
+        uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+        first = i == 0 ? serial : first;
+    }
+    m = (union keeper_message){.recall = {.head.op = KEEPER_RECALL, .start = 1}};
+    last = keeper_client_send(c, &m, sizeof(m.recall), NULL, 0);
+    for (;;) {
+        assert_int_equal(recv(c->fd, &reply, sizeof(reply), 0), sizeof(reply));
+        if (reply.head.serial == last)
+            break;
+        assert_int_equal(reply.status, -EAGAIN);
+        if (reply.head.serial < first + PROCESSES)
+            waited++;
+        else
+            refused++;
+    }
+    /* Before the next can be read, so many had to end where none is refused. */
+    assert_true(waited < SIGNALS - PROCESSES + 1);
+    assert_int_equal(refused, SIGNALS - PROCESSES);
+    (void)close(fd);
+}
+
 int main(void)
 {
 #define TEST(f)                                                                          \
@@ -52,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_damaged_record),
         TEST(test_a_job_that_does_not_start),
+        TEST(test_more_signals_than_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,38 @@
-/* The map of idempotency keys: what is put is found, what is removed is not, whatever
- * collides; users do not meet. */
+/* The map of idempotency keys: what is put is found, what is removed is not; users do not
+ * meet, whatever they choose; a body is its whole spec. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "daemon/exec/keys.h"
 
+static struct siphash128 name(uint64_t lo, uint64_t hi)
+{
+    return (struct siphash128){lo, hi};
+}
+
 static void put_find_remove(void **state)
 {
-    struct keys k = {.seed = 42};
+    struct keys k = {.secret = {42, 0}};
 
     (void)state;
-    assert_null(keys_find(&k, 7));
-    keys_remove(&k, 7);
+    assert_null(keys_find(&k, name(7, 7)));
     for (uint64_t i = 1; i <= 1000; i++) {
-        struct keys_entry *e = keys_put(&k, i << 7 | 1); /* crowded places */
+        struct keys_entry *e = keys_put(&k, name(i, i));
 
         assert_non_null(e);
         e->id = i;
     }
     for (uint64_t i = 1; i <= 1000; i += 2)
-        keys_remove(&k, i << 7 | 1);
-    assert_int_equal(k.n, 500);
+        keys_remove(&k, keys_find(&k, name(i, i)));
+    assert_int_equal(k.table.count, 500);
     for (uint64_t i = 1; i <= 1000; i++) {
-        const struct keys_entry *e = keys_find(&k, i << 7 | 1);
+        const struct keys_entry *e = keys_find(&k, name(i, i));
 
         assert_int_equal(e != NULL, i % 2 == 0);
         assert_true(!e || e->id == i);
@@ -35,53 +40,146 @@ static void put_find_remove(void **state)
     keys_fini(&k);
 }
 
-static void colliding_places(void **state)
+/* The place alone is no name: all 128 bits are. */
+static void half_a_name_is_none(void **state)
 {
-    struct keys k = {.seed = 1};
+    struct keys k = {.secret = {42, 0}};
 
     (void)state;
-    for (uint64_t i = 1; i <= 40; i++)
-        assert_non_null(
-            keys_put(&k, i | UINT64_C(63) << 7)); /* all at the end: it wraps */
+    for (uint64_t i = 1; i <= 40; i++) {
+        struct keys_entry *e = keys_put(&k, name(7, i));
+
+        assert_non_null(e);
+        e->id = 100 + i;
+    }
     for (uint64_t i = 1; i <= 40; i += 3)
-        keys_remove(&k, i | UINT64_C(63) << 7);
-    for (uint64_t i = 1; i <= 40; i++)
-        assert_int_equal(keys_find(&k, i | UINT64_C(63) << 7) != NULL, i % 3 != 1);
+        keys_remove(&k, keys_find(&k, name(7, i)));
+    for (uint64_t i = 1; i <= 40; i++) {
+        const struct keys_entry *e = keys_find(&k, name(7, i));
+
+        assert_int_equal(e != NULL, i % 3 != 1);
+        assert_ptr_equal(keys_find_of_job(&k, 7, 100 + i), e);
+    }
+    assert_null(keys_find(&k, name(7, 41)));
     keys_fini(&k);
 }
 
-static void hashes(void **state)
+static bool same_name(const struct keys *k, uid_t a, const char *x, uid_t b,
+                      const char *y)
 {
-    struct keys k = {.seed = 42}, l = {.seed = 43};
-    struct job_spec *a = job_spec_new(), *b = job_spec_new();
-    uint64_t x, y;
+    return keys_same(keys_name(k, a, x), keys_name(k, b, y));
+}
+
+static void names(void **state)
+{
+    struct keys k = {.secret = {42, 0}}, l = {.secret = {43, 0}};
 
     (void)state;
-    assert_true(keys_hash(&k, 1, "a") == keys_hash(&k, 1, "a"));
-    assert_true(keys_hash(&k, 1, "a") != keys_hash(&k, 2, "a"));
-    assert_true(keys_hash(&k, 1, "a") != keys_hash(&k, 1, "b"));
-    assert_true(keys_hash(&k, 1, "a") != keys_hash(&l, 1, "a"));
-    a->kind = b->kind = JOB_KIND_NOOP;
-    assert_int_equal(keys_hash_body(42, a, &x), 0);
-    assert_int_equal(keys_hash_body(42, b, &y), 0);
-    assert_true(x == y);
+    assert_true(same_name(&k, 1, "a", 1, "a"));
+    assert_false(same_name(&k, 1, "a", 2, "a"));
+    assert_false(same_name(&k, 1, "a", 1, "b"));
+    assert_false(keys_same(keys_name(&k, 1, "a"), keys_name(&l, 1, "a")));
+    assert_true(keys_is_name(keys_name(&k, 0, "")));
+}
+
+/* 34 ^ 35 is 'b' ^ 'c': a user's number must not cancel out with the key's first byte. */
+static void keys_of_two_users_never_meet(void **state)
+{
+    enum { USERS = 64, NUMBERS = 40 };
+    struct keys k = {.secret = {UINT64_C(0x123456789abcdef), 5}};
+    char text[16];
+
+    (void)state;
+    assert_false(same_name(&k, 34, "backup", 35, "cackup"));
+    for (uid_t uid = 0; uid < USERS; uid++) {
+        for (int i = 0; i < NUMBERS; i++) {
+            (void)snprintf(text, sizeof(text), "%d", i);
+            struct siphash128 n = keys_name(&k, 1000 + uid, text);
+
+            assert_null(keys_find(&k, n));
+            assert_non_null(keys_put(&k, n));
+        }
+    }
+    assert_int_equal(k.table.count, USERS * NUMBERS);
+    keys_fini(&k);
+}
+
+static struct job_spec *spec_of(const char *program, const char *env)
+{
+    struct job_spec *s = job_spec_new();
+
+    s->argv = calloc(2, sizeof(*s->argv));
+    s->argv[0] = strdup(program);
+    s->env = calloc(2, sizeof(*s->env));
+    s->env[0] = strdup(env);
+    return s;
+}
+
+static bool same_body(const struct keys *k, const struct job_spec *a,
+                      const struct job_spec *b)
+{
+    struct siphash128 x, y;
+
+    assert_int_equal(keys_body(k, a, &x), 0);
+    assert_int_equal(keys_body(k, b, &y), 0);
+    return keys_same(x, y);
+}
+
+static void bodies(void **state)
+{
+    const struct keys k = {.secret = {42, 0}};
+    struct job_spec *a = spec_of("x", "A=1"), *b = spec_of("x", "A=1");
+
+    (void)state;
+    assert_true(same_body(&k, a, b));
     b->on_exists = JOB_ON_EXISTS_REPLACE; /* are of one submission only */
     b->replaces = 7;
-    assert_int_equal(keys_hash_body(42, b, &y), 0);
-    assert_true(x == y);
+    assert_true(same_body(&k, a, b));
     b->priority = 1;
-    assert_int_equal(keys_hash_body(42, b, &y), 0);
-    assert_true(x != y);
+    assert_false(same_body(&k, a, b));
+    job_spec_unref(b);
+    b = spec_of("x", "A=2");
+    assert_false(same_body(&k, a, b));
+    job_spec_unref(b);
+    b = spec_of("y", "A=1");
+    assert_false(same_body(&k, a, b));
     job_spec_unref(a);
     job_spec_unref(b);
+}
+
+/* Two environments whose differences cancel out in a hash that multiplies word by word:
+ * the highest bit of one word, and where that one's shift has put it in the next. No
+ * secret of such a hash tells them apart. */
+static void bodies_cannot_be_made_to_meet(void **state)
+{
+    const struct keys k = {.secret = {UINT64_C(0x123456789abcdef), 5}};
+    char text[] = "A=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+    struct job_spec *a = spec_of("x", text), *b;
+
+    (void)state;
+    for (size_t at = 2; at + 16 < sizeof(text); at++) {
+        char other[sizeof(text)];
+
+        memcpy(other, text, sizeof(text));
+        other[at] = (char)(other[at] ^ 0x80);
+        other[at + 4] = (char)(other[at + 4] ^ 0x80);
+        other[at + 8] = (char)(other[at + 8] ^ 0x80);
+        b = spec_of("x", other);
+        assert_false(same_body(&k, a, b));
+        job_spec_unref(b);
+    }
+    job_spec_unref(a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(put_find_remove),
-        cmocka_unit_test(colliding_places),
-        cmocka_unit_test(hashes),
+        cmocka_unit_test(half_a_name_is_none),
+        cmocka_unit_test(names),
+        cmocka_unit_test(keys_of_two_users_never_meet),
+        cmocka_unit_test(bodies),
+        cmocka_unit_test(bodies_cannot_be_made_to_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,13 +142,30 @@ static int list(const struct manager_filter *f, size_t limit)
     return r;
 }
 
+/* The same in portions of any size: none looks at more than it may. */
+static int list_in_portions(const struct manager_filter *f, size_t looks)
+{
+    const struct job_owner root = {0};
+    struct manager_walk w = {
+        .kept = true, .limit = SIZE_MAX, .looks = looks, .at_once = looks};
+    int r;
+
+    memset(seen, 0, sizeof(seen));
+    do {
+        r = manager_walk_step(NULL, m, &root, f, &w, see, NULL);
+        assert_true(w.looked <= looks);
+        assert_true(w.kept_looked <= 64);
+    } while (r == 0 && w.cursor);
+    return r;
+}
+
 static void expect(uint64_t since, uint64_t until, bool newest_first)
 {
     const struct manager_filter f = {
         .since_usec = since, .until_usec = until, .newest_first = newest_first};
 
-    for (size_t limit = 7; limit <= 5000; limit *= 25) {
-        assert_int_equal(list(&f, limit), 0);
+    for (size_t limit = 7; limit <= 5000 * 25; limit *= 25) {
+        assert_int_equal(limit <= 5000 ? list(&f, limit) : list_in_portions(&f, 500), 0);
         for (uint64_t id = 1; id <= JOBS; id++) {
             bool wanted = submitted(id) >= since && (!until || submitted(id) <= until);
 
@@ -205,6 +222,9 @@ static void no_further_than_needed(void **state)
         assert_int_equal(list(&early, limit), 0);
         assert_int_equal(list(&all, limit), -EBADMSG);
     }
+    assert_int_equal(list_in_portions(&recent, 500), 0);
+    assert_int_equal(list_in_portions(&early, 500), 0);
+    assert_int_equal(list_in_portions(&all, 500), -EBADMSG);
     stop();
 }
 

@@ -73,6 +73,20 @@ static void priorities(void **state)
     assert_string_equal(text, "voltd: one 1\nvoltd: two\n");
 }
 
+static void nasty_line(void)
+{
+    log_error("%s", "a\nvoltd: b\r\033]0;x\a\x7f\xc2\x9b"
+                    "31m\xe6\x97\xa5\xc2\xa0");
+}
+
+static void control_characters(void **state)
+{
+    (void)state;
+    capture(nasty_line);
+    assert_string_equal(text, "voltd: a\\x0avoltd: b\\x0d\\x1b]0;x\\x07\\x7f\\x9b31m"
+                              "\xe6\x97\xa5\xc2\xa0\n");
+}
+
 static void rate(void **state)
 {
     (void)state;
@@ -81,7 +95,7 @@ static void rate(void **state)
     capture(flood);
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         lines++;
-    assert_int_equal(lines, LOG_BURST - 4);        /* four were used before */
+    assert_int_equal(lines, LOG_BURST - 5);        /* five were used before */
     assert_true(strchr(text, '\n') - text < 1200); /* cut, still one line */
 }
 
@@ -89,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priorities),
+        cmocka_unit_test(control_characters),
         cmocka_unit_test(rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/manager.h"
 #include "daemon/exec/table.h"
 #include "tests/support/scratch.h"
@@ -449,10 +449,12 @@ static void big_batch_is_cancelled_and_forgotten(void **state)
     submit_all(items, N, true);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(items[i].ret_id, items[0].ret_id + i);
-    assert_int_equal(manager_list(m, &me, &f, 0, 10, count_view, &last, &cursor), 0);
+    assert_int_equal(
+        manager_list_kept(NULL, m, &me, &f, 0, 10, count_view, &last, &cursor), 0);
     assert_int_equal(last, items[9].ret_id);
     assert_int_equal(cursor, last);
-    assert_int_equal(manager_list(m, &me, &f, cursor, N, count_view, &last, &cursor), 0);
+    assert_int_equal(
+        manager_list_kept(NULL, m, &me, &f, cursor, N, count_view, &last, &cursor), 0);
     assert_int_equal(last, items[N - 1].ret_id);
     assert_int_equal(cursor, 0);
     assert_int_equal(cancel_all(&other, &f), 0);

@@ -76,6 +76,7 @@ static struct volt_sem sem;
 static struct volt_mutex mutex;
 static struct volt_rwlock rwlock;
 static struct volt_notify notify;
+static struct volt_scope scope; /* the parent's, of which there is one at a time */
 
 struct all {
     struct volt_sem_acquire sem;
@@ -141,6 +142,12 @@ static enum volt_poll parent_poll(struct volt_cx *cx, struct fn_task *f)
         VOLT_AWAIT(f->at, volt_join_poll(cx, &f->join));
         FN_CHECK(volt_join_status(&f->join) == 0);
         volt_join_fini(&f->join);
+    }
+    if (volt_scope_init(cx, &scope, &walk_type, 20) == 0) {
+        for (size_t i = 0; i < 20; i++)
+            ((struct fn_task *)volt_scope_child(&scope, i))->poll = nothing_poll;
+        VOLT_AWAIT(f->at, volt_scope_poll(cx, &scope));
+        volt_scope_fini(&scope);
     }
     VOLT_END(f->at);
 }

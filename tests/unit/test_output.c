@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
-#include "daemon/exec/output.h"
+#include "daemon/output/output.h"
 #include "tests/support/scratch.h"
 
 #define FOLD 100
@@ -79,7 +79,7 @@ static struct job_key job(uint64_t id)
 /* A job that prints text; *ret_inode: of its file. Its own descriptor: the caller's. */
 static int begin(const struct job_key *key, const char *text, ino_t *ret_inode)
 {
-    int fd = output_create(&o, key, MANAGER_STDOUT);
+    int fd = output_create(&o, key, JOB_STDOUT);
 
     if (fd < 0)
         fail_msg("%s", strerror(-fd));
@@ -109,7 +109,7 @@ static const char *end(const struct job_key *key, bool kept)
 static void read_back(const struct job_key *key, bool ended, const char *expected)
 {
     char text[1000];
-    int fd = output_open(&o, store, key, MANAGER_STDOUT, ended);
+    int fd = output_open(&o, store, key, JOB_STDOUT, ended);
 
     if (!expected) {
         assert_int_equal(fd, -ENODATA);
@@ -177,7 +177,7 @@ static void a_file_that_somebody_has_open_stays_the_jobs(void **state)
     close(fd);
     /* Somebody who follows. */
     close(begin(&b, "seen", &first));
-    int reader = output_open(&o, store, &b, MANAGER_STDOUT, false);
+    int reader = output_open(&o, store, &b, JOB_STDOUT, false);
     assert_null(end(&b, true));
     read_back(&b, true, "seen");
     close(reader);
@@ -198,14 +198,14 @@ static void the_second_look_counts(void **state)
     (void)state;
     close(begin(&a, "text", &inode));
     output_end_look(&o, &a, false, FOLD, &e);
-    int reader = output_open(&o, store, &a, MANAGER_STDOUT, false);
+    int reader = output_open(&o, store, &a, JOB_STDOUT, false);
     output_end_finish(&o, &a, &e, true);
     read_back(&a, true, "text");
     close(reader);
 
     close(begin(&b, "text", &inode));
     output_end_look(&o, &b, false, FOLD, &e);
-    int fd = output_append(&o, &b, MANAGER_STDOUT);
+    int fd = output_append(&o, &b, JOB_STDOUT);
     assert_int_equal(write(fd, "more", 4), 4);
     close(fd);
     output_end_finish(&o, &b, &e, true);
@@ -221,10 +221,10 @@ static void both_streams(void **state)
 
     (void)state;
     close(begin(&a, "out", &inode));
-    int fd = output_create(&o, &a, MANAGER_STDERR);
+    int fd = output_create(&o, &a, JOB_STDERR);
     assert_int_equal(write(fd, "err!", 4), 4);
     close(fd);
-    assert_int_equal(output_size(&o, &a), 7);
+    assert_int_equal(output_size(&o, &a, true), 7);
     output_end_look(&o, &a, true, FOLD, &e);
     memcpy(piece, e.piece, sizeof(piece));
     assert_int_equal(piece[0].n, 3);
@@ -244,10 +244,10 @@ static void output_that_is_there_is_not_taken_over(void **state)
     close(begin(&a, "of another store", &inode));
     close(begin(&b, "", &first));
     assert_null(end(&b, true)); /* there is a spare file */
-    assert_int_equal(output_create(&o, &a, MANAGER_STDOUT), -EEXIST);
+    assert_int_equal(output_create(&o, &a, JOB_STDOUT), -EEXIST);
     read_back(&a, true, "of another store");
     close(begin(&b, "", &first));
-    int fd = output_create(&o, &b, MANAGER_STDOUT); /* empty: it never began */
+    int fd = output_create(&o, &b, JOB_STDOUT); /* empty: it never began */
     assert_int_equal(inode_of(fd), first);
     close(fd);
 }
@@ -322,7 +322,7 @@ static void what_is_forgotten_goes(void **state)
     assert_false(is_there("0"));
     close(begin(&b, "b", &inode));
     close(begin(&c, "c", &inode));
-    close(output_create(&o, &c, MANAGER_STDERR));
+    close(output_create(&o, &c, JOB_STDERR));
     close(begin(&element, "d", &inode));
     outputs_tidy(&o, is_even, &asked);
     assert_true(is_there("1/1024.out") && is_there("spare"));
@@ -354,13 +354,13 @@ static void an_end_says_where_the_output_is(void **state)
     close(begin(&nothing, "", &inode));
     assert_int_equal(kept_of(&nothing, true), 0);
     close(begin(&little, "little", &inode));
-    assert_int_equal(kept_of(&little, true), JOB_KEPT_STORE(MANAGER_STDOUT));
+    assert_int_equal(kept_of(&little, true), JOB_KEPT_STORE(JOB_STDOUT));
     int fd = begin(&held, "little", &inode);
-    assert_int_equal(kept_of(&held, true), JOB_KEPT_FILE(MANAGER_STDOUT));
+    assert_int_equal(kept_of(&held, true), JOB_KEPT_FILE(JOB_STDOUT));
     close(fd);
     close(begin(&removed, "little", &inode));
     assert_int_equal(unlinkat(o.dir_fd, "0/4.out", 0), 0);
-    assert_int_equal(kept_of(&removed, true), JOB_KEPT_FILE(MANAGER_STDOUT));
+    assert_int_equal(kept_of(&removed, true), JOB_KEPT_FILE(JOB_STDOUT));
     assert_int_equal(kept_of(&unborn, false), 0);
 }
 

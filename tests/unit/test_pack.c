@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "daemon/job/event_pack.h"
@@ -114,6 +116,12 @@ static struct job_spec *full_spec(bool long_argv)
     s->output = JOB_OUTPUT_PATH;
     s->output_path = strdup("/tmp/out");
     s->output_limit = 12345;
+    s->rlimits = calloc(1, sizeof(*s->rlimits));
+    s->rlimits->given = 1 << RLIMIT_NOFILE | 1 << RLIMIT_CPU | 1 << RLIMIT_AS;
+    s->rlimits->soft[RLIMIT_NOFILE] = 1024;
+    s->rlimits->hard[RLIMIT_NOFILE] = 524288;
+    s->rlimits->hard[RLIMIT_CPU] = JOB_NO_LIMIT;
+    s->rlimits->soft[RLIMIT_AS] = s->rlimits->hard[RLIMIT_AS] = JOB_NO_LIMIT;
     s->is_array = true;
     s->array_first = 3;
     s->array_last = 9;
@@ -167,6 +175,72 @@ static void specs_come_back_as_they_were(void **state)
     s->shell = true;
     s->output_split = true;
     round_trip(s, false);
+    s = full_spec(false); /* an environment without limits */
+    free(s->rlimits);
+    s->rlimits = NULL;
+    round_trip(s, false);
+    s = full_spec(false); /* and limits without an environment */
+    free(s->env[0]);
+    free(s->env[1]);
+    free(s->env);
+    s->env = NULL;
+    round_trip(s, false);
+}
+
+static char *hex_of(const struct pack *p)
+{
+    char *hex = calloc(p->n + 1, 2);
+
+    for (size_t i = 0; i < p->n; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", p->bytes[i]);
+    return hex;
+}
+
+/* Stores of earlier versions have these bytes. */
+static void the_bytes_of_a_spec_stay(void **state)
+{
+    struct job_spec *s = full_spec(false);
+    struct spec_pack p = {{0}, {0}, {0}}, body = {{0}, {0}, {0}};
+
+    (void)state;
+    assert_int_equal(job_spec_pack(s, &p), 0);
+    assert_int_equal(job_spec_pack_body(s, &body), 0);
+    char *own = hex_of(&p.own), *env = hex_of(&p.env), *own_body = hex_of(&body.own);
+    assert_string_equal(own,
+                        "0202092f62696e2f6563686f05787878787805046e616d650602016b0176026b"
+                        "320007042f746d7009000a092f6465762f6e756c6c0b0764656661756c740c0d"
+                        "0d010effffffffffffffffff010f021001110212082f746d702f6f7574140309"
+                        "16036b6579170118b960190c1a00");
+    assert_string_equal(env, "8105010081088180200000010203413d3102423d");
+    assert_string_equal(own_body,
+                        "0202092f62696e2f6563686f05787878787805046e616d650602016b0176026b"
+                        "320007042f746d7009000a092f6465762f6e756c6c0b0764656661756c740c0d"
+                        "0d010effffffffffffffffff010f021001110212082f746d702f6f7574140309"
+                        "16036b6579170118b9601a00");
+    free(own);
+    free(env);
+    free(own_body);
+    spec_pack_fini(&p);
+    spec_pack_fini(&body);
+    job_spec_unref(s);
+}
+
+/* A waiting job is no larger for them: they are part of what equal jobs share. */
+static void limits_are_shared(void **state)
+{
+    struct job_spec *s = full_spec(false);
+    struct spec_pack with = {{0}, {0}, {0}}, without = {{0}, {0}, {0}};
+
+    (void)state;
+    assert_int_equal(job_spec_pack(s, &with), 0);
+    free(s->rlimits);
+    s->rlimits = NULL;
+    assert_int_equal(job_spec_pack(s, &without), 0);
+    assert_int_equal(with.own.n, without.own.n);
+    assert_true(with.env.n > without.env.n);
+    spec_pack_fini(&with);
+    spec_pack_fini(&without);
+    job_spec_unref(s);
 }
 
 /* Any byte changed, any end cut off: refused, or a spec that holds its own rules. The
@@ -236,10 +310,19 @@ static void events_come_back_as_they_were(void **state)
          .usage = {1, 2, UINT64_MAX},
          .survivors = 12,
          .kept = 15},
+        {.type = JOB_EV_EXITED,
+         .at_usec = 10,
+         .survivors = JOB_SURVIVORS_UNKNOWN,
+         .named = &(struct job_named){{1, 2, UINT32_MAX, 0, 5, 6, 7, 8}},
+         .kept = 1},
+        {.type = JOB_EV_EXITED,
+         .at_usec = 11,
+         .result = JOB_RESULT_SIGNAL,
+         .over_kib = 7},
     };
     struct pack p = {0};
     struct job_event ev;
-    char step[JOB_STEP_MAX];
+    struct job_event_room room;
     uint64_t life;
 
     (void)state;
@@ -247,7 +330,7 @@ static void events_come_back_as_they_were(void **state)
         job_event_pack(&p, &all[i], 99);
     struct unpack u = unpack_of(p.bytes, p.n);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        assert_int_equal(job_event_unpack(&u, &ev, &life, step), 0);
+        assert_int_equal(job_event_unpack(&u, &ev, &life, &room), 0);
         assert_int_equal(ev.type, all[i].type);
         assert_true(ev.at_usec == all[i].at_usec);
         assert_int_equal(ev.attempt, all[i].attempt);
@@ -256,6 +339,10 @@ static void events_come_back_as_they_were(void **state)
         assert_int_equal(ev.code, all[i].code);
         assert_int_equal(ev.survivors, all[i].survivors);
         assert_int_equal(ev.kept, all[i].kept);
+        assert_int_equal(ev.over_kib, all[i].over_kib);
+        assert_true(!ev.named == !all[i].named);
+        if (ev.named)
+            assert_memory_equal(ev.named, all[i].named, sizeof(*ev.named));
         assert_memory_equal(&ev.usage, &all[i].usage, sizeof(ev.usage));
         assert_int_equal(life, ev.type == JOB_EV_STARTING ? 99 : 0);
         assert_true(!ev.step == !all[i].step);
@@ -268,7 +355,7 @@ static void events_come_back_as_they_were(void **state)
 
         u = unpack_of(p.bytes, n);
         while (r == 0 && u.at < u.end)
-            r = job_event_unpack(&u, &ev, &life, step);
+            r = job_event_unpack(&u, &ev, &life, &room);
         assert_true(r == 0 || r == -EBADMSG);
     }
     pack_fini(&p);
@@ -280,6 +367,8 @@ int main(void)
         cmocka_unit_test(numbers_and_strings),
         cmocka_unit_test(lengths_are_not_trusted),
         cmocka_unit_test(specs_come_back_as_they_were),
+        cmocka_unit_test(the_bytes_of_a_spec_stay),
+        cmocka_unit_test(limits_are_shared),
         cmocka_unit_test(damaged_specs_do_no_harm),
         cmocka_unit_test(a_spec_without_its_environment_is_none),
         cmocka_unit_test(events_come_back_as_they_were),

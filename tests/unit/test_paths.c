@@ -7,13 +7,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "daemon/paths.h"
+#include "daemon/config/paths.h"
 #include "tests/support/scratch.h"
 
 static char base[SCRATCH_MAX];
@@ -147,6 +150,88 @@ static void test_second_daemon_is_refused(void **state)
     assert_int_equal(claim_elsewhere("run", "state", &err), 0);
 }
 
+/* What a voltd that is killed while it starts its keeper leaves: a child that has all of
+ * its descriptors until it executes the keeper. Returns the child's pid; *ret_dead: that
+ * of the voltd. */
+static pid_t killed_before_the_exec(int hold[2], pid_t *ret_dead)
+{
+    int told[2], status;
+    pid_t child;
+    assert_int_equal(pipe(told), 0);
+    pid_t dead = fork();
+    assert_true(dead >= 0);
+    if (dead == 0) {
+        struct paths p;
+        char byte;
+        if (paths_init(&p, true, "run", "state", NULL) < 0 || paths_claim(&p, NULL) < 0)
+            _exit(1);
+        child = fork();
+        if (child == 0) {
+            (void)close(hold[1]);
+            _exit(read(hold[0], &byte, 1) != 0);
+        }
+        (void)!write(told[1], &child, sizeof(child));
+        _exit(child < 0);
+    }
+    assert_int_equal(waitpid(dead, &status, 0), dead);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(told[0], &child, sizeof(child)), sizeof(child));
+    (void)close(told[0]);
+    (void)close(told[1]);
+    *ret_dead = dead;
+    return child;
+}
+
+static void test_a_dead_daemon_is_no_other_one(void **state)
+{
+    (void)state;
+    struct volt_error err = {{0}};
+    struct paths p;
+    int hold[2];
+    pid_t dead;
+    assert_int_equal(pipe(hold), 0);
+    pid_t child = killed_before_the_exec(hold, &dead);
+    int fd = open("state/lock", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* it has that lock */
+    (void)close(fd);
+    assert_int_equal(kill(child, 0), 0);
+    assert_int_equal(paths_init(&p, true, "run", "state", NULL), 0);
+    int r = paths_claim(&p, &err);
+    assert_string_equal(err.text, "");
+    assert_int_equal(r, 0);
+    assert_int_equal(claim_elsewhere("run", "state", &err), EBUSY); /* and it counts */
+    paths_fini(&p);
+    (void)close(hold[0]);
+    (void)close(hold[1]);
+}
+
+/* One that knows flock() only; and whose pid the kernel knows, whatever the file says. */
+static void test_daemons_of_earlier_versions_are_refused(void **state)
+{
+    (void)state;
+    struct volt_error err = {{0}};
+    struct paths p;
+    char text[32], pid[32];
+    assert_int_equal(mkdir("state", 0700), 0);
+    int fd = open("state/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+    (void)snprintf(pid, sizeof(pid), "(pid %d)", (int)getpid());
+    assert_int_equal(pwrite(fd, text, (size_t)n, 0), n);
+    assert_int_equal(claim_elsewhere("run", "state", &err), EBUSY);
+    assert_non_null(strstr(err.text, pid));
+    (void)close(fd);
+
+    assert_int_equal(paths_init(&p, true, "run", "state", NULL), 0);
+    assert_int_equal(paths_claim(&p, &err), 0);
+    assert_int_equal(pwrite(p.state_lock, "1\n\n\n\n\n", 6, 0), 6);
+    assert_int_equal(claim_elsewhere("run", "state", &err), EBUSY);
+    assert_non_null(strstr(err.text, pid));
+    assert_int_equal(flock(p.state_lock, LOCK_UN), 0); /* earlier ones look at this one */
+    assert_int_equal(claim_elsewhere("run", "state", &err), EBUSY);
+    paths_fini(&p);
+}
+
 static void test_unsafe_directories_are_refused(void **state)
 {
     (void)state;
@@ -179,6 +264,8 @@ int main(void)
         TEST(test_too_long_for_a_socket),
         TEST(test_claim_creates_private_directories),
         TEST(test_second_daemon_is_refused),
+        TEST(test_a_dead_daemon_is_no_other_one),
+        TEST(test_daemons_of_earlier_versions_are_refused),
         TEST(test_unsafe_directories_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

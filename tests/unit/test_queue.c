@@ -26,7 +26,7 @@ static void priority_then_order(void **state)
     static const int32_t priorities[] = {0, 5, -1000, 0, 1000, 5, 0};
     static const size_t order[] = {4, 1, 5, 0, 3, 6, 2};
     struct queue *q = new_queue(7);
-    struct queue_node n[7] = {{0}};
+    struct queue_node n[7] = {{.order = 0}};
 
     for (size_t i = 0; i < 7; i++)
         queue_add(q, &n[i], priorities[i]);
@@ -87,7 +87,7 @@ static void back_to_their_places(void **state)
 {
     (void)state;
     struct queue *q = new_queue(4);
-    struct queue_node n[5] = {{0}}, placed = {0};
+    struct queue_node n[5] = {{.order = 0}}, placed = {.order = 0};
 
     queue_place(q, &placed, 0);
     for (size_t i = 0; i < 5; i++)
@@ -129,7 +129,7 @@ static void removal_anywhere(void **state)
 {
     (void)state;
     struct queue *q = new_queue(10);
-    struct queue_node n[5] = {{0}};
+    struct queue_node n[5] = {{.order = 0}};
 
     for (size_t i = 0; i < 5; i++)
         queue_add(q, &n[i], 0);
@@ -167,6 +167,20 @@ static void array_keeps_its_place(void **state)
     free(q);
 }
 
+/* Also of the next higher priority, whose bucket is the one before. */
+static void the_more_urgent_are_in_front(void **state)
+{
+    (void)state;
+    struct queue *q = new_queue(0);
+    struct queue_node n[4] = {{.order = 0}};
+
+    for (int i = 0; i < 4; i++)
+        queue_add(q, &n[i], i == 0 ? JOB_PRIORITY_MAX : 4 - i);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(queue_position(q, &n[i]), i);
+    free(q);
+}
+
 static void far_positions_are_bounds(void **state)
 {
     (void)state;
@@ -195,6 +209,7 @@ int main(void)
         cmocka_unit_test(places_compare_by_priority_then_order),
         cmocka_unit_test(removal_anywhere),
         cmocka_unit_test(array_keeps_its_place),
+        cmocka_unit_test(the_more_urgent_are_in_front),
         cmocka_unit_test(far_positions_are_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,11 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/keeper/record.h"
+#include "daemon/keeper/tree.h"
 #include "base/crc.h"
 
 static const struct job_key key = {17, 3, 2};
@@ -105,11 +108,222 @@ static void test_verdicts(void **state)
     assert_int_equal(r.exited.status, 7);
     assert_int_equal(r.exited.user_usec, 1234);
     assert_int_equal(r.header.kill_mode, 1);
-    record_parse(buf, sizeof(buf), &key, boot, true, &r);
-    assert_int_equal(r.verdict, RECORD_RUNNING);
-    assert_int_equal(r.exited.end, 0);
     record_parse(buf, sizeof(buf), &key, other, false, &r);
     assert_int_equal(r.verdict, RECORD_DONE); /* known exactly, whatever the boot */
+}
+
+/* --- the table of verdicts ------------------------------------------------------------- */
+
+enum { ZERO, VALID, BAD, STATES };
+
+struct content {
+    bool header, other_boot; /* header: valid */
+    int slot1, slot2;
+};
+
+/* The table of record.h, read aloud: the first line that fits. */
+static enum record_verdict expected(const struct content *c, bool held)
+{
+    if (!c->header)
+        return held ? RECORD_RUNNING : RECORD_DAMAGED;
+    if (c->slot2 == VALID)
+        return RECORD_DONE;
+    if (c->other_boot)
+        return RECORD_OTHER_BOOT;
+    if (held)
+        return RECORD_RUNNING;
+    if (c->slot1 == BAD || c->slot2 == BAD)
+        return RECORD_DAMAGED;
+    return c->slot1 == VALID ? RECORD_SHIM_KILLED : RECORD_NEVER_RAN;
+}
+
+/* A record of that content. */
+static void make_content(const struct content *c, uint32_t version,
+                         const struct record_started *started, uint8_t buf[RECORD_SIZE])
+{
+    struct record_header h = {.magic = RECORD_MAGIC,
+                              .version = version,
+                              .job = key.id,
+                              .index = key.index,
+                              .attempt = key.attempt};
+    struct record_started s = *started;
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 7};
+    memset(buf, 0, RECORD_SIZE);
+    memcpy(h.boot_id, boot, sizeof(boot));
+    h.boot_id[0] ^= c->other_boot;
+    h.crc = crc32c(0, &h, offsetof(struct record_header, crc));
+    s.crc = crc32c(h.crc + 1, &s, offsetof(struct record_started, crc));
+    x.crc = crc32c(h.crc + 2, &x, offsetof(struct record_exited, crc));
+    memcpy(buf, &h, sizeof(h));
+    if (c->slot1 != ZERO)
+        memcpy(buf + RECORD_STARTED_AT, &s, sizeof(s));
+    if (c->slot2 != ZERO)
+        memcpy(buf + RECORD_EXITED_AT, &x, sizeof(x));
+    buf[0] ^= !c->header;
+    buf[RECORD_STARTED_AT] ^= c->slot1 == BAD;
+    buf[RECORD_EXITED_AT] ^= c->slot2 == BAD;
+}
+
+/* Calls fn for each of the 36 contents. */
+static void each_content(void (*fn)(const struct content *c, void *arg), void *arg)
+{
+    for (int n = 0; n < 4 * STATES * STATES; n++) {
+        const struct content c = {.header = n & 1,
+                                  .other_boot = n & 2,
+                                  .slot1 = n / 4 % STATES,
+                                  .slot2 = n / 4 / STATES};
+        fn(&c, arg);
+    }
+}
+
+static void parse_content(const struct content *c, void *arg)
+{
+    static const struct record_started s = {.pid = 100, .shim_pid = 99, .shim_start = 4};
+    uint8_t buf[RECORD_SIZE];
+    struct record r;
+    for (uint32_t version = RECORD_VERSION_FLOCK; version <= RECORD_VERSION; version++)
+        for (int held = 0; held < 2; held++) {
+            make_content(c, version, &s, buf);
+            record_parse(buf, sizeof(buf), &key, boot, held, &r);
+            assert_int_equal(r.verdict, expected(c, held));
+            assert_int_equal(r.exited.status, r.verdict == RECORD_DONE ? 7 : 0);
+            assert_int_equal(r.has_started, c->header && c->slot1 == VALID);
+            ++*(int *)arg;
+        }
+}
+
+static void test_each_verdict(void **state)
+{
+    (void)state;
+    int rows = 0;
+    each_content(parse_content, &rows);
+    assert_int_equal(rows, 144);
+}
+
+/* What of a file is locked, by another description than the probe's. */
+enum locked {
+    BY_NOBODY,
+    BY_OFD,
+    BY_OFD_READ,
+    BY_POSIX,
+    BY_FLOCK,
+    BY_FLOCK_SHARED,
+    BY_ALL
+};
+
+/* A child that holds a POSIX lock on it, until its pipe is closed; the others are of fd. */
+static pid_t lock_record(int fd, enum locked lock, int gate[2])
+{
+    struct flock all = {.l_type = lock == BY_OFD_READ ? F_RDLCK : F_WRLCK,
+                        .l_whence = SEEK_SET};
+    pid_t child = 0;
+    if (lock == BY_OFD || lock == BY_OFD_READ)
+        assert_int_equal(fcntl(fd, F_OFD_SETLK, &all), 0);
+    if (lock == BY_FLOCK || lock == BY_FLOCK_SHARED)
+        assert_int_equal(flock(fd, lock == BY_FLOCK ? LOCK_EX : LOCK_SH), 0);
+    if (lock != BY_POSIX)
+        return 0;
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    char byte = 1;
+    if (child == 0) {
+        byte = fcntl(fd, F_SETLK, &all) == 0;
+        close(gate[0]);
+        _exit(write(gate[1], &byte, 1) != 1 || pause());
+    }
+    close(gate[1]);
+    assert_int_equal(read(gate[0], &byte, 1), 1);
+    assert_int_equal(byte, 1);
+    return child;
+}
+
+static void unlock_record(pid_t child, int gate)
+{
+    if (child == 0)
+        return;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(gate);
+}
+
+static bool is_held(uint32_t version, enum locked lock)
+{
+    if (version == RECORD_VERSION_FLOCK)
+        return lock == BY_FLOCK;
+    return lock == BY_OFD || lock == BY_POSIX;
+}
+
+/* Shims that slot 1 may name. */
+static struct shims {
+    struct record_started alive, gone, other, zombie;
+    int dir_fd, rows;
+} shims;
+
+static void probe_with(const struct content *c, const struct record_started *s,
+                       enum locked lock, bool lives)
+{
+    const uint32_t versions[] = {RECORD_VERSION_FLOCK, RECORD_VERSION};
+    for (size_t v = 0; v < 2; v++) {
+        char name[JOB_KEY_TEXT_MAX];
+        uint8_t buf[RECORD_SIZE];
+        struct record r;
+        int gate[2] = {-1, -1};
+        (void)job_key_format(&key, name);
+        make_content(c, versions[v], s, buf);
+        int fd = openat(shims.dir_fd, name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        assert_int_equal(write(fd, buf, sizeof(buf)), sizeof(buf));
+        pid_t child = lock_record(fd, lock, gate);
+        /* A header that cannot be read tells no version: the newest. */
+        bool held = is_held(c->header ? versions[v] : RECORD_VERSION, lock);
+        bool decides = c->header && c->slot1 == VALID;
+        assert_int_equal(record_probe(shims.dir_fd, &key, boot, &r), 0);
+        assert_int_equal(r.verdict, expected(c, held && (lives || !decides)));
+        unlock_record(child, gate[0]);
+        close(fd);
+        assert_int_equal(unlinkat(shims.dir_fd, name, 0), 0);
+        shims.rows++;
+    }
+}
+
+static void probe_content(const struct content *c, void *arg)
+{
+    (void)arg;
+    for (enum locked lock = 0; lock < BY_ALL; lock++) {
+        probe_with(c, &shims.alive, lock, true);
+        probe_with(c, &shims.gone, lock, false);
+        probe_with(c, &shims.other, lock, false);
+        probe_with(c, &shims.zombie, lock, false);
+    }
+}
+
+static struct record_started started_by(pid_t pid)
+{
+    struct proc p;
+    assert_int_equal(proc_read(pid, &p), 0);
+    return (struct record_started){
+        .pid = 1, .shim_pid = (uint32_t)pid, .shim_start = p.start};
+}
+
+/* Every content, under every lock, with a shim that lives, has gone, whose number another
+ * process has, or that nobody has reaped. */
+static void test_each_verdict_of_a_file(void **state)
+{
+    struct dir *d = *state;
+    shims.dir_fd = d->fd;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(0);
+    siginfo_t ended;
+    assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+    shims.alive = shims.other = started_by(getpid());
+    shims.other.shim_start++;
+    shims.zombie = started_by(child);
+    shims.gone = (struct record_started){.pid = 1, .shim_pid = 1 << 22, .shim_start = 1};
+    each_content(probe_content, NULL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(shims.rows, 36 * BY_ALL * 4 * 2);
 }
 
 static void test_not_this_key(void **state)
@@ -165,6 +379,25 @@ static void test_each_flipped_bit(void **state)
     }
 }
 
+static void damage_each(uint8_t *buf, size_t at, size_t size)
+{
+    struct record r;
+    for (size_t i = at; i < at + size; i++) {
+        buf[i] = 0x80;
+        assert_int_equal(verdict(buf, RECORD_SIZE, &r), RECORD_DAMAGED);
+        buf[i] = 0;
+    }
+}
+
+/* Every byte of a slot that is not written counts, its CRC's as well. */
+static void test_each_byte_of_an_empty_slot(void **state)
+{
+    uint8_t buf[RECORD_SIZE];
+    make_record(*state, 0, buf);
+    damage_each(buf, RECORD_STARTED_AT, sizeof(struct record_started));
+    damage_each(buf, RECORD_EXITED_AT, sizeof(struct record_exited));
+}
+
 /* A slot is bound to its record and to its place. */
 static void test_slot_of_another_record(void **state)
 {
@@ -189,6 +422,7 @@ static void test_lock_is_life(void **state)
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_RUNNING);
     assert_int_equal(record_create(d->fd, NULL, &key, boot, 0, &seed), -EEXIST);
+    assert_int_equal(record_remove(d->fd, NULL, &key, boot), -EBUSY);
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     close(fd);
     assert_int_equal(record_probe(d->fd, &key, boot, &r), 0);
@@ -198,12 +432,34 @@ static void test_lock_is_life(void **state)
     assert_int_equal(r.verdict, RECORD_NEVER_RAN);
 }
 
+static void test_started(void **state)
+{
+    struct dir *d = *state;
+    struct record_started s = {.pid = 100, .shim_pid = 99}, got = {.pid = 1};
+    const struct job_key mine = {18, JOB_NO_INDEX, 1};
+    uint32_t seed;
+
+    assert_int_equal(record_started(d->fd, &mine, boot, &got), 0); /* there is none */
+    int fd = record_create(d->fd, NULL, &mine, boot, 1, &seed);
+    assert_true(fd >= 0);
+    assert_int_equal(record_started(d->fd, &mine, boot, &got), 0);
+    assert_int_equal(record_write_started(fd, seed + 1, &s), 0); /* another record's */
+    assert_int_equal(record_started(d->fd, &mine, boot, &got), 0);
+    assert_int_equal(got.pid, 1);
+    assert_int_equal(record_write_started(fd, seed, &s), 0);
+    assert_int_equal(record_started(d->fd, &mine, boot, &got), 1);
+    assert_int_equal(got.pid, 100);
+    close(fd);
+    assert_int_equal(unlink_one(&mine, &d->fd), 0);
+}
+
 /* A file that is used again carries nothing over, and tells its new name. */
 static void test_pool(void **state)
 {
     struct dir *d = *state;
     struct record_pool pool = {0};
     struct record_exited x = {.end = RECORD_END_EXIT, .status = 7};
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     struct job_key first = key, next = key;
     struct stat a, b;
     struct record r;
@@ -214,9 +470,8 @@ static void test_pool(void **state)
     int fd = record_create(d->fd, &pool, &first, boot, 0, &seed);
     assert_int_equal(record_write_exited(fd, seed, &x), 0);
     assert_int_equal(fstat(fd, &a), 0);
-    assert_int_equal(record_remove(d->fd, &pool, &first), -EBUSY);
     close(fd);
-    assert_int_equal(record_remove(d->fd, &pool, &first), 0);
+    assert_int_equal(record_remove(d->fd, &pool, &first, boot), 0);
     assert_int_equal(pool.n, 1);
     assert_int_equal(record_probe(d->fd, &first, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);
@@ -235,16 +490,16 @@ static void test_pool(void **state)
     assert_int_equal(r.verdict, RECORD_NEVER_RAN);
 
     /* one that somebody holds is not waited for */
-    assert_int_equal(record_remove(d->fd, &pool, &next), 0);
+    assert_int_equal(record_remove(d->fd, &pool, &next, boot), 0);
     char name[32];
     snprintf(name, sizeof(name), ".%d.free.0", (int)getpid());
     int held = openat(d->fd, name, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(flock(held, LOCK_SH), 0);
+    assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);
     fd = record_create(d->fd, &pool, &first, boot, 0, &seed);
     assert_true(fd >= 0);
     close(fd);
     close(held);
-    assert_int_equal(record_remove(d->fd, NULL, &first), 0);
+    assert_int_equal(record_remove(d->fd, NULL, &first, boot), 0);
 
     /* nor is one of another size kept, or one too many */
     for (int i = 0; i < 2; i++) {
@@ -252,7 +507,7 @@ static void test_pool(void **state)
         assert_int_equal(ftruncate(fd, i == 0 ? 17 : RECORD_SIZE), 0);
         close(fd);
         uint32_t n = pool.n = i == 0 ? 0 : RECORD_POOL_MAX;
-        assert_int_equal(record_remove(d->fd, &pool, &first), 0);
+        assert_int_equal(record_remove(d->fd, &pool, &first, boot), 0);
         assert_int_equal(pool.n, n);
         assert_int_equal(record_probe(d->fd, &first, boot, &r), 0);
         assert_int_equal(r.verdict, RECORD_ABSENT);
@@ -345,7 +600,7 @@ static void test_out_of_range(void **state)
         {.end = RECORD_END_SIGNAL, .status = 65},
         {.end = RECORD_END_EXEC_FAILED, .status = 0, .step = CHILD_STEP_EXEC},
         {.end = RECORD_END_EXEC_FAILED, .status = 2, .step = CHILD_STEP_NONE},
-        {.end = RECORD_END_EXEC_FAILED, .status = 2, .step = CHILD_STEP_EXEC + 1},
+        {.end = RECORD_END_EXEC_FAILED, .status = 2, .step = CHILD_STEP_COUNT},
     };
     make_record(d, 2, buf);
     memcpy(&h, buf, sizeof(h));
@@ -358,7 +613,7 @@ static void test_out_of_range(void **state)
     }
     for (int i = 0; i < 2; i++) {
         struct record_header other = h;
-        *(i == 0 ? &other.magic : &other.version) += 1;
+        *(i == 0 ? &other.magic : &other.version) += 1; /* no version of today */
         other.crc = crc32c(0, &other, offsetof(struct record_header, crc));
         memcpy(buf, &other, sizeof(other));
         assert_int_equal(verdict(buf, sizeof(buf), &r), RECORD_DAMAGED);
@@ -389,13 +644,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crc_is_crc32c),
         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_each_verdict),
+        cmocka_unit_test(test_each_verdict_of_a_file),
         cmocka_unit_test(test_not_this_key),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_scan_stops),
         cmocka_unit_test(test_each_truncation),
         cmocka_unit_test(test_each_flipped_bit),
+        cmocka_unit_test(test_each_byte_of_an_empty_slot),
         cmocka_unit_test(test_slot_of_another_record),
         cmocka_unit_test(test_lock_is_life),
+        cmocka_unit_test(test_started),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_scan_and_sweep),
         cmocka_unit_test(test_generation),

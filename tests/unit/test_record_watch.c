@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
-#include "daemon/exec/record_watch.h"
+#include "daemon/link/record_watch.h"
 
 struct rig {
     char path[64];
@@ -23,9 +23,12 @@ struct rig {
     struct record_watch *watch;
 };
 
+static const struct siphash_key secret = {1, 2};
+
 static int remove_one(const struct job_key *key, void *arg)
 {
-    return record_remove(*(int *)arg, NULL, key);
+    const struct rig *g = arg;
+    return record_remove(g->dir_fd, NULL, key, g->boot);
 }
 
 static int setup(void **state)
@@ -36,7 +39,7 @@ static int setup(void **state)
     g->dir_fd = open(g->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(g->dir_fd >= 0);
     assert_int_equal(record_boot_id(g->boot), 0);
-    assert_int_equal(record_watch_open(g->dir_fd, g->boot, NULL, &g->watch), 0);
+    assert_int_equal(record_watch_open(g->dir_fd, g->boot, &secret, NULL, &g->watch), 0);
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);
     *state = g;
     return 0;
@@ -48,7 +51,7 @@ static int teardown(void **state)
     assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
     record_watch_free(g->watch);
     volt_runtime_free(g->rt);
-    assert_int_equal(record_scan(g->dir_fd, remove_one, &g->dir_fd), 0);
+    assert_int_equal(record_scan(g->dir_fd, remove_one, g), 0);
     assert_int_equal(rmdir(g->path), 0);
     close(g->dir_fd);
     free(g);
@@ -197,9 +200,69 @@ static void test_armed_before(void **state)
     expect_exit(&join, 3);
 }
 
+static void unlock(int fd)
+{
+    struct flock none = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &none), 0); /* which is no event */
+}
+
+static void expect_verdict(struct volt_join *join, enum record_verdict verdict)
+{
+    assert_int_equal(volt_join_wait(join), 0);
+    const struct waiting *w = volt_join_state(join);
+    assert_int_equal(w->record.verdict, verdict);
+    volt_join_fini(join);
+}
+
+/* Closes another description of it: the event, the lock being held. */
+static void make_event(int fd)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int other = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(other >= 0);
+    close(other);
+}
+
 /* The kernel tells of a close before it drops the lock: an event with the lock still held
  * must not be the last look. */
 static void test_lock_drops_after_event(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 2);
+    make_event(fd);
+    settle(g, 4); /* it has been seen */
+    assert_int_equal(volt_join_status(&join), -EINPROGRESS);
+    settle(g, 8); /* looked more than once since */
+    unlock(fd);
+    expect_verdict(&join, RECORD_NEVER_RAN);
+    close(fd);
+}
+
+/* Nor must the first look be, which may come between the event and the drop. */
+static void test_lock_drops_after_first_look(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    int fd = hold(g, &key, &seed);
+    spawn(g, &key, &join);
+    settle(g, 2);
+    unlock(fd);
+    expect_verdict(&join, RECORD_NEVER_RAN);
+    close(fd);
+}
+
+/* The end is known when it is written, whoever still has the lock. */
+static void test_over_while_locked(void **state)
 {
     struct rig *g = *state;
     const struct job_key key = {1, JOB_NO_INDEX, 1};
@@ -211,33 +274,41 @@ static void test_lock_drops_after_event(void **state)
     spawn(g, &key, &join);
     settle(g, 2);
     assert_int_equal(record_write_exited(fd, seed, &x), 0);
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int other = open(path, O_WRONLY | O_CLOEXEC);
-    close(other); /* the event, the lock being held */
-    settle(g, 4); /* it has been seen */
-    assert_int_equal(volt_join_status(&join), -EINPROGRESS);
-    settle(g, 8);                            /* looked more than once since */
-    assert_int_equal(flock(fd, LOCK_UN), 0); /* which is no event */
+    make_event(fd);
     expect_exit(&join, 4);
     close(fd);
 }
 
-/* Nor must the first look be, which may come between the event and the drop. */
-static void test_lock_drops_after_first_look(void **state)
+/* A look that was asked for, without an event. */
+static enum volt_poll asking_poll(struct volt_cx *cx, void *state)
+{
+    struct waiting *w = state;
+    record_wait_arm(cx, &w->wait); /* no look of its own */
+    record_wait_look(&w->wait);
+    return waiting_poll(cx, state);
+}
+
+static const struct volt_task_type asking_type = {
+    .name = "test-ask",
+    .size = sizeof(struct waiting),
+    .poll = asking_poll,
+    .drop = waiting_drop,
+};
+
+static void test_asked_to_look(void **state)
 {
     struct rig *g = *state;
     const struct job_key key = {1, JOB_NO_INDEX, 1};
     struct volt_join join;
     uint32_t seed;
-    struct record_exited x = {.end = RECORD_END_EXIT, .status = 5};
-    assert_int_equal(record_watch_start(g->watch, g->rt), 0);
+    struct record_exited x = {.end = RECORD_END_EXIT, .status = 6};
     int fd = hold(g, &key, &seed);
-    spawn(g, &key, &join);
-    settle(g, 2);
     assert_int_equal(record_write_exited(fd, seed, &x), 0);
-    assert_int_equal(flock(fd, LOCK_UN), 0); /* which is no event */
-    expect_exit(&join, 5);
+    struct waiting *w = volt_task_new(g->rt, &asking_type);
+    assert_non_null(w);
+    record_wait_init(&w->wait, g->watch, &key);
+    assert_int_equal(volt_task_spawn(w, &join), 0);
+    expect_exit(&join, 6);
     close(fd);
 }
 
@@ -322,7 +393,7 @@ static void test_no_inotify_instance(void **state)
     none = limit;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int r = record_watch_open(g->dir_fd, g->boot, NULL, &g->watch);
+    int r = record_watch_open(g->dir_fd, g->boot, &secret, NULL, &g->watch);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     assert_int_equal(r, 0);
     assert_int_equal(record_watch_start(g->watch, g->rt), 0);
@@ -342,6 +413,8 @@ int main(void)
         TEST(test_armed_before),
         TEST(test_lock_drops_after_event),
         TEST(test_lock_drops_after_first_look),
+        TEST(test_over_while_locked),
+        TEST(test_asked_to_look),
         TEST(test_overflow),
         TEST(test_given_up),
         TEST(test_no_inotify_instance),

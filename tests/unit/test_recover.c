@@ -401,7 +401,7 @@ static void load(struct manager *m)
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &m->rt), 0);
     queue_init(&m->queue, 2);
     volt_notify_init(&m->news);
-    shares_init(&m->shares);
+    shares_init(&m->shares, &m->keys.secret);
     assert_int_equal(record_boot_id(o.boot_id), 0);
     assert_int_equal(store_sqlite_open(&o, &m->store, &err), 0);
     if (recover_load(m, &max, &err) < 0)
@@ -414,9 +414,12 @@ static void unload(struct manager *m)
     recover_discard(m);
     manager_forget_all(m);
     shares_fini(&m->shares);
+    keys_fini(&m->keys);
+    free(m->replaced);
+    free(m->successions);
     store_free(m->store);
     volt_notify_fini(&m->news);
-    free(m->users);
+    users_fini(&m->users);
     volt_runtime_free(m->rt);
 }
 
@@ -428,6 +431,43 @@ static uint64_t replayed(void)
     uint64_t hash = recover_hash(&m);
     unload(&m);
     return hash;
+}
+
+static void submit_replacement(struct store *s, uint64_t id, uint64_t replaces)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->kind = JOB_KIND_SLEEP;
+    spec->duration_usec = 1;
+    spec->key = strdup("nightly");
+    spec->replaces = replaces;
+    submit_spec(s, id, spec);
+}
+
+/* The store says of two jobs that they replace job 1: one is of its user, and one of
+ * another, as a store may say that was written when keys of two users could collide. */
+static void a_job_is_replaced_by_its_owner_alone(void **state)
+{
+    struct store *s = open_store();
+    struct manager m;
+
+    (void)state;
+    submit(s, 1, 0);
+    submit_replacement(s, 2, 1);
+    submit(s, 3, 0);
+    submit_replacement(s, 4, 1);
+    store_free(s);
+    load(&m);
+    assert_int_equal(table_get(&m.table, 4)->owner.uid,
+                     table_get(&m.table, 1)->owner.uid);
+    assert_int_not_equal(table_get(&m.table, 2)->owner.uid,
+                         table_get(&m.table, 1)->owner.uid);
+    assert_false(table_get(&m.table, 2)->held);
+    assert_true(table_get(&m.table, 4)->held);
+    assert_int_equal(m.nreplaced, 1);
+    assert_int_equal(m.replaced[0].id, 1);
+    assert_int_equal(m.replaced[0].by.uid, table_get(&m.table, 4)->owner.uid);
+    unload(&m);
 }
 
 /* Its turn has come once more, and it is cancelled before it begins: nothing of the lost
@@ -554,6 +594,7 @@ int main(void)
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
         T(a_retry_may_be_cancelled_before_it_begins),
+        T(a_job_is_replaced_by_its_owner_alone),
         T(ids_are_above_those_of_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

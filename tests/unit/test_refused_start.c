@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/manager.h"
 #include "daemon/keeper/protocol.h"
 #include "tests/support/scratch.h"

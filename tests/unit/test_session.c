@@ -20,6 +20,7 @@
 
 static int dropped, polled;
 static bool released; /* lets Hold go on */
+static size_t made;   /* bytes that Hold makes of its parameters, and holds instead */
 
 static enum volt_poll echo_poll(struct volt_cx *cx, struct call *call, void *state)
 {
@@ -65,6 +66,11 @@ static enum volt_poll hold_poll(struct volt_cx *cx, struct call *call, void *sta
     (void)cx;
     (void)state;
     polled++;
+    if (made) {
+        call_holds(call, made);
+        call_parameters_read(call);
+        made = 0;
+    }
     return released ? call_reply(call, json_object()) : VOLT_PENDING;
 }
 
@@ -92,7 +98,7 @@ static enum volt_poll mute_poll(struct volt_cx *cx, struct call *call, void *sta
     return VOLT_READY;
 }
 
-struct list {
+struct listing {
     json_t *taken;
     size_t size; /* as it was said at first */
 };
@@ -100,7 +106,7 @@ struct list {
 /* Takes one entry in each poll; answers with all of them, and with what else there was. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
 {
-    struct list *l = state;
+    struct listing *l = state;
     json_t *entry;
 
     (void)cx;
@@ -123,14 +129,14 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
 
 static void list_drop(struct call *call, void *state)
 {
-    struct list *l = state;
+    struct listing *l = state;
 
     (void)call;
     json_decref(l->taken);
 }
 
 static const struct method list = {.name = "SubmitBatch",
-                                   .state_size = sizeof(struct list),
+                                   .state_size = sizeof(struct listing),
                                    .poll = list_poll,
                                    .drop = list_drop};
 static const struct method echo = {.name = "Echo", .poll = echo_poll};
@@ -582,27 +588,109 @@ static void a_full_output_holds_calls_back(void **state)
     session_fini(&s);
 }
 
-/* What is in hand goes on, but says one thing at a time. */
+static bool room_now, asked_long;
+static unsigned asked;
+
+static bool is_there_room(struct volt_cx *cx, struct session *of, bool is_long)
+{
+    (void)cx;
+    assert_ptr_equal(of, &s);
+    asked++;
+    asked_long = is_long;
+    return room_now;
+}
+
+static void begin_with_room(bool room)
+{
+    begin();
+    s.room = is_there_room;
+    room_now = room;
+    asked = 0;
+}
+
 static void without_room_no_call_begins(void **state)
 {
     (void)state;
-    begin();
-    s.no_room = true;
+    begin_with_room(false);
     assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_WANTS_ROOM);
+    assert_false(s.drains || asked_long);
     hear_nothing();
-    s.no_room = false;
+    room_now = true;
     assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_WANTS_INPUT);
+    room_now = false; /* the peer has to read first */
+    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_FULL);
+    assert_true(s.drains);
     hear("{\"parameters\":{}}");
-    released = false;
-    assert_int_equal(say("{\"method\":\"" T "Hold\"}"), SESSION_IN_CALL);
-    s.no_room = released = true;
-    assert_int_equal(session_step(NULL, &s), SESSION_FULL);
     hear("{\"parameters\":{}}");
-    s.no_room = false;
+    hear_nothing();
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_ROOM);
+    session_fini(&s);
+}
+
+/* What is in hand asks for each of its replies. */
+static void a_stream_asks_between_its_replies(void **state)
+{
+    (void)state;
+    begin_with_room(true);
     assert_int_equal(say("{\"method\":\"" T "Count\",\"more\":true}"),
                      SESSION_WANTS_INPUT);
-    s.no_room = true;
-    assert_true(session_full(&s));
+    assert_int_equal(asked, 1 + 3);
+    output_sent(&s.out, wire_buf_len(&s.out.bytes));
+    s.config.max_output_backlog = 1; /* a reply at a time */
+    assert_int_equal(say("{\"method\":\"" T "Count\",\"more\":true}"), SESSION_IN_CALL);
+    assert_true(s.drains);
+    hear("{\"continues\":true,\"parameters\":{\"n\":0}}");
+    room_now = false;
+    assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
+    assert_false(s.drains); /* nothing has to go: it stands in line */
+    hear_nothing();
+    room_now = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
+    hear("{\"continues\":true,\"parameters\":{\"n\":1}}");
+    session_fini(&s);
+}
+
+#define LIMIT_REACHED                                                                     \
+    "{\"error\":\"org.voltd.jobs.LimitReached\",\"parameters\":{\"key\":"                 \
+    "\"MaxBuffersPerUser\",\"limit\":67108864,\"reason\":\"the connections of this user " \
+    "hold as much as MaxBuffersPerUser= allows, and none of them goes on: read their "    \
+    "replies, or close some\"}}"
+
+/* In its place, and the calls behind it are served when there is room. */
+static void what_waits_in_vain_is_told_why(void **state)
+{
+    (void)state;
+    begin_with_room(false);
+    (void)say("{\"method\":\"" T "Echo\"}");
+    assert_int_equal(say("{\"method\":\"" T "Typed\"}"), SESSION_WANTS_ROOM);
+    session_refuse_room(&s);
+    hear(LIMIT_REACHED);
+    room_now = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    hear("{\"parameters\":{\"n\":0}}");
+    hear_nothing();
+
+    /* A stream ends with it. */
+    s.config.max_output_backlog = 1;
+    (void)say("{\"method\":\"" T "Count\",\"more\":true}");
+    hear("{\"continues\":true,\"parameters\":{\"n\":0}}");
+    session_refuse_room(&s);
+    hear(LIMIT_REACHED);
+    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_FULL);
+    hear("{\"parameters\":{}}");
+
+    /* A oneway call is none the wiser; what came in part only cannot be left out. */
+    room_now = false;
+    (void)say("{\"method\":\"" T "Echo\",\"oneway\":true}");
+    session_refuse_room(&s);
+    hear_nothing();
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    push("{\"method\":", 10);
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    session_refuse_room(&s);
+    hear(LIMIT_REACHED);
+    assert_int_equal(session_step(NULL, &s), SESSION_CLOSING);
     session_fini(&s);
 }
 
@@ -623,6 +711,26 @@ static void a_call_in_hand_holds_its_values(void **state)
     released = true;
     assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
     assert_in_range(session_holds(&s), before, before + 9000); /* buffers */
+    session_fini(&s);
+}
+
+static void what_it_makes_of_them_is_held_instead(void **state)
+{
+    const char call[] =
+        "{\"method\":\"" T "Hold\",\"parameters\":{\"a\":[0,0,0,0,0,0,0,0,0,0]}}";
+    const size_t bytes = 1 << 20;
+
+    (void)state;
+    begin();
+    released = false;
+    size_t before = session_holds(&s);
+    made = bytes;
+    assert_int_equal(say(call), SESSION_IN_CALL);
+    assert_in_range(session_holds(&s), before + bytes, before + bytes + 9000);
+    call_gives_back(&s.call, bytes);
+    assert_in_range(session_holds(&s), before, before + 9000); /* buffers */
+    released = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
     session_fini(&s);
 }
 
@@ -730,7 +838,10 @@ int main(void)
         cmocka_unit_test(a_list_that_is_none_closes),
         cmocka_unit_test(a_full_output_holds_calls_back),
         cmocka_unit_test(without_room_no_call_begins),
+        cmocka_unit_test(a_stream_asks_between_its_replies),
+        cmocka_unit_test(what_waits_in_vain_is_told_why),
         cmocka_unit_test(a_call_in_hand_holds_its_values),
+        cmocka_unit_test(what_it_makes_of_them_is_held_instead),
         cmocka_unit_test(others_get_a_turn),
         cmocka_unit_test(descriptors_go_with_their_reply),
         cmocka_unit_test(a_method_that_forgets_to_answer_closes),

@@ -126,6 +126,18 @@ static void checks_of_other_kinds(void **state)
     s = exec_spec("/bin/true");
     s->kind = JOB_KIND_NOOP;
     check(s, "argv");
+    s = exec_spec("/bin/true");
+    s->rlimits = calloc(1, sizeof(*s->rlimits));
+    check(s, "limits.rlimits");
+    s = exec_spec("/bin/true");
+    s->rlimits = calloc(1, sizeof(*s->rlimits));
+    s->rlimits->given = 1 << JOB_RLIMITS;
+    check(s, "limits.rlimits");
+    s = exec_spec("/bin/true");
+    s->rlimits = calloc(1, sizeof(*s->rlimits));
+    s->rlimits->given = 1;
+    s->rlimits->soft[0] = 1;
+    check(s, "limits.rlimits");
     s = exec_spec("/bin/sh");
     s->shell = true;
     s->kind = JOB_KIND_SLEEP;
@@ -153,6 +165,9 @@ static void display_name_and_bytes(void **state)
     s->labels[0].name = strdup("a");
     s->labels[0].value = strdup("b");
     s->nlabels = 1;
+    before = job_spec_bytes(s);
+    s->rlimits = calloc(1, sizeof(*s->rlimits));
+    assert_true(job_spec_bytes(s) >= before + sizeof(*s->rlimits));
     before = job_spec_bytes(s);
     s->env = list((const char *const[]){"A=1"}, 1);
     assert_true(job_spec_bytes(s) > before);
@@ -203,11 +218,23 @@ static void equality(void **state)
     DIFFERS(b->queue = strdup("default"));
     DIFFERS(b->output_path = strdup("/x"));
     DIFFERS(b->env = list((const char *const[]){"A=1"}, 1));
+    DIFFERS(b->rlimits = calloc(1, sizeof(*b->rlimits)); b->rlimits->given = 1);
     DIFFERS(free(b->argv[1]); b->argv[1] = NULL);
     DIFFERS(free(b->argv[1]); b->argv[1] = strdup("x"));
     DIFFERS(b->labels = calloc(1, sizeof(*b->labels)); b->nlabels = 1;
             b->labels[0].name = strdup("x"); b->labels[0].value = strdup("y"));
 #undef DIFFERS
+    struct job_spec *c = exec_spec("/bin/true");
+    for (struct job_spec *s = a; s; s = s == a ? c : NULL) {
+        s->rlimits = calloc(1, sizeof(*s->rlimits));
+        s->rlimits->given = 2;
+    }
+    assert_true(job_spec_equal(a, c));
+    c->rlimits->hard[1] = 1;
+    assert_false(job_spec_equal(a, c));
+    c->rlimits->soft[1] = a->rlimits->hard[1] = 1;
+    assert_false(job_spec_equal(a, c));
+    job_spec_unref(c);
     job_spec_unref(a);
 }
 

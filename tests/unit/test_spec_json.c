@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "daemon/method/signal_name.h"
 #include "daemon/method/spec_json.h"
@@ -61,6 +62,33 @@ static void there_and_back(void **state)
         "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
     round_trip("{\"argv\":[\"x\"],\"output_split\":true}");
     round_trip("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":4096}}");
+    round_trip("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"nofile\":\"1024:524288\","
+               "\"core\":\"0:infinity\",\"stack\":\"infinity\",\"cpu\":\"7\"}}}");
+    round_trip("{\"argv\":[\"x\"],\"env\":{},\"limits\":{\"output_bytes\":1,"
+               "\"rlimits\":{\"as\":\"0\"}}}");
+}
+
+/* "*" is all that are not named, wherever it stands. */
+static void rlimits_of_all_others(void **state)
+{
+    static const char *const texts[] = {
+        "{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"*\":\"5:6\",\"core\":\"0\"}}}",
+        "{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"core\":\"0\",\"*\":\"5:6\"}}}",
+    };
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        struct field_error err = {"", "", 0};
+        struct job_spec *s;
+
+        assert_int_equal(read_spec(texts[t], &s, &err), 0);
+        assert_int_equal(s->rlimits->given, 0xffff);
+        for (int i = 0; i < JOB_RLIMITS; i++) {
+            assert_int_equal(s->rlimits->soft[i], i == RLIMIT_CORE ? 0 : 5);
+            assert_int_equal(s->rlimits->hard[i], i == RLIMIT_CORE ? 0 : 6);
+        }
+        job_spec_unref(s);
+    }
 }
 
 static void fields_of_the_spec(void **state)
@@ -139,6 +167,15 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":0}}", "limits.output_bytes",
           "");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"more\":1}}", "limits.more", "");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":[]}}", "limits.rlimits", "object");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"files\":\"1\"}}}",
+          "limits.rlimits.files", "no resource");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"*\":\"2:1\"}}}",
+          "limits.rlimits.*", "soft, then hard");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"nofile\":1}}}",
+          "limits.rlimits.nofile", "string");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"nofile\":\"2:1\"}}}",
+          "limits.rlimits.nofile", "soft, then hard");
     wrong("{\"argv\":[\"a\"],\"output\":\"path\"}", "output_path", "");
     wrong("{\"argv\":[\"a\"],\"array\":{\"first\":1}}", "array.last", "is missing");
     wrong("{\"argv\":[\"a\"],\"array\":{\"first\":2,\"last\":1}}", "array", "greater");
@@ -172,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(rlimits_of_all_others),
         cmocka_unit_test(fields_of_the_spec),
         cmocka_unit_test(what_is_wrong),
         cmocka_unit_test(signals),

@@ -91,6 +91,32 @@ static void equal_contents_are_kept_once(void **state)
     assert_int_equal(stored_query("SELECT count(*) FROM content"), 3);
 }
 
+/* Not with the first that has it: the others would be damaged at the next start. */
+static void a_content_goes_with_its_last_job(void **state)
+{
+    struct store *s = stored_fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    for (uint64_t id = 1; id <= 2; id++) {
+        assert_int_equal(stored_submit(s, id, "x", "E=1"), 0);
+        assert_int_equal(stored_starting(s, id), 0);
+        assert_int_equal(stored_end(s, id, 0), 0);
+    }
+    for (uint64_t id = 1; id <= 2; id++) {
+        const struct store_fact forget = {.key = {.id = id, .index = JOB_NO_INDEX},
+                                          .forget = true};
+
+        assert_int_equal(stored_keep(s, &forget, 1), 0);
+        store_free(s);
+        assert_int_equal(stored_query("SELECT count(*) FROM content"), 2 - (int)id);
+        assert_int_equal(stored_reload(1, &found, &err), 0);
+        s = stored_fresh();
+    }
+    store_free(s);
+}
+
 static void what_has_ended_goes_when_it_is_too_much(void **state)
 {
     struct store *s = stored_fresh();
@@ -369,41 +395,6 @@ static void an_older_format_is_brought_up(void **state)
 
 /* --- damage --------------------------------------------------------------------- */
 
-static size_t read_file(const char *name, uint8_t **ret)
-{
-    char path[PATH_MAX];
-    struct stat st;
-
-    stored_path(name, path);
-    int fd = open(path, O_RDONLY);
-    assert_true(fd >= 0 && fstat(fd, &st) == 0);
-    *ret = malloc((size_t)st.st_size + 1);
-    assert_int_equal(read(fd, *ret, (size_t)st.st_size), st.st_size);
-    close(fd);
-    return (size_t)st.st_size;
-}
-
-static void write_file(const char *name, const uint8_t *bytes, size_t n)
-{
-    char path[PATH_MAX];
-
-    stored_path(name, path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, n), n);
-    close(fd);
-}
-
-static void remove_others(void)
-{
-    char path[PATH_MAX];
-
-    stored_path("jobs.1.db-wal", path);
-    (void)unlink(path);
-    stored_path("jobs.1.db-shm", path);
-    (void)unlink(path);
-}
-
 /* Refused, or exactly what was there. */
 static void never_silently_wrong(size_t at)
 {
@@ -425,21 +416,21 @@ static void no_flipped_byte_is_silently_wrong(void **state)
     (void)state;
     stored_fill(s);
     store_free(s);
-    size_t n = read_file("jobs.1.db", &bytes);
+    size_t n = stored_read("jobs.1.db", &bytes);
     for (size_t i = 0; i < n; i += 29) { /* all of them: tests/damage */
         bytes[i] ^= 0xff;
-        remove_others();
-        write_file("jobs.1.db", bytes, n);
+        stored_remove_journal();
+        stored_write("jobs.1.db", bytes, n);
         never_silently_wrong(i);
         bytes[i] ^= 0xff;
     }
     for (size_t i = 0; i < n; i += 211) {
-        remove_others();
-        write_file("jobs.1.db", bytes, i);
+        stored_remove_journal();
+        stored_write("jobs.1.db", bytes, i);
         never_silently_wrong(i);
     }
-    remove_others();
-    write_file("jobs.1.db", bytes, n);
+    stored_remove_journal();
+    stored_write("jobs.1.db", bytes, n);
     free(bytes);
 }
 
@@ -457,12 +448,12 @@ static void a_missing_row_is_damage(void **state)
     (void)state;
     stored_fill(s);
     store_free(s);
-    size_t n = read_file("jobs.1.db", &bytes);
+    size_t n = stored_read("jobs.1.db", &bytes);
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         stored_query(statements[i]);
         assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
-        remove_others();
-        write_file("jobs.1.db", bytes, n);
+        stored_remove_journal();
+        stored_write("jobs.1.db", bytes, n);
     }
     assert_int_equal(stored_reload(1, &found, &err), 0);
     free(bytes);
@@ -478,23 +469,24 @@ static void damage_inside_the_journal_is_seen(void **state)
 
     (void)state;
     stored_fill(s);
-    size_t n = read_file("jobs.1.db", &bytes), wal_n = read_file("jobs.1.db-wal", &wal);
+    size_t n = stored_read("jobs.1.db", &bytes),
+           wal_n = stored_read("jobs.1.db-wal", &wal);
     store_free(s);
     assert_true(wal_n > 8 * 4120);
     for (size_t i = 0; i < 6; i++) {
         size_t at = 32 + i * 4120 + 100;
 
         wal[at] ^= 1;
-        remove_others();
-        write_file("jobs.1.db", bytes, n);
-        write_file("jobs.1.db-wal", wal, wal_n);
+        stored_remove_journal();
+        stored_write("jobs.1.db", bytes, n);
+        stored_write("jobs.1.db-wal", wal, wal_n);
         assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
         assert_non_null(strstr(err.text, "journal"));
         wal[at] ^= 1;
     }
-    remove_others();
-    write_file("jobs.1.db", bytes, n);
-    write_file("jobs.1.db-wal", wal, wal_n);
+    stored_remove_journal();
+    stored_write("jobs.1.db", bytes, n);
+    stored_write("jobs.1.db-wal", wal, wal_n);
     assert_int_equal(stored_reload(1, &found, &err), 0);
     assert_string_equal(found.text, stored_expected);
     free(bytes);
@@ -510,6 +502,7 @@ int main(void)
         T(a_copy_of_the_files_at_any_moment_has_what_was_committed),
         T(another_boot_is_another_life),
         T(equal_contents_are_kept_once),
+        T(a_content_goes_with_its_last_job),
         T(what_has_ended_goes_when_it_is_too_much),
         T(nothing_goes_for_its_age_at_once),
         T(the_last_id_is_remembered),

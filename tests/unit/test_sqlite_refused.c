@@ -14,94 +14,8 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
+#include "tests/support/failing_vfs.h"
 #include "tests/support/stored.h"
-
-/* A VFS in front of SQLite's own, whose writes and syncs fail when they are told to. */
-
-static sqlite3_vfs shim, *real_vfs;
-
-/* Kinds of files have methods of their own. */
-static struct methods {
-    const sqlite3_io_methods *real;
-    sqlite3_io_methods shim;
-} methods[4];
-static pthread_mutex_t shim_lock = PTHREAD_MUTEX_INITIALIZER;
-static int writes_fail; /* the code of SQLite for each of them; 0: they do not */
-static int syncs_to_fail;
-
-static void set_faults(int writes, int syncs)
-{
-    pthread_mutex_lock(&shim_lock);
-    writes_fail = writes;
-    syncs_to_fail = syncs;
-    pthread_mutex_unlock(&shim_lock);
-}
-
-/* A file's own methods. */
-static const sqlite3_io_methods *real_of(const sqlite3_file *f)
-{
-    size_t i = 0;
-
-    while (f->pMethods != &methods[i].shim)
-        i++;
-    return methods[i].real;
-}
-
-static int shim_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
-{
-    pthread_mutex_lock(&shim_lock);
-    int fails = writes_fail;
-    pthread_mutex_unlock(&shim_lock);
-    return fails ? fails : real_of(f)->xWrite(f, p, n, at);
-}
-
-static int shim_sync(sqlite3_file *f, int flags)
-{
-    pthread_mutex_lock(&shim_lock);
-    bool fails = syncs_to_fail > 0 && syncs_to_fail--;
-    pthread_mutex_unlock(&shim_lock);
-    return fails ? SQLITE_IOERR_FSYNC : real_of(f)->xSync(f, flags);
-}
-
-static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags,
-                     int *ret_flags)
-{
-    int rc = real_vfs->xOpen(vfs, name, f, flags, ret_flags);
-
-    pthread_mutex_lock(&shim_lock);
-    for (size_t i = 0; rc == SQLITE_OK && i < 4; i++) {
-        struct methods *m = &methods[i];
-
-        if (!m->real) {
-            m->real = f->pMethods;
-            m->shim = *m->real;
-            m->shim.xWrite = shim_write;
-            m->shim.xSync = shim_sync;
-        }
-        if (m->real == f->pMethods) {
-            f->pMethods = &m->shim;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&shim_lock);
-    return rc;
-}
-
-static void put_shim(void)
-{
-    real_vfs = sqlite3_vfs_find(NULL);
-    shim = *real_vfs;
-    shim.zName = "shim";
-    shim.xOpen = shim_open;
-    assert_int_equal(sqlite3_vfs_register(&shim, 1), SQLITE_OK);
-}
-
-static void take_shim(void)
-{
-    assert_int_equal(sqlite3_vfs_register(real_vfs, 1), SQLITE_OK);
-    assert_int_equal(sqlite3_vfs_unregister(&shim), SQLITE_OK);
-    memset(methods, 0, sizeof(methods));
-}
 
 static void wait_until_sound(struct store *s)
 {
@@ -131,7 +45,7 @@ static void *room_later(void *store)
         (void)usleep(1000);
         store_health(store, &h);
     } while (!h.full && !h.failing);
-    set_faults(0, 0);
+    failing_vfs_set(0, 0, 0);
     return NULL;
 }
 
@@ -142,13 +56,13 @@ static void a_full_disk_refuses_submissions_and_keeps_the_rest(void **state)
     pthread_t thread;
 
     (void)state;
-    put_shim();
+    failing_vfs_put();
     struct store *s = stored_fresh();
     assert_int_equal(stored_submit(s, 1, "a", "E=1"), 0);
     assert_int_equal(stored_submit(s, 2, "b", "E=1"), 0);
     assert_int_equal(stored_submit(s, 3, "c", NULL), 0);
     assert_int_equal(stored_starting(s, 1), 0);
-    set_faults(SQLITE_FULL, 0);
+    failing_vfs_set(SQLITE_FULL, 0, 0);
     assert_int_equal(stored_submit(s, 4, "never", "E=4"), -ENOSPC);
     store_health(s, &h);
     assert_true(h.full);
@@ -159,7 +73,7 @@ static void a_full_disk_refuses_submissions_and_keeps_the_rest(void **state)
     wait_until_sound(s); /* the reserve is back */
     assert_int_equal(stored_submit(s, 5, "later", "E=4"), 0);
     close_and_find(s, "5:submit:later:E=4", &found);
-    take_shim();
+    failing_vfs_take();
     assert_memory_equal(found.text, stored_expected, strlen(stored_expected) - 1);
 }
 
@@ -170,22 +84,22 @@ static void a_failed_sync_is_answered_by_a_full_copy(void **state)
     char path[PATH_MAX];
 
     (void)state;
-    put_shim();
+    failing_vfs_put();
     struct store *s = stored_fresh();
     assert_int_equal(stored_submit(s, 1, "a", "E=1"), 0);
     assert_int_equal(stored_submit(s, 2, "b", "E=1"), 0);
     assert_int_equal(stored_starting(s, 1), 0);
-    set_faults(0, 1);
+    failing_vfs_set(0, SQLITE_IOERR_FSYNC, 1);
     assert_int_equal(stored_submit(s, 3, "c", NULL), 0); /* acknowledged by the copy */
     stored_path("jobs.1.db", path);
     assert_int_equal(access(path, F_OK), -1);
     stored_path("jobs.2.db", path);
     assert_int_equal(access(path, F_OK), 0);
     assert_int_equal(stored_starting(s, 2), 0);
-    set_faults(0, 3); /* also the copy fails, twice */
+    failing_vfs_set(0, SQLITE_IOERR_FSYNC, 3); /* also the copy fails, twice */
     assert_int_equal(stored_end(s, 1, 3), 0);
     store_free(s);
-    take_shim();
+    failing_vfs_take();
     assert_int_equal(stored_reload(1, &found, &err), 0);
     assert_string_equal(found.text, stored_expected);
 }
@@ -198,10 +112,10 @@ static void a_disk_that_goes_on_failing_keeps_nobody_who_submits(void **state)
     pthread_t thread;
 
     (void)state;
-    put_shim();
+    failing_vfs_put();
     struct store *s = stored_fresh();
     stored_fill(s);
-    set_faults(SQLITE_IOERR_WRITE, 0);
+    failing_vfs_set(SQLITE_IOERR_WRITE, 0, 0);
     assert_int_equal(stored_submit(s, 4, "never", NULL),
                      -EIO); /* which was in the group */
     assert_int_equal(stored_submit(s, 5, "never", NULL), -EIO); /* at once */
@@ -214,7 +128,7 @@ static void a_disk_that_goes_on_failing_keeps_nobody_who_submits(void **state)
     wait_until_sound(s);
     assert_int_equal(stored_submit(s, 6, "later", NULL), 0);
     close_and_find(s, "6:submit:later", &found);
-    take_shim();
+    failing_vfs_take();
     assert_non_null(strstr(found.text, "3_-1:starting"));
 }
 

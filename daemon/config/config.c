@@ -1,0 +1,530 @@
+/* Reading the configuration: one table, inih underneath.
+ *
+ * The table names for every key its section, field, type, range and default; parsing,
+ * defaults, messages and config_item() are all driven by it, so that a key is added in
+ * one line here and one in config.h. inih calls back per assignment but (as Debian builds
+ * it) without the line number, so the reader that feeds it counts lines. The first error
+ * wins and ends the load. */
+#include "daemon/config/config.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "daemon/config/paths.h"
+#include "wire/duration.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+#define SEC UINT64_C(1000000)
+#define DAY (86400 * SEC)
+
+enum key_type {
+    KEY_COUNT,   /* a whole number */
+    KEY_SIZE,    /* bytes, with K, M, G */
+    KEY_BYTES,   /* KEY_SIZE or "infinity" */
+    KEY_SPAN,    /* a duration with units; a bare number is seconds */
+    KEY_LIMIT,   /* KEY_SPAN or "infinity" */
+    KEY_BACKEND, /* a word */
+};
+
+struct key {
+    const char *section, *name;
+    enum key_type type;
+    size_t offset;
+    uint64_t min, max, fallback;
+    const char *help;
+    bool needs_restart;
+};
+
+/* In the build for tests of what nobody wakes, heartbeats can be out of reach. */
+#ifdef VOLT_CRASH_POINTS
+#define HEARTBEAT_MAX (3600 * SEC)
+#else
+#define HEARTBEAT_MAX (40 * SEC)
+#endif
+#define FIELD(f) offsetof(struct config, f)
+
+static const struct key keys[] = {
+    {"Daemon", "Workers", KEY_COUNT, FIELD(workers), 0, 256, 0,
+     "a number from 0 (one per two CPUs) to 256", true},
+    {"Daemon", "MaxBlockingThreads", KEY_COUNT, FIELD(max_blocking_threads), 1, 4096, 64,
+     "a number from 1 to 4096", true},
+    {"Daemon", "HeartbeatSec", KEY_SPAN, FIELD(heartbeat_usec), SEC, HEARTBEAT_MAX,
+     15 * SEC, "a time from 1s to 40s", false},
+    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 1, CONFIG_BACKEND_SQLITE,
+     "sqlite or memory", true},
+    {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 2000,
+     "a number from 0 to 10000000", false},
+    {"Store", "KeepHistoryJobs", KEY_COUNT, FIELD(keep_history), 0, 100000000, 100000,
+     "a number from 0 to 100000000", false},
+    {"Store", "KeepHistorySec", KEY_LIMIT, FIELD(keep_history_usec), SEC, 36500 * DAY,
+     30 * DAY, "a time from 1s to 36500d, or infinity", false},
+    {"Store", "FoldOutput", KEY_SIZE, FIELD(fold_output), 0, 64 * KIB, 4 * KIB,
+     "a size up to 64K", false},
+    {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
+     "a number from 0 (one per CPU, at least 2) to 100000", false},
+    {"Jobs", "KillAfterSec", KEY_LIMIT, FIELD(kill_after_usec), 0, DAY, 10 * SEC,
+     "a time up to 1d, or infinity", false},
+    {"Jobs", "OutputLimit", KEY_BYTES, FIELD(output_limit), KIB, TIB, CONFIG_INFINITY,
+     "a size from 1K to 1T, or infinity", false},
+    {"Limits", "MaxMessage", KEY_SIZE, FIELD(max_message), KIB, 16 * MIB, 256 * KIB,
+     "a size from 1K to 16M", false},
+    {"Limits", "MaxBatch", KEY_SIZE, FIELD(max_batch), KIB, 16 * MIB, 16 * MIB,
+     "a size from 1K to 16M (the Varlink clients of systemd accept no more)", false},
+    {"Limits", "MaxBatchJobs", KEY_COUNT, FIELD(max_batch_jobs), 1, 1000000, 200000,
+     "a number from 1 to 1000000", false},
+    {"Limits", "MaxDepth", KEY_COUNT, FIELD(max_depth), 4, 256, 32,
+     "a number from 4 to 256", false},
+    {"Limits", "MaxTokens", KEY_COUNT, FIELD(max_tokens), 64, 1000000, 20000,
+     "a number from 64 to 1000000", false},
+    {"Limits", "MaxBatchTokens", KEY_COUNT, FIELD(max_batch_tokens), 64, 8000000, 2000000,
+     "a number from 64 to 8000000", false},
+    {"Limits", "MaxParseMemory", KEY_SIZE, FIELD(max_parse_memory), 64 * KIB, GIB,
+     8 * MIB, "a size from 64K to 1G", false},
+    {"Limits", "MaxArray", KEY_COUNT, FIELD(max_array), 1, 10000000, 1000000,
+     "a number from 1 to 10000000", false},
+    {"Limits", "MaxPipelinedCalls", KEY_COUNT, FIELD(max_pipelined_calls), 1, 100000,
+     1024, "a number from 1 to 100000", false},
+    {"Limits", "MaxConnections", KEY_COUNT, FIELD(max_connections), 1, 1000000, 4096,
+     "a number from 1 to 1000000", false},
+    {"Limits", "MaxConnectionsPerUser", KEY_COUNT, FIELD(max_connections_per_user), 1,
+     1000000, 256, "a number from 1 to 1000000", false},
+    {"Limits", "MaxBuffersPerUser", KEY_SIZE, FIELD(max_buffers_per_user), MIB, TIB,
+     64 * MIB, "a size from 1M to 1T", false},
+    {"Limits", "MaxStreamMemoryPerUser", KEY_SIZE, FIELD(max_stream_memory_per_user), MIB,
+     TIB, 64 * MIB, "a size from 1M to 1T", false},
+    {"Limits", "MaxJobs", KEY_COUNT, FIELD(max_jobs), 1, 100000000, 4000000,
+     "a number from 1 to 100000000", false},
+    {"Limits", "MaxJobsPerUser", KEY_COUNT, FIELD(max_jobs_per_user), 1, 100000000,
+     2000000, "a number from 1 to 100000000", false},
+    {"Limits", "MaxBytesPerUser", KEY_SIZE, FIELD(max_bytes_per_user), MIB, TIB, GIB,
+     "a size from 1M to 1T", false},
+    {"Limits", "MaxOutputBacklog", KEY_SIZE, FIELD(max_output_backlog), 64 * KIB, GIB,
+     MIB, "a size from 64K to 1G", false},
+    {"Limits", "MaxWatchBacklog", KEY_COUNT, FIELD(max_watch_backlog), 1, 1000000, 4096,
+     "a number from 1 to 1000000", false},
+    {"Limits", "FrameTimeoutSec", KEY_LIMIT, FIELD(frame_timeout_usec), SEC / 10, DAY,
+     30 * SEC, "a time from 100ms to 1d, or infinity", false},
+    {"Limits", "IdleTimeoutSec", KEY_LIMIT, FIELD(idle_timeout_usec), SEC / 10, 365 * DAY,
+     3600 * SEC, "a time from 100ms to 365d, or infinity", false},
+    {"Limits", "DrainTimeoutSec", KEY_LIMIT, FIELD(drain_timeout_usec), SEC / 10, DAY,
+     30 * SEC, "a time from 100ms to 1d, or infinity", false},
+};
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+_Static_assert(sizeof(struct config) == KEYS * sizeof(uint64_t),
+               "every field of struct config has a key");
+
+static uint64_t *field(struct config *cfg, const struct key *k)
+{
+    return (uint64_t *)(void *)((char *)cfg + k->offset);
+}
+
+void config_defaults(struct config *ret)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        *field(ret, &keys[i]) = keys[i].fallback;
+}
+
+/* --- values ------------------------------------------------------------------------- */
+
+/* Decimal digits at *p into *ret, *p moved behind them. False on none or overflow. */
+static bool digits(const char **p, uint64_t *ret)
+{
+    const char *s = *p;
+    uint64_t v = 0;
+    for (; *s >= '0' && *s <= '9'; s++)
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s - '0', &v))
+            return false;
+    bool any = s != *p;
+    *p = s;
+    *ret = v;
+    return any;
+}
+
+/* NUMBER; where it is a size, B, K, M, G or T may follow: powers of 1024. */
+static bool parse_number(const char *text, bool is_size, uint64_t *ret)
+{
+    static const char letters[] = "BKMGT";
+
+    if (!digits(&text, ret))
+        return false;
+    if (is_size) {
+        const char *unit;
+
+        text += strspn(text, " ");
+        unit = *text ? strchr(letters, *text) : NULL;
+        if (unit) {
+            if (__builtin_mul_overflow(*ret, UINT64_C(1) << 10 * (unit - letters), ret))
+                return false;
+            text++;
+        }
+    }
+    return *text == '\0';
+}
+
+static const char *const backends[] = {
+    [CONFIG_BACKEND_MEMORY] = "memory", [CONFIG_BACKEND_SQLITE] = "sqlite"};
+enum { BACKENDS = sizeof(backends) / sizeof(backends[0]) };
+
+static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
+{
+    bool endless = k->type == KEY_BYTES || k->type == KEY_LIMIT;
+    uint64_t v = 0;
+    bool ok = false;
+    if (endless && strcmp(text, "infinity") == 0) {
+        *ret = CONFIG_INFINITY;
+        return true;
+    }
+    switch (k->type) {
+    case KEY_COUNT:
+        ok = parse_number(text, false, &v);
+        break;
+    case KEY_SIZE:
+    case KEY_BYTES:
+        ok = parse_number(text, true, &v);
+        break;
+    case KEY_LIMIT:
+    case KEY_SPAN:
+        ok = duration_parse(text, &v) == 0;
+        break;
+    case KEY_BACKEND:
+        for (v = 0; v < BACKENDS && strcmp(text, backends[v]) != 0; v++)
+            ;
+        ok = v < BACKENDS;
+        break;
+    }
+    if (!ok || v < k->min || v > k->max)
+        return false;
+    *ret = v;
+    return true;
+}
+
+/* The largest unit of list that divides v, so that the text reads back as v. */
+static void format_units(uint64_t v, const char *const names[], const uint64_t factors[],
+                         char *buf, size_t size)
+{
+    size_t i = 0;
+    while (factors[i] > 1 && (v == 0 || v % factors[i]))
+        i++;
+    (void)snprintf(buf, size, "%llu%s", (unsigned long long)(v / factors[i]), names[i]);
+}
+
+int config_item(const struct config *cfg, size_t index, struct config_item *ret)
+{
+    static const char *const size_names[] = {"G", "M", "K", ""};
+    static const uint64_t size_factors[] = {GIB, MIB, KIB, 1};
+    static const char *const span_names[] = {"d", "h", "min", "s", "ms", "us"};
+    static const uint64_t span_factors[] = {DAY, 3600 * SEC, 60 * SEC, SEC, 1000, 1};
+
+    if (index >= KEYS)
+        return -ENOENT;
+    const struct key *k = &keys[index];
+    uint64_t v;
+    memcpy(&v, (const char *)cfg + k->offset, sizeof(v));
+    *ret = (struct config_item){.section = k->section,
+                                .name = k->name,
+                                .help = k->help,
+                                .needs_restart = k->needs_restart,
+                                .value = v};
+    if (k->type == KEY_BACKEND)
+        (void)snprintf(ret->text, sizeof(ret->text), "%s", backends[v]);
+    else if (v == CONFIG_INFINITY)
+        (void)snprintf(ret->text, sizeof(ret->text), "infinity");
+    else if (k->type == KEY_SIZE || k->type == KEY_BYTES)
+        format_units(v, size_names, size_factors, ret->text, sizeof(ret->text));
+    else if (k->type == KEY_SPAN || k->type == KEY_LIMIT)
+        format_units(v, span_names, span_factors, ret->text, sizeof(ret->text));
+    else
+        (void)snprintf(ret->text, sizeof(ret->text), "%llu", (unsigned long long)v);
+    return 0;
+}
+
+/* --- files -------------------------------------------------------------------------- */
+
+struct load {
+    FILE *file;
+    const char *path;
+    unsigned line; /* of the assignment that inih is at */
+    struct config *cfg;
+    struct volt_error *err;
+    int status; /* of the first error */
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status,
+                                                      const char *format, ...)
+{
+    va_list args;
+
+    if (l->status)
+        return l->status;
+    va_start(args, format);
+    l->status = error_vset(l->err, status, format, args);
+    va_end(args);
+    return status;
+}
+
+/* Hands inih one line. A line that does not fit its buffer would come back as two, and
+ * one with a NUL byte, as disks leave them behind a crash, without its end. */
+static char *read_line(char *buf, int size, void *user)
+{
+    struct load *l = user;
+    int len = 0, ch = '\0';
+    while (!l->status && ch != '\n' && len < size - 1 && (ch = getc(l->file)) != EOF) {
+        buf[len++] = (char)ch;
+        if (ch == '\0')
+            (void)fail(l, -EINVAL, "%s:%u: a NUL byte: the file is damaged", l->path,
+                       l->line + 1);
+    }
+    if (l->status || len == 0)
+        return NULL;
+    buf[len] = '\0';
+    l->line++;
+    if (len == size - 1 && ch != '\n') {
+        (void)fail(l, -EINVAL, "%s:%u: the line is longer than %d bytes", l->path,
+                   l->line, size - 2);
+        return NULL;
+    }
+    return buf;
+}
+
+static const struct key *find_key(const char *section, const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+/* An assignment before the first section. */
+static int outside(struct load *l, const char *name)
+{
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcasecmp(keys[i].name, name) == 0)
+            return fail(l, -EINVAL,
+                        "%s:%u: %s= stands before any [Section]; it belongs in [%s]",
+                        l->path, l->line, name, keys[i].section);
+    return fail(l, -EINVAL, "%s:%u: %s= stands before any [Section]", l->path, l->line,
+                name);
+}
+
+/* Says what would have been right: the known sections, or the section that
+ * has the key. */
+static int unknown(struct load *l, const char *section, const char *name)
+{
+    bool known = false;
+    if (!*section)
+        return outside(l, name);
+    for (size_t i = 0; i < KEYS; i++) {
+        if (strcmp(keys[i].section, section) == 0)
+            known = true;
+        else if (strcasecmp(keys[i].name, name) == 0)
+            return fail(l, -EINVAL, "%s:%u: %s= does not belong in [%s] but in [%s]",
+                        l->path, l->line, name, section, keys[i].section);
+    }
+    if (!known)
+        return fail(l, -EINVAL,
+                    "%s:%u: unknown section [%s]; there are [Daemon], [Store], [Queue], "
+                    "[Jobs] and [Limits]",
+                    l->path, l->line, section);
+    return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; voltd.conf lists every key",
+                l->path, l->line, name, section);
+}
+
+/* inih's handler: 1 to go on, 0 on an error. */
+static int assign(void *user, const char *section, const char *name, const char *value)
+{
+    struct load *l = user;
+    if (l->status)
+        return 0;
+    const struct key *k = find_key(section, name);
+    if (!k) {
+        (void)unknown(l, section, name);
+        return 0;
+    }
+    uint64_t v = k->fallback;
+    if (*value && !parse_value(k, value, &v)) {
+        (void)fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s", l->path, l->line, name,
+                   value, k->help);
+        return 0;
+    }
+    *field(l->cfg, k) = v;
+    return 1;
+}
+
+static int load_file(const char *path, bool must_exist, struct config *cfg,
+                     struct volt_error *err)
+{
+    struct load l = {.path = path, .cfg = cfg, .err = err};
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, 0, NULL);
+    if (fd == -ENOENT && !must_exist)
+        return 0;
+    if (fd < 0)
+        return fail(&l, fd, "%s: %s", path, file_text(fd));
+    l.file = fdopen(fd, "r");
+    if (!l.file) {
+        (void)close(fd);
+        return fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    }
+    int r = ini_parse_stream(read_line, &l, assign, &l);
+    if (r > 0 && (unsigned)r < l.line)
+        l.status = 0; /* a mistake of form is told in the end only, but came first */
+    if (r > 0)
+        (void)fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
+    else if (r < 0)
+        (void)fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    if (ferror(l.file))
+        (void)fail(&l, -EIO, "%s: reading failed", path);
+    (void)fclose(l.file);
+    return l.status;
+}
+
+static int is_dropin(const struct dirent *e)
+{
+    size_t len = strlen(e->d_name);
+    return e->d_name[0] != '.' && len > 5 && strcmp(e->d_name + len - 5, ".conf") == 0;
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* A growing list of strings; strings_pack() turns it into one allocation. */
+struct strings {
+    char **items;
+    size_t count;
+};
+
+static int strings_add(struct strings *l, const char *dir, const char *separator,
+                       const char *name)
+{
+    char **items = reallocarray(l->items, l->count + 1, sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    l->items = items;
+    if (asprintf(&items[l->count], "%s%s%s", dir, separator, name) < 0)
+        return -ENOMEM;
+    l->count++;
+    return 0;
+}
+
+static void strings_fini(struct strings *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->items[i]);
+    free(l->items);
+}
+
+static int strings_pack(const struct strings *l, char ***ret)
+{
+    size_t bytes = (l->count + 1) * sizeof(char *);
+    for (size_t i = 0; i < l->count; i++)
+        bytes += strlen(l->items[i]) + 1;
+    char **packed = malloc(bytes);
+    if (!packed)
+        return -ENOMEM;
+    char *text = (char *)(packed + l->count + 1);
+    for (size_t i = 0; i < l->count; i++) {
+        packed[i] = text;
+        text = stpcpy(text, l->items[i]) + 1;
+    }
+    packed[l->count] = NULL;
+    *ret = packed;
+    return 0;
+}
+
+/* The drop-ins beside the main file, in the order in which they are read. */
+static int list_dropins(const char *main_path, struct strings *l, struct volt_error *err)
+{
+    char dir[PATH_MAX];
+    struct dirent **found = NULL;
+    if ((size_t)snprintf(dir, sizeof(dir), "%s.d", main_path) >= sizeof(dir))
+        return fail(&(struct load){.err = err}, -ENAMETOOLONG, "%.100s.d: %s", main_path,
+                    strerror(ENAMETOOLONG));
+    int n = scandir(dir, &found, is_dropin, by_bytes);
+    if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (n < 0)
+        return fail(&(struct load){.err = err}, -errno, "%s: %s", dir, strerror(errno));
+    int r = 0;
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = strings_add(l, dir, "/", found[i]->d_name);
+        free(found[i]);
+    }
+    free(found);
+    return r;
+}
+
+int config_load(const char *path, bool must_exist, struct config *ret,
+                struct volt_error *err)
+{
+    struct config cfg;
+    struct strings dropins = {0};
+    config_defaults(&cfg);
+    int r = load_file(path, must_exist, &cfg, err);
+    if (r == 0)
+        r = list_dropins(path, &dropins, err);
+    for (size_t i = 0; r == 0 && i < dropins.count; i++)
+        r = load_file(dropins.items[i], true, &cfg, err);
+    strings_fini(&dropins);
+    if (r == 0)
+        *ret = cfg;
+    return r;
+}
+
+int config_files(const char *path, char ***ret)
+{
+    struct strings files = {0};
+    int r = access(path, F_OK) == 0 ? strings_add(&files, path, "", "") : 0;
+    if (r == 0)
+        r = list_dropins(path, &files, NULL);
+    if (r == 0)
+        r = strings_pack(&files, ret);
+    strings_fini(&files);
+    return r;
+}
+
+int config_needs_restart(const struct config *before, const struct config *after,
+                         char ***ret)
+{
+    struct strings names = {0};
+    struct config_item a, b;
+    int r = 0;
+    for (size_t i = 0; r == 0 && config_item(before, i, &a) == 0; i++)
+        if (config_item(after, i, &b) == 0 && a.needs_restart && a.value != b.value)
+            r = strings_add(&names, a.section, ".", a.name);
+    if (r == 0)
+        r = strings_pack(&names, ret);
+    strings_fini(&names);
+    return r;
+}
+
+int config_default_path(bool user, char *buf, size_t size)
+{
+    const char *base = getenv("XDG_CONFIG_HOME");
+    const char *home = paths_home();
+    int n;
+    if (!user)
+        n = snprintf(buf, size, "/etc/voltd/voltd.conf");
+    else if (base && base[0] == '/')
+        n = snprintf(buf, size, "%s/voltd/voltd.conf", base);
+    else if (home)
+        n = snprintf(buf, size, "%s/.config/voltd/voltd.conf", home);
+    else
+        return -ENOENT;
+    return (size_t)n < size ? 0 : -ENAMETOOLONG;
+}

@@ -1,0 +1,116 @@
+/* The configuration of voltd: what can be set, its defaults, and how files become it.
+ *
+ * Files are systemd-style INI: a main file (voltd.conf) and drop-ins
+ * (voltd.conf.d/NAME.conf beside it, in byte order of their names), later assignments
+ * win, an empty assignment restores the default. Nothing is skipped silently: an unknown
+ * section or key and a bad value are errors that name the file, the line, the key and
+ * what is allowed. conf/voltd.conf carries every key, commented, with its default and its
+ * meaning; a test compares the two.
+ *
+ * struct config is plain data without pointers: a snapshot is a copy, a reload is loading
+ * a new one and handing it out. Values: counts as they are, sizes in bytes, durations in
+ * microseconds; CONFIG_INFINITY where a limit may be off. */
+#ifndef VOLT_DAEMON_CONFIG_H
+#define VOLT_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <volt/error.h>
+
+#define CONFIG_INFINITY UINT64_MAX
+
+enum config_backend {
+    CONFIG_BACKEND_MEMORY = 0,
+    CONFIG_BACKEND_SQLITE,
+};
+
+/* Every field is a uint64_t, so that one table describes them all (config.c). */
+struct config {
+    /* [Daemon] */
+    uint64_t workers;              /* Workers=: 0: one per two CPUs; needs a restart */
+    uint64_t max_blocking_threads; /* MaxBlockingThreads=; needs a restart */
+    uint64_t heartbeat_usec; /* HeartbeatSec=: of silent streams, < 45 s of sd-varlink */
+
+    /* [Store] */
+    uint64_t backend; /* Backend=: enum config_backend; needs a restart */
+    uint64_t
+        keep_ended_jobs;   /* KeepEndedJobs=: records of ended jobs kept for questions */
+    uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */
+    uint64_t keep_history_usec; /* KeepHistorySec= */
+    uint64_t fold_output;       /* FoldOutput=: an output of so many bytes goes there */
+
+    /* [Queue]: the default queue */
+    uint64_t slots; /* Slots=: running exec jobs; 0: max(2, online CPUs) */
+
+    /* [Jobs] */
+    uint64_t
+        kill_after_usec;   /* KillAfterSec=: from TERM to KILL where a job says nothing */
+    uint64_t output_limit; /* OutputLimit=: bytes that a job may print, likewise */
+
+    /* [Limits]: a peer can grow none of these without end */
+    uint64_t max_message;      /* MaxMessage=: bytes of one call */
+    uint64_t max_batch;        /* MaxBatch=: bytes of one SubmitBatch call */
+    uint64_t max_batch_jobs;   /* MaxBatchJobs=: specs in one SubmitBatch */
+    uint64_t max_depth;        /* MaxDepth=: nesting of one message */
+    uint64_t max_tokens;       /* MaxTokens=: JSON tokens of one call */
+    uint64_t max_batch_tokens; /* MaxBatchTokens=: the same of a SubmitBatch */
+    uint64_t
+        max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
+    uint64_t max_array;   /* MaxArray=: elements of one array job */
+    uint64_t max_pipelined_calls; /* MaxPipelinedCalls=: read ahead of one connection */
+    uint64_t max_connections;     /* MaxConnections=: of everybody together */
+    uint64_t max_connections_per_user; /* MaxConnectionsPerUser= */
+    uint64_t
+        max_buffers_per_user; /* MaxBuffersPerUser=: bytes that these hold together */
+    uint64_t max_stream_memory_per_user; /* MaxStreamMemoryPerUser=: bytes that streams
+                                            keep while they wait */
+    uint64_t max_jobs;                   /* MaxJobs=: not ended, of everybody together */
+    uint64_t max_jobs_per_user;          /* MaxJobsPerUser=: not ended */
+    uint64_t max_bytes_per_user; /* MaxBytesPerUser=: of specs of jobs not ended */
+    uint64_t max_output_backlog; /* MaxOutputBacklog=: bytes a peer has not read yet */
+    uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */
+    uint64_t frame_timeout_usec; /* FrameTimeoutSec=: first byte of a call to its NUL */
+    uint64_t idle_timeout_usec;  /* IdleTimeoutSec=: connection without call or stream */
+    uint64_t drain_timeout_usec; /* DrainTimeoutSec=: a peer that reads nothing */
+};
+
+/* Sets every field to its default. */
+void config_defaults(struct config *ret);
+
+/* Loads the file at path, then the drop-ins in "<path>.d/", over the defaults. A missing
+ * drop-in directory is fine; a missing main file is -ENOENT when must_exist, and
+ * otherwise too. Returns 0 and fills *ret; -EINVAL (bad content), or the errno of opening
+ * or reading, with the text in err and *ret untouched. */
+int config_load(const char *path, bool must_exist, struct config *ret,
+                struct volt_error *err);
+
+/* Writes the default path of the main file: /etc/voltd/voltd.conf, or for user mode
+ * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config where that is not set to an absolute
+ * path). Returns 0; -ENOENT: there is no home (paths_home()); -ENAMETOOLONG. */
+int config_default_path(bool user, char *buf, size_t size);
+
+/* The files that config_load(path) reads, in its order: the main file if it exists, and
+ * the drop-ins. Returns 0 and a NULL-terminated array, one allocation, to be freed with
+ * free(). */
+int config_files(const char *path, char ***ret);
+
+/* The keys that differ between two configurations and take effect only at a restart, as
+ * "Section.Key", in the same form. */
+int config_needs_restart(const struct config *before, const struct config *after,
+                         char ***ret);
+
+/* One key, for showing a configuration. */
+struct config_item {
+    const char *section;
+    const char *name;
+    const char *help; /* what is allowed */
+    bool needs_restart;
+    uint64_t value;
+    char text[32]; /* the value as one would write it in a file */
+};
+
+/* Describes key number index of cfg. Returns 0, or -ENOENT past the last one. */
+int config_item(const struct config *cfg, size_t index, struct config_item *ret);
+
+#endif

@@ -1,0 +1,62 @@
+/* See users.h. */
+#include <stdlib.h>
+
+#include "daemon/exec/users.h"
+
+static struct user *user_of(struct hash_node *n)
+{
+    return (struct user *)(void *)n; /* its first member */
+}
+
+static struct user *find(const struct users *all, uid_t uid, uint64_t hash)
+{
+    struct hash_node *n = hash_table_first(&all->table, hash);
+
+    while (n && user_of(n)->uid != uid)
+        n = hash_node_next(n);
+    return n ? user_of(n) : NULL;
+}
+
+struct user *users_find(const struct users *all, uid_t uid)
+{
+    return find(all, uid, siphash64_number(&all->secret, uid));
+}
+
+struct user *users_get(struct users *all, uid_t uid)
+{
+    uint64_t hash = siphash64_number(&all->secret, uid);
+    struct user *u = find(all, uid, hash);
+
+    if (u || hash_table_reserve(&all->table) < 0)
+        return u;
+    u = calloc(1, sizeof(*u));
+    if (!u)
+        return NULL;
+    u->uid = uid;
+    hash_table_add(&all->table, &u->node, hash);
+    return u;
+}
+
+void users_add(struct users *all, struct user *u, uint64_t jobs, uint64_t bytes)
+{
+    u->jobs += jobs;
+    u->bytes += bytes;
+    all->jobs += jobs;
+}
+
+void users_sub(struct users *all, struct user *u, uint64_t jobs, uint64_t bytes)
+{
+    u->jobs -= jobs;
+    u->bytes -= bytes;
+    all->jobs -= jobs;
+}
+
+void users_fini(struct users *all)
+{
+    struct hash_cursor c = {0};
+
+    for (struct hash_node *n; (n = hash_table_each(&all->table, &c));)
+        free(user_of(n));
+    hash_table_fini(&all->table);
+    all->jobs = 0;
+}

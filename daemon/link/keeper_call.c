@@ -1,0 +1,334 @@
+/* Calls of the link: what they promise is in keeper_link.h, how they travel in
+ * keeper_link_parts.h. */
+#include "daemon/link/keeper_link_parts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <volt/time.h>
+
+#define WAKES_PER_ROUND 32
+
+static const unsigned windows[LANE_COUNT] = {
+    [LANE_PLAIN] = 64, [LANE_SIGNAL] = 8, [LANE_KILL] = 8, [LANE_AGAIN] = 2};
+
+enum call_state { CALL_NEW, CALL_UNSENT, CALL_SENT, CALL_DONE };
+
+static struct keeper_call *call_of(struct list_node *n)
+{
+    return n ? list_thing(n, struct keeper_call, node) : NULL;
+}
+
+/* Lock held. Takes the call out of its list; the caller wakes its task, if it has one. */
+static struct volt_waker call_finish_locked(struct keeper_link *link,
+                                            struct keeper_call *c)
+{
+    struct volt_waker waker = c->waker;
+    if (c->state == CALL_SENT) {
+        list_remove(&link->flying, &c->node);
+        link->flying_n[c->lane]--;
+    } else if (c->state == CALL_UNSENT) {
+        list_remove(&link->waiting[c->lane], &c->node);
+    }
+    c->state = CALL_DONE;
+    c->waker = (struct volt_waker){NULL};
+    return waker;
+}
+
+int keeper_call_transmit(int fd, const struct keeper_call *c)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(KEEPER_FDS_MAX * sizeof(int))];
+    struct iovec iov[] = {{(void *)(uintptr_t)&c->request, c->size},
+                          {(void *)(uintptr_t)c->tail, c->tail_size}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = c->tail_size > 0 ? 2 : 1};
+    if (c->fds_n > 0) {
+        size_t size = (size_t)c->fds_n * sizeof(int);
+        memset(control, 0, sizeof(control));
+        msg.msg_control = control;
+        msg.msg_controllen = CMSG_SPACE(size);
+        struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(size);
+        memcpy(CMSG_DATA(h), c->fds, size);
+    }
+    while (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
+
+bool keeper_link_is_broken(int error)
+{
+    return error == -EPIPE || error == -ECONNRESET || error == -ENOTCONN;
+}
+
+/* Lock held. The next call that may be sent; NULL: none. */
+static struct keeper_call *link_next_locked(const struct keeper_link *link)
+{
+    for (int lane = 0; lane < LANE_COUNT; lane++)
+        if (link->flying_n[lane] < windows[lane] && link->waiting[lane].first != NULL)
+            return call_of(link->waiting[lane].first);
+    return NULL;
+}
+
+/* Lock held. Sends what may be sent. Returns a call that cannot be sent at all, already
+ * finished, with its waker in *ret_waker; NULL: nothing left to do now. */
+static struct keeper_call *link_flush_locked(struct keeper_link *link,
+                                             struct volt_waker *ret_waker)
+{
+    struct keeper_call *c;
+    while (link->fd >= 0 && (c = link_next_locked(link)) != NULL) {
+        c->request.head.serial = ++link->serial;
+        int r = keeper_call_transmit(link->fd, c);
+        if (r < 0 && keeper_link_is_broken(r))
+            return NULL; /* the task will see it, and the next keeper will get the call */
+        if (r < 0 && (link->flying.first != NULL || r == -EAGAIN))
+            return NULL; /* short of something, or full of what has been cancelled: the
+                            next reply tries again */
+        if (r < 0) {
+            c->reply.status = r;
+            *ret_waker = call_finish_locked(link, c);
+            return c;
+        }
+        list_remove(&link->waiting[c->lane], &c->node);
+        list_add_last(&link->flying, &c->node);
+        c->state = CALL_SENT;
+        c->sent_usec = volt_now_usec();
+        link->flying_n[c->lane]++;
+    }
+    return NULL;
+}
+
+/* The task that waits for a call; one that was only sent has none. */
+static void wake(struct volt_waker *waker)
+{
+    if (waker->task != NULL)
+        volt_waker_wake(waker);
+    volt_waker_fini(waker);
+}
+
+void keeper_link_flush(struct keeper_link *link)
+{
+    struct keeper_call *failed;
+    bool look = false;
+    do {
+        struct volt_waker waker = {NULL};
+        vlock_lock(&link->lock);
+        failed = link_flush_locked(link, &waker);
+        look |= link->flying.first != NULL && !link->watched;
+        link->watched |= look;
+        vlock_unlock(&link->lock);
+        wake(&waker);
+    } while (failed != NULL);
+    if (look)
+        volt_notify_one(&link->sent);
+}
+
+static void call_init(struct keeper_call *c, struct keeper_link *link, enum keeper_op op,
+                      size_t size)
+{
+    memset(c, 0, sizeof(*c));
+    c->link = link;
+    c->size = size;
+    c->request.head = (struct keeper_head){KEEPER_MAGIC, op, 0};
+}
+
+void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
+                            const struct job_key *key,
+                            const struct keeper_start_args *args)
+{
+    const int fds[] = {args->stdin_fd, args->stdout_fd, args->stderr_fd};
+    call_init(c, link, KEEPER_START, sizeof(c->request.start));
+    struct keeper_start *m = &c->request.start;
+    m->key = keeper_key_pack(key);
+    m->umask = args->umask;
+    m->kill_mode = args->kill_mode;
+    m->launch_size = args->launch_size;
+    m->after = args->after;
+    if (args->launch != NULL) {
+        m->flags = KEEPER_START_INLINE;
+        c->tail = args->launch;
+        c->tail_size = args->launch_size;
+    } else {
+        c->fds[c->fds_n++] = args->launch_fd;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        if (fds[i] < 0)
+            continue;
+        m->fds |= KEEPER_FD_STDIN << i;
+        c->fds[c->fds_n++] = fds[i];
+    }
+}
+
+void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key, int sig, enum keeper_scope scope)
+{
+    call_init(c, link, KEEPER_SIGNAL, sizeof(c->request.signal));
+    c->request.signal.key = keeper_key_pack(key);
+    c->request.signal.signal = (uint32_t)sig;
+    c->request.signal.scope = scope;
+    c->lane = sig == SIGKILL ? LANE_KILL : LANE_SIGNAL;
+}
+
+void keeper_call_is_again(struct keeper_call *c)
+{
+    c->lane = LANE_AGAIN;
+}
+
+void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
+                             uint64_t start)
+{
+    call_init(c, link, KEEPER_RECALL, sizeof(c->request.recall));
+    c->request.recall.start = start;
+}
+
+void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key)
+{
+    keeper_call_init_remove_many(c, link, &c->key, 1);
+    c->key = keeper_key_pack(key);
+}
+
+void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
+                                  const struct keeper_key *keys, size_t n)
+{
+    call_init(c, link, KEEPER_REMOVE, sizeof(c->request.remove));
+    c->request.remove.n = (uint32_t)n;
+    c->tail = keys;
+    c->tail_size = n * sizeof(*keys);
+}
+
+void keeper_call_send(struct keeper_call *c)
+{
+    c->polled = 1;
+    vlock_lock(&c->link->lock);
+    c->state = CALL_UNSENT;
+    list_add_last(&c->link->waiting[c->lane], &c->node);
+    vlock_unlock(&c->link->lock);
+    keeper_link_flush(c->link);
+}
+
+enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
+{
+    if (volt_coop_take(cx) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!c->polled)
+        keeper_call_send(c);
+    vlock_lock(&c->link->lock);
+    bool done = c->state == CALL_DONE;
+    c->unsent = c->state == CALL_UNSENT;
+    if (!done && c->waker.task == NULL)
+        c->waker = volt_waker_new(cx);
+    vlock_unlock(&c->link->lock);
+    if (done)
+        return VOLT_READY;
+    volt_coop_restore(cx);
+    return VOLT_PENDING;
+}
+
+bool keeper_call_withdraw(struct keeper_call *c)
+{
+    struct volt_waker waker = {NULL};
+    vlock_lock(&c->link->lock);
+    bool mine = c->state == CALL_UNSENT;
+    if (mine) {
+        c->reply.status = -ECANCELED;
+        waker = call_finish_locked(c->link, c);
+    }
+    vlock_unlock(&c->link->lock);
+    volt_waker_fini(&waker);
+    return mine;
+}
+
+bool keeper_call_is_unsent(const struct keeper_call *c)
+{
+    return c->unsent;
+}
+
+uint64_t keeper_call_serial(const struct keeper_call *c)
+{
+    return c->request.head.serial;
+}
+
+int keeper_call_status(const struct keeper_call *c)
+{
+    return c->reply.status;
+}
+
+const struct keeper_reply *keeper_call_reply(const struct keeper_call *c)
+{
+    return &c->reply;
+}
+
+void keeper_call_fini(struct keeper_call *c)
+{
+    if (c->link == NULL)
+        return;
+    vlock_lock(&c->link->lock);
+    struct volt_waker waker = call_finish_locked(c->link, c);
+    vlock_unlock(&c->link->lock);
+    volt_waker_fini(&waker);
+    c->link = NULL;
+}
+
+void keeper_link_take_reply(struct keeper_link *link, const struct keeper_reply *reply)
+{
+    struct volt_waker waker = {NULL};
+    vlock_lock(&link->lock);
+    link->lost_usec = 0;
+    link->asked = false;
+    link->heard_usec = volt_now_usec();
+    for (struct list_node *n = link->flying.first; n != NULL; n = n->next) {
+        struct keeper_call *c = call_of(n);
+        if (c->request.head.serial != reply->head.serial)
+            continue;
+        c->reply = *reply;
+        waker = call_finish_locked(link, c);
+        break;
+    }
+    vlock_unlock(&link->lock);
+    wake(&waker);
+    keeper_link_flush(link);
+}
+
+void keeper_link_fail_flying(struct keeper_link *link)
+{
+    for (;;) {
+        struct volt_waker wakers[WAKES_PER_ROUND];
+        unsigned n = 0;
+        vlock_lock(&link->lock);
+        while (link->flying.first != NULL && n < WAKES_PER_ROUND) {
+            struct keeper_call *c = call_of(link->flying.first);
+            c->reply.status = -ECONNRESET;
+            wakers[n++] = call_finish_locked(link, c);
+        }
+        vlock_unlock(&link->lock);
+        for (unsigned i = 0; i < n; i++)
+            wake(&wakers[i]);
+        if (n == 0)
+            return;
+    }
+}
+
+unsigned keeper_link_open_calls_locked(const struct keeper_link *link,
+                                       unsigned *ret_unsent)
+{
+    unsigned unsent = 0, sent = 0;
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        sent += link->flying_n[lane];
+        for (const struct list_node *n = link->waiting[lane].first; n; n = n->next)
+            unsent++;
+    }
+    *ret_unsent = unsent;
+    return sent + unsent;
+}
+
+uint64_t keeper_link_silent_since_locked(const struct keeper_link *link)
+{
+    const struct keeper_call *oldest = call_of(link->flying.first);
+    if (oldest == NULL)
+        return 0;
+    return oldest->sent_usec > link->heard_usec ? oldest->sent_usec : link->heard_usec;
+}

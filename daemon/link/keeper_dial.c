@@ -1,0 +1,167 @@
+/* Finding or starting a keeper: see keeper_dial.h. */
+#include "daemon/link/keeper_dial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "daemon/keeper/keeper.h"
+
+#define KEEPER_BACKLOG    16
+#define RETIRE_TIMEOUT_MS 10000
+
+static int fill_address(const char *path, struct sockaddr_un *ret)
+{
+    size_t len = strlen(path);
+    memset(ret, 0, sizeof(*ret));
+    ret->sun_family = AF_UNIX;
+    if (len >= sizeof(ret->sun_path))
+        return -ENAMETOOLONG;
+    memcpy(ret->sun_path, path, len);
+    return 0;
+}
+
+static int new_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int keeper_dial(const char *socket_path)
+{
+    struct sockaddr_un a;
+    int r = fill_address(socket_path, &a);
+    int fd = r < 0 ? r : new_socket();
+    if (fd < 0)
+        return fd;
+    if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) < 0) {
+        r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* Whether the OOM killer spares this process more than others. */
+static bool is_spared(void)
+{
+    char first;
+    int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    bool spared = fd >= 0 && TEMP_FAILURE_RETRY(read(fd, &first, 1)) == 1 && first == '-';
+    if (fd >= 0)
+        (void)close(fd);
+    return spared;
+}
+
+/* The keeper gets the socket, its own score while it may still be opened (as soon as it
+ * is not dumpable the file is root's, and where the program may not be read, as it is
+ * installed, that is at once), standard error for what it has to say at its start, and a
+ * session of its own: nothing that happens to voltd's terminal concerns it. */
+static int spawn_on(int listen_fd, const char *program, const char *record_dir,
+                    pid_t *ret)
+{
+    const bool spared = is_spared();
+    char *dir = strdup(record_dir);
+    /* Options first: with POSIXLY_CORRECT in the environment none is one behind
+     * an operand. */
+    char *argv[] = {strdup(program), spared ? (char[]){"--spared"} : dir,
+                    spared ? dir : NULL, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int r = argv[0] == NULL || dir == NULL ? -ENOMEM : 0;
+    if (r < 0)
+        goto out;
+    r = -posix_spawn_file_actions_init(&actions);
+    if (r < 0)
+        goto out;
+    r = -posix_spawnattr_init(&attr);
+    if (r < 0)
+        goto out_actions;
+    r = -posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    if (r == 0)
+        r = -posix_spawn_file_actions_adddup2(&actions, listen_fd, KEEPER_LISTEN_FD);
+    if (r == 0 && spared)
+        r = -posix_spawn_file_actions_addopen(&actions, KEEPER_SCORE_FD,
+                                              "/proc/self/oom_score_adj", O_RDWR, 0);
+    if (r == 0)
+        r = -posix_spawn(ret, program, &actions, &attr, argv, environ);
+    (void)posix_spawnattr_destroy(&attr);
+out_actions:
+    (void)posix_spawn_file_actions_destroy(&actions);
+out:
+    free(argv[0]);
+    free(dir);
+    return r;
+}
+
+int keeper_spawn(const char *socket_path, const char *program, const char *record_dir,
+                 pid_t *ret_pid)
+{
+    struct sockaddr_un a;
+    int r = fill_address(socket_path, &a);
+    int fd = r < 0 ? r : new_socket();
+    if (fd < 0)
+        return fd;
+    if (unlink(socket_path) < 0 && errno != ENOENT)
+        r = -errno;
+    /* Its file gets the mode of the socket, so nobody else can ever connect. */
+    if (r == 0 && fchmod(fd, 0600) < 0)
+        r = -errno;
+    if (r == 0 && bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0)
+        r = -errno;
+    if (r == 0 && listen(fd, KEEPER_BACKLOG) < 0)
+        r = -errno;
+    if (r == 0)
+        r = spawn_on(fd, program, record_dir, ret_pid);
+    /* Only the keeper listens: when it is gone, connecting must fail. */
+    (void)close(fd);
+    return r;
+}
+
+int keeper_say_hello(int fd, uint64_t serial)
+{
+    struct keeper_hello m = {
+        .head = {KEEPER_MAGIC, KEEPER_HELLO, serial},
+        .version = KEEPER_VERSION,
+        .pid = (uint32_t)getpid(),
+    };
+    ssize_t n = TEMP_FAILURE_RETRY(send(fd, &m, sizeof(m), MSG_NOSIGNAL));
+    return n < 0 ? -errno : 0;
+}
+
+int keeper_take_welcome(const union keeper_message *m, ssize_t n)
+{
+    if (n <= 0)
+        return n < 0 ? (int)n : -ECONNRESET;
+    if (!keeper_answer_is_valid(m, (size_t)n, 0) || m->head.op != KEEPER_WELCOME)
+        return -EBADMSG;
+    return m->welcome.status;
+}
+
+int keeper_retire(pid_t pid)
+{
+    struct pollfd gone = {-1, POLLIN, 0};
+    if (pid <= 1)
+        return -EBADMSG;
+    gone.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (gone.fd < 0)
+        return errno == ESRCH ? 0 : -errno;
+    int r = syscall(SYS_pidfd_send_signal, gone.fd, SIGTERM, NULL, 0) < 0 ? -errno : 0;
+    while (r == 0 && gone.revents == 0) {
+        int n = poll(&gone, 1, RETIRE_TIMEOUT_MS);
+        if (n == 0)
+            r = -ETIMEDOUT;
+        else if (n < 0 && errno != EINTR)
+            r = -errno;
+    }
+    (void)close(gone.fd);
+    return r == -ESRCH ? 0 : r;
+}

@@ -1,0 +1,28 @@
+/* Finding or starting a keeper: the blocking-free steps of a connection to it. */
+#ifndef DAEMON_LINK_KEEPER_DIAL_H
+#define DAEMON_LINK_KEEPER_DIAL_H
+
+#include <sys/types.h>
+#include "daemon/keeper/protocol.h"
+
+/* Connects to the keeper that listens on socket_path. Returns a non-blocking, CLOEXEC
+ * descriptor; -ECONNREFUSED, -ENOENT: nobody there; -errno. */
+int keeper_dial(const char *socket_path);
+
+/* Binds socket_path, replacing what a keeper that has gone left there, and starts
+ * `program` on it. Only one process may do this for one path: voltd's locks see to it. 0
+ * and the new child's pid; -errno. */
+int keeper_spawn(const char *socket_path, const char *program, const char *record_dir,
+                 pid_t *ret_pid);
+
+/* Sends HELLO. 0 or -errno. */
+int keeper_say_hello(int fd, uint64_t serial);
+/* Judges what came back, n bytes or -errno of receiving. 0; -ECONNRESET; -EPROTO: another
+ * version; -EBADMSG; the keeper's own -errno. */
+int keeper_take_welcome(const union keeper_message *m, ssize_t n);
+
+/* Ends the keeper of another version that has answered with this pid; its jobs go on with
+ * their shims. Blocks until it has gone. 0 or -errno. */
+int keeper_retire(pid_t pid);
+
+#endif

@@ -1,0 +1,282 @@
+/* The connection of voltd's end of the link, and its begin and end: keeper_link.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <volt/time.h>
+
+#include "daemon/link/keeper_dial.h"
+#include "daemon/link/keeper_link_parts.h"
+
+#define OPEN_TIMEOUT_MS 2000
+#define OPEN_TRIES      5
+#define BYE_TIMEOUT_MS  5000
+
+void keeper_link_set_connected(struct keeper_link *link, int fd,
+                               const struct keeper_welcome *w)
+{
+    vlock_lock(&link->lock);
+    link->fd = fd;
+    memcpy(link->info.boot_id, w->boot_id, RECORD_ID_SIZE);
+    memcpy(link->info.generation, w->generation, RECORD_ID_SIZE);
+    link->info.keeper_pid = w->pid;
+    link->info.live = w->live;
+    link->info.connects++;
+    unsigned unsent;
+    (void)keeper_link_open_calls_locked(link, &unsent);
+    if (!link->asked && unsent == 0)
+        link->lost_usec = 0;
+    vlock_unlock(&link->lock);
+}
+
+void keeper_link_close(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    int fd = link->fd;
+    link->fd = -1;
+    vlock_unlock(&link->lock);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static void link_destroy(struct keeper_link *link)
+{
+    if (link == NULL)
+        return;
+    keeper_link_close(link);
+    volt_notify_fini(&link->sent);
+    free(link->socket_path);
+    free(link->record_dir);
+    free(link->program);
+    free(link);
+}
+
+/* voltd raises its own limit for its connections; jobs get what it was started with.
+ * Before HELLO, so before any job. */
+static void limit_descriptors(const struct keeper_link *link, pid_t pid)
+{
+    struct rlimit limit;
+
+    if (link->descriptors == 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur =
+        link->descriptors < limit.rlim_max ? link->descriptors : limit.rlim_max;
+    (void)prlimit(pid, RLIMIT_NOFILE, &limit, NULL); /* it has ended: HELLO will tell */
+}
+
+int keeper_link_dial(struct keeper_link *link)
+{
+    if (link->child > 0 && waitpid(link->child, NULL, WNOHANG) != 0)
+        link->child = 0;
+    int fd = keeper_dial(link->socket_path);
+    if ((fd == -ECONNREFUSED || fd == -ENOENT) && link->program != NULL) {
+        pid_t pid = 0;
+        int r = keeper_spawn(link->socket_path, link->program, link->record_dir, &pid);
+        if (r < 0)
+            return r;
+        link->child = pid;
+        limit_descriptors(link, pid);
+        vlock_lock(&link->lock);
+        link->info.started++;
+        vlock_unlock(&link->lock);
+        fd = keeper_dial(link->socket_path);
+    }
+    if (fd < 0)
+        return fd;
+    int r = keeper_say_hello(fd, 0);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    return fd;
+}
+
+static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize_t *ret)
+{
+    struct pollfd p = {fd, POLLIN, 0};
+    int r = TEMP_FAILURE_RETRY(poll(&p, 1, timeout_ms));
+    if (r <= 0)
+        return r < 0 ? -errno : -ETIMEDOUT;
+    *ret = TEMP_FAILURE_RETRY(recv(fd, m, sizeof(*m), MSG_DONTWAIT));
+    return *ret < 0 ? -errno : 0;
+}
+
+/* Whether the keeper makes its records where this voltd looks for them: the directory may
+ * have been removed under it, and made again. */
+static int check_records(const struct keeper_link *link, const struct keeper_welcome *w)
+{
+    uint8_t generation[RECORD_ID_SIZE];
+    int fd = open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = record_generation_read(fd, generation);
+    (void)close(fd);
+    if (r == -ENOENT ||
+        (r == 0 && memcmp(generation, w->generation, RECORD_ID_SIZE) != 0))
+        return -ESTALE;
+    return r;
+}
+
+int keeper_link_judge_welcome(struct keeper_link *link, const union keeper_message *m,
+                              ssize_t n)
+{
+    int r = keeper_take_welcome(m, n);
+    if (!keeper_link_is_late(link))
+        return r;
+    if (r == 0)
+        r = check_records(link, &m->welcome);
+    /* After an upgrade: ours takes its place, and its shims do without. */
+    if ((r == -EPROTO || r == -ESTALE) && link->program != NULL &&
+        keeper_retire((pid_t)m->welcome.pid) == 0)
+        r = -ECONNRESET;
+    return r;
+}
+
+static int link_connect_once(struct keeper_link *link)
+{
+    union keeper_message m;
+    ssize_t n = 0;
+    int fd = keeper_link_dial(link);
+    if (fd < 0)
+        return fd;
+    int r = receive_within(fd, &m, OPEN_TIMEOUT_MS, &n);
+    if (r == 0)
+        r = keeper_link_judge_welcome(link, &m, n);
+    if (r < 0) {
+        (void)close(fd);
+        return r;
+    }
+    keeper_link_set_connected(link, fd, &m.welcome);
+    return 0;
+}
+
+/* The keeper stands still: what its HELLO would tell is read from the records, which it
+ * has made. 0 or -errno. */
+static int link_come_late(struct keeper_link *link)
+{
+    int fd = open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = record_generation_read(fd, link->info.generation);
+    (void)close(fd);
+    link->lost_usec = volt_now_usec();
+    return r;
+}
+
+bool keeper_link_is_late(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    bool late = link->info.connects == 0;
+    vlock_unlock(&link->lock);
+    return late;
+}
+
+int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
+                     struct keeper_link **ret_link)
+{
+    struct keeper_link *link = calloc(1, sizeof(*link));
+    int r = -ENOMEM;
+    if (link == NULL)
+        goto fail;
+    link->fd = -1;
+    volt_notify_init(&link->sent);
+    link->descriptors = opt->descriptors;
+    link->socket_path = strdup(opt->socket_path);
+    link->record_dir = strdup(opt->record_dir);
+    link->program = opt->program != NULL ? strdup(opt->program) : NULL;
+    if (link->socket_path == NULL || link->record_dir == NULL ||
+        (opt->program != NULL && link->program == NULL))
+        goto fail;
+    /* Again when the one that answered was just leaving. */
+    for (int tries = 0; tries < OPEN_TRIES; tries++) {
+        r = link_connect_once(link);
+        if (!keeper_link_is_broken(r))
+            break;
+    }
+    if (r == -ETIMEDOUT)
+        r = link_come_late(link);
+    if (r < 0)
+        goto fail;
+    *ret_link = link;
+    return 0;
+fail:
+    if (err != NULL)
+        (void)snprintf(err->text, sizeof(err->text), "cannot reach or start %s: %s",
+                       opt->program != NULL ? opt->program : opt->socket_path,
+                       strerror(-r));
+    link_destroy(link);
+    return r;
+}
+
+void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
+{
+    if (n > 0 && link->fd < 0) /* it had just gone */
+        (void)link_connect_once(link);
+    struct pollfd p = {link->fd, POLLOUT, 0};
+    struct keeper_call c;
+    while (n > 0 && link->fd >= 0 &&
+           TEMP_FAILURE_RETRY(poll(&p, 1, BYE_TIMEOUT_MS)) == 1) {
+        size_t some = n < KEEPER_REMOVE_MAX ? n : KEEPER_REMOVE_MAX;
+        keeper_call_init_remove_many(&c, link, keys, some);
+        c.request.head.serial = ++link->serial;
+        int r = keeper_call_transmit(link->fd, &c);
+        if (r < 0 && r != -EAGAIN)
+            return;
+        keys += r < 0 ? 0 : some;
+        n -= r < 0 ? 0 : some;
+    }
+}
+
+/* A keeper that has nothing to do leaves when it is told that nobody will need it; the
+ * end of the connection is its end, and one of ours is reaped. */
+static void link_say_bye(struct keeper_link *link, bool settled)
+{
+    struct keeper_bye bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, ++link->serial},
+                             .settled = settled};
+    union keeper_message m;
+    bool leaves = false;
+    ssize_t n = 0;
+    if (TEMP_FAILURE_RETRY(
+            send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT)) < 0)
+        return;
+    while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
+        if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
+            m.head.serial != bye.head.serial)
+            continue; /* what cancelled calls had asked for */
+        if (m.reply.status < 0)
+            return;
+        leaves = true;
+    }
+    if (leaves && link->child > 0)
+        (void)TEMP_FAILURE_RETRY(waitpid(link->child, NULL, 0));
+}
+
+void keeper_link_free(struct keeper_link *link, bool settled)
+{
+    if (link != NULL && link->fd >= 0)
+        link_say_bye(link, settled);
+    link_destroy(link);
+}
+
+void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
+{
+    vlock_lock(&link->lock);
+    *ret = link->info;
+    vlock_unlock(&link->lock);
+}
+
+uint64_t keeper_link_away_usec(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    uint64_t since =
+        link->lost_usec != 0 ? link->lost_usec : keeper_link_silent_since_locked(link);
+    vlock_unlock(&link->lock);
+    uint64_t now = volt_now_usec();
+    return since != 0 && now > since ? now - since : 0;
+}

@@ -1,0 +1,138 @@
+/* voltd's end of the link to voltd-keeper: one connection, driven by one libvolt task,
+ * and requests as leaf futures.
+ *
+ * keeper_link_open() connects to the keeper that listens on the socket, or binds the
+ * socket and starts one, and returns when HELLO has been answered: from then on nothing
+ * that an earlier voltd asked for can still be started, and records may be judged. It
+ * blocks and is meant for voltd's start, before the runtime. A keeper that stands still
+ * is not waited for: the link's task goes on, and until an answer comes no record may be
+ * judged (keeper_link_is_late).
+ *
+ * When the connection breaks, calls that had been sent answer -ECONNRESET: whether the
+ * keeper did it is written in the record, nowhere else (record_probe). Calls not yet sent
+ * wait and go to the next keeper, which the link finds or starts by itself. */
+#ifndef DAEMON_LINK_KEEPER_LINK_H
+#define DAEMON_LINK_KEEPER_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <volt/error.h>
+#include <volt/task.h>
+#include "base/list.h"
+#include "daemon/job/key.h"
+#include "daemon/keeper/protocol.h"
+
+struct keeper_link;
+
+struct keeper_link_options {
+    const char *socket_path; /* <runtime dir>/keeper.sock */
+    const char *record_dir;  /* absolute; exists */
+    const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
+    uint64_t descriptors;    /* soft RLIMIT_NOFILE of a keeper that is started, and so of
+                                its jobs; 0: voltd's own */
+};
+
+/* Copies opt. 0 and *ret_link (free with keeper_link_free); -errno with a
+ * text in *err. */
+int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
+                     struct keeper_link **ret_link);
+/* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
+int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
+/* After the runtime was shut down: removes records without asking what became of it. */
+void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys,
+                        size_t n);
+/* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
+ * is waited for. settled: the end of every job has been seen, so that this will be soon.
+ * After the runtime was shut down; no call may be left. NULL is allowed. */
+void keeper_link_free(struct keeper_link *link, bool settled);
+
+struct keeper_link_info {
+    uint8_t boot_id[RECORD_ID_SIZE];
+    uint8_t generation[RECORD_ID_SIZE]; /* of the record dir, as the keeper found it */
+    uint32_t keeper_pid;
+    uint32_t live;     /* shims of that keeper at HELLO */
+    uint32_t started;  /* keepers this link has started */
+    uint32_t connects; /* HELLOs answered */
+};
+/* As of the latest HELLO. Any thread. */
+void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret);
+/* No HELLO has been answered yet. Any thread. */
+bool keeper_link_is_late(struct keeper_link *link);
+/* For how long there has been no keeper, none that lives to answer, or one that does not
+ * answer; 0: it answers, or nobody has asked it anything. Any thread. */
+uint64_t keeper_link_away_usec(struct keeper_link *link);
+
+/* How START dresses the job; key, argv and the rest of struct launch come beside it. */
+struct keeper_start_args {
+    void *launch;  /* a small launch block, from launch_encode(); NULL: */
+    int launch_fd; /* from launch_memfd() */
+    uint64_t launch_size;
+    int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
+    uint32_t umask;
+    enum keeper_kill_mode kill_mode;
+    uint64_t after; /* begin when the job of that START has ended; 0: now */
+};
+
+/* One request: a leaf future. Must not move between _init and _fini. */
+struct keeper_call {
+    struct keeper_link *link; /* the rest is private */
+    struct list_node node;
+    struct volt_waker waker;
+    int state, lane;
+    int polled; /* owner only, with the next */
+    int unsent; /* as of the latest poll */
+    uint64_t sent_usec;
+    int fds[KEEPER_FDS_MAX], fds_n;
+    size_t size, tail_size;
+    const void *tail; /* follows the request */
+    union {
+        struct keeper_head head;
+        struct keeper_start start;
+        struct keeper_signal signal;
+        struct keeper_recall recall;
+        struct {
+            struct keeper_head head;
+            uint32_t n, zero;
+        } remove;
+    } request;
+    struct keeper_key key; /* of a REMOVE of one */
+    struct keeper_reply reply;
+};
+
+/* Descriptors and launch block stay the caller's and must stay until READY or _fini. */
+void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
+                            const struct job_key *key,
+                            const struct keeper_start_args *args);
+void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key, int sig, enum keeper_scope scope);
+/* An earlier one has left survivors: few of these are on their way at a time, so that
+ * they do not keep others waiting. After _init_signal. */
+void keeper_call_is_again(struct keeper_call *c);
+/* start: keeper_call_serial() of what is called back. */
+void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
+                             uint64_t start);
+void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
+                             const struct job_key *key);
+/* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
+void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
+                                  const struct keeper_key *keys, size_t n);
+/* Sends it, or has it sent as soon as may be; only poll tells of the answer. Once, and
+ * before the first poll. Any thread. */
+void keeper_call_send(struct keeper_call *c);
+/* READY: answered; the first poll sends what has not been sent. */
+enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
+/* Takes it back, if it has not been sent. True: it is READY with -ECANCELED, and nobody
+ * has heard of it. */
+bool keeper_call_withdraw(struct keeper_call *c);
+/* Whether the latest poll found it unsent: worth to be withdrawn. */
+bool keeper_call_is_unsent(const struct keeper_call *c);
+/* After READY, also after _fini: what names this request, the only one of this link. */
+uint64_t keeper_call_serial(const struct keeper_call *c);
+/* After READY: the status of struct keeper_reply, -ECONNRESET or -ECANCELED. */
+int keeper_call_status(const struct keeper_call *c);
+/* After READY: pid of the shim, counts and names of survivors. */
+const struct keeper_reply *keeper_call_reply(const struct keeper_call *c);
+/* Any state, zero-initialised included; a call that was sent is not undone. */
+void keeper_call_fini(struct keeper_call *c);
+
+#endif

@@ -1,0 +1,291 @@
+/* The task of voltd's end of the link: receives, makes the next connection when one
+ * breaks, and says when the keeper does not answer. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <volt/io.h>
+#include <volt/runtime.h>
+#include <volt/time.h>
+
+#include "daemon/link/keeper_dial.h"
+#include "daemon/link/keeper_link_parts.h"
+#include "daemon/link/keeper_log.h"
+
+#define RETRY_MIN_USEC 2000
+#define RETRY_MAX_USEC 1000000
+/* Longer than a disk makes a healthy keeper wait. */
+#define PATIENCE_USEC UINT64_C(5000000)
+/* Between two SIGCONT for one that does not answer. */
+#define CONT_MIN_USEC UINT64_C(100000)
+#define CONT_MAX_USEC UINT64_C(1000000)
+
+struct link_task {
+    struct keeper_link *link;
+    struct volt_runtime *rt;
+    struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
+    int dialled;       /* that one; -1: none */
+    struct keeper_log log;
+    uint64_t since; /* when the connection was made, */
+    bool answered;  /* and whether it has brought an answer */
+    struct volt_notified asked;
+    bool awaits_asked;
+    struct volt_sleep patience; /* with a keeper that has been asked */
+    bool patient;
+    struct volt_io
+        children; /* SIGCHLD: the keeper that this voltd has started, stopped */
+    bool has_children;
+    struct volt_sleep pause;
+    uint64_t pause_usec;
+    union keeper_message message;
+    ssize_t received;
+    int at;
+};
+
+/* READY: a call has been sent since nobody looked. */
+static enum volt_poll asked_poll(struct volt_cx *cx, struct link_task *t)
+{
+    if (!t->awaits_asked)
+        volt_notified_init(&t->asked, &t->link->sent);
+    t->awaits_asked = true;
+    if (volt_notified_poll(cx, &t->asked) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_notified_fini(&t->asked);
+    t->awaits_asked = false;
+    return VOLT_READY;
+}
+
+/* When the task looks again; UINT64_MAX: nothing waits, and the sender of the next call
+ * says so.
+ * A job may have stopped the keeper, and this voltd is not always its parent. What has
+ * lasted too long is said. */
+static uint64_t judge_silence(struct link_task *t)
+{
+    struct keeper_link *link = t->link;
+    vlock_lock(&link->lock);
+    uint64_t now = volt_now_usec(), since = keeper_link_silent_since_locked(link);
+    uint64_t lasts = now > since ? now - since : 0;
+    uint32_t pid = link->info.keeper_pid;
+    link->watched = since != 0;
+    unsigned unsent, waiting = keeper_link_open_calls_locked(link, &unsent);
+    vlock_unlock(&link->lock);
+    if (since == 0)
+        return UINT64_MAX;
+    if (lasts < CONT_MIN_USEC)
+        return CONT_MIN_USEC - lasts;
+    if (lasts >= PATIENCE_USEC)
+        keeper_log_silent(&t->log, pid, lasts, waiting);
+    (void)kill((pid_t)pid, SIGCONT); /* of another user: not */
+    return lasts < CONT_MAX_USEC ? lasts : CONT_MAX_USEC;
+}
+
+/* Looks whether the keeper answers; a link without calls needs no time for it. */
+static void watch_silence(struct volt_cx *cx, struct link_task *t)
+{
+    for (;;) {
+        if (!t->patient && asked_poll(cx, t) == VOLT_PENDING)
+            return;
+        if (t->patient && volt_sleep_poll(cx, &t->patience) == VOLT_PENDING)
+            return;
+        volt_sleep_fini(&t->patience);
+        uint64_t rest = judge_silence(t);
+        t->patient = rest != UINT64_MAX;
+        if (t->patient)
+            volt_sleep_init(&t->patience, rest);
+    }
+}
+
+/* A keeper of ours that was stopped is continued at once, whatever stopped it: it
+ * then gets on even while somebody stops it in a loop. */
+static void watch_child(struct volt_cx *cx, struct link_task *t)
+{
+    struct signalfd_siginfo info;
+    ssize_t n;
+    while (t->has_children &&
+           volt_io_read_poll(cx, &t->children, &info, sizeof(info), &n) == VOLT_READY)
+        if (n != (ssize_t)sizeof(info))
+            t->has_children = false; /* the runtime is closing */
+        else if (t->link->child > 0)
+            (void)kill(t->link->child, SIGCONT);
+}
+
+static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
+{
+    if (volt_io_read_poll(cx, &t->io, &t->message, sizeof(t->message), &t->received) ==
+        VOLT_READY)
+        return VOLT_READY;
+    watch_silence(cx, t);
+    watch_child(cx, t);
+    return VOLT_PENDING;
+}
+
+/* The connection has broken, and the calls on their way do not know it yet. Until there
+ * is an answer they may come again, after a rest. */
+static void link_note_loss(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    if (link->lost_usec == 0)
+        link->lost_usec = volt_now_usec();
+    link->asked |= link->flying.first != NULL;
+    vlock_unlock(&link->lock);
+}
+
+/* One that has answered is followed by another at once, one that cannot live is not. */
+static void note_loss(struct link_task *t)
+{
+    link_note_loss(t->link);
+    if (t->answered || volt_now_usec() - t->since >= RETRY_MAX_USEC)
+        t->pause_usec = RETRY_MIN_USEC;
+    keeper_log_gone(&t->log);
+}
+
+/* False: the connection is over, or never keeps to the protocol. */
+static bool take_message(struct link_task *t)
+{
+    if (t->received <= 0 || !keeper_answer_is_valid(&t->message, (size_t)t->received, 0))
+        return false;
+    if (t->message.head.op == KEEPER_REPLY) {
+        keeper_link_take_reply(t->link, &t->message.reply);
+        t->answered = true;
+        keeper_log_well(&t->log);
+    }
+    return true;
+}
+
+/* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */
+static int dial(struct link_task *t)
+{
+    t->dialled = keeper_link_dial(t->link);
+    if (t->dialled < 0)
+        return t->dialled;
+    int r = volt_io_init(&t->io, t->rt, t->dialled);
+    if (r < 0 && r != -ESHUTDOWN) {
+        (void)close(t->dialled);
+        t->dialled = -1;
+    }
+    return r;
+}
+
+/* After WELCOME, or what came instead. Returns whether the connection stands. */
+static bool settle_dialled(struct link_task *t)
+{
+    int r = keeper_link_judge_welcome(t->link, &t->message, t->received);
+    if (r < 0) {
+        if (r == -EPROTO) /* the programs were upgraded, and this voltd still runs */
+            keeper_log_unreachable(&t->log, t->link->socket_path, r);
+        volt_io_fini(&t->io);
+        (void)close(t->dialled);
+        t->dialled = -1;
+        return false;
+    }
+    keeper_link_set_connected(t->link, t->dialled, &t->message.welcome);
+    t->dialled = -1;
+    t->since = volt_now_usec();
+    t->answered = false;
+    keeper_link_flush(t->link);
+    return true;
+}
+
+static enum volt_poll link_poll(struct volt_cx *cx, void *state)
+{
+    struct link_task *t = state;
+    VOLT_BEGIN(t->at);
+    for (;;) {
+        while (t->link->fd >= 0) {
+            VOLT_AWAIT(t->at, receive_poll(cx, t));
+            if (t->received == -ESHUTDOWN)
+                return VOLT_READY;
+            if (take_message(t))
+                continue;
+            volt_io_fini(&t->io);
+            keeper_link_close(t->link);
+            note_loss(t);
+            keeper_link_fail_flying(t->link);
+        }
+        /* A moment first: a keeper that has just died can be reaped then, and one that
+         * cannot live is not started without end. */
+        volt_sleep_init(&t->pause, t->pause_usec);
+        VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
+        volt_sleep_fini(&t->pause);
+        t->pause_usec =
+            t->pause_usec * 2 < RETRY_MAX_USEC ? t->pause_usec * 2 : RETRY_MAX_USEC;
+        int r = dial(t);
+        if (r == -ESHUTDOWN)
+            return VOLT_READY;
+        if (r < 0) {
+            keeper_log_unreachable(&t->log, t->link->socket_path, r);
+            continue;
+        }
+        VOLT_AWAIT(t->at, receive_poll(cx, t));
+        if (t->received == -ESHUTDOWN)
+            return VOLT_READY;
+        (void)settle_dialled(t);
+    }
+    VOLT_END(t->at);
+}
+
+/* The connection stays, for keeper_link_free to say good-bye on: also one that has not
+ * seen its WELCOME. */
+static void link_drop(void *state)
+{
+    struct link_task *t = state;
+    volt_sleep_fini(&t->pause);
+    volt_sleep_fini(&t->patience);
+    if (t->awaits_asked)
+        volt_notified_fini(&t->asked);
+    volt_io_fini(&t->io);
+    if (t->children.registration != NULL) {
+        int fd = t->children.fd;
+        volt_io_fini(&t->children);
+        (void)close(fd);
+    }
+    if (t->dialled < 0)
+        return;
+    vlock_lock(&t->link->lock);
+    t->link->fd = t->dialled;
+    vlock_unlock(&t->link->lock);
+}
+
+static const struct volt_task_type link_type = {
+    .name = "keeper-link",
+    .size = sizeof(struct link_task),
+    .poll = link_poll,
+    .drop = link_drop,
+};
+
+/* SIGCHLD is blocked in all threads; where it is not, as in tests, nothing comes. 0 or
+ * -errno. */
+static int watch_children(struct link_task *t)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    int r = fd < 0 ? -errno : volt_io_init(&t->children, t->rt, fd);
+    if (r < 0 && fd >= 0)
+        (void)close(fd);
+    t->has_children = r == 0;
+    return r;
+}
+
+int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
+{
+    struct link_task *t = volt_task_new(rt, &link_type);
+    if (t == NULL)
+        return -ENOMEM;
+    t->link = link;
+    t->rt = rt;
+    t->dialled = -1;
+    t->pause_usec = RETRY_MIN_USEC;
+    int r = link->fd >= 0 ? volt_io_init(&t->io, rt, link->fd) : 0;
+    if (r == 0 && link->program != NULL)
+        r = watch_children(t);
+    if (link->fd < 0)
+        keeper_log_late(&t->log, link->socket_path);
+    if (r < 0) {
+        volt_io_fini(&t->io);
+        volt_task_discard(t);
+        return r;
+    }
+    return volt_task_spawn(t, NULL);
+}

@@ -1,0 +1,57 @@
+/* See keeper_log.h. */
+#include "daemon/link/keeper_log.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/observe/log.h"
+
+void keeper_log_gone(struct keeper_log *log)
+{
+    if (!log->gone)
+        log_warning("the keeper has gone: jobs start when another one answers");
+    log->gone = true;
+}
+
+void keeper_log_unreachable(struct keeper_log *log, const char *socket_path, int r)
+{
+    if (log->why == 0 || (r == -EPROTO && log->why != r))
+        log_warning(
+            "cannot reach or start the keeper (%s): %s; jobs start when it is there",
+            socket_path,
+            r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
+    if (log->why != -EPROTO)
+        log->why = r;
+}
+
+void keeper_log_late(struct keeper_log *log, const char *socket_path)
+{
+    log_warning(
+        "the keeper on %s does not answer: jobs wait for it, and what runs is judged "
+        "when it does; if it was stopped (state T in ps), continue it, else kill "
+        "-KILL it",
+        socket_path);
+    log->silent = true;
+}
+
+void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
+                       unsigned requests)
+{
+    if (!log->silent)
+        log_warning(
+            "the keeper (pid %u) has not answered for %llu s; requests that wait: "
+            "%u; jobs start and stop when it answers, running ones go on; it is sent "
+            "SIGCONT in case it was stopped; if that does not help, another one follows "
+            "it after kill -KILL %u",
+            pid, (unsigned long long)(usec / 1000000), requests, pid);
+    log->silent = true;
+}
+
+void keeper_log_well(struct keeper_log *log)
+{
+    if (log->why != 0 || log->gone)
+        log_notice("the keeper is there: jobs start again");
+    else if (log->silent)
+        log_notice("the keeper answers again: jobs start and stop again");
+    *log = (struct keeper_log){0};
+}

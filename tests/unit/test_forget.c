@@ -1,0 +1,215 @@
+/* Forgetting on demand: what has ended goes, but nothing that a task still works on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+
+#include "daemon/config/config.h"
+#include "daemon/exec/jobs.h"
+#include "tests/support/scratch.h"
+
+static char base[SCRATCH_MAX];
+static char records[64];
+static struct volt_runtime *rt;
+static struct manager *m;
+static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+
+static int setup(void **state)
+{
+    (void)state;
+    struct volt_options opt = {.workers = 2};
+    struct config config;
+    struct manager_options o = {.config = &config,
+                                .runtime_dir = base,
+                                .state_dir = base,
+                                .record_dir = records,
+                                .address = "unix:/x"};
+
+    if (scratch_make(base) < 0)
+        return -1;
+    (void)snprintf(records, sizeof(records), "%s/rec", base);
+    config_defaults(&config);
+    config.backend = CONFIG_BACKEND_MEMORY;
+    if (mkdir(records, 0700) < 0 || volt_runtime_new(&opt, &rt) < 0)
+        return -1;
+    o.rt = rt;
+    return manager_new(&o, &m, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    manager_free(m);
+    volt_runtime_free(rt);
+    return scratch_remove(base);
+}
+
+/* Leaf futures, driven from the test's thread. */
+struct driver {
+    struct manager_submit submit;
+    struct manager_forget *forget; /* NULL: it submits */
+};
+
+static enum volt_poll driver_poll(struct volt_cx *cx, void *state)
+{
+    struct driver *d = state;
+
+    return d->forget ? manager_forget_poll(cx, d->forget)
+                     : manager_submit_poll(cx, &d->submit);
+}
+
+static void driver_drop(void *state)
+{
+    struct driver *d = state;
+
+    if (d->forget)
+        manager_forget_fini(d->forget);
+    else
+        manager_submit_fini(&d->submit);
+}
+
+static const struct volt_task_type driver_type = {"driver", sizeof(struct driver),
+                                                  driver_poll, driver_drop, NULL};
+
+static void run(struct driver *d)
+{
+    struct volt_join join;
+
+    assert_int_equal(volt_task_spawn(d, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    volt_join_fini(&join);
+}
+
+static uint64_t submit_noop(void)
+{
+    struct job_spec *spec = job_spec_new();
+    struct manager_submit_item item = {.spec = spec};
+    struct driver *d = volt_task_new(rt, &driver_type);
+
+    assert_non_null(spec);
+    assert_non_null(d);
+    spec->kind = JOB_KIND_NOOP;
+    manager_submit_init(&d->submit, m, &me, &item, 1, false);
+    run(d);
+    job_spec_unref(spec);
+    free(item.ret_text);
+    assert_int_equal(item.ret_error, 0);
+    return item.ret_id;
+}
+
+/* How many went. */
+static uint64_t forget_all(void)
+{
+    const struct manager_filter all = {0};
+    struct manager_forget f = {.manager = m, .asker = me, .filter = &all};
+    struct driver *d = volt_task_new(rt, &driver_type);
+
+    assert_non_null(d);
+    d->forget = &f;
+    run(d);
+    assert_int_equal(f.ret, 0);
+    return f.ret_count;
+}
+
+/* Adds to the tasks of a job, as one of its own would. False: there is no such job. */
+static bool add_task(uint64_t id, int change)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    struct job *job = table_get(&m->table, id);
+    if (job)
+        job->tasks += (uint32_t)change;
+    manager_unlock(m, &after);
+    return job != NULL;
+}
+
+static bool has_ended(uint64_t id)
+{
+    struct job_view v;
+
+    if (manager_get(m, &me, id, JOB_NO_INDEX, &v) < 0)
+        return true;
+    bool done = v.status.state == JOB_DONE;
+    job_view_fini(&v);
+    return done;
+}
+
+struct ender {
+    uint64_t id;
+    struct volt_notified news;
+    bool waiting;
+};
+
+static enum volt_poll ender_poll(struct volt_cx *cx, void *state)
+{
+    struct ender *e = state;
+
+    for (;;) {
+        if (!e->waiting)
+            volt_notified_init(&e->news, manager_events_notify(m));
+        e->waiting = true;
+        if (has_ended(e->id))
+            return VOLT_READY;
+        if (volt_notified_poll(cx, &e->news) == VOLT_PENDING)
+            return VOLT_PENDING;
+        volt_notified_fini(&e->news);
+        e->waiting = false;
+    }
+}
+
+static void ender_drop(void *state)
+{
+    struct ender *e = state;
+
+    if (e->waiting)
+        volt_notified_fini(&e->news);
+}
+
+static const struct volt_task_type ender_type = {"ender", sizeof(struct ender),
+                                                 ender_poll, ender_drop, NULL};
+
+static void wait_end(uint64_t id)
+{
+    struct ender *e = volt_task_new(rt, &ender_type);
+    struct volt_join join;
+
+    assert_non_null(e);
+    e->id = id;
+    assert_int_equal(volt_task_spawn(e, &join), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    volt_join_fini(&join);
+}
+
+/* Its end has been told, and its task has not gone: the task would work on freed memory. */
+static void test_a_job_whose_task_lives_stays(void **state)
+{
+    (void)state;
+    const uint64_t held = submit_noop(), other = submit_noop();
+
+    assert_true(add_task(held, 1));
+    wait_end(held);
+    wait_end(other);
+    assert_int_equal(forget_all(), 1);
+    assert_false(add_task(other, 0));
+    assert_true(add_task(held, 0));
+    assert_int_equal(forget_all(), 0);
+    assert_true(add_task(held, -1));
+    assert_int_equal(forget_all(), 1);
+    assert_false(add_task(held, 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_job_whose_task_lives_stays, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
