@@ -1,5 +1,6 @@
 /* Waiting; see await.h. */
 #include "client/await.h"
+#include "client/failures.h"
 #include "client/job_view.h"
 #include "client/progress.h"
 #include "client/reconnect.h"
@@ -20,17 +21,14 @@
 #define PORTION_IDS   15000
 #define PORTION_BYTES 200000
 #define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
-#define REASONS_MOST  10 /* jobs named one by one in the end */
-/* Of an array that has failures: looked at for their reasons. */
-#define ELEMENTS_MOST    16000
-#define ELEMENTS_AT_ONCE 1000
 
 /* Some of the ids. Each has a connection of its own while it is waited for, so that a
  * slow job in one does not hide the end of the others until voltd has forgotten them. */
 struct portion {
     struct client *c; /* NULL: not being waited for */
     json_t *ids;
-    uint64_t left, failed; /* as far as told */
+    uint64_t total, left, failed; /* jobs that run: of an array each element */
+    uint64_t forgotten; /* of total: ended, but voltd keeps no record of it any more */
     bool ended;
 };
 
@@ -39,13 +37,11 @@ struct waiting {
     struct client **c;
     struct portion *portions;
     size_t nportions;
-    uint64_t total, done, failed;
-    uint64_t forgotten; /* ended, but voltd keeps no record of it any more */
+    uint64_t total, done, failed, forgotten; /* sums over the portions */
     int exit_code;
     bool no_such_job, reconnected;
-    unsigned reasons; /* said */
-    unsigned unnamed; /* beyond REASONS_MOST */
-    bool uncounted;   /* and there may be more of these */
+    bool progressed; /* not all had ended when we asked */
+    struct failures failures;
     struct progress_line line;
 };
 
@@ -76,135 +72,56 @@ void wait_say_interrupted(char *const *ids, size_t nids)
 
 static void print_event(json_t *event)
 {
-    if (event && json_dumpf(event, stdout, term_json_flags()) == 0) {
+    if (event && term_put_json(event) == 0) {
         (void)putchar('\n');
         (void)say_flush();
     }
     json_decref(event);
 }
 
-/* Results that are not the job's own code are explained. */
-static void say_reason(struct waiting *w, const json_t *job)
+/* All of a portion have ended: some may have failed. */
+static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 {
-    const char *result = job_view_string(job, "result");
-    if (!*result || strcmp(result, "success") == 0 || strcmp(result, "exit") == 0)
+    if (w->rq->json || (p->failed == 0 && w->exit_code == 0))
         return;
-    if (w->reasons == REASONS_MOST) {
-        w->unnamed++;
-        return;
-    }
-    w->reasons++;
-    char text[256];
-    job_view_outcome(job, text, sizeof(text));
     progress_line_clear(&w->line);
-    say("job %s: %s", job_view_string(job, "id"), text);
+    w->failures.all = !w->rq->quiet && w->total > 1;
+    failures_say(&w->failures, p->c, p->ids, jobs);
 }
 
-/* One that could not be started: its spec says what was not there. */
-static void say_failed_start(struct waiting *w, struct client *c, const json_t *job)
+/* Takes what voltd tells of those of a portion that it knows. */
+static void count(struct portion *p, const json_t *told)
 {
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    const json_t *whole = NULL;
-    if (w->reasons < REASONS_MOST &&
-        client_call(
-            c, "org.voltd.jobs.Get",
-            json_pack("{s:s, s:b}", "id", job_view_string(job, "id"), "with_spec", 1),
-            &reply) == 0)
-        whole = json_object_get(reply.parameters, "job");
-    say_reason(w, whole ? whole : job);
-    client_reply_fini(&reply);
+    const json_t *total = json_object_get(told, "total");
+    p->left = (uint64_t)job_view_int(told, "left");
+    p->failed = (uint64_t)job_view_int(told, "failed");
+    if (total)
+        p->total = (uint64_t)json_integer_value(total) + p->forgotten;
+    if (p->total < p->left + p->forgotten) /* a voltd that tells no total */
+        p->total = p->left + p->forgotten;
 }
 
-/* Single jobs and elements; arrays as a whole are passed over. */
-static void say_reasons(struct waiting *w, struct client *c, const json_t *jobs)
+static void sum_up(struct waiting *w)
 {
-    size_t i;
-    const json_t *job;
-    json_array_foreach(jobs, i, job)
-    {
-        if (json_is_object(json_object_get(job, "counts")))
-            continue;
-        if (strcmp(job_view_string(job, "result"), "exec_failed") == 0)
-            say_failed_start(w, c, job);
-        else
-            say_reason(w, job);
+    w->total = w->done = w->failed = w->forgotten = 0;
+    for (size_t i = 0; i < w->nportions; i++) {
+        const struct portion *p = &w->portions[i];
+        w->total += p->total;
+        w->done += p->total - p->left;
+        w->failed += p->failed;
+        w->forgotten += p->forgotten;
     }
 }
 
-/* Those of the elements first to last that ended badly, enough to name. */
-static void say_reasons_of_elements(struct waiting *w, struct client *c, const char *id,
-                                    int64_t first, int64_t last)
-{
-    static const char *const results[] = {
-        "signal", "timeout", "exec_failed", "cancelled", "lost", "output_limit", NULL};
-    json_t *names = json_array(), *ids = json_array();
-    char element[64];
-    for (const char *const *r = results; *r; r++)
-        (void)json_array_append_new(names, json_string(*r));
-    for (int64_t i = first; i <= last; i++) {
-        (void)snprintf(element, sizeof(element), "%s_%" PRId64, id, i);
-        (void)json_array_append_new(ids, json_string(element));
-    }
-    json_t *params = json_pack("{s:{s:o, s:o}, s:i}", "filter", "ids", ids, "results",
-                               names, "limit", (int)(REASONS_MOST - w->reasons) + 1);
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    if (client_call(c, "org.voltd.jobs.List", params, &reply) == 0)
-        say_reasons(w, c, json_object_get(reply.parameters, "jobs"));
-    w->uncounted |= w->unnamed > 0; /* no more are asked for */
-    client_reply_fini(&reply);
-}
-
-/* An array as a whole: its first elements are looked at, most of the time all of them. */
-static void say_reasons_of_array(struct waiting *w, struct client *c, const char *id)
-{
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    if (client_call(c, "org.voltd.jobs.Get",
-                    json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply) == 0) {
-        const json_t *job = json_object_get(reply.parameters, "job");
-        const json_t *range = json_object_get(json_object_get(job, "spec"), "array");
-        int64_t at = job_view_int(range, "first"), last = job_view_int(range, "last");
-        int64_t end = last - at < ELEMENTS_MOST ? last : at + ELEMENTS_MOST - 1;
-        for (; at <= end && w->reasons < REASONS_MOST; at += ELEMENTS_AT_ONCE)
-            say_reasons_of_elements(
-                w, c, id, at,
-                end - at < ELEMENTS_AT_ONCE ? end : at + ELEMENTS_AT_ONCE - 1);
-    }
-    client_reply_fini(&reply);
-}
-
-/* All of a portion have ended. */
-static void take_jobs(struct waiting *w, struct client *c, const json_t *jobs)
-{
-    size_t i;
-    const json_t *job;
-    w->total = w->total ? w->total : w->rq->nids; /* they had before we asked */
-    if (w->rq->json)
-        return;
-    say_reasons(w, c, jobs);
-    json_array_foreach(jobs, i, job)
-    {
-        if (job_view_int(json_object_get(job, "counts"), "failed") > 0)
-            say_reasons_of_array(w, c, job_view_string(job, "id"));
-    }
-}
-
-/* Sums over the portions; total grows where it was not known before. */
 static void show_progress(struct waiting *w)
 {
-    uint64_t left = 0;
-    w->failed = 0;
-    for (size_t i = 0; i < w->nportions; i++) {
-        left += w->portions[i].left;
-        w->failed += w->portions[i].failed;
-    }
-    if (w->total < left)
-        w->total = left;
-    w->done = w->total - left;
-    if (w->rq->json && w->total > 0)
+    sum_up(w);
+    w->progressed |= w->done < w->total;
+    if (w->rq->json && w->progressed)
         print_event(json_pack("{s:s, s:I, s:I, s:I}", "event", "progress", "total",
                               (json_int_t)w->total, "done", (json_int_t)w->done, "failed",
                               (json_int_t)w->failed));
-    else if (w->total > 1)
+    else if (!w->rq->json && w->total > 1)
         progress_line_update(&w->line, w->total, w->done, w->failed);
 }
 
@@ -218,7 +135,7 @@ static int split(struct waiting *w)
     for (size_t i = 0; w->portions && i < rq->nids; i++) {
         struct portion *p = w->nportions ? &w->portions[w->nportions - 1] : NULL;
         bytes += strlen(rq->ids[i]) + 3;
-        if (!p || p->left == PORTION_IDS ||
+        if (!p || p->total == PORTION_IDS ||
             (bytes > PORTION_BYTES && w->nportions < room)) {
             p = &w->portions[w->nportions++];
             p->ids = json_array();
@@ -226,8 +143,10 @@ static int split(struct waiting *w)
         }
         if (json_array_append_new(p->ids, json_string(rq->ids[i])) < 0)
             return -ENOMEM;
-        p->left++;
+        p->left = ++p->total; /* until it is told */
     }
+    if (w->portions && rq->nids == 1 && rq->total > 0)
+        w->portions->left = w->portions->total = rq->total;
     return w->portions ? 0 : -ENOMEM;
 }
 
@@ -269,7 +188,7 @@ static int start_portion(struct waiting *w, struct portion *p)
 
 /* Jobs of ours that voltd does not know: they have ended and were dropped from its
  * records since. Waits for the rest of the portion. */
-static int forget(struct waiting *w, struct portion *p)
+static int forget(const struct waiting *w, struct portion *p)
 {
     json_t *known = json_object(), *kept = json_array(), *cursor = NULL;
     int r = known && kept ? 0 : -ENOMEM;
@@ -298,7 +217,7 @@ static int forget(struct waiting *w, struct portion *p)
         if (json_object_get(known, json_string_value(id)))
             (void)json_array_append(kept, id);
         else
-            w->forgotten++;
+            p->forgotten += w->rq->nids == 1 && w->rq->total > 0 ? w->rq->total : 1;
     }
     json_decref(known);
     json_decref(p->ids);
@@ -326,14 +245,13 @@ static int take_reply(struct waiting *w, struct portion *p,
         return 1;
     }
     if (!job_view_bool(reply->parameters, "heartbeat")) {
-        p->left = (uint64_t)job_view_int(reply->parameters, "left");
-        p->failed = (uint64_t)job_view_int(reply->parameters, "failed");
+        count(p, reply->parameters);
         show_progress(w);
     }
     if (!reply->continues) {
         int code = (int)job_view_int(reply->parameters, "exit_code");
         w->exit_code = code > w->exit_code ? code : w->exit_code;
-        take_jobs(w, p->c, json_object_get(reply->parameters, "jobs"));
+        take_ended(w, p, json_object_get(reply->parameters, "jobs"));
         p->ended = true;
     }
     return 0;
@@ -488,10 +406,7 @@ static void conclude(struct waiting *w)
     }
     if (w->line.shown)
         (void)fputc('\n', stderr);
-    if (w->unnamed > 0 && w->uncounted)
-        say("and more");
-    else if (w->unnamed > 0)
-        say("and %u more", w->unnamed);
+    failures_conclude(&w->failures, w->failed, w->rq->ids, w->rq->nids);
     if (w->total > 1 && !w->rq->quiet)
         say("%" PRIu64 " jobs ended: %" PRIu64 " succeeded, %" PRIu64 " failed", w->total,
             w->total - w->failed - w->forgotten, w->failed);
@@ -526,9 +441,7 @@ static int run_out(struct waiting *w, int r)
 
 int wait_for_jobs(struct client **c, const struct wait_request *rq)
 {
-    struct waiting w = {.rq = rq, .c = c, .total = rq->total};
-    if (w.total == 0 && rq->nids > 1)
-        w.total = rq->nids;
+    struct waiting w = {.rq = rq, .c = c};
     progress_line_init(&w.line, !rq->quiet && !rq->json);
     int r = split(&w);
     if (r == 0 && rq->json)
@@ -539,6 +452,7 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
             break;
         r = connect_again(&w);
     }
+    sum_up(&w);
     if (w.forgotten > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
         w.exit_code = WAIT_EXIT_VOLT_FAILED;
     if (r == 0)

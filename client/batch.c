@@ -53,7 +53,8 @@ static int add(struct batch *b, size_t offset, size_t len, unsigned line)
     return 0;
 }
 
-/* What jansson says for its own users, or of the entry as if it were the file, for ours. */
+/* What jansson says for its own users, or of the entry as if it were the file,
+ * for ours. */
 static const char *mistake(const json_error_t *je)
 {
     switch (json_error_code(je)) {
@@ -217,9 +218,20 @@ static bool applies(const char *key, const json_t *spec)
 {
     const char *kind = json_string_value(json_object_get(spec, "kind"));
     bool exec = !kind || strcmp(kind, "exec") == 0;
-    bool process =
-        strcmp(key, "env") == 0 || strcmp(key, "cwd") == 0 || strcmp(key, "umask") == 0;
+    bool process = strcmp(key, "env") == 0 || strcmp(key, "cwd") == 0 ||
+                   strcmp(key, "umask") == 0 || strcmp(key, "limits") == 0;
     return exec || !process;
+}
+
+/* Variables one by one, and limits, of which rlimits are an object once more; one with
+ * "*" says all of them. */
+static void add_missing(json_t *own, json_t *defaults)
+{
+    json_t *inner = json_object_get(own, "rlimits");
+    json_t *outer = json_object_get(defaults, "rlimits");
+    if (json_is_object(inner) && json_is_object(outer) && !json_object_get(inner, "*"))
+        (void)json_object_update_missing(inner, outer);
+    (void)json_object_update_missing(own, defaults);
 }
 
 json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
@@ -239,8 +251,9 @@ json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
         json_t *own = json_object_get(spec, key);
         if (!own && applies(key, spec))
             (void)json_object_set(spec, key, value);
-        else if (json_is_object(own) && strcmp(key, "env") == 0)
-            (void)json_object_update_missing(own, value);
+        else if (json_is_object(own) &&
+                 (strcmp(key, "env") == 0 || strcmp(key, "limits") == 0))
+            add_missing(own, value);
     }
     return spec;
 }

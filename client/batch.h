@@ -22,8 +22,9 @@ struct batch {
     size_t count, room;
 };
 
-/* Reads and splits the input; a mark of byte order before it is passed over. 0; -EINVAL with
- * "line N: what" (several lines of text are never merged into one); -EFBIG; -ENOMEM; errno of reading. */
+/* Reads and splits the input; a mark of byte order before it is passed over. 0; -EINVAL
+ * with "line N: what" (several lines of text are never merged into one); -EFBIG; -ENOMEM;
+ * errno of reading. */
 int batch_read(struct batch *b, FILE *in, struct volt_error *err);
 void batch_fini(struct batch *b);
 

@@ -25,6 +25,7 @@ struct client {
     size_t scanned; /* no NUL before this offset */
     int pending_fd; /* a descriptor that came and waits for its reply */
     bool gone;      /* end of stream seen */
+    bool system;    /* the socket is that of the system's daemon */
     void (*on_silence)(void);
 };
 
@@ -67,6 +68,8 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
         int fd = address_connect(&list[i], &err);
         if (fd >= 0) {
             *ret = client_new(fd);
+            if (*ret)
+                (*ret)->system = address_is_system(&list[i], which);
             return *ret ? 0 : -ENOMEM;
         }
         if (first == 0)
@@ -102,6 +105,15 @@ void client_set_silence(struct client *c, void (*fn)(void))
 void client_set_output_fd(struct client *c, int fd)
 {
     c->output_fd = fd;
+}
+
+/* The listening process: for a socket unit of the system that is root. */
+bool client_is_own(const struct client *c)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    return !c->system && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+           peer.uid == geteuid();
 }
 
 int client_fd(const struct client *c)
@@ -354,8 +366,10 @@ static const struct {
     const char *error, *text;
 } plain_errors[] = {
     {"TooManyJobs", "too many jobs"},
+    {"LimitReached", "refused"},
     {"KeyTaken", "refused"},
     {"Refused", "refused"},
+    {"PermissionDenied", "refused"},
     {"ShuttingDown", "voltd is shutting down"},
     {"StoreUnavailable", "the store of voltd is out of order"},
     {"ReloadFailed", "the configuration was not reloaded"},

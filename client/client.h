@@ -54,8 +54,12 @@ void client_free(struct client *c); /* NULL allowed */
 void client_set_interrupt_fd(struct client *c, int fd);
 /* While nobody reads fd any more (a pipe), client_receive() returns -EPIPE. -1: none. */
 void client_set_output_fd(struct client *c, int fd);
-/* Called when a call has had no answer for 5 s; it is waited for all the same. NULL: none. */
+/* Called when a call has had no answer for 5 s; it is waited for all the same.
+ * NULL: none. */
 void client_set_silence(struct client *c, void (*fn)(void));
+/* Whether the daemon runs for this user alone: neither the system's nor that of another
+ * user. */
+bool client_is_own(const struct client *c);
 /* For poll(): readable means that client_receive() may have something. Borrowed. */
 int client_fd(const struct client *c);
 

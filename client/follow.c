@@ -15,29 +15,7 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-/* Writes data, which may change on the way. */
-static int write_out(const struct follow_request *rq, char *data, size_t len,
-                     bool *writing)
-{
-    const char *p = data;
-    if (rq->clean)
-        len = term_clean_bytes(data, len);
-    while (len > 0) {
-        ssize_t n = write(rq->out, p, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            *writing = true;
-            return -errno;
-        }
-        p += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-/* Where the last so many lines of a file begin. */
-static off_t tail_offset(int fd, uint64_t lines)
+off_t follow_tail(int fd, uint64_t lines)
 {
     off_t end = lseek(fd, 0, SEEK_END);
     if (lines == UINT64_MAX || end <= 0)
@@ -63,8 +41,7 @@ static off_t tail_offset(int fd, uint64_t lines)
 }
 
 /* Copies what is there from *offset on. */
-static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf,
-                 bool *writing)
+static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf)
 {
     for (;;) {
         ssize_t n = pread(fd, buf, CHUNK, *offset);
@@ -73,7 +50,7 @@ static int drain(const struct follow_request *rq, int fd, off_t *offset, char *b
         if (n <= 0)
             return n < 0 ? -errno : 0;
         *offset += n;
-        int r = write_out(rq, buf, (size_t)n, writing);
+        int r = printer_put(rq->printer, buf, (size_t)n, false);
         if (r < 0)
             return r;
     }
@@ -108,18 +85,18 @@ static int take_news(struct client *c, bool *ended)
 /* Copies growth, of which inotify descriptor `in` tells, until the daemon says that the
  * job has ended (the Wait call on c). */
 static int follow_file(struct client *c, const struct follow_request *rq, int fd, int in,
-                       off_t *offset, char *buf, bool *writing)
+                       off_t *offset, char *buf)
 {
     json_t *params = json_pack("{s:[s]}", "ids", rq->id);
     int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
     bool ended = false;
     while (r == 0 && !ended) {
-        r = drain(rq, fd, offset, buf, writing);
+        r = drain(rq, fd, offset, buf);
         if (r < 0)
             break;
         struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
                               {.fd = in, .events = POLLIN},
-                              {.fd = rq->out, .events = 0},
+                              {.fd = rq->printer->out, .events = 0},
                               {.fd = rq->interrupt, .events = POLLIN}};
         if (poll(p, 4, -1) < 0 && errno != EINTR)
             r = -errno;
@@ -127,33 +104,32 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
         if (p[1].revents)
             (void)!read(in, events, sizeof(events));
         if (p[2].revents & POLLERR) {
-            *writing = true;
+            rq->printer->failed = true;
             r = -EPIPE; /* nobody reads any more */
         }
         if (r == 0)
             r = take_news(c, &ended);
     }
     if (r == 0)
-        r = drain(rq, fd, offset, buf, writing);
+        r = drain(rq, fd, offset, buf);
     return r;
 }
 
 /* in < 0: to the end that the file has now. */
 static int print_file(struct client *c, const struct follow_request *rq, int fd, int in,
-                      off_t *offset, bool *writing)
+                      off_t *offset)
 {
     char *buf = malloc(CHUNK);
     if (!buf)
         return -ENOMEM;
-    int r = in >= 0 ? follow_file(c, rq, fd, in, offset, buf, writing)
-                    : drain(rq, fd, offset, buf, writing);
+    int r =
+        in >= 0 ? follow_file(c, rq, fd, in, offset, buf) : drain(rq, fd, offset, buf);
     free(buf);
     return r;
 }
 
 /* The bytes of one Read reply. */
-static int print_reply(const struct follow_request *rq, const struct client_reply *reply,
-                       bool *writing)
+static int print_reply(const struct follow_request *rq, const struct client_reply *reply)
 {
     const json_t *data = json_object_get(reply->parameters, "data");
     size_t len = json_string_length(data);
@@ -163,14 +139,14 @@ static int print_reply(const struct follow_request *rq, const struct client_repl
     if (!buf)
         return -ENOMEM;
     ssize_t n = base64_decode(json_string_value(data), len, buf);
-    int r = n < 0 ? -EPROTO : write_out(rq, (char *)buf, (size_t)n, writing);
+    int r = n < 0 ? -EPROTO : printer_put(rq->printer, (char *)buf, (size_t)n, false);
     free(buf);
     return r;
 }
 
 /* Without a descriptor: by Read. The whole of it; -n is for local files. */
 static int print_by_read(struct client *c, const struct follow_request *rq, off_t *offset,
-                         struct client_reply *error, bool *writing)
+                         struct client_reply *error)
 {
     if (*offset < 0)
         *offset = 0;
@@ -189,7 +165,7 @@ static int print_by_read(struct client *c, const struct follow_request *rq, off_
                 *error = reply;
                 return 1;
             }
-            r = print_reply(rq, &reply, writing);
+            r = print_reply(rq, &reply);
             more = r == 0 && reply.continues;
             off_t next = (off_t)json_integer_value(
                 json_object_get(reply.parameters, "next_offset"));
@@ -274,18 +250,18 @@ static int reopen(struct client **c, const struct follow_request *rq)
  * that cannot be (a user has so many inotify instances), the daemon watches and sends. */
 static int print_opened(struct client *c, const struct follow_request *rq,
                         const struct client_reply *reply, off_t *offset,
-                        struct client_reply *error, bool *writing)
+                        struct client_reply *error)
 {
     bool follow =
         rq->follow && !json_is_true(json_object_get(reply->parameters, "ended"));
     if (reply->fd < 0)
-        return print_by_read(c, rq, offset, error, writing);
+        return print_by_read(c, rq, offset, error);
     if (*offset < 0)
-        *offset = tail_offset(reply->fd, rq->lines);
+        *offset = follow_tail(reply->fd, rq->lines);
     int in = follow ? watch_file(reply->fd) : -1;
     if (follow && in < 0)
-        return print_by_read(c, rq, offset, error, writing);
-    int r = print_file(c, rq, reply->fd, in, offset, writing);
+        return print_by_read(c, rq, offset, error);
+    int r = print_file(c, rq, reply->fd, in, offset);
     if (in >= 0)
         (void)close(in);
     return r;
@@ -293,7 +269,7 @@ static int print_opened(struct client *c, const struct follow_request *rq,
 
 /* On one connection, from *offset on. */
 static int print_output(struct client **c, const struct follow_request *rq, off_t *offset,
-                        struct client_reply *error, bool *writing)
+                        struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = open_output(*c, rq, &reply);
@@ -311,23 +287,26 @@ static int print_output(struct client **c, const struct follow_request *rq, off_
         return 1;
     }
     if (r == 0)
-        r = print_opened(*c, rq, &reply, offset, error, writing);
+        r = print_opened(*c, rq, &reply, offset, error);
     client_reply_fini(&reply);
     return r;
 }
 
 int follow_output(struct client **c, const struct follow_request *rq,
-                  struct client_reply *error, bool *ret_writing)
+                  struct client_reply *error)
 {
-    off_t offset = -1;
-    *ret_writing = false;
-    int r = print_output(c, rq, &offset, error, ret_writing);
-    while (r == -ECONNRESET && rq->follow && !*ret_writing) {
+    off_t offset = rq->offset;
+    int r = print_output(c, rq, &offset, error);
+    while (r == -ECONNRESET && rq->follow && !rq->printer->failed) {
         r = reconnect(c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
         if (r < 0)
             break;
         client_set_interrupt_fd(*c, rq->interrupt);
-        r = print_output(c, rq, &offset, error, ret_writing);
+        r = print_output(c, rq, &offset, error);
+    }
+    if (!rq->printer->failed) {
+        int flushed = printer_put(rq->printer, "", 0, true);
+        r = flushed < 0 ? flushed : r;
     }
     return r;
 }

@@ -7,6 +7,9 @@
 #define VOLT_CLIENT_FOLLOW_H
 
 #include "client/client.h"
+#include "client/printer.h"
+
+#include <sys/types.h>
 
 struct follow_request {
     const struct address_choice
@@ -14,18 +17,20 @@ struct follow_request {
     uint64_t reconnect_usec; /* and for so long when following lost it */
     int interrupt;           /* see client_set_interrupt_fd(); or -1 */
     const char *id;
-    const char *stream; /* "stdout" or "stderr" */
-    int out;            /* descriptor to write to */
-    bool clean;         /* for a terminal: control characters as '?' */
-    uint64_t lines;     /* only the last so many; UINT64_MAX: all */
-    bool follow;        /* to the end of the job; waits for its start */
+    const char *stream;      /* "stdout" or "stderr" */
+    struct printer *printer; /* borrowed */
+    uint64_t lines;          /* only the last so many; UINT64_MAX: all */
+    off_t offset;            /* printed before; -1: nothing yet, begin by lines */
+    bool follow;             /* to the end of the job; waits for its start */
 };
 
 /* *c may be replaced by another connection, and is NULL when there is none any more. 0;
  * 1: an error reply, moved to *error;
- * -EINTR; -EPIPE and the like of writing (ret_writing is then true); -ECONNRESET, which
- * has been said where it was tried again. */
+ * -EINTR; -EPIPE and the like of writing (the printer has then failed); -ECONNRESET,
+ * which has been said where it was tried again. */
 int follow_output(struct client **c, const struct follow_request *rq,
-                  struct client_reply *error, bool *ret_writing);
+                  struct client_reply *error);
+/* Where the last so many lines of a file begin. */
+off_t follow_tail(int fd, uint64_t lines);
 
 #endif

@@ -97,7 +97,11 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
     } else if (strcmp(result, "timeout") == 0) {
         (void)snprintf(buf, size, "timeout");
     } else if (strcmp(result, "output_limit") == 0) {
-        (void)snprintf(buf, size, "output_limit: it printed more than it may");
+        double over = (double)job_view_int(job, "overshoot_bytes") / (1024 * 1024);
+        int n = snprintf(buf, size, "output_limit: it printed more than it may");
+        if (over > 0 && n > 0 && (size_t)n < size)
+            (void)snprintf(buf + n, size - (size_t)n, " (%.*f MiB more)",
+                           over < 1 ? 3 : 1, over);
     } else if (strcmp(result, "exec_failed") == 0) {
         failed_start(job, buf, size);
     } else if (strcmp(result, "lost") == 0) {
@@ -134,6 +138,9 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
                          strcmp(wait, "turn") == 0 ? "its" : "a", wait);
         if (position > 0 && n > 0 && (size_t)n < size)
             (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", position);
+    } else if (strcmp(wait, "survivors") == 0) {
+        (void)snprintf(buf, size, "%s, waiting for processes that SIGKILL does not end",
+                       state);
     } else if (strcmp(wait, "keeper") == 0) {
         (void)snprintf(buf, size, "%s, waiting for voltd-keeper, which does not answer",
                        state);

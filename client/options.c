@@ -1,5 +1,6 @@
 /* Options; see options.h. */
 #include "client/options.h"
+#include "client/term.h"
 #include "client/say.h"
 #include "client/suggest.h"
 
@@ -49,7 +50,7 @@ static const char *environment(const char *name)
 
 void options_connection_finish(struct address_choice *choice)
 {
-    /* Whoever says --user or --system on the command line means that one. */
+    /* --user or --system on the command line means that voltd. */
     bool told = choice->scope != ADDRESS_ANY || choice->jobs;
     if (!told)
         choice->jobs = environment("VOLT_ADDRESS");
@@ -166,16 +167,16 @@ void options_print(const struct option_entry *table)
             (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", e->name, sep,
                            e->arg ? e->arg : "");
         const char *help = e->help;
-        (void)printf("  %-27s", left);
+        term_print("  %-27s", left);
         if (strlen(left) > 26)
-            (void)printf("\n%29s", "");
+            term_print("\n%29s", "");
         for (;;) {
             size_t len = strcspn(help, "\n");
-            (void)printf(" %.*s\n", (int)len, help);
+            term_print(" %.*s\n", (int)len, help);
             if (!help[len])
                 break;
             help += len + 1;
-            (void)printf("%29s", "");
+            term_print("%29s", "");
         }
     }
 }

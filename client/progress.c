@@ -88,6 +88,15 @@ void progress_line_update(struct progress_line *line, uint64_t total, uint64_t d
     line->shown = true;
 }
 
+void progress_line_count(struct progress_line *line, uint64_t n, const char *what)
+{
+    if (!line->enabled)
+        return;
+    (void)fprintf(stderr, "\r%" PRIu64 " %s\033[K", n, what);
+    (void)fflush(stderr);
+    line->shown = true;
+}
+
 void progress_line_clear(struct progress_line *line)
 {
     if (!line->shown)

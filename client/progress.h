@@ -31,6 +31,9 @@ void progress_line_init(struct progress_line *line, bool enabled);
 /* Draws, unless it did so a moment ago and this is not the last state. */
 void progress_line_update(struct progress_line *line, uint64_t total, uint64_t done,
                           uint64_t failed);
+/* Draws "123 asked to end": where nobody knows how many there are. what: our
+ * own words. */
+void progress_line_count(struct progress_line *line, uint64_t n, const char *what);
 /* Wipes the line, so that something else can be said. */
 void progress_line_clear(struct progress_line *line);
 

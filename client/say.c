@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@ void say_init(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-    (void)setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 void say(const char *format, ...)
@@ -24,7 +22,7 @@ void say(const char *format, ...)
     va_start(ap, format);
     flockfile(stderr);
     (void)fprintf(stderr, "%s: ", program_invocation_short_name);
-    (void)vfprintf(stderr, format, ap);
+    term_vprint(stderr, format, ap);
     (void)fputc('\n', stderr);
     funlockfile(stderr);
     va_end(ap);

@@ -6,10 +6,10 @@
 #include "client/client.h"
 
 /* First of all. Takes the places of standard descriptors that are closed: no socket shall
- * get them, or what is printed would go to voltd. Widths of characters are Unicode's. */
+ * get them, or what is printed would go to voltd. */
 void say_init(void);
 
-/* "volt-submit: TEXT" and a line end. */
+/* "volt-submit: TEXT" and a line end; what would steer a terminal is '?'. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 /* Says that no voltd answered, every path tried, and what to do about it. */
 void say_no_daemon(const struct client_tried *tried);

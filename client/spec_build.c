@@ -1,5 +1,6 @@
 /* Building specs; see spec_build.h. */
 #include "client/spec_build.h"
+#include "wire/rlimit.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,6 +131,25 @@ int spec_build_signal(const char *text, char *buf, size_t size)
     else
         (void)snprintf(buf, size, "SIGRTMIN+%d", n - SIGRTMIN);
     return 0;
+}
+
+json_t *spec_build_rlimits(void)
+{
+    json_t *limits = json_pack("{s:s}", "*", "infinity");
+    char text[RLIMIT_TEXT_MAX];
+    struct rlimit l;
+    for (int i = 0; i < RLIMIT_COUNT; i++) {
+        if (getrlimit((__rlimit_resource_t)i, &l) < 0) /* a kernel that has fewer */
+            continue;
+        if (l.rlim_cur == RLIM_INFINITY) /* and so its hard one: as all others */
+            continue;
+        json_t *value = json_string(rlimit_format(l.rlim_cur, l.rlim_max, text));
+        if (json_object_set_new(limits, rlimit_names[i], value) < 0) {
+            json_decref(limits);
+            return NULL;
+        }
+    }
+    return limits;
 }
 
 mode_t spec_build_umask(void)

@@ -12,15 +12,20 @@
 enum {
     SUBMIT_GO = -1,           /* no exit yet */
     SUBMIT_EXIT_FAILED = 125, /* volt itself failed: options, no daemon, refused */
+    SUBMIT_EXIT_NOT_EXECUTABLE = 126,
+    SUBMIT_EXIT_NOT_FOUND = 127,
 };
 
 struct submit_options {
     struct address_choice choice;
     json_t *spec;     /* the job; with a file, what its entries do not say themselves */
-    json_t *env;      /* -E, in order */
+    json_t *env;      /* -E, in order; what else is passed on: submit_environment() */
     const char *file; /* -f */
-    bool no_env, has_umask;
-    bool wait, follow, json, quiet, dry_run;
+    char **argv;      /* of this process; the command begins at [operands] */
+    int operands;
+    bool no_env, all_env, no_limits, no_check, has_umask;
+    bool passes_env; /* the environment of this process is part of the spec */
+    bool wait, follow, raw, json, quiet, dry_run;
     uint64_t reconnect_usec;
     uint64_t count; /* jobs of one spec: 1, or elements of the array */
 };
@@ -29,12 +34,16 @@ struct submit_options {
 int submit_parse(struct submit_options *o, int argc, char **argv);
 /* The option that fills a member of the spec; NULL: none. */
 const char *submit_option_of(const char *member, size_t len);
+/* Completes the spec: puts the environment in, that of this process for a daemon of our
+ * own or with --all-env, and over it what -E says; then looks for the command as the job
+ * will. SUBMIT_GO, or the code to exit with. */
+int submit_environment(struct submit_options *o, bool own_daemon);
 /* Frees what parsing made. */
 void submit_options_fini(struct submit_options *o);
 /* Opens and reads the batch of -f. 0; negative with the error said. */
 int submit_read_batch(const struct submit_options *o, struct batch *b);
 /* Each returns the exit code. */
-int submit_dry_run(const struct submit_options *o);
-int submit_run(const struct submit_options *o);
+int submit_dry_run(struct submit_options *o);
+int submit_run(struct submit_options *o);
 
 #endif

@@ -1,5 +1,6 @@
 /* Command line of volt-submit; see submit.h. */
 #include "wire/duration.h"
+#include "client/check_command.h"
 #include "client/options.h"
 #include "client/range.h"
 #include "client/reconnect.h"
@@ -7,6 +8,7 @@
 #include "client/size.h"
 #include "client/spec_build.h"
 #include "client/submit.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -27,6 +29,8 @@ enum {
     OPT_DURATION,
     OPT_SAME_DIR,
     OPT_NO_ENV,
+    OPT_ALL_ENV,
+    OPT_NO_LIMITS,
     OPT_UMASK,
     OPT_STDIN,
     OPT_OUTPUT,
@@ -35,10 +39,12 @@ enum {
     OPT_LABEL,
     OPT_ARRAY,
     OPT_SHELL,
+    OPT_RAW,
     OPT_RECONNECT,
     OPT_JSON,
     OPT_QUIET,
     OPT_DRY_RUN,
+    OPT_NO_CHECK,
     OPT_VERSION,
 };
 
@@ -46,7 +52,8 @@ static const struct option_entry job_options[] = {
     {"name", 'n', "NAME", "a name to show and to filter by"},
     {"label", OPT_LABEL, "KEY=VALUE", "a label to filter by; may be given many times"},
     {"queue", 'q', "QUEUE", "the queue (default: default)"},
-    {"priority", 'p', "N", "-1000 to 1000; higher starts first (default 0)"},
+    {"priority", 'p', "N",
+     "-1000 to 1000; higher starts first (default 0);\nin system mode one above 0 is for root alone"},
     {"array", OPT_ARRAY, "FIRST-LAST",
      "one job per index; {i} in arguments and\nVOLT_ARRAY_INDEX are the index"},
     {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
@@ -66,11 +73,19 @@ static const struct option_entry run_options[] = {
     {"same-dir", OPT_SAME_DIR, NULL, "run it in this directory (the default)"},
     {"env", 'E', "VAR[=VALUE]",
      "set a variable, or pass on this one; may be given\nmany times"},
-    {"no-env", OPT_NO_ENV, NULL, "pass on no variables but those of -E"},
+    {"no-env", OPT_NO_ENV, NULL,
+     "pass on no variables but those of -E: the default with\nthe voltd of the system, or "
+     "of another user"},
+    {"all-env", OPT_ALL_ENV, NULL,
+     "pass on all variables: the default with a voltd of\nyour own"},
+    {"no-limits", OPT_NO_LIMITS, NULL,
+     "do not pass on the resource limits (ulimit) of this\nprocess: the job gets those "
+     "voltd was started with"},
     {"umask", OPT_UMASK, "MODE", "octal file mode mask (default: this one)"},
-    {"stdin", OPT_STDIN, "FILE", "standard input (default: /dev/null)"},
+    {"stdin", OPT_STDIN, "FILE", "standard input (default: /dev/null; never a pipe)"},
     {"output", OPT_OUTPUT, "WHERE",
-     "file (default; for `voltctl logs`), null, or a PATH"},
+     "file (default; for `voltctl logs`), null, or a PATH,\n"
+     "which is appended to; {id}, {i} and {name} in it are\nthose of the job"},
     {"split-output", OPT_SPLIT_OUTPUT, NULL, "keep standard error in a file of its own"},
     {NULL, 0, NULL, NULL},
 };
@@ -83,7 +98,7 @@ static const struct option_entry end_options[] = {
      "kill it when it has printed more: exit code 125\n"
      "(default: OutputLimit= of voltd, none)"},
     {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
-    {"kill-mode", OPT_KILL_MODE, "MODE", "whom signals reach: tree (default) or main"},
+    {"kill-mode", OPT_KILL_MODE, "MODE", "what signals reach: tree (default) or main"},
     {"on-lost", OPT_ON_LOST, "WHAT",
      "when its exit status cannot be known (a reboot while it\n"
      "ran): fail (default), or retry, another attempt"},
@@ -97,12 +112,16 @@ static const struct option_entry submit_options_table[] = {
      "for what a spec does not say"},
     {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
     {"follow", 'F', NULL,
-     "print the output of one job while it runs, then exit\nas --wait; with "
-     "--split-output its standard output"},
+     "print the output while it runs, then exit as --wait;\n"
+     "of several jobs each line behind the id of its job;\n"
+     "with --split-output the standard output; on a terminal\nas `voltctl logs` shows it"},
+    {"raw", OPT_RAW, NULL,
+     "with --follow, on a terminal too: every byte as it was\nwritten"},
     {"reconnect", OPT_RECONNECT, "TIME",
      "how long a waiting client retries a lost connection\n(default 30s)"},
     {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     {"quiet", OPT_QUIET, NULL, "no progress and no remarks, errors only"},
+    {"no-check", OPT_NO_CHECK, NULL, "submit also a command that cannot be found here"},
     {"dry-run", OPT_DRY_RUN, NULL, "print the specs and submit nothing"},
     {"help", 'h', NULL, "this text"},
     {"version", OPT_VERSION, NULL, "the version"},
@@ -124,7 +143,7 @@ static void help(void)
         stdout);
     (void)puts("\nThe job:");
     options_print(job_options);
-    (void)puts("\nHow it runs (environment, directory and umask are passed on):");
+    (void)puts("\nHow it runs (directory, umask and resource limits are passed on):");
     options_print(run_options);
     (void)puts("\nHow it ends:");
     options_print(end_options);
@@ -143,7 +162,8 @@ static void help(void)
         "timeout; 126 found but not executable; 127 not found; 125 voltd failed, or the\n"
         "job was cancelled or lost, or printed too much; of several jobs the largest.\n"
         "130: interrupted (the jobs go on).\n"
-        "Without --wait: 0, or 125.\n",
+        "Without --wait: 0, or 125. A COMMAND that cannot be found or executed here is\n"
+        "refused with 127 or 126, before it is submitted; --no-check submits it.\n",
         stdout);
 }
 
@@ -229,21 +249,28 @@ static int set_time(struct submit_options *o, const char *name, const char *opti
     return json_object_set_new(o->spec, name, json_integer((json_int_t)usec));
 }
 
+/* A member of the object `limits`; takes value. 0, or negative. */
+static int put_limit(struct submit_options *o, const char *name, json_t *value)
+{
+    json_t *limits = json_object_get(o->spec, "limits");
+
+    if (!limits) {
+        limits = json_object();
+        (void)json_object_set_new(o->spec, "limits", limits);
+    }
+    return json_object_set_new(limits, name, value);
+}
+
 static int set_limit(struct submit_options *o, const char *name, const char *option,
                      const char *text)
 {
-    json_t *limits = json_object_get(o->spec, "limits");
     uint64_t bytes;
 
     if (size_parse(text, &bytes) < 0 || bytes == 0) {
         say("--%s: %s is not a size like 64K, 10M or 1G", option, text);
         return -EINVAL;
     }
-    if (!limits) {
-        limits = json_object();
-        (void)json_object_set_new(o->spec, "limits", limits);
-    }
-    return json_object_set_new(limits, name, json_integer((json_int_t)bytes));
+    return put_limit(o, name, json_integer((json_int_t)bytes));
 }
 
 static int set_path(struct submit_options *o, const char *name, const char *path)
@@ -326,6 +353,9 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
     case 'F':
         o->wait = o->follow = true;
         return 0;
+    case OPT_RAW:
+        o->raw = true;
+        return 0;
     case OPT_JSON:
         o->json = true;
         return 0;
@@ -337,6 +367,17 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
         return 0;
     case OPT_NO_ENV:
         o->no_env = true;
+        o->all_env = false;
+        return 0;
+    case OPT_ALL_ENV:
+        o->all_env = true;
+        o->no_env = false;
+        return 0;
+    case OPT_NO_LIMITS:
+        o->no_limits = true;
+        return 0;
+    case OPT_NO_CHECK:
+        o->no_check = true;
         return 0;
     case OPT_RECONNECT:
         return set_reconnect(o, arg);
@@ -438,35 +479,95 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     return 0;
 }
 
-/* What a process inherits here it shall find there. */
+/* What a process inherits here it shall find there; the environment is put in when it is
+ * known whose voltd gets it. */
 static int capture(struct submit_options *o)
 {
     if (!runs_process(o))
         return 0;
-    unsigned skipped = 0;
-    json_t *env = json_object();
-    if (!env || (!o->no_env && spec_build_environment(env, environ, &skipped) < 0))
-        return -ENOMEM;
-    if (skipped && !o->quiet)
-        say("%u variable%s not UTF-8, and not passed on", skipped,
-            skipped == 1 ? " is" : "s are");
-    (void)json_object_update(env, o->env);
-    if (json_object_set_new(o->spec, "env", env) < 0)
+    if (!o->no_limits && put_limit(o, "rlimits", spec_build_rlimits()) < 0)
         return -ENOMEM;
     if (!o->has_umask)
         (void)json_object_set_new(o->spec, "umask", json_integer(spec_build_umask()));
     return json_object_get(o->spec, "cwd") ? 0 : set_path(o, "cwd", ".");
 }
 
+/* The command line again, with `instead` in the place of the command. */
+static void say_instead(char *const argv[], int operands, const char *instead)
+{
+    char line[2048] = "volt-submit", clean[4096];
+    for (int i = 1; i < operands; i++)
+        if (i + 1 < operands || strcmp(argv[i], "--") != 0)
+            command_quote(line, sizeof(line), (char *const[]){argv[i], NULL});
+    (void)snprintf(line + strlen(line), sizeof(line) - strlen(line), " %s%s",
+                   *instead == '-' ? "" : "-- ", instead);
+    term_clean(line, clean, sizeof(clean));
+    say("try: %s", clean);
+}
+
+/* Refuses a command that cannot be found: in the default of the system where no PATH goes
+ * with the job. */
+static int check_command(const struct submit_options *o)
+{
+    json_t *env = json_object_get(o->spec, "env");
+    const char *path = json_string_value(json_object_get(env, "PATH"));
+    const char *cwd = json_string_value(json_object_get(o->spec, "cwd"));
+    const char *command = o->argv[o->operands];
+    struct command_advice advice;
+    if (o->no_check || !json_object_get(o->spec, "argv") || !*command || !cwd ||
+        (json_object_get(o->spec, "array") && strstr(command, "{i}")))
+        return SUBMIT_GO;
+    enum command_check found = command_check(o->argv + o->operands, cwd, path, &advice);
+    if (found == COMMAND_FOUND)
+        return SUBMIT_GO;
+    char problem[sizeof(advice.problem)];
+    term_clean(advice.problem, problem, sizeof(problem));
+    say("%s", problem);
+    if (*advice.instead)
+        say_instead(o->argv, o->operands, advice.instead);
+    else if (!path && !strchr(command, '/'))
+        say("no PATH goes with the job: -E PATH passes on this one; --no-check submits it "
+            "all the same");
+    else
+        say("--no-check submits it all the same");
+    return found == COMMAND_NOT_FOUND ? SUBMIT_EXIT_NOT_FOUND
+                                      : SUBMIT_EXIT_NOT_EXECUTABLE;
+}
+
+static int pass_environment(struct submit_options *o, bool own_daemon)
+{
+    bool all = o->all_env || (own_daemon && !o->no_env);
+    unsigned skipped = 0;
+    json_t *env = json_object();
+    if (!env || (all && spec_build_environment(env, environ, &skipped) < 0)) {
+        json_decref(env);
+        return -ENOMEM;
+    }
+    if (skipped && !o->quiet)
+        say("%u variable%s not UTF-8, and not passed on", skipped,
+            skipped == 1 ? " is" : "s are");
+    o->passes_env = all;
+    (void)json_object_update(env, o->env);
+    return json_object_set_new(o->spec, "env", env) < 0 ? -ENOMEM : 0;
+}
+
+int submit_environment(struct submit_options *o, bool own_daemon)
+{
+    if (!runs_process(o))
+        return SUBMIT_GO;
+    if (pass_environment(o, own_daemon) == 0)
+        return check_command(o);
+    say("out of memory");
+    return SUBMIT_EXIT_FAILED;
+}
+
 static int check(const struct submit_options *o)
 {
     const char *wrong = NULL;
-    if (o->follow && o->file)
-        wrong = "--follow is for one job, not for --file";
-    else if (o->follow && json_object_get(o->spec, "array"))
-        wrong = "--follow is for one job, not for --array; see `voltctl logs ID_INDEX`";
-    else if (o->follow && o->json)
+    if (o->follow && o->json)
         wrong = "--follow prints the job's output, --json events; choose one";
+    else if (o->raw && !o->follow)
+        wrong = "--raw is for the output that --follow prints";
     else if (!o->file && !runs_process(o) && json_object_get(o->spec, "shell"))
         wrong = "--shell is for kind exec";
     if (wrong)
@@ -504,6 +605,8 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
         capture(o) < 0)
         return SUBMIT_EXIT_FAILED;
+    o->argv = argv;
+    o->operands = optind;
     return SUBMIT_GO;
 }
 

@@ -1,5 +1,5 @@
 /* What volt-submit does; see submit.h. */
-#include "client/follow.h"
+#include "client/outputs.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/submit.h"
@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct submission {
@@ -50,12 +52,31 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
 
 static void print_spec(json_t *spec)
 {
-    (void)json_dumpf(spec, stdout, term_json_flags());
+    (void)term_put_json(spec);
     (void)putchar('\n');
 }
 
-int submit_dry_run(const struct submit_options *o)
+/* Whether the jobs go, or would go, to a voltd of our own. */
+static bool goes_to_own(const struct submit_options *o)
 {
+    struct address list[2];
+    struct client_tried tried;
+    struct volt_error err;
+    struct client *c;
+    if (client_open(&o->choice, ADDRESS_JOBS, &c, &tried) == 0) {
+        bool own = client_is_own(c);
+        client_free(c);
+        return own;
+    }
+    return address_candidates(&o->choice, ADDRESS_JOBS, list, &err) < 1 ||
+           !address_is_system(&list[0], ADDRESS_JOBS);
+}
+
+int submit_dry_run(struct submit_options *o)
+{
+    int code = submit_environment(o, goes_to_own(o));
+    if (code != SUBMIT_GO)
+        return code;
     if (!o->file) {
         print_spec(o->spec);
         return 0;
@@ -63,7 +84,7 @@ int submit_dry_run(const struct submit_options *o)
     struct batch b;
     if (submit_read_batch(o, &b) < 0)
         return SUBMIT_EXIT_FAILED;
-    int code = 0;
+    code = 0;
     for (size_t i = 0; i < b.count && code == 0; i++) {
         struct volt_error err;
         json_t *spec = batch_spec(&b, i, o->spec, &err);
@@ -80,11 +101,11 @@ int submit_dry_run(const struct submit_options *o)
 static void print_id(const struct submission *s, const char *id)
 {
     if (s->o->json)
-        (void)printf("{\"event\":\"submitted\",\"id\":\"%s\"}\n", id);
+        term_print("{\"event\":\"submitted\",\"id\":\"%s\"}\n", id);
     else if (s->o->follow && !s->o->quiet)
         say("job %s", id);
     else if (!s->o->follow)
-        (void)puts(id);
+        term_print("%s\n", id);
 }
 
 static void accepted(void *arg, const char *id)
@@ -156,25 +177,33 @@ static int submit_all(struct submission *s, struct client_reply *error)
     return r;
 }
 
-/* Prints the output while the job runs. The exit code follows from the wait after it. */
+/* Missing output is no failure here: what the job came to is told by the wait. */
+static int refused(const struct client_reply *error)
+{
+    if (!client_error_is(error, "NoOutput"))
+        say_error(error);
+    return 0;
+}
+
+/* Prints the output while the jobs run. The exit code follows from the wait after it. */
 static int follow(struct submission *s)
 {
-    struct follow_request rq = {.choice = &s->o->choice,
-                                .reconnect_usec = s->o->reconnect_usec,
-                                .interrupt = s->interrupt,
-                                .id = s->ids[0],
-                                .stream = "stdout",
-                                .out = STDOUT_FILENO,
-                                .lines = UINT64_MAX,
-                                .follow = true};
-    struct client_reply error = CLIENT_REPLY_EMPTY;
+    struct outputs_request rq = {.choice = &s->o->choice,
+                                 .reconnect_usec = s->o->reconnect_usec,
+                                 .interrupt = s->interrupt,
+                                 .ids = s->ids,
+                                 .nids = s->nids,
+                                 .stream = "stdout",
+                                 .out = STDOUT_FILENO,
+                                 .cleans = !s->o->raw && term_is_tty(STDOUT_FILENO),
+                                 .lines = UINT64_MAX,
+                                 .follow = true,
+                                 .keep_order = s->nids > OUTPUTS_FOLLOW_MOST,
+                                 .own = true,
+                                 .refused = refused};
     bool writing;
-    client_set_interrupt_fd(s->c, s->interrupt);
-    int r = follow_output(&s->c, &rq, &error, &writing);
-    /* A job that could not start, or writes elsewhere, has no output: not a failure. */
-    if (r == 1 && !client_error_is(&error, "NoOutput"))
-        say_error(&error);
-    client_reply_fini(&error);
+    int code;
+    int r = outputs_print(&s->c, &rq, &code, &writing);
     if (r == -EINTR) {
         wait_say_interrupted(s->ids, s->nids);
         return WAIT_EXIT_INTERRUPTED;
@@ -182,7 +211,8 @@ static int follow(struct submission *s)
     if (!s->c) /* said */
         return SUBMIT_EXIT_FAILED;
     if (writing) {
-        say("writing the output: %s; job %s goes on", strerror(-r), s->ids[0]);
+        say("writing the output: %s; job %s%s on", strerror(-r), s->ids[0],
+            s->nids > 1 ? " and the others go" : " goes");
         return SUBMIT_EXIT_FAILED;
     }
     return SUBMIT_GO;
@@ -229,13 +259,13 @@ static void say_refused(const struct submission *s, const struct client_reply *e
     if (!say_option(error))
         say_error(error);
     /* The call as a whole: mostly an environment beyond all measure. */
-    if (!s->o->no_env && client_error_is(error, "InvalidParameter") &&
+    if (s->o->passes_env && client_error_is(error, "InvalidParameter") &&
         strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0)
         say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
             "one");
 }
 
-/* Standard output did not take the ids: who submitted is told them all the same, numbers
+/* Standard output did not take the ids: the submitter is told them all the same, numbers
  * that follow each other as first-last. */
 static void say_untold(const struct submission *s)
 {
@@ -253,6 +283,22 @@ static void say_untold(const struct submission *s)
     if (s->nids > 0)
         say("accepted all the same: job%s%s%s", s->nids > 1 ? "s" : "", text,
             i < s->nids ? " ..." : "");
+}
+
+/* Words in a pipe would be for the command, which does not get them: jobs read a file. A
+ * pipe that is empty is one that somebody's program was started with. */
+static void remark_on_pipe(const struct submission *s)
+{
+    struct stat st;
+    int waiting = 0;
+    const json_t *spec = s->o->spec;
+    bool command = json_object_get(spec, "argv") || json_object_get(spec, "shell");
+    if (s->o->quiet || !command || json_object_get(spec, "stdin"))
+        return;
+    if (fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) &&
+        ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0)
+        say("note: what comes through the pipe is not read; the job's standard input is "
+            "/dev/null. Keep it in a file, and give --stdin=FILE");
 }
 
 /* Until its ids are told nothing ends the program silently. */
@@ -278,6 +324,8 @@ static int submit_and_wait(struct submission *s)
     if (s->out_of_memory)
         say("out of memory");
     bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
+    if (r == 0)
+        remark_on_pipe(s);
     if (r != 0 || !s->o->wait || s->nids == 0)
         return bad ? SUBMIT_EXIT_FAILED : 0;
     s->interrupt = wait_interrupt_fd(); /* until here an interrupt just ends us */
@@ -285,7 +333,7 @@ static int submit_and_wait(struct submission *s)
     return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
 }
 
-int submit_run(const struct submit_options *o)
+int submit_run(struct submit_options *o)
 {
     struct submission s = {.o = o, .interrupt = -1};
     struct client_tried tried;
@@ -294,7 +342,9 @@ int submit_run(const struct submit_options *o)
         return SUBMIT_EXIT_FAILED;
     }
     client_set_silence(s.c, o->quiet ? NULL : say_silence);
-    int code = submit_and_wait(&s);
+    int code = submit_environment(o, client_is_own(s.c));
+    if (code == SUBMIT_GO)
+        code = submit_and_wait(&s);
     for (size_t i = 0; i < s.nids; i++)
         free(s.ids[i]);
     free(s.ids);

@@ -1,7 +1,8 @@
 /* Terminals; see term.h. */
 #include "client/term.h"
 
-#include <jansson.h>
+#include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,49 +41,100 @@ static bool stdout_has_color(void)
     return known;
 }
 
-const char *term_on(enum term_style style)
+void term_set_style(enum term_style style)
 {
     static const char *const codes[] = {
-        [TERM_PLAIN] = "",         [TERM_BOLD] = "\033[1m",    [TERM_RED] = "\033[31m",
+        [TERM_PLAIN] = "\033[0m",  [TERM_BOLD] = "\033[1m",    [TERM_RED] = "\033[31m",
         [TERM_GREEN] = "\033[32m", [TERM_YELLOW] = "\033[33m", [TERM_DIM] = "\033[2m",
     };
-    return stdout_has_color() ? codes[style] : "";
+    static enum term_style last = TERM_PLAIN;
+    if (stdout_has_color() && style != last)
+        (void)fputs(codes[style], stdout);
+    last = style;
 }
 
-const char *term_off(enum term_style style)
+void term_clear(void)
 {
-    return style != TERM_PLAIN && stdout_has_color() ? "\033[0m" : "";
+    (void)fputs("\033[H\033[2J", stdout);
 }
 
-/* Control characters, and those that turn the direction of what follows: nothing that
- * somebody else has written may use them here. */
+/* In order; term.h says why. */
+static const struct {
+    uint32_t first, last;
+} harmful[] = {
+    {0, 0x1f},          /* control characters */
+    {0x7f, 0x9f},       /* more of them */
+    {0xad, 0xad},       /* soft hyphen */
+    {0x34f, 0x34f},     /* combining grapheme joiner */
+    {0x61c, 0x61c},     /* bidi: Arabic letter mark */
+    {0x115f, 0x1160},   /* fillers of Hangul */
+    {0x17b4, 0x17b5},   /* vowels of Khmer that are not shown */
+    {0x180e, 0x180e},   /* Mongolian vowel separator */
+    {0x200b, 0x200b},   /* zero-width space */
+    {0x200e, 0x200f},   /* bidi: marks */
+    {0x2028, 0x202e},   /* line and paragraph separators; bidi: embeddings, overrides */
+    {0x2060, 0x206f},   /* invisible operators; bidi: isolates */
+    {0x3164, 0x3164},   /* filler of Hangul */
+    {0xfdd0, 0xfdef},   /* noncharacters */
+    {0xfeff, 0xfeff},   /* byte order mark, zero-width no-break space */
+    {0xffa0, 0xffa0},   /* filler of Hangul */
+    {0xfff0, 0xfffb},   /* annotations */
+    {0xfffd, 0xffff},   /* no UTF-8, and noncharacters */
+    {0x1bca0, 0x1bca3}, /* formats of shorthand */
+    {0x1d173, 0x1d17a}, /* formats of music */
+    {0xe0000, 0xe0fff}, /* tags, variation selectors of the supplement */
+};
+
 static bool is_harmful(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
-           code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xfffd;
+    for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]); i++)
+        if (code <= harmful[i].last)
+            return code >= harmful[i].first;
+    return (code & 0xfffe) == 0xfffe; /* the last two of each plane are no characters */
 }
 
-/* The character at the start of len bytes, one at least. */
+/* The tables of the locale are loaded for what is not ASCII alone: a volt-submit that
+ * shows no such text would take 14 system calls for them, of 110 in all. */
+static unsigned columns_of(uint32_t code)
+{
+    static bool loaded;
+    if (code < 0x80)
+        return 1;
+    if (!loaded)
+        (void)setlocale(LC_CTYPE, "C.UTF-8");
+    loaded = true;
+    int width = wcwidth((wchar_t)code);
+    return width < 0 ? 1 : (unsigned)width;
+}
+
+/* The character at the start of len bytes, one at least: RFC 3629, which allows neither
+ * surrogates nor more bytes than a character needs. */
 static struct term_char decode(const char *text, size_t len)
 {
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     const unsigned char *s = (const unsigned char *)text;
     struct term_char ch = {.code = s[0], .len = 1, .width = 1};
-    unsigned more = s[0] >= 0xf0 ? 3 : s[0] >= 0xe0 ? 2 : s[0] >= 0xc0 ? 1 : 0;
+    const unsigned more = s[0] >= 0xf8   ? 0
+                          : s[0] >= 0xf0 ? 3
+                          : s[0] >= 0xe0 ? 2
+                          : s[0] >= 0xc0 ? 1
+                                         : 0;
     if (more > 0)
         ch.code = s[0] & (0x3fU >> more);
     else if (s[0] >= 0x80)
         ch.code = 0xfffd;
-    for (; more > 0; more--, ch.len++) {
+    for (; ch.len <= more; ch.len++) {
         if (ch.len == len || (s[ch.len] & 0xc0) != 0x80) {
             ch.code = 0xfffd;
             break;
         }
         ch.code = ch.code << 6 | (s[ch.len] & 0x3f);
     }
+    if (ch.code < least[more] || ch.code > 0x10ffff ||
+        (ch.code >= 0xd800 && ch.code <= 0xdfff))
+        ch.code = 0xfffd;
     ch.harmful = is_harmful(ch.code);
-    int width = ch.harmful ? 1 : wcwidth((wchar_t)ch.code);
-    ch.width = width < 0 ? 1 : (unsigned)width;
+    ch.width = ch.harmful ? 1 : columns_of(ch.code);
     return ch;
 }
 
@@ -111,6 +163,24 @@ void term_clean(const char *text, char *buf, size_t size)
         memcpy(buf + fits, ellipsis, sizeof(ellipsis));
 }
 
+/* Puts '?' for what is harmful in data, line ends and tabs aside. Returns the
+ * length left. */
+static size_t clean(char *data, size_t len)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < len;) {
+        struct term_char ch = decode(data + i, len - i);
+        if (ch.harmful && ch.code != '\n' && ch.code != '\t') {
+            data[kept++] = '?';
+        } else {
+            memmove(data + kept, data + i, ch.len);
+            kept += ch.len;
+        }
+        i += ch.len;
+    }
+    return kept;
+}
+
 void term_put(const char *text)
 {
     while (*text) {
@@ -123,21 +193,165 @@ void term_put(const char *text)
     }
 }
 
-size_t term_clean_bytes(char *data, size_t len)
+void term_vprint(FILE *to, const char *format, va_list ap)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < len;) {
-        struct term_char ch = decode(data + i, len - i);
-        bool space = ch.code == '\n' || ch.code == '\t' || ch.code == '\r';
-        if (ch.harmful && !space) {
-            data[kept++] = '?';
-        } else {
-            memmove(data + kept, data + i, ch.len);
-            kept += ch.len;
-        }
-        i += ch.len;
+    char some[512], *all = NULL;
+    va_list again;
+    va_copy(again, ap);
+    int len = vsnprintf(some, sizeof(some), format, ap);
+    if (len >= (int)sizeof(some)) {
+        all = malloc((size_t)len + 1);
+        if (all)
+            (void)vsnprintf(all, (size_t)len + 1, format, again);
+        else
+            len = sizeof(some) - 1; /* as much as there is memory for */
     }
-    return kept;
+    va_end(again);
+    char *text = all ? all : some;
+    if (len > 0) /* in one call: standard error has no buffer */
+        (void)fwrite(text, 1, clean(text, (size_t)len), to);
+    free(all);
+}
+
+void term_print(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    term_vprint(stdout, format, ap);
+    va_end(ap);
+}
+
+/* Bytes at the start of text that are printed as they are. */
+static size_t plain_length(const char *text, char also)
+{
+    size_t n = 0;
+    while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '\\' && text[n] != also)
+        n++;
+    return n;
+}
+
+/* Beyond 16 bits as two surrogates. */
+static void put_json_escape(uint32_t code)
+{
+    if (code < 0x10000)
+        (void)fprintf(stdout, "\\u%04x", (unsigned)code);
+    else
+        (void)fprintf(stdout, "\\u%04x\\u%04x", 0xd7c0U + (unsigned)(code >> 10),
+                      0xdc00U + (unsigned)(code & 0x3ff));
+}
+
+void term_put_escaped(const char *text, bool is_json, char also)
+{
+    while (*text) {
+        size_t plain = plain_length(text, also);
+        (void)fwrite(text, 1, plain, stdout);
+        text += plain;
+        if (!*text)
+            break;
+        struct term_char ch = term_char(text);
+        const char *short_form = ch.code == '\n'   ? "\\n"
+                                 : ch.code == '\t' ? "\\t"
+                                 : ch.code == '\r' ? "\\r"
+                                 : ch.code == '\\' ? "\\\\"
+                                                   : NULL;
+        if (short_form && !is_json)
+            (void)fputs(short_form, stdout);
+        else if (ch.harmful || (also && *text == also))
+            put_json_escape(ch.code);
+        else
+            (void)fwrite(text, 1, ch.len, stdout);
+        text += ch.len;
+    }
+}
+
+int term_put_json(const json_t *value)
+{
+    size_t ascii = term_is_tty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | ascii);
+    if (!text)
+        return -ENOMEM;
+    term_put_escaped(text, true, '\0');
+    free(text);
+    return 0;
+}
+
+/* Bytes of the character that begins so, when they are right as far as they have come and
+ * some are still to come; otherwise 0. What a carriage return is, the next byte says. */
+static size_t unfinished(const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    if (s[0] == '\r')
+        return len == 1;
+    size_t whole = s[0] >= 0xf8   ? 1
+                   : s[0] >= 0xf0 ? 4
+                   : s[0] >= 0xe0 ? 3
+                   : s[0] >= 0xc0 ? 2
+                                  : 1;
+    if (len >= whole)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+/* Writes the first character of text to `to`. Returns how many bytes it was,
+ * *n: became. */
+static size_t escape_one(const char *text, size_t len, char *to, size_t *n)
+{
+    struct term_char ch = decode(text, len);
+    char form[16];
+    int written;
+    if (!ch.harmful || ch.code == '\n' || ch.code == '\t' ||
+        (ch.code == '\r' && len > 1 && text[1] == '\n')) {
+        memcpy(to, text, ch.len);
+        *n = ch.len;
+        return ch.len;
+    }
+    bool replacement = ch.len == 3 && memcmp(text, "\xef\xbf\xbd", 3) == 0;
+    if (ch.code == '\r' && ch.len == 1) {
+        written = snprintf(form, sizeof(form), "^M");
+    } else if (ch.code < 0x80 || (ch.code == 0xfffd && !replacement)) {
+        ch.len = 1; /* no UTF-8: byte by byte */
+        written = snprintf(form, sizeof(form), "\\x%02x", (unsigned char)text[0]);
+    } else {
+        written = snprintf(form, sizeof(form), ch.code < 0x10000 ? "\\u%04x" : "\\U%08x",
+                           (unsigned)ch.code);
+    }
+    *n = (size_t)written;
+    memcpy(to, form, *n);
+    return ch.len;
+}
+
+size_t term_filter(struct term_filter *f, const char *data, size_t len, bool last,
+                   char *to)
+{
+    size_t written = 0, n;
+    while (f->count > 0) {
+        bool more = unfinished(f->held, f->count) > 0;
+        if (more && len > 0) {
+            f->held[f->count++] = *data++;
+            len--;
+            continue;
+        }
+        if (more && !last)
+            return written;
+        size_t used = escape_one(f->held, f->count, to + written, &n);
+        written += n;
+        f->count -= (unsigned)used;
+        memmove(f->held, f->held + used, f->count);
+    }
+    for (size_t i = 0; i < len;) {
+        size_t rest = unfinished(data + i, len - i);
+        if (rest > 0 && !last) {
+            memcpy(f->held, data + i, rest);
+            f->count = (unsigned)rest;
+            break;
+        }
+        i += escape_one(data + i, len - i, to + written, &n);
+        written += n;
+    }
+    return written;
 }
 
 size_t term_width(const char *text)
@@ -149,9 +363,4 @@ size_t term_width(const char *text)
         text += ch.len;
     }
     return n;
-}
-
-size_t term_json_flags(void)
-{
-    return JSON_COMPACT | (term_is_tty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
 }

@@ -1,10 +1,32 @@
-/* Terminals: what they can show, and what may be written to them. */
+/* Terminals: what they can show, and what may be written to them.
+ *
+ * Names, labels, commands, errors and output are texts of others: a control character or
+ * an escape sequence in them would steer the terminal. So all that the clients print goes
+ * through here (check-layers refuses printf and the like elsewhere in client/):
+ *
+ *   term_print(), term_put()     what is harmful as '?'
+ *   term_put_escaped(), _json()  as the escapes of JSON strings: it can be read back
+ *   term_filter()                output of jobs for a terminal, as \x1b or \u202e
+ *
+ * Harmful is what a reader does not see as a character of its own: control characters;
+ * what turns the direction of text (bidi); and what is shown as nothing at all, so that
+ * two names that look alike are not, or a text carries another one: soft hyphen,
+ * zero-width space, invisible operators, fillers of Hangul, tags (U+E0000 to U+E007F),
+ * variation selectors of the supplement, annotations, noncharacters. Joiners (U+200C,
+ * U+200D) and the variation selectors U+FE00 to U+FE0F stay: scripts and emoji need them.
+ *
+ * In output of jobs a carriage return stays before a line end; elsewhere it would let
+ * what follows overwrite what a reader should see, and is shown as ^M. The steps of a
+ * progress bar stand one behind the other then; --raw lets it move. */
 #ifndef VOLT_CLIENT_TERM_H
 #define VOLT_CLIENT_TERM_H
 
+#include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 bool term_is_tty(int fd);
 /* Columns of the terminal fd (COLUMNS wins), 80 when it does not say. */
@@ -19,9 +41,11 @@ enum term_style {
     TERM_DIM
 };
 
-/* Escape sequences, "" where standard output has no colour. */
-const char *term_on(enum term_style style);
-const char *term_off(enum term_style style);
+/* From here on standard output looks so; TERM_PLAIN ends it. Nothing happens where
+ * standard output has no colour. */
+void term_set_style(enum term_style style);
+/* Clears the terminal that standard output is. */
+void term_clear(void);
 
 /* One character of a UTF-8 text. */
 struct term_char {
@@ -38,12 +62,30 @@ struct term_char term_char(const char *text);
 void term_clean(const char *text, char *buf, size_t size);
 /* Prints text like that on standard output, all of it. */
 void term_put(const char *text);
-/* The same for what somebody's program has written, in place, with line ends and tabs
- * left alone. Returns how many bytes are left. */
-size_t term_clean_bytes(char *data, size_t len);
+/* printf() on standard output with what is harmful as '?', line ends and tabs aside: a
+ * name in it could fake a line; names are for term_put(). */
+__attribute__((format(printf, 1, 2))) void term_print(const char *format, ...);
+/* The same on another stream. */
+void term_vprint(FILE *to, const char *format, va_list ap);
+/* Prints text, and `also` in it if not 0, by the escapes of JSON strings, so that it
+ * stays on its line; is_json: text is JSON, only what JSON leaves as it is needs
+ * an escape. */
+void term_put_escaped(const char *text, bool is_json, char also);
+/* Prints JSON, compact and without a line end; on a terminal in ASCII only. */
+int term_put_json(const json_t *value);
+
+/* For output that comes in pieces; zeroed at its beginning. */
+struct term_filter {
+    char held[4]; /* the beginning of a character, or "\r", until the next piece comes */
+    unsigned count;
+};
+enum { TERM_FILTER_GROWTH = 4 }; /* a byte becomes so many at most */
+/* Copies what somebody's program has written with line ends and tabs as they are, a
+ * carriage return elsewhere as ^M, and what else is harmful as an escape. to: room for
+ * (len + 4) * TERM_FILTER_GROWTH bytes. last: nothing comes after this. Returns how many
+ * bytes it has written there. */
+size_t term_filter(struct term_filter *f, const char *data, size_t len, bool last,
+                   char *to);
 /* Columns that a UTF-8 text takes. */
 size_t term_width(const char *text);
-/* For json_dump*() to standard output: compact, and on a terminal in ASCII only. */
-size_t term_json_flags(void);
-
 #endif

@@ -1,5 +1,6 @@
 /* voltctl: asks voltd, and steers it. One verb per file in client/voltctl/. */
 #include "client/say.h"
+#include "client/term.h"
 #include "client/suggest.h"
 #include "client/voltctl/verbs.h"
 
@@ -22,29 +23,67 @@ static const struct option_entry own_options[] = {
 
 static void help(void)
 {
-    (void)fputs("Usage: voltctl [OPTIONS] VERB [OPTIONS] [ID...]\n"
-                "Look at the jobs of voltd, and steer them and it.\n\nVerbs:\n",
-                stdout);
+    (void)fputs(
+        "Usage: voltctl [OPTIONS] [VERB [OPTIONS] [ID...]]\n"
+        "Look at the jobs of voltd, and steer them and it. Without a verb: list.\n"
+        "\nVerbs:\n",
+        stdout);
     for (size_t i = 0; i < VERBS; i++) {
         char left[64];
         (void)snprintf(left, sizeof(left), "%s %s", verbs[i]->name, verbs[i]->operands);
-        (void)printf("  %-20s %s\n", left, verbs[i]->summary);
+        term_print("  %-20s %s\n", left, verbs[i]->summary);
     }
     (void)puts("  help [VERB]          Show the help of a verb");
     (void)puts("\nOptions (`voltctl VERB --help` shows those of a verb):");
     options_print(own_options);
     options_print(options_connection);
     (void)fputs(
-        "\nAn ID is what volt-submit printed; one element of an array is ID_INDEX.\n"
+        "\nAn ID is what volt-submit printed; one element of an array is ID_INDEX. Ranges\n"
+        "are 12-40 and 17_3-20; @last is the job that you have submitted last.\n"
         "\nExamples:\n"
         "  voltctl list                       what waits and runs\n"
         "  voltctl status 12                  one job, with its last output\n"
         "  voltctl logs -f 12                 its output, while it is written\n"
-        "  voltctl list --result=exit,signal  what failed\n"
+        "  voltctl list --result=failed       what failed\n"
         "  voltctl cancel --name=nightly      end all jobs of a name\n"
         "\nExit codes: 0 done, 1 failed, 2 usage, 3 no voltd, 4 no such job.\n"
         "`voltctl wait` ends with the code of the jobs, as `volt-submit --wait`.\n",
         stdout);
+}
+
+/* What fingers know from elsewhere, and what does that here. */
+static const struct {
+    const char *words, *ours;
+} foreign[] = {
+    {" stop terminate delete del abort qdel scancel atrm bkill condor_rm ",
+     "voltctl cancel ID"},
+    {" rm remove clear purge prune forget ", "voltctl clean"},
+    {" ps ls jobs queue qstat squeue top atq bjobs condor_q ", "voltctl list"},
+    {" info inspect describe scontrol qinfo ", "voltctl status ID"},
+    {" get dump export ", "voltctl show ID"},
+    {" log output tail cat less journal speek ", "voltctl logs ID"},
+    {" follow attach ", "voltctl logs -f ID"},
+    {" watch monitor subscribe ", "voltctl events -f"},
+    {" signal ", "voltctl kill -s SIGNAL ID"},
+    {" run exec add new enqueue push submit start create qsub sbatch srun bsub at batch ts tsp nq "
+     "systemd-run ",
+     "volt-submit COMMAND"},
+    {" sacct history ", "voltctl list --state=done"},
+    {" metrics statistics sdiag sinfo ", "voltctl stats"},
+    {" quit exit halt poweroff ", "voltctl shutdown"},
+    {" restart daemon-reload ", "voltctl reload"},
+};
+
+static const char *ours(const char *name)
+{
+    char word[32];
+    int n = snprintf(word, sizeof(word), " %s ", name);
+
+    for (size_t i = 0; n < (int)sizeof(word) && i < sizeof(foreign) / sizeof(foreign[0]);
+         i++)
+        if (!strpbrk(name, " ") && strstr(foreign[i].words, word))
+            return foreign[i].ours;
+    return NULL;
 }
 
 static const struct verb *find(const char *name)
@@ -58,7 +97,9 @@ static const struct verb *find(const char *name)
     names[VERBS] = "help";
     names[VERBS + 1] = NULL;
     const char *near = suggest(name, names);
-    if (near)
+    if (ours(name))
+        say("voltctl has no verb %s; use `%s`", name, ours(name));
+    else if (near)
         say("unknown verb %s; did you mean %s?", name, near);
     else
         say("unknown verb %s; try --help", name);
@@ -94,7 +135,14 @@ static int run(struct ctl *ctl, int argc, char **argv)
             return CTL_EXIT_USAGE;
         (void)options_connection_take(&ctl->choice, key, o.arg);
     }
-    if (optind >= argc || !*argv[optind]) {
+    if (optind >= argc) { /* alone it lists */
+        static char *list[] = {(char *)"list", NULL};
+        ctl->verb = &verb_list;
+        ctl->argc = 1;
+        ctl->argv = list;
+        return ctl->verb->run(ctl);
+    }
+    if (!*argv[optind]) {
         say("a verb is needed, such as list or status; try --help");
         return CTL_EXIT_USAGE;
     }
@@ -114,5 +162,6 @@ int main(int argc, char **argv)
     say_init();
     int code = run(&ctl, argc, argv);
     client_free(ctl.client);
+    ctl_ids_free(&ctl);
     return say_finish(code, CTL_EXIT_FAILED);
 }

@@ -63,7 +63,7 @@ _volt_ids() {
 _volt_values() { # OPTION
     case $1 in
     --state) echo queued starting running stopping done ;;
-    --result) echo success exit signal timeout exec_failed cancelled lost output_limit ;;
+    --result) echo failed success exit signal timeout exec_failed cancelled lost output_limit ;;
     --since | --until) echo now today yesterday -1h ;;
     --signal | --stop-signal) compgen -A signal SIG | sed s/^SIG// ;;
     --kind) echo exec sleep noop ;;

@@ -1,5 +1,6 @@
 /* voltctl cancel: end jobs, or keep them from starting. */
 #include "client/job_view.h"
+#include "client/progress.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
@@ -21,12 +22,33 @@ struct cancel {
     bool all, quiet, json;
 };
 
+/* A million jobs take a while: on a terminal one line tells how far it is. */
+static int follow_cancel(struct ctl *ctl, json_t *params, bool tells,
+                         struct client_reply *ret)
+{
+    struct progress_line line;
+    progress_line_init(&line, tells);
+    int r = client_send(ctl->client, "org.voltd.jobs.Cancel", params, CLIENT_MORE);
+    if (r == 0)
+        r = client_receive(ctl->client, CLIENT_FOREVER, ret);
+    while (r == 1 && !ret->error && ret->continues) {
+        progress_line_count(&line, (uint64_t)job_view_int(ret->parameters, "count"),
+                            "asked to end");
+        client_reply_fini(ret);
+        r = client_receive(ctl->client, CLIENT_FOREVER, ret);
+    }
+    progress_line_clear(&line);
+    if (r < 0)
+        return ctl_lost(r);
+    return ret->error ? ctl_refused(ret) : CTL_EXIT_OK;
+}
+
 static int cancel(struct ctl *ctl, const struct cancel *c)
 {
     char **ids;
     int n = ctl_ids(ctl, 0, &ids);
     if (n < 0)
-        return CTL_EXIT_USAGE;
+        return ctl->code;
     if (n == 0 && !c->filter && !c->all)
         return ctl_usage(ctl, "ids, a filter or --all are needed");
     if (c->all && n > 0)
@@ -42,7 +64,7 @@ static int cancel(struct ctl *ctl, const struct cancel *c)
         (void)json_object_set_new(params, "filter",
                                   c->filter ? json_incref(c->filter) : json_object());
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    code = ctl_call(ctl, "org.voltd.jobs.Cancel", params, &reply);
+    code = follow_cancel(ctl, params, !c->quiet, &reply);
     if (code == CTL_EXIT_NO_SUCH_JOB && n > 1)
         say("none of the %d has been asked to end", n);
     int64_t count = job_view_int(reply.parameters, "count");

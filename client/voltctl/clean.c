@@ -30,7 +30,7 @@ static int clean(struct ctl *ctl, struct clean *c)
     char **ids;
     int n = ctl_ids(ctl, 0, &ids);
     if (n < 0)
-        return CTL_EXIT_USAGE;
+        return ctl->code;
     if (n == 0 && !c->filter && !c->some && !c->all)
         return ctl_usage(ctl, "ids, a filter, --older-than, --keep or --all are needed");
     if (c->all && n > 0)

@@ -1,5 +1,6 @@
 /* voltctl config: the configuration in force. */
 #include "client/voltctl/verbs.h"
+#include "client/term.h"
 
 #include <stdio.h>
 
@@ -12,11 +13,11 @@ static void print(const json_t *answer)
     size_t i;
     json_array_foreach(json_object_get(answer, "files"), i, value)
     {
-        (void)printf("# %s\n", json_string_value(value));
+        term_print("# %s\n", json_string_value(value));
     }
     json_object_foreach(settings, name, value)
     {
-        (void)printf("%s=%s\n", name, json_string_value(value));
+        term_print("%s=%s\n", name, json_string_value(value));
     }
 }
 

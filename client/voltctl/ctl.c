@@ -1,6 +1,7 @@
 /* Shared parts of voltctl; see ctl.h. */
 #include "client/voltctl/ctl.h"
 #include "wire/duration.h"
+#include "client/elements.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/spec_build.h"
@@ -54,48 +55,10 @@ bool ctl_json_only(struct ctl *ctl, bool *ret_json)
     return true;
 }
 
-/* A whole number as the protocol writes it, up to max: without sign, space or leading
- * zeros. The end of it, or NULL. */
-static const char *number_end(const char *s, uint64_t max)
-{
-    size_t len = strspn(s, "0123456789");
-    if (len == 0 || (len > 1 && *s == '0'))
-        return NULL;
-    errno = 0;
-    unsigned long long n = strtoull(s, NULL, 10);
-    return errno || n > max ? NULL : s + len;
-}
-
-static bool is_job_id(const char *text)
-{
-    const char *end = number_end(text, UINT64_MAX);
-    if (end && *end == '_')
-        end = number_end(end + 1, INT64_MAX);
-    return end && !*end;
-}
-
-int ctl_ids(const struct ctl *ctl, int least, char ***ret)
-{
-    char **ids = ctl->argv + optind;
-    int n = ctl->argc - optind;
-    if (n < least) {
-        (void)ctl_usage(ctl, "an id is needed (see `voltctl list --all`)");
-        return -1;
-    }
-    for (int i = 0; i < n; i++)
-        if (!is_job_id(ids[i])) {
-            (void)ctl_usage(ctl, "%s is not a job id, such as 17 or 17_3",
-                            *ids[i] ? ids[i] : "an empty word");
-            return -1;
-        }
-    *ret = ids;
-    return n;
-}
-
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg)
 {
     int worst = CTL_EXIT_OK;
-    for (int i = 0; i < n && ctl->client; i++) { /* who loses it has said so */
+    for (int i = 0; i < n && ctl->client; i++) { /* the code that lost it has said so */
         int code = one(ctl, ids[i], arg);
         worst = code > worst ? code : worst;
     }
@@ -107,7 +70,7 @@ int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg)
     char **ids;
     int n = ctl_ids(ctl, 1, &ids);
     if (n < 0)
-        return CTL_EXIT_USAGE;
+        return ctl->code;
     int code = ctl_open(ctl, ADDRESS_JOBS);
     return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, one, arg) : code;
 }
@@ -142,10 +105,10 @@ int ctl_usage(const struct ctl *ctl, const char *format, ...)
 
 void ctl_help(const struct verb *verb)
 {
-    (void)printf("Usage: voltctl %s [OPTIONS]%s%s\n%s.\n", verb->name,
-                 *verb->operands ? " " : "", verb->operands, verb->summary);
+    term_print("Usage: voltctl %s [OPTIONS]%s%s\n%s.\n", verb->name,
+               *verb->operands ? " " : "", verb->operands, verb->summary);
     if (*verb->text)
-        (void)printf("\n%s", verb->text);
+        term_print("\n%s", verb->text);
     (void)puts("\nOptions:");
     options_print(verb->options);
     options_print(options_connection);
@@ -171,17 +134,20 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
 static bool say_option_error(const struct client_reply *reply)
 {
     static const struct {
-        const char *field, *option;
-    } fields[] = {{"filter.states", "state"}, {"filter.results", "result"},
-                  {"filter.name", "name"},    {"filter.queue", "queue"},
-                  {"filter.labels", "label"}, {"after", "after"}};
+        const char *field, *option, *also; /* what only the option takes */
+    } fields[] = {{"filter.states", "state", ""},
+                  {"filter.results", "result", ", or \"failed\": all but success"},
+                  {"filter.name", "name", ""},
+                  {"filter.queue", "queue", ""},
+                  {"filter.labels", "label", ""},
+                  {"after", "after", ""}};
     const char *parameter = job_view_string(reply->parameters, "parameter");
     if (!client_error_is(reply, "InvalidParameter"))
         return false;
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if (strncmp(parameter, fields[i].field, strlen(fields[i].field)) == 0) {
-            say("--%s: %s", fields[i].option,
-                job_view_string(reply->parameters, "reason"));
+            say("--%s: %s%s", fields[i].option,
+                job_view_string(reply->parameters, "reason"), fields[i].also);
             return true;
         }
     return false;
@@ -221,7 +187,7 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
 
 void ctl_print_json(const json_t *value)
 {
-    (void)json_dumpf(value, stdout, term_json_flags());
+    (void)term_put_json(value);
     (void)putchar('\n');
 }
 
@@ -253,6 +219,17 @@ static int set_word(json_t *filter, const char *name, const char *option,
     return -EINVAL;
 }
 
+/* "failed" among results is every one but success. */
+static int add_word(json_t *words, const char *word, size_t len)
+{
+    bool results = len == strlen("failed") && strncmp(word, "failed", len) == 0;
+    json_t *failed = results ? elements_failed_results() : NULL;
+    int r = results ? json_array_extend(words, failed)
+                    : json_array_append_new(words, json_stringn(word, len));
+    json_decref(failed);
+    return r;
+}
+
 /* Appends the words of a list with commas: at least one, because an empty list would
  * stand for nothing where somebody's variable was empty. */
 static int add_words(json_t *filter, const char *name, const char *option,
@@ -267,7 +244,7 @@ static int add_words(json_t *filter, const char *name, const char *option,
     bool any = false;
     while (*list) {
         size_t len = strcspn(list, ",");
-        if (len > 0 && json_array_append_new(words, json_stringn(list, len)) < 0) {
+        if (len > 0 && add_word(words, list, len) < 0) {
             say("--%s: not UTF-8", option);
             return -EINVAL;
         }

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
     CTL_EXIT_OK = 0,
@@ -35,7 +36,10 @@ struct ctl {
     char **argv; /* argv[0] is the verb */
     struct options options;
     struct client *client;
-    int code; /* to exit with, when ctl_option() ended the work */
+    int code;   /* to exit with, when ctl_option() or ctl_ids() ended the work */
+    char **ids; /* of ctl_ids() */
+    size_t nids, ids_room;
+    bool ranged; /* a range was among them: not each of it need be a job */
 };
 
 /* The verb's next option. OPTION_END: operands begin at argv[optind], and the address is
@@ -43,9 +47,15 @@ struct ctl {
 int ctl_option(struct ctl *ctl);
 /* All options of a verb that has --json only. False: return ctl->code. */
 bool ctl_json_only(struct ctl *ctl, bool *ret_json);
-/* The operands after the options, which must be job ids, `least` of them or more. Returns
- * their number, or -1 with the mistake said. */
-int ctl_ids(const struct ctl *ctl, int least, char ***ret);
+/* The operands after the options, `least` of them or more, as ids: ranges (12-40,
+ * 17_3-20) become all they stand for, @last the newest job of this user. Returns how many
+ * ids there are; ctl has them. -1: return ctl->code, the mistake is said. */
+int ctl_ids(struct ctl *ctl, int least, char ***ret);
+/* Adds one more. 0; -1: as above. */
+int ctl_ids_add(struct ctl *ctl, const char *id);
+/* Leaves each id once, in order. Returns how many are left. */
+size_t ctl_ids_unique(struct ctl *ctl);
+void ctl_ids_free(struct ctl *ctl);
 /* What a verb does with each of its ids; returns a code, with the reason said. */
 typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
 /* The whole of such a verb after its options: connects, and calls `one` for each operand,
@@ -64,8 +74,8 @@ void ctl_help(const struct verb *verb);
 
 /* Connects; CTL_EXIT_OK, or the code with the reason said. */
 int ctl_open(struct ctl *ctl, enum address_endpoint which);
-/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said; where
- * the connection was lost there is no ctl->client any more. */
+/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said;
+ * where the connection was lost there is no ctl->client any more. */
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
 /* The code for an error reply, which is said. */
@@ -96,7 +106,8 @@ int ctl_ask_control(struct ctl *ctl, const char *method,
      "with commas is possible"},                                                         \
         {"result", CTL_OPT_RESULT, "RESULT",                                             \
          "success, exit, signal, timeout, exec_failed,\n"                                \
-         "cancelled, lost or output_limit; also a list"},                                \
+         "cancelled, lost or output_limit; also a list; failed:\n"                       \
+         "all but success"},                                                             \
         {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                             \
         {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
         {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},  \

@@ -1,5 +1,6 @@
 /* voltctl events: what happens to jobs, while it happens. */
 #include "client/job_view.h"
+#include "client/term.h"
 #include "client/reconnect.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
@@ -42,11 +43,16 @@ static void print_event(const struct watch *w, const json_t *event)
         (void)strftime(clock, sizeof(clock), "%b %d %H:%M:%S", &tm);
     job_view_result_word(event, result, sizeof(result));
     enum term_style style = job_view_style(event);
-    (void)printf("%s.%06" PRIu64 " %s %s%s%s", clock, at % 1000000,
-                 job_view_string(event, "id"), term_on(style),
-                 job_view_string(event, "event"), term_off(style));
-    if (result[0] != '-')
-        (void)printf(" %s%s%s", term_on(style), result, term_off(style));
+    term_print("%s.%06" PRIu64 " %s ", clock, at % 1000000, job_view_string(event, "id"));
+    term_set_style(style);
+    term_put(job_view_string(event, "event"));
+    term_set_style(TERM_PLAIN);
+    if (result[0] != '-') {
+        (void)putchar(' ');
+        term_set_style(style);
+        term_put(result);
+        term_set_style(TERM_PLAIN);
+    }
     (void)putchar('\n');
 }
 
@@ -163,7 +169,7 @@ static int run(struct ctl *ctl)
             w.filter = json_object();
         if (n > 0)
             (void)json_object_set_new(w.filter, "ids", ctl_strings(ids, n));
-        code = n < 0 ? CTL_EXIT_USAGE : check_ids(ctl, ids, n);
+        code = n < 0 ? ctl->code : check_ids(ctl, ids, n);
         if (code == CTL_EXIT_OK)
             code = watch(ctl, &w);
     }

@@ -1,72 +1,92 @@
 /* voltctl logs: the output of a job. */
-#include "client/follow.h"
+#include "client/outputs.h"
 #include "client/reconnect.h"
 #include "client/say.h"
+#include "client/term.h"
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_STDERR = OPTION_LONG };
+enum { OPT_STDERR = OPTION_LONG, OPT_STDOUT, OPT_RAW, OPT_NO_PREFIX };
 
 static const struct option_entry options[] = {
-    {"follow", 'f', NULL, "go on until the job has ended"},
-    {"lines", 'n', "N", "begin with the last N lines"},
+    {"follow", 'f', NULL, "go on until the jobs have ended"},
+    {"keep-order", 'k', NULL, "with -f of several: each whole before the next"},
+    {"lines", 'n', "N", "begin with the last N lines of each"},
+    {"stdout", OPT_STDOUT, NULL, "standard output (the default)"},
     {"stderr", OPT_STDERR, NULL, "standard error of a job with --split-output"},
+    {"no-prefix", OPT_NO_PREFIX, NULL, "of several: do not begin each line with its id"},
+    {"raw", OPT_RAW, NULL, "on a terminal too: every byte as it was written"},
     CTL_RECONNECT_OPTION,
     CTL_OPTIONS_END,
 };
 
-static int one(struct ctl *ctl, const char *id, void *arg)
+static int refused(const struct client_reply *error)
 {
-    struct follow_request *rq = arg;
-    struct client_reply error = CLIENT_REPLY_EMPTY;
+    return ctl_refused(error);
+}
+
+static int refused_stderr(const struct client_reply *error)
+{
+    int code = ctl_refused(error);
+    if (client_error_is(error, "NoOutput"))
+        say("standard error is part of the output, except with --split-output");
+    return code;
+}
+
+static int print(struct ctl *ctl, struct outputs_request *rq)
+{
+    char **ids;
     bool writing;
-    rq->id = id;
-    int r = follow_output(&ctl->client, rq, &error, &writing);
-    int code = CTL_EXIT_OK;
+    int n = ctl_ids(ctl, 1, &ids), code = CTL_EXIT_OK;
+    if (n < 0)
+        return ctl->code;
+    if (rq->follow && n > OUTPUTS_FOLLOW_MOST)
+        return ctl_usage(ctl, "--follow: at most %d ids", OUTPUTS_FOLLOW_MOST);
+    rq->ids = ids;
+    rq->nids = (size_t)n;
+    rq->refused = strcmp(rq->stream, "stderr") == 0 ? refused_stderr : refused;
+    int opened = ctl_open(ctl, ADDRESS_JOBS);
+    if (opened != CTL_EXIT_OK)
+        return opened;
+    int r = outputs_print(&ctl->client, rq, &code, &writing);
     if (writing) {
         if (r != -EPIPE)
             say("writing the output: %s", strerror(-r));
-        code = CTL_EXIT_FAILED;
-    } else if (r == 1) {
-        code = ctl_refused(&error);
-        if (client_error_is(&error, "NoOutput") && strcmp(rq->stream, "stderr") == 0)
-            say("standard error is part of the output, except with --split-output");
-    } else if (!ctl->client) {
-        code = CTL_EXIT_NO_DAEMON; /* said */
-    } else if (r < 0) {
-        code = ctl_lost(r);
+        return CTL_EXIT_FAILED;
     }
-    client_reply_fini(&error);
-    return code;
+    if (r < 0 && !ctl->client)
+        return CTL_EXIT_NO_DAEMON; /* said */
+    return r < 0 ? ctl_lost(r) : code;
 }
 
 static int run(struct ctl *ctl)
 {
-    struct follow_request rq = {.choice = &ctl->choice,
-                                .reconnect_usec = RECONNECT_USEC,
-                                .interrupt = -1,
-                                .stream = "stdout",
-                                .out = STDOUT_FILENO,
-                                .lines = UINT64_MAX};
+    struct outputs_request rq = {.choice = &ctl->choice,
+                                 .reconnect_usec = RECONNECT_USEC,
+                                 .interrupt = -1,
+                                 .stream = "stdout",
+                                 .out = STDOUT_FILENO,
+                                 .cleans = term_is_tty(STDOUT_FILENO),
+                                 .lines = UINT64_MAX};
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
         rq.follow |= key == 'f';
-        if (key == OPT_STDERR)
-            rq.stream = "stderr";
+        rq.keep_order |= key == 'k';
+        rq.no_prefix |= key == OPT_NO_PREFIX;
+        rq.cleans &= key != OPT_RAW;
+        if (key == OPT_STDERR || key == OPT_STDOUT)
+            rq.stream = key == OPT_STDERR ? "stderr" : "stdout";
         if (!ctl_reconnect_take(ctl, key, &rq.reconnect_usec))
             return CTL_EXIT_USAGE;
         if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &rq.lines))
             return CTL_EXIT_USAGE;
     }
-    if (rq.follow && ctl->argc - optind > 1)
-        return ctl_usage(ctl, "--follow is for one job");
-    return ctl_each_id(ctl, one, &rq);
+    return print(ctl, &rq);
 }
 
 const struct verb verb_logs = {
@@ -75,10 +95,16 @@ const struct verb verb_logs = {
     .summary = "Print the output of jobs",
     .text =
         "Standard output and standard error together, as they were written, unless\n"
-        "the job was submitted with --split-output. Output of one element of an array:\n"
-        "ID_INDEX. With -f a job that still waits is waited for, and a lost\n"
-        "connection is tried again; output goes on where it was.\n"
-        "\nExamples:\n  voltctl logs 12\n  voltctl logs -f -n 20 12_7\n",
+        "the job was submitted with --split-output. Of an array all elements that have\n"
+        "begun; of several jobs one after the other, each line behind the id of its job.\n"
+        "With -f what has ended comes first, in order, then lines of all as they are\n"
+        "written, or with -k each whole before the next; a job that still waits is waited\n"
+        "for, and a lost connection is tried again; output goes on where it was.\n"
+        "On a terminal, characters that would steer it or that it would not show are\n"
+        "printed as \\x1b or \\u202e, line ends and tabs aside, and a carriage return that is\n"
+        "not before a line end as ^M; with --raw, and to a file or pipe, nothing is changed.\n"
+        "\nExamples:\n  voltctl logs 12\n  voltctl logs -f -n 20 12_7\n"
+        "  voltctl logs -fk --no-prefix 12   all elements of an array, in order\n",
     .options = options,
     .run = run,
 };

@@ -7,27 +7,6 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-/* A text that stays on its line and steers no terminal, by the escapes of JSON strings;
- * in JSON itself only what JSON has left as it was. */
-static void print_escaped(const char *text, bool json, char also)
-{
-    while (*text) {
-        struct term_char ch = term_char(text);
-        const char *short_form = ch.code == '\n'   ? "\\n"
-                                 : ch.code == '\t' ? "\\t"
-                                 : ch.code == '\r' ? "\\r"
-                                 : ch.code == '\\' ? "\\\\"
-                                                   : NULL;
-        if (short_form && !json)
-            (void)fputs(short_form, stdout);
-        else if (ch.harmful || (also && *text == also))
-            (void)printf("\\u%04x", (unsigned)ch.code);
-        else
-            (void)fwrite(text, 1, ch.len, stdout);
-        text += ch.len;
-    }
-}
-
 struct prefix {
     const struct prefix *before;
     const char *name;
@@ -39,7 +18,7 @@ static void print_name(const struct prefix *p)
         print_name(p->before);
         (void)putchar('.');
     }
-    print_escaped(p->name, false, '=');
+    term_put_escaped(p->name, false, '=');
 }
 
 /* Nested objects become dotted names; arrays stay JSON on one line. */
@@ -59,7 +38,7 @@ static void print_members(const struct prefix *before, json_t *object)
                          : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         print_name(&here);
         (void)putchar('=');
-        print_escaped(text ? text : json_string_value(value), text != NULL, '\0');
+        term_put_escaped(text ? text : json_string_value(value), text != NULL, '\0');
         (void)putchar('\n');
         free(text);
     }

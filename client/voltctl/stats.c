@@ -3,6 +3,7 @@
  * A row is a counter under its name in org.voltd.control, a column a worker; workers that
  * do not fit the terminal go into a further block. */
 #include "wire/duration.h"
+#include "client/term.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
 #include "client/say.h"
@@ -59,10 +60,9 @@ static void print_cell(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
     if (json_is_integer(value))
-        (void)printf(" %*" JSON_INTEGER_FORMAT, CELL_WIDTH - 1,
-                     json_integer_value(value));
+        term_print(" %*" JSON_INTEGER_FORMAT, CELL_WIDTH - 1, json_integer_value(value));
     else
-        (void)printf(" %*s", CELL_WIDTH - 1, "-");
+        term_print(" %*s", CELL_WIDTH - 1, "-");
 }
 
 static void print_workers(const json_t *p)
@@ -77,14 +77,16 @@ static void print_workers(const json_t *p)
         bool with_total = first == 0;
         size_t count = columns > (with_total ? 2U : 1U) ? columns - with_total : 1;
         size_t end = first + count < n ? first + count : n;
-        (void)printf("%s%-*s", term_on(TERM_BOLD), NAME_WIDTH, "workers");
+        term_set_style(TERM_BOLD);
+        term_print("%-*s", NAME_WIDTH, "workers");
         if (with_total)
-            (void)printf(" %*s", CELL_WIDTH - 1, "total");
+            term_print(" %*s", CELL_WIDTH - 1, "total");
         for (size_t i = first; i < end; i++)
-            (void)printf(" %*zu", CELL_WIDTH - 1, i);
-        (void)printf("%s\n", term_off(TERM_BOLD));
+            term_print(" %*zu", CELL_WIDTH - 1, i);
+        term_set_style(TERM_PLAIN);
+        (void)putchar('\n');
         for (size_t c = 0; c < sizeof(counters) / sizeof(counters[0]); c++) {
-            (void)printf("%-*s", NAME_WIDTH, counters[c]);
+            term_print("%-*s", NAME_WIDTH, counters[c]);
             if (with_total)
                 print_cell(totals, counters[c]);
             for (size_t i = first; i < end; i++)
@@ -99,10 +101,13 @@ static void print_workers(const json_t *p)
 static void print_group(const char *title, const json_t *object, const char *const *names,
                         size_t n)
 {
-    (void)printf("%s%s%s\n", term_on(TERM_BOLD), title, term_off(TERM_BOLD));
+    term_set_style(TERM_BOLD);
+    term_print("%s", title);
+    term_set_style(TERM_PLAIN);
+    (void)putchar('\n');
     for (size_t i = 0; i < n; i++)
-        (void)printf("  %-18s %9" PRId64 "%s", names[i], job_view_int(object, names[i]),
-                     i % 2 == 1 || i + 1 == n ? "\n" : "   ");
+        term_print("  %-18s %9" PRId64 "%s", names[i], job_view_int(object, names[i]),
+                   i % 2 == 1 || i + 1 == n ? "\n" : "   ");
 }
 
 /* Of a voltd that found something. */
@@ -113,18 +118,18 @@ static void print_recovered(const json_t *jobs)
     int64_t ended = job_view_int(jobs, "recovered_ended");
     int64_t lost = job_view_int(jobs, "recovered_lost");
     if (waiting + running + ended + lost > 0)
-        (void)printf("  recovered at its start: %" PRId64 " waiting, %" PRId64
-                     " running, %" PRId64 " ended meanwhile, %" PRId64 " lost\n",
-                     waiting, running, ended, lost);
+        term_print("  recovered at its start: %" PRId64 " waiting, %" PRId64
+                   " running, %" PRId64 " ended meanwhile, %" PRId64 " lost\n",
+                   waiting, running, ended, lost);
 }
 
 static void print_stats(const json_t *p)
 {
     char up[32];
     duration_format((uint64_t)job_view_int(p, "uptime_usec"), up, sizeof(up));
-    (void)printf("voltd %s, pid %" PRId64 ", up %s, %s\n\n",
-                 job_view_string(p, "version"), job_view_int(p, "pid"), up,
-                 job_view_bool(p, "durable") ? "durable" : "queue in memory");
+    term_print("voltd %s, pid %" PRId64 ", up %s, %s\n\n", job_view_string(p, "version"),
+               job_view_int(p, "pid"), up,
+               job_view_bool(p, "durable") ? "durable" : "queue in memory");
     print_workers(p);
     print_group("tasks", json_object_get(p, "totals"), scheduler,
                 sizeof(scheduler) / sizeof(scheduler[0]));
@@ -132,8 +137,8 @@ static void print_stats(const json_t *p)
     (void)putchar('\n');
     print_group("jobs", jobs, states, sizeof(states) / sizeof(states[0]));
     print_recovered(jobs);
-    (void)printf("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
-                 job_view_int(jobs, "slots"));
+    term_print("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
+               job_view_int(jobs, "slots"));
     const char *name;
     json_t *count;
     const char *sep = "; ended as: ";
@@ -141,7 +146,7 @@ static void print_stats(const json_t *p)
     {
         if (json_integer_value(count) == 0)
             continue;
-        (void)printf("%s%s %" JSON_INTEGER_FORMAT, sep, name, json_integer_value(count));
+        term_print("%s%s %" JSON_INTEGER_FORMAT, sep, name, json_integer_value(count));
         sep = ", ";
     }
     (void)putchar('\n');
@@ -161,7 +166,7 @@ static void print_reply(struct watch *w, const json_t *parameters)
         return;
     }
     if (w->follow && term_is_tty(STDOUT_FILENO))
-        (void)fputs("\033[H\033[2J", stdout);
+        term_clear();
     else if (w->again)
         (void)putchar('\n');
     print_stats(parameters);

@@ -1,13 +1,16 @@
 /* voltctl status: jobs one by one, as a block each, with the end of their output. */
 #include "wire/duration.h"
+#include "client/check_command.h"
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
+#include "client/voltctl/array_results.h"
 #include "client/voltctl/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +27,7 @@ static void print_time(const char *title, const json_t *job, const char *name)
     if (at == 0)
         return;
     job_view_time(at, job_view_now(), text, sizeof(text));
-    (void)printf("%11s %s\n", title, text);
+    term_print("%11s %s\n", title, text);
 }
 
 static void print_usage(const json_t *job)
@@ -35,28 +38,40 @@ static void print_usage(const json_t *job)
     char user[32], sys[32];
     duration_format((uint64_t)job_view_int(usage, "user_usec"), user, sizeof(user));
     duration_format((uint64_t)job_view_int(usage, "system_usec"), sys, sizeof(sys));
-    (void)printf("       CPU: %s user, %s system; memory peak %.1f MiB\n", user, sys,
-                 (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
+    term_print("       CPU: %s user, %s system; memory peak %.1f MiB\n", user, sys,
+               (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
 }
 
+/* A word as a shell takes it. */
+static void put_word(const char *word)
+{
+    size_t size = 4 * strlen(word) + 3;
+    char *text = malloc(size);
+    if (!text)
+        return term_put(word);
+    text[0] = '\0';
+    command_quote(text, size, (char *const[]){(char *)(uintptr_t)word, NULL});
+    term_put(text);
+    free(text);
+}
+
+/* It can be pasted into a shell. */
 static void print_command(const json_t *spec)
 {
     size_t i;
-    const json_t *word;
+    const json_t *word, *argv = json_object_get(spec, "argv");
     const char *shell = json_string_value(json_object_get(spec, "shell"));
-    if (shell) {
-        (void)fputs("   Command: /bin/sh -c '", stdout);
-        term_put(shell);
-        (void)puts("'");
-    } else if (json_array_size(json_object_get(spec, "argv")) > 0) {
-        (void)fputs("   Command:", stdout);
-        json_array_foreach(json_object_get(spec, "argv"), i, word)
-        {
-            (void)putchar(' ');
-            term_put(json_string_value(word));
-        }
-        (void)putchar('\n');
+    if (shell || json_array_size(argv) > 0)
+        term_print("   Command:%s", shell ? " /bin/sh -c " : "");
+    if (shell)
+        put_word(shell);
+    json_array_foreach(argv, i, word)
+    {
+        (void)putchar(' ');
+        put_word(json_string_value(word));
     }
+    if (shell || json_array_size(argv) > 0)
+        (void)putchar('\n');
     const char *cwd = json_string_value(json_object_get(spec, "cwd"));
     if (cwd) {
         (void)fputs(" Directory: ", stdout);
@@ -72,13 +87,31 @@ static void print_state(const json_t *job)
     job_view_outcome(job, text, sizeof(text));
     const char *state = job_view_string(job, "state");
     bool ended = strcmp(state, "done") == 0;
-    (void)printf("     State: %s%s%s%s%s", term_on(style), ended ? "done, " : "", text,
-                 term_off(style),
-                 job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
-                 : job_view_bool(job, "forgotten") ? " (only its end is still known)"
-                                                   : "");
+    (void)fputs("     State: ", stdout);
+    term_set_style(style);
+    term_print("%s%s", ended ? "done, " : "", text);
+    term_set_style(TERM_PLAIN);
+    term_print("%s", job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
+                     : job_view_bool(job, "forgotten") ? " (only its end is still known)"
+                                                       : "");
     if (json_object_get(job, "exit_code"))
-        (void)printf("; exit code %" PRId64, job_view_int(job, "exit_code"));
+        term_print("; exit code %" PRId64, job_view_int(job, "exit_code"));
+    (void)putchar('\n');
+}
+
+static void print_survivors(const json_t *job)
+{
+    const json_t *pids = json_object_get(job, "survivors");
+    if (!json_is_array(pids))
+        return;
+    if (json_is_true(json_object_get(job, "survivors_unknown")))
+        term_print(" Survivors: unknown, voltd-keeper has gone since it started");
+    else
+        term_print(" Survivors: %" PRId64 " processes of it could not be ended",
+                   job_view_int(job, "survivor_count"));
+    for (size_t i = 0; i < json_array_size(pids); i++)
+        term_print("%s%" JSON_INTEGER_FORMAT, i == 0 ? ": " : ", ",
+                   json_integer_value(json_array_get(pids, i)));
     (void)putchar('\n');
 }
 
@@ -87,21 +120,24 @@ static void print_job(const json_t *job)
     char runtime[32];
     enum term_style style = job_view_style(job);
     const char *name = job_view_string(job, "name");
-    (void)printf("%s\u25cf%s %s%s%s%s", term_on(style), term_off(style),
-                 term_on(TERM_BOLD), job_view_string(job, "id"), term_off(TERM_BOLD),
-                 *name ? " - " : "");
+    term_set_style(style);
+    (void)fputs("\u25cf", stdout);
+    term_set_style(TERM_PLAIN);
+    (void)putchar(' ');
+    term_set_style(TERM_BOLD);
+    term_put(job_view_string(job, "id"));
+    term_set_style(TERM_PLAIN);
+    term_print("%s", *name ? " - " : "");
     term_put(name);
     (void)putchar('\n');
     print_state(job);
-    if (job_view_int(job, "survivors") > 0)
-        (void)printf(" Survivors: %" PRId64 " processes of it could not be ended\n",
-                     job_view_int(job, "survivors"));
+    print_survivors(job);
     if (*job_view_string(job, "queue"))
-        (void)printf("     Queue: %s, priority %" PRId64 "\n",
-                     job_view_string(job, "queue"), job_view_int(job, "priority"));
+        term_print("     Queue: %s, priority %" PRId64 "\n",
+                   job_view_string(job, "queue"), job_view_int(job, "priority"));
     if (job_view_int(job, "attempt") > 1)
-        (void)printf("   Attempt: %" PRId64 " (%" PRId64 " lost)\n",
-                     job_view_int(job, "attempt"), job_view_int(job, "lost_attempts"));
+        term_print("   Attempt: %" PRId64 " (%" PRId64 " lost)\n",
+                   job_view_int(job, "attempt"), job_view_int(job, "lost_attempts"));
     print_time("Submitted:", job, "submitted_at_usec");
     bool array = json_is_object(json_object_get(job, "counts"));
     if (!array) {
@@ -111,13 +147,13 @@ static void print_job(const json_t *job)
     uint64_t usec = job_view_runtime(job, job_view_now());
     if (usec > 0) {
         duration_format(usec, runtime, sizeof(runtime));
-        (void)printf("   Runtime: %s\n", runtime);
+        term_print("   Runtime: %s\n", runtime);
     }
     if (!array)
         print_usage(job);
     if (!array && job_view_int(job, "pid") > 0 &&
         strcmp(job_view_string(job, "state"), "done"))
-        (void)printf("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
+        term_print("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
     print_command(json_object_get(job, "spec"));
 }
 
@@ -128,16 +164,16 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
         return CTL_EXIT_OK;
     (void)putchar('\n');
     (void)say_flush();
+    struct printer printer = {.out = STDOUT_FILENO, .cleans = term_is_tty(STDOUT_FILENO)};
     struct follow_request rq = {.choice = &ctl->choice,
                                 .interrupt = -1,
                                 .id = id,
                                 .stream = "stdout",
-                                .out = STDOUT_FILENO,
-                                .clean = term_is_tty(STDOUT_FILENO),
-                                .lines = lines};
+                                .printer = &printer,
+                                .lines = lines,
+                                .offset = -1};
     struct client_reply error = CLIENT_REPLY_EMPTY;
-    bool writing;
-    int r = follow_output(&ctl->client, &rq, &error, &writing);
+    int r = follow_output(&ctl->client, &rq, &error);
     int code = CTL_EXIT_OK;
     if (r == 1 && !client_error_is(&error, "NoOutput"))
         code = ctl_refused(&error);
@@ -152,6 +188,23 @@ struct status {
     uint64_t lines;
 };
 
+/* Of an array: how its elements ended. */
+static int add_results(struct ctl *ctl, const struct status *s, json_t *job)
+{
+    struct array_results a;
+    int code = array_results_get(ctl, job, &a);
+    if (code == CTL_EXIT_OK && s->json) {
+        (void)json_object_set(job, "results", a.results);
+        (void)json_object_set_new(job, "failed_indexes", json_string(a.failed));
+    }
+    if (s->json)
+        ctl_print_json(job);
+    else if (code == CTL_EXIT_OK)
+        array_results_print(&a, job_view_string(job, "id"));
+    array_results_fini(&a);
+    return code;
+}
+
 static int one(struct ctl *ctl, const char *id, void *arg)
 {
     struct status *s = arg;
@@ -160,15 +213,17 @@ static int one(struct ctl *ctl, const char *id, void *arg)
                         json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
     if (code != CTL_EXIT_OK)
         return code;
-    const json_t *job = json_object_get(reply.parameters, "job");
+    json_t *job = json_object_get(reply.parameters, "job");
     bool array = json_is_object(json_object_get(job, "counts"));
     if (s->any && !s->json)
         (void)putchar('\n');
     s->any = true;
-    if (s->json)
-        ctl_print_json(job);
-    else
+    if (!s->json)
         print_job(job);
+    else if (!array)
+        ctl_print_json(job);
+    if (array)
+        code = add_results(ctl, s, job);
     client_reply_fini(&reply);
     return s->json || array ? code : print_tail(ctl, id, s->lines);
 }
@@ -191,7 +246,10 @@ const struct verb verb_status = {
     .name = "status",
     .operands = "ID...",
     .summary = "Show jobs with all that is known, and the end of their output",
-    .text = "Examples:\n  voltctl status 12\n  voltctl status -n 50 12_3\n",
+    .text =
+        "Of an array: how many elements ended how, and the indexes of those that failed\n"
+        "as ranges; with --json as results and failed_indexes.\n"
+        "\nExamples:\n  voltctl status 12\n  voltctl status -n 50 12_3\n",
     .options = options,
     .run = run,
 };

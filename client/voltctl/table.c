@@ -1,5 +1,6 @@
 /* Tables; see table.h. */
 #include "client/voltctl/table.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,9 +104,9 @@ static void print_cell(const char *text, size_t width, enum table_align align, b
     if (w <= width) {
         size_t pad = width - w;
         if (align == TABLE_RIGHT)
-            (void)printf("%*s%s", (int)pad, "", text);
+            term_print("%*s%s", (int)pad, "", text);
         else
-            (void)printf("%s%*s", text, last ? 0 : (int)pad, "");
+            term_print("%s%*s", text, last ? 0 : (int)pad, "");
         return;
     }
     const char *end = text;
@@ -115,8 +116,7 @@ static void print_cell(const char *text, size_t width, enum table_align align, b
         n += ch.width;
         end += ch.len;
     }
-    (void)printf("%.*s\u2026%*s", (int)(end - text), text, last ? 0 : (int)(width - n),
-                 "");
+    term_print("%.*s\u2026%*s", (int)(end - text), text, last ? 0 : (int)(width - n), "");
 }
 
 void table_print(const struct table *t, bool legend)
@@ -127,14 +127,14 @@ void table_print(const struct table *t, bool legend)
         fit(t, widths);
     for (size_t r = legend ? 0 : 1; r <= t->rows_count; r++) {
         enum term_style style = r == 0 ? TERM_DIM : t->rows[r - 1]->style;
-        (void)fputs(term_on(style), stdout);
+        term_set_style(style);
         for (size_t i = 0; i < t->n; i++) {
             const char *text = r == 0 ? t->columns[i].title : t->rows[r - 1]->cells[i];
             print_cell(text, widths[i], t->columns[i].align, i + 1 == t->n);
             if (i + 1 < t->n)
                 (void)fputs("  ", stdout);
         }
-        (void)fputs(term_off(style), stdout);
+        term_set_style(TERM_PLAIN);
         (void)putchar('\n');
     }
 }

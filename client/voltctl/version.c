@@ -1,5 +1,6 @@
 /* voltctl version: ours, and that of the daemon. */
 #include "client/job_view.h"
+#include "client/term.h"
 #include "client/voltctl/verbs.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ static int run(struct ctl *ctl)
         code = ctl_call(ctl, "org.varlink.service.GetInfo", NULL, &reply);
     const char *theirs = job_view_string(reply.parameters, "version");
     if (code == CTL_EXIT_OK && !json)
-        (void)printf("voltd %s\n", theirs);
+        term_print("voltd %s\n", theirs);
     if (json) {
         json_t *both =
             code == CTL_EXIT_OK

@@ -1,74 +1,141 @@
 /* voltctl wait: until jobs have ended, then their exit code. */
 #include "client/await.h"
+#include "client/await_any.h"
+#include "client/job_view.h"
 #include "client/reconnect.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { OPT_QUIET = OPTION_LONG };
+enum { OPT_QUIET = OPTION_LONG, OPT_ANY, PAGE = 1000 };
 
 static const struct option_entry options[] = {
+    {"all", 'a', NULL, "all jobs that have not ended"},
+    {"any", OPT_ANY, NULL,
+     "until the first of them has ended: print its id, and exit\n"
+     "as it did"},
+    CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     CTL_RECONNECT_OPTION,
     {"quiet", OPT_QUIET, NULL, "no progress and no summary"},
     {"json", CTL_OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     CTL_OPTIONS_END,
 };
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+struct waiting {
+    struct wait_request rq;
+    json_t *filter;
+    bool all, any, ended; /* ended: the filter says which ended ones are meant */
+};
 
-/* Jobs are counted; an id that is there twice is one. Returns how many are left. */
-static size_t unique(char **ids, size_t n)
+static int parse(struct ctl *ctl, struct waiting *w)
 {
-    size_t kept = 1;
-    qsort(ids, n, sizeof(*ids), compare);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(ids[i], ids[kept - 1]) != 0)
-            ids[kept++] = ids[i];
-    return kept;
-}
-
-static int run(struct ctl *ctl)
-{
-    struct wait_request rq = {.choice = &ctl->choice,
-                              .reconnect_usec = RECONNECT_USEC,
-                              .no_such_job_code = CTL_EXIT_NO_SUCH_JOB,
-                              .interrupt = -1};
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
-        rq.quiet |= key == OPT_QUIET;
-        rq.json |= key == CTL_OPT_JSON;
-        if (!ctl_reconnect_take(ctl, key, &rq.reconnect_usec))
+        if (ctl_filter_take(&w->filter, key, ctl->options.arg) < 0)
+            return CTL_EXIT_USAGE;
+        w->all |= key == 'a';
+        w->any |= key == OPT_ANY;
+        w->ended |= key == CTL_OPT_STATE || key == CTL_OPT_RESULT || key == CTL_OPT_SINCE;
+        w->rq.quiet |= key == OPT_QUIET;
+        w->rq.json |= key == CTL_OPT_JSON;
+        if (!ctl_reconnect_take(ctl, key, &w->rq.reconnect_usec))
             return CTL_EXIT_USAGE;
     }
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return CTL_EXIT_USAGE;
-    rq.ids = ids;
-    rq.nids = unique(ids, (size_t)n);
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    return -1;
+}
+
+/* The ids of all jobs that match now, added to what ctl has. */
+static int find(struct ctl *ctl, struct waiting *w)
+{
+    json_t *filter = w->filter ? w->filter : json_object(), *cursor = NULL;
+    int code = CTL_EXIT_OK;
+    bool more = true;
+    w->filter = filter;
+    if (!w->ended)
+        (void)json_object_set_new(
+            filter, "states",
+            json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping"));
+    while (more && code == CTL_EXIT_OK) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        json_t *params = json_pack("{s:O, s:i, s:o*}", "filter", filter, "limit", PAGE,
+                                   "cursor", cursor);
+        size_t i;
+        const json_t *job;
+        code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            if (code == CTL_EXIT_OK && ctl_ids_add(ctl, job_view_string(job, "id")) < 0)
+                code = ctl->code;
+        }
+        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
+        more = json_is_string(cursor);
+        client_reply_fini(&reply);
+    }
     if (code != CTL_EXIT_OK)
+        json_decref(cursor);
+    return code;
+}
+
+/* CTL_EXIT_OK with the ids in w->rq, of which there may be none; or the code to
+ * exit with. */
+static int choose(struct ctl *ctl, struct waiting *w)
+{
+    bool by_filter = w->all || w->filter;
+    char **ids;
+    int n = ctl_ids(ctl, by_filter ? 0 : 1, &ids);
+    if (n < 0)
+        return ctl->code;
+    if (by_filter && n > 0)
+        return ctl_usage(ctl, "ids, or --all or a filter: both are too much");
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code == CTL_EXIT_OK && by_filter)
+        code = find(ctl, w);
+    w->rq.own = by_filter; /* one that ends and is forgotten meanwhile is no mistake */
+    w->rq.ids = ctl->ids;
+    w->rq.nids = ctl->nids > 0 ? ctl_ids_unique(ctl) : 0;
+    if (code == CTL_EXIT_OK && w->any && w->rq.nids > AWAIT_ANY_MOST)
+        return ctl_usage(ctl, "--any: at most %d jobs", AWAIT_ANY_MOST);
+    return code;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct waiting w = {.rq = {.choice = &ctl->choice,
+                               .reconnect_usec = RECONNECT_USEC,
+                               .no_such_job_code = CTL_EXIT_NO_SUCH_JOB,
+                               .interrupt = -1}};
+    int code = parse(ctl, &w);
+    if (code < 0)
+        code = choose(ctl, &w);
+    else
+        w.rq.nids = 0;
+    json_decref(w.filter);
+    if (code != CTL_EXIT_OK || w.rq.nids == 0) {
+        if (code == CTL_EXIT_OK && ctl->client && !w.rq.quiet && !w.rq.json)
+            say("no such job waits or runs");
         return code;
-    rq.interrupt = wait_interrupt_fd();
-    return wait_for_jobs(&ctl->client, &rq);
+    }
+    w.rq.interrupt = wait_interrupt_fd();
+    return w.any ? wait_for_any(&ctl->client, &w.rq) : wait_for_jobs(&ctl->client, &w.rq);
 }
 
 const struct verb verb_wait = {
     .name = "wait",
-    .operands = "ID...",
+    .operands = "[ID...]",
     .summary = "Wait until jobs have ended, and exit as they did",
-    .text = "Exits with the job's own code; 128+N killed by signal N; 124 its timeout;\n"
-            "126 found but not executable; 127 not found; 125 cancelled, lost, or voltd\n"
-            "failed; of several jobs the largest. 130: interrupted (the jobs go on).\n"
-            "The codes 2, 3 and 4 below are possible before the wait has begun.\n"
-            "\nExample:\n  voltctl wait 12 13 && echo both fine\n",
+    .text =
+        "Exits with the job's own code; 128+N killed by signal N; 124 its timeout;\n"
+        "126 found but not executable; 127 not found; 125 cancelled, lost, or voltd\n"
+        "failed; of several jobs the largest. 130: interrupted (the jobs go on).\n"
+        "The codes 2, 3 and 4 below are possible before the wait has begun.\n"
+        "With --all or a filter it waits for those that match and have not ended when it\n"
+        "begins; --state, --result and --since choose among ended ones as well, whose\n"
+        "codes count. Without any there is nothing to wait for: 0.\n"
+        "\nExamples:\n  voltctl wait 12 13 && echo both fine\n"
+        "  voltctl wait --name=nightly --since=today\n"
+        "  first=$(voltctl wait --any 12-40)\n",
     .options = options,
     .run = run,
 };

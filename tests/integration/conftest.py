@@ -11,12 +11,14 @@ under one generous limit, which only ends a test that hangs.
 
 import array
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,8 +31,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("VOLT_BIN", ROOT / "build/bin"))
 SANITIZER = os.environ.get("VOLT_SAN", "")
 LIMIT = 60 if not SANITIZER else 180
+SANITIZER_OPTIONS = "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"
+# The account of a voltd that a test run by root starts as a service (Daemon.as_service): no name
+# is needed. Root itself serves nobody else.
+SERVICE_UID = 61617
+# What must not help who is late (make check-late): "heartbeats" are an hour away, except in
+# tests that set them; "rescues" by sentinels are failures.
+LATE = os.environ.get("VOLT_LATE", "")
+# Of what is random; make gives another each time.
+SEED = int(os.environ.get("SEED", "1"))
 # Shells start what they put into the background with interrupts ignored, and that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.default_int_handler)  # what a test has started ends first
 
 
 def until(condition, what="the condition", limit=LIMIT):
@@ -101,6 +113,10 @@ class Varlink:
         message, self.data = self.data.split(b"\0", 1)
         return json.loads(message)
 
+    def has_reply(self):
+        """Whether a whole one is here that recv() has read with another: select does not see it."""
+        return b"\0" in self.data
+
     def call(self, method, parameters=None, **header):
         self.send(method, parameters, **header)
         return self.recv()
@@ -145,15 +161,29 @@ class Result:
         return self.out.splitlines()
 
 
+def whole_file(kind):
+    """What fcntl() takes for a lock of that kind on all of a file."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)
+
+
+def is_locked(file):
+    """Whether somebody holds the lock of an exit record that is open."""
+    lock = fcntl.fcntl(file, fcntl.F_OFD_GETLK, whole_file(fcntl.F_RDLCK))
+    return struct.unpack_from("h", lock)[0] != fcntl.F_UNLCK
+
+
 def mine(pid, mark):
-    """Does a process carry the mark in its environment, command line or directories?"""
-    try:
-        for name in ("environ", "cmdline"):
-            if mark.encode() in pathlib.Path(f"/proc/{pid}/{name}").read_bytes():
+    """Does a process carry the mark in its environment, command line or directories? Of a keeper
+    and a shim only the command line may be read."""
+    for look in (lambda: mark.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes(),
+                 lambda: mark.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes(),
+                 lambda: os.readlink(f"/proc/{pid}/cwd").startswith(mark)):
+        try:
+            if look():
                 return True
-        return os.readlink(f"/proc/{pid}/cwd").startswith(mark)
-    except OSError:
-        return False
+        except OSError:
+            pass
+    return False
 
 
 def processes(mark):
@@ -171,22 +201,44 @@ class Daemon:
         self.socket, self.control = self.runtime / "voltd.sock", self.runtime / "control.sock"
         self.log = self.dir / "voltd.log"
         self.process = None
+        self.bin = BIN
+        self.mode = "--user"
+        self.uid = None  # as whom voltd runs; None: as the tests
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("VOLT_")}
         self.env.update(VOLT_ADDRESS=f"unix:{self.socket}", NO_COLOR="1", LC_ALL="C.UTF-8",
                         HOME=str(self.dir), TEST_VOLT_DIR=str(self.dir))
+
+    def as_service(self):
+        """voltd will run as an account of its own, where the tests may choose: as root. It gets
+        its programs in its own directory, for those of the build may lie where only their owner
+        may look."""
+        if os.getuid() == 0:
+            self.uid = SERVICE_UID
+            self.bin = self.dir / "bin"
+            self.bin.mkdir()
+            for program in ("voltd", "voltd-keeper"):
+                shutil.copy(BIN / program, self.bin)
+            (self.bin / "voltd-keeper").chmod(0o711)  # as make install leaves it
+            os.chown(self.dir, self.uid, self.uid)
+            for name in SANITIZER_OPTIONS:  # where it may write; close() looks there
+                self.env[name] = self.env.get(name, "") + f":log_path={self.dir}/report"
+        return self
 
     def start(self, *args, config=None, workers=2, wait=True):
         if config is not None:
             self.config.write_text(config)
         elif not self.config.exists():
             self.config.write_text("")
+        if LATE == "heartbeats" and "HeartbeatSec" not in (text := self.config.read_text()):
+            self.config.write_text(text + "\n[Daemon]\nHeartbeatSec=1h\n")
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "voltd", "--user", f"--runtime-dir={self.runtime}",
+                [self.bin / "voltd", self.mode, f"--runtime-dir={self.runtime}",
                  f"--state-dir={self.state}", f"--config={self.config}",
                  f"--workers={workers}", *args],
                 env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                cwd=self.dir)
+                cwd=self.dir, user=self.uid, group=self.uid,
+                extra_groups=None if self.uid is None else [])
         if wait:
             until(self.answers, "voltd to answer")
         return self
@@ -218,13 +270,19 @@ class Daemon:
     def ctl(self, *args, **kw):
         return self.run("voltctl", *args, **kw)
 
-    def popen(self, program, *args, **kw):
-        return subprocess.Popen([BIN / program, *map(word, args)], env=self.env, text=True,
+    def popen(self, program, *args, before=(), **kw):
+        """before: the command that executes the program, if there is one."""
+        return subprocess.Popen([*before, BIN / program, *map(word, args)], env=self.env, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, cwd=self.dir, **kw)
 
     def job(self, ident):
         return self.ctl("show", "--json", ident).json
+
+    def rescues(self):
+        """How often a worker slept although a task waited, and nothing but a sentinel woke it."""
+        with self.connect_control() as v:
+            return v.ok("org.voltd.control.Stats")["totals"]["rescues"]
 
     def stop(self, how=signal.SIGTERM):
         """Ends the daemon alone; running jobs go on. Returns its exit status."""
@@ -240,11 +298,15 @@ class Daemon:
         if self.process is None:
             return None
         if self.process.poll() is None:
+            if LATE == "rescues" and (n := self.rescues()) != 0:
+                return f"{n} rescues by sentinels"
             asked = self.ctl("shutdown", "--cancel")
             if asked.code != 0:
                 return f"voltctl shutdown: {asked}"
         code = self.process.wait(LIMIT)
         self.process = None
+        for report in self.dir.glob("report.*"):
+            return report.read_text()
         left = processes(str(self.dir)) if code == 0 else []
         if code == 0 and not left:
             return None
@@ -260,6 +322,10 @@ class Daemon:
                     pass
             if self.process is not None:
                 self.process.wait()
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"SEED={SEED}")
 
 
 @contextlib.contextmanager

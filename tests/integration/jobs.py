@@ -1,8 +1,9 @@
 """The calls of org.voltd.jobs that most tests make, and what is seen of jobs on the machine."""
 
-import fcntl
 import os
 import pathlib
+
+from conftest import is_locked
 
 JOBS = "org.voltd.jobs."
 
@@ -61,8 +62,4 @@ def keeper_of(daemon):
 
 def locked_by_nobody(daemon, ident):
     with open(daemon.state / "rec" / f"{ident}.1", "rb") as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            return False
+        return not is_locked(f)

@@ -1,12 +1,18 @@
 """What most tests of the protocol say and expect: names of interfaces, errors, the end of a
 connection."""
 
+import json
+
 SERVICE = "org.varlink.service."
 JOBS = "org.voltd.jobs."
 LOGS = "org.voltd.logs."
 CONTROL = "org.voltd.control."
 INFO = b'{"method":"org.varlink.service.GetInfo"}\0'
 PUBLIC = ["org.varlink.service", "org.voltd.jobs", "org.voltd.logs"]
+
+
+def message(method, parameters=None, **header):
+    return json.dumps({"method": method, "parameters": parameters or {}, **header}).encode() + b"\0"
 
 
 def error(reply, name):

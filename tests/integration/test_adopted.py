@@ -92,6 +92,25 @@ def test_a_timeout_goes_on_over_a_restart(private):
         usec *= 2
 
 
+def test_a_timeout_does_not_start_anew_with_a_restart(private):
+    """Time that ran while there was no voltd counts: a job whose time is up then ends before one
+    that begins now and has half as long."""
+    private.start(config=config())
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 1000", timeout_usec=3000000))
+        until(lambda: get(v, ident)["state"] == "running")
+        begun = get(v, ident)["started_at_usec"]
+    private.stop(signal.SIGKILL)
+    until(lambda: time.time() * 1e6 > begun + 3000000, "its time to be up")
+    private.start()
+    with private.connect() as v:
+        other = submit(v, sh("exec sleep 1000", timeout_usec=1500000))
+        wait(v, ident, other)
+        old, new = get(v, ident), get(v, other)
+    assert (old["result"], new["result"]) == ("timeout", "timeout")
+    assert old["ended_at_usec"] < new["ended_at_usec"]
+
+
 def test_an_adopted_job_can_be_cancelled(private):
     private.start(config=config())
     with private.connect() as v:
@@ -248,7 +267,7 @@ def test_who_has_the_number_of_a_job_by_now_is_left_alone(private):
             assert (job["result"], job["step"], job.get("survivors", 0)) == ("lost", "shim killed", 0)
         states = [pathlib.Path(f"/proc/{p}/stat").read_text().rsplit(")", 1)[1].split()[0]
                   for p in innocents]
-        assert states == ["S"] * 4, states
+        assert set(states) <= {"R", "S"}, states    # neither stopped nor dead
     finally:
         for p in innocents:
             os.kill(p, signal.SIGKILL)
@@ -442,11 +461,13 @@ def test_a_start_that_never_came_to_the_keeper_is_made_once(private):
     """STARTING is in the store and there is no record: the same attempt, exactly once."""
     private.start(config=config(slots=8))
     keeper = until(lambda: keeper_of(private))
+    private.stop(signal.SIGKILL)
+    private.start()     # not the parent of the keeper, which it lets stand still for 0.1 s
     os.kill(keeper, signal.SIGSTOP)
     with private.connect() as v:
         ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; exit 4"))
                for _ in range(5)]
-        until(lambda: all(get(v, i)["state"] == "starting" for i in ids))
+        until(lambda: all(get(v, i)["state"] != "queued" for i in ids))
     # Each START lies in the keeper's socket; what lies there is of a connection that is gone.
     private.stop(signal.SIGKILL)
     os.kill(keeper, signal.SIGCONT)

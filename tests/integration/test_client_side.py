@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -64,8 +65,6 @@ def test_help_fits_90_columns(alone):
     (["-E", "CERTAINLY_NOT_SET", "true"], "not set here"),
     (["-f", "x", "true"], "a command besides --file"),
     (["--shell", "true", "true"], "a command besides --shell"),
-    (["-F", "--array", "1-2", "true"], "--follow is for one job"),
-    (["-F", "-f", "x"], "--follow is for one job"),
     (["-f", "/nonexistent/x"], "/nonexistent/x: No such file"),
     (["-f", "/"], "/: Is a directory"),
     (["--umask", "1777", "true"], "1777 is not an octal number from 0 to 777"),
@@ -90,13 +89,15 @@ def test_submit_usage(fake, args, text):
 
 
 @pytest.mark.parametrize("args, text", [
-    ([], "a verb is needed"),
+    (["sbatch"], "no verb sbatch; use `volt-submit COMMAND`"),
+    (["stop", "1"], "no verb stop; use `voltctl cancel ID`"),
+    (["ps"], "no verb ps; use `voltctl list`"),
     (["lsit"], "did you mean list"),
     (["frobnicate"], "unknown verb frobnicate"),
     (["list", "--sate=x"], "did you mean --state"),
     (["--adress", "x", "list"], "did you mean --address"),
     (["status"], "an id is needed"),
-    (["logs", "-f", "1", "2"], "--follow is for one job"),
+    (["logs", "-f", "1-20000"], "--follow: at most 15000 ids"),
     (["logs", "-n", "x", "1"], "x is not a number"),
     (["cancel"], "ids, a filter or --all"),
     (["clean"], "ids, a filter, --older-than, --keep or --all"),
@@ -110,7 +111,7 @@ def test_submit_usage(fake, args, text):
     (["reload", "x"], "x: nothing is expected"),
     (["config", "x"], "x: nothing is expected"),
     (["version", "x"], "x: nothing is expected"),
-    (["status", "nightly"], "nightly is not a job id, such as 17 or 17_3"),
+    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 12-40 or @last"),
     (["show", ""], "an empty word is not a job id"),
     (["--address=", "list"], "--address: a value is needed"),
     (["list", "--name", ""], "--name: a value is needed"),
@@ -142,7 +143,7 @@ def test_ctl_usage(alone, args, text):
 def test_long_names_are_not_called_missing(alone):
     name = "X" * 300
     assert json.loads(alone.submit("--dry-run", "-E", name + "=1", "true").out)["env"][name]
-    assert json.loads(alone.submit("--dry-run", "--label", name + "=1", "x").out)["labels"][name]
+    assert json.loads(alone.submit("--dry-run", "--label", name + "=1", "true").out)["labels"][name]
 
 
 def test_signals_by_every_name(alone):
@@ -228,6 +229,35 @@ def test_spec_captures(alone):
         assert dry(alone, "true")["umask"] == 0o027
     finally:
         os.umask(old)
+    names = {"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile",
+             "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"}
+    limits = dry(alone, "--", "true")["limits"]["rlimits"]
+    assert limits.pop("*") == "infinity" and limits.keys() < names
+    for name in names - {"locks"}:  # which Python has no name for
+        soft, hard = (["infinity" if n == resource.RLIM_INFINITY else str(n) for n in
+                       resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))])
+        assert limits.get(name, "infinity") == (soft if soft == hard else f"{soft}:{hard}"), name
+    assert "limits" not in dry(alone, "--no-limits", "true")
+    assert "limits" not in dry(alone, "--kind=noop")
+
+
+def test_environment_for_the_system(alone):
+    """Jobs of the system's voltd are kept where its group can read them: no variable goes there
+    that was not named."""
+    def env(*args):
+        return dry(alone, *args, "--", "true")["env"]
+
+    del alone.env["VOLT_ADDRESS"]
+    alone.env["XDG_RUNTIME_DIR"] = str(alone.dir)
+    if not os.path.exists("/run/voltd/voltd.sock"):
+        assert env() == alone.env
+    alone.env["VOLT_ADDRESS"] = "unix:/run/voltd/voltd.sock"
+    assert env() == {}
+    assert env("-E", "HOME", "-E", "A=1") == {"HOME": str(alone.dir), "A": "1"}
+    assert env("--all-env", "-E", "A=1") == {**alone.env, "A": "1"}
+    assert env("--all-env", "--no-env") == {}
+    assert env("--no-env", "--all-env") == alone.env
+    assert env("--user", "--address", f"unix:{alone.dir}/x.sock") == alone.env
 
 
 def test_spec_fields(alone):
@@ -235,7 +265,7 @@ def test_spec_fields(alone):
                "--kill-after=2s", "--stop-signal=int", "--kill-mode=main", "-d", "sub",
                "--no-env", "-E", "A=1", "-E", "HOME", "--umask", "077", "--stdin", "in.txt",
                "--output", "out.txt", "--split-output", "--label", "k=v", "--label=l=w=x",
-               "--array", "3-9", "--output-limit=10M", "--", "./step", "{i}")
+               "--array", "3-9", "--output-limit=10M", "--no-limits", "--no-check", "--", "./step", "{i}")
     assert spec == {
         "name": "nm", "queue": "qq", "priority": -5, "timeout_usec": 5400000000,
         "kill_after_usec": 2000000, "stop_signal": "SIGINT", "kill_mode": "main",
@@ -260,6 +290,12 @@ def test_spec_of_files(alone):
     one, two = map(json.loads, r.lines)
     assert one["argv"] == ["a"] and one["queue"] == "x" and one["env"] == {}
     assert two == {"kind": "noop", "queue": "x"}
+    soft = {"argv": ["a"], "limits": {"rlimits": {"core": "7"}}}
+    limits = dry(alone, "--output-limit=1M", "-f", "-", input=json.dumps(soft))["limits"]
+    assert limits["output_bytes"] == 1 << 20 and limits["rlimits"]["core"] == "7"
+    assert limits["rlimits"]["*"] == "infinity" and "nofile" in limits["rlimits"]  # the others are ours
+    every = {"argv": ["a"], "limits": {"rlimits": {"*": "7"}}}
+    assert dry(alone, "-f", "-", input=json.dumps(every))["limits"]["rlimits"] == {"*": "7"}
     for text in ('\ufeff{"kind":"noop"}\n', '\ufeff[{"kind":"noop"}]'):  # as some editors begin
         assert dry(alone, "-f", "-", input=text) == {"kind": "noop"}
     r = alone.submit("--dry-run", "-f", "-", input='[{"kind":"noop"},\n {"kind":"noop"}]')
@@ -495,6 +531,8 @@ def test_wait_in_portions(fake):
     codes, slow = iter([3, 7, 1]), []
 
     def answer(method, parameters):
+        if not method.endswith(".Wait"):  # which of them failed
+            return [{"parameters": {"jobs": []}}]
         slow.append(parameters["ids"])
         code = next(codes)
         until(lambda: len(slow) == 3, "the third portion")

@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import resource
 import signal
+import subprocess
 
 import pytest
 
-from conftest import LIMIT, processes, until
+from conftest import BIN, LIMIT, Result, processes, until
 
 
 def ids(result):
@@ -38,10 +40,10 @@ def log(daemon, ident, *args):
     (["--", "sh", "-c", "kill -9 $$"], 137, "killed by signal 9 (SIGKILL)"),
     (["--", "sh", "-c", "kill -TERM $$"], 143, "killed by signal 15 (SIGTERM)"),
     (["--timeout=200ms", "--", "sleep", "600"], 124, "timeout"),
-    (["--", "/nonexistent/program"], 127, "could not be started"),
-    (["--", "no-such-program-anywhere"], 127, "could not be started"),
-    (["--", "/etc/passwd"], 126, "could not be started"),
-    (["--", "/"], 126, "could not be started"),
+    (["--no-check", "--", "/nonexistent/program"], 127, "could not be started"),
+    (["--no-check", "--", "no-such-program-anywhere"], 127, "could not be started"),
+    (["--no-check", "--", "/etc/passwd"], 126, "could not be started"),
+    (["--no-check", "--", "/"], 126, "could not be started"),
     (["--kind=noop"], 0, ""),
     (["--kind=sleep", "--duration=1ms"], 0, ""),
     (["--array", "1-5", "--", "sh", "-c", "exit {i}"], 5, "5 jobs ended: 0 succeeded, 5 failed"),
@@ -56,11 +58,12 @@ def test_wait_exit_codes(shared, args, code, text):
 
 
 def test_reasons_of_elements(shared):
-    """Those of an array that did not end by themselves are named, the first ten of them."""
-    r = shared.submit("--wait", "--array", "0-4", "--shell",
+    """Those of an array are named, the first ten of them."""
+    r = shared.submit("--wait", "--array", "1-2", "--shell",
                       "[ $VOLT_ARRAY_INDEX = 2 ] && kill -9 $$; exit 1")
-    said = [f"job {r.lines[0]}_2: killed by signal 9 (SIGKILL)",
-            "5 jobs ended: 0 succeeded, 5 failed"]
+    said = [f"job {r.lines[0]}_1: exit status 1",
+            f"job {r.lines[0]}_2: killed by signal 9 (SIGKILL)",
+            "2 jobs ended: 0 succeeded, 2 failed"]
     assert r.code == 137 and r.err.splitlines() == [f"volt-submit: {s}" for s in said], r
     r = shared.submit("--wait", "--array", "1-1100", "--kind=noop")
     assert r.code == 0 and len(r.err.splitlines()) == 1, r
@@ -68,7 +71,7 @@ def test_reasons_of_elements(shared):
     assert r.code == 127 and len(r.err.splitlines()) == 12, r
     for i in range(7, 17):
         assert f"_{i}: could not be started: exec: /nonexistent/{i}/x{i}: No such file" in r.err
-    assert "volt-submit: and more\n" in r.err
+    assert "volt-submit: and 2 more: voltctl list --elements --result=failed " in r.err
     r = shared.ctl("list", "--no-legend", "--result=exec_failed", *(f"{r.lines[0]}_{i}" for i in (1, 8, 9)))
     assert [line.split()[0][-2:] for line in r.lines] == ["_8", "_9"] and r.code == 4
 
@@ -136,6 +139,29 @@ def test_environment_directory_umask(shared):
     out = log(shared, wait(shared, "--no-env", "-E", "ONLY=1", "--", "/usr/bin/env"))
     names = {line.split("=")[0] for line in out.splitlines()}
     assert names == {"ONLY", "VOLT_JOB_ID", "VOLT_ATTEMPT", "VOLT_ADDRESS"}
+
+
+def test_the_limits_of_the_submitter(shared):
+    """Not those of voltd; but its hard ones hold."""
+    script = "ulimit -Sn; ulimit -Hn; ulimit -Sc"
+    theirs = " ".join(map(str, resource.getrlimit(resource.RLIMIT_NOFILE)))
+    r = limited(shared, "--wait", "--shell", script)
+    assert log(shared, r.lines[0]).split() == ["300", "900", "0"], r
+    out = shared.ctl("show", r.lines[0]).lines
+    assert {"spec.limits.rlimits.nofile=300:900", "spec.limits.rlimits.core=0"} <= set(out)
+    r = limited(shared, "--wait", "--no-limits", "--shell", script)
+    assert " ".join(log(shared, r.lines[0]).split()[:2]) == theirs, r
+    own = json.dumps({"shell": script, "limits": {"rlimits": {"nofile": "200:infinity"}}})
+    r = limited(shared, "--wait", "-f", "-", input=own)
+    assert log(shared, r.lines[0]).split() == ["200", theirs.split()[1], "0"], r
+    r = shared.submit("-f", "-", input=own.replace("200", "infinity").replace(":infinity", ":1"))
+    assert r.code == 125 and "limits.rlimits.nofile" in r.err, r
+
+
+def limited(daemon, *args, input=None):
+    return Result(subprocess.run(["prlimit", "--nofile=300:900", "--core=0", BIN / "volt-submit",
+                                  *args], env=daemon.env, cwd=daemon.dir, input=input,
+                                 capture_output=True, text=True, timeout=LIMIT))
 
 
 def wait(daemon, *args):
@@ -322,7 +348,7 @@ def test_status(shared):
     r = shared.ctl("status", ident)
     assert r.code == 0 and r.err == ""
     assert f"{ident} - shown" in r.lines[0].replace("\u25cf ", "")
-    assert "State: done, success; exit code 0" in r.out and "Command: sh -c seq 1 30" in r.out
+    assert "State: done, success; exit code 0" in r.out and "Command: sh -c 'seq 1 30'" in r.out
     assert r.lines[-10:] == [str(i) for i in range(21, 31)]
     assert shared.ctl("status", "-n", "2", ident).lines[-3:] == ["", "29", "30"]
     r = shared.ctl("status", ident, "999999999")
@@ -402,7 +428,8 @@ def test_kill_is_for_elements_of_an_array(shared):
                                 "running"), None), "an element to run")
     r = shared.ctl("kill", ident)
     assert r.code == 1 and "it is an array: name an element of it, ID_INDEX" in r.err, r
-    assert shared.ctl("kill", "-s", "USR1", f"{ident}_{first}").code == 0
+    assert "ID_FIRST-LAST" in r.err
+    assert shared.ctl("kill", f"{ident}_{first}-{first}", "-USR1").code == 0
     shared.ctl("wait", f"{ident}_{first}")
     assert shared.ctl("cancel", ident).code == 0
     p.communicate(timeout=LIMIT)
@@ -604,7 +631,7 @@ def test_wait_over_a_restart_of_a_store_in_memory(private):
 
 
 @pytest.mark.parametrize("verb", ["list", "cancel", "clean", "events"])
-@pytest.mark.parametrize("option, word", [("--state", "runing"), ("--result", "failed")])
+@pytest.mark.parametrize("option, word", [("--state", "runing"), ("--result", "faild")])
 def test_a_filter_that_is_not_one(shared, verb, option, word):
     r = shared.ctl(verb, f"{option}={word}")
     assert r.code == 2 and r.err.startswith(f"voltctl: {option}: must be one of ") and r.out == "", r

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conftest import until
+from conftest import Varlink, until
 from jobs import JOBS, submit
 
 
@@ -95,7 +95,7 @@ def test_cursors_of_another_store(private, backend):
         v.send(JOBS + "Watch", {}, more=True)
         old = v.recv()["parameters"]["cursor"]
     private.stop()
-    for path in private.state.glob("jobs.*"):
+    for path in [*private.state.glob("jobs.*"), *private.state.glob("witness*")]:
         path.unlink()
     private.start()
     with private.connect() as v:
@@ -126,6 +126,22 @@ def test_a_cursor_of_an_earlier_life(private):
             told += v.recv()["parameters"]["events"]
     assert sorted((e["id"], e["event"]) for e in told) == sorted(
         (i, e) for i in idents for e in ("submit", "starting", "started", "exited"))
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "memory"])
+def test_watchers_hear_of_it_when_it_happens(private, backend):
+    """Not when a heartbeat is due: that is later than this connection waits."""
+    private.start(config=f"[Daemon]\nHeartbeatSec=40s\n[Store]\nBackend={backend}\n")
+    with Varlink(private.socket, timeout=30) as v, private.connect() as another:
+        v.send(JOBS + "Watch", {}, more=True)
+        v.recv()
+        for _ in range(3):
+            another.ok(JOBS + "Submit", {"spec": {"shell": "exit 3"}})
+            heard = []
+            while "exited" not in heard:
+                reply = v.recv()["parameters"]
+                assert "heartbeat" not in reply, heard
+                heard += [e["event"] for e in reply["events"]]
 
 
 def test_a_running_orphan_can_be_ended(private):

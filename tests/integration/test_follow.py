@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 
-from conftest import SANITIZER, processes, until
+from conftest import SANITIZER, SEED, processes, until
 from jobs import JOBS, ended, get, keeper_of, sh, submit, wait
 
 FEW = 40 if SANITIZER else 100  # jobs of each client
@@ -37,7 +37,7 @@ class Client(threading.Thread):
 
     def __init__(self, daemon, seed):
         super().__init__()
-        self.daemon, self.random = daemon, random.Random(seed)
+        self.daemon, self.random = daemon, random.Random(SEED * 100 + seed)
         self.ids, self.cancelled = [], set()
 
     def step(self, v):

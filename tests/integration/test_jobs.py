@@ -2,7 +2,6 @@
 its death, its memory, its silence."""
 
 import io
-import fcntl
 import os
 import pathlib
 import resource
@@ -14,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import BIN, SANITIZER, processes, until
+from conftest import BIN, SANITIZER, is_locked, processes, until
 from jobs import JOBS, ended, get, keeper_of, records, sh, submit, wait
 
 
@@ -31,11 +30,7 @@ def contents(daemon):
 def is_free(path):
     """Nobody holds the lock on a record any more: its shim has ended."""
     with open(path) as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            return False
+        return not is_locked(f)
 
 
 def record_end(data):
@@ -428,7 +423,7 @@ def test_a_killed_shim_makes_the_job_lost_and_ends_its_tree(private):
 def test_kill_mode_main_leaves_the_rest_alone(private):
     private.start()
     with private.connect() as v:
-        ident = submit(v, sh(f"(touch {private.dir}/up; trap '' TERM;"
+        ident = submit(v, sh(f"(touch {private.dir}/up;"
                              f" while ! [ -e {private.dir}/go ]; do sleep 0.05; done;"
                              f" touch {private.dir}/gone) & exec sleep 1000",
                              kill_mode="main"))

@@ -152,7 +152,7 @@ def test_wait_for_jobs_and_arrays(shared):
         assert error(v.call(JOBS + "Wait", {"ids": [a, "77777777"]}), JOBS + "NoSuchJob") == {
             "id": "77777777"}
         assert v.ok(JOBS + "Wait", {"ids": []}) == {
-            "left": 0, "failed": 0, "jobs": [], "exit_code": 0}
+            "total": 0, "left": 0, "failed": 0, "jobs": [], "exit_code": 0}
         v.ok(JOBS + "Cancel", {"ids": [slow]})
         got = wait_done(v, slow)
         assert got["jobs"][0]["result"] == "cancelled" and got["exit_code"] == 125
@@ -194,7 +194,8 @@ def test_stats_add_up(shared):
         assert second["uptime_usec"] - first["uptime_usec"] >= 90_000
         text = v_description(shared)
         for name, type_ in (("Worker", got["workers"][0]), ("Totals", got["totals"]),
-                            ("Jobs", jobs)):
+                            ("Jobs", jobs),
+                            ("Turns", got["turns"])):
             body = re.search(rf"type {name} \((.*?)\)", text, re.S)[1]
             assert set(re.findall(r"(\w+):", body)) == set(type_), name
 

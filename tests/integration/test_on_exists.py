@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import until
+from conftest import SEED, until
 import jobs
 from jobs import JOBS, ended, get, submit, submitted
 
@@ -156,7 +156,7 @@ def test_cancel_of_one_that_waits_for_the_replaced(private):
 def test_replace_over_kill(private, seed):
     """voltd dies at any moment of many replacements: never two side by side, never none."""
     private.start(config="[Queue]\nSlots=4\n")
-    randoms = random.Random(seed)
+    randoms = random.Random(SEED * 100 + seed)
     spec = sh(ALONE + "echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>$D/ran; while :; do sleep 0.01; done",
               on_exists="replace", env={"PATH": os.environ["PATH"], "D": str(private.dir)})
     known = []
@@ -185,3 +185,28 @@ def test_replace_over_kill(private, seed):
     assert not (private.dir / "two").exists()
     ran = ran.read_text().split()
     assert len(ran) == len(set(ran))
+
+
+def test_a_refused_replacement_gives_the_key_back(private):
+    """Of a batch that is refused as a whole nothing is left: the key is the earlier job's, with
+    what that was, and there is room for as many jobs that wait for others as before."""
+    private.start()
+    first_spec = sh("exec sleep 1000")
+    with private.connect() as v:
+        first = submit(v, first_spec)
+        taken = submit(v, sh("exit 0", key="taken"))
+        runs(private, first)
+        refused = {"atomic": True, "specs": [
+            sh("exit 1", on_exists="replace"), sh("exit 2", key="new"),
+            sh("exit 3", key="taken", on_exists="reject")]}
+        for _ in range(1100):
+            r = v.ok(JOBS + "SubmitBatch", refused)
+            assert r["ids"] == ["", "", ""] and len(r["rejected"]) == 3, r
+        assert submitted(v, first_spec) == {"id": first, "created": False, "durable": True}
+        r = v.call(JOBS + "Submit", {"spec": sh("exit 1")})
+        assert r["error"] == JOBS + "KeyTaken" and f"job {first}" in r["parameters"]["reason"], r
+        assert submitted(v, sh("exit 4", key="new"))["created"]  # was nobody's, and is free
+        assert get(v, first)["state"] == "running"
+        second = submitted(v, sh("exit 5", on_exists="replace"))
+        assert second["created"] and ended(v, second["id"])["exit_code"] == 5
+        assert get(v, first)["result"] == "cancelled" and get(v, taken)["exit_code"] == 0

@@ -3,10 +3,12 @@
 import base64
 import ctypes
 import errno
+import json
 import math
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -29,6 +31,10 @@ def test_who_prints_too_much_is_killed(shared):
     assert (job["result"], job["code"], job["state"]) == ("output_limit", 9, "done")
     size = len(shared.ctl("logs", r.out.strip()).out)
     assert size > 100 << 10
+    # By how much, in KiB that are rounded up; here and where people look.
+    assert job["overshoot_bytes"] == (size - (100 << 10) + 1023) // 1024 * 1024
+    text = f"more than it may ({job['overshoot_bytes'] / 2**20:.{3 if size < 1 << 20 else 1}f} MiB more)"
+    assert text in r.err and text in shared.ctl("status", r.out.strip()).out, (text, r)
 
 
 def test_the_tree_is_killed_and_both_streams_count(shared):
@@ -40,11 +46,41 @@ def test_the_tree_is_killed_and_both_streams_count(shared):
     assert shared.ctl("list", "--json", "--all", r.out.strip()).json[0].get("survivors", 0) == 0
 
 
+def test_a_job_that_fills_the_disk_is_stopped_soon(private):
+    """As fast as the machine can: bounded by how often it is looked at, not by a second. What it
+    printed is known after a restart, too."""
+    private.start()
+    r = private.submit("--wait", "--output-limit=1M", "--", "cat", "/dev/zero")
+    assert r.code == 125, r
+    over = private.job(r.out.strip())["overshoot_bytes"]
+    assert 0 < over < 256 << 20
+    private.stop(9)
+    private.start()
+    assert private.job(r.out.strip())["overshoot_bytes"] == over
+
+
 def test_who_prints_less_is_left_alone(shared):
     """Over more than one look."""
     r = shared.submit("--wait", "--output-limit=100K", "--shell",
                       "head -c 100000 /dev/zero; sleep 2.1; exit 3")
     assert r.code == 3, r
+
+
+def test_blocks_behind_the_end_count_and_are_given_back(private):
+    """fallocate() makes no file longer and fills the disk. Less than file systems reserve by
+    themselves does not count, and is given back as well."""
+    private.start(config="[Store]\nFoldOutput=0\n")
+    reserve = "echo hi; fallocate -n -o 4096 -l {} /dev/stdout && {}"
+    r = private.submit("--wait", "--output-limit=1M", "--shell",
+                       reserve.format("200M", "exec sleep 1000"))
+    assert r.code == 125 and "output_limit" in r.err, r
+    assert "overshoot_bytes" not in private.job(r.out.strip())     # of what is left of it
+    some = private.submit("--wait", "--output-limit=1M", "--shell", reserve.format("32M", "exit 7"))
+    assert some.code == 7, some
+    for ident in r.out.strip(), some.out.strip():
+        assert private.ctl("logs", ident).out == "hi\n"
+        found = [p for p in (private.state / "output").rglob("*") if p.is_file()]
+        assert found and sum(p.stat().st_blocks for p in found) * 512 < 1 << 20, found
 
 
 def test_the_default_limit_is_of_the_configuration(private):
@@ -53,7 +89,7 @@ def test_the_default_limit_is_of_the_configuration(private):
     job = private.submit("--wait", "--output-limit=1G", "--", "head", "-c", "200K", "/dev/zero")
     assert job.code == 0
     spec = private.ctl("show", "--json", job.out.strip()).json["spec"]
-    assert spec["limits"] == {"output_bytes": 1 << 30}
+    assert spec["limits"]["output_bytes"] == 1 << 30
 
 
 def test_the_limit_holds_over_a_restart(private):
@@ -102,8 +138,8 @@ def test_who_is_followed_and_prints_too_much(private, much):
 
 
 def test_the_limit_and_the_end_at_once(private):
-    """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at,
-    which is on each full second: each end is one of those that it may be, and stays that one."""
+    """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at:
+    each end is one of those that it may be, and stays that one."""
     private.start(config="[Queue]\nSlots=80\n")
     over = ("output_limit", 9)
     may, cancels = {}, []
@@ -308,17 +344,19 @@ def test_following_ends_with_a_job_that_never_starts(private):
 
 
 def test_an_array_has_the_output_of_its_elements(private):
-    """Whoever asks for that of the array is told so: at once, also where it still waits, and
-    nothing of a damaged store."""
+    """The protocol says so of the array: at once, also where it still waits, and nothing of a
+    damaged store."""
     private.start(config="[Queue]\nSlots=1\n")
     done = private.submit("--wait", "--array=1-2", "echo", "{i}").out.strip()
     blocker = private.submit("sleep", "1000").out.strip()
     waits = private.submit("--array=1-2", "true").out.strip()
     for ident in (done, waits):
-        for options in ((), ("-f",)):
-            r = private.ctl("logs", *options, ident)
-            assert (r.code, r.out) == (1, "") and f"job {ident} " in r.err, r
-            assert "it is an array: name an element of it, ID_INDEX" in r.err, r
+        with private.connect() as v:
+            reply = v.call("org.voltd.logs.Open", {"id": ident})
+            assert reply["error"].endswith("NoOutput"), reply
+            assert "it is an array: name an element of it, ID_INDEX" in json.dumps(reply), reply
+        r = private.ctl("logs", ident)
+        assert (r.code, r.err) == (0, "")
     assert private.ctl("logs", done + "_2").out == "2\n"
     assert private.ctl("cancel", blocker).code == 0
 
@@ -456,7 +494,7 @@ def test_output_that_was_removed(private):
         return f"the output of job {job} is gone: {private.state}/output/0/{job}.out was removed"
 
     for turn in ("running", "ended", "after a restart"):
-        r = private.ctl("logs", little, long, nothing, running, little)
+        r = private.ctl("logs", "--no-prefix", little, long, nothing, running, little)
         assert (r.code, r.out) == (1, "little\nlittle\n"), (turn, r)
         assert gone(long) in r.err and gone(running) in r.err and r.err.count("gone") == 2, r
         assert gone(long) in private.ctl("status", long, nothing).err
@@ -503,3 +541,69 @@ def test_output_that_cannot_be_made(private):
     assert len(said) == 1 and f"{private.state}/output/0/1.out: Not a directory" in said[0], said
     (private.state / "output").unlink()
     assert private.submit("--wait", "--", "true").code == 0
+
+
+# --- the watch is armed before the look ------------------------------------------------------
+
+# The file grows right before it is watched: a look that came before has not seen it, and no event
+# tells of it.
+GROWS = r"""
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int inotify_add_watch(int fd, const char *path, uint32_t mask)
+{
+    int (*real)(int, const char *, uint32_t) =
+        (int (*)(int, const char *, uint32_t))dlsym(RTLD_NEXT, "inotify_add_watch");
+    const char *gate = getenv("GROWS_GATE"), *file = getenv("GROWS_FILE");
+
+    if (gate && unlink(gate) == 0) {
+        int out = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (out < 0 || write(out, "late\n", 5) != 5)
+            abort();
+        close(out);
+    }
+    return real(fd, path, mask);
+}
+"""
+
+
+@pytest.fixture
+def grows(private):
+    """voltd gets such a file: of job 1, once the gate is there."""
+    library = private.dir / "grows.so"
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=GROWS,
+                   text=True, check=True)
+    gate = private.dir / "gate"
+    private.env.update(LD_PRELOAD=str(library), GROWS_GATE=str(gate),
+                       GROWS_FILE=str(private.state / "output/0/1.out"))
+    if SANITIZER:
+        private.env["ASAN_OPTIONS"] = private.env.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    private.start()
+    with private.connect() as v:
+        ident = submit(v, sh("exec sleep 600"))
+        assert ident == "1"
+        until(lambda: get(v, ident)["state"] == "running")
+    gate.touch()
+    return gate
+
+
+def test_voltd_watches_before_it_looks(private, grows):
+    with private.connect() as v:
+        v.send("org.voltd.logs.Read", {"id": "1"}, more=True)
+        reply = v.recv()["parameters"]
+        assert base64.b64decode(reply["data"]) == b"late\n" and not grows.exists(), reply
+
+
+def test_a_meter_watches_before_it_looks(private, grows):
+    """What is too much is noticed, although the job prints nothing after it."""
+    grows.unlink()
+    private.env["GROWS_FILE"] = str(private.state / "output/0/2.out")
+    private.stop()
+    private.start()
+    grows.touch()
+    r = private.submit("--wait", "--output-limit=1", "--", "sleep", "600")
+    assert r.code == 125 and "output_limit" in r.err, r

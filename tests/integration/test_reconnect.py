@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from conftest import LIMIT, until
+from conftest import LIMIT, SEED, until
 
 # Writes a line per file that appears, so that the test decides when.
 LINES = "for i in 1 2 3 4; do while ! [ -e %s/$i ]; do sleep 0.02; done; echo line $i; done; exit 4"
@@ -177,7 +177,7 @@ def test_events_over_kill(private, run, seed):
         cursor = json.loads(p.stdout.readline())["cursor"]
         p.kill()
         p.communicate()
-    harass(private, 6, random.Random(seed))
+    harass(private, 6, random.Random(SEED * 100 + seed))
     if run == "2":
         p = private.popen("voltctl", "events", "--json", "--after", str(cursor),
                           f"--label=run={run}")

@@ -118,6 +118,53 @@ def test_without_a_home(private):
     assert code == 1 and "/proc/none" in err and "configuration" not in err
 
 
+@pytest.mark.parametrize("what", ["fifo", "socket", "directory"])
+@pytest.mark.parametrize("name", [
+    "state/ids", "state/witness", "state/lock", "run/lock", "state/rec/generation",
+    "state/jobs.1.db", "state/jobs.1.db-wal", "state/jobs.1.db-shm",
+    "voltd.conf", "voltd.conf.d/1.conf"])
+def test_what_is_no_file_is_refused_by_its_name(private, name, what):
+    """Whatever voltd opens at its start: it does not wait for the other end of a FIFO."""
+    private.start(config="")
+    private.submit("--wait", "true")
+    assert private.stop() == 0
+    path = private.dir / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    if what == "fifo":
+        os.mkfifo(path)
+    elif what == "directory":
+        path.mkdir()
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+    code, err = start(private, "--user", f"--runtime-dir={private.runtime}",
+                      f"--state-dir={private.state}", f"--config={private.config}")
+    assert code == 1 and (str(path) in err or f'"{path.name}"' in err), err
+    reason = "is a directory" if what == "directory" else "it is not a regular file"
+    assert reason in err.replace("Is", "is"), err
+
+
+def test_what_is_in_the_way_does_not_hold_up_a_submission(private):
+    """Files that voltd makes: they are made anew, or it is said that they are not."""
+    private.state.mkdir(mode=0o700)
+    for name in "ids.new", "jobs.1.db.new", "reserve":
+        os.mkfifo(private.state / name)
+    private.start()
+    assert private.submit("--wait", "--", "sh", "-c", "exit 3").code == 3
+    assert (private.state / "ids").is_file()
+    assert "reserve: it is not a regular file" in private.log.read_text()
+
+
+def test_the_null_device_is_an_empty_configuration(private):
+    private.config = "/dev/null"
+    private.process = subprocess.Popen(
+        [BIN / "voltd", "--user", f"--runtime-dir={private.runtime}",
+         f"--state-dir={private.state}", "--config=/dev/null"], env=private.env, cwd=private.dir)
+    until(private.answers, "voltd to answer")
+    assert private.ctl("reload").code == 0
+
+
 @pytest.mark.parametrize("text, where", [
     ("[Queue\nSlots=3\n", ":1: neither [Section] nor Key=Value"),
     ("Slots=3\n", ":1: Slots= stands before any [Section]; it belongs in [Queue]"),
@@ -206,3 +253,15 @@ def test_nobody_is_told_who_does_not_ask(private, manager):
     private.start()
     assert private.stop() == 0
     assert not any("WATCHDOG" in text for text in told(manager, "STOPPING=1"))
+
+
+@pytest.mark.parametrize("mask", [0, 0o022])
+def test_nobody_else_reaches_the_keeper(private, mask):
+    """Whatever the umask is: its socket and the folder of that are the service's alone."""
+    before = os.umask(mask)
+    try:
+        private.start()
+    finally:
+        os.umask(before)
+    paths = private.runtime, private.runtime / "keeper.sock"
+    assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o600 & ~mask]

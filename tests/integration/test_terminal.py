@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -62,8 +63,10 @@ def nasty(shared):
     return r.out.strip()
 
 
-@pytest.mark.parametrize("args", [["list", "--all"], ["status"], ["show"], ["show", "--json"],
-                                  ["events", "-n1", "--after"]])
+@pytest.mark.parametrize("args", [["list", "--all"], ["list", "--json"], ["status"], ["logs"],
+                                  ["logs", "-f"], ["show"], ["show", "--json"],
+                                  ["events", "-n1", "--after"],
+                                  ["events", "--json", "-n1", "--after"]])
 def test_nothing_steers_the_terminal(shared, nasty, args):
     if args[0] == "events":
         with shared.connect() as v:
@@ -73,19 +76,51 @@ def test_nothing_steers_the_terminal(shared, nasty, args):
                       columns=133)
     if args[0] != "events":
         assert "evil" in out and "end" in out
-    if "--json" in args:
-        out = out.replace("\x7f", "")  # JSON does not escape it, and terminals ignore it
-    if args[0] == "status":
-        head, tail = out.split("\n\n")
+    if args[0] in ("status", "logs"):
+        head, _, tail = out.rpartition("\n\n")
         out = head + tail.replace("\t", "").replace("\r", "")  # may shift, but not steer
     assert harmful(out) == [], repr(out)
 
 
-def test_logs_are_as_they_were_written(shared, nasty):
-    assert on_terminal(shared, "voltctl", "logs", nasty) == NASTY + "tail"
-    done = subprocess.run([BIN / "voltctl", "status", nasty], env=shared.env,
-                          stdout=subprocess.PIPE, timeout=LIMIT)
-    assert done.stdout.endswith((NASTY.split("\n")[1] + "tail").encode())
+def test_logs_are_as_they_were_written_elsewhere(shared, nasty):
+    """To a pipe, and on a terminal when that is asked for."""
+    assert on_terminal(shared, "voltctl", "logs", "--raw", nasty) == NASTY + "tail"
+    assert "\\x1b[31mred\\x7f\\u009b31m" in on_terminal(shared, "voltctl", "logs", nasty)
+    for args, tail in (["status"], NASTY.split("\n")[1]), (["logs"], NASTY):
+        done = subprocess.run([BIN / "voltctl", *args, nasty], env=shared.env,
+                              stdout=subprocess.PIPE, timeout=LIMIT)
+        assert done.stdout.endswith((tail + "tail").encode())
+
+
+def test_following_a_submission_does_not_steer(shared):
+    """Its output is shown as `voltctl logs` shows it, unless raw; a pipe gets it as it was."""
+    args = ("--quiet", "--", "printf", "%s", NASTY + "tail")
+    out = on_terminal(shared, "volt-submit", "-F", *args)
+    assert "\\x1b[31mred\\x7f\\u009b31m" in out
+    assert harmful(out.replace("\t", "").replace("\r", "")) == [], repr(out)
+    assert on_terminal(shared, "volt-submit", "-F", "--raw", *args) == NASTY + "tail"
+    done = subprocess.run([BIN / "volt-submit", "-F", *args], env=shared.env, stdout=subprocess.PIPE, timeout=LIMIT)
+    assert done.stdout.decode() == NASTY + "tail"
+    r = shared.submit("--raw", "true")
+    assert r.code == 125 and "--raw is for the output that --follow prints" in r.err, r
+
+
+def test_json_carries_no_control_characters_anywhere(shared, nasty):
+    """A pipe may end in a terminal: `voltctl list --json | head`."""
+    for args in ["list", "--json"], ["show", "--json"], ["show"]:
+        out = shared.ctl(*args, nasty)
+        assert harmful(out.out) == [], args
+        if "--json" in args:
+            job = out.json[0] if args[0] == "list" else out.json
+            assert job["name"] == NASTY
+
+
+def test_what_voltd_says_does_not_steer(fake):
+    """Errors and configuration are texts of others as well."""
+    def answer(method, parameters):
+        return [{"error": "org.voltd.jobs.Refused" + NASTY, "parameters": {"reason": NASTY}}]
+    out = on_terminal(fake(answer), "voltctl", "cancel", "1")
+    assert "evil" in out and harmful(out.replace("\n", "")) == [], repr(out)
 
 
 def test_show_is_lines_that_can_be_read_back(shared, nasty):
@@ -138,7 +173,7 @@ def test_what_could_not_be_started_is_named(shared):
             (["--output", "/none/out", "true"], "stdout: /none/out: No such file"),
             (["/none/program"], "exec: /none/program: No such file"),
             (["/etc/passwd"], "exec: /etc/passwd: Permission denied")):
-        r = shared.submit("--wait", *args)
+        r = shared.submit("--wait", "--no-check", *args)
         assert text in r.err, r
         assert text in shared.ctl("status", r.out.strip()).out
 
@@ -156,3 +191,15 @@ def test_orphans_are_hinted_at(private):
     (private.dir / "go").touch()
     assert private.ctl("wait", "1").code == 0
     assert "earlier voltd" not in on_terminal(private, "voltctl", "list")
+
+
+def test_cancel_shows_how_far_it_is(private):
+    """One line, which is gone in the end."""
+    private.start(config="[Queue]\nSlots=1\n")
+    jobs = 20_000
+    private.submit("-f", "-", input='{"argv": ["sleep", "600"]}\n' * jobs)
+    shown = on_terminal(private, "voltctl", "cancel", "--all")
+    counts = [int(c) for c in re.findall(r"\r(\d+) asked to end\x1b\[K", shown)]
+    assert counts == sorted(counts) and counts and 0 < counts[0] <= jobs, shown
+    assert shown.endswith(f"\r\x1b[Kvoltctl: {jobs} jobs asked to end\n"), shown[-200:]
+    assert private.ctl("cancel", "--all").err == "voltctl: 0 jobs asked to end\n"

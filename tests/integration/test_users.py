@@ -15,7 +15,9 @@ from protocol import CONTROL, JOBS, LOGS, PUBLIC, SERVICE, error, is_fine, wait_
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
 
 
-def open_to_all(daemon):
+def start_for_all(daemon, config=None):
+    """As voltd runs where it serves others: as an account of its own."""
+    daemon.as_service().start(config=config)
     daemon.dir.chmod(0o755)
     daemon.runtime.chmod(0o755)
     daemon.socket.chmod(0o666)
@@ -36,17 +38,37 @@ print(data.rstrip(b"\\0").decode())
 """
 
 
-def speak_as(daemon, uid, method, parameters, **header):
+def speak_as(daemon, uid, method, parameters, socket=None, **header):
     """One call as another user; None when the daemon wants nothing of him."""
     call = json.dumps({"method": method, "parameters": parameters, **header})
-    out = subprocess.run([sys.executable, "-c", SPEAK_AS, str(uid), daemon.socket, call],
+    out = subprocess.run([sys.executable, "-c", SPEAK_AS, str(uid), socket or daemon.socket, call],
                          check=True, capture_output=True, text=True).stdout.strip()
     return json.loads(out) if out else None
 
 
-def test_other_users_and_nobody(private):
+def test_a_voltd_that_is_root_serves_root_alone(private):
+    """The jobs of others would be root's."""
     private.start()
-    open_to_all(private)
+    private.dir.chmod(0o755)
+    private.runtime.chmod(0o755)
+    private.socket.chmod(0o666)
+    private.control.chmod(0o666)
+    for socket, method, parameters in (
+            (private.socket, JOBS + "Submit", {"spec": {"shell": f"id -u >{private.dir}/ran"}}),
+            (private.socket, JOBS + "List", {}), (private.socket, SERVICE + "GetInfo", {}),
+            (private.control, CONTROL + "Stats", {}), (private.control, CONTROL + "Shutdown", {})):
+        got = speak_as(private, 12345, method, parameters, socket=socket)
+        assert "runs as root" in error(got, SERVICE + "PermissionDenied")["reason"], method
+    assert "only root is served" in private.log.read_text()
+    with private.connect() as v:
+        assert v.ok(JOBS + "List", {})["jobs"] == []
+        ident = v.ok(JOBS + "Submit", {"spec": {"shell": "exit 3"}})["id"]
+        assert wait_done(v, ident)["exit_code"] == 3
+    assert not (private.dir / "ran").exists()
+
+
+def test_other_users_and_nobody(private):
+    start_for_all(private)
     with private.connect() as v:
         mine = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep",
                                                "duration_usec": 600_000_000}})["id"]
@@ -67,6 +89,34 @@ def test_other_users_and_nobody(private):
         overflow = int(open("/proc/sys/kernel/overflowuid").read())
         assert speak_as(private, overflow, SERVICE + "GetInfo", {}) is None
         assert v.ok(JOBS + "Get", {"id": mine})["job"]["state"] != "done"
+
+
+LISTEN_AS = """
+import json, os, socket, sys
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[2]); s.listen(); print("listening", flush=True)
+c, _ = s.accept(); data = b""
+while not data.endswith(bytes(1)):
+    data += c.recv(65536)
+print(json.dumps(json.loads(data[:-1])["parameters"]["spec"]["env"]), flush=True)
+c.sendall(b'{"parameters": {"id": "1", "created": true, "durable": true}}' + bytes(1))
+c.recv(1)
+"""
+
+
+@pytest.mark.parametrize("uid, args, passed", [
+    (12345, [], {"A": "1"}), (12345, ["--all-env"], None), (0, [], None),
+    (0, ["--no-env"], {"A": "1"})])
+def test_the_environment_is_for_a_voltd_of_ones_own(private, uid, args, passed):
+    """Any other one keeps it where others can read it."""
+    private.dir.chmod(0o777)
+    with subprocess.Popen([sys.executable, "-c", LISTEN_AS, str(uid), private.dir / "s.sock"],
+                          stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "listening\n"
+        (private.dir / "s.sock").chmod(0o666)
+        r = private.submit(f"--address={private.dir}/s.sock", "-E", "A=1", *args, "--", "true")
+        assert r.code == 0 and r.out == "1\n", r
+        assert json.loads(other.stdout.readline()) == (passed or {**private.env, "A": "1"})
 
 
 # What each method is asked about one job, in an order in which it lives long enough. Whoever is
@@ -91,8 +141,7 @@ NOBODYS = "77777777"
 
 def test_who_may_do_what(private):
     """Each method of the socket that is everybody's: a new one has to get its row."""
-    private.start()
-    open_to_all(private)
+    start_for_all(private)
     with private.connect() as v:
         texts = [v.ok(SERVICE + "GetInterfaceDescription", {"interface": i})["description"]
                  for i in PUBLIC]
@@ -193,8 +242,7 @@ CROWDS = {
 def test_a_thousand_hostile_clients_of_one_user(private, crowd):
     """At once, and none of them reads or ends what it has begun: another user's jobs are taken,
     run and waited for, memory stays bounded, and when they have gone nothing is left."""
-    private.start(config=CROWDS[crowd])
-    open_to_all(private)
+    start_for_all(private, CROWDS[crowd])
 
     def most_memory():
         return int(re.search(r"VmHWM:\s+(\d+)",

@@ -1,0 +1,30 @@
+/* Whether a command can be found, before it is submitted: a job that ends at once because
+ * its first word names nothing is a mistake that its author mends best. */
+#ifndef VOLT_CLIENT_CHECK_COMMAND_H
+#define VOLT_CLIENT_CHECK_COMMAND_H
+
+#include <stddef.h>
+
+enum command_check {
+    COMMAND_FOUND,
+    COMMAND_NOT_FOUND,      /* exit code 127 */
+    COMMAND_NOT_EXECUTABLE, /* exit code 126 */
+};
+
+struct command_advice {
+    char problem[256]; /* what is wrong, a sentence without a full stop */
+    char instead
+        [1024]; /* what to give volt-submit instead, as typed in a shell; may be "" */
+};
+
+/* Looks for argv[0] as execvp(3) would: with a slash from the directory cwd, else in the
+ * folders of path (NULL: not set, the default of the system). argv is NULL-terminated;
+ * its first word is not empty. Fills *ret unless the result is COMMAND_FOUND. What this
+ * process may not look at counts as found: the job may be another user. */
+enum command_check command_check(char *const argv[], const char *cwd, const char *path,
+                                 struct command_advice *ret);
+
+/* Appends the words to buf, quoted for a shell where they need it and cut at its size. */
+void command_quote(char *buf, size_t size, char *const argv[]);
+
+#endif

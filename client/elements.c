@@ -1,0 +1,103 @@
+/* Elements of arrays; see elements.h. */
+#include "client/elements.h"
+#include "client/job_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Ids in one call: far below what a message may hold (20,000 tokens, 256 KiB). */
+#define PORTION 5000
+#define PAGE    1000 /* of an answer */
+
+json_t *elements_failed_results(void)
+{
+    return json_pack("[s,s,s,s,s,s,s]", "exit", "signal", "timeout", "exec_failed",
+                     "cancelled", "lost", "output_limit");
+}
+
+bool elements_of(const json_t *job, struct elements *e)
+{
+    const json_t *range = json_object_get(json_object_get(job, "spec"), "array");
+    e->id = job_view_string(job, "id");
+    e->first = job_view_int(range, "first");
+    e->last = job_view_int(range, "last");
+    return json_is_object(range) && json_is_object(json_object_get(job, "counts"));
+}
+
+static json_t *ids_of(const char *id, int64_t first, int64_t last)
+{
+    json_t *ids = json_array();
+    char element[64];
+    for (int64_t i = first; ids && i <= last; i++) {
+        (void)snprintf(element, sizeof(element), "%s_%" PRId64, id, i);
+        if (json_array_append_new(ids, json_string(element)) < 0) {
+            json_decref(ids);
+            return NULL;
+        }
+    }
+    return ids;
+}
+
+/* One call. *cursor is replaced by that of the answer, NULL behind the last. */
+static int page(struct client *c, json_t *filter, json_t **cursor, uint64_t most,
+                struct client_reply *ret)
+{
+    int limit = most < PAGE ? (int)most : PAGE;
+    json_t *params = json_pack("{s:O, s:i, s:o*}", "filter", filter, "limit", limit,
+                               "cursor", *cursor);
+    *cursor = NULL;
+    int r = params ? client_call(c, "org.voltd.jobs.List", params, ret) : -ENOMEM;
+    if (r < 0 || ret->error)
+        return r < 0 ? r : 1;
+    json_t *next = json_object_get(ret->parameters, "cursor");
+    *cursor = json_is_string(next) ? json_incref(next) : NULL;
+    return 0;
+}
+
+/* Those of one portion; *left counts down what may yet be told. */
+static int walk_portion(struct client *c, json_t *filter, uint64_t *left,
+                        int (*fn)(void *arg, json_t *job), void *arg,
+                        struct client_reply *error)
+{
+    json_t *cursor = NULL;
+    int r;
+    do {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        r = page(c, filter, &cursor, *left, &reply);
+        size_t i;
+        json_t *job;
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            if (r != 0 || *left == 0)
+                break;
+            r = fn(arg, job);
+            (*left)--;
+        }
+        if (r == 1)
+            *error = reply;
+        else
+            client_reply_fini(&reply);
+    } while (r == 0 && cursor && *left > 0);
+    json_decref(cursor);
+    return r;
+}
+
+int elements_walk(struct client *c, const struct elements *e,
+                  int (*fn)(void *arg, json_t *job), void *arg,
+                  struct client_reply *error)
+{
+    uint64_t left = e->most;
+    int r = 0;
+    for (int64_t at = e->first; at <= e->last && left > 0 && r == 0;) {
+        int64_t end = e->last - at < PORTION ? e->last : at + PORTION - 1;
+        json_t *filter = json_pack("{s:o, s:O*, s:O*}", "ids", ids_of(e->id, at, end),
+                                   "states", e->states, "results", e->results);
+        r = filter ? walk_portion(c, filter, &left, fn, arg, error) : -ENOMEM;
+        json_decref(filter);
+        if (end == e->last)
+            break;
+        at = end + 1;
+    }
+    return r;
+}

@@ -1,0 +1,29 @@
+/* Elements of an array, read a portion at a time by their ids, in order. */
+#ifndef VOLT_CLIENT_ELEMENTS_H
+#define VOLT_CLIENT_ELEMENTS_H
+
+#include "client/client.h"
+
+/* Every result but success, as the list that a filter takes; new reference. The counts of
+ * an array call the same ones failed. */
+json_t *elements_failed_results(void);
+
+/* Which elements of which array. */
+struct elements {
+    const char *id;
+    int64_t first, last;   /* both included */
+    const json_t *states;  /* lists of a filter; NULL: any */
+    const json_t *results; /* */
+    uint64_t most;         /* so many, then it ends; UINT64_MAX: all */
+};
+
+/* Fills first and last by the spec of an array, as Get answers it with_spec. False: that
+ * job is no array. */
+bool elements_of(const json_t *job, struct elements *e);
+/* Calls fn with each element; a negative number from it ends the walk and is returned.
+ * Otherwise as client_call(); 1: an error reply, moved to *error. */
+int elements_walk(struct client *c, const struct elements *e,
+                  int (*fn)(void *arg, json_t *job), void *arg,
+                  struct client_reply *error);
+
+#endif

@@ -1,0 +1,227 @@
+/* Output of several; see outputs.h.
+ *
+ * Following all at once takes two connections: one watches, the other opens. The watch
+ * begins first, then each job is looked at, so that no end is missed in between. A job
+ * that runs is open; inotify tells of its growth, and whole lines are printed as they
+ * come, so that those of two jobs never mix, but for a line longer than 256 KiB. What has
+ * ended before is printed in order. Where this user's inotify instances or watches are
+ * used up, what is left is followed in order. */
+#include "client/outputs.h"
+#include "client/elements.h"
+#include "client/follow.h"
+#include "client/job_view.h"
+#include "client/outputs_watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *a, const void *b)
+{
+    const struct source *x = *(struct source *const *)a, *y = *(struct source *const *)b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+struct source *outputs_find(const struct outputs *o, const char *id)
+{
+    char *end;
+    struct source key = {.job = strtoull(id, &end, 10), .index = -1}, *at = &key;
+    if (*end == '_')
+        key.index = strtoll(end + 1, NULL, 10);
+    struct source **found =
+        bsearch(&at, o->sorted, o->n, sizeof(struct source *), compare);
+    return found ? *found : NULL;
+}
+
+void outputs_id(const struct source *s, char *buf, size_t size)
+{
+    if (s->index >= 0)
+        (void)snprintf(buf, size, "%" PRIu64 "_%" PRId64, s->job, s->index);
+    else
+        (void)snprintf(buf, size, "%" PRIu64, s->job);
+}
+
+struct printer outputs_printer(const struct outputs *o, const char *prefix)
+{
+    return (struct printer){.out = o->rq->out,
+                            .cleans = o->rq->cleans,
+                            .prefix = o->prefixed ? prefix : NULL};
+}
+
+/* --- which ones --------------------------------------------------------------------- */
+
+static int add(void *arg, json_t *job)
+{
+    struct outputs *o = arg;
+    char *end;
+    if (o->n == o->room) {
+        size_t room = o->room ? o->room * 2 : 64;
+        struct source *list = realloc(o->sources, room * sizeof(*list));
+        if (!list)
+            return -ENOMEM;
+        o->sources = list;
+        o->room = room;
+    }
+    struct source *s = &o->sources[o->n++];
+    *s = (struct source){.index = -1, .offset = -1, .element = o->in_array};
+    s->job = strtoull(job_view_string(job, "id"), &end, 10);
+    if (*end == '_')
+        s->index = strtoll(end + 1, NULL, 10);
+    s->state = outputs_state(job);
+    return 0;
+}
+
+/* One operand: a job, or the elements of an array. 0, 1 (an error reply), negative. */
+static int resolve(struct outputs *o, struct client *c, const char *id,
+                   struct client_reply *error)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    struct elements e = {.most = UINT64_MAX};
+    int r = client_call(c, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    if (r == 0 && reply.error) {
+        *error = reply;
+        return 1;
+    }
+    json_t *job = json_object_get(reply.parameters, "job");
+    o->in_array = r == 0 && elements_of(job, &e);
+    o->arrays |= o->in_array;
+    if (r == 0)
+        r = o->in_array ? elements_walk(c, &e, add, o, error) : add(o, job);
+    client_reply_fini(&reply);
+    return r;
+}
+
+void outputs_refused(struct outputs *o, struct client_reply *error)
+{
+    int code = o->rq->refused(error);
+    o->code = code > o->code ? code : o->code;
+    client_reply_fini(error);
+}
+
+/* Each of them once, in the order of the operands. */
+static int resolve_all(struct outputs *o, struct client *c)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    int r = 0;
+    for (size_t i = 0; i < o->rq->nids && r == 0; i++) {
+        r = resolve(o, c, o->rq->ids[i], &error);
+        if (r == 1)
+            outputs_refused(o, &error);
+        r = r == 1 ? 0 : r;
+    }
+    o->sorted = r < 0 ? NULL : calloc(o->n + 1, sizeof(struct source *));
+    if (r == 0 && !o->sorted)
+        r = -ENOMEM;
+    for (size_t i = 0; r == 0 && i < o->n; i++)
+        o->sorted[i] = &o->sources[i];
+    if (r == 0)
+        qsort(o->sorted, o->n, sizeof(struct source *), compare);
+    o->prefixed = !o->rq->no_prefix && (o->n > 1 || o->arrays || o->rq->nids > 1);
+    return r;
+}
+
+/* --- one after the other ------------------------------------------------------------ */
+
+/* 0; 1: an error reply, moved to *error; -EINTR and the like end the whole. */
+static int follow_one(struct outputs *o, const struct source *s,
+                      struct client_reply *error)
+{
+    char id[48], prefix[52];
+    outputs_id(s, id, sizeof(id));
+    (void)snprintf(prefix, sizeof(prefix), "%s: ", id);
+    struct printer printer = outputs_printer(o, prefix);
+    struct follow_request rq = {.choice = o->rq->choice,
+                                .reconnect_usec = o->rq->reconnect_usec,
+                                .interrupt = o->rq->interrupt,
+                                .id = id,
+                                .stream = o->rq->stream,
+                                .printer = &printer,
+                                .lines = o->rq->lines,
+                                .offset = s->offset,
+                                .follow = o->rq->follow};
+    int r = follow_output(o->c, &rq, error);
+    o->writing |= printer.failed;
+    return r;
+}
+
+/* 0, or negative: that ends the whole. */
+static int print_one(struct outputs *o, const struct source *s)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    int r = follow_one(o, s, &error);
+    if (r == 1 && (s->element || o->rq->own) && client_error_is(&error, "NoOutput"))
+        client_reply_fini(&error);
+    else if (r == 1)
+        outputs_refused(o, &error);
+    return r == 1 ? 0 : r;
+}
+
+static int print_in_order(struct outputs *o)
+{
+    int r = 0;
+    for (size_t i = 0; i < o->n && r == 0 && *o->c; i++) {
+        const struct source *s = &o->sources[i];
+        if (!s->finished && (o->rq->follow || s->state != SOURCE_WAITS || !s->element))
+            r = print_one(o, s);
+    }
+    return r;
+}
+
+/* One operand, most often a job: only when it has no output it may be an array. 1: it is
+ * to be looked at; otherwise as outputs_print(). */
+static int print_single(struct outputs *o)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY, reply = CLIENT_REPLY_EMPTY;
+    const char *id = o->rq->ids[0];
+    char *end;
+    struct source s = {.job = strtoull(id, &end, 10), .index = -1, .offset = -1};
+    if (*end == '_')
+        s.index = strtoll(end + 1, NULL, 10);
+    int r = follow_one(o, &s, &error);
+    if (r != 1)
+        return r;
+    bool array = false;
+    if (client_error_is(&error, "NoOutput") && s.index < 0 && *o->c &&
+        client_call(*o->c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply) ==
+            0)
+        array = json_is_object(
+            json_object_get(json_object_get(reply.parameters, "job"), "counts"));
+    client_reply_fini(&reply);
+    if (!array)
+        outputs_refused(o, &error);
+    client_reply_fini(&error);
+    return array ? 1 : 0;
+}
+
+static int print_several(struct outputs *o)
+{
+    const struct outputs_request *rq = o->rq;
+    int r = resolve_all(o, *o->c);
+    if (r == 0 && rq->follow && !rq->keep_order && o->n > 1)
+        r = outputs_watch(o);
+    else if (r == 0)
+        r = print_in_order(o);
+    if (r == OUTPUTS_UNWATCHED) /* the daemon watches and sends, one after the other */
+        r = print_in_order(o);
+    return r;
+}
+
+int outputs_print(struct client **c, const struct outputs_request *rq, int *ret_code,
+                  bool *ret_writing)
+{
+    struct outputs o = {.rq = rq, .c = c};
+    client_set_interrupt_fd(*c, rq->interrupt);
+    int r = rq->nids == 1 ? print_single(&o) : 1;
+    if (r == 1)
+        r = print_several(&o);
+    free(o.sources);
+    free(o.sorted);
+    *ret_code = o.code;
+    *ret_writing = o.writing;
+    return r;
+}

@@ -1,0 +1,343 @@
+/* Following several at once; see outputs_watch.h and outputs.c. */
+#include "client/outputs_watch.h"
+#include "client/follow.h"
+#include "client/job_view.h"
+#include "client/reconnect.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)256 << 10)
+
+/* One that runs, or is being printed. */
+struct opened {
+    struct opened *next;
+    struct source *source;
+    int fd, wd; /* wd -1: not watched */
+    char prefix[52];
+    struct printer printer;
+};
+
+struct watching {
+    struct outputs *o;
+    struct client *calls; /* the watch has the other one */
+    struct opened *open;
+    int in;         /* inotify */
+    bool unwatched; /* one of them could not be watched */
+    size_t left;
+    char *buf;
+};
+
+enum source_state outputs_state(const json_t *job)
+{
+    const char *state = job_view_string(job, "state");
+    if (strcmp(state, "done") == 0)
+        return SOURCE_ENDED;
+    return strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0 ? SOURCE_WAITS
+                                                                          : SOURCE_RUNS;
+}
+
+/* --- one output --------------------------------------------------------------------- */
+
+/* Prints what is there of it: whole lines while it runs, all of it when it has ended. Of
+ * a line longer than CHUNK a piece is printed before its end. */
+static int drain(struct watching *w, struct opened *p)
+{
+    struct source *s = p->source;
+    bool last = s->state == SOURCE_ENDED;
+    int r = 0;
+    for (;;) {
+        ssize_t n = pread(p->fd, w->buf, CHUNK, s->offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        const char *nl = last ? NULL : memrchr(w->buf, '\n', (size_t)n);
+        size_t whole = nl                            ? (size_t)(nl - w->buf) + 1
+                       : last || n == (ssize_t)CHUNK ? (size_t)n
+                                                     : 0;
+        if (whole > 0)
+            r = printer_put(&p->printer, w->buf, whole, false);
+        s->offset += (off_t)whole;
+        if (r < 0 || n < (ssize_t)CHUNK)
+            break;
+    }
+    if (r == 0 && last)
+        r = printer_put(&p->printer, "", 0, true);
+    w->o->writing |= p->printer.failed;
+    return r;
+}
+
+static void close_one(struct watching *w, struct opened *p)
+{
+    struct opened **at = &w->open;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    if (p->wd >= 0)
+        (void)inotify_rm_watch(w->in, p->wd);
+    (void)close(p->fd);
+    free(p);
+}
+
+/* Takes fd. 0; -ENOMEM; why its growth cannot be watched (-ENOSPC: this user's watches
+ * are used up), with nothing of it printed. */
+static int opened_new(struct watching *w, struct source *s, int fd, struct opened **ret)
+{
+    char id[48], path[64];
+    struct opened *p = calloc(1, sizeof(*p));
+    if (!p) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    outputs_id(s, id, sizeof(id));
+    *p = (struct opened){.next = w->open, .source = s, .fd = fd, .wd = -1};
+    (void)snprintf(p->prefix, sizeof(p->prefix), "%s: ", id);
+    p->printer = outputs_printer(w->o, p->prefix);
+    if (s->offset < 0)
+        s->offset = follow_tail(fd, w->o->rq->lines);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (s->state != SOURCE_ENDED)
+        p->wd = inotify_add_watch(w->in, path, IN_MODIFY);
+    w->unwatched = s->state != SOURCE_ENDED && p->wd < 0;
+    if (w->unwatched) {
+        int error = errno;
+        (void)close(fd);
+        free(p);
+        return -error;
+    }
+    w->open = p;
+    *ret = p;
+    return 0;
+}
+
+static void finish(struct watching *w, struct source *s)
+{
+    w->left -= !s->finished;
+    s->finished = true;
+}
+
+/* 0 with *ret, NULL where there is no output; negative. */
+static int open_one(struct watching *w, struct source *s, struct opened **ret)
+{
+    char id[48];
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    outputs_id(s, id, sizeof(id));
+    *ret = NULL;
+    int r = client_call(w->calls, "org.voltd.logs.Open",
+                        json_pack("{s:s, s:s}", "id", id, "stream", w->o->rq->stream),
+                        &reply);
+    if (r < 0)
+        return r;
+    bool none = client_error_is(&reply, "NoOutput");
+    if (reply.error && !(none && (s->element || w->o->rq->own))) {
+        finish(w, s);
+        outputs_refused(w->o, &reply);
+        return 0;
+    }
+    if (!reply.error && reply.fd >= 0) {
+        r = opened_new(w, s, reply.fd, ret);
+        reply.fd = -1;
+    } else if (!reply.error) {
+        r = -EPROTO; /* a local voltd sends a descriptor */
+    }
+    client_reply_fini(&reply);
+    return r;
+}
+
+static struct opened *find_open(const struct watching *w, const struct source *s)
+{
+    struct opened *p = w->open;
+    while (p && p->source != s)
+        p = p->next;
+    return p;
+}
+
+/* Its state has been told: opens it, prints what is there, closes it when it
+ * has ended. */
+static int take_state(struct watching *w, struct source *s, enum source_state state)
+{
+    struct opened *p = find_open(w, s);
+    int r = 0;
+    if (s->finished || state == SOURCE_WAITS)
+        return 0;
+    s->state = (uint8_t)state;
+    if (!p)
+        r = open_one(w, s, &p);
+    if (r == 0 && p)
+        r = drain(w, p);
+    if (r == 0 && state == SOURCE_ENDED) {
+        if (p)
+            close_one(w, p);
+        finish(w, s);
+    }
+    return r;
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+/* The state that each has now. The watch began before. */
+static int look_at_all(struct watching *w)
+{
+    int r = 0;
+    for (size_t i = 0; i < w->o->n && r == 0; i++) {
+        struct source *s = &w->o->sources[i];
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        char id[48];
+        if (s->finished)
+            continue;
+        if (s->state != SOURCE_ENDED) {
+            outputs_id(s, id, sizeof(id));
+            r = client_call(w->calls, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id),
+                            &reply);
+            if (r == 0 && !reply.error)
+                s->state =
+                    (uint8_t)outputs_state(json_object_get(reply.parameters, "job"));
+            else if (r == 0) /* forgotten meanwhile */
+                s->state = SOURCE_ENDED;
+            client_reply_fini(&reply);
+        }
+        if (r == 0)
+            r = take_state(w, s, (enum source_state)s->state);
+    }
+    return r;
+}
+
+/* One reply of the watch. */
+static int take_reply(struct watching *w, const struct client_reply *reply)
+{
+    size_t i;
+    const json_t *event;
+    int r = 0;
+    if (reply->error || !reply->continues)
+        return client_error_is(reply, "ShuttingDown") ? -ECONNRESET : -EPROTO;
+    if (job_view_int(reply->parameters, "lagged") > 0)
+        r = look_at_all(w);
+    json_array_foreach(json_object_get(reply->parameters, "events"), i, event)
+    {
+        struct source *s = outputs_find(w->o, job_view_string(event, "id"));
+        if (s && r == 0)
+            r = take_state(w, s, outputs_state(event));
+    }
+    return r;
+}
+
+static int read_watch(struct watching *w)
+{
+    int r = 0;
+    while (r == 0 && w->left > 0) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        int got = client_receive(*w->o->c, 0, &reply);
+        if (got <= 0)
+            return got;
+        r = take_reply(w, &reply);
+        client_reply_fini(&reply);
+    }
+    return r;
+}
+
+static int read_growth(struct watching *w)
+{
+    _Alignas(struct inotify_event) char buf[4096];
+    ssize_t n;
+    int r = 0;
+    while (r == 0 && (n = read(w->in, buf, sizeof(buf))) > 0)
+        for (char *at = buf; r == 0 && at < buf + n;) {
+            const struct inotify_event *ev = (const struct inotify_event *)(void *)at;
+            at += sizeof(*ev) + ev->len;
+            for (struct opened *p = w->open; r == 0 && p; p = p->next)
+                if (p->wd == ev->wd || ev->mask & IN_Q_OVERFLOW)
+                    r = drain(w, p);
+        }
+    return r;
+}
+
+static int follow_on(struct watching *w)
+{
+    int r = 0;
+    while (r == 0 && w->left > 0) {
+        struct pollfd p[4] = {{.fd = client_fd(*w->o->c), .events = POLLIN},
+                              {.fd = w->in, .events = POLLIN},
+                              {.fd = w->o->rq->out},
+                              {.fd = w->o->rq->interrupt, .events = POLLIN}};
+        r = read_watch(w); /* a reply that came with another one makes nothing readable */
+        if (r < 0 || w->left == 0)
+            break;
+        if (poll(p, 4, -1) < 0 && errno != EINTR)
+            return -errno;
+        if (p[3].revents)
+            return -EINTR;
+        if (p[2].revents & POLLERR) {
+            w->o->writing = true;
+            return -EPIPE; /* nobody reads any more */
+        }
+        r = read_growth(w);
+    }
+    return r;
+}
+
+/* On one pair of connections, of which the one that is free stays. */
+static int follow_once(struct watching *w)
+{
+    const struct outputs_request *rq = w->o->rq;
+    struct client_tried tried;
+    json_t *ids = json_array();
+    for (size_t i = 0; i < rq->nids; i++)
+        (void)json_array_append_new(ids, json_string(rq->ids[i]));
+    int r = client_send(*w->o->c, "org.voltd.jobs.Watch",
+                        json_pack("{s:{s:o}}", "filter", "ids", ids), CLIENT_MORE);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    if (r == 0) /* from its snapshot on events are told */
+        r = client_receive(*w->o->c, CLIENT_FOREVER, &reply);
+    r = r == 1 ? take_reply(w, &reply) : r;
+    client_reply_fini(&reply);
+    if (r == 0 && client_open(rq->choice, ADDRESS_JOBS, &w->calls, &tried) < 0)
+        r = -ECONNRESET;
+    if (r == 0)
+        client_set_interrupt_fd(w->calls, rq->interrupt);
+    if (r == 0)
+        r = look_at_all(w);
+    if (r == 0)
+        r = follow_on(w);
+    while (w->open)
+        close_one(w, w->open);
+    if (w->calls) { /* the other one is taken by its stream for good */
+        client_free(*w->o->c);
+        *w->o->c = w->calls;
+        w->calls = NULL;
+    }
+    return r;
+}
+
+int outputs_watch(struct outputs *o)
+{
+    const struct outputs_request *rq = o->rq;
+    struct watching w = {.o = o, .in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+    int r = w.in < 0 ? -errno : 0;
+    w.left = o->n;
+    for (size_t i = 1; i < o->n; i++) /* named twice */
+        if (o->sorted[i]->job == o->sorted[i - 1]->job &&
+            o->sorted[i]->index == o->sorted[i - 1]->index)
+            finish(&w, o->sorted[i]);
+    w.buf = malloc(CHUNK);
+    if (r == 0 && !w.buf)
+        r = -ENOMEM;
+    if (r == 0)
+        r = follow_once(&w);
+    while (r == -ECONNRESET && !o->writing) {
+        r = reconnect(o->c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
+        if (r < 0)
+            break;
+        client_set_interrupt_fd(*o->c, rq->interrupt);
+        r = follow_once(&w);
+    }
+    free(w.buf);
+    if (w.in >= 0)
+        (void)close(w.in);
+    return w.in < 0 || w.unwatched ? OUTPUTS_UNWATCHED : r;
+}

@@ -1,0 +1,217 @@
+"""Which of many jobs failed, and why: told in the end, asked for later, waited for."""
+
+import json
+import re
+
+import pytest
+
+from conftest import until
+
+FAILS = "case $VOLT_ARRAY_INDEX in 3|17|18) echo searching; echo in/$VOLT_ARRAY_INDEX: no such file; exit 4;; esac"
+
+
+@pytest.fixture(scope="module")
+def array(shared):
+    """A thousand elements, of which three fail: what its submission said, and its id."""
+    r = shared.submit("-w", "-n", "steps", "--array", "1-1000", "--shell", FAILS)
+    return r, r.lines[0]
+
+
+def test_an_array_tells_which_failed(array):
+    r, ident = array
+    said = [f"job {ident}_{i}: exit status 4: in/{i}: no such file" for i in (3, 17, 18)]
+    said.append("1000 jobs ended: 997 succeeded, 3 failed")
+    assert r.code == 4 and r.err.splitlines() == [f"volt-submit: {s}" for s in said], r
+
+
+def test_status_of_an_array(shared, array):
+    _, ident = array
+    r = shared.ctl("status", ident)
+    assert "   Results: 997 success, 3 exit 4\n    Failed: 3,17-18\n" in r.out, r
+    told = shared.ctl("status", "--json", ident).json
+    assert told["results"] == {"success": 997, "exit": 3}
+    assert told["failed_indexes"] == "3,17-18"
+    line = r.out.split("Failed:")[1].splitlines()[1].split()
+    assert line[0] == "voltctl"
+    r = shared.ctl(*line[1:], "--no-legend")
+    assert [row.split()[0] for row in r.lines] == [f"{ident}_{i}" for i in (3, 17, 18)]
+
+
+def test_elements_are_listed(shared, array):
+    _, ident = array
+    assert len(shared.ctl("list", "-e", "--no-legend", ident).lines) == 1000
+    r = shared.ctl("list", "-e", "--json", "--result=success", "-n", "2", ident)
+    assert [j["id"] for j in r.json] == [f"{ident}_999", f"{ident}_1000"]
+    r = shared.ctl("list", "-e", "--no-legend", "--newest", "-n", "2", ident)
+    assert [row.split()[0] for row in r.lines] == [f"{ident}_1000", f"{ident}_999"]
+    r = shared.ctl("list", "--no-legend", f"{ident}_17-20")
+    assert [row.split()[0][-2:] for row in r.lines] == ["17", "18", "19", "20"]
+
+
+def test_elements_of_an_array_that_runs(shared):
+    """It has no result yet, its elements have."""
+    r = shared.submit("--array", "1-2", "--shell", "[ $VOLT_ARRAY_INDEX = 1 ] && exit 1; sleep 600")
+    ident = r.lines[0]
+    until(lambda: shared.ctl("list", "-e", "--result=failed", "--no-legend", ident).lines)
+    r = shared.ctl("list", "-e", "--state=running", "--no-legend", ident)
+    assert [row.split()[0] for row in r.lines] in ([], [f"{ident}_2"])
+    assert shared.ctl("cancel", ident).code == 0
+
+
+def test_a_batch_tells_ten_and_where_the_rest_is(shared):
+    specs = "".join(json.dumps({"shell": f"echo out {i}; exit 3", "name": "batch"}) + "\n" for i in range(13))
+    r = shared.submit("-w", "-f", "-", input=specs)
+    lines = [line.removeprefix("volt-submit: ") for line in r.err.splitlines()]
+    first, last = r.lines[0], r.lines[-1]
+    assert lines[:10] == [f"job {int(first) + i}: exit status 3: out {i}" for i in range(10)], r
+    assert lines[10] == f"and 3 more: voltctl list --result=failed {first}-{last}"
+    assert lines[11] == "13 jobs ended: 0 succeeded, 13 failed"
+    assert shared.ctl("list", "--no-legend", "--result=failed", f"{first}-{last}", "999999").code == 0
+    assert len(shared.ctl("list", "--no-legend", "--result=failed", f"{first}-{last}").lines) == 13
+    assert len(shared.ctl("list", "--no-legend", "--name=batch").lines) == 13  # ended ones too
+    r = shared.submit("-w", "--quiet", "-f", "-", input=specs)
+    assert r.code == 3 and r.err == ""
+
+
+def test_standard_error_of_its_own_is_what_tells(shared):
+    r = shared.submit("-w", "--split-output", "--array", "1-2", "--shell", "echo out; echo why >&2; exit 1")
+    assert r.err.count("exit status 1: why\n") == 2
+
+
+@pytest.mark.parametrize("option", ["--name=ended-job", "--label=ended=yes", "--queue=default"])
+def test_every_filter_finds_ended_jobs(shared, option):
+    ident = shared.submit("-w", "-n", "ended-job", "--label", "ended=yes", "true").lines[0]
+    assert ident in [row.split()[0] for row in shared.ctl("list", option, "--no-legend").lines]
+
+
+def test_failed_is_a_group(shared):
+    good, bad = (shared.submit("-w", "-n", "group", word).lines[0] for word in ("true", "false"))
+    r = shared.ctl("list", "--name=group", "--result=failed", "--no-legend")
+    assert [row.split()[0] for row in r.lines] == [bad]
+    r = shared.ctl("list", "--name=group", "--result=exit,failed,success", "--no-legend")
+    assert [row.split()[0] for row in r.lines] == [good, bad]
+    r = shared.ctl("list", "--result=bad")
+    assert r.code == 2 and '"output_limit", or "failed": all but success' in r.err, r
+    assert shared.ctl("clean", "--name=group", "--result=failed").code == 0
+    assert shared.ctl("list", "--name=group", "--no-legend").lines[0].split()[0] == good
+
+
+def test_wait_by_filter(shared):
+    assert shared.ctl("wait", "--name=nobody").code == 0
+    assert "no such job waits or runs" in shared.ctl("wait", "--all").err
+    shared.submit("-w", "-n", "filtered", "--shell", "exit 9")
+    ident = shared.submit("-n", "filtered", "--shell", "until [ -e go ]; do sleep 0.01; done; exit 3").lines[0]
+    waits = [shared.popen("voltctl", "wait", how) for how in ("--name=filtered", "--all")]
+    ended = shared.popen("voltctl", "wait", "--name=filtered", "--since=-1h")
+    until(lambda: shared.job(ident)["state"] == "running")
+    (shared.dir / "go").touch()
+    assert [p.wait() for p in waits] == [3, 3] and ended.wait() == 9
+    for p in (*waits, ended):
+        p.communicate()
+    assert shared.ctl("wait", "--all", ident).code == 2
+
+
+def counted(r):
+    """The closing line, as total, succeeded and failed."""
+    return tuple(int(n) for n in re.findall(r"\d+", r.err.splitlines()[-1]))
+
+
+def test_wait_counts_elements(shared):
+    """Never arrays as such; also those that had ended before."""
+    bad = [shared.submit("-w", "--array", f"1-{n}", "--shell", "[ $VOLT_ARRAY_INDEX -gt 3 ]").lines[0] for n in (8, 4)]
+    one = shared.submit("-w", "false").lines[0]
+    assert counted(shared.ctl("wait", bad[0])) == (8, 5, 3)
+    r = shared.ctl("wait", *bad, one)
+    assert (r.code, counted(r)) == (1, (13, 6, 7)), r
+    last = [json.loads(line) for line in shared.ctl("wait", "--json", bad[0]).lines][-1]
+    assert last == {"event": "finished", "total": 8, "failed": 3, "exit_code": 1}
+    half = shared.submit("--array", "1-8", "--shell",
+                         "[ $VOLT_ARRAY_INDEX -le 4 ] || until [ -e half ]; do sleep 0.01; done").lines[0]
+    until(lambda: shared.job(half)["counts"]["done"] == 4)
+    waits = [shared.popen("voltctl", "wait", *ids) for ids in ((half,), (half, bad[1]))]
+    (shared.dir / "half").touch()
+    said = [p.communicate()[1].splitlines()[-1] for p in waits]
+    assert said == ["voltctl: 8 jobs ended: 8 succeeded, 0 failed", "voltctl: 12 jobs ended: 9 succeeded, 3 failed"]
+    specs = json.dumps({"shell": "[ $VOLT_ARRAY_INDEX -gt 3 ]", "array": {"first": 1, "last": 4}}) + "\n"
+    r = shared.submit("-w", "--json", "-f", "-", input=specs * 2)
+    assert json.loads(r.lines[-1]) == {"event": "finished", "total": 8, "failed": 6, "exit_code": 1}
+
+
+def test_wait_tells_which_failed_before_it(shared):
+    ident = shared.submit("-w", "--array", "1-20", "--shell", FAILS).lines[0]
+    r = shared.ctl("wait", ident)
+    said = [f"job {ident}_{i}: exit status 4: in/{i}: no such file" for i in (3, 17, 18)]
+    said.append("20 jobs ended: 17 succeeded, 3 failed")
+    assert r.code == 4 and r.err.splitlines() == [f"voltctl: {s}" for s in said], r
+
+
+def test_wait_for_any(shared):
+    slow = shared.submit("sleep", "600").lines[0]
+    r = shared.submit("--array", "5-6", "--shell", "until [ -e any ]; do sleep 0.01; done; exit $VOLT_ARRAY_INDEX")
+    p = shared.popen("voltctl", "wait", "--any", slow, r.lines[0])
+    until(lambda: shared.job(r.lines[0])["counts"]["running"] > 0)
+    (shared.dir / "any").touch()
+    out, err = p.communicate()
+    assert (p.returncode, out) == (6, r.lines[0] + "\n"), err
+    again = shared.ctl("wait", "--any", "--json", slow, r.lines[0])  # ended before
+    assert again.code == 6 and again.json["id"] == r.lines[0]
+    assert shared.ctl("wait", "--any", slow, "999999").code == 4
+    assert shared.ctl("cancel", slow).code == 0
+
+
+def test_an_array_ended_with_its_last_element(shared):
+    """Its place among others that ended before the wait: neither the first nor that of any element."""
+    before = shared.submit("-w", "--array", "1-2", "false").lines[0]
+    late = shared.submit("--array", "1-3", "--shell",
+                         "[ $VOLT_ARRAY_INDEX != 2 ] || until [ -e late ]; do sleep 0.01; done").lines[0]
+    until(lambda: shared.job(late)["counts"]["done"] == 2)
+    job = shared.submit("-w", "true").lines[0]
+    (shared.dir / "late").touch()
+    assert shared.ctl("wait", late).code == 0
+    for ids, first in (((late, job), job), ((late, job, before), before), ((late,), late)):
+        assert shared.ctl("wait", "--any", *ids).out == first + "\n", ids
+
+
+def test_wait_for_any_of_many(private):
+    """Of those that have ended the first, although it is not on the first page that voltd tells."""
+    private.start()
+    spec = json.dumps({"kind": "sleep", "duration_usec": 600_000_000}) + "\n"
+    slow = private.submit("-f", "-", input=spec * 600).lines
+    first = private.submit("-w", "--kind=noop").lines[0]
+    assert private.ctl("cancel", f"{slow[0]}-{slow[-1]}").code == 0
+    assert private.ctl("wait", "-q", f"{slow[0]}-{slow[-1]}").code != 0
+    r = private.ctl("wait", "--any", f"{slow[0]}-{first}")
+    assert (r.code, r.out) == (0, first + "\n"), r
+
+
+def test_wait_for_any_over_a_lost_connection(fake):
+    job = {"id": "2", "state": "done", "result": "exit", "code": 3, "exit_code": 3}
+    watches = iter([[{"parameters": {"jobs": [{"id": "1", "state": "running"}], "cursor": 1}, "continues": True}, None],
+                    [{"parameters": {"cursor": 1, "lagged": 7}, "continues": True}],
+                    [{"parameters": {"jobs": [job], "cursor": 2}, "continues": True}]])
+
+    def answer(method, parameters):
+        if method.endswith(".Watch"):
+            return next(watches)
+        if method.endswith(".Wait"):
+            return [{"parameters": {"left": 2, "failed": 0}}]
+        return [{"parameters": {"job": job}}]
+    r = fake(answer).ctl("wait", "--any", "1", "2")
+    assert (r.code, r.out) == (3, "2\n") and "connected again" in r.err, r
+
+
+def test_the_last_one(shared):
+    ident = shared.submit("--kind=noop").lines[0]
+    assert shared.ctl("list", "--no-legend", "@last").lines[0].split()[0] == ident
+    assert shared.ctl("wait", "@last").code == 0
+
+
+def test_nobody_has_submitted(private):
+    private.start()
+    r = private.ctl("status", "@last")
+    assert r.code == 4 and "you have no job" in r.err
+
+
+@pytest.mark.parametrize("word", ["7-3", "1_2-", "-", "1-2000000", "01-2", "@first", "1_5-1_6"])
+def test_no_ranges(shared, word):
+    assert shared.ctl("status", "--", word).code == 2

@@ -1,0 +1,312 @@
+"""Turns: what a call causes is done in portions, with those of others in between. Counters of voltd
+say how large they were, and how many went by; no test here looks at a clock."""
+
+import base64
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+
+from conftest import until
+from protocol import CONTROL, JOBS, LOGS, message
+
+ENTRIES, BYTES = 500, 65536
+# A turn ends with the thing that exceeds it: a look into the store counts 8, an entry in a list of
+# jobs has a few hundred bytes.
+ONE_MORE_ENTRY, ONE_MORE_BYTES = 10, 4096
+
+
+def turns(daemon):
+    with daemon.connect_control() as v:
+        return v.ok(CONTROL + "Stats")["turns"]
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+@pytest.fixture
+def daemon(private):
+    """Its turns were within bounds."""
+    private.start()
+    yield private
+    got = turns(private)
+    assert got["largest_entries"] <= ENTRIES + ONE_MORE_ENTRY, got
+    assert got["largest_bytes"] <= BYTES + ONE_MORE_BYTES, got
+
+
+def polls(daemon):
+    with daemon.connect_control() as v:
+        return sum(w["polled"] for w in v.ok(CONTROL + "Stats")["workers"])
+
+
+def array_of(v, n, **spec):
+    array = v.ok(JOBS + "Submit", {"spec": spec | {"array": {"first": 0, "last": n - 1}}})["id"]
+    return [f"{array}_{i}" for i in range(n)]
+
+
+def waiting(v, n):
+    return array_of(v, n, argv=["sleep", "600"])
+
+
+def test_a_wait_for_many(daemon):
+    with daemon.connect() as v:
+        ids = waiting(v, 19000)
+        before = turns(daemon)
+        assert v.ok(JOBS + "Wait", {"ids": ids}) == {"total": 19000, "left": 19000, "failed": 0}
+        now = turns(daemon)
+        # Taken, and looked at.
+        assert now["divided"] - before["divided"] >= 2 * 19000 // ENTRIES
+        assert now["aside"] == before["aside"]
+        # In any order, with what is there twice; white space and escapes are for the parser.
+        ids = ids[::-1][1000:] + ids[:500]
+        left = {"total": 18000, "left": 18000, "failed": 0}
+        assert v.ok(JOBS + "Wait", {"ids": ids}) == left
+        text = message(JOBS + "Wait", {"ids": ids}).replace(b"_17", b"_\\u00317").replace(b", ", b" ,\n")
+        assert text.count(b"u0031") > 1000
+        v.send_raw(text)
+        assert v.recv()["parameters"] == left
+        v.send(JOBS + "Wait", {"ids": ids}, more=True)
+        assert v.recv()["parameters"] == left
+
+
+def test_the_answer_of_a_wait_for_many(daemon):
+    with daemon.connect() as v:
+        ids = array_of(v, 2000, kind="noop")
+        v.send(JOBS + "Wait", {"ids": ids}, more=True)
+        while (got := v.recv()).get("continues"):
+            pass
+        before = turns(daemon)
+        again = v.ok(JOBS + "Wait", {"ids": ids})
+        assert again == got["parameters"] and again["left"] == again["exit_code"] == 0
+        assert [j["id"] for j in again["jobs"]] == ids[:1000]
+        size = len(message("", again))
+        assert turns(daemon)["divided"] - before["divided"] >= size // (BYTES + ONE_MORE_BYTES)
+
+
+def test_an_id_among_many_that_is_none(daemon):
+    with daemon.connect() as v:
+        ids = waiting(v, 3000)
+        for bad in ("", "x", "1.2", 7, None, ["1"], "1" * 100, "1\n", '"'):
+            got = v.call(JOBS + "Wait", {"ids": ids[:2500] + [bad] + ids[2500:]})
+            assert got["error"] == "org.varlink.service.InvalidParameter", (bad, got)
+            assert got["parameters"]["parameter"] == "ids[2500]", (bad, got)
+        got = v.call(JOBS + "Wait", {"ids": ids + ["999999"]})
+        assert got["error"] == JOBS + "NoSuchJob" and got["parameters"]["id"] == "999999"
+        # Other methods have no such parameter, whatever is in it.
+        got = v.call(JOBS + "Get", {"id": ids[0], "ids": ids})
+        assert got["parameters"]["parameter"] == "ids", got
+    for wrong in (b'",,"', b'" "', b'":"'):
+        text = message(JOBS + "Wait", {"ids": ids}).replace(b'", "', wrong, 1)
+        with daemon.connect() as v:
+            v.send_raw(text)
+            assert v.recv() is None, wrong
+
+
+def test_a_cancel_of_many(daemon):
+    with daemon.connect() as v:
+        ids = waiting(v, 19000)
+        # One that does not exist, at the end: none is cancelled.
+        got = v.call(JOBS + "Cancel", {"ids": ids + ["999999"]})
+        assert got["error"] == JOBS + "NoSuchJob", got
+        assert v.ok(JOBS + "Wait", {"ids": ids})["left"] == 19000
+        before = turns(daemon)
+        assert v.ok(JOBS + "Cancel", {"ids": ids[::-1]}) == {"count": 19000}
+        # Taken, looked at, and asked to end.
+        assert turns(daemon)["divided"] - before["divided"] >= 3 * 19000 // ENTRIES
+        *_, last = v.stream(JOBS + "Wait", {"ids": ids})
+        assert last["left"] == 0 and last["failed"] == 19000
+
+
+def test_a_forget_of_many(daemon):
+    with daemon.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 5000})["ids"]
+        *_, last = v.stream(JOBS + "Wait", {"ids": ids})
+        assert last["left"] == 0
+        waits = v.ok(JOBS + "Submit", {"spec": {"argv": ["sleep", "600"]}})["id"]
+        got = v.call(JOBS + "Forget", {"filter": {"ids": [*ids, waits]}})
+        assert got["parameters"]["reason"] == f"job {waits} has not ended"
+        before = turns(daemon)
+        assert v.ok(JOBS + "Forget", {"filter": {"ids": ids[::-1]}})["count"] == 5000
+        assert turns(daemon)["divided"] - before["divided"] >= 5000 // ENTRIES
+        assert [j["id"] for j in v.ok(JOBS + "List")["jobs"]] == [waits]
+        # It looks at those too that have not ended, a portion a poll.
+        v.ok(JOBS + "SubmitBatch", {"specs": [{"argv": ["sleep", "600"]}] * 20_000})
+        polled = polls(daemon)
+        assert v.ok(JOBS + "Forget", {"filter": {}})["count"] == 0
+        assert polls(daemon) - polled >= 20_000 // ENTRIES
+
+
+def test_lists_of_few_of_many(daemon):
+    """The filter wants one job in a thousand; the pages together are what there is."""
+    jobs = 20_000
+    specs = [dict(argv=["sleep", "600"], name="that" if i % 1000 == 7 else "other") for i in range(jobs)]
+    with daemon.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        wanted = [i for i, s in zip(ids, specs) if s["name"] == "that"]
+        before = turns(daemon)
+        got = v.ok(JOBS + "List", {"filter": {"name": "that"}})
+        assert [j["id"] for j in got["jobs"]] == wanted and "cursor" not in got
+        assert turns(daemon)["divided"] - before["divided"] >= jobs // ENTRIES - 1
+        got = v.ok(JOBS + "List", {"filter": {"name": "that"}, "newest_first": True, "limit": 20})
+        assert [j["id"] for j in got["jobs"]] == wanted[::-1] and got["cursor"]
+        got = v.ok(JOBS + "List", {"filter": {"name": "that"}, "limit": 7, "cursor": wanted[3]})
+        assert [j["id"] for j in got["jobs"]] == wanted[4:11] and got["cursor"] == wanted[10]
+        # A page of full size has more bytes than a turn.
+        got = v.ok(JOBS + "List")
+        assert [j["id"] for j in got["jobs"]] == ids[:1000] and got["cursor"] == ids[999]
+        got = v.ok(JOBS + "List", {"filter": {"ids": ids[:1600][::-1]}, "cursor": "500"})
+        assert [j["id"] for j in got["jobs"]] == ids[500:1500]
+        assert v.ok(JOBS + "Cancel", {"filter": {}})["count"] == jobs
+
+
+def test_a_wait_looks_for_what_has_changed_among_many(daemon):
+    """The first of them is asked about again, and those behind it are passed by."""
+    with daemon.connect() as v, daemon.connect() as w:
+        array = v.ok(JOBS + "Submit", {"spec": {"argv": ["sleep", "600"], "array": {"first": 0, "last": 1}}})["id"]
+        ids = waiting(v, 19000)
+        w.send(JOBS + "Wait", {"ids": [array, *ids]}, more=True)
+        assert w.recv()["parameters"]["left"] == 19002
+        before = turns(daemon)
+        assert v.ok(JOBS + "Cancel", {"ids": [array + "_1"]})["count"] == 1
+        got = w.recv()["parameters"]
+        assert (got["left"], got["failed"]) == (19001, 1)
+        assert turns(daemon)["divided"] - before["divided"] >= 19000 // 16 // ENTRIES
+
+
+def test_snapshots_of_many(daemon):
+    """Of a few of them, and of all: told in portions, each job once and in order; no reply is larger
+    than a turn."""
+    jobs = 20_000
+    specs = [dict(argv=["sleep", "600"], name="that" if i % 1000 == 7 else 200 * "o") for i in range(jobs)]
+
+    def snapshot(v, last, **how):
+        told = []
+        v.send(JOBS + "Watch", how, more=True)
+        while last not in told[-1:]:
+            got = v.recv()["parameters"]
+            assert got["jobs"] and len(json.dumps(got, separators=(",", ":"))) <= BYTES + ONE_MORE_BYTES
+            told += [j["id"] for j in got["jobs"]]
+        return told
+
+    with daemon.connect() as v, daemon.connect() as few, daemon.connect() as every:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        wanted = [i for i, s in zip(ids, specs) if s["name"] == "that"]
+        before = turns(daemon)
+        assert snapshot(few, wanted[-1], filter={"name": "that"}) == wanted
+        assert turns(daemon)["divided"] - before["divided"] >= (jobs - 1000) // ENTRIES
+        assert snapshot(every, ids[-1]) == ids
+        with daemon.connect() as w:
+            assert snapshot(w, ids[-1], filter={"ids": ids[-1500:][::-1]}) == ids[-1500:]
+        with daemon.connect() as w:   # of none: a single reply says so
+            w.send(JOBS + "Watch", {"filter": {"name": "none"}}, more=True)
+            assert w.recv()["parameters"]["jobs"] == []
+        assert v.ok(JOBS + "Cancel", {"ids": wanted})["count"] == len(wanted)
+        seen = set()
+        while len(seen) < len(wanted):
+            got = few.recv()["parameters"]
+            assert "jobs" not in got
+            seen |= {e["id"] for e in got["events"] if e["state"] == "done"}
+        assert seen == set(wanted)
+        assert v.ok(JOBS + "Cancel", {"filter": {}})["count"] == jobs - len(wanted)
+
+
+def test_a_call_whose_caller_has_gone(daemon):
+    """It ends at the end of a turn: neither work nor a connection is kept for nobody."""
+    jobs, lost = 20_000, 30
+    with daemon.connect() as v:
+        v.ok(JOBS + "SubmitBatch", {"specs": [dict(argv=["sleep", "600"], name="other")] * jobs})
+        before, pid = turns(daemon), daemon.process.pid
+        open_before = descriptors(pid)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for _ in range(lost):
+                with daemon.connect() as gone:
+                    gone.send(JOBS + "List", {"filter": {"name": "that"}})
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        with daemon.connect() as last:    # accepted after them
+            last.ok(JOBS + "List", {"limit": 1})
+        until(lambda: descriptors(pid) <= open_before)
+        assert turns(daemon)["divided"] - before["divided"] <= 2 * lost
+        assert v.ok(JOBS + "Cancel", {"filter": {}})["count"] == jobs
+
+
+def test_a_batch(daemon):
+    with daemon.connect() as v:
+        before = turns(daemon)
+        got = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 10_000})
+        assert len(got["ids"]) == 10_000 and not got["rejected"]
+        assert turns(daemon)["divided"] - before["divided"] >= (8 + 1) * 10_000 // (ENTRIES + 8)
+
+
+def test_reading_output(daemon):
+    """A stream tells as much as a turn has room for; one answer for more is made aside."""
+    size = 1 << 20
+    with daemon.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": {"shell": f"head -c {size} /dev/zero"}})["id"]
+        *_, last = v.stream(JOBS + "Wait", {"ids": [ident]})
+        assert last["exit_code"] == 0
+        before = turns(daemon)
+        read = {"id": ident, "max_bytes": size}
+        pieces = [base64.b64decode(p["data"]) for p in v.stream(LOGS + "Read", read)]
+        assert b"".join(pieces) == bytes(size)
+        now = turns(daemon)
+        assert now["divided"] - before["divided"] >= size // BYTES and now["aside"] == before["aside"]
+        assert base64.b64decode(v.ok(LOGS + "Read", read)["data"]) == bytes(size)
+        assert turns(daemon)["aside"] == before["aside"] + 1
+        # There is little, however much is asked for.
+        assert v.ok(LOGS + "Read", read | {"offset": size})["data"] == ""
+        assert base64.b64decode(v.ok(LOGS + "Read", read | {"offset": size - 10})["data"]) == bytes(10)
+        assert turns(daemon)["aside"] == before["aside"] + 1
+
+
+def test_what_cannot_be_divided_is_parsed_aside(daemon):
+    with daemon.connect() as v:
+        got = v.call(JOBS + "Submit", {"spec": {"kind": "noop", "labels": {f"l{i}": "x" for i in range(9000)}}})
+        assert got["error"] == "org.varlink.service.InvalidParameter"
+        assert v.ok(JOBS + "Submit", {"spec": {"argv": ["true", "x" * 100_000]}})["id"]
+        assert turns(daemon)["aside"] == 2
+
+
+def test_pipelined_calls(daemon):
+    """As many as there are in what is read at once."""
+    calls = 2000
+    with daemon.connect() as v:
+        ident = v.ok(JOBS + "Submit", {"spec": {"kind": "noop"}})["id"]
+        before = turns(daemon)
+        v.send_raw(message(JOBS + "Get", {"id": ident}) * calls)
+        for _ in range(calls):
+            assert v.recv()["parameters"]["job"]["id"] == ident
+        # Each with values that count as 77 entries: six fit into a turn, and the seventh is for the next.
+        v.send_raw(message(JOBS + "Get", {"id": ident, "no": [ident] * 300}) * 40)
+        for _ in range(40):
+            assert v.recv()["parameters"]["parameter"] == "no"
+        assert turns(daemon)["divided"] - before["divided"] >= calls // ENTRIES
+
+
+def test_turns_of_a_crowd_are_one_after_the_other(private):
+    """Between two steps of an admin's connection few turns of 64 busy ones of the same user go by.
+    One worker: nothing runs beside; and each call is a step of its own."""
+    private.start(workers=1, config="[Limits]\nMaxPipelinedCalls=1\n")
+    steps = 20
+    with contextlib.ExitStack() as stack:
+        v = stack.enter_context(private.connect())
+        control = stack.enter_context(private.connect_control())
+        text = message(JOBS + "Wait", {"ids": waiting(v, 19000)})
+        crowd = [stack.enter_context(private.connect()) for _ in range(64)]
+
+        def busy_steps():
+            for c in crowd:
+                c.send_raw(text)
+            control.send_raw(message(CONTROL + "Stats") * steps)
+            divided = [control.recv()["parameters"]["turns"]["divided"] for _ in range(steps)]
+            for c in crowd:
+                assert c.recv()["parameters"]["left"] == 19000
+            between = [b - a for a, b in zip(divided, divided[1:])]
+            return between if sum(between) >= steps else None
+
+        between = until(busy_steps, "a crowd that is busy all the while")
+        assert max(between) <= 8, between
