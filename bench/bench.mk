@@ -28,30 +28,49 @@ $(PEERS)/bench-go: $(wildcard bench/peers/go/*)
 	$(call say,GO,$@)cd bench/peers/go && GO111MODULE=off GOFLAGS= GOCACHE=$(PEERS)/go-cache go build -o $@ .
 # Cargo writes beside the sources, so it is given a copy of them; the crates are those of
 # Debian.
-$(PEERS)/bench-tokio: bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*)
+TOKIO_SRC := bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*)
+$(PEERS)/bench-tokio: $(TOKIO_SRC)
 	@mkdir -p $(PEERS)/tokio/.cargo
 	@cp -r bench/peers/tokio/. $(PEERS)/tokio
 	@printf '[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "/usr/share/cargo/registry"\n' \
 	    >$(PEERS)/tokio/.cargo/config.toml
 	$(call say,RUST,$@)cd $(PEERS)/tokio && CARGO_HOME=$(PEERS)/cargo RUSTC=/usr/bin/rustc /usr/bin/cargo build -q --offline --release
 	@cp $(PEERS)/tokio/target/release/bench-tokio $@
+# TOKIO=PATH: the same with Tokio from a checkout, beside Debian's; the better counts. It is
+# built by the cargo in PATH, as Debian's is too old for it, with the crates of Debian and
+# those of the checkout's folder vendor (`cargo vendor` makes it).
+TOKIO     ?=
+NEW_TOKIO := $(PEERS)/tokio-checkout
+$(PEERS)/bench-tokio-checkout: $(TOKIO_SRC) $(if $(TOKIO),$(TOKIO)/tokio/Cargo.toml)
+	@rm -rf $(NEW_TOKIO)/vendor && mkdir -p $(NEW_TOKIO)/.cargo $(NEW_TOKIO)/vendor
+	@cp -r bench/peers/tokio/. $(NEW_TOKIO)
+	@printf '[patch.crates-io]\n%s\n%s\n' 'tokio = { path = "$(abspath $(TOKIO))/tokio" }' \
+	    'tokio-macros = { path = "$(abspath $(TOKIO))/tokio-macros" }' >>$(NEW_TOKIO)/Cargo.toml
+	@ln -sf /usr/share/cargo/registry/* $(wildcard $(abspath $(TOKIO))/vendor/*) $(NEW_TOKIO)/vendor
+	@printf '[source.crates-io]\nreplace-with = "vendor"\n[source.vendor]\ndirectory = "vendor"\n' >$(NEW_TOKIO)/.cargo/config.toml
+	$(call say,RUST,$@)cd $(NEW_TOKIO) && CARGO_HOME=$(PEERS)/cargo cargo build -q --offline --release
+	@cp $(NEW_TOKIO)/target/release/bench-tokio $@
 
 bench-peers: deps
 	@tests/tools/deps bench
 	+@$(MAKE) --no-print-directory bench-peers-run
-bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio go tbb naive)
-	@bench/run --build $(abspath $(B)) --peers $(PEERS) $(BENCH)
+bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio $(if $(TOKIO),tokio-checkout) go tbb naive)
+	@bench/run --build $(abspath $(B)) --peers $(PEERS) $(if $(TOKIO),--tokio $(abspath $(TOKIO))) $(BENCH)
 
 # ---- the daemon --------------------------------------------------------------------------------
 # The reference is static, as voltd-keeper is: half the page tables to copy per fork.
-DAEMON_BENCH := $(addprefix $(B)/bench/daemon/,reference load stages beanstalk crowd)
+DAEMON_BENCH := $(addprefix $(B)/bench/daemon/,reference load stages queues crowd)
 
 $(B)/bench/daemon/reference: $(B)/bench/daemon/reference.o
 	@mkdir -p $(@D)
 	$(LINK) $(if $(SAN),,-static-pie) $<
-$(addprefix $(B)/bench/daemon/,load beanstalk crowd): %: %.o
+$(B)/bench/daemon/crowd: %: %.o
 	@mkdir -p $(@D)
 	$(LINK) $<
+$(addprefix $(B)/bench/daemon/,load queues): %: %.o $(B)/bench/daemon/sampling.o
+	@mkdir -p $(@D)
+	$(LINK) $(filter %.o,$^) $(if $(findstring queues,$@),-lpq)
+$(B)/bench/daemon/queues.o: ALLC += -isystem $(shell pg_config --includedir 2>/dev/null)
 $(B)/bench/daemon/stages: $(B)/bench/daemon/stages.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
@@ -62,4 +81,8 @@ bench-daemon: deps
 bench-daemon-run: all $(DAEMON_BENCH)
 	@bench/daemon/run --bin $(abspath $(BIN)) --tools $(abspath $(B))/bench/daemon $(BENCH)
 
-.PHONY: bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run
+# What one user, or many, can keep from others; BENCH: the attacks wanted.
+bench-shares: all
+	@bench/daemon/shares --bin $(abspath $(BIN)) $(BENCH)
+
+.PHONY: bench-shares bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run

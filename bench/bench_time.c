@@ -3,10 +3,13 @@
  *   timer_cancel   one task arms a timer of a minute and cancels it, a million times; ns
  *   timers_100k    100,000 tasks started at once sleep to moments spread over the 50 ms that
  *                  follow: CPU ms of the whole, and how late the middle one woke
- *   timers_10k     10,000 tasks sleep 100 to 500 ms: how late they woke */
+ *   timers_10k     10,000 tasks sleep 100 to 500 ms: how late they woke
+ *   canary         one task sleeps 1 ms, 2,000 times, beside 1,000,000 that sleep 1 to 41 s,
+ *                  armed in no order: how late it woke */
 #include "bench/tasks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CANCELS = 1000000,
@@ -15,6 +18,10 @@ enum {
     CALM = 10000,
     CALM_FROM_USEC = 100000,
     CALM_USEC = 400000,
+    MILLION = 1000000,
+    MILLION_FROM_USEC = 1000000,
+    MILLION_USEC = 40000000,
+    CANARY = 2000,
 };
 
 /* --- limits */
@@ -137,6 +144,68 @@ static void timers_10k(const struct bench_workload *w, double *ret)
     ret[1] = bench_quantile(late, CALM, 0.99);
 }
 
+/* One of the million. */
+static enum volt_poll mass_poll(struct volt_cx *cx, void *state)
+{
+    return volt_sleep_poll(cx, state);
+}
+
+static void mass_drop(void *state)
+{
+    volt_sleep_fini(state);
+}
+
+static const struct volt_task_type mass_type = {
+    .name = "mass",
+    .size = sizeof(struct volt_sleep),
+    .poll = mass_poll,
+    .drop = mass_drop,
+};
+
+struct canary {
+    uint32_t n;
+    struct volt_sleep sleep;
+};
+
+static enum volt_poll canary_poll(struct volt_cx *cx, void *state)
+{
+    struct canary *s = state;
+
+    for (;;) {
+        if (!s->sleep.deadline_usec)
+            volt_sleep_init(&s->sleep, 1000);
+        if (volt_sleep_poll(cx, &s->sleep) == VOLT_PENDING)
+            return VOLT_PENDING;
+        late[s->n] = ((double)bench_now() / 1e3 - (double)s->sleep.deadline_usec) / 1e3;
+        volt_sleep_fini(&s->sleep);
+        s->sleep.deadline_usec = 0;
+        if (++s->n == CANARY)
+            break;
+    }
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(canary, sizeof(struct canary));
+
+static void canary(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    uint64_t begin = bench_now() / 1000 + MILLION_FROM_USEC;
+
+    (void)w;
+    for (uint64_t i = 0; i < MILLION; i++) {
+        struct volt_sleep *s = bench_task(rt, &mass_type);
+
+        volt_sleep_init_at(s, begin + i * 7919 % MILLION * MILLION_USEC / MILLION);
+        bench_spawn(s);
+    }
+    bench_tasks_expect(1);
+    bench_spawn(memset(bench_task(rt, &canary_type), 0, sizeof(struct canary)));
+    bench_gate_wait();
+    ret[0] = bench_quantile(late, CANARY, 0.99);
+    ret[1] = bench_quantile(late, CANARY, 1);
+}
+
 static const struct bench_workload workloads[] = {
     {"timer_cancel", BENCH_TIME(limit_timer_cancel), timer_cancel, 0, false},
     {.name = "timers_100k",
@@ -147,6 +216,11 @@ static const struct bench_workload workloads[] = {
      .run = timers_10k,
      .metrics = {{"late_p50", "ms", limit_late_ms, false},
                  {"late_p99", "ms", limit_late_p99_ms, false}}},
+    {.name = "canary",
+     .run = canary,
+     .metrics = {{"late_p99", "ms", limit_late_p99_ms, false},
+                 {"late_max", "ms", NULL, false}},
+     .once = true},
 };
 
 int main(int argc, char **argv)

@@ -5,10 +5,14 @@
  *                                       second, and us per call
  *   load SOCKET batch JOBS SIZE         one client, SIZE jobs in a call
  *   load SOCKET noop JOBS SIZE          the same with jobs of kind noop, until all have ended
+ *   load SOCKET run JOBS SIZE           the same with jobs of /bin/true
  *   load SOCKET start JOBS [KIND]       us from before the call until the job is started, one
  *                                       at a time on an idle daemon
  *   load SOCKET queue JOBS SIZE         as batch, each job with a key of its own
  *   load SOCKET list CALLS              us for the newest 20 jobs
+ *   load SOCKET get CALLS               us for job 1
+ *   load SOCKET ask MESSAGE             the same call again and again, until it is killed: beside
+ *                                       others; says "ready" after the first reply
  *   load SOCKET array JOBS              one array of so many noops, until all have ended
  *   load SOCKET watch JOBS WATCHERS     us from before the call that submits a noop until the
  *                                       last, and the 99th of a hundred, of so many watchers
@@ -26,31 +30,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { REPLY = 8 << 20, SPEC = 512, MAX_CLIENTS = 256, IDLE = 2000 /* us */ };
+#include "bench/daemon/sampling.h"
+
+enum { REPLY = 8 << 20, SPEC = 512, IDLE = 2000 /* us */ };
 
 static const char *socket_path;
-
-static void die(const char *what)
-{
-    (void)fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static uint64_t clock_us(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-static double seconds(void)
-{
-    return (double)clock_us(CLOCK_MONOTONIC) / 1e6;
-}
 
 static int open_socket(void)
 {
@@ -104,20 +90,6 @@ static char *call(int fd, const char *text, char *buf, size_t room)
     return buf;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void print_times(const char *key, double *us, size_t n)
-{
-    qsort(us, n, sizeof(*us), by_value);
-    printf("\"%s_p50_us\": %.1f, \"%s_p99_us\": %.1f", key, us[n / 2], key,
-           us[n * 99 / 100]);
-}
-
 static int keyed;
 
 static size_t spec(char *buf, const char *kind, long n)
@@ -134,13 +106,6 @@ static size_t spec(char *buf, const char *kind, long n)
 }
 
 /* --- one at a time, by many clients */
-
-struct client {
-    pthread_t thread;
-    long first, jobs;
-    double *us;
-    int durable; /* what the last reply said */
-};
 
 static void *submitter(void *arg)
 {
@@ -162,29 +127,6 @@ static void *submitter(void *arg)
     }
     close(fd);
     return NULL;
-}
-
-static void submit(long jobs, long clients)
-{
-    struct client all[MAX_CLIENTS];
-    double *us = calloc((size_t)jobs, sizeof(*us)), start = seconds();
-
-    if (!us || clients < 1 || clients > MAX_CLIENTS || jobs < clients)
-        die("arguments");
-    for (long i = 0; i < clients; i++) {
-        all[i] = (struct client){.first = i * (jobs / clients), .jobs = jobs / clients};
-        all[i].us = us + all[i].first;
-        if (pthread_create(&all[i].thread, NULL, submitter, &all[i]) != 0)
-            die("thread");
-    }
-    for (long i = 0; i < clients; i++)
-        pthread_join(all[i].thread, NULL);
-    jobs = jobs / clients * clients;
-    printf("{\"durable\": %s, \"per_second\": %.0f, ", all[0].durable ? "true" : "false",
-           (double)jobs / (seconds() - start));
-    print_times("call", us, (size_t)jobs);
-    printf("}\n");
-    free(us);
 }
 
 /* --- in batches */
@@ -218,53 +160,79 @@ static int none_left(const char *buf, size_t n)
     return 0;
 }
 
-/* Waits for the jobs that a reply to SubmitBatch names, by one call: asked again and again,
- * voltd would be answering instead. */
-static void wait_call(int fd, char *reply)
+/* The ids in a reply to SubmitBatch, as JSON text without brackets; *ret_len: its length. */
+static const char *ids_of(const char *reply, size_t *ret_len)
 {
-    char *ids = strstr(reply, "\"ids\":["), *end = ids ? strchr(ids, ']') : NULL, *text;
+    const char *ids = strstr(reply, "\"ids\":["), *end = ids ? strchr(ids, ']') : NULL;
 
-    if (!ids || !end ||
-        asprintf(&text,
-                 "{\"method\":\"org.voltd.jobs.Wait\",\"more\":true,"
-                 "\"parameters\":{%.*s]}}",
-                 (int)(end - ids), ids) < 0)
+    if (!end)
         die("reply");
-    send_text(fd, text);
-    while (!none_left(reply, receive(fd, reply, REPLY)))
-        continue;
+    *ret_len = (size_t)(end - ids) - 7;
+    return ids + 7;
+}
+
+/* Waits for the jobs that n replies to SubmitBatch name, and takes the replies. One call for
+ * many jobs: asked again and again, voltd would be answering instead. */
+static void wait_call(int fd, char **replies, long n)
+{
+    enum { TEXT = 200000 }; /* below the limit of a message */
+    char *text = malloc(TEXT + REPLY), *answer = malloc(REPLY);
+
+    if (!text || !answer)
+        die("memory");
+    for (long i = 0; i < n;) {
+        size_t len =
+            (size_t)sprintf(text, "{\"method\":\"org.voltd.jobs.Wait\",\"more\":true,"
+                                  "\"parameters\":{\"ids\":[");
+        size_t begin = len, one;
+
+        do {
+            const char *ids = ids_of(replies[i], &one);
+
+            if (len > begin)
+                text[len++] = ',';
+            memcpy(text + len, ids, one);
+            len += one;
+            free(replies[i]);
+        } while (++i < n && len < TEXT);
+        (void)strcpy(text + len, "]}}");
+        send_text(fd, text);
+        while (!none_left(answer, receive(fd, answer, REPLY)))
+            continue;
+    }
+    free(answer);
     free(text);
 }
 
 static void batch(const char *kind, long jobs, long size, int wait)
 {
     long batches = jobs / size;
-    char **replies = calloc((size_t)batches, sizeof(*replies));
+    char **replies = calloc((size_t)batches, sizeof(*replies)), *reply = malloc(REPLY);
     double start = seconds();
     int fd = open_socket();
 
-    if (!replies)
+    if (!replies || !reply)
         die("memory");
-    for (long i = 0; i < batches; i++) {
-        if (!(replies[i] = malloc(REPLY)))
+    for (long i = 0; i < batches; i++)
+        if (!(replies[i] = strdup(batch_call(fd, kind, i * size, size, reply))))
             die("memory");
-        (void)batch_call(fd, kind, i * size, size, replies[i]);
-    }
     double submitted = seconds();
-    for (long i = 0; wait && i < batches; i++)
-        wait_call(fd, replies[i]);
+    if (wait)
+        wait_call(fd, replies, batches);
     printf("{\"per_second\": %.0f, \"ended_per_second\": %.0f}\n",
            (double)(batches * size) / (submitted - start),
            (double)(batches * size) / (seconds() - start));
-    for (long i = 0; i < batches; i++)
+    for (long i = 0; !wait && i < batches; i++)
         free(replies[i]);
     free(replies);
+    free(reply);
     close(fd);
 }
 
-/* --- lists */
+/* --- questions */
 
-static void list_times(long calls)
+/* The same call again and again. */
+static void call_times(const char *key, const char *text, long calls)
 {
     double *us = calloc((size_t)calls, sizeof(*us)), start;
     char *reply = malloc(REPLY);
@@ -274,18 +242,30 @@ static void list_times(long calls)
         die("arguments");
     for (long i = 0; i < calls; i++) {
         start = seconds();
-        (void)call(fd,
-                   "{\"method\":\"org.voltd.jobs.List\",\"parameters\":{\"limit\":20,"
-                   "\"newest_first\":true}}",
-                   reply, REPLY);
+        (void)call(fd, text, reply, REPLY);
         us[i] = (seconds() - start) * 1e6;
     }
     printf("{");
-    print_times("list", us, (size_t)calls);
+    print_times(key, us, (size_t)calls);
     printf("}\n");
     free(reply);
     free(us);
     close(fd);
+}
+
+/* Beside others, until it is killed. */
+static void ask_for_ever(const char *text)
+{
+    char *reply = malloc(REPLY);
+    int fd = open_socket();
+
+    if (!reply)
+        die("memory");
+    for (long i = 0;; i++) {
+        (void)call(fd, text, reply, REPLY);
+        if (i == 0 && (puts("ready") < 0 || fflush(stdout) != 0))
+            die("stdout");
+    }
 }
 
 /* --- from the call to the start */
@@ -311,7 +291,7 @@ static void start_times(long jobs, const char *kind)
             "{\"method\":\"org.voltd.jobs.Get\",\"parameters\":{\"id\":\"%ld\"}}",
             strtol(id + 8, NULL, 10));
         usleep(IDLE); /* nobody asks while it starts */
-        wait_call(fd, reply);
+        wait_call(fd, &(char *){strdup(reply)}, 1);
         (void)call(fd, text, reply, REPLY);
         started = strstr(reply, "\"started_at_usec\":");
         if (!started)
@@ -344,10 +324,9 @@ static void array(long jobs)
         jobs);
     (void)call(fd, text, reply, REPLY);
     double submitted = seconds();
-    wait_call(fd, reply);
+    wait_call(fd, &reply, 1);
     printf("{\"submit_us\": %.0f, \"ended_per_second\": %.0f}\n",
            (submitted - start) * 1e6, (double)jobs / (seconds() - start));
-    free(reply);
     close(fd);
 }
 
@@ -403,7 +382,7 @@ static void watch(long jobs, long watchers)
 
         (void)batch_call(fd, "noop", i, 1, reply);
         hear_ends(ready, watchers, begin, us);
-        qsort(us, (size_t)watchers, sizeof(*us), by_value);
+        sort_times(us, (size_t)watchers);
         at[i] = us[watchers * 99 / 100];
         last[i] = us[watchers - 1];
         for (long w = 0; w < watchers; w++)
@@ -492,7 +471,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[2], "machine") == 0)
         machine(argv[3]);
     else if (strcmp(argv[2], "submit") == 0)
-        submit(n, m);
+        submit_by(n, m, submitter);
     else if (strcmp(argv[2], "batch") == 0)
         batch("exec", n, m, 0);
     else if (strcmp(argv[2], "noop") == 0)
@@ -503,7 +482,18 @@ int main(int argc, char **argv)
     } else if (strcmp(argv[2], "start") == 0) {
         start_times(n, argc > 4 ? argv[4] : "exec");
     } else if (strcmp(argv[2], "list") == 0)
-        list_times(n);
+        call_times("list",
+                   "{\"method\":\"org.voltd.jobs.List\",\"parameters\":{\"limit\":20,"
+                   "\"newest_first\":true}}",
+                   n);
+    else if (strcmp(argv[2], "get") == 0)
+        call_times("get",
+                   "{\"method\":\"org.voltd.jobs.Get\",\"parameters\":{\"id\":\"1\"}}",
+                   n);
+    else if (strcmp(argv[2], "ask") == 0)
+        ask_for_ever(argv[3]);
+    else if (strcmp(argv[2], "run") == 0)
+        batch("exec", n, m, 1);
     else if (strcmp(argv[2], "array") == 0)
         array(n);
     else if (strcmp(argv[2], "watch") == 0)

@@ -280,7 +280,7 @@ static double records(int dir, double *ret_end)
         must(record_probe(dir, &key, boot, &rec), "record");
         end += now_us() - look;
         must(rec.verdict == RECORD_DONE ? 0 : -EIO, "record");
-        must(record_remove(dir, &pool, &key), "record");
+        must(record_remove(dir, &pool, &key, boot), "record");
     }
     record_sweep(dir);
     *ret_end = end / JOBS;

@@ -1,0 +1,416 @@
+/* Loads on which a second worker may help, and must not cost: each is to be run with one
+ * worker and with more (--workers). Nanoseconds of wall time per operation, and what it
+ * took in switches of threads (both kinds, the whole process) per 1,000 operations.
+ *
+ *   echo_1 _4 _64  TCP over loopback, 64 bytes there and back over so many connections.
+ *                  One thread that is no worker is all clients: it writes to every
+ *                  connection, then reads from every one. A task per connection. Per
+ *                  answer
+ *   skew           20,000 tasks from one, 90 % of 100 ns, 10 % of 20 us; per task
+ *   fork_join      fib(24) with a task per call, both children awaited; per task
+ *   fork_scope     fib(28) likewise, but the children are a scope's; per task
+ *   fork_10k       a task spawns 10,000 with handles and awaits them; per task */
+#include "bench/tasks.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    ECHOES = 100000,
+    ECHO_BYTES = 64,
+    CONNECTIONS = 64, /* most */
+    SKEWED = 20000,
+    SHORT_NS = 100,
+    LONG_NS = 20000,
+    FIB = 24,
+    FIB_SCOPE = 28,
+    FORKED = 10000,
+    FORKS = 20,
+};
+
+static double switches(void)
+{
+    struct rusage u;
+
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_nvcsw + u.ru_nivcsw);
+}
+
+/* --- echo */
+
+struct echo {
+    int at, fd;
+    struct volt_io io;
+    ssize_t got, put;
+    char buf[ECHO_BYTES];
+};
+
+static enum volt_poll echo_poll(struct volt_cx *cx, void *state)
+{
+    struct echo *e = state;
+
+    VOLT_BEGIN(e->at);
+    for (;;) {
+        VOLT_AWAIT(e->at, volt_io_read_poll(cx, &e->io, e->buf, sizeof(e->buf), &e->got));
+        if (e->got <= 0)
+            break;
+        VOLT_AWAIT(e->at,
+                   volt_io_write_poll(cx, &e->io, e->buf, (size_t)e->got, &e->put));
+        if (e->put != e->got)
+            break;
+    }
+    VOLT_END(e->at);
+}
+
+static void echo_drop(void *state)
+{
+    struct echo *e = state;
+
+    volt_io_fini(&e->io);
+    close(e->fd);
+    bench_task_done();
+}
+
+static const struct volt_task_type echo_type = {
+    .name = "echo",
+    .size = sizeof(struct echo),
+    .poll = echo_poll,
+    .drop = echo_drop,
+};
+
+static void no_delay(int fd)
+{
+    int on = 1;
+
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+        bench_die("cannot set TCP_NODELAY");
+}
+
+/* n connections over loopback. */
+static void connect_all(int *client, int *server, int n)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+    int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (l < 0 || bind(l, (struct sockaddr *)&a, len) < 0 || listen(l, n) < 0 ||
+        getsockname(l, (struct sockaddr *)&a, &len) < 0)
+        bench_die("cannot listen");
+    for (int i = 0; i < n; i++) {
+        client[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (client[i] < 0 || connect(client[i], (struct sockaddr *)&a, len) < 0)
+            bench_die("cannot connect");
+        server[i] = accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (server[i] < 0)
+            bench_die("cannot accept");
+        no_delay(client[i]);
+        no_delay(server[i]);
+    }
+    close(l);
+}
+
+/* All clients: n questions, then n answers, until there were `echoes`. */
+static void ask(const int *client, int n, int echoes)
+{
+    char buf[ECHO_BYTES] = "echo";
+
+    for (int done = 0; done < echoes; done += n) {
+        for (int i = 0; i < n; i++)
+            if (send(client[i], buf, sizeof(buf), 0) != sizeof(buf))
+                bench_die("cannot send");
+        for (int i = 0; i < n; i++)
+            if (recv(client[i], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
+                bench_die("no answer");
+    }
+}
+
+static void echo(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    int client[CONNECTIONS], server[CONNECTIONS], n = w->arg;
+    uint64_t start;
+    double before;
+
+    connect_all(client, server, n);
+    bench_tasks_expect((uint32_t)n);
+    for (int i = 0; i < n; i++) {
+        struct echo *e = bench_task(rt, &echo_type);
+
+        e->fd = server[i];
+        if (volt_io_init(&e->io, rt, e->fd) < 0)
+            bench_die("cannot register");
+        bench_spawn(e);
+    }
+    ask(client, n, ECHOES / 10);
+    before = switches();
+    start = bench_now();
+    ask(client, n, ECHOES);
+    ret[0] = bench_per_op(start, ECHOES);
+    ret[1] = (switches() - before) * 1000 / ECHOES;
+    for (int i = 0; i < n; i++)
+        close(client[i]);
+    bench_gate_wait();
+}
+
+/* --- skew */
+
+static enum volt_poll short_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    bench_burn(SHORT_NS);
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(short, 0);
+
+static enum volt_poll long_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    bench_burn(LONG_NS);
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(long, 0);
+
+static enum volt_poll mixer_poll(struct volt_cx *cx, void *state)
+{
+    (void)state;
+    for (int i = 0; i < SKEWED; i++)
+        bench_spawn(bench_task(volt_cx_runtime(cx), i % 10 ? &short_type : &long_type));
+    return VOLT_READY;
+}
+BENCH_TYPE(mixer, 0);
+
+static void skew(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    double before = switches();
+    uint64_t start;
+
+    (void)w;
+    bench_tasks_expect(SKEWED);
+    start = bench_now();
+    bench_spawn(bench_task(rt, &mixer_type));
+    bench_gate_wait();
+    ret[0] = bench_per_op(start, SKEWED);
+    ret[1] = (switches() - before) * 1000 / SKEWED;
+}
+
+static double limit_skew(void)
+{
+    return (SHORT_NS * 0.9 + LONG_NS * 0.1) / bench_workers();
+}
+
+/* --- fork and join */
+
+struct fib {
+    int at, n;
+    uint64_t calls; /* of its whole tree */
+    struct volt_join child[2];
+};
+
+static enum volt_poll fib_poll(struct volt_cx *cx, void *state);
+
+static void fib_drop(void *state)
+{
+    struct fib *f = state;
+
+    volt_join_fini(&f->child[0]);
+    volt_join_fini(&f->child[1]);
+}
+
+static const struct volt_task_type fib_type = {
+    .name = "fib",
+    .size = sizeof(struct fib),
+    .poll = fib_poll,
+    .drop = fib_drop,
+};
+
+static enum volt_poll fib_poll(struct volt_cx *cx, void *state)
+{
+    struct fib *f = state;
+
+    VOLT_BEGIN(f->at);
+    f->calls = 1;
+    if (f->n >= 2) {
+        for (int i = 0; i < 2; i++) {
+            struct fib *c = bench_task(volt_cx_runtime(cx), &fib_type);
+
+            c->n = f->n - 1 - i;
+            if (volt_task_spawn(c, &f->child[i]) < 0)
+                bench_die("cannot spawn");
+        }
+        VOLT_AWAIT(f->at, volt_join_poll(cx, &f->child[0]));
+        VOLT_AWAIT(f->at, volt_join_poll(cx, &f->child[1]));
+        for (int i = 0; i < 2; i++)
+            f->calls += ((struct fib *)volt_join_state(&f->child[i]))->calls;
+    }
+    VOLT_END(f->at);
+}
+
+static void fork_join(const struct bench_workload *w, double *ret)
+{
+    struct fib *f = bench_task(bench_runtime(bench_workers()), &fib_type);
+    struct volt_join join;
+    double before = switches();
+    uint64_t start = bench_now(), calls;
+
+    (void)w;
+    f->n = FIB;
+    if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
+        bench_die("cannot spawn");
+    calls = ((struct fib *)volt_join_state(&join))->calls;
+    volt_join_fini(&join);
+    ret[0] = bench_per_op(start, calls);
+    ret[1] = (switches() - before) * 1000 / (double)calls;
+}
+
+struct scoped {
+    int at, n;
+    uint64_t calls;
+    struct volt_scope children;
+};
+
+static enum volt_poll scoped_poll(struct volt_cx *cx, void *state);
+
+static void scoped_drop(void *state)
+{
+    struct scoped *f = state;
+
+    volt_scope_fini(&f->children);
+}
+
+static const struct volt_task_type scoped_type = {
+    .name = "scoped",
+    .size = sizeof(struct scoped),
+    .poll = scoped_poll,
+    .drop = scoped_drop,
+};
+
+static enum volt_poll scoped_poll(struct volt_cx *cx, void *state)
+{
+    struct scoped *f = state;
+
+    VOLT_BEGIN(f->at);
+    f->calls = 1;
+    if (f->n >= 2) {
+        if (volt_scope_init(cx, &f->children, &scoped_type, 2) < 0)
+            bench_die("out of memory");
+        for (int i = 0; i < 2; i++)
+            ((struct scoped *)volt_scope_child(&f->children, (size_t)i))->n =
+                f->n - 1 - i;
+        VOLT_AWAIT(f->at, volt_scope_poll(cx, &f->children));
+        for (int i = 0; i < 2; i++)
+            f->calls +=
+                ((struct scoped *)volt_scope_child(&f->children, (size_t)i))->calls;
+    }
+    VOLT_END(f->at);
+}
+
+static void fork_scope(const struct bench_workload *w, double *ret)
+{
+    struct scoped *f = bench_task(bench_runtime(bench_workers()), &scoped_type);
+    struct volt_join join;
+    double before = switches();
+    uint64_t start = bench_now(), calls;
+
+    (void)w;
+    f->n = FIB_SCOPE;
+    if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
+        bench_die("cannot spawn");
+    calls = ((struct scoped *)volt_join_state(&join))->calls;
+    volt_join_fini(&join);
+    ret[0] = bench_per_op(start, calls);
+    ret[1] = (switches() - before) * 1000 / (double)calls;
+}
+
+struct parent {
+    int at, i, turn;
+    struct volt_join child[FORKED];
+};
+
+static enum volt_poll leaf_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    return VOLT_READY;
+}
+BENCH_TYPE(leaf, 0);
+
+static enum volt_poll parent_poll(struct volt_cx *cx, void *state)
+{
+    struct parent *p = state;
+
+    VOLT_BEGIN(p->at);
+    for (p->turn = 0; p->turn < FORKS; p->turn++) {
+        for (int i = 0; i < FORKED; i++)
+            if (volt_task_spawn(bench_task(volt_cx_runtime(cx), &leaf_type),
+                                &p->child[i]) < 0)
+                bench_die("cannot spawn");
+        for (p->i = 0; p->i < FORKED; p->i++) {
+            VOLT_AWAIT(p->at, volt_join_poll(cx, &p->child[p->i]));
+            volt_join_fini(&p->child[p->i]);
+        }
+    }
+    VOLT_END(p->at);
+}
+BENCH_TYPE(parent, sizeof(struct parent));
+
+static void fork_10k(const struct bench_workload *w, double *ret)
+{
+    struct volt_join join;
+    double before = switches();
+    uint64_t start = bench_now();
+
+    (void)w;
+    if (volt_task_spawn(bench_task(bench_runtime(bench_workers()), &parent_type), &join) <
+            0 ||
+        volt_join_wait(&join) < 0)
+        bench_die("cannot spawn");
+    volt_join_fini(&join);
+    ret[0] = bench_per_op(start, (uint64_t)FORKED * FORKS);
+    ret[1] = (switches() - before) * 1000 / FORKED / FORKS;
+}
+
+#define LOAD(limit_of)                                                                   \
+    .metrics = {{"time", "ns", limit_of, false}, {"switches", "/1000", NULL, false}}
+
+static const struct bench_workload workloads[] = {
+    {"echo_1", LOAD(NULL), echo, 1, false},
+    {"echo_4", LOAD(NULL), echo, 4, false},
+    {"echo_64", LOAD(NULL), echo, 64, false},
+    {"skew", LOAD(limit_skew), skew, 0, false},
+    {"fork_join", LOAD(NULL), fork_join, 0, false},
+    {"fork_scope", LOAD(NULL), fork_scope, 0, false},
+    {"fork_10k", LOAD(NULL), fork_10k, 0, false},
+};
+
+static void report(void)
+{
+    struct volt_stats st;
+
+    volt_runtime_stats(bench_runtime(bench_workers()), &st);
+    fprintf(stderr,
+            "# polled %lu wakeups %lu skipped %lu steals %lu stolen %lu parked %lu "
+            "spurious %lu\n",
+            st.total.polled, st.total.wakeups, st.total.wakeups_skipped,
+            st.total.steal_ops, st.total.stolen, st.total.parked,
+            st.total.spurious_wakes);
+}
+
+int main(int argc, char **argv)
+{
+    int r = bench_main(argc, argv, "volt", workloads,
+                       sizeof(workloads) / sizeof(workloads[0]));
+
+    if (getenv("BENCH_STATS"))
+        report();
+    bench_runtime_end();
+    return r;
+}
