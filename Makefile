@@ -66,7 +66,9 @@ VOLT_LIBS   := -levent_core
 # Programs, each only where its main exists. voltd-keeper runs with privileges and is
 # linked without libevent, jansson and libsystemd: reaching for one of them is a link
 # error. It is static, because each job's shim is a fork of it: half the page tables to
-# copy per fork.
+# copy per fork. The clients are static as well: a quarter of a short call was the loader.
+# Not in builds whose tests preload something.
+STATIC   := $(if $(SAN)$(CHAOS),,-static-pie)
 have     = $(if $(wildcard $(1)),$(BIN)/$(2))
 CLIENTS  := $(patsubst client/%.c,$(BIN)/%,$(wildcard client/volt-*.c))
 PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,voltd-keeper) \
@@ -109,10 +111,10 @@ $(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
 $(BIN)/voltd-keeper: $(B)/daemon/keeper/main.o $(LIBKEEPER) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(SAN)$(CHAOS),,-static-pie) $< $(filter %.a,$^)
+	$(LINK) $(STATIC) $< $(filter %.a,$^)
 $(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
+	$(LINK) $(STATIC) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
 
 # ---- tests ----------------------------------------------------------------------------------
 # Test programs link every library; tests/support/*.c, if any, is linked into all of them.
@@ -129,6 +131,7 @@ EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
 $(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
 $(B)/tests/unit/test_manager: LDFLAGS += -Wl,--wrap=table_put
+$(B)/tests/unit/test_attempt: LDFLAGS += -Wl,--wrap=jobs_keep
 $(B)/tests/unit/test_refused_start: LDFLAGS += -Wl,--wrap=recover_start
 $(B)/tests/unit/test_tree: LDFLAGS += -Wl,--wrap=syscall -Wl,--wrap=access
 
@@ -136,6 +139,13 @@ $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(
 $(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
+
+# Of all that is random in the tests: another one each time, and the one that failed with
+# SEED=N.
+ifeq ($(SEED),)
+SEED := $(shell date +%s)
+endif
+export SEED
 
 # What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime
 # gives up on kernels with more than 28 random bits. Sanitizers report into files of their
@@ -161,12 +171,26 @@ stress: all $(STRESS)
 	@$(RUN) tests/stress/run $(SECS) "$(WORKERS)" $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
+INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rs
 check-integration: all
-	@$(RUN) $(PYTHON) -m pytest -p no:cacheprovider --basetemp=$(abspath $(B))/pytest -q tests/integration
+	@$(RUN) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest tests/integration
+# Many restarts of a voltd that is not root, with jobs that wait: all outputs can be read.
+RESTARTS ?= 1000
+check-restarts: all
+	@$(RUN) RESTARTS=$(RESTARTS) tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -s -q -rs tests/integration/test_umask.py
 check-layers:
 	@tests/tools/check-layers --self-test
+	@tests/tools/check-skips --self-test .ci/skips
 check-promises:
 	@tests/tools/check-promises
+check-hash:
+	@tests/tools/check-hash --self-test
+check-spec:
+	@tests/tools/check-spec --self-test
+check-words:
+	@tests/tools/check-words --self-test
+check-mutants:
+	@$(PYTHON) tests/tools/check-mutants
 # Models are of the plain build: the explorer switches stacks, which sanitizers do not
 # follow.
 check-model:
@@ -174,6 +198,7 @@ check-model:
 -include tests/damage/damage.mk
 -include tests/chaos/chaos.mk
 -include tests/fuzz/fuzz.mk
+-include tests/mutants/mutants.mk
 check-install: all
 	+@tests/tools/check-install $(abspath $(B))/install
 # Clients and systems that are not ours: they need Go, and a VM.
@@ -182,7 +207,19 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-CHECKS := check-layers check-promises check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
+# As a user who is not root: tests/tools/unprivileged runs it.
+check-unprivileged: deps
+	@$(MAKE) --no-print-directory all
+	+@RESTARTS=100 tests/tools/run-checks "$(VARIANT)" $(REPORTS) check-unit check-integration check-restarts check-chaos
+# Late is a failure, in the build with crash points: heartbeats an hour away, so that what
+# only a heartbeat wakes hangs; and sentinels on their watch, with nothing for them to rescue.
+check-late:
+	+@$(MAKE) --no-print-directory CHAOS=1 SAN= late-heartbeats late-rescues
+late-heartbeats late-rescues: late-%: all
+	@$(RUN) VOLT_LATE=$* $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$* tests/integration
+late-rescues: | late-heartbeats
+
+CHECKS := check-layers check-promises check-hash check-spec check-words check-mutants check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
 check: deps
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
@@ -192,8 +229,17 @@ demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all check check-unit check-stress stress check-examples check-integration check-layers check-promises check-model check-install \
+.PHONY: all check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-hash check-spec check-words check-mutants check-model check-install \
         check-clients check-vm demo
+
+# Everything that takes long, one after the other, also after a failure; hours.
+DEEP := model mutants mutants-daemon weaken chaos power-cuts soak fuzz check-damage check-restarts check-late check-clang
+check-deep: deps deps-clang
+	@$(MAKE) --no-print-directory all
+	+@tests/tools/run-checks deep $(REPORTS) $(DEEP)
+check-clang:
+	+@$(MAKE) --no-print-directory CC=clang check
+.PHONY: check-deep check-clang check-late late-heartbeats late-rescues check-unprivileged
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
@@ -219,6 +265,7 @@ install: all
 	    $(D)$(unitdir) $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
 	    $(D)$(completions)
 	install -m 755 $(PROGRAMS) $(D)$(bindir)
+	chmod 711 $(D)$(bindir)/voltd-keeper # of a program that may not be read no process is dumpable
 	install -m 644 $(LIBVOLT) $(D)$(libdir)
 	install -m 755 $(B)/$(SONAME) $(D)$(libdir)
 	ln -sf $(SONAME) $(D)$(libdir)/libvolt.so
@@ -253,11 +300,20 @@ make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt
 make check-integration  pytest against real daemons, tests/integration
 make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=
-make check-layers    who may include whom, length of files
+make check-restarts  restarts with waiting jobs, all outputs can be read: RESTARTS=1000
+make check-late      integration without heartbeats, and without rescues by sentinels
+make check-unprivileged  unit, integration, chaos; for tests/tools/unprivileged make ...
+make check-deep      all that takes long: model, mutants, weaken, chaos, soak, fuzz, clang ...
+make check-layers    who may include whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
+make check-hash      what clients choose is hashed by lib/base/siphash alone
+make check-spec      the fields of a job are the same in the code and in the description
+make check-mutants   each planted mistake of the lists still has its place in the sources
+make check-words     comments and messages name things, and say "it" of them
 make check-install   install, and use what was installed
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
+make mutants-daemon  mistakes in daemon/, each of which a test must find (-part: in two minutes)
 make chaos           check-chaos for long: SECS=600 SEED=
 make soak            one voltd under load and faults for long: SECS=3600 SEED=
 make coverage-keeper branches of the privileged program that tests reach
