@@ -60,6 +60,14 @@ def until(condition, what="the condition", limit=LIMIT):
         end += stopped if stopped > 1 else 0
 
 
+def written(path):
+    """What is in a file, nothing while there is none: a shell makes it before it writes to it."""
+    try:
+        return pathlib.Path(path).read_text()
+    except FileNotFoundError:
+        return ""
+
+
 def word(arg):
     """An argument as it is: bytes need not be UTF-8."""
     return arg if isinstance(arg, bytes) else str(arg)

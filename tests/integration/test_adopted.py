@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import LIMIT, until
+from conftest import LIMIT, until, written
 from jobs import (JOBS, ended, get, keeper_of, listed, locked_by_nobody, records, sh, submit,
                   submitted, wait)
 from test_store import config
@@ -129,7 +129,7 @@ def test_a_job_without_its_record_is_lost_and_not_run_again(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh(f"echo x >>{private.dir}/ran; exec sleep 1000"))
-        until(lambda: (private.dir / "ran").exists())
+        until(lambda: written(private.dir / "ran"))
     lose_machine(private)
     private.start()
     with private.connect() as v:
@@ -421,7 +421,7 @@ def test_a_replaced_record_directory_and_on_lost(private):
     with private.connect() as v:
         ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{private.dir}/ran;"
                              "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000", on_lost="retry"))
-        until(lambda: (private.dir / "ran").exists())
+        until(lambda: written(private.dir / "ran"))
     lose_machine(private)
     private.start()
     with private.connect() as v:
@@ -436,7 +436,7 @@ def test_reboot_after_reboot(private):
     with private.connect() as v:
         ident = submit(v, sh(f"echo $VOLT_ATTEMPT >>{ran}; exec sleep 1000", on_lost="retry"))
     for attempt in range(1, 7):
-        until(lambda: ran.exists() and len(ran.read_text().split()) == attempt)
+        until(lambda: len(written(ran).split()) == attempt)
         lose_machine(private)
         private.start()
     with private.connect() as v:

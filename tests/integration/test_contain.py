@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, LIMIT, ROOT, processes, until
+from conftest import BIN, LIMIT, ROOT, processes, until, written
 
 CONTAIN = ROOT / "tests/tools/contain"
 # Two that flee, one of them deaf.
@@ -71,7 +71,7 @@ def test_a_run_of_tests_that_is_told_to_end(marked):
         cwd=marked.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "VOLT_BIN": str(BIN)})
     path = marked.dir / "path"
-    until(lambda: path.exists() and path.read_text(), "its voltd to run a job")
+    until(lambda: written(path), "its voltd to run a job")
     run.send_signal(signal.SIGTERM)
     assert run.wait(LIMIT) == 128 + signal.SIGTERM
     assert processes(path.read_text()) == [] and not os.path.exists(path.read_text())

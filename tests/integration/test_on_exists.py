@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import SEED, until
+from conftest import SEED, until, written
 import jobs
 from jobs import JOBS, ended, get, submit, submitted
 
@@ -178,7 +178,7 @@ def test_replace_over_kill(private, seed):
             assert submitted(v, {**spec, "on_exists": "same"}) == {
                 "id": live[0], "created": False, "durable": True}
     ran = private.dir / "ran"
-    until(lambda: ran.exists() and f"{live[0]}.1" in ran.read_text().split(), "the last to run")
+    until(lambda: f"{live[0]}.1" in written(ran).split(), "the last to run")
     with private.connect() as v:
         v.ok(JOBS + "Cancel", {"filter": {}})
         assert ended(v, live[0])["result"] == "cancelled"

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 
-from conftest import BIN, LIMIT, until
+from conftest import BIN, LIMIT, until, written
 from jobs import JOBS, ended, get, listed, locked_by_nobody, records, sh, submit, submitted, wait
 
 
@@ -392,7 +392,7 @@ def test_a_downgrade_is_refused_under_load(private):
         ids = [submit(v, sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{ran}; "
                             f"until [ -e {go} ]; do sleep 0.02; done; echo {i}; exit {i}"))
                for i in range(12)]
-        until(lambda: ran.exists() and len(ran.read_text().split()) == 4)
+        until(lambda: len(written(ran).split()) == 4)
         until(lambda: all(get(v, i)["state"] == "running" for i in ids[:4]))
         array = submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}})
     private.stop(signal.SIGKILL)

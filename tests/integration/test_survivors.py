@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from conftest import until
+from conftest import until, written
 from jobs import ended, get, keeper_of, records, sh, submit
 from test_adopted import kill_shim, shim_of
 from test_store import config
@@ -69,7 +69,7 @@ def test_what_a_killed_shim_leaves_does_not_meet_the_next_attempt(private, how, 
                      "[ $VOLT_ATTEMPT = 2 ] || exec sleep 1000")
     with private.connect() as v:
         ident = submit(v, sh(script, on_lost="retry"))
-        until(lambda: met.exists() and met.read_text(), "it to leave something")
+        until(lambda: written(met), "it to leave something")
         pid = int(left.read_text())
         if not restarted:
             kill_shim(v, ident)
@@ -135,7 +135,7 @@ def test_what_a_job_of_mode_main_has_left_outlives_its_shim_and_others(private):
             os.kill(shim, signal.SIGKILL)
         until(lambda: not any(map(alive, shims)), "the shims to go")
         gate.touch()
-        until(lambda: grandchild.exists() and grandchild.read_text())
+        until(lambda: written(grandchild))
         lost = submit(v, sh(fleeing(private, "kept", private.dir / "lost"), on_lost="retry"))
         until(lambda: (private.dir / "lost").exists())
         kill_shim(v, lost)
@@ -230,7 +230,7 @@ def stubborn(private):
 
 
 def number_in(path):
-    until(lambda: path.exists() and path.stat().st_size > 0, "a process to say its number")
+    until(lambda: written(path), "a process to say its number")
     return int(path.read_text())
 
 
