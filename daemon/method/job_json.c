@@ -41,7 +41,7 @@ static void put_result(struct wire_writer *to, enum job_result result, int32_t c
     wire_put_int(to, "code", code);
 }
 
-static void put_spec(struct wire_writer *to, const struct job_spec *spec, bool whole)
+static void put_spec(struct wire_writer *to, const struct job_spec *spec, uint32_t fields)
 {
     wire_put_text(to, "name", spec ? job_spec_display_name(spec) : "");
     if (!spec)
@@ -49,8 +49,8 @@ static void put_spec(struct wire_writer *to, const struct job_spec *spec, bool w
     wire_put_text(to, "kind", spec_kind_names[spec->kind]);
     wire_put_text(to, "queue", spec->queue ? spec->queue : "default");
     wire_put_int(to, "priority", spec->priority);
-    if (whole)
-        wire_put_json(to, "spec", spec_to_json(spec));
+    if (fields)
+        spec_write(to, "spec", spec, fields);
 }
 
 static void put_usage(struct wire_writer *to, const struct job_status *st)
@@ -115,11 +115,11 @@ static void put_counts(struct wire_writer *to, const struct job_view *v)
 }
 
 void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
-               bool with_spec)
+               uint32_t spec)
 {
     wire_open(to, key, '{');
     put_id(to, &v->key);
-    put_spec(to, v->spec, with_spec);
+    put_spec(to, v->spec, spec);
     put_status(to, v);
     put_uint(to, "uid", v->owner.uid);
     wire_put_bool(to, "durable", v->durable);

@@ -5,6 +5,7 @@
 #include "daemon/config/config.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
+#include "daemon/method/spec_json.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +14,11 @@
 #include <string.h>
 
 #define LIST_MAX      1000
-#define JOB_TEXT      512 /* bytes that a job mostly takes at most in an answer */
-#define FACT_COST     8   /* entries of a turn: a job that is read from the store */
+#define LIST_BYTES    (4 << 20) /* an answer with so much text ends */
+#define JOB_TEXT      512       /* bytes that a job mostly takes at most in an answer */
+#define WHOLE_TEXT    4096      /* and with its spec */
+#define LARGE_TEXT    (4 * WHOLE_TEXT)
+#define FACT_COST     8 /* entries of a turn: a job that is read from the store */
 #define PROGRESS_USEC UINT64_C(200000)
 
 /* --- Get ---------------------------------------------------------------------------- */
@@ -43,7 +47,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     if (r < 0)
         return no_answer(call, r, &in.id);
     wire_open(&reply, NULL, '{');
-    job_write(&reply, "job", &view, in.with_spec);
+    job_write(&reply, "job", &view, in.with_spec ? SPEC_ALL_FIELDS : 0);
     wire_close(&reply, '}');
     job_view_fini(&view);
     return call_reply_text(call, &reply);
@@ -55,8 +59,9 @@ const struct method method_get = {.name = "Get", .poll = get_poll};
 
 struct list_params {
     struct filter filter;
-    bool newest_first;
+    bool newest_first, with_spec, with_fields; /* with_fields: spec_fields is given */
     uint64_t cursor, limit;
+    uint32_t spec_fields;
 };
 
 static int read_cursor(json_t *value, void *member, struct field_error *err)
@@ -69,21 +74,34 @@ static int read_cursor(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-static int add_job(void *arg, const struct job_view *v)
-{
-    struct wire_writer *to = arg;
-
-    job_write(to, NULL, v, false);
-    return to->error;
-}
-
 struct list_state {
     struct list_params in;
     struct manager_filter filter;
     struct manager_walk walk;
     struct wire_buf text; /* of the answer, as far as it is */
+    uint32_t spec;        /* the fields of each spec that are shown */
+    size_t job_text;      /* what a job may take of the text: the most that one took */
     bool begun;
 };
+
+static int add_job(void *arg, const struct job_view *v)
+{
+    struct list_state *s = arg;
+    struct wire_writer to = {.out = &s->text};
+    const size_t before = wire_buf_len(&s->text);
+
+    job_write(&to, NULL, v, s->spec);
+    const size_t took = wire_buf_len(&s->text) - before;
+    if (took > s->job_text)
+        s->job_text = took;
+    return to.error;
+}
+
+/* A spec without its environment is short. */
+static bool wants_env(const struct list_state *s)
+{
+    return s->spec >> SPEC_FIELD_env & 1;
+}
 
 /* 0, or the call is answered. */
 static int begin_list(struct call *call, struct list_state *s)
@@ -93,6 +111,9 @@ static int begin_list(struct call *call, struct list_state *s)
         FIELD(struct list_params, newest_first, FIELD_BOOL),
         FIELD(struct list_params, cursor, FIELD_CUSTOM, .read = read_cursor),
         FIELD(struct list_params, limit, FIELD_INT, .min = 1, .max = LIST_MAX),
+        FIELD(struct list_params, with_spec, FIELD_BOOL),
+        FIELD(struct list_params, spec_fields, FIELD_SET, .names = spec_field_names,
+              .present = FIELD_PRESENT(struct list_params, with_fields)),
         {.name = NULL},
     };
     struct wire_writer reply = {.out = &s->text};
@@ -103,6 +124,10 @@ static int begin_list(struct call *call, struct list_state *s)
     call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_manager(&s->in.filter);
     s->filter.newest_first = s->in.newest_first;
+    s->spec = s->in.with_fields ? s->in.spec_fields
+              : s->in.with_spec ? SPEC_ALL_FIELDS
+                                : 0;
+    s->job_text = wants_env(s) ? WHOLE_TEXT : JOB_TEXT;
     s->walk = (struct manager_walk){
         .kept = true, .cursor = s->in.cursor, .limit = (size_t)s->in.limit};
     wire_open(&reply, NULL, '{');
@@ -111,17 +136,19 @@ static int begin_list(struct call *call, struct list_state *s)
     return reply.error;
 }
 
-/* Looks at as many jobs as the turn has room for. 0 or -errno. */
+/* Looks at as many jobs as the turn has room for. 0 or -errno. It writes a page of the
+ * store as a whole: where specs are large, on a thread that is no worker. */
 static int list_portion(struct volt_cx *cx, struct call *call, struct list_state *s)
 {
-    struct wire_writer reply = {.out = &s->text};
     size_t before = wire_buf_len(&s->text), room = s->text.cap;
     int r;
 
     s->walk.looks = call_entries_left(call);
-    s->walk.at_once = 1 + call_bytes_left(call) / JOB_TEXT;
+    s->walk.at_once = 1 + call_bytes_left(call) / s->job_text;
+    if (s->job_text > LARGE_TEXT)
+        call_go_aside(cx, call);
     r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &s->filter,
-                          &s->walk, add_job, &reply);
+                          &s->walk, add_job, s);
     call_did(call, s->walk.looked + s->walk.kept_looked * FACT_COST,
              wire_buf_len(&s->text) - before);
     call_holds(call, s->text.cap - room);
@@ -136,7 +163,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
 
     if (!s->begun && begin_list(call, s) < 0)
         return s->begun ? call_abort(call) : VOLT_READY;
-    while (!s->walk.end) {
+    while (!s->walk.end && wire_buf_len(&s->text) < LIST_BYTES) {
         int r;
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)

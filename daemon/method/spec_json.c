@@ -21,6 +21,19 @@ static const char *const spec_on_exists_names[] = {"same", "reject", "coalesce",
 static const char *const spec_on_lost_names[] = {"fail", "retry", NULL};
 static const char *const spec_output_names[] = {"file", "null", "path", NULL};
 
+const char *const spec_field_names[] = {
+#define SPEC_NUMBER(tag, member, json, least, most, fallback) json,
+#define SPEC_SIGNED(tag, member, json, least, most)           json,
+#define SPEC_SIGNAL(tag, member, json, fallback)              json,
+#define SPEC_CHOICE(tag, member, json, last)                  json,
+#define SPEC_FLAG(tag, member, json)                          json,
+#define SPEC_TEXT(tag, member, json, least, most)             json,
+#define SPEC_OWN(tag, name, json)                             json,
+#define SPEC_GROUP(name, json)                                json,
+#include "daemon/job/spec_fields.def"
+    NULL};
+_Static_assert(SPEC_FIELDS <= 32, "a set of them is 32 bits");
+
 /* Takes argv; the command can be given in one way only. */
 static int take_argv(void *member, char **argv, struct field_error *err)
 {
@@ -282,147 +295,191 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
 
 /* --- the other way ------------------------------------------------------------------ */
 
-static json_t *strings(char *const *from)
+static bool wants(uint32_t fields, enum spec_field field)
 {
-    json_t *array = json_array();
+    return fields >> field & 1;
+}
 
+static void put_strings(struct wire_writer *to, const char *key, char *const *from)
+{
+    wire_open(to, key, '[');
     while (from && *from)
-        wire_add(&array, wire_text(*from++));
-    return array;
+        wire_put_text(to, NULL, *from++);
+    wire_close(to, ']');
 }
 
-static json_t *labels(const struct job_spec *s)
+/* A member whose name is a client's choice: {"NAME":"VALUE"} without its brackets. */
+static void put_pair(struct wire_writer *to, const char *name, const char *value)
 {
-    json_t *object = json_object();
+    json_t *pair = json_object();
+    struct wire_buf text = {0};
+    int r;
 
-    for (size_t i = 0; i < s->nlabels; i++)
-        wire_set(&object, s->labels[i].name, wire_text(s->labels[i].value));
-    return object;
+    wire_set(&pair, name, wire_text(value));
+    r = pair ? wire_encode(&text, pair) : -ENOMEM;
+    if (r == 0) /* the brackets, and the NUL */
+        wire_put_raw(to, NULL, wire_buf_at(&text) + 1, wire_buf_len(&text) - 3);
+    else if (to->error == 0)
+        to->error = r;
+    wire_buf_fini(&text);
+    json_decref(pair);
 }
 
-static json_t *environment(const struct job_spec *s)
+static bool is_plain(const char *name)
 {
-    json_t *object = json_object();
+    while (*name > 0x1f && *name < 0x7f && *name != '"' && *name != '\\')
+        name++;
+    return !*name;
+}
 
-    for (char *const *e = s->env; object && e && *e; e++) {
-        const char *equals = strchr(*e, '=');
-        char *name = equals ? strndup(*e, (size_t)(equals - *e)) : NULL;
+static void put_member(struct wire_writer *to, const char *name, const char *value)
+{
+    if (is_plain(name))
+        wire_put_text(to, name, value);
+    else
+        put_pair(to, name, value);
+}
 
-        wire_set(&object, name ? name : "", name ? wire_text(equals + 1) : NULL);
-        free(name);
+/* NAME=VALUE of an environment. */
+static void put_variable(struct wire_writer *to, const char *variable)
+{
+    const char *equals = strchr(variable, '=');
+    size_t len = equals ? (size_t)(equals - variable) : 0;
+    char some[64], *name = len < sizeof(some) ? some : malloc(len + 1);
+
+    if (!name) {
+        to->error = -ENOMEM;
+        return;
     }
-    return object;
-}
-
-static void set_text(json_t **to, const char *key, const char *text)
-{
-    if (text)
-        wire_set(to, key, wire_text(text));
+    memcpy(name, variable, len);
+    name[len] = '\0';
+    put_member(to, name, equals ? equals + 1 : "");
+    if (name != some)
+        free(name);
 }
 
 /* Left out where it is the default, or no number of JSON (infinity). */
-static void set_number(json_t **to, const char *key, uint64_t value, uint64_t normal)
+static void put_number(struct wire_writer *to, const char *key, uint64_t value,
+                       uint64_t normal)
 {
     if (value != normal && value <= INT64_MAX)
-        wire_set(to, key, json_integer((json_int_t)value));
+        wire_put_int(to, key, (int64_t)value);
 }
 
 /* --- composite rows of spec_fields.def, by name ------------------------------------- */
 
-static void set_argv(json_t **to, const struct job_spec *s)
+static void put_argv(struct wire_writer *to, const struct job_spec *s)
 {
     if (s->argv && !s->shell)
-        wire_set(to, "argv", strings(s->argv));
+        put_strings(to, "argv", s->argv);
 }
 
-static void set_shell(json_t **to, const struct job_spec *s)
+static void put_shell(struct wire_writer *to, const struct job_spec *s)
 {
     if (s->shell)
-        set_text(to, "shell", s->argv[2]);
+        wire_put_text(to, "shell", s->argv[2]);
 }
 
-static void set_labels(json_t **to, const struct job_spec *s)
+static void put_labels(struct wire_writer *to, const struct job_spec *s)
 {
-    if (s->nlabels)
-        wire_set(to, "labels", labels(s));
+    if (!s->nlabels)
+        return;
+    wire_open(to, "labels", '{');
+    for (size_t i = 0; i < s->nlabels; i++)
+        put_member(to, s->labels[i].name, s->labels[i].value);
+    wire_close(to, '}');
 }
 
-static void set_env(json_t **to, const struct job_spec *s)
+static void put_env(struct wire_writer *to, const struct job_spec *s)
 {
-    if (s->env)
-        wire_set(to, "env", environment(s));
+    if (!s->env)
+        return;
+    wire_open(to, "env", '{');
+    for (char *const *e = s->env; *e; e++)
+        put_variable(to, *e);
+    wire_close(to, '}');
 }
 
-static void set_array(json_t **to, const struct job_spec *s)
+static void put_array(struct wire_writer *to, const struct job_spec *s)
 {
-    if (s->is_array)
-        wire_set(to, "array",
-                 json_pack("{s:I,s:I}", "first", (json_int_t)s->array_first, "last",
-                           (json_int_t)s->array_last));
+    if (!s->is_array)
+        return;
+    wire_open(to, "array", '{');
+    wire_put_int(to, "first", (int64_t)s->array_first);
+    wire_put_int(to, "last", (int64_t)s->array_last);
+    wire_close(to, '}');
 }
 
-static void set_rlimits(json_t **to, const struct job_spec *s)
+static void put_rlimits(struct wire_writer *to, const struct job_spec *s)
 {
     const struct job_rlimits *l = s->rlimits;
     char text[RLIMIT_TEXT_MAX];
-    json_t *object;
 
     if (!l)
         return;
-    object = json_object();
+    wire_open(to, "rlimits", '{');
     for (size_t i = 0; i < JOB_RLIMITS; i++)
         if (l->given >> i & 1)
-            wire_set(&object, rlimit_names[i],
-                     json_string(rlimit_format(l->soft[i], l->hard[i], text)));
-    wire_set(to, "rlimits", object);
+            wire_put_text(to, rlimit_names[i],
+                          rlimit_format(l->soft[i], l->hard[i], text));
+    wire_close(to, '}');
 }
 
 /* --- all of them -------------------------------------------------------------------- */
 
-static void set_limits(json_t **to, const struct job_spec *s)
+static void put_limits(struct wire_writer *to, const struct job_spec *s)
 {
-    json_t *limits = s->kind == JOB_KIND_EXEC ? json_object() : NULL;
+    const size_t before = to->out->end;
+    size_t opened;
 
     if (s->kind != JOB_KIND_EXEC)
         return;
+    wire_open(to, "limits", '{');
+    opened = to->out->end;
 #define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
-    set_number(&limits, json, s->member, fallback);
-#define SPEC_OWN_LIMIT(tag, name, json) set_##name(&limits, s);
+    put_number(to, json, s->member, fallback);
+#define SPEC_OWN_LIMIT(tag, name, json) put_##name(to, s);
 #include "daemon/job/spec_fields.def"
-    if (limits && json_object_size(limits) == 0)
-        json_decref(limits);
+    if (to->error == 0 && to->out->end == opened)
+        to->out->end = before; /* there are none */
     else
-        wire_set(to, "limits", limits);
+        wire_close(to, '}');
 }
 
-static void set_signal(json_t **to, const char *key, int n, int normal)
+static void put_signal(struct wire_writer *to, const char *key, int n, int normal)
 {
     char text[SIGNAL_NAME_MAX];
 
     if (n != normal)
-        wire_set(to, key, json_string(signal_name(n, text)));
+        wire_put_text(to, key, signal_name(n, text));
 }
 
-json_t *spec_to_json(const struct job_spec *s)
+void spec_write(struct wire_writer *to, const char *key, const struct job_spec *s,
+                uint32_t fields)
 {
-    json_t *o = json_object();
-
+    wire_open(to, key, '{');
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
-    set_number(&o, json, s->member, fallback);
+    if (wants(fields, SPEC_FIELD_##member))                                              \
+        put_number(to, json, s->member, fallback);
 #define SPEC_SIGNED(tag, member, json, least, most)                                      \
-    if (s->member)                                                                       \
-        wire_set(&o, json, json_integer(s->member));
+    if (wants(fields, SPEC_FIELD_##member) && s->member)                                 \
+        wire_put_int(to, json, s->member);
 #define SPEC_SIGNAL(tag, member, json, fallback)                                         \
-    set_signal(&o, json, s->member, fallback);
+    if (wants(fields, SPEC_FIELD_##member))                                              \
+        put_signal(to, json, s->member, fallback);
 #define SPEC_CHOICE(tag, member, json, last)                                             \
-    if (s->member)                                                                       \
-        wire_set(&o, json, json_string(spec_##member##_names[s->member]));
+    if (wants(fields, SPEC_FIELD_##member) && s->member)                                 \
+        wire_put_text(to, json, spec_##member##_names[s->member]);
 #define SPEC_FLAG(tag, member, json)                                                     \
-    if (s->member)                                                                       \
-        wire_set(&o, json, json_true());
-#define SPEC_TEXT(tag, member, json, least, most) set_text(&o, json, s->member);
-#define SPEC_OWN(tag, name, json)                 set_##name(&o, s);
-#define SPEC_GROUP(name, json)                    set_##name(&o, s);
+    if (wants(fields, SPEC_FIELD_##member) && s->member)                                 \
+        wire_put_bool(to, json, true);
+#define SPEC_TEXT(tag, member, json, least, most)                                        \
+    if (wants(fields, SPEC_FIELD_##member) && s->member)                                 \
+        wire_put_text(to, json, s->member);
+#define SPEC_OWN(tag, name, json)                                                        \
+    if (wants(fields, SPEC_FIELD_##name))                                                \
+        put_##name(to, s);
+#define SPEC_GROUP(name, json) SPEC_OWN(0, name, json)
 #include "daemon/job/spec_fields.def"
-    return o;
+    wire_close(to, '}');
 }

@@ -5,6 +5,8 @@
 #include "daemon/config/config.h"
 #include "daemon/job/spec.h"
 #include "wire/fields.h"
+#include "wire/writer.h"
+#include <stdint.h>
 
 /* Reads one spec: fields, bounds, and what they demand of each other. Returns new in
  * *ret; -EINVAL or -ENOMEM with *err set, its path beginning inside the spec ("argv[0]").
@@ -12,9 +14,28 @@
 int spec_from_json(json_t *object, const struct config *config, struct job_spec **ret,
                    struct field_error *err);
 
-/* What was submitted, without what equals the default. Returns new; NULL:
- * out of memory. */
-json_t *spec_to_json(const struct job_spec *spec);
+/* What a spec shows: its fields but those inside "limits", and on_exists, which is about
+ * the submission. A set of them has bit SPEC_FIELD_x for x. */
+enum spec_field {
+#define SPEC_NUMBER(tag, member, json, least, most, fallback) SPEC_FIELD_##member,
+#define SPEC_SIGNED(tag, member, json, least, most)           SPEC_FIELD_##member,
+#define SPEC_SIGNAL(tag, member, json, fallback)              SPEC_FIELD_##member,
+#define SPEC_CHOICE(tag, member, json, last)                  SPEC_FIELD_##member,
+#define SPEC_FLAG(tag, member, json)                          SPEC_FIELD_##member,
+#define SPEC_TEXT(tag, member, json, least, most)             SPEC_FIELD_##member,
+#define SPEC_OWN(tag, name, json)                             SPEC_FIELD_##name,
+#define SPEC_GROUP(name, json)                                SPEC_FIELD_##name,
+#include "daemon/job/spec_fields.def"
+    SPEC_FIELDS
+};
+#define SPEC_ALL_FIELDS UINT32_MAX
+/* Their names in JSON, by enum spec_field; ends with NULL. */
+extern const char *const spec_field_names[];
+
+/* Writes what was submitted, without what equals the default: of fields, a set, those
+ * that are in it. */
+void spec_write(struct wire_writer *to, const char *key, const struct job_spec *spec,
+                uint32_t fields);
 
 /* "kind" of org.voltd.jobs. */
 extern const char *const spec_kind_names[];

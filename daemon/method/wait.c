@@ -152,7 +152,7 @@ static void put_job(struct call *call, const struct job_key *key, struct wire_wr
 
     if (manager_get(call_service(call)->manager, call_peer(call), key->id, key->index,
                     &v) == 0) {
-        job_write(to, NULL, &v, false);
+        job_write(to, NULL, &v, 0);
         job_view_fini(&v);
     }
     call_did(call, 1, wire_buf_len(to->out) - before);

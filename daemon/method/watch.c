@@ -105,7 +105,7 @@ static int add_job(void *arg, const struct job_view *v)
 {
     struct wire_writer *to = arg;
 
-    job_write(to, NULL, v, false);
+    job_write(to, NULL, v, 0);
     return to->error;
 }
 

@@ -13,9 +13,17 @@
 
 static void again(const struct job_spec *spec, const struct config *config)
 {
-    json_t *shown = spec_to_json(spec);
+    struct wire_buf text = {0};
+    struct wire_writer to = {.out = &text};
     struct job_spec *twin = NULL;
     struct field_error err;
+    json_t *shown;
+
+    spec_write(&to, NULL, spec, SPEC_ALL_FIELDS);
+    FUZZ_CHECK(to.error == 0);
+    shown =
+        json_loadb(wire_buf_at(&text), wire_buf_len(&text), JSON_REJECT_DUPLICATES, NULL);
+    wire_buf_fini(&text);
 
     FUZZ_CHECK(shown);
     FUZZ_CHECK(spec_from_json(shown, config, &twin, &err) == 0);

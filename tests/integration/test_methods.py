@@ -109,6 +109,52 @@ def test_list_pages_and_filters(private):
         assert v.ok(JOBS + "List", {"filter": {"states": []}})["jobs"] == []
 
 
+def pages(v, **parameters):
+    """The jobs of each answer of a list."""
+    cursor = {}
+    while True:
+        got = v.ok(JOBS + "List", {**parameters, **cursor})
+        yield got["jobs"]
+        if "cursor" not in got:
+            return
+        cursor = {"cursor": got["cursor"]}
+
+
+def test_list_with_specs(private):
+    """Of jobs in memory and of those that only the store has, whole or only what is named."""
+    private.start(config="[Queue]\nSlots=1\n[Store]\nKeepEndedJobs=0\n")
+    specs = [{"kind": "noop", "name": "ended", "labels": {"a\n\"": "b"}, "env": {"X\n": "1"}},
+             {"kind": "sleep", "duration_usec": 600_000_000},
+             {"argv": ["a b", "\u00e4"], "env": {"X": "1"}, "array": {"first": 1, "last": 2},
+              "limits": {"rlimits": {"nofile": "9"}}}]
+    with private.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        wait_done(v, ids[0])
+        assert [j["spec"] for page in pages(v, with_spec=True) for j in page] == specs
+        for fields in ["argv"], ["env", "name"], ["array", "limits", "labels"], []:
+            want = [{k: s[k] for k in fields if k in s} for s in specs]
+            got = [j for page in pages(v, spec_fields=fields) for j in page]
+            assert [j.get("spec", {}) for j in got] == want
+        assert all("spec" not in j for page in pages(v) for j in page)
+        assert invalid(v.call(JOBS + "List", {"spec_fields": ["argv", "what"]}), "spec_fields[1]")
+
+
+def test_an_answer_with_large_specs_ends_early(private):
+    """Far below what a client takes; nothing is left out, in either order."""
+    private.start()
+    specs = [{"kind": "noop", "env": {"BIG": chr(97 + i % 26) * 200_000}} for i in range(70)]
+    with private.connect() as v:
+        ids = [i for at in (0, 35) for i in
+               v.ok(JOBS + "SubmitBatch", {"specs": specs[at:at + 35]})["ids"]]
+        for ident in ids:
+            wait_done(v, ident)
+        for newest in False, True:
+            got = list(pages(v, with_spec=True, newest_first=newest))
+            jobs = [j for page in got for j in page]
+            assert [j["id"] for j in jobs] == (ids[::-1] if newest else ids) and len(got) > 1
+            assert [j["spec"] for j in jobs] == (specs[::-1] if newest else specs)
+
+
 def test_watch_tells_snapshot_then_events_and_resumes(private):
     private.start()
     with private.connect() as v, private.connect() as w:

@@ -30,6 +30,23 @@ static int read_spec(const char *text, struct job_spec **ret, struct field_error
     return r;
 }
 
+/* What a client reads of a spec; new. */
+static json_t *shown(const struct job_spec *s, uint32_t fields)
+{
+    struct wire_buf text = {0};
+    struct wire_writer to = {.out = &text};
+    json_error_t why;
+    json_t *v;
+
+    spec_write(&to, NULL, s, fields);
+    assert_int_equal(to.error, 0);
+    v = json_loadb(wire_buf_at(&text), wire_buf_len(&text), JSON_REJECT_DUPLICATES, &why);
+    if (!v)
+        fail_msg("%.*s: %s", (int)wire_buf_len(&text), wire_buf_at(&text), why.text);
+    wire_buf_fini(&text);
+    return v;
+}
+
 static void round_trip(const char *text)
 {
     json_t *want = json_loads(text, 0, NULL), *got;
@@ -38,7 +55,7 @@ static void round_trip(const char *text)
 
     if (read_spec(text, &s, &err) < 0)
         fail_msg("%s: %s %s", text, err.path, err.reason);
-    got = spec_to_json(s);
+    got = shown(s, SPEC_ALL_FIELDS);
     if (!json_equal(want, got))
         fail_msg("%s becomes %s", text, json_dumps(got, 0));
     json_decref(want);
@@ -66,6 +83,34 @@ static void there_and_back(void **state)
                "\"core\":\"0:infinity\",\"stack\":\"infinity\",\"cpu\":\"7\"}}}");
     round_trip("{\"argv\":[\"x\"],\"env\":{},\"limits\":{\"output_bytes\":1,"
                "\"rlimits\":{\"as\":\"0\"}}}");
+    round_trip(
+        "{\"argv\":[\"\\\"\",\"\\n\",\"\"],\"env\":{\"q\\\"\\u0001\":\"1\",\"\u00e4\":\"\u00e4\","
+        "\"b\\\\\":\"\"},\"labels\":{\"l\\\"\":\"x\",\"m\":\"\\n\"}}");
+}
+
+/* Those that are asked for, and no other. */
+static void some_fields(void **state)
+{
+    static const char text[] =
+        "{\"argv\":[\"a\"],\"name\":\"n\",\"labels\":{\"k\":\"v\"},\"env\":{\"E\":\"1\"},"
+        "\"priority\":3,\"limits\":{\"output_bytes\":4096}}";
+    struct field_error err = {"", "", 0};
+    struct job_spec *s;
+    json_t *whole = json_loads(text, 0, NULL);
+
+    (void)state;
+    assert_int_equal(read_spec(text, &s, &err), 0);
+    for (int i = 0; i < SPEC_FIELDS; i++) {
+        json_t *got = shown(s, UINT32_C(1) << i);
+        json_t *value = json_object_get(whole, spec_field_names[i]);
+        assert_int_equal(json_object_size(got), value ? 1 : 0);
+        assert_true(json_equal(json_object_get(got, spec_field_names[i]), value) ||
+                    !value);
+        json_decref(got);
+    }
+    assert_null(spec_field_names[SPEC_FIELDS]);
+    json_decref(whole);
+    job_spec_unref(s);
 }
 
 /* "*" is all that are not named, wherever it stands. */
@@ -208,11 +253,9 @@ static void signals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(rlimits_of_all_others),
-        cmocka_unit_test(fields_of_the_spec),
-        cmocka_unit_test(what_is_wrong),
-        cmocka_unit_test(signals),
+        cmocka_unit_test(there_and_back),        cmocka_unit_test(some_fields),
+        cmocka_unit_test(rlimits_of_all_others), cmocka_unit_test(fields_of_the_spec),
+        cmocka_unit_test(what_is_wrong),         cmocka_unit_test(signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
