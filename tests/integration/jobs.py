@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-from conftest import is_locked
+from conftest import is_locked, until
 
 JOBS = "org.voltd.jobs."
 
@@ -37,6 +37,12 @@ def ended(v, ident):
     """The job, once it has ended."""
     wait(v, ident)
     return get(v, ident)
+
+
+def main_of(v, ident):
+    """The main process, once voltd knows of it: later than what the job has done by then."""
+    until(lambda: get(v, ident)["state"] == "running", "the job to run")
+    return get(v, ident)["pid"]
 
 
 def listed(v, **filter):

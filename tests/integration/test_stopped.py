@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import LIMIT, processes, until
-from jobs import JOBS, ended, get, keeper_of, records, sh, submit
+from jobs import JOBS, ended, get, keeper_of, main_of, records, sh, submit
 from test_adopted import shim_of
 from test_store import config
 
@@ -40,8 +40,7 @@ def state_of(pid):
 
 def stopped(v, ident):
     """The pid of the main process of a job that has stopped itself."""
-    until(lambda: get(v, ident)["state"] == "running")
-    pid = get(v, ident)["pid"]
+    pid = main_of(v, ident)
     until(lambda: state_of(pid) == "T", "the job to stop")
     return pid
 
@@ -75,7 +74,7 @@ def test_a_cancel_ends_what_an_earlier_keeper_started(daemon):
     with daemon.connect() as v:
         job = submit(v, sh(f"touch up; {STOPPER}", cwd=str(daemon.dir)))
         until((daemon.dir / "up").exists, "the job to run")
-        shim = shim_of(get(v, job)["pid"])
+        shim = shim_of(main_of(v, job))
         os.kill(keeper_of(daemon), signal.SIGKILL)
         assert ended(v, submit(v, sh("exit 3")))["exit_code"] == 3     # there is another
         until(lambda: state_of(shim) == "T", "its shim to stand still")
@@ -88,8 +87,7 @@ def test_one_that_has_ended_under_a_stopped_shim_of_an_earlier_keeper(daemon):
     with daemon.connect() as v:
         os.mkfifo(daemon.dir / "gate")
         job = submit(v, sh("read x <gate; exit 5", cwd=str(daemon.dir)))
-        until(lambda: get(v, job)["state"] == "running")
-        pid = get(v, job)["pid"]
+        pid = main_of(v, job)
         shim = shim_of(pid)
         os.kill(keeper_of(daemon), signal.SIGKILL)
         assert ended(v, submit(v, sh("exit 3")))["exit_code"] == 3
@@ -159,7 +157,7 @@ def test_a_leftover_that_locks_the_record_of_a_killed_shim(daemon, adopted):
         spec, locked = locker(daemon, "exec sleep 1000")
         job = submit(v, spec)
         until((daemon.dir / "locking").exists, "the leftover to be there")
-        shim = shim_of(get(v, job)["pid"])
+        shim = shim_of(main_of(v, job))
     if adopted:
         daemon.stop(signal.SIGKILL)
     os.kill(shim, signal.SIGKILL)

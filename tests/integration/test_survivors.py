@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import until, written
-from jobs import ended, get, keeper_of, records, sh, submit
+from jobs import ended, get, keeper_of, main_of, records, sh, submit
 from test_adopted import kill_shim, shim_of
 from test_store import config
 
@@ -74,8 +74,7 @@ def test_what_a_killed_shim_leaves_does_not_meet_the_next_attempt(private, how, 
         if not restarted:
             kill_shim(v, ident)
         else:
-            main = get(v, ident)["pid"]
-            shim = shim_of(main)
+            shim = shim_of(main_of(v, ident))
     if restarted:
         private.stop(signal.SIGKILL)
         os.kill(shim, signal.SIGKILL)
@@ -98,7 +97,7 @@ def test_what_other_jobs_have_is_left_alone(private):
             assert job["result"] == "success"
             left.append(int(path.read_text()))
         other = submit(v, sh(fleeing(private, "cleared", private.dir / "other")))
-        until(lambda: (private.dir / "other").exists())
+        until(lambda: (private.dir / "other").exists() and get(v, other)["state"] == "running")
         lost = submit(v, sh(fleeing(private, "kept", private.dir / "lost")))
         until(lambda: (private.dir / "lost").exists())
         kill_shim(v, lost)
@@ -171,10 +170,10 @@ def test_shim_and_keeper_killed(private):
     with private.connect() as v:
         ident = submit(v, sh(fleeing(private, "cleared", left), on_lost="retry"))
         until(lambda: left.exists())
-        main = get(v, ident)["pid"]
-        shim = shim_of(main)
-        os.kill(keeper_of(private), signal.SIGKILL)
-        until(lambda: shim_of(shim) != 0 and keeper_of(private), "the next keeper")
+        main = main_of(v, ident)
+        shim, keeper = shim_of(main), keeper_of(private)
+        os.kill(keeper, signal.SIGKILL)
+        until(lambda: keeper_of(private) not in (None, keeper), "the next keeper")
         os.kill(shim, signal.SIGKILL)
         job = ended(v, ident)
     assert (job["result"], job["step"], job["attempt"]) == ("lost", "shim and keeper killed", 1)
