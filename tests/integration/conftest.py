@@ -68,6 +68,14 @@ def written(path):
         return ""
 
 
+def takes_interrupts(process):
+    """A client that waits for jobs, and knows for which: until then an interrupt ends it without a
+    word."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    blocked = next(line for line in status.splitlines() if line.startswith("SigBlk:"))
+    return int(blocked.split()[1], 16) >> signal.SIGINT - 1 & 1
+
+
 def word(arg):
     """An argument as it is: bytes need not be UTF-8."""
     return arg if isinstance(arg, bytes) else str(arg)

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, LIMIT, Result, processes, until
+from conftest import BIN, LIMIT, Result, processes, takes_interrupts, until
 
 
 def ids(result):
@@ -477,13 +477,6 @@ def test_events_after_one_of_another_store(shared):
 def test_events_of_a_job_that_is_not_there(shared):
     r = shared.ctl("events", "999999")
     assert r.code == 4 and "no such job: 999999" in r.err
-
-
-def takes_interrupts(process):
-    """It has begun to wait: until then an interrupt ends it without a word."""
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    blocked = next(line for line in status.splitlines() if line.startswith("SigBlk:"))
-    return int(blocked.split()[1], 16) >> signal.SIGINT - 1 & 1
 
 
 def test_interrupt_leaves_the_job_running(shared):

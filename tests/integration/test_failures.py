@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from conftest import until
+from conftest import takes_interrupts, until
 
 FAILS = "case $VOLT_ARRAY_INDEX in 3|17|18) echo searching; echo in/$VOLT_ARRAY_INDEX: no such file; exit 4;; esac"
 
@@ -103,7 +103,7 @@ def test_wait_by_filter(shared):
     ident = shared.submit("-n", "filtered", "--shell", "until [ -e go ]; do sleep 0.01; done; exit 3").lines[0]
     waits = [shared.popen("voltctl", "wait", how) for how in ("--name=filtered", "--all")]
     ended = shared.popen("voltctl", "wait", "--name=filtered", "--since=-1h")
-    until(lambda: shared.job(ident)["state"] == "running")
+    until(lambda: all(map(takes_interrupts, (*waits, ended))), "them to have found their jobs")
     (shared.dir / "go").touch()
     assert [p.wait() for p in waits] == [3, 3] and ended.wait() == 9
     for p in (*waits, ended):
