@@ -1,6 +1,7 @@
 """Short jobs follow one another at the keeper: never more at a time than there are slots, each
 once, whatever is cancelled, killed or reloaded in between."""
 
+import contextlib
 import os
 import pathlib
 import random
@@ -61,12 +62,13 @@ class Client(threading.Thread):
 
 
 def a_shim(daemon):
+    """Not a job before its exec, which has the name of its parent."""
     for pid in processes(str(daemon.dir)):
-        try:
-            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "volt-shim\n":
+        with contextlib.suppress(OSError):
+            parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+            names = [pathlib.Path(f"/proc/{p}/comm").read_text() for p in (pid, parent)]
+            if names[0] == "volt-shim\n" != names[1]:
                 return pid
-        except OSError:
-            pass
     return None
 
 
