@@ -14,8 +14,8 @@ import time
 import pytest
 
 from conftest import LIMIT, until, written
-from jobs import (JOBS, ended, get, keeper_of, listed, locked_by_nobody, records, sh, submit,
-                  submitted, wait)
+from jobs import (JOBS, ended, get, keeper_of, listed, locked_by_nobody, main_of, records, sh,
+                  submit, submitted, wait)
 from test_store import config
 
 
@@ -94,21 +94,25 @@ def test_a_timeout_goes_on_over_a_restart(private):
 
 def test_a_timeout_does_not_start_anew_with_a_restart(private):
     """Time that ran while there was no voltd counts: a job whose time is up then ends before one
-    that begins now and has half as long."""
+    that begins now and has half as long. Where it comes later by that half there is another try,
+    with more time; of one whose time started anew none would come before."""
     private.start(config=config())
-    with private.connect() as v:
-        ident = submit(v, sh("exec sleep 1000", timeout_usec=3000000))
-        until(lambda: get(v, ident)["state"] == "running")
-        begun = get(v, ident)["started_at_usec"]
-    private.stop(signal.SIGKILL)
-    until(lambda: time.time() * 1e6 > begun + 3000000, "its time to be up")
-    private.start()
-    with private.connect() as v:
-        other = submit(v, sh("exec sleep 1000", timeout_usec=1500000))
-        wait(v, ident, other)
-        old, new = get(v, ident), get(v, other)
-    assert (old["result"], new["result"]) == ("timeout", "timeout")
-    assert old["ended_at_usec"] < new["ended_at_usec"]
+    for usec in (3000000, 6000000, 12000000, 24000000):
+        with private.connect() as v:
+            ident = submit(v, sh("exec sleep 1000", timeout_usec=usec))
+            until(lambda: get(v, ident)["state"] == "running")
+            begun = get(v, ident)["started_at_usec"]
+        private.stop(signal.SIGKILL)
+        until(lambda: time.time() * 1e6 > begun + usec, "its time to be up")
+        private.start()
+        with private.connect() as v:
+            other = submit(v, sh("exec sleep 1000", timeout_usec=usec // 2))
+            wait(v, ident, other)
+            old, new = get(v, ident), get(v, other)
+        assert (old["result"], new["result"]) == ("timeout", "timeout")
+        if old["ended_at_usec"] < new["ended_at_usec"]:
+            return
+    raise AssertionError("its time has started anew")
 
 
 def test_an_adopted_job_can_be_cancelled(private):
@@ -170,8 +174,7 @@ def test_a_record_directory_that_was_removed(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh("exec sleep 1000"))
-        until(lambda: get(v, ident)["state"] == "running")
-        pid = get(v, ident)["pid"]
+        pid = main_of(v, ident)
         shutil.rmtree(private.state / "rec")
         job = ended(v, ident)
         assert (job["result"], job["step"]) == ("lost", "record missing")
@@ -190,8 +193,7 @@ def test_a_killed_shim_is_lost_with_its_cause(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh("exec sleep 1000"))
-        until(lambda: get(v, ident)["state"] == "running")
-        pid = get(v, ident)["pid"]
+        pid = main_of(v, ident)
         shim = shim_of(pid)
     private.stop(signal.SIGKILL)
     os.kill(shim, signal.SIGKILL)
@@ -209,8 +211,7 @@ def shim_of(pid):
 
 def kill_shim(v, ident):
     """Of an attempt that runs. Returns the pid of its main process."""
-    until(lambda: get(v, ident)["state"] == "running")
-    pid = get(v, ident)["pid"]
+    pid = main_of(v, ident)
     os.kill(shim_of(pid), signal.SIGKILL)
     return pid
 
@@ -251,8 +252,7 @@ def test_who_has_the_number_of_a_job_by_now_is_left_alone(private):
     private.start(config=config())
     with private.connect() as v:
         ident = submit(v, sh("exec sleep 1000"))
-        until(lambda: get(v, ident)["state"] == "running")
-        pid = get(v, ident)["pid"]
+        pid = main_of(v, ident)
         shim = shim_of(pid)
     private.stop(signal.SIGKILL)
     os.kill(shim, signal.SIGKILL)

@@ -69,7 +69,7 @@ def test_a_run_of_tests_that_is_told_to_end(marked):
     run = subprocess.Popen(
         [CONTAIN, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
         cwd=marked.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "VOLT_BIN": str(BIN)})
+        env={**os.environ, "VOLT_BIN": str(BIN), "CONTAIN_GRACE": str(LIMIT)})
     path = marked.dir / "path"
     until(lambda: written(path), "its voltd to run a job")
     run.send_signal(signal.SIGTERM)

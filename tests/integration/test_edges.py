@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conftest import Varlink, until
+from conftest import until
 from jobs import JOBS, submit
 
 
@@ -130,9 +130,9 @@ def test_a_cursor_of_an_earlier_life(private):
 
 @pytest.mark.parametrize("backend", ["sqlite", "memory"])
 def test_watchers_hear_of_it_when_it_happens(private, backend):
-    """Not when a heartbeat is due: that is later than this connection waits."""
+    """Not when a heartbeat is due, which would be told as such."""
     private.start(config=f"[Daemon]\nHeartbeatSec=40s\n[Store]\nBackend={backend}\n")
-    with Varlink(private.socket, timeout=30) as v, private.connect() as another:
+    with private.connect() as v, private.connect() as another:
         v.send(JOBS + "Watch", {}, more=True)
         v.recv()
         for _ in range(3):

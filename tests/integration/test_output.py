@@ -202,7 +202,7 @@ def test_many_jobs_are_few_files(private):
     ident = ident.splitlines()[0]
     silent = private.submit("--wait", "--array=1-100", "--", "true").out.splitlines()[0]
     until(lambda: list(files(private)) == [f"0/{ident}/7.out"])
-    assert len(spare(private)) < 20  # a slot is free before its file is
+    assert len(spare(private)) < 200  # of 400 jobs: a slot is free before its file is
     assert all(p.stat().st_size == 0 for p in spare(private))
     for life in range(2):
         for i in (1, 150, 300):

@@ -24,7 +24,7 @@ def test_changes_while_a_snapshot_is_told(private, backend, named):
         spec = sh("true", name=NAME)
         idents = [i for _ in range(PAGES)
                   for i in v.ok(JOBS + "SubmitBatch", {"specs": [spec] * PAGE})["ids"]]
-        w.sock.settimeout(20)   # its task wakes for a heartbeat, too, and then sees all news
+        w.sock.settimeout(39)   # its task wakes for a heartbeat, too, and then sees all news
         w.send(JOBS + "Watch", {"filter": {"ids": idents} if named else {}}, more=True)
         first = w.recv()["parameters"]
         # The watcher reads no more for now. These are in what it has, some in each later page,
