@@ -261,8 +261,8 @@ class House(integration.Daemon):
         h.ledger = self.ledger.read_bytes()
 
     def leftovers(self):
-        """What must not be there once all has ended, and goes within seconds."""
-        end = time.monotonic() + 10
+        """What must not be there once all has ended, and goes by itself."""
+        end = time.monotonic() + integration.LIMIT
         while self.found_left() and time.monotonic() < end:
             time.sleep(0.05)
         return self.found_left()
@@ -288,7 +288,7 @@ class House(integration.Daemon):
         asked = self.ctl("shutdown", "--cancel")
         code = self.process.wait(integration.LIMIT)
         self.process = None
-        end = time.monotonic() + 15
+        end = time.monotonic() + integration.LIMIT
         while (left := integration.processes(str(self.dir))) and time.monotonic() < end:
             time.sleep(0.01)
         return f"voltd ended with {code}, processes left {left}, {asked}" \

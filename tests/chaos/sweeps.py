@@ -101,7 +101,7 @@ def finish(house):
     """Findings when voltd has come back from its store."""
     until(house.quiet, "every job to end")
     house.kill_voltd()
-    until(house.up.is_set, "voltd to come back from its store", 20)
+    until(house.up.is_set, "voltd to come back from its store")
     until(house.quiet, "what was kept and not acknowledged to end")
     house.collect()
     return house.findings + check(house.history)

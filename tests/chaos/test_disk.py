@@ -30,7 +30,7 @@ def test_bad_disk(faulty, error, groups, every):  # noqa: F811
         until(lambda: faulty.faults.fired()[0] > 0, "the disk to fail")
         faulty.faults.disarm()
         before = len(faulty.history.acks)
-        until(lambda: len(faulty.history.acks) > before + 10, "submissions to be taken again", 20)
+        until(lambda: len(faulty.history.acks) > before + 10, "submissions to be taken again")
     load.end()
     faulty.kill_voltd()
     passed(faulty, judge(faulty, load))
@@ -83,7 +83,7 @@ def test_what_a_refused_job_had(faulty):  # noqa: F811
         assert reply["error"] == "org.voltd.jobs.StoreUnavailable", reply
         assert not list((faulty.state / "output").rglob("*.out"))
         faulty.faults.disarm()
-        until(lambda: "error" not in v.call("org.voltd.jobs.Submit", {"spec": spec}), "a job to be taken", 20)
+        until(lambda: "error" not in v.call("org.voltd.jobs.Submit", {"spec": spec}), "a job to be taken")
         for _ in range(faulty.slots - 1):
             v.ok("org.voltd.jobs.Submit", {"spec": spec})
         until(lambda: faulty.stats()["jobs"]["running"] == faulty.slots, "all slots to be in use")

@@ -31,6 +31,7 @@ class Keeper:
 
     def __init__(self, path, *args, faults=None, descriptor=None):
         self.path = path
+        self.row = 100  # the latest serial of start_row()
         self.records = path / "rec"
         self.records.mkdir(exist_ok=True)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -107,16 +108,23 @@ def start(serial, script, after=0, inline=True):
         START_BODY.pack(0, 0o022, 0, int(inline), len(block), after) + block * inline
 
 
-def start_row(keeper, s, job):
-    """One that runs, and two that follow. The keeper finds all three at once: after a pause of
-    100 ms nothing can follow."""
-    keeper.process.send_signal(signal.SIGSTOP)
-    for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
-                                  (job + 2, "exit 2", job + 1)):
-        s.send(start(serial, script, after))
-    keeper.process.send_signal(signal.SIGCONT)
-    for serial in range(job, job + 3):
-        assert receive(s)[:3] == (REPLY, serial, 0)
+def start_row(keeper, s):
+    """One that runs, whose serial is returned, and two that follow. The keeper finds all three at
+    once: after a pause of 100 ms nothing can follow. Where the shim is later than that the first
+    is taken back with the others: then there is another row."""
+    while True:
+        keeper.row += 10
+        job = keeper.row
+        keeper.process.send_signal(signal.SIGSTOP)
+        for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
+                                      (job + 2, "exit 2", job + 1)):
+            s.send(start(serial, script, after))
+        keeper.process.send_signal(signal.SIGCONT)
+        for serial in range(job, job + 3):
+            assert receive(s)[:3] == (REPLY, serial, 0)
+        until(lambda: begun(keeper, job) or not held(keeper, job), "the job to run")
+        if begun(keeper, job):
+            return job
 
 
 def kill(serial, job):
@@ -281,9 +289,7 @@ def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
     with Keeper(tmp_path, faults=faults) as k, k.connect() as s:
         assert receive(s)[0] == WELCOME
         for n in range(1, 300):
-            job = 100 + 10 * n
-            start_row(k, s, job)
-            until(lambda: begun(k, job), "the job to run")
+            job = start_row(k, s)
             faults.nth(KEEPER, n, errno.EINTR, SLOW)
             s.send(kill(job + 3, job))
             assert receive(s)[:3] == (REPLY, job + 3, 0)
@@ -305,17 +311,16 @@ def test_who_waits_for_a_job_of_a_keeper_that_is_gone(tmp_path, sig):
     kills the job does not reach the next one."""
     with Keeper(tmp_path) as k, k.connect() as s:
         assert receive(s)[0] == WELCOME
-        start_row(k, s, 1)
-        until(lambda: begun(k, 1), "the job to run")
+        job = start_row(k, s)
         k.process.send_signal(sig)
         k.process.wait()
     with Keeper(tmp_path) as k, k.connect() as s:
         assert receive(s)[0] == WELCOME
-        assert sig == signal.SIGKILL or not held(k, 2)
-        s.send(kill(4, 1))
+        assert sig == signal.SIGKILL or not held(k, job + 1)
+        s.send(kill(4, job))
         assert receive(s)[:3] == (REPLY, 4, 0)
-        until(lambda: not held(k, 3), "the last to be given up")
-        assert not begun(k, 2) and not begun(k, 3)
+        until(lambda: not held(k, job + 2), "the last to be given up")
+        assert not begun(k, job + 1) and not begun(k, job + 2)
 
 
 def killers(keeper):

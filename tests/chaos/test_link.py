@@ -321,7 +321,7 @@ def test_a_record_that_cannot_be_removed_at_once(ended):
     until(lambda: faults.fired()[0], "its record to be removed in vain")
     assert record.exists()
     faults.disarm()
-    until(lambda: not record.exists(), "its record to go", 15)
+    until(lambda: not record.exists(), "its record to go")
     all_right(house)
 
 
