@@ -50,6 +50,7 @@ class Copy:
     def __init__(self, number):
         self.tree = WORK / str(number)
         self.tmp = tempfile.mkdtemp(prefix="volt-mutants-")  # short: sockets have their paths
+        os.chmod(self.tmp, 0o711)  # tests with users of their own go through it
         shutil.rmtree(self.tree, ignore_errors=True)
         names = subprocess.run(["git", "ls-files", "-z"], cwd=TREE, capture_output=True, check=True)
         for name in names.stdout.decode().split("\0"):
