@@ -72,6 +72,8 @@ static void equal_parts_are_shared(void **state)
         dormant_free(d[i]);
     }
     assert_int_equal(s.table.count, 0);
+    for (int i = 0; i < SHARES_PARTS; i++) /* nor is it looked at again */
+        assert_null(s.latest[i]);
     shares_fini(&s);
 }
 

@@ -495,9 +495,13 @@ static void test_pool(void **state)
     snprintf(name, sizeof(name), ".%d.free.0", (int)getpid());
     int held = openat(d->fd, name, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);
+    int unused = dup(held);
+    close(unused);
     fd = record_create(d->fd, &pool, &first, boot, 0, &seed);
     assert_true(fd >= 0);
     close(fd);
+    assert_int_equal(dup(held), unused); /* and nothing else was left open */
+    close(unused);
     close(held);
     assert_int_equal(record_remove(d->fd, NULL, &first, boot), 0);
 

@@ -245,6 +245,36 @@ static void short_calls_have_a_part_of_their_own(void **state)
     assert_int_equal(going(), 2 | 4 | 8);
 }
 
+/* What has held much and holds nothing is like one that has just come. */
+static void holding_nothing_it_begins_among_the_short_ones(void **state)
+{
+    (void)state;
+    hold(0, 100 * KIB);
+    assert_int_equal(f.user->line[SHARE_LONG].held, 100 * KIB);
+    hold(0, 0);
+    hold(0, 8 * KIB);
+    assert_int_equal(f.user->line[SHARE_LONG].held, 0);
+    assert_int_equal(f.user->line[SHARE_SHORT].held, 8 * KIB);
+}
+
+/* Its patience begins anew with each thing that moves where it stands. */
+static void what_moves_is_waited_for(void **state)
+{
+    uint64_t before, now;
+
+    (void)state;
+    hold(0, LONG);
+    ask(1, 2);
+    before = share_patience(&f.share[2]);
+    now = volt_now_usec();
+    while (volt_now_usec() == now)
+        ;
+    hold(1, 100 * KIB); /* does something with its turn */
+    assert_true(share_patience(&f.share[2]) > before);
+    hold(1, 0);
+    assert_int_equal(going(), 6);
+}
+
 /* What leaves the line without room lets the next one look. */
 static void who_gives_up_lets_the_next_go(void **state)
 {
@@ -460,6 +490,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(short_calls_have_a_part_of_their_own, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(holding_nothing_it_begins_among_the_short_ones,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_moves_is_waited_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_gives_up_lets_the_next_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_streams_keep_has_a_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(few_are_served_at_a_time, set_up, tear_down),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -192,6 +193,60 @@ static void without_its_first_thread_it_lives(void **state)
     (void)close(pipe_fd[1]);
 }
 
+/* A process that runs with this environment, from when it returns. */
+static pid_t run_with(char *env[])
+{
+    char *argv[] = {(char[]){"sleep"}, (char[]){"1000"}, NULL};
+    int pipe_fd[2];
+    char byte;
+
+    assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)execve("/bin/sleep", argv, env);
+        _exit(1);
+    }
+    (void)close(pipe_fd[1]);
+    assert_int_equal(read(pipe_fd[0], &byte, 1), 0); /* closed by its exec */
+    (void)close(pipe_fd[0]);
+    return pid;
+}
+
+/* The whole of it, or nothing. */
+static void a_variable_is_there_as_a_whole(void **state)
+{
+    char *env[] = {(char[]){"XNAME=no"},
+                   (char[]){"NAMES=no"},
+                   (char[]){"NAM=no"},
+                   (char[]){"NAME=1234567"},
+                   (char[]){"EMPTY="},
+                   (char[]){"LAST"},
+                   NULL};
+    pid_t pid = run_with(env);
+    char value[17][16], empty[16] = "x", other[16];
+    bool found[17], is_empty, is_there;
+
+    (void)state;
+    memset(value, 'x', sizeof(value));
+    for (size_t size = 0; size <= 16; size++)
+        found[size] = proc_variable(pid, "NAME", value[size], size);
+    is_empty = proc_variable(pid, "EMPTY", empty, sizeof(empty));
+    is_there = proc_variable(pid, "LAST", other, sizeof(other)) ||
+               proc_variable(pid, "ANOTHER", other, sizeof(other));
+    (void)kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    for (size_t size = 0; size <= 16; size++) {
+        assert_int_equal(found[size], size >= 8);
+        assert_memory_equal(value[size], "1234567", size < 8 ? size : 8);
+        for (size_t i = size; i < 16; i++)
+            assert_int_equal(value[size][i], 'x');
+    }
+    assert_true(is_empty);
+    assert_string_equal(empty, "");
+    assert_false(is_there);
+    assert_false(proc_variable(pid, "NAME", other, sizeof(other)));
+}
+
 /* --- trees -------------------------------------------------------------------------- */
 
 static void all_below_the_shim_are_reached(void **state)
@@ -271,15 +326,75 @@ static void without_a_shim_it_is_the_session(void **state)
     end_family(&f);
 }
 
+static bool is_first_member(pid_t pid, const void *arg)
+{
+    return pid == ((const struct family *)arg)->member[0];
+}
+
+/* It is killed with the rest, but listed where it belongs. */
+static void what_is_of_others_is_no_survivor(void **state)
+{
+    struct family f = found_family();
+    const struct tree_root root = {.shim = f.parent,
+                                   .shim_start = start_of(f.parent),
+                                   .is_others = is_first_member,
+                                   .arg = &f};
+    struct tree_result r;
+
+    (void)state;
+    refuses_signals = true;
+    tree_kill(&root, 5000, &r);
+    refuses_signals = false;
+    end_family(&f);
+    assert_int_equal(r.survivors, ALL - 1);
+    for (int i = 0; i < TREE_NAMED_MAX; i++)
+        assert_int_not_equal(r.named[i], f.member[0]);
+}
+
+static bool nobody_was_left(pid_t pid, const void *arg)
+{
+    (void)pid;
+    (void)arg;
+    return false;
+}
+
+/* What a keeper has inherited is looked for by its children alone: by a number that is
+ * another process's by now they would be somebody else's. */
+static void orphans_are_those_of_a_keeper_that_lives(void **state)
+{
+    struct family f = found_family();
+    struct tree_root root = {.main = 1,
+                             .main_start = UINT64_MAX,
+                             .keeper = f.parent,
+                             .session = getsid(0),
+                             .was_left = nobody_was_left};
+    int status;
+
+    (void)state;
+    uint32_t strangers = tree_signal(&root, SIGCONT);
+    root.keeper = getpid();
+    pid_t killer = fork();
+    if (killer == 0)
+        _exit((int)tree_signal(&root, SIGCONT));
+    pid_t ended = waitpid(killer, &status, 0);
+    end_family(&f);
+    assert_int_equal(strangers, 0);
+    assert_int_equal(ended, killer);
+    assert_int_equal(WEXITSTATUS(status), ALL + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_pid_and_start),
         cmocka_unit_test(without_its_first_thread_it_lives),
+        cmocka_unit_test(a_variable_is_there_as_a_whole),
         cmocka_unit_test(all_below_the_shim_are_reached),
         cmocka_unit_test(who_cannot_be_reached_is_named),
         cmocka_unit_test(no_time_is_left_but_each_is_reached),
         cmocka_unit_test(without_a_shim_it_is_the_session),
+        cmocka_unit_test(what_is_of_others_is_no_survivor),
+        cmocka_unit_test(orphans_are_those_of_a_keeper_that_lives),
     };
 
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* who has lost its parent is reaped here */
