@@ -359,12 +359,12 @@ static void configure_once(void)
     (void)pthread_once(&once, configure);
 }
 
-/* The file at path and those that SQLite keeps beside it are regular, as far as they are
- * there: SQLite would wait for the other end of a FIFO. They are not opened for that:
- * closing a file gives up all locks that SQLite has on it in this process. */
+/* The file at path and those that SQLite keeps or looks for beside it are regular, as far
+ * as they are there: SQLite would wait for the other end of a FIFO. They are not opened
+ * for that: closing a file gives up all locks that SQLite has on it in this process. */
 static int prove_files(const char *path, struct volt_error *err)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     char name[PATH_MAX];
     struct stat st;
 

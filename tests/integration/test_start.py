@@ -121,7 +121,7 @@ def test_without_a_home(private):
 @pytest.mark.parametrize("what", ["fifo", "socket", "directory"])
 @pytest.mark.parametrize("name", [
     "state/ids", "state/witness", "state/lock", "run/lock", "state/rec/generation",
-    "state/jobs.1.db", "state/jobs.1.db-wal", "state/jobs.1.db-shm",
+    "state/jobs.1.db", "state/jobs.1.db-wal", "state/jobs.1.db-shm", "state/jobs.1.db-journal",
     "voltd.conf", "voltd.conf.d/1.conf"])
 def test_what_is_no_file_is_refused_by_its_name(private, name, what):
     """Whatever voltd opens at its start: it does not wait for the other end of a FIFO."""
