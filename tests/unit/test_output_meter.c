@@ -1,11 +1,16 @@
 /* How much a job has printed: it is looked at when that may have changed, and as often as
  * it is worth; and in any case its meter hears of too much. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -205,6 +210,58 @@ static void small_writes_cost_little(void **state)
     close(fd);
 }
 
+/* The inotify instance, the only one here. */
+static int watches_fd(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    char path[300], to[64];
+    int fd = -1;
+
+    for (struct dirent *e; (e = readdir(all)) && fd < 0;) {
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+        ssize_t n = readlink(path, to, sizeof(to) - 1);
+        to[n < 0 ? 0 : n] = '\0';
+        if (strcmp(to, "anon_inode:inotify") == 0)
+            fd = atoi(e->d_name);
+    }
+    (void)closedir(all);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* How many files it watches. */
+static unsigned watches(void)
+{
+    char path[64], line[256];
+    unsigned n = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", watches_fd());
+    FILE *info = fopen(path, "re");
+    assert_non_null(info);
+    while (fgets(line, sizeof(line), info))
+        n += strncmp(line, "inotify wd:", 11) == 0;
+    (void)fclose(info);
+    return n;
+}
+
+/* A user has only so many watches. */
+static void nothing_is_watched_when_a_job_has_ended(void **state)
+{
+    int out = output_create(&f.outputs, &key, JOB_STDOUT);
+    int err = output_create(&f.outputs, &key, JOB_STDERR);
+
+    (void)state;
+    f.split = true;
+    begin();
+    while (watches() != 2)
+        sched_yield();
+    print(out, LIMIT + 1);
+    ends();
+    assert_int_equal(watches(), 0);
+    close(out);
+    close(err);
+}
+
 /* What has been there is counted when a new daemon comes. */
 static void what_was_printed_before_counts(void **state)
 {
@@ -226,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(quiet_and_loud_in_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(both_files_count_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(small_writes_cost_little, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_is_watched_when_a_job_has_ended, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_was_printed_before_counts, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(too_much_is_heard_of, set_up_without, tear_down),

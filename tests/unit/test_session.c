@@ -539,6 +539,37 @@ static void a_list_comes_entry_by_entry(void **state)
     session_fini(&s);
 }
 
+static enum volt_poll read_list_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    json_t *entry;
+
+    (void)cx;
+    (void)state;
+    while (call_list_next(call, &entry) > 0)
+        json_decref(entry);
+    return released ? call_reply(call, json_object()) : VOLT_PENDING;
+}
+
+/* A call that waits, for ever perhaps, does not keep the text of what it has read. */
+static void a_list_that_was_read_is_given_back(void **state)
+{
+    static const struct method reader = {.name = "SubmitBatch", .poll = read_list_poll};
+    static const struct method *const methods[] = {&reader, NULL};
+    static const struct interface jobs = {
+        .name = "org.voltd.jobs", .description = "", .methods = methods};
+    static const struct interface *const all[] = {&jobs, NULL};
+
+    (void)state;
+    begin();
+    s.interfaces = all;
+    assert_int_equal(say(B "{\"specs\":[1,2,3]}}"), SESSION_IN_CALL);
+    assert_int_equal(frame_pending(&s.in), 0);
+    released = true;
+    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
+    hear("{\"parameters\":{}}");
+    session_fini(&s);
+}
+
 static void a_list_that_is_none_closes(void **state)
 {
     static const char *const calls[] = {
@@ -835,6 +866,7 @@ int main(void)
         cmocka_unit_test(limits_are_named_before_the_end),
         cmocka_unit_test(memory_of_a_parse_is_bounded),
         cmocka_unit_test(a_list_comes_entry_by_entry),
+        cmocka_unit_test(a_list_that_was_read_is_given_back),
         cmocka_unit_test(a_list_that_is_none_closes),
         cmocka_unit_test(a_full_output_holds_calls_back),
         cmocka_unit_test(without_room_no_call_begins),
