@@ -592,6 +592,33 @@ static void test_bye(void **state)
     c->keeper = 0;
 }
 
+/* What a job of mode main has left on purpose is no reason for a voltd that has seen the end
+ * of every job to wait. */
+static void test_bye_beside_what_is_left(void **state)
+{
+    struct keeper_client *c = *state;
+    char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+                    (char[]){"sleep 1000 & echo $! >left"}, NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
+    struct job_key key = keeper_job_key();
+    int status = -1;
+    assert_int_equal(keeper_client_start(c, &key, &l, -1, KEEPER_KILL_MAIN).status, 0);
+    pid_t left = keeper_job_read_pid(c, "left");
+    (void)keeper_client_wait(c, &key);
+    assert_int_equal(keeper_client_reply(c, say_bye(c, 0)).status, -EBUSY);
+    uint64_t bye = say_bye(c, 1);
+    assert_int_equal(shutdown(c->fd, SHUT_WR), 0); /* the last word of this side, too */
+    int r = keeper_client_reply(c, bye).status;
+    bool stays = !keeper_job_is_gone(left);
+    (void)kill(left, SIGKILL);
+    assert_int_equal(r, 0);
+    assert_true(stays);
+    assert_int_equal(waitpid(c->keeper, &status, 0), c->keeper);
+    assert_int_equal(status, 0);
+    c->keeper = 0;
+}
+
 static void test_many_at_once(void **state)
 {
     enum { N = 100 };
@@ -638,6 +665,7 @@ int main(int argc, char **argv)
         TEST(test_newer_connection),
         TEST(test_nothing_comes_unasked),
         TEST(test_bye),
+        TEST(test_bye_beside_what_is_left),
         TEST(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
