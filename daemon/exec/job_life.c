@@ -4,31 +4,11 @@
 
 #include "daemon/exec/submission.h"
 
-static struct array *array_new(const struct job_spec *spec)
+static bool make_array(struct job *job)
 {
-    struct array *a = calloc(1, sizeof(*a));
-    uint64_t total = job_spec_count(spec);
-
-    if (!a)
-        return NULL;
-    a->chunks =
-        calloc((total + ELEMENT_CHUNK - 1) / ELEMENT_CHUNK, sizeof(struct element *));
-    if (!a->chunks) {
-        free(a);
-        return NULL;
-    }
-    a->total = a->unstarted = a->queued = total;
-    return a;
-}
-
-static void array_free(struct array *a)
-{
-    if (!a)
-        return;
-    for (uint64_t i = 0; i < (a->total + ELEMENT_CHUNK - 1) / ELEMENT_CHUNK; i++)
-        free(a->chunks[i]);
-    free(a->chunks);
-    free(a);
+    job->array = array_new(job_spec_count(job->spec));
+    job->elements = job->array ? elements_new(job->array) : NULL;
+    return job->elements;
 }
 
 struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
@@ -44,7 +24,7 @@ struct job *job_new_bare(struct job_spec *spec, const struct job_owner *owner,
     job->owner = *owner;
     job->durable = durable;
     job->bytes = (uint32_t)job_spec_bytes(spec);
-    if (spec->is_array && !(job->array = array_new(spec))) {
+    if (spec->is_array && !make_array(job)) {
         job_free(job);
         return NULL;
     }
@@ -105,6 +85,7 @@ void job_free(struct job *job)
     job_spec_unref(job->spec);
     dormant_free(job->dormant);
     array_free(job->array);
+    elements_free(job->elements);
     free(job);
 }
 
@@ -119,12 +100,9 @@ int job_enter(struct manager *m, struct job *job, uint64_t id, uint64_t now)
     job->id = id;
     m->counts.submitted += n;
     m->counts.by_state[JOB_QUEUED] += n;
-    if (job->array) {
+    if (job->array)
         job->status.submitted_usec = now;
-        jobs_tell_array(m, job, JOB_EV_SUBMIT);
-    } else {
-        (void)jobs_apply(m, job, NO_OFFSET, &submit); /* a fresh status takes it */
-    }
+    (void)jobs_apply(m, job, NO_OFFSET, &submit); /* what is fresh takes it */
     if (jobs_slotted(job) && !job->held)
         queue_add(&m->queue, &job->node, job->priority);
     return 0;

@@ -54,15 +54,13 @@ bool jobs_give_task(struct manager *m, struct job *job, struct aftermath *after)
 /* A slot for the waiter. An array keeps its place while it has elements without one. */
 static bool grant(struct manager *m, struct job *job, struct aftermath *after)
 {
-    struct array *a = job->array;
-
-    if (!a) {
+    if (!job->array) {
         if (!jobs_give_task(m, job, after))
             return false;
         job->live->granted = true;
         return true;
     }
-    if (++a->granted < a->unstarted)
+    if (++job->elements->granted < job->array->rest)
         queue_put_back(&m->queue, &job->node);
     jobs_wake(job->live, after);
     return true;
@@ -154,43 +152,38 @@ bool jobs_slotted(const struct job *job)
     return job->kind == JOB_KIND_EXEC;
 }
 
-struct element *jobs_element(const struct job *job, int64_t offset)
+const struct job_status *jobs_status(const struct job *job, int64_t offset)
 {
-    struct element *chunk = job->array->chunks[offset / ELEMENT_CHUNK];
-
-    return chunk ? &chunk[offset % ELEMENT_CHUNK] : NULL;
+    return offset == NO_OFFSET ? &job->status : array_own(job->array, offset);
 }
 
-int jobs_element_make(struct job *job, int64_t offset)
+/* Also of an element without a status of its own. */
+static struct job_status any_status(const struct job *job, int64_t offset)
 {
-    struct element **chunk = &job->array->chunks[offset / ELEMENT_CHUNK];
-
-    if (!*chunk)
-        *chunk = calloc(ELEMENT_CHUNK, sizeof(**chunk));
-    return *chunk ? 0 : -ENOMEM;
+    return offset == NO_OFFSET ? job->status : array_element(job->array, offset);
 }
 
-struct job_status *jobs_status(struct job *job, int64_t offset)
+struct work *jobs_live(const struct job *job, int64_t offset)
 {
-    return offset == NO_OFFSET ? &job->status : &jobs_element(job, offset)->status;
+    return offset == NO_OFFSET ? job->live : elements_work(job->elements, offset);
 }
 
 bool jobs_done(const struct job *job)
 {
-    return job->array ? job->array->done == job->array->total
-                      : job->status.state == JOB_DONE;
+    return job->array ? array_done(job->array) : job->status.state == JOB_DONE;
 }
 
 struct job_key jobs_key(const struct job *job, int64_t offset)
 {
-    struct job_key key = {.id = job->id, .index = JOB_NO_INDEX};
+    struct job_key key = {
+        .id = job->id, .index = JOB_NO_INDEX, .attempt = job->status.attempt};
+    const struct job_status *own;
 
-    if (offset != NO_OFFSET)
-        key.index = (int64_t)job->spec->array_first + offset;
-    if (!job->array)
-        key.attempt = job->status.attempt;
-    else if (offset != NO_OFFSET && jobs_element(job, offset))
-        key.attempt = jobs_element(job, offset)->status.attempt;
+    if (offset == NO_OFFSET)
+        return key;
+    own = array_own(job->array, offset);
+    key.index = (int64_t)job->spec->array_first + offset;
+    key.attempt = own ? own->attempt : 0;
     return key;
 }
 
@@ -230,86 +223,69 @@ static void tell(struct manager *m, struct job *job, int64_t offset,
     m->news_due = true;
 }
 
-void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type)
+/* An event of the array as a whole. Its result is told at its end only. */
+static void tell_array(struct manager *m, struct job *job, enum job_event_type type)
 {
-    const struct array *a = job->array;
-    struct job_status st = {.state = JOB_QUEUED};
+    struct job_status st = array_status(job->array);
 
-    if (a->done == a->total) {
-        st.state = JOB_DONE;
-        st.result = a->worst.result;
-        st.code = a->worst.code;
-    } else if (a->cancelled_usec) {
-        st.state = JOB_STOPPING;
-    } else if (a->running + a->done > 0) {
-        st.state = JOB_RUNNING;
-    }
+    if (st.state != JOB_DONE)
+        st.code = 0;
     tell(m, job, NO_OFFSET, type, jobs_now_usec(), &st);
 }
 
-void array_add_ended(struct array *a, const struct job_status *st, uint64_t n)
+/* Jobs or elements have gone from one state to another. */
+static void count_moved(struct manager *m, struct job *job,
+                        const struct array_effects *fx)
 {
-    a->done += n;
-    if (st->result != JOB_RESULT_SUCCESS)
-        a->failed += n;
-    if (a->done == n || job_exit_code(st) > a->exit_code) {
-        a->worst = *st;
-        a->exit_code = job_exit_code(st);
-    }
+    m->counts.by_state[fx->from] -= fx->moved;
+    m->counts.by_state[fx->to] += fx->moved;
+    if (fx->to != JOB_DONE || !fx->moved)
+        return;
+    m->counts.ended += fx->moved;
+    m->counts.by_result[fx->result] += fx->moved;
+    users_sub(&m->users, users_find(&m->users, job->owner.uid), fx->moved,
+              fx->over ? job->bytes : 0);
 }
 
-/* n jobs or elements have ended in `st`. */
-static void count_ends(struct manager *m, struct job *job, const struct job_status *st,
-                       uint64_t n)
+static int apply_to_array(struct manager *m, struct job *job, int64_t offset,
+                          const struct job_event *ev)
 {
-    struct user *u = users_find(&m->users, job->owner.uid);
-    struct array *a = job->array;
+    struct array_effects fx;
+    int r = array_update(job->array, offset, ev, &fx);
 
-    m->counts.ended += n;
-    m->counts.by_result[st->result] += n;
-    if (a)
-        array_add_ended(a, st, n);
-    users_sub(&m->users, u, n, jobs_done(job) ? job->bytes : 0);
-}
-
-static bool busy(uint8_t state)
-{
-    return state != JOB_QUEUED && state != JOB_DONE;
+    if (r < 0)
+        return r;
+    count_moved(m, job, &fx);
+    if (offset == NO_OFFSET)
+        tell_array(m, job, fx.over ? JOB_EV_EXITED : ev->type);
+    else if (ev->type != JOB_EV_SUBMIT) /* it was submitted and told with its array */
+        tell(m, job, offset, ev->type, ev->at_usec, array_own(job->array, offset));
+    if (offset != NO_OFFSET && fx.over)
+        tell_array(m, job, JOB_EV_EXITED);
+    return 0;
 }
 
 int jobs_apply(struct manager *m, struct job *job, int64_t offset,
                const struct job_event *ev)
 {
-    struct job_status *st = jobs_status(job, offset);
-    struct array *a = job->array;
+    struct job_status *st = &job->status;
     uint8_t from = st->state;
-    int r = job_update(st, ev);
+    int r;
 
+    if (job->array)
+        return apply_to_array(m, job, offset, ev);
+    r = job_update(st, ev);
     if (r < 0)
         return r;
-    if (ev->type == JOB_EV_SUBMIT && a)
-        return 0; /* the array was submitted and told as a whole */
-    if (ev->type != JOB_EV_SUBMIT) {
-        m->counts.by_state[from]--;
-        m->counts.by_state[st->state]++;
-    }
-    if (a) {
-        a->queued -= from == JOB_QUEUED && st->state != JOB_QUEUED;
-        a->queued += from != JOB_QUEUED && st->state == JOB_QUEUED;
-        a->running += busy(st->state);
-        a->running -= busy(from);
-    }
-    if (st->state == JOB_DONE)
-        count_ends(m, job, st, 1);
+    if (ev->type != JOB_EV_SUBMIT)
+        count_moved(m, job,
+                    &(struct array_effects){.moved = 1,
+                                            .from = from,
+                                            .to = st->state,
+                                            .result = st->result,
+                                            .over = st->state == JOB_DONE});
     tell(m, job, offset, ev->type, ev->at_usec, st);
-    if (a && st->state == JOB_DONE && jobs_done(job))
-        jobs_tell_array(m, job, JOB_EV_EXITED);
     return 0;
-}
-
-static struct work *live_of(struct job *job, int64_t offset)
-{
-    return offset == NO_OFFSET ? job->live : jobs_element(job, offset)->live;
 }
 
 /* What the job is after an event, which has been applied or will be now. */
@@ -334,7 +310,7 @@ static struct job_status after_event(struct job *job, int64_t offset,
     case JOB_EV_EXITED:
         if (array)
             break;
-        st = *jobs_status(job, offset);
+        st = any_status(job, offset);
         (void)job_update(&st, ev);
         break;
     case JOB_EV_SUBMIT:
@@ -362,7 +338,7 @@ static struct store_fact fact_of(struct job *job, int64_t offset,
 /* What happened to the running attempt and is not kept yet. */
 static size_t owed_events(struct job *job, int64_t offset, struct job_event out[2])
 {
-    struct work *w = job->array && offset == NO_OFFSET ? NULL : live_of(job, offset);
+    struct work *w = job->array && offset == NO_OFFSET ? NULL : jobs_live(job, offset);
     const struct job_status *st = w ? jobs_status(job, offset) : NULL;
     size_t n = 0;
 
@@ -387,7 +363,7 @@ static int append(struct manager *m, struct job *job, int64_t offset,
 {
     struct job_event events[3];
     struct store_fact facts[3];
-    struct work *w = job->array && offset == NO_OFFSET ? NULL : live_of(job, offset);
+    struct work *w = job->array && offset == NO_OFFSET ? NULL : jobs_live(job, offset);
     bool starting = w && w->kept_starting, started = w && w->kept_started;
     size_t n = owed_events(job, offset, events);
 
@@ -414,8 +390,7 @@ static int append(struct manager *m, struct job *job, int64_t offset,
 static bool is_patient(const struct manager *m, const struct job *job, int64_t offset,
                        const struct job_event *ev)
 {
-    const struct work *w =
-        offset == NO_OFFSET ? job->live : jobs_element(job, offset)->live;
+    const struct work *w = jobs_live(job, offset);
 
     return has_backlog(m) && ev && w &&
            (ev->type == JOB_EV_EXITED || (ev->type == JOB_EV_STARTING && w->ahead));
@@ -442,23 +417,6 @@ void jobs_keep_start(struct manager *m, struct job *job, int64_t offset)
         (void)append(m, job, offset, NULL, false, NULL); /* no memory: owed still */
 }
 
-/* The elements that have not started, all at once. */
-static void cancel_rest(struct manager *m, struct job *job, uint64_t now)
-{
-    struct array *a = job->array;
-    struct job_status st = {.state = JOB_DONE, .result = JOB_RESULT_CANCELLED};
-    uint64_t n = a->unstarted;
-
-    a->cancelled_usec = now;
-    a->unstarted = 0;
-    a->queued -= n;
-    m->counts.by_state[JOB_QUEUED] -= n;
-    m->counts.by_state[JOB_DONE] += n;
-    if (n)
-        count_ends(m, job, &st, n);
-    jobs_tell_array(m, job, jobs_done(job) ? JOB_EV_EXITED : JOB_EV_CANCEL);
-}
-
 static int cancel_array(struct manager *m, struct job *job, struct aftermath *after)
 {
     if (jobs_done(job))
@@ -469,28 +427,10 @@ static int cancel_array(struct manager *m, struct job *job, struct aftermath *af
     int r = jobs_keep(m, job, NO_OFFSET, &ev, false, NULL, after);
     if (r < 0)
         return r;
-    cancel_rest(m, job, ev.at_usec);
+    (void)jobs_apply(m, job, NO_OFFSET, &ev); /* it was not cancelled before */
     queue_remove(&m->queue, &job->node);
     jobs_wake(job->live, after);
     return 0;
-}
-
-/* An element that has not started gets a status, so that it can be told from the rest. */
-static int element_wake_up(struct job *job, int64_t offset, uint64_t now)
-{
-    struct job_event submit = job_spec_submission(job->spec, now);
-    struct element *e = jobs_element(job, offset);
-    int r;
-
-    if (e && e->status.submitted_usec)
-        return 0;
-    if (job->array->cancelled_usec)
-        return -EALREADY;
-    r = jobs_element_make(job, offset);
-    if (r < 0)
-        return r;
-    job->array->unstarted--;
-    return job_update(jobs_status(job, offset), &submit);
 }
 
 int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
@@ -501,22 +441,19 @@ int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
 
     if (job->array && offset == NO_OFFSET)
         return cancel_array(m, job, after);
-    if (job->array) {
-        r = element_wake_up(job, offset, job->status.submitted_usec);
-        if (r < 0)
-            return r;
-    }
 
-    struct job_status *st = jobs_status(job, offset);
-    struct work *live = job->array ? jobs_element(job, offset)->live : job->live;
-    if (st->state == JOB_DONE)
+    const struct job_status st = any_status(job, offset);
+    struct work *live = jobs_live(job, offset);
+    if (st.state == JOB_DONE)
         return -EALREADY;
     if (live && live->ending)
         return -EALREADY;
-    if (st->cancel_asked)
+    if (st.cancel_asked)
         return 0;
-    int kept = jobs_keep(m, job, offset, &ev, st->state == JOB_QUEUED && !job->array,
-                         NULL, after);
+    if (job->array && array_reserve(job->array, offset) < 0)
+        return -ENOMEM;
+    int kept = jobs_keep(m, job, offset, &ev, st.state == JOB_QUEUED && !job->array, NULL,
+                         after);
     r = jobs_apply(m, job, offset, &ev); /* also without memory to keep it */
     if (!job->array)
         queue_remove(&m->queue, &job->node);

@@ -4,8 +4,8 @@
  * state of the libvolt task that carries it: one per job that has begun, and per sleep,
  * noop and array from its submission on; one per element that has started. A job that
  * waits for a slot has none yet: it is a node in its queue, with its spec packed
- * (dormant.h), about 300 bytes. Elements that have not started cost nothing; started and
- * ended ones have a status in a chunk of the array, made when first needed.
+ * (dormant.h), about 300 bytes. What an array is, and what an event does to it, is in
+ * daemon/job/array.h; elements.h has the tasks of its elements.
  *
  * Everything marked [L] is guarded by manager.lock. A section under it is short: a pass
  * over at most JOBS_SLICE jobs. Nothing is woken, freed, logged or called back under it:
@@ -23,6 +23,7 @@
 #include "daemon/exec/audience.h"
 #include "daemon/exec/changes.h"
 #include "daemon/exec/dormant.h"
+#include "daemon/exec/elements.h"
 #include "daemon/exec/event_ring.h"
 #include "daemon/exec/follow.h"
 #include "daemon/exec/ids.h"
@@ -39,34 +40,12 @@
 #include "daemon/exec/users.h"
 #include "daemon/store/store.h"
 
-#define JOBS_SLICE    64
-#define ELEMENT_CHUNK 128
-#define NO_OFFSET     INT64_C(-1)
+#define JOBS_SLICE 64
+#define NO_OFFSET  ARRAY_WHOLE /* the job or array itself */
 
 #define SUCCESSIONS_MAX 1024
 
 struct attempt; /* attempt.h: one run of a process */
-
-struct element {
-    struct job_status status;
-    struct work *live; /* its task */
-};
-
-struct array {
-    uint64_t total;
-    uint64_t next;      /* offset of the first element that has not been started */
-    uint64_t unstarted; /* neither started nor cancelled */
-    uint64_t granted;   /* slots granted and not yet given to an element */
-    uint64_t queued, running, done, failed;
-    uint64_t cancelled_usec;    /* not 0: what has not started then never will */
-    uint64_t end_seq, end_usec; /* replayed: of the news of its end */
-    int exit_code;              /* the largest of the ended elements, with its result */
-    struct job_status worst;
-    struct element **chunks; /* ELEMENT_CHUNK each; NULL until needed */
-};
-
-/* n of its elements have ended in `st`: its counts, and the worst of them. */
-void array_add_ended(struct array *a, const struct job_status *st, uint64_t n);
 
 /* [L] */
 struct job {
@@ -81,16 +60,17 @@ struct job {
     int16_t priority; /* of the spec */
     uint32_t tasks;   /* works that have not been dropped */
     bool durable;
-    bool claimed;             /* its key, by a submission */
-    bool held;                /* until the job that it replaces has gone: succession.c */
-    bool recovered;           /* of an earlier daemon */
-    bool is_history;          /* recovered, and the store knows that it has ended */
-    uint32_t bytes;           /* of the spec, for the limit per user: a message has at
+    bool claimed;              /* its key, by a submission */
+    bool held;                 /* until the job that it replaces has gone: succession.c */
+    bool recovered;            /* of an earlier daemon */
+    bool is_history;           /* recovered, and the store knows that it has ended */
+    uint32_t bytes;            /* of the spec, for the limit per user: a message has at
                                * most 16 MiB */
-    struct work *live;        /* the job's task, or the array's */
-    struct array *array;      /* NULL: one job */
-    struct job *next;         /* aftermath */
-    struct job_status status; /* not of arrays */
+    struct work *live;         /* the job's task, or the array's */
+    struct array *array;       /* NULL: one job */
+    struct elements *elements; /* of the array */
+    struct job *next;          /* aftermath */
+    struct job_status status;  /* of an array only its submission */
 };
 
 struct survivors {
@@ -247,13 +227,14 @@ void aftermath_finish(struct manager *m, struct aftermath *after);
 uint64_t jobs_now_usec(void); /* CLOCK_REALTIME */
 
 /* --- job.c's events applied to what lives here. Lock held. -------------------------- */
-/* Applies ev to the job (offset NO_OFFSET) or element, keeps the counters and the ring.
- * 0; -EPROTO. The element's chunk exists. */
+/* Applies ev to the job or array (offset NO_OFFSET) or element, keeps the counters and
+ * the ring. 0; -EPROTO. There is room for the element's status. */
 int jobs_apply(struct manager *m, struct job *job, int64_t offset,
                const struct job_event *ev);
-struct job_status *jobs_status(struct job *job, int64_t offset);
-struct element *jobs_element(const struct job *job, int64_t offset); /* NULL: no chunk */
-int jobs_element_make(struct job *job, int64_t offset);              /* 0; -ENOMEM */
+/* Of a job, or of an element that has a status of its own. */
+const struct job_status *jobs_status(const struct job *job, int64_t offset);
+/* The task of the job, array or element; NULL: it has none. */
+struct work *jobs_live(const struct job *job, int64_t offset);
 bool jobs_done(const struct job *job);
 /* What an event's news say of the result: of a lost attempt before another one, too. */
 uint8_t jobs_result_told(enum job_event_type type, const struct job_status *st);
@@ -270,8 +251,6 @@ void jobs_wake(struct work *w, struct aftermath *after);
  * -ENOMEM. */
 int jobs_cancel_one(struct manager *m, struct job *job, int64_t offset,
                     struct aftermath *after);
-/* An event of the array as a whole. */
-void jobs_tell_array(struct manager *m, struct job *job, enum job_event_type type);
 /* Appends an event to the store, before it the STARTING and STARTED that it does not have
  * yet; NULL: a barrier. In the order in which they are applied, hence with the lock.
  * last: the job's history ends. c may be NULL. 0 or -errno. */

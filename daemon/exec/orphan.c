@@ -53,7 +53,7 @@ static void status_of_record(struct manager *m, const struct record *rec,
 static const struct job_status *known(struct manager *m, const struct job_key *key)
 {
     struct job *job = table_get(&m->table, key->id);
-    const struct element *e;
+    const struct job_status *own;
 
     if (!job || (key->index == JOB_NO_INDEX) != !job->array)
         return NULL;
@@ -62,8 +62,8 @@ static const struct job_status *known(struct manager *m, const struct job_key *k
     if ((uint64_t)key->index < job->spec->array_first ||
         (uint64_t)key->index > job->spec->array_last)
         return NULL;
-    e = jobs_element(job, key->index - (int64_t)job->spec->array_first);
-    return e && e->status.attempt >= key->attempt ? &e->status : NULL;
+    own = array_own(job->array, key->index - (int64_t)job->spec->array_first);
+    return own && own->attempt >= key->attempt ? own : NULL;
 }
 
 static int add(const struct job_key *key, void *arg)

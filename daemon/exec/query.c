@@ -87,48 +87,19 @@ static void view_array(const struct job *job, struct job_view *v)
 {
     const struct array *a = job->array;
 
-    v->status = a->worst;
-    v->status.submitted_usec = job->status.submitted_usec;
-    v->status.cancel_asked = a->cancelled_usec != 0;
+    v->status = array_status(a);
     v->has_counts = true;
     v->total = a->total;
-    v->queued = a->queued;
-    v->running = a->running;
-    v->done = a->done;
-    v->failed = a->failed;
-    if (a->done == a->total) {
-        v->status.state = JOB_DONE;
-    } else {
-        v->status.result = JOB_RESULT_NONE;
-        v->status.state = (uint8_t)(a->cancelled_usec      ? JOB_STOPPING
-                                    : a->running + a->done ? JOB_RUNNING
-                                                           : JOB_QUEUED);
-    }
+    v->queued = a->by_state[JOB_QUEUED];
+    v->running = array_busy(a);
+    v->done = a->by_state[JOB_DONE];
+    v->failed = array_failed(a);
     v->exit_code = a->exit_code;
-}
-
-/* An element, also one that nothing is known of but its array. */
-static void view_element(const struct job *job, int64_t offset, struct job_view *v)
-{
-    const struct element *e = jobs_element(job, offset);
-
-    if (e && e->status.submitted_usec) {
-        v->status = e->status;
-        return;
-    }
-    v->status = (struct job_status){.submitted_usec = job->status.submitted_usec};
-    if (job->array->cancelled_usec) {
-        v->status.state = JOB_DONE;
-        v->status.result = JOB_RESULT_CANCELLED;
-        v->status.cancel_asked = true;
-        v->status.ended_usec = job->array->cancelled_usec;
-    }
 }
 
 static void view_survivors(const struct job *job, int64_t offset, struct job_view *v)
 {
-    const struct element *e = job->array ? jobs_element(job, offset) : NULL;
-    const struct work *w = job->array ? (e ? e->live : NULL) : job->live;
+    const struct work *w = jobs_live(job, offset);
 
     v->survivors = v->status.survivors;
     if (v->status.named)
@@ -148,7 +119,7 @@ static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
     if (job->array && offset == NO_OFFSET)
         view_array(job, ret);
     else if (job->array)
-        view_element(job, offset, ret);
+        ret->status = array_element(job->array, offset);
     else
         ret->status = job->status;
     if (!ret->has_counts)

@@ -160,8 +160,8 @@ static void log_fact(struct manager *m, const struct job *job,
 
 static void log_end_of_array(struct manager *m, const struct job *job)
 {
-    log_again(m, &(struct job_news){.seq = job->array->end_seq,
-                                    .at_usec = job->array->end_usec,
+    log_again(m, &(struct job_news){.seq = job->elements->end_seq,
+                                    .at_usec = job->elements->end_usec,
                                     .key = jobs_key(job, NO_OFFSET),
                                     .type = JOB_EV_EXITED,
                                     .state = JOB_DONE,
@@ -195,118 +195,86 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
     if (job_update(&job->status, fact->event) < 0)
         return refuse(r, fact, "event submit");
     if (job->array) {
-        job->array->end_seq = fact->loaded->end_seq;
-        job->array->end_usec = fact->loaded->ended_usec;
+        array_replay_begin(job->array);
+        (void)array_update(job->array, ARRAY_WHOLE, fact->event,
+                           &(struct array_effects){0});
+        job->elements->end_seq = fact->loaded->end_seq;
+        job->elements->end_usec = fact->loaded->ended_usec;
     }
     log_fact(r->m, job, fact, &job->status);
     return 0;
 }
 
-static int replay_element(struct replay *r, struct job *job,
-                          const struct store_fact *fact, struct job_status **ret)
+static int replay_array(struct replay *r, struct job *job, const struct store_fact *fact,
+                        const struct job_event *ev)
 {
-    struct job_event submit = job_spec_submission(job->spec, job->status.submitted_usec);
+    struct array_effects fx;
+
+    if (array_update(job->array, ARRAY_WHOLE, ev, &fx) < 0)
+        return refuse(r, fact, job_event_name(ev->type));
+    log_fact(r->m, job, fact, &(struct job_status){.state = JOB_STOPPING});
+    return 0;
+}
+
+static int replay_element(struct replay *r, struct job *job,
+                          const struct store_fact *fact, const struct job_event *ev)
+{
     uint64_t index = (uint64_t)fact->key.index;
+    struct array_effects fx;
 
     if (!job->array || index < job->spec->array_first || index > job->spec->array_last)
         return refuse(r, fact, "no such element");
     int64_t offset = (int64_t)(index - job->spec->array_first);
-    if (jobs_element_make(job, offset) < 0)
+    if (array_reserve(job->array, offset) < 0)
         return -ENOMEM;
-    *ret = jobs_status(job, offset);
-    if ((*ret)->submitted_usec)
-        return 0;
-    job->array->unstarted--;
-    return job_update(*ret, &submit) < 0 ? refuse(r, fact, "event submit") : 0;
+    if (array_update(job->array, offset, ev, &fx) < 0)
+        return refuse(r, fact, job_event_name(ev->type));
+    log_fact(r->m, job, fact, array_own(job->array, offset));
+    return 0;
 }
 
 static int replay_fact(void *arg, const struct store_fact *fact)
 {
     struct replay *r = arg;
-    struct job_status *st;
     struct job_event ev = *fact->event;
-    int result = 0;
 
     if (ev.type == JOB_EV_SUBMIT)
         return replay_submit(r, fact);
     struct job *job = table_get(&r->m->table, fact->key.id);
     if (!job)
         return refuse(r, fact, "an event before its submission");
-    if (job->array && fact->key.index == JOB_NO_INDEX) {
-        if (ev.type != JOB_EV_CANCEL || job->array->cancelled_usec)
-            return refuse(r, fact, job_event_name(ev.type));
-        job->array->cancelled_usec = ev.at_usec;
-        log_fact(r->m, job, fact, &(struct job_status){.state = JOB_STOPPING});
-        return 0;
-    }
-    st = &job->status;
-    if (fact->key.index != JOB_NO_INDEX)
-        result = replay_element(r, job, fact, &st);
-    if (result < 0)
-        return result;
     ev.step = manager_keep_step(r->m, ev.step);
     ev.named = manager_keep_named(r->m, ev.named);
-    if (job_update(st, &ev) < 0)
+    if (fact->key.index != JOB_NO_INDEX)
+        return replay_element(r, job, fact, &ev);
+    if (job->array)
+        return replay_array(r, job, fact, &ev);
+    if (job_update(&job->status, &ev) < 0)
         return refuse(r, fact, job_event_name(ev.type));
-    log_fact(r->m, job, fact, st);
+    log_fact(r->m, job, fact, &job->status);
     return 0;
 }
 
 /* --- what follows from the statuses --------------------------------------------- */
 
-static bool busy(const struct job_status *st)
+static void count(struct manager_counts *c, const struct job_status *st)
 {
-    return st->state != JOB_QUEUED && st->state != JOB_DONE;
-}
-
-static void count(struct manager *m, const struct job_status *st, uint64_t n)
-{
-    m->counts.submitted += n;
-    m->counts.by_state[st->state] += n;
+    c->submitted++;
+    c->by_state[st->state]++;
     if (st->state != JOB_DONE)
         return;
-    m->counts.ended += n;
-    m->counts.by_result[st->result] += n;
+    c->ended++;
+    c->by_result[st->result]++;
 }
 
-/* A loop over the elements that have a status: it stops where there is none left. */
-static struct element *next_element(const struct job *job, uint64_t *at)
+static void count_array(struct manager_counts *c, const struct array *a)
 {
-    for (; *at < job->array->total; ++*at) {
-        struct element *e = jobs_element(job, (int64_t)*at);
-
-        if (!e)
-            *at += ELEMENT_CHUNK - 1 - *at % ELEMENT_CHUNK;
-        else if (e->status.submitted_usec)
-            return e;
-    }
-    return NULL;
-}
-
-static void derive_array(struct manager *m, struct job *job)
-{
-    const struct job_status unstarted = {.state = JOB_QUEUED};
-    const struct job_status cancelled = {.state = JOB_DONE,
-                                         .result = JOB_RESULT_CANCELLED};
-    struct array *a = job->array;
-    struct element *e;
-
-    a->queued = 0;
-    for (uint64_t at = 0; (e = next_element(job, &at)); at++) {
-        count(m, &e->status, 1);
-        a->queued += e->status.state == JOB_QUEUED;
-        a->running += busy(&e->status);
-        if (e->status.state == JOB_DONE)
-            array_add_ended(a, &e->status, 1);
-    }
-    if (a->cancelled_usec && a->unstarted) {
-        count(m, &cancelled, a->unstarted);
-        array_add_ended(a, &cancelled, a->unstarted);
-        a->unstarted = 0;
-    } else if (a->unstarted) {
-        count(m, &unstarted, a->unstarted);
-        a->queued += a->unstarted;
-    }
+    c->submitted += a->total;
+    c->ended += a->by_state[JOB_DONE];
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        c->by_state[i] += a->by_state[i];
+    for (int i = 0; i < JOB_RESULT_COUNT; i++)
+        c->by_result[i] += a->by_result[i];
 }
 
 static int derive(struct manager *m, struct job *job)
@@ -315,12 +283,15 @@ static int derive(struct manager *m, struct job *job)
 
     if (!u)
         return -ENOMEM;
-    if (job->array)
-        derive_array(m, job);
-    else
-        count(m, &job->status, 1);
+    if (job->array) {
+        array_replay_end(job->array);
+        count_array(&m->counts, job->array);
+    } else {
+        count(&m->counts, &job->status);
+    }
     if (!jobs_done(job))
-        users_add(&m->users, u, job->array ? job->array->total - job->array->done : 1,
+        users_add(&m->users, u,
+                  job->array ? job->array->total - job->array->by_state[JOB_DONE] : 1,
                   job->bytes);
     return 0;
 }
@@ -421,14 +392,17 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
 
 static int adopt_elements(struct manager *m, struct job *job)
 {
-    struct element *e;
+    const struct job_status *st;
 
-    for (uint64_t at = 0; (e = next_element(job, &at)); at++) {
-        if (e->status.state == JOB_DONE)
+    for (int64_t at = 0; (st = array_find_own(job->array, &at)); at++) {
+        if (st->state == JOB_DONE)
             continue;
-        e->live = adopt(m, job, (int64_t)at, &e->status);
-        if (!e->live)
+        if (elements_reserve(job->elements, at) < 0)
             return -ENOMEM;
+        struct work *w = adopt(m, job, at, st);
+        if (!w)
+            return -ENOMEM;
+        elements_set(job->elements, at, w);
     }
     return 0;
 }
@@ -457,7 +431,7 @@ static int settle(struct manager *m, struct job *job)
             queue_add(&m->queue, &job->node, job->priority);
         return 0;
     }
-    if (!job->array || job->array->unstarted) {
+    if (!job->array || job->array->rest) {
         job->live = give_task(m, job, NO_OFFSET);
         if (!job->live)
             return -ENOMEM;
@@ -538,7 +512,7 @@ static void hash_status(struct siphash *h, const struct job_status *st)
 
 static void hash_job(struct siphash *h, const struct job *job)
 {
-    struct element *e;
+    const struct job_status *own;
 
     siphash_add_number(h, job->id);
     siphash_add_number(h, job->owner.uid);
@@ -546,10 +520,10 @@ static void hash_job(struct siphash *h, const struct job *job)
     if (!job->array)
         return;
     siphash_add_number(h, job->array->cancelled_usec);
-    siphash_add_number(h, job->array->unstarted);
-    for (uint64_t at = 0; (e = next_element(job, &at)); at++) {
-        siphash_add_number(h, at);
-        hash_status(h, &e->status);
+    siphash_add_number(h, job->array->rest);
+    for (int64_t at = 0; (own = array_find_own(job->array, &at)); at++) {
+        siphash_add_number(h, (uint64_t)at);
+        hash_status(h, own);
     }
 }
 

@@ -18,7 +18,7 @@ static void cancel_started(struct manager *m, uid_t uid, uint64_t id)
         struct job *job = jobs_find(m, uid, id, JOB_NO_INDEX, &offset);
         for (int i = 0; job && i < JOBS_SLICE && (uint64_t)at < job->array->next;
              i++, at++)
-            if (jobs_element(job, at))
+            if (array_own(job->array, at))
                 (void)jobs_cancel_one(m, job, at, &after); /* ended ones refuse */
         more = job && (uint64_t)at < job->array->next;
         manager_unlock(m, &after);

@@ -64,14 +64,14 @@ void work_leaf_fini(struct work *w)
 
 static void give_back_slots(struct manager *m, struct work *w, struct aftermath *after)
 {
-    struct array *a = w->offset == NO_OFFSET ? w->job->array : NULL;
+    struct elements *e = w->offset == NO_OFFSET ? w->job->elements : NULL;
 
     ahead_leave(m, w);
     relay_leave(m, w, after);
     if (w->granted)
         queue_release(&m->queue);
     w->granted = false;
-    for (; a && a->granted; a->granted--)
+    for (; e && e->granted; e->granted--)
         queue_release(&m->queue);
 }
 
@@ -104,7 +104,7 @@ void work_drop(void *state)
     if (w->offset == NO_OFFSET)
         w->job->live = NULL;
     else
-        jobs_element(w->job, w->offset)->live = NULL;
+        elements_set(w->job->elements, w->offset, NULL);
     struct volt_waker waker = w->waker;
     w->waker = (struct volt_waker){0};
     if (--w->job->tasks == 0)
@@ -442,44 +442,37 @@ enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state)
 
 /* --- arrays ------------------------------------------------------------------------- */
 
-/* Lock held. Offset of the next element to start, skipping those cancelled one by one;
- * NO_OFFSET when there is none. */
-static int64_t next_element(struct array *a, const struct job *job)
+/* Lock held. Returns a new task; NULL: no memory for all that the element needs. */
+static struct work *new_element(struct manager *m, struct job *job, int64_t offset)
 {
-    for (; a->unstarted && a->next < a->total; a->next++) {
-        const struct element *e = jobs_element(job, (int64_t)a->next);
-
-        if (!e || !e->status.submitted_usec)
-            return (int64_t)a->next;
-    }
-    return NO_OFFSET;
+    if (array_reserve(job->array, offset) < 0 ||
+        elements_reserve(job->elements, offset) < 0)
+        return NULL;
+    return work_new(m, job, offset);
 }
 
 /* Lock held. Enters the work of the next element. NULL: none may start, or no memory
  * (*ret_again). */
 static struct work *start_element(struct manager *m, struct job *job, bool *ret_again)
 {
-    struct array *a = job->array;
-    struct job_event submit = job_spec_submission(job->spec, job->status.submitted_usec);
-    int64_t offset = next_element(a, job);
+    const struct job_event submit = {.type = JOB_EV_SUBMIT};
+    int64_t offset = array_next(job->array);
     struct work *w;
 
-    if (offset == NO_OFFSET || m->closed || job->held ||
-        (jobs_slotted(job) && !a->granted))
+    if (offset == ARRAY_WHOLE || m->closed || job->held ||
+        (jobs_slotted(job) && !job->elements->granted))
         return NULL;
-    w = jobs_element_make(job, offset) < 0 ? NULL : work_new(m, job, offset);
+    w = new_element(m, job, offset);
     if (!w) {
         *ret_again = true;
         return NULL;
     }
-    a->next++;
-    a->unstarted--;
     if (jobs_slotted(job)) {
-        a->granted--;
+        job->elements->granted--;
         w->granted = true;
     }
-    jobs_element(job, offset)->live = w;
-    (void)jobs_apply(m, job, offset, &submit); /* a fresh status takes it */
+    elements_set(job->elements, offset, w);
+    (void)jobs_apply(m, job, offset, &submit); /* one of the rest takes it */
     job->tasks++;
     return w;
 }
@@ -496,7 +489,7 @@ static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
     manager_lock(m);
     while (n < EXPAND_BATCH && (started[n] = start_element(m, w->job, &again)))
         n++;
-    bool all = w->job->array->unstarted == 0;
+    bool all = array_next(w->job->array) == ARRAY_WHOLE;
     if (all) {
         queue_remove(&m->queue, &w->job->node);
         give_back_slots(m, w, &after);

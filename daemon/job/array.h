@@ -1,0 +1,131 @@
+/* An array: many elements of one job. What it is, and what an event does to it. Pure.
+ *
+ * An element is known here by its offset, from 0. Most of a large array costs nothing: an
+ * element to which nothing has happened has no status. All of these are the rest, which
+ * is a number. With its first event an element leaves the rest and has a status of its
+ * own, in a chunk of ARRAY_CHUNK. array_reserve() makes the chunk before the event is
+ * appended to the store, so array_update() never fails for memory.
+ *
+ * event     of the array (ARRAY_WHOLE)         of an element
+ *           before   live        cancelled     in the rest          with a status
+ * SUBMIT    begins   refused     refused       leaves the rest      refused
+ * STARTING  refused  refused     refused       leaves it, starting  as job.h
+ * CANCEL    refused  rest ends   refused       leaves it, done      as job.h
+ * others    refused  refused     refused       refused              as job.h
+ *
+ * SUBMIT of an element says that its task is made: it is not given another. An array in
+ * which all has ended refuses everything, as does an element that ended with the rest.
+ *
+ * The state of the array as a whole is not stored. It follows from the counts; the first
+ * row that holds:
+ *
+ * done      every element is done
+ * stopping  CANCEL has come
+ * running   an element is starting, running, stopping or done
+ * queued    otherwise
+ *
+ * Its result is that of the ended element with the largest exit code; of several with the
+ * same code, of the first that ended. The rest ends as one, in one step.
+ *
+ * Replay. The store gives the facts of an array in the order of its elements, and those
+ * of the array first. So the CANCEL comes before the events of elements that began before
+ * it. Between array_replay_begin() and array_replay_end() a CANCEL is only noted, and the
+ * rest ends at array_replay_end().
+ *
+ * Invariants, from SUBMIT on, between two calls
+ *   A-1  by_state counts every element once: its sum is total; the rest is queued.
+ *   A-2  by_result counts every ended element once: its sum is by_state[JOB_DONE].
+ *   A-3  rest = elements without a status, or 0 when the rest has ended.
+ *   A-4  While rest > 0, `next` is the lowest offset in it.
+ *   A-5  cancelled_usec != 0 outside a replay: rest == 0.
+ *   A-6  worst and exit_code are of an element that has ended; zeroes: none has.
+ *
+ * Not stored: a list of the rest. Elements leave it in order but for those that are
+ * cancelled one by one, and `next` passes over these. */
+#ifndef VOLTD_JOB_ARRAY_H
+#define VOLTD_JOB_ARRAY_H
+
+#include <stddef.h>
+
+#include "daemon/job/job.h"
+
+#define ARRAY_CHUNK 128
+#define ARRAY_WHOLE INT64_C(-1) /* instead of an offset: the array itself */
+
+struct array {
+    uint64_t total;
+    uint64_t rest, next;
+    uint64_t by_state[JOB_STATE_COUNT];
+    uint64_t by_result[JOB_RESULT_COUNT];
+    uint64_t submitted_usec; /* from SUBMIT, also of each element */
+    uint64_t cancelled_usec; /* from CANCEL of the array; 0: it has not come */
+    bool retry_lost;         /* from SUBMIT */
+    bool replays;
+    int exit_code;
+    struct job_status worst;
+    struct job_status **chunks; /* ARRAY_CHUNK each; NULL until needed */
+};
+
+/* What an event did, for the counters and news of the caller. */
+struct array_effects {
+    uint64_t moved;   /* elements that went from one state to the other */
+    uint8_t from, to; /* enum job_state; may be the same */
+    uint8_t result;   /* enum job_result of these, if they are done */
+    bool over;        /* it was the end of the array as a whole */
+};
+
+/* Returns new; total is at least 1. NULL: no memory. */
+struct array *array_new(uint64_t total);
+void array_free(struct array *a); /* NULL allowed */
+/* Makes room for the status of an element. 0; -ENOMEM. */
+int array_reserve(struct array *a, int64_t offset);
+
+/* Applies an event to the array (ARRAY_WHOLE) or to an element, for which there is room.
+ * Of an element's SUBMIT only the type counts: time and policy are the array's. 0 with
+ * *ret_effects; -EPROTO: the event is not allowed, and nothing has changed. */
+int array_update(struct array *a, int64_t item, const struct job_event *ev,
+                 struct array_effects *ret_effects);
+void array_replay_begin(struct array *a); /* before SUBMIT */
+void array_replay_end(struct array *a);
+
+/* n elements have ended in `st`: counts, and the worst result. For a reader of ended
+ * arrays that has no elements, only their ends in order (history.c). */
+void array_add_ended(struct array *a, const struct job_status *st, uint64_t n);
+
+static inline bool array_done(const struct array *a)
+{
+    return a->by_state[JOB_DONE] == a->total;
+}
+
+/* Elements that are starting, running or stopping. */
+static inline uint64_t array_busy(const struct array *a)
+{
+    return a->by_state[JOB_STARTING] + a->by_state[JOB_RUNNING] +
+           a->by_state[JOB_STOPPING];
+}
+
+static inline uint64_t array_failed(const struct array *a)
+{
+    return a->by_state[JOB_DONE] - a->by_result[JOB_RESULT_SUCCESS];
+}
+
+/* The array as a whole. Before its end, what the status says of a process is that of the
+ * worst element so far. */
+struct job_status array_status(const struct array *a);
+/* An element, also one without a status of its own. */
+struct job_status array_element(const struct array *a, int64_t offset);
+/* The element's own status; NULL: it has none. */
+static inline const struct job_status *array_own(const struct array *a, int64_t offset)
+{
+    const struct job_status *chunk = a->chunks[(uint64_t)offset / ARRAY_CHUNK];
+    const struct job_status *st = chunk ? &chunk[(uint64_t)offset % ARRAY_CHUNK] : NULL;
+
+    return st && st->submitted_usec ? st : NULL;
+}
+/* The first element that has a status of its own, at or behind *offset, which becomes its
+ * offset. NULL: there is none. */
+const struct job_status *array_find_own(const struct array *a, int64_t *offset);
+/* The element to start next: the first of the rest. ARRAY_WHOLE: the rest is empty. */
+int64_t array_next(const struct array *a);
+
+#endif
