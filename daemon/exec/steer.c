@@ -5,6 +5,19 @@
 
 #include "daemon/exec/jobs.h"
 
+/* Lock held. Cancels the next elements with a status of their own, from *at on; those that
+ * have ended refuse. False: there are no more. */
+static bool cancel_slice(struct manager *m, struct job *job, int64_t *at,
+                         struct aftermath *after)
+{
+    for (int i = 0; i < JOBS_SLICE; i++, ++*at) {
+        if (!array_find_own(job->array, at))
+            return false;
+        (void)jobs_cancel_one(m, job, *at, after);
+    }
+    return true;
+}
+
 /* What of an array has started, a slice per turn of the lock. The job may be forgotten in
  * between, hence the look-up each time. */
 static void cancel_started(struct manager *m, uid_t uid, uint64_t id)
@@ -16,11 +29,7 @@ static void cancel_started(struct manager *m, uid_t uid, uint64_t id)
 
         manager_lock(m);
         struct job *job = jobs_find(m, uid, id, JOB_NO_INDEX, &offset);
-        for (int i = 0; job && i < JOBS_SLICE && (uint64_t)at < job->array->next;
-             i++, at++)
-            if (array_own(job->array, at))
-                (void)jobs_cancel_one(m, job, at, &after); /* ended ones refuse */
-        more = job && (uint64_t)at < job->array->next;
+        more = job && cancel_slice(m, job, &at, &after);
         manager_unlock(m, &after);
     }
 }

@@ -127,6 +127,20 @@ def test_an_adopted_job_can_be_cancelled(private):
         assert ended(v, ident)["result"] == "cancelled"
 
 
+def test_an_adopted_array_can_be_cancelled(private):
+    """All its elements run, so nothing of it waits to be started."""
+    private.start(config=config(slots=4))
+    with private.connect() as v:
+        ident = submit(v, {**sh("exec sleep 1000"), "array": {"first": 1, "last": 3}})
+        until(lambda: all(get(v, f"{ident}_{i}")["state"] == "running" for i in (1, 2, 3)))
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        v.ok(JOBS + "Cancel", {"ids": [ident]})
+        assert ended(v, ident)["result"] == "cancelled"
+        assert get(v, ident)["counts"]["failed"] == 3
+
+
 def test_a_job_without_its_record_is_lost_and_not_run_again(private):
     """The record directory was replaced while nobody looked: nothing is known, so nothing is
     invented and nothing runs twice."""

@@ -472,6 +472,33 @@ static void a_job_is_replaced_by_its_owner_alone(void **state)
 
 /* Its turn has come once more, and it is cancelled before it begins: nothing of the lost
  * attempt is owed to the store, which would be told of it twice. */
+/* Of the first element nothing was durable when voltd ended, so it waits once more. */
+static void an_array_is_cancelled_with_elements_behind_one_that_waits(void **state)
+{
+    const struct job_owner root = {0};
+    struct store *s = open_store();
+    struct manager m;
+
+    (void)state;
+    submit(s, 1, 4);
+    put(s, 1, 2, &starting);
+    put(s, 1, 2, &started);
+    end(s, 1, 3, &exited);
+    store_free(s);
+    load(&m);
+    struct job *job = table_get(&m.table, 1);
+    assert_int_equal(array_next(job->array), 0);
+    assert_int_equal(job->array->rest, 2);
+    assert_non_null(elements_work(job->elements, 1));
+    assert_null(elements_work(job->elements, 2)); /* it has ended */
+    assert_int_equal(jobs_status(job, 1)->state, JOB_RUNNING);
+    assert_int_equal(manager_cancel(&m, &root, 1, JOB_NO_INDEX), 0);
+    assert_int_equal(jobs_status(job, 1)->state, JOB_STOPPING);
+    assert_int_equal(array_element(job->array, 0).result, JOB_RESULT_CANCELLED);
+    assert_int_equal(array_status(job->array).state, JOB_STOPPING);
+    unload(&m);
+}
+
 static void a_retry_may_be_cancelled_before_it_begins(void **state)
 {
     struct store *s = open_store();
@@ -593,6 +620,7 @@ int main(void)
         T(lost_attempts_go_on),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
+        T(an_array_is_cancelled_with_elements_behind_one_that_waits),
         T(a_retry_may_be_cancelled_before_it_begins),
         T(a_job_is_replaced_by_its_owner_alone),
         T(ids_are_above_those_of_the_store),
