@@ -2,8 +2,12 @@
  *
  * A key is claimed before the ids are taken and belongs to the job when that is in the
  * table, so after its commit: a submission that finds a key with an id is told of it at
- * once. One that finds a claim waits until it is settled or released, and holds no claim
- * meanwhile, so there is no deadlock.
+ * once. One that finds a claim waits until it is settled or released. It keeps its own
+ * claims meanwhile if that is one of a younger submission. Before an older one it gives
+ * all of them back, and takes none until it has the one that it waits for. So only the
+ * older wait for the younger with anything in hand, which is no circle; and the oldest
+ * gives nothing back, so that two which want the same keys in other orders do not make
+ * way for each other for ever.
  *
  * A key lives as long as its job is known here, and then as long as the history. With
  * on_exists a later job may take it over. */
@@ -105,6 +109,11 @@ static enum claimed claim_again(struct manager_submit *s, size_t i, struct keys_
     return CLAIM_MINE;
 }
 
+static bool is_older(const struct submission *a, const struct submission *b)
+{
+    return a->age < b->age;
+}
+
 /* Lock held. *ret_id: the job that has the key, SAME_BATCH: an item of ours. */
 static enum claimed claim(struct manager_submit *s, size_t i, const struct keyed *key,
                           uint64_t *ret_id)
@@ -121,8 +130,12 @@ static enum claimed claim(struct manager_submit *s, size_t i, const struct keyed
         return CLAIM_MINE;
     }
     *ret_id = e->claim ? SAME_BATCH : e->id;
-    if (e->claim && e->claim != s->pending)
+    if (e->claim && e->claim != s->pending) {
+        struct submission *p = s->pending;
+
+        p->yields = is_older(e->claim, p);
         return CLAIM_WAIT;
+    }
     return e->claim ? claim_twice(e, s->items[i].spec->on_exists, key->body)
                     : claim_again(s, i, e, key->body);
 }
@@ -148,7 +161,7 @@ static bool claim_item(struct manager_submit *s, size_t i)
     struct keyed key;
     uint64_t id = 0;
 
-    if (!spec || !spec->key)
+    if (!spec || !spec->key || p->jobs[i]->claimed)
         return true;
     key.name = keys_name(&m->keys, s->owner.uid, spec->key);
     if (keys_body(&m->keys, spec, &key.body) == 0) {
@@ -233,15 +246,41 @@ static void stop_listening(struct submission *p)
     p->listening = p->blocked = false;
 }
 
-/* From the first item on, listening to what happens from before the first look. */
-static void begin_anew(struct manager_submit *s)
+/* To what happens from before the next look. */
+static void listen_anew(struct manager_submit *s)
 {
     struct submission *p = s->pending;
 
     stop_listening(p);
     volt_notified_init(&p->news, &s->manager->news);
     p->listening = true;
+}
+
+static void begin(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    struct aftermath after = {0};
+
+    manager_lock(s->manager);
+    p->age = ++s->manager->claimers;
+    manager_unlock(s->manager, &after);
     p->at = 0;
+    listen_anew(s);
+}
+
+/* Claims the item that is next. When it has to wait, it is the first again. */
+static void claim_next(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    p->blocked = !claim_item(s, p->at);
+    if (!p->blocked) {
+        p->at = p->gave_back ? 0 : p->at + 1;
+        p->gave_back = false;
+    } else if (p->yields && !p->gave_back) {
+        claim_release(s);
+        p->gave_back = true;
+    }
 }
 
 enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
@@ -251,22 +290,18 @@ enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
     if (!p->keyed)
         return VOLT_READY;
     if (!p->listening)
-        begin_anew(s);
+        begin(s);
     while (p->blocked) {
         if (volt_notified_poll(cx, &p->news) == VOLT_PENDING)
             return VOLT_PENDING;
-        begin_anew(s);
+        listen_anew(s);
     }
-    for (size_t n = 0; n < SUBMIT_SLICE && p->at < s->count && !p->blocked; n++) {
-        p->blocked = !claim_item(s, p->at);
-        p->at += !p->blocked;
-    }
+    for (size_t n = 0; n < SUBMIT_SLICE && p->at < s->count && !p->blocked; n++)
+        claim_next(s);
     if (p->at == s->count) {
         stop_listening(p);
         return VOLT_READY;
     }
-    if (p->blocked)
-        claim_release(s);
     volt_cx_wake(cx);
     return VOLT_PENDING;
 }

@@ -174,12 +174,13 @@ struct manager {
     size_t nreplaced;
     struct old_key *old_keys;                /* [L] a ring: keys of forgotten jobs */
     uint64_t old_keys_capacity, old_keys_at; /* [L] */
-    uint64_t ended_weight;                   /* [L] an element of an array weighs 1/8 */
-    bool up;       /* everything that had been started is known */
-    bool closed;   /* [L] */
-    bool ending;   /* [L] what is entered is cancelled */
-    bool news_due; /* [L] the ring has grown since the last notify */
-    bool entered;  /* [L] jobs that the log may tell of are in the table now */
+    uint64_t claimers;     /* [L] submissions that claimed keys so far */
+    uint64_t ended_weight; /* [L] an element of an array weighs 1/8 */
+    bool up;               /* everything that had been started is known */
+    bool closed;           /* [L] */
+    bool ending;           /* [L] what is entered is cancelled */
+    bool news_due;         /* [L] the ring has grown since the last notify */
+    bool entered;          /* [L] jobs that the log may tell of are in the table now */
     struct orphan
         *orphans; /* [L] status; the rest never changes; in order of their keys */
     size_t norphans;

@@ -29,7 +29,10 @@ struct submission {
     struct siphash128 *old_body;
     struct volt_notified news;
     bool listening; /* to news */
-    bool blocked;   /* by another's claim, until there is news */
+    uint64_t age;   /* the older came first to claim its keys */
+    bool blocked;   /* at the item `at` by another's claim, until there is news */
+    bool yields;    /* which is an older one */
+    bool gave_back; /* all claims, until it has that of the item `at` */
 };
 
 /* An item that is refused before anything was appended. */
@@ -39,7 +42,7 @@ submission_reject(struct manager_submit_item *item, int error, const char *forma
 
 /* claim.c: READY: each accepted item with a key has claimed it, or was refused, or is the
  * same as an earlier one. A key that another submission is about to give to a job is
- * waited for, and nothing is held meanwhile. */
+ * waited for. */
 enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s);
 /* Lock held: the item's key belongs to the job now. */
 void claim_settle(struct manager *m, const struct job *job, uint64_t id);
