@@ -5,8 +5,8 @@
 
 #include "daemon/exec/jobs.h"
 
-/* Lock held. Cancels the next elements with a status of their own, from *at on; those that
- * have ended refuse. False: there are no more. */
+/* Lock held. Cancels the next elements with a status of their own, from *at on. Those
+ * that have ended refuse. False: there are no more. */
 static bool cancel_slice(struct manager *m, struct job *job, int64_t *at,
                          struct aftermath *after)
 {
