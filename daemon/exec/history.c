@@ -19,49 +19,33 @@ static struct job_view *current(struct history *h)
 }
 
 /* The status that the latest events made is one of an element of the array. */
-static void end_element(struct history *h, struct job_view *v)
+static void end_element(struct history *h)
 {
-    const struct job_status *st = &h->element;
-
-    if (!h->in_element)
-        return;
+    if (h->in_element)
+        array_add_ended(&h->array, &h->element, 1);
     h->in_element = false;
-    v->done++;
-    v->failed += st->result != JOB_RESULT_SUCCESS;
-    if (v->done == 1 || job_exit_code(st) > v->exit_code) {
-        const uint64_t submitted = v->status.submitted_usec;
-
-        v->exit_code = job_exit_code(st);
-        v->status = *st;
-        v->status.submitted_usec = submitted;
-    }
 }
 
 /* What had not started when the array was cancelled has no events. */
-static void cancel_rest(struct history *h, struct job_view *v)
+static struct job_status cancelled(const struct history *h, const struct job_view *v)
 {
-    h->element = (struct job_status){.state = JOB_DONE,
-                                     .result = JOB_RESULT_CANCELLED,
-                                     .cancel_asked = true,
-                                     .submitted_usec = v->status.submitted_usec,
-                                     .ended_usec = h->cancelled_usec};
-    h->in_element = true;
+    return (struct job_status){.state = JOB_DONE,
+                               .result = JOB_RESULT_CANCELLED,
+                               .cancel_asked = true,
+                               .submitted_usec = v->status.submitted_usec,
+                               .ended_usec = h->array.cancelled_usec};
 }
 
 static void end_array(struct history *h, struct job_view *v)
 {
-    uint64_t rest;
+    const struct job_status st = cancelled(h, v);
 
-    end_element(h, v);
-    rest = v->total - v->done;
-    if (rest && h->cancelled_usec) {
-        cancel_rest(h, v);
-        end_element(h, v);
-        v->done += rest - 1;
-        v->failed += rest - 1;
-    }
-    v->status.state = JOB_DONE;
-    v->status.cancel_asked = h->cancelled_usec != 0;
+    end_element(h);
+    if (h->array.cancelled_usec && !array_done(&h->array))
+        array_add_ended(&h->array, &st, h->array.total - h->array.by_state[JOB_DONE]);
+    jobs_view_array(&h->array, v);
+    v->status.state = JOB_DONE; /* the store says so */
+    v->status.result = h->array.worst.result;
 }
 
 static void end_view(struct history *h)
@@ -73,9 +57,7 @@ static void end_view(struct history *h)
     if (v->has_counts) {
         end_array(h, v);
     } else if (h->index >= 0) { /* an element was asked for */
-        if (!h->in_element)
-            cancel_rest(h, v);
-        v->status = h->element;
+        v->status = h->in_element ? h->element : cancelled(h, v);
         v->key.index = h->index;
         h->in_element = false;
     }
@@ -96,9 +78,8 @@ static int begin_view(struct history *h, const struct store_fact *fact)
                            .spec = job_spec_ref(fact->spec),
                            .durable = true,
                            .has_counts = spec->is_array && h->index < 0};
-    if (v->has_counts)
-        v->total = job_spec_count(spec);
-    h->cancelled_usec = 0;
+    h->array = (struct array){.total = job_spec_count(spec),
+                              .submitted_usec = fact->event->at_usec};
     h->in_element = false;
     return job_update(&v->status, fact->event);
 }
@@ -120,7 +101,7 @@ static int element_event(struct history *h, struct job_view *v,
 
     if (!h->in_element || h->element_index != fact->key.index) {
         if (v->has_counts)
-            end_element(h, v);
+            end_element(h);
         h->in_element = true;
         h->element_index = fact->key.index;
         h->element = (struct job_status){0};
@@ -140,7 +121,7 @@ static int fold(void *arg, const struct store_fact *fact)
     } else if (!v->spec->is_array) {
         r = apply(h, &v->status, fact->event);
     } else if (fact->key.index == JOB_NO_INDEX) {
-        h->cancelled_usec = fact->event->at_usec;
+        h->array.cancelled_usec = fact->event->at_usec;
         return 0;
     } else {
         r = element_event(h, v, fact);

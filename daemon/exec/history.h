@@ -18,9 +18,9 @@ struct history {
     size_t n, at; /* views of this page; those from `at` on are the walk's */
     struct job_view views[JOBS_SLICE];
 
-    int result;              /* private, as all below: the view under way */
-    uint64_t cancelled_usec; /* of an array */
-    bool in_element;         /* events of an element are passing by */
+    int result;         /* private, as all below: the view under way */
+    struct array array; /* its counts; no elements */
+    bool in_element;    /* events of an element are passing by */
     int64_t element_index;
     struct job_status element;
 };

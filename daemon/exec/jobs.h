@@ -273,6 +273,8 @@ void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_vi
  * passes over a million that wait. */
 bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_filter *f,
                       struct job_view *ret);
+/* Status and counts of an array as a whole. */
+void jobs_view_array(const struct array *a, struct job_view *ret);
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret);
 
 /* --- life --------------------------------------------------------------------------- */

@@ -83,10 +83,8 @@ static void view_wait(struct manager *m, const struct job *job, struct job_view 
     v->wait = v->wait_position ? JOB_WAIT_TURN : JOB_WAIT_SLOT;
 }
 
-static void view_array(const struct job *job, struct job_view *v)
+void jobs_view_array(const struct array *a, struct job_view *v)
 {
-    const struct array *a = job->array;
-
     v->status = array_status(a);
     v->has_counts = true;
     v->total = a->total;
@@ -117,7 +115,7 @@ static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
     *ret = (struct job_view){
         .key = jobs_key(job, offset), .owner = job->owner, .durable = job->durable};
     if (job->array && offset == NO_OFFSET)
-        view_array(job, ret);
+        jobs_view_array(job->array, ret);
     else if (job->array)
         ret->status = array_element(job->array, offset);
     else
