@@ -166,6 +166,7 @@ def test_who_has_run_is_not_started_again_for_want_of_a_record(private, while_up
               select.select([watcher.stdout], [], [], 0.1)[0], "the watcher to watch")
         ident = submit(v, sh(f"echo ran >>{private.dir}/ran; exec sleep 1000"))
         assert any("started" in line and f" {ident} " in line for line in watcher.stdout)
+        until(lambda: written(private.dir / "ran"))
         pid = get(v, ident)["pid"]
     private.stop(signal.SIGKILL)
     record = private.state / "rec" / f"{ident}.1"
