@@ -130,6 +130,7 @@ EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 # Tests that count allocations, and make them fail: tests/support/alloc_hook.h.
 WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
 $(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
+$(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray
 $(B)/tests/unit/test_manager: LDFLAGS += -Wl,--wrap=table_put
 $(B)/tests/unit/test_attempt: LDFLAGS += -Wl,--wrap=jobs_keep
 $(B)/tests/unit/test_refused_start: LDFLAGS += -Wl,--wrap=recover_start

@@ -6,7 +6,9 @@
 
 /* --- contents ------------------------------------------------------------------- */
 
-static bool note_undo(struct sqlite_store *s, int64_t id, int uses)
+/* Before anything changes: what could not be noted would not be undone, and the memory
+ * would say that there is a row which was rolled back. */
+static bool undo_room(struct sqlite_store *s)
 {
     if (s->nundo == s->undo_capacity) {
         size_t capacity = s->undo_capacity ? s->undo_capacity * 2 : 256;
@@ -17,8 +19,12 @@ static bool note_undo(struct sqlite_store *s, int64_t id, int uses)
         s->undo = grown;
         s->undo_capacity = capacity;
     }
-    s->undo[s->nundo++] = (struct undo){id, uses};
     return true;
+}
+
+static void note_undo(struct sqlite_store *s, int64_t id, int uses)
+{
+    s->undo[s->nundo++] = (struct undo){id, uses};
 }
 
 static struct row_key content_key(int64_t id)
@@ -96,6 +102,8 @@ static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
     *ret_id = 0;
     if (n == 0)
         return SQLITE_OK;
+    if (!undo_room(s))
+        return SQLITE_NOMEM;
     bool same = is_last(s, bytes, n);
     int64_t id = same ? s->last_content_id : contents_hash(s->life.seed, bytes, n);
     while ((slot = contents_find(&s->contents, id)) && !same) {
@@ -112,10 +120,7 @@ static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
     if (rc != SQLITE_OK)
         return rc;
     slot->uses++;
-    if (!note_undo(s, id, 1)) {
-        slot->uses--; /* a slot without a use is harmless */
-        return SQLITE_NOMEM;
-    }
+    note_undo(s, id, 1);
     remember(s, id, bytes, n);
     *ret_id = id;
     return SQLITE_OK;
@@ -130,8 +135,9 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id)
 
     if (!slot)
         return SQLITE_OK;
-    if (!note_undo(s, id, -1))
+    if (!undo_room(s))
         return SQLITE_NOMEM;
+    note_undo(s, id, -1);
     if (--slot->uses)
         return SQLITE_OK;
     contents_remove(&s->contents, id);
