@@ -357,9 +357,12 @@ def test_heartbeats_of_every_stream(private):
     for method, parameters in ((JOBS + "Wait", {"ids": [ident]}),
                                (LOGS + "Read", {"id": ident}), (JOBS + "Watch", {})):
         with private.connect() as v:
+            beats, begin = 0, time.monotonic()
             for reply in v.stream(method, parameters):
-                if reply.get("heartbeat"):
+                beats += reply.get("heartbeat", False)
+                if beats == 2:
                     break
+            assert time.monotonic() - begin > 1.5, f"{method}: one at once after the other"
 
 
 def connect_if_allowed(daemon):

@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include "daemon/config/config.h"
-#include "daemon/exec/manager.h"
+#include "daemon/exec/submission.h"
 #include "tests/support/scratch.h"
 
 enum { MANY = 1000 }; /* several slices */
@@ -56,6 +56,12 @@ static int set_up_forgetful(void **state)
 {
     (void)state;
     return set_up_with(1, 0);
+}
+
+static int set_up_for_one_key(void **state)
+{
+    (void)state;
+    return set_up_with(1, 1);
 }
 
 static int tear_down(void **state)
@@ -214,6 +220,38 @@ static void a_claim_that_comes_to_nothing_is_told(void **state)
     batch_fini(&b);
 }
 
+/* Whether the key is known; if so, that submission claims it from now on, NULL: none. */
+static bool claim_by_hand(const char *key, const struct submission *by)
+{
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    struct keys_entry *e = keys_find(&m->keys, keys_name(&m->keys, me.uid, key));
+    if (e)
+        e->claim = by;
+    manager_unlock(m, &after);
+    return e;
+}
+
+/* Its job is forgotten, and the history has room for one key: not for this one. */
+static void a_key_that_is_being_taken_over_does_not_go(void **state)
+{
+    const struct submission another = {.age = 0};
+    bool fresh;
+
+    (void)state;
+    await_end(submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh));
+    assert_true(claim_by_hand("k", &another));
+    for (unsigned i = 0; i < 3; i++) {
+        char key[2] = {(char)('l' + i), '\0'};
+
+        await_end(submit(JOB_KIND_NOOP, key, JOB_ON_EXISTS_SAME, &fresh));
+        assert_true(fresh);
+    }
+    assert_true(claim_by_hand("k", NULL));
+    assert_false(claim_by_hand("l", NULL)); /* that one went */
+}
+
 /* A key goes with the job that has it, not with one that had it. */
 static void a_key_outlives_the_job_that_had_it_before(void **state)
 {
@@ -236,6 +274,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_claim_that_comes_to_nothing_is_told, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_key_that_is_being_taken_over_does_not_go,
+                                        set_up_for_one_key, tear_down),
         cmocka_unit_test_setup_teardown(a_key_outlives_the_job_that_had_it_before,
                                         set_up_forgetful, tear_down),
     };
