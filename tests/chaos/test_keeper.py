@@ -116,6 +116,7 @@ def start_row(keeper, s):
         keeper.row += 10
         job = keeper.row
         keeper.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, keeper.process.pid, os.WSTOPPED)
         for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
                                       (job + 2, "exit 2", job + 1)):
             s.send(start(serial, script, after))

@@ -347,8 +347,7 @@ def test_who_has_a_record_and_never_ran_is_not_queued_again(ended):
     assert (house.state / "rec" / f"{born}.1").exists()
 
     del house.env["VOLT_CRASH_AT"]
-    house.process.send_signal(signal.SIGSTOP)   # or it starts the keeper that is back
-    os.waitid(os.P_PID, house.process.pid, os.WSTOPPED)
+    house.stand_still()     # or it starts the keeper that is back
     undo()
     house.config.write_text(house.config.read_text().replace("Slots=3", "Slots=1"))
     house.kill_voltd()

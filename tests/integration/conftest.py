@@ -309,6 +309,11 @@ class Daemon:
         self.process = None
         return code
 
+    def stand_still(self):
+        """Until SIGCONT. A signal alone stops nothing yet: each thread does, when it runs next."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
     def close(self):
         """Ends a daemon that runs, and its jobs. None, or what was wrong with its end."""
         if self.process is None:

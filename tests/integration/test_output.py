@@ -1,11 +1,13 @@
 """What jobs print: how much it may be, where it is kept, how long, and how it is followed."""
 
 import base64
+import contextlib
 import ctypes
 import errno
 import json
 import math
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -179,10 +181,13 @@ def test_the_limit_and_the_end_at_once(private):
 
 
 def files(daemon):
-    """Output files of jobs: names and sizes."""
-    base = daemon.state / "output"
-    return {str(p.relative_to(base)): p.stat().st_size for p in base.rglob("*")
-            if p.is_file() and p.parent.name != "spare"}
+    """Output files of jobs: names and sizes. Some may be removed meanwhile."""
+    found = {}
+    for where, _, names in os.walk(base := daemon.state / "output"):
+        for path in (pathlib.Path(where, name) for name in names if not where.endswith("/spare")):
+            with contextlib.suppress(FileNotFoundError):
+                found[str(path.relative_to(base))] = path.stat().st_size
+    return found
 
 
 def spare(daemon):
@@ -455,8 +460,8 @@ def test_what_nobody_knows_goes_at_the_start(private):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
         (base / name).write_text("old")
     private.start()
-    until(lambda: sorted(p.name for p in base.iterdir()) == ["0", "spare"])
-    assert list(files(private)) == [f"0/{ident}.out"]
+    until(lambda: sorted(p.name for p in base.iterdir()) == ["0", "spare"] and
+          list(files(private)) == [f"0/{ident}.out"])
 
 
 def test_without_a_store_output_is_files(private):

@@ -243,7 +243,7 @@ def test_without_follow_a_lost_connection_is_the_end(fake):
 def test_a_voltd_that_stands_still_is_spoken_of(private):
     """Whoever asks it waits, and is told for what; nobody else is."""
     private.start()
-    private.process.send_signal(signal.SIGSTOP)
+    private.stand_still()
     asking = [private.popen("voltctl", "list"), private.popen("volt-submit", "--", "true")]
     for p in asking:
         assert "has not answered for 5 s" in p.stderr.readline()

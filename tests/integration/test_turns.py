@@ -220,7 +220,7 @@ def test_a_call_whose_caller_has_gone(daemon):
         v.ok(JOBS + "SubmitBatch", {"specs": [dict(argv=["sleep", "600"], name="other")] * jobs})
         before, pid = turns(daemon), daemon.process.pid
         open_before = descriptors(pid)
-        os.kill(pid, signal.SIGSTOP)
+        daemon.stand_still()
         try:
             for _ in range(lost):
                 with daemon.connect() as gone:
