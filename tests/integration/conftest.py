@@ -30,7 +30,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("VOLT_BIN", ROOT / "build/bin"))
 SANITIZER = os.environ.get("VOLT_SAN", "")
-LIMIT = 60 if not SANITIZER else 180
+LIMIT = 180
 SANITIZER_OPTIONS = "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"
 # The account of a voltd that a test run by root starts as a service (Daemon.as_service): no name
 # is needed. Root itself serves nobody else.

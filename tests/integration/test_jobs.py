@@ -566,19 +566,25 @@ def sleep_and_cancel(private, n, ids):
 
 
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_a_hundred_thousand_sleeps_three_times(private, backend):
-    """Peaks do not grow, but for what is kept (KeepEndedJobs= small); then memory goes back."""
+def test_a_hundred_thousand_sleeps_again_and_again(private, backend):
+    """Peaks do not grow, but for what is kept (KeepEndedJobs= small); then memory goes back. A round
+    in which the store came late may have had more to keep for it: there are more rounds then, and
+    what is lost in each would show in all."""
     n = 100000 if not SANITIZER else 5000
     private.start(config=f"[Store]\nBackend={backend}\nKeepEndedJobs=100\n")
     pid = private.process.pid
     live = stats(private)["totals"]["live"]
     peaks, ids = [], []
     sleep_and_cancel(private, n // 5, ids)  # from now on the latest events are kept, all that may be
-    for _ in range(3):
+
+    def steady():
+        return SANITIZER or peaks[-1] < peaks[-2] * 1.02 and peaks[-2] < peaks[-3] * 1.02
+
+    while len(peaks) < 3 or not steady() and len(peaks) < 8:
         sleep_and_cancel(private, n, ids)
         until(lambda: stats(private)["totals"]["live"] <= live + 1)
         peaks.append(status_of(pid, "VmHWM"))
-    assert stats(private)["jobs"]["results"]["cancelled"] == 3 * n + n // 5
+    assert stats(private)["jobs"]["results"]["cancelled"] == len(peaks) * n + n // 5
     # KeepEndedJobs=, KeepHistoryJobs=
     kept = 100 if backend == "memory" else min(len(ids), 100000)
     until(lambda: listed(private) == kept, "the others to be forgotten")
@@ -586,9 +592,9 @@ def test_a_hundred_thousand_sleeps_three_times(private, backend):
         first = v.ok(JOBS + "Get", {"id": ids[0]})["job"]
     assert first.get("forgotten", False) == (kept < len(ids))
     assert first["result"] == "cancelled" and first["exit_code"] == 125
+    assert steady(), peaks
     if not SANITIZER:
-        assert peaks[1] < peaks[0] * 1.02 and peaks[2] < peaks[1] * 1.02, peaks
-        until(lambda: status_of(pid, "VmRSS") < peaks[2] / 2, "memory to go back")
+        until(lambda: status_of(pid, "VmRSS") < peaks[-1] / 2, "memory to go back")
 
 
 def switches(pid):
