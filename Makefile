@@ -219,6 +219,20 @@ check-late:
 late-heartbeats late-rescues: late-%: all
 	@$(RUN) VOLT_LATE=$* $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$* tests/integration
 late-rescues: | late-heartbeats
+# Each program late, now and then, in whatever another may wait for; in the build whose programs
+# are linked dynamically.
+LATE := $(B)/tests/late/late.so
+$(LATE): tests/late/late.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -Wno-missing-prototypes -fPIC -shared -o $@ $< -ldl
+check-late-programs:
+	+@$(MAKE) --no-print-directory CHAOS=1 SAN= late-programs
+late-programs: all $(LATE) $(CHAOS_NEEDS)
+	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) late-programs-integration late-programs-chaos
+late-programs-integration:
+	@$(RUN) tests/tools/late $(LATE) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-programs tests/integration
+late-programs-chaos:
+	@$(RUN) tests/tools/late $(LATE) tests/tools/contain tests/chaos/run $(PYTHON)
 
 CHECKS := check-layers check-promises check-hash check-spec check-words check-mutants check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
 check: deps
@@ -234,13 +248,14 @@ demo: deps-demo
         check-clients check-vm demo
 
 # Everything that takes long, one after the other, also after a failure; hours.
-DEEP := model mutants mutants-daemon weaken chaos power-cuts soak fuzz check-damage check-restarts check-late check-clang
+DEEP := model mutants mutants-daemon weaken chaos power-cuts soak fuzz check-damage check-restarts check-late check-late-programs check-clang
 check-deep: deps deps-clang
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks deep $(REPORTS) $(DEEP)
 check-clang:
 	+@$(MAKE) --no-print-directory CC=clang check
-.PHONY: check-deep check-clang check-late late-heartbeats late-rescues check-unprivileged
+.PHONY: check-deep check-clang check-late late-heartbeats late-rescues check-unprivileged \
+        check-late-programs late-programs late-programs-integration late-programs-chaos
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
@@ -303,6 +318,7 @@ make check-integration  pytest against real daemons, tests/integration
 make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=
 make check-restarts  restarts with waiting jobs, all outputs can be read: RESTARTS=1000
 make check-late      integration without heartbeats, and without rescues by sentinels
+make check-late-programs  integration and chaos with every program late, now and then; as root
 make check-unprivileged  unit, integration, chaos; for tests/tools/unprivileged make ...
 make check-deep      all that takes long: model, mutants, weaken, chaos, soak, fuzz, clang ...
 make check-layers    who may include whom, and may change the whole process; length of files
