@@ -2,6 +2,7 @@
  * like; then what people type by habit (an assignment, a builtin of the shell, a whole
  * line in quotes, a script of this folder), each with the words that work. */
 #include "client/check_command.h"
+#include "client/shell_words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,17 +21,6 @@ enum { FILE_ROOM = 3 * PATH_MAX }; /* what is too long for the kernel it says it
 
 /* --- shell words */
 
-/* Braces are, as in {i}, unless a shell makes several words of them. */
-static bool plain(const char *word)
-{
-    const char *brace = strpbrk(word, "{}");
-
-    for (const char *p = word; *p; p++)
-        if (!isalnum((unsigned char)*p) && !strchr("_-+=./:,@%^{}", *p))
-            return false;
-    return *word && !(brace && (!word[1] || strchr(word, ',') || strstr(word, "..")));
-}
-
 static void append(char *buf, size_t size, const char *text)
 {
     size_t len = strlen(buf), room = size - len - 1, n = strlen(text);
@@ -43,22 +33,11 @@ static void append(char *buf, size_t size, const char *text)
 
 static void quote(char *buf, size_t size, const char *word)
 {
-    char *at = buf + strlen(buf), *end = buf + size - 1;
+    struct wire_buf text = {0};
 
-    if (plain(word)) {
-        append(buf, size, word);
-        return;
-    }
-    if (at < end)
-        *at++ = '\'';
-    for (; *word && at < end; word++) {
-        const char *text = *word == '\'' ? "'\\''" : (char[]){*word, '\0'};
-        while (*text && at < end)
-            *at++ = *text++;
-    }
-    if (at < end)
-        *at++ = '\'';
-    *at = '\0';
+    if (shell_word(&text, word) == 0 && wire_buf_append(&text, "", 1) == 0)
+        append(buf, size, wire_buf_at(&text));
+    wire_buf_fini(&text);
 }
 
 void command_quote(char *buf, size_t size, char *const argv[])

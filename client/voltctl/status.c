@@ -1,16 +1,15 @@
 /* voltctl status: jobs one by one, as a block each, with the end of their output. */
 #include "wire/duration.h"
-#include "client/check_command.h"
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/say.h"
+#include "client/shell_words.h"
 #include "client/term.h"
 #include "client/voltctl/array_results.h"
 #include "client/voltctl/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,14 +44,10 @@ static void print_usage(const json_t *job)
 /* A word as a shell takes it. */
 static void put_word(const char *word)
 {
-    size_t size = 4 * strlen(word) + 3;
-    char *text = malloc(size);
-    if (!text)
-        return term_put(word);
-    text[0] = '\0';
-    command_quote(text, size, (char *const[]){(char *)(uintptr_t)word, NULL});
-    term_put(text);
-    free(text);
+    struct wire_buf text = {0};
+    if (shell_word(&text, word) == 0 && wire_buf_append(&text, "", 1) == 0)
+        term_put(wire_buf_at(&text));
+    wire_buf_fini(&text);
 }
 
 /* It can be pasted into a shell. */

@@ -97,12 +97,15 @@ def test_a_pipe_is_not_read(shared):
 
 
 @pytest.mark.parametrize("words", [
-    ["printf", "%s|", "a b", "it's", "", "$HOME", "*", "{i}", "{a,b}", "{1..3}", "tab\there"],
+    ["printf", "%s|", "a b", "it's", "", "$HOME", "*", "{i}", "{a,b}", "{1..3}", "tab\there",
+     "two\nlines 'of' \\ it", "\x1b[31m1", "\u00e4\u202e2", "\\n"],
     ["--shell", "printf '%s|' \"a 'b\" # said"],
+    ["--shell", "printf '%s|' one\n\tprintf '%s|' two\n"],
 ])
 def test_the_command_that_status_prints_can_be_pasted(shared, words):
     job = shared.submit("-w", *words).lines[0]
     out = shared.ctl("status", "-n", "0", job).out
-    command = out.split("Command: ")[1].split("\n Directory: ")[0].replace("?", "\t")
+    command = out.split("Command: ")[1].split("\n Directory: ")[0]
+    assert "\n" not in command.strip() and "\x1b" not in command
     pasted = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=LIMIT)
     assert pasted.stdout == shared.ctl("logs", job).out != ""
