@@ -339,9 +339,12 @@ int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret)
 {
     int r = client_send(c, method, parameters, 0);
-    if (r < 0)
-        return r;
-    r = client_receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, ret);
+    return r < 0 ? r : client_answer(c, ret);
+}
+
+int client_answer(struct client *c, struct client_reply *ret)
+{
+    int r = client_receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, ret);
     if (r == 0) {
         c->on_silence();
         r = client_receive(c, CLIENT_FOREVER, ret);

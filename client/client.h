@@ -73,6 +73,8 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
 /* Send and receive one reply. 0, or negative as above. */
 int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret);
+/* The second half of that. */
+int client_answer(struct client *c, struct client_reply *ret);
 
 /* Says what an error reply means, for people. */
 void client_error_text(const struct client_reply *reply, char *buf, size_t size);

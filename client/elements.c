@@ -19,9 +19,10 @@ json_t *elements_failed_results(void)
 bool elements_of(const json_t *job, struct elements *e)
 {
     const json_t *range = json_object_get(json_object_get(job, "spec"), "array");
-    e->id = job_view_string(job, "id");
-    e->first = job_view_int(range, "first");
-    e->last = job_view_int(range, "last");
+    *e = (struct elements){.id = job_view_string(job, "id"),
+                           .first = job_view_int(range, "first"),
+                           .last = job_view_int(range, "last"),
+                           .most = UINT64_MAX};
     return json_is_object(range) && json_is_object(json_object_get(job, "counts"));
 }
 
@@ -40,13 +41,15 @@ static json_t *ids_of(const char *id, int64_t first, int64_t last)
 }
 
 /* One call. *cursor is replaced by that of the answer, NULL behind the last. */
-static int page(struct client *c, json_t *filter, json_t **cursor, uint64_t most,
-                struct client_reply *ret)
+static int page(struct client *c, const struct elements *e, json_t *filter,
+                json_t **cursor, uint64_t most, struct client_reply *ret)
 {
     int limit = most < PAGE ? (int)most : PAGE;
     json_t *params = json_pack("{s:O, s:i, s:o*}", "filter", filter, "limit", limit,
                                "cursor", *cursor);
     *cursor = NULL;
+    if (params && e->also)
+        (void)json_object_update(params, e->also);
     int r = params ? client_call(c, "org.voltd.jobs.List", params, ret) : -ENOMEM;
     if (r < 0 || ret->error)
         return r < 0 ? r : 1;
@@ -56,15 +59,15 @@ static int page(struct client *c, json_t *filter, json_t **cursor, uint64_t most
 }
 
 /* Those of one portion; *left counts down what may yet be told. */
-static int walk_portion(struct client *c, json_t *filter, uint64_t *left,
-                        int (*fn)(void *arg, json_t *job), void *arg,
+static int walk_portion(struct client *c, const struct elements *e, json_t *filter,
+                        uint64_t *left, int (*fn)(void *arg, json_t *job), void *arg,
                         struct client_reply *error)
 {
     json_t *cursor = NULL;
     int r;
     do {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = page(c, filter, &cursor, *left, &reply);
+        r = page(c, e, filter, &cursor, *left, &reply);
         size_t i;
         json_t *job;
         json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
@@ -93,7 +96,7 @@ int elements_walk(struct client *c, const struct elements *e,
         int64_t end = e->last - at < PORTION ? e->last : at + PORTION - 1;
         json_t *filter = json_pack("{s:o, s:O*, s:O*}", "ids", ids_of(e->id, at, end),
                                    "states", e->states, "results", e->results);
-        r = filter ? walk_portion(c, filter, &left, fn, arg, error) : -ENOMEM;
+        r = filter ? walk_portion(c, e, filter, &left, fn, arg, error) : -ENOMEM;
         json_decref(filter);
         if (end == e->last)
             break;

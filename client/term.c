@@ -193,6 +193,11 @@ void term_put(const char *text)
     }
 }
 
+void term_put_clean(const char *text, size_t len)
+{
+    (void)fwrite(text, 1, len, stdout);
+}
+
 void term_vprint(FILE *to, const char *format, va_list ap)
 {
     char some[512], *all = NULL;

@@ -62,6 +62,8 @@ struct term_char term_char(const char *text);
 void term_clean(const char *text, char *buf, size_t size);
 /* Prints text like that on standard output, all of it. */
 void term_put(const char *text);
+/* Prints what term_clean() has made of it, which is not looked at again. */
+void term_put_clean(const char *text, size_t len);
 /* printf() on standard output with what is harmful as '?', line ends and tabs aside: a
  * name in it could fake a line; names are for term_put(). */
 __attribute__((format(printf, 1, 2))) void term_print(const char *format, ...);

@@ -70,7 +70,11 @@ _volt_values() { # OPTION
     --kill-mode) echo tree main ;;
     --on-lost) echo fail retry ;;
     --if-exists) echo coalesce replace reject ;;
-    --output) echo table json ;;
+    --output) echo table wide json ndjson ;;
+    --sort)
+        echo id name user state result done queue prio attempt pid runtime submitted started \
+            ended labels directory command
+        ;;
     esac
 }
 

@@ -168,21 +168,37 @@ int ctl_lost(int r)
     return CTL_EXIT_FAILED;
 }
 
-int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
-             struct client_reply *ret)
+/* The connection is lost, or of no use any more. */
+static int drop(struct ctl *ctl, int r)
+{
+    client_free(ctl->client);
+    ctl->client = NULL;
+    return ctl_lost(r);
+}
+
+int ctl_send(struct ctl *ctl, const char *method, json_t *parameters)
+{
+    int r = client_send(ctl->client, method, parameters, 0);
+    return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
+}
+
+int ctl_receive(struct ctl *ctl, struct client_reply *ret)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_call(ctl->client, method, parameters, &reply);
-    if (r < 0) {
-        client_free(ctl->client);
-        ctl->client = NULL;
-    }
-    int code = r < 0 ? ctl_lost(r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
+    int r = client_answer(ctl->client, &reply);
+    int code = r < 0 ? drop(ctl, r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
     if (code == CTL_EXIT_OK)
         *ret = reply;
     else
         client_reply_fini(&reply);
     return code;
+}
+
+int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
+             struct client_reply *ret)
+{
+    int code = ctl_send(ctl, method, parameters);
+    return code == CTL_EXIT_OK ? ctl_receive(ctl, ret) : code;
 }
 
 void ctl_print_json(const json_t *value)

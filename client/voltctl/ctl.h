@@ -78,6 +78,10 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which);
  * where the connection was lost there is no ctl->client any more. */
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
+/* The same in two steps, so that voltd works on the answer meanwhile: CTL_EXIT_OK, or the
+ * code with the reason said. */
+int ctl_send(struct ctl *ctl, const char *method, json_t *parameters);
+int ctl_receive(struct ctl *ctl, struct client_reply *ret);
 /* The code for an error reply, which is said. */
 int ctl_refused(const struct client_reply *reply);
 /* The code for a failed client_receive(), which is said, unless nobody reads our output

@@ -1,47 +1,101 @@
-/* voltctl list: jobs as a table, or as JSON. */
-#include "wire/duration.h"
+/* voltctl list: jobs as a table, or as JSON. What voltd answers is printed page by page,
+ * and the next page is asked for before that; only what has to be sorted or turned round
+ * is held as a whole. */
 #include "client/elements.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
-#include "client/voltctl/table.h"
+#include "client/voltctl/list_columns.h"
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
     OPT_NEWEST = OPTION_LONG,
     OPT_NO_LEGEND,
+    OPT_SORT,
     PAGE = 1000,
-    PORTION = 10000 /* ids of one call: a message holds 20,000 tokens */
+    PORTION = 10000, /* ids of one call: a message holds 20,000 tokens */
+    ENDED_SHOWN = 5  /* on a terminal, below those that wait and run */
 };
 
 static const struct option_entry options[] = {
     {"all", 'a', NULL, "also jobs that have ended"},
     {"lines", 'n', "N", "the newest N jobs only"},
     {"newest", OPT_NEWEST, NULL, "newest first"},
+    {"sort", OPT_SORT, "COL,COL", "by these columns instead; -COL: the largest first"},
     {"elements", 'e', NULL, "the elements of arrays instead of the arrays"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
-    {"output", 'o', "FORMAT", "table (default) or json"},
+    {"output", 'o', "FORMAT",
+     "table (default), wide, json, ndjson (a job a line), or\n"
+     "the columns to show: id,state,command"},
     CTL_JSON_OPTION,
     {"no-legend", OPT_NO_LEGEND, NULL, "no headings and no closing line"},
     CTL_OPTIONS_END,
 };
 
+enum format { AS_TABLE = 0, AS_JSON, AS_NDJSON };
+
 struct listing {
     json_t *filter;
-    bool all, newest, json, legend, has_limit, has_since, orphans, elements;
+    bool all, newest, legend, has_limit, has_since, orphans, elements;
+    enum format format;
+    struct list_columns columns, by;
+    bool chosen; /* the columns: none is left out */
     uint64_t limit;
     char **ids; /* operands; 0: all jobs */
     size_t nids;
     json_t *states, *results; /* with elements: taken from the filter, for them */
+
+    json_t *also;     /* parameters of List: what of the specs is needed */
+    uint64_t now;     /* for all of them */
+    uint64_t fetched; /* jobs */
+    json_t *held;     /* those that are printed in the end; NULL: each page at once */
+    struct table *table;
+    bool begun;     /* the JSON */
+    uint64_t told;  /* jobs */
+    json_t *listed; /* ids, where some were asked for; otherwise NULL */
 };
+
+static int take_output(struct ctl *ctl, struct listing *l, const char *arg)
+{
+    char bad[80], names[256];
+    l->chosen = false;
+    l->format = strcmp(arg, "json") == 0     ? AS_JSON
+                : strcmp(arg, "ndjson") == 0 ? AS_NDJSON
+                                             : AS_TABLE;
+    if (l->format != AS_TABLE || strcmp(arg, "table") == 0) {
+        list_columns_default(&l->columns);
+        return 0;
+    }
+    l->chosen = true;
+    if (strcmp(arg, "wide") == 0) {
+        list_columns_wide(&l->columns);
+        return 0;
+    }
+    if (list_columns_parse(arg, false, &l->columns, bad, sizeof(bad)) == 0)
+        return 0;
+    list_columns_names(names, sizeof(names));
+    say("list: --output: \"%s\" is neither table, wide, json nor ndjson, and not one of "
+        "the columns, each once: %s",
+        bad, names);
+    return ctl->code = CTL_EXIT_USAGE;
+}
+
+static int take_sort(struct ctl *ctl, struct listing *l, const char *arg)
+{
+    char bad[80], names[256];
+    if (list_columns_parse(arg, true, &l->by, bad, sizeof(bad)) == 0)
+        return 0;
+    list_columns_names(names, sizeof(names));
+    say("list: --sort: \"%s\" is not one of the columns, each once: %s", bad, names);
+    return ctl->code = CTL_EXIT_USAGE;
+}
 
 static int parse(struct ctl *ctl, struct listing *l)
 {
@@ -58,10 +112,12 @@ static int parse(struct ctl *ctl, struct listing *l)
         l->has_since |= key == CTL_OPT_SINCE;
         l->orphans |= key == CTL_OPT_ORPHANS;
         l->newest |= key == OPT_NEWEST;
-        l->json |= key == CTL_OPT_JSON || (key == 'o' && strcmp(arg, "json") == 0);
         l->legend &= key != OPT_NO_LEGEND;
-        if (key == 'o' && strcmp(arg, "json") != 0 && strcmp(arg, "table") != 0)
-            return ctl_usage(ctl, "--output: %s is neither table nor json", arg);
+        if (key == CTL_OPT_JSON)
+            l->format = AS_JSON;
+        if ((key == 'o' && take_output(ctl, l, arg) != 0) ||
+            (key == OPT_SORT && take_sort(ctl, l, arg) != 0))
+            return ctl->code;
         if (key == 'n' && !ctl_number("--lines", arg, &l->limit))
             return CTL_EXIT_USAGE;
         l->has_limit |= key == 'n';
@@ -69,54 +125,149 @@ static int parse(struct ctl *ctl, struct listing *l)
     return -1;
 }
 
+/* --- what comes out ----------------------------------------------------------------- */
+
+static bool on_terminal(const struct listing *l)
+{
+    return l->format == AS_TABLE && term_is_tty(STDOUT_FILENO);
+}
+
+static struct table *new_table(const struct listing *l)
+{
+    unsigned width = on_terminal(l) ? term_columns(STDOUT_FILENO) : 0;
+    return list_columns_table(&l->columns, l->chosen, width, l->legend);
+}
+
+static int add_row(struct listing *l, const json_t *job)
+{
+    if (!l->table)
+        l->table = new_table(l);
+    return l->table ? list_columns_add(&l->columns, l->table, job, l->now) : -ENOMEM;
+}
+
+/* One array, a job a line; or without it. */
+static int add_json(struct listing *l, const json_t *job)
+{
+    if (l->format == AS_JSON)
+        term_print("%s", l->begun ? ",\n" : "[");
+    l->begun = true;
+    int r = term_put_json(job);
+    if (r == 0 && l->format == AS_NDJSON)
+        (void)putchar('\n');
+    return r;
+}
+
+static int no_memory(void)
+{
+    say("out of memory");
+    return CTL_EXIT_FAILED;
+}
+
+static int print_jobs(struct listing *l, json_t *jobs)
+{
+    size_t i;
+    json_t *job;
+    int r = 0;
+    json_array_foreach(jobs, i, job)
+    {
+        r = l->format == AS_TABLE ? add_row(l, job) : add_json(l, job);
+        if (r < 0)
+            return no_memory();
+        l->told++;
+        if (l->listed)
+            (void)json_object_set_new(l->listed, job_view_string(job, "id"), json_true());
+    }
+    return CTL_EXIT_OK;
+}
+
+/* An array of JSON that is not closed is no list: what failed in the middle is not taken
+ * for all there is. */
+static int end_printing(struct listing *l)
+{
+    if (l->format == AS_JSON)
+        term_print("%s\n", l->begun ? "]" : "[]");
+    if (l->format != AS_TABLE || (l->told == 0 && on_terminal(l)))
+        return CTL_EXIT_OK;
+    if (!l->table)
+        l->table = new_table(l);
+    return l->table && table_end(l->table) == 0 ? CTL_EXIT_OK : no_memory();
+}
+
+/* --- what comes in ------------------------------------------------------------------ */
+
 static json_t *live_states(void)
 {
     return json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping");
 }
 
-/* Gets every page of what the filter says. */
-static int fetch_pages(struct ctl *ctl, const struct listing *l, bool newest_first,
-                       json_t *jobs)
+/* What is needed of the specs: all, for programs, or what the columns show. */
+static json_t *spec_parameters(const struct listing *l)
 {
-    json_t *cursor = NULL;
-    int code = CTL_EXIT_OK;
-    for (;;) {
-        size_t have = json_array_size(jobs);
-        bool bounded = l->has_limit && !l->elements;
-        uint64_t want = bounded && l->limit - have < PAGE ? l->limit - have : PAGE;
-        if (want == 0)
-            break;
-        json_t *params =
-            json_pack("{s:O*, s:b, s:I, s:o*}", "filter", l->filter, "newest_first",
-                      newest_first, "limit", (json_int_t)want, "cursor", cursor);
-        cursor = NULL;
+    if (l->format != AS_TABLE)
+        return json_pack("{s:b}", "with_spec", 1);
+    json_t *fields = json_array();
+    list_columns_need(&l->columns, fields);
+    list_columns_need(&l->by, fields);
+    if (l->elements)
+        (void)json_array_append_new(fields, json_string("array"));
+    return json_pack("{s:o}", "spec_fields", fields);
+}
+
+/* How many the next answer may have. */
+static uint64_t wanted(const struct listing *l)
+{
+    bool bounded = l->has_limit && !l->elements;
+    return bounded && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
+}
+
+/* Takes the cursor; NULL: from the beginning. */
+static int ask(struct ctl *ctl, const struct listing *l, bool newest_first,
+               json_t *cursor)
+{
+    json_t *params =
+        json_pack("{s:O, s:b, s:I, s:o*}", "filter", l->filter, "newest_first",
+                  newest_first, "limit", (json_int_t)wanted(l), "cursor", cursor);
+    if (params)
+        (void)json_object_update(params, l->also);
+    return params ? ctl_send(ctl, "org.voltd.jobs.List", params) : no_memory();
+}
+
+/* Every page of what the filter says. The connection is of no use where that fails. */
+static int fetch_pages(struct ctl *ctl, struct listing *l, bool newest_first)
+{
+    bool more = wanted(l) > 0;
+    int code = more ? ask(ctl, l, newest_first, NULL) : CTL_EXIT_OK;
+    while (code == CTL_EXIT_OK && more) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
+        code = ctl_receive(ctl, &reply);
         if (code != CTL_EXIT_OK)
             break;
-        (void)json_array_extend(jobs, json_object_get(reply.parameters, "jobs"));
+        json_t *jobs = json_object_get(reply.parameters, "jobs");
         json_t *next = json_object_get(reply.parameters, "cursor");
-        cursor = json_is_string(next) ? json_incref(next) : NULL;
+        l->fetched += json_array_size(jobs);
+        more = json_is_string(next) && wanted(l) > 0;
+        if (more)
+            code = ask(ctl, l, newest_first, json_incref(next));
+        if (code == CTL_EXIT_OK && l->held)
+            code = json_array_extend(l->held, jobs) < 0 ? no_memory() : CTL_EXIT_OK;
+        else if (code == CTL_EXIT_OK)
+            code = print_jobs(l, jobs);
         client_reply_fini(&reply);
-        if (!cursor)
-            break;
     }
-    json_decref(cursor);
     return code;
 }
 
-/* The jobs are in the order they were asked for; ids that one message cannot hold are
- * asked for in portions. */
-static int fetch(struct ctl *ctl, const struct listing *l, bool newest_first,
-                 json_t *jobs)
+/* The jobs come in the order that they were asked for; ids that one message cannot hold
+ * are asked for in portions. */
+static int fetch(struct ctl *ctl, struct listing *l, bool newest_first)
 {
     size_t portions = (l->nids + PORTION - 1) / PORTION;
-    int code = l->nids == 0 ? fetch_pages(ctl, l, newest_first, jobs) : CTL_EXIT_OK;
+    int code = l->nids == 0 ? fetch_pages(ctl, l, newest_first) : CTL_EXIT_OK;
     for (size_t i = 0; code == CTL_EXIT_OK && i < portions; i++) {
         size_t at = (newest_first ? portions - 1 - i : i) * PORTION;
         size_t n = l->nids - at < PORTION ? l->nids - at : PORTION;
         (void)json_object_set_new(l->filter, "ids", ctl_strings(l->ids + at, (int)n));
-        code = fetch_pages(ctl, l, newest_first, jobs);
+        code = fetch_pages(ctl, l, newest_first);
     }
     return code;
 }
@@ -155,22 +306,18 @@ static int append(void *arg, json_t *job)
 static int expand_array(struct ctl *ctl, const struct listing *l, const json_t *array,
                         json_t *to)
 {
-    struct client_reply reply = CLIENT_REPLY_EMPTY, error = CLIENT_REPLY_EMPTY;
+    struct client_reply error = CLIENT_REPLY_EMPTY;
     struct elements e;
-    json_t *params =
-        json_pack("{s:s, s:b}", "id", job_view_string(array, "id"), "with_spec", 1);
-    int code = ctl_call(ctl, "org.voltd.jobs.Get", params, &reply), r = 0;
-    if (code == CTL_EXIT_OK &&
-        elements_of(json_object_get(reply.parameters, "job"), &e)) {
+    int r = 0, code = CTL_EXIT_OK;
+    if (elements_of(array, &e)) {
         e.states = l->states;
         e.results = l->results;
-        e.most = UINT64_MAX;
+        e.also = l->also;
         r = elements_walk(ctl->client, &e, append, to, &error);
     }
     if (r != 0)
         code = r == 1 ? ctl_refused(&error) : ctl_lost(r);
     client_reply_fini(&error);
-    client_reply_fini(&reply);
     return code;
 }
 
@@ -209,90 +356,43 @@ static void cut(json_t **jobs, uint64_t most, bool turned)
     *jobs = kept;
 }
 
-static const struct table_column columns[] = {
-    {"ID", TABLE_LEFT, false},        {"NAME", TABLE_LEFT, true},
-    {"STATE", TABLE_LEFT, false},     {"RESULT", TABLE_LEFT, false},
-    {"DONE", TABLE_RIGHT, false},     {"QUEUE", TABLE_LEFT, true},
-    {"PRIO", TABLE_RIGHT, false},     {"RUNTIME", TABLE_RIGHT, false},
-    {"SUBMITTED", TABLE_LEFT, false},
-};
-enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+/* --- the end of it ------------------------------------------------------------------ */
 
-/* The time of day; with the date when that was not today. */
-static void short_time(uint64_t at_usec, uint64_t now, char *buf, size_t size)
+/* The newest that have ended, below those that wait or run. False: there are none, or
+ * voltd does not tell. */
+static bool print_ended(struct ctl *ctl, const struct listing *l)
 {
-    time_t t = (time_t)(at_usec / 1000000), today = (time_t)(now / 1000000);
-    struct tm a, b;
-    (void)snprintf(buf, size, "-");
-    if (at_usec == 0 || !localtime_r(&t, &a) || !localtime_r(&today, &b))
-        return;
-    bool same = a.tm_yday == b.tm_yday && a.tm_year == b.tm_year;
-    (void)strftime(buf, size, same ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &a);
-}
-
-static int add_row(struct table *t, const json_t *job, uint64_t now)
-{
-    char result[48], done[48] = "-", prio[24], runtime[32] = "-", submitted[32];
-    const json_t *counts = json_object_get(job, "counts");
-    if (json_is_object(counts))
-        (void)snprintf(done, sizeof(done), "%" PRId64 "/%" PRId64,
-                       job_view_int(counts, "done"), job_view_int(counts, "total"));
-    job_view_result_word(job, result, sizeof(result));
-    (void)snprintf(prio, sizeof(prio), "%" PRId64, job_view_int(job, "priority"));
-    uint64_t usec = job_view_runtime(job, now);
-    if (usec > 0)
-        duration_format(usec, runtime, sizeof(runtime));
-    short_time((uint64_t)job_view_int(job, "submitted_at_usec"), now, submitted,
-               sizeof(submitted));
-    const char *queue = job_view_string(job, "queue");
-    const char *cells[COLUMNS] = {job_view_string(job, "id"),
-                                  job_view_string(job, "name"),
-                                  job_view_string(job, "state"),
-                                  result,
-                                  done,
-                                  *queue ? queue : "-",
-                                  prio,
-                                  runtime,
-                                  submitted};
-    return table_add(t, cells, job_view_style(job));
-}
-
-static int print_table(const struct listing *l, json_t *jobs)
-{
-    struct table *t = table_new(columns, COLUMNS);
-    size_t i;
-    json_t *job;
-    uint64_t now = job_view_now();
-    int r = t ? 0 : -1;
-    json_array_foreach(jobs, i, job)
-    {
-        if (r == 0)
-            r = add_row(t, job, now);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params = json_pack("{s:{s:[s]}, s:b, s:i}", "filter", "states", "done",
+                               "newest_first", 1, "limit", ENDED_SHOWN);
+    (void)json_object_update(params, l->also);
+    int r = client_call(ctl->client, "org.voltd.jobs.List", params, &reply);
+    json_t *jobs = json_object_get(reply.parameters, "jobs");
+    size_t n = r == 0 ? json_array_size(jobs) : 0;
+    struct table *t = n > 0 ? new_table(l) : NULL;
+    for (size_t i = 0; t && i < n; i++) {
+        size_t at = l->newest ? i : n - 1 - i;
+        (void)list_columns_add(&l->columns, t, json_array_get(jobs, at), l->now);
     }
-    if (r == 0 && (json_array_size(jobs) > 0 || !term_is_tty(STDOUT_FILENO)))
-        table_print(t, l->legend);
-    if (r == 0 && l->legend && term_is_tty(STDOUT_FILENO))
-        term_print("\n%zu job%s listed.%s\n", json_array_size(jobs),
-                   json_array_size(jobs) == 1 ? "" : "s",
-                   l->all ? "" : " Those that have ended: voltctl list --all");
+    if (t) {
+        term_print("%sEnded:\n", l->told > 0 ? "\n" : "");
+        (void)table_end(t);
+    }
     table_free(t);
-    if (r < 0)
-        say("out of memory");
-    return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+    client_reply_fini(&reply);
+    return n > 0;
 }
 
-/* One array, a job a line. */
-static void print_json(const json_t *jobs)
+static void print_closing(struct ctl *ctl, const struct listing *l)
 {
-    size_t i;
-    json_t *job;
-    (void)putchar('[');
-    json_array_foreach(jobs, i, job)
-    {
-        term_print("%s", i > 0 ? ",\n" : "");
-        (void)term_put_json(job);
-    }
-    (void)puts("]");
+    bool ended = !l->all && print_ended(ctl, l);
+    if (l->told > 0 || ended)
+        (void)putchar('\n');
+    if (l->told == 0 && !l->all)
+        (void)fputs("No job waits or runs.", stdout);
+    else
+        term_print("%" PRIu64 " job%s listed.", l->told, l->told == 1 ? "" : "s");
+    term_print("%s\n", l->all ? "" : " All that have ended: voltctl list --all");
 }
 
 /* On a terminal: that there is more than meets the eye. */
@@ -309,41 +409,45 @@ static void hint_at_orphans(struct ctl *ctl)
 
 /* What was asked for by its id and is not listed: filtered out, or not there, which is
  * said; of a range some may be missing. */
-static int check_ids(struct ctl *ctl, const struct listing *l, const json_t *jobs)
+static int check_ids(struct ctl *ctl, const struct listing *l)
 {
-    if (ctl->ranged)
-        return CTL_EXIT_OK;
-    json_t *listed = json_object();
-    size_t i;
-    const json_t *job;
     int worst = CTL_EXIT_OK;
-    json_array_foreach(jobs, i, job)
-    {
-        (void)json_object_set_new(listed, job_view_string(job, "id"), json_true());
-    }
-    for (size_t k = 0; k < l->nids; k++) {
-        int code = json_object_get(listed, l->ids[k])
+    for (size_t k = 0; l->listed && k < l->nids; k++) {
+        int code = json_object_get(l->listed, l->ids[k])
                        ? CTL_EXIT_OK
                        : ctl_each(ctl, &l->ids[k], 1, ctl_find, NULL);
         worst = code > worst ? code : worst;
     }
-    json_decref(listed);
     return worst;
 }
 
-/* All jobs that are to be shown, in their order. */
-static int gather(struct ctl *ctl, struct listing *l, json_t **jobs)
+/* Those that were held, in their order. */
+static int arrange(struct ctl *ctl, struct listing *l, bool newest_first)
+{
+    int code = CTL_EXIT_OK;
+    if (newest_first && (!l->newest || l->elements))
+        cut(&l->held, UINT64_MAX, true);
+    if (l->elements) {
+        code = expand(ctl, l, &l->held);
+        cut(&l->held, l->has_limit ? l->limit : UINT64_MAX, l->newest);
+    }
+    if (code == CTL_EXIT_OK && l->by.n > 0 &&
+        list_columns_sort(&l->by, l->held, l->now) < 0)
+        code = no_memory();
+    return code == CTL_EXIT_OK ? print_jobs(l, l->held) : code;
+}
+
+/* Prints all jobs that are to be shown, in their order. */
+static int print_all(struct ctl *ctl, struct listing *l)
 {
     /* From the end that is near to what is asked for: nobody looks at the rest. */
     bool newest_first = l->newest || l->has_limit || l->has_since;
-    int code = fetch(ctl, l, newest_first, *jobs);
-    if (newest_first && (!l->newest || l->elements))
-        cut(jobs, UINT64_MAX, true);
-    if (code != CTL_EXIT_OK || !l->elements)
-        return code;
-    code = expand(ctl, l, jobs);
-    cut(jobs, l->has_limit ? l->limit : UINT64_MAX, l->newest);
-    return code;
+    if (l->elements || l->by.n > 0 || (newest_first && !l->newest))
+        l->held = json_array();
+    int code = fetch(ctl, l, newest_first);
+    if (code == CTL_EXIT_OK && l->held)
+        code = arrange(ctl, l, newest_first);
+    return code == CTL_EXIT_OK ? end_printing(l) : code;
 }
 
 static int list(struct ctl *ctl, struct listing *l)
@@ -353,38 +457,39 @@ static int list(struct ctl *ctl, struct listing *l)
         return ctl->code;
     l->nids = (size_t)n;
     l->all |= n > 0;
+    l->now = job_view_now();
+    l->also = spec_parameters(l);
+    l->listed = n > 0 && !ctl->ranged ? json_object() : NULL;
     if (!l->filter)
         l->filter = json_object();
     if (!l->all)
         (void)json_object_set_new(l->filter, "states", live_states());
     split_filter(l);
     int code = ctl_open(ctl, ADDRESS_JOBS);
-    if (code != CTL_EXIT_OK)
-        return code;
-    json_t *jobs = json_array();
-    code = gather(ctl, l, &jobs);
-    if (code == CTL_EXIT_OK && l->json)
-        print_json(jobs);
-    else if (code == CTL_EXIT_OK)
-        code = print_table(l, jobs);
-    if (code == CTL_EXIT_OK && !l->json && l->legend && !l->orphans &&
-        term_is_tty(STDOUT_FILENO))
-        hint_at_orphans(ctl);
     if (code == CTL_EXIT_OK)
-        code = check_ids(ctl, l, jobs);
-    json_decref(jobs);
-    return code;
+        code = print_all(ctl, l);
+    if (code == CTL_EXIT_OK && l->legend && on_terminal(l)) {
+        print_closing(ctl, l);
+        if (!l->orphans)
+            hint_at_orphans(ctl);
+    }
+    return code == CTL_EXIT_OK ? check_ids(ctl, l) : code;
 }
 
 static int run(struct ctl *ctl)
 {
     struct listing l = {.legend = true};
+    list_columns_default(&l.columns);
     int code = parse(ctl, &l);
     if (code < 0)
         code = list(ctl, &l);
+    table_free(l.table);
     json_decref(l.filter);
     json_decref(l.states);
     json_decref(l.results);
+    json_decref(l.also);
+    json_decref(l.held);
+    json_decref(l.listed);
     return code;
 }
 
@@ -396,11 +501,17 @@ const struct verb verb_list = {
         "All filters given must match. Filters and ids also find jobs that have ended.\n"
         "An id of no job is an error, when the others have been listed. An array is one\n"
         "line, its elements done in DONE; with --elements each of them is a line, and\n"
-        "--state and --result are about them.\n"
+        "--state and --result are about them. A command is shown as it was typed.\n"
+        "\nOn a terminal columns that have nothing to tell, or no room, are left out, and\n"
+        "the newest five jobs that have ended come behind those that wait or run. Columns\n"
+        "that are named with --output are all shown: id, name, user, state, result, done,\n"
+        "queue, prio, attempt, pid, runtime, submitted, started, ended, labels, directory,\n"
+        "command. JSON has each job with what was submitted, in its member spec.\n"
         "\nExamples:\n"
         "  voltctl list --all -n 20\n"
         "  voltctl list --since=yesterday --until=today --result=exit\n"
-        "  voltctl list --state=running --queue=default\n"
+        "  voltctl list --state=running --sort=-runtime\n"
+        "  voltctl list -o id,user,labels,command --label=night=1\n"
         "  voltctl list --result=failed --json 12-40\n"
         "  voltctl list --elements --result=failed 17   which of an array failed\n",
     .options = options,

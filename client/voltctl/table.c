@@ -1,113 +1,170 @@
 /* Tables; see table.h. */
 #include "client/voltctl/table.h"
 #include "client/term.h"
+#include "wire/buffer.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { GAP = 2, NARROWEST = 8, MOST = 24 };
+enum { GAP = 2, NARROWEST = 8 };
 
 struct row {
     enum term_style style;
-    char *cells[];
+    size_t at; /* where its cells begin in the texts: n of them, each with its NUL */
 };
 
 struct table {
-    const struct table_column *columns;
-    size_t n, rows_count, rows_room;
-    struct row **rows;
-    size_t widths[MOST];
+    const struct table_column *columns[TABLE_MOST];
+    size_t n;
+    unsigned terminal; /* its width; 0: none */
+    bool legend, begun;
+    struct wire_buf texts; /* of the rows that are not printed */
+    struct row rows[TABLE_PAGE];
+    size_t nrows;
+    size_t natural[TABLE_MOST]; /* widths of the texts so far */
+    bool told[TABLE_MOST];      /* a cell was more than "-" */
+    size_t widths[TABLE_MOST];  /* of the columns; 0: left out */
+    struct wire_buf line;
 };
 
-struct table *table_new(const struct table_column *columns, size_t n)
+struct table *table_new(const struct table_column *const *columns, size_t n,
+                        unsigned width, bool legend)
 {
-    struct table *t = n <= MOST ? calloc(1, sizeof(*t)) : NULL;
+    struct table *t = n <= TABLE_MOST ? calloc(1, sizeof(*t)) : NULL;
     if (!t)
         return NULL;
-    t->columns = columns;
     t->n = n;
-    for (size_t i = 0; i < n; i++)
-        t->widths[i] = strlen(columns[i].title);
+    t->terminal = width;
+    t->legend = legend;
+    for (size_t i = 0; i < n; i++) {
+        t->columns[i] = columns[i];
+        t->natural[i] = strlen(columns[i]->title);
+    }
     return t;
-}
-
-static void row_free(struct row *row, size_t n)
-{
-    for (size_t i = 0; row && i < n; i++)
-        free(row->cells[i]);
-    free(row);
 }
 
 void table_free(struct table *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->rows_count; i++)
-        row_free(t->rows[i], t->n);
-    free(t->rows);
+    wire_buf_fini(&t->texts);
+    wire_buf_fini(&t->line);
     free(t);
 }
 
-int table_add(struct table *t, const char *const *cells, enum term_style style)
+/* --- widths ------------------------------------------------------------------------- */
+
+static size_t sum_of(const size_t *widths, size_t n)
 {
-    if (t->rows_count == t->rows_room) {
-        size_t room = t->rows_room ? t->rows_room * 2 : 64;
-        struct row **rows = realloc(t->rows, room * sizeof(struct row *));
-        if (!rows)
-            return -ENOMEM;
-        t->rows = rows;
-        t->rows_room = room;
-    }
-    struct row *row = calloc(1, sizeof(*row) + t->n * sizeof(char *));
-    if (!row)
-        return -ENOMEM;
-    row->style = style;
-    for (size_t i = 0; i < t->n; i++) {
-        size_t size = strlen(cells[i]) + 1;
-        row->cells[i] = malloc(size);
-        if (!row->cells[i]) {
-            row_free(row, t->n);
-            return -ENOMEM;
-        }
-        term_clean(cells[i], row->cells[i], size);
-        size_t width = term_width(row->cells[i]);
-        if (width > t->widths[i])
-            t->widths[i] = width;
-    }
-    t->rows[t->rows_count++] = row;
-    return 0;
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += widths[i] > 0 ? widths[i] + GAP : 0;
+    return sum > 0 ? sum - GAP : 0;
 }
 
-/* Takes what is too wide for the terminal out of the flexible columns. */
-static void fit(const struct table *t, size_t widths[static MOST])
+static size_t least(const struct table_column *column, size_t width)
 {
-    size_t sum = 0, columns = term_columns(STDOUT_FILENO);
+    return column->flexible && width > NARROWEST ? NARROWEST : width;
+}
+
+/* Leaves columns out until the narrowest form of the others has room. */
+static void leave_out(const struct table_column *const *columns, size_t n, unsigned width,
+                      size_t *widths)
+{
+    size_t narrow[TABLE_MOST];
+    for (size_t i = 0; i < n; i++)
+        narrow[i] = least(columns[i], widths[i]);
+    while (sum_of(narrow, n) > width) {
+        size_t out = n;
+        for (size_t i = 0; i < n; i++)
+            if (narrow[i] > 0 && columns[i]->rank > 0 &&
+                (out == n || columns[i]->rank > columns[out]->rank))
+                out = i;
+        if (out == n)
+            return;
+        narrow[out] = widths[out] = 0;
+    }
+}
+
+void table_fit(const struct table_column *const *columns, size_t n, unsigned width,
+               size_t *widths)
+{
+    leave_out(columns, n, width, widths);
+    for (size_t i = 0; i < n; i++)
+        if (columns[i]->flexible && widths[i] > width)
+            widths[i] = width;
+    while (sum_of(widths, n) > width) {
+        size_t widest = n;
+        for (size_t i = 0; i < n; i++)
+            if (columns[i]->flexible && widths[i] > NARROWEST &&
+                (widest == n || widths[i] > widths[widest]))
+                widest = i;
+        if (widest == n)
+            return;
+        widths[widest]--;
+    }
+}
+
+/* The columns of what is printed from here on. True: there is one that was left out for
+ * want of anything to tell. */
+static bool fit(struct table *t)
+{
+    bool more = false;
+    size_t widths[TABLE_MOST];
     for (size_t i = 0; i < t->n; i++)
-        sum += widths[i] + (i > 0 ? GAP : 0);
-    for (size_t i = t->n; i > 0 && sum > columns; i--) {
-        if (!t->columns[i - 1].flexible || widths[i - 1] <= NARROWEST)
-            continue;
-        size_t over = sum - columns, can = widths[i - 1] - NARROWEST;
-        size_t cut = over < can ? over : can;
-        widths[i - 1] -= cut;
-        sum -= cut;
+        widths[i] =
+            t->terminal && t->columns[i]->optional && !t->told[i] ? 0 : t->natural[i];
+    if (t->terminal)
+        table_fit(t->columns, t->n, t->terminal, widths);
+    for (size_t i = 0; i < t->n; i++) {
+        more |= t->begun && widths[i] > 0 && t->widths[i] == 0;
+        t->widths[i] = widths[i];
     }
+    return more;
 }
 
-/* Prints text in width columns; too long a text ends in an ellipsis. */
-static void print_cell(const char *text, size_t width, enum table_align align, bool last)
+/* --- lines -------------------------------------------------------------------------- */
+
+static bool is_ascii(const char *text, size_t *ret_len)
 {
-    size_t w = term_width(text);
-    if (w <= width) {
-        size_t pad = width - w;
+    const char *c = text;
+    while (*c >= 0x20 && *c < 0x7f)
+        c++;
+    *ret_len = (size_t)(c - text);
+    return !*c;
+}
+
+static size_t width_of(const char *text)
+{
+    size_t len;
+    return is_ascii(text, &len) ? len : term_width(text);
+}
+
+static int put_blanks(struct wire_buf *line, size_t n)
+{
+    int r = wire_buf_reserve(line, n);
+    if (r == 0) {
+        memset(line->data + line->end, ' ', n);
+        line->end += n;
+    }
+    return r;
+}
+
+/* Text in width columns; too long a text ends in an ellipsis, if it is to be cut. */
+static int put_cell(struct wire_buf *line, const char *text, size_t width,
+                    enum table_align align, bool cut, bool last)
+{
+    size_t len, w = is_ascii(text, &len) ? len : term_width(text);
+    size_t pad = w < width ? width - w : 0;
+    int r = 0;
+    if (w <= width || !cut) {
         if (align == TABLE_RIGHT)
-            term_print("%*s%s", (int)pad, "", text);
-        else
-            term_print("%s%*s", text, last ? 0 : (int)pad, "");
-        return;
+            r = put_blanks(line, pad);
+        if (r == 0)
+            r = wire_buf_append(line, text, strlen(text));
+        return r == 0 && align == TABLE_LEFT && !last ? put_blanks(line, pad) : r;
     }
     const char *end = text;
     size_t n = 1; /* the ellipsis */
@@ -116,25 +173,121 @@ static void print_cell(const char *text, size_t width, enum table_align align, b
         n += ch.width;
         end += ch.len;
     }
-    term_print("%.*s\u2026%*s", (int)(end - text), text, last ? 0 : (int)(width - n), "");
+    r = wire_buf_append(line, text, (size_t)(end - text));
+    if (r == 0)
+        r = wire_buf_append(line, "\u2026", strlen("\u2026"));
+    return r == 0 && !last ? put_blanks(line, width - n) : r;
 }
 
-void table_print(const struct table *t, bool legend)
+/* cells: one behind the other, each with its NUL. */
+static int print_line(struct table *t, const char *cells, enum term_style style)
 {
-    size_t widths[MOST];
-    memcpy(widths, t->widths, sizeof(widths));
-    if (term_is_tty(STDOUT_FILENO))
-        fit(t, widths);
-    for (size_t r = legend ? 0 : 1; r <= t->rows_count; r++) {
-        enum term_style style = r == 0 ? TERM_DIM : t->rows[r - 1]->style;
-        term_set_style(style);
-        for (size_t i = 0; i < t->n; i++) {
-            const char *text = r == 0 ? t->columns[i].title : t->rows[r - 1]->cells[i];
-            print_cell(text, widths[i], t->columns[i].align, i + 1 == t->n);
-            if (i + 1 < t->n)
-                (void)fputs("  ", stdout);
+    size_t last = t->n;
+    int r = 0;
+    while (last > 0 && t->widths[last - 1] == 0)
+        last--;
+    wire_buf_consume(&t->line, wire_buf_len(&t->line));
+    for (size_t i = 0; i < last && r == 0; i++) {
+        if (t->widths[i] > 0) {
+            bool cut = t->terminal && t->columns[i]->flexible;
+            r = put_cell(&t->line, cells, t->widths[i], t->columns[i]->align, cut,
+                         i + 1 == last);
+            if (r == 0 && i + 1 < last)
+                r = put_blanks(&t->line, GAP);
         }
-        term_set_style(TERM_PLAIN);
-        (void)putchar('\n');
+        cells += strlen(cells) + 1;
     }
+    if (r == 0)
+        r = wire_buf_append(&t->line, "", 1);
+    if (r < 0)
+        return r;
+    term_set_style(style);
+    term_put_clean(wire_buf_at(&t->line), wire_buf_len(&t->line) - 1);
+    term_set_style(TERM_PLAIN);
+    (void)putchar('\n');
+    return 0;
+}
+
+static int print_headings(struct table *t)
+{
+    char titles[32 * TABLE_MOST];
+    size_t n = 0;
+    for (size_t i = 0; i < t->n && n + 32 <= sizeof(titles); i++)
+        n += (size_t)snprintf(titles + n, 32, "%s", t->columns[i]->title) + 1;
+    return t->legend ? print_line(t, titles, TERM_DIM) : 0;
+}
+
+/* What is there, by the widths as they are now. */
+static int print_rows(struct table *t)
+{
+    bool headings = fit(t) || !t->begun;
+    int r = headings ? print_headings(t) : 0;
+    t->begun = true;
+    for (size_t i = 0; i < t->nrows && r == 0; i++)
+        r = print_line(t, wire_buf_at(&t->texts) + t->rows[i].at, t->rows[i].style);
+    t->nrows = 0;
+    wire_buf_consume(&t->texts, wire_buf_len(&t->texts));
+    return r;
+}
+
+/* --- rows --------------------------------------------------------------------------- */
+
+/* Copies one cell. The bytes of the copy are in the texts, with their NUL. */
+static int add_cell(struct wire_buf *texts, const char *cell)
+{
+    size_t len;
+    if (is_ascii(cell, &len))
+        return wire_buf_append(texts, cell, len + 1);
+    size_t size = len + strlen(cell + len) + 1;
+    int r = wire_buf_reserve(texts, size);
+    if (r == 0) {
+        char *to = texts->data + texts->end;
+        term_clean(cell, to, size); /* as long, or shorter */
+        texts->end += strlen(to) + 1;
+    }
+    return r;
+}
+
+/* True: a column has to become wider, or to be there. */
+static bool measure(struct table *t, const char *cells)
+{
+    bool wider = false;
+    for (size_t i = 0; i < t->n; i++) {
+        bool tells = strcmp(cells, "-") != 0 && *cells;
+        size_t width = width_of(cells);
+        bool grows = !t->begun || t->terminal || !t->columns[i]->flexible;
+        if (width > t->natural[i] && grows) {
+            t->natural[i] = width;
+            wider = true;
+        }
+        wider |= tells && !t->told[i];
+        t->told[i] |= tells;
+        cells += strlen(cells) + 1;
+    }
+    return wider;
+}
+
+int table_add(struct table *t, const char *const *cells, enum term_style style)
+{
+    size_t at = wire_buf_len(&t->texts);
+    for (size_t i = 0; i < t->n; i++) {
+        int r = add_cell(&t->texts, cells[i]);
+        if (r < 0)
+            return r;
+    }
+    const char *copy = wire_buf_at(&t->texts) + at;
+    bool wider = measure(t, copy);
+    t->rows[t->nrows++] = (struct row){style, at};
+    if (t->begun && !wider) {
+        t->nrows = 0;
+        int r = print_line(t, copy, style);
+        wire_buf_consume(&t->texts, wire_buf_len(&t->texts));
+        return r;
+    }
+    return t->begun || t->nrows == TABLE_PAGE ? print_rows(t) : 0;
+}
+
+int table_end(struct table *t)
+{
+    return t->begun && t->nrows == 0 ? 0 : print_rows(t);
 }

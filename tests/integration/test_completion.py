@@ -27,7 +27,8 @@ def complete(daemon, *words, cwd=None, **env):
     (["volt-submit", "--if-exists", "=", ""], {"coalesce", "replace", "reject"}),
     (["volt-submit", "--time"], {"--timeout"}),
     (["voltctl", "nonsense", "--x"], set()),
-    (["voltctl", "list", "--output", "="], {"table", "json"}),
+    (["voltctl", "list", "--output", "="], {"table", "wide", "json", "ndjson"}),
+    (["voltctl", "list", "--sort", "=", "r"], {"result", "runtime"}),
     (["voltctl", "--address", "/x/y", "sh"], {"show", "shutdown"}),
     (["voltctl", "--address", "=", "/x/y", "list", "--si"], {"--since"}),
     (["volt-submit", "--output", ""], {"file", "null", "data", "deep"}),
@@ -44,6 +45,13 @@ def test_words(shared, tmp_path, words, expected):
     (tmp_path / "data").touch()
     (tmp_path / "deep").mkdir()
     assert set(complete(shared, *words, cwd=tmp_path)) == expected
+
+
+def test_columns_to_sort_by(shared):
+    """All that there are, and no other."""
+    said = shared.ctl("list", "--sort=x").err
+    assert set(complete(shared, "voltctl", "list", "--sort", "=", "")) == set(
+        said.rsplit(": ", 1)[1].strip().split(", "))
 
 
 def test_ids(shared):
