@@ -347,6 +347,7 @@ static void sqlite_free(struct store *store)
     free(s->undo);
     free(s->forgotten);
     pthread_mutex_destroy(&s->read_lock);
+    pthread_mutex_destroy(&s->read_turn);
     pthread_mutex_destroy(&s->self_lock);
     pthread_mutex_destroy(&s->witness_lock);
     free(s);
@@ -503,6 +504,7 @@ static int alloc_store(const char *dir, struct sqlite_store **ret, struct volt_e
         free(s);
         return say_errno(err, r, dir);
     }
+    pthread_mutex_init(&s->read_turn, NULL);
     pthread_mutex_init(&s->read_lock, NULL);
     pthread_mutex_init(&s->self_lock, NULL);
     pthread_mutex_init(&s->witness_lock, NULL);

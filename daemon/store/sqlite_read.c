@@ -11,6 +11,13 @@
 #include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_store.h"
 
+void sqlite_read_lock(struct sqlite_store *s)
+{
+    pthread_mutex_lock(&s->read_turn);
+    pthread_mutex_lock(&s->read_lock);
+    pthread_mutex_unlock(&s->read_turn);
+}
+
 void sqlite_read_end_locked(struct sqlite_store *s)
 {
     if (s->reading)
@@ -68,7 +75,7 @@ int sqlite_output(struct store *store, const struct job_key *job, unsigned strea
     const struct row_key key = {
         .table = ROW_OUTPUT, .a = (int64_t)job->id, .b = job->index, .c = stream};
 
-    pthread_mutex_lock(&s->read_lock);
+    sqlite_read_lock(s);
     int r = begin_locked(s);
     if (r == 0) {
         sqlite3_stmt *st = s->reader.statement[DB_OUTPUT_GET];
@@ -87,7 +94,7 @@ int sqlite_has(struct store *store, uint64_t id)
     struct sqlite_store *s = (struct sqlite_store *)store;
     int rc = SQLITE_DONE;
 
-    pthread_mutex_lock(&s->read_lock);
+    sqlite_read_lock(s);
     int r = begin_locked(s);
     if (r == 0) {
         sqlite3_stmt *st = s->reader.statement[DB_JOB_GET];
@@ -102,6 +109,16 @@ int sqlite_has(struct store *store, uint64_t id)
     return r < 0 ? r : rc == SQLITE_ROW;
 }
 
+/* The writer may have gone on in another file meanwhile. */
+static int let_others_read(void *store)
+{
+    struct sqlite_store *s = store;
+
+    pthread_mutex_unlock(&s->read_lock);
+    sqlite_read_lock(s);
+    return begin_locked(s);
+}
+
 int sqlite_history(struct store *store, const struct store_range *range,
                    store_load_fn *fn, void *arg, uint64_t *ret_at, struct volt_error *err)
 {
@@ -111,9 +128,11 @@ int sqlite_history(struct store *store, const struct store_range *range,
                         .arg = arg,
                         .life = s->life.number,
                         .damage = sqlite_damaged,
-                        .damage_arg = err};
+                        .damage_arg = err,
+                        .pause = let_others_read,
+                        .pause_arg = s};
 
-    pthread_mutex_lock(&s->read_lock);
+    sqlite_read_lock(s);
     int r = begin_locked(s);
     if (r == 0)
         r = scan_range(&scan, range, ret_at);

@@ -22,6 +22,8 @@ struct reader {
     struct row_sums *sums;
     sqlite3_stmt *jobs, *events, *ended;
     int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: there is one */
+    int rows;                         /* of a range, since others could read */
+    bool breathed;                    /* and what was listed may have gone */
     struct cached cache[CACHED];
     int result;
 };
@@ -397,8 +399,6 @@ int scan_outputs(struct scan *scan, struct row_sums *sums)
 
 /* --- a range --------------------------------------------------------------------- */
 
-#define ROWS_AT_A_TIME 4096
-
 static int run(struct reader *r, enum db_statement st)
 {
     return db_run(r->scan->db->statement[st]) == SQLITE_OK ? 0 : -EIO;
@@ -413,14 +413,26 @@ static bool at_job(struct reader *r, int64_t id)
     return r->jobs_rc == SQLITE_ROW;
 }
 
-/* Others may write between two transactions: what they drop is gone as a whole. */
-static void breathe(struct reader *r, int64_t id)
+/* Others may write and read between two transactions: what they drop is gone as a
+ * whole. */
+static void breathe(struct reader *r)
 {
-    (void)sqlite3_reset(r->events);
+    struct scan *scan = r->scan;
+
+    r->rows = 0;
+    r->breathed = true;
     (void)sqlite3_reset(r->jobs);
     r->result = run(r, DB_COMMIT);
+    if (r->result == 0 && scan->pause)
+        r->result = scan->pause(scan->pause_arg);
+    r->jobs = scan->db->statement[DB_JOB_AT];
     if (r->result == 0)
         r->result = run(r, DB_BEGIN_READ);
+}
+
+static void breathe_within(struct reader *r, int64_t id)
+{
+    breathe(r);
     if (r->result == 0 && !at_job(r, id) && r->result == 0)
         r->result = -ESTALE;
 }
@@ -429,15 +441,16 @@ static void breathe(struct reader *r, int64_t id)
 static void read_events_behind(struct reader *r, int64_t id, bool one_item, int64_t item)
 {
     int64_t seq = INT64_MIN;
-    int rows = ROWS_AT_A_TIME;
+    int rows, most;
 
-    r->events = r->scan->db->statement[one_item ? DB_EVENTS_ITEM : DB_EVENTS];
-    while (rows == ROWS_AT_A_TIME && r->result == 0) {
+    do {
+        rows = 0;
+        most = ROWS_AT_A_TIME - r->rows;
+        r->events = r->scan->db->statement[one_item ? DB_EVENTS_ITEM : DB_EVENTS];
         (void)sqlite3_bind_int64(r->events, 1, id);
         (void)sqlite3_bind_int64(r->events, 2, item);
         (void)sqlite3_bind_int64(r->events, 3, seq);
-        (void)sqlite3_bind_int64(r->events, 4, ROWS_AT_A_TIME);
-        rows = 0;
+        (void)sqlite3_bind_int64(r->events, 4, most);
         for (step_events(r); r->events_rc == SQLITE_ROW && r->result == 0; rows++) {
             item = sqlite3_column_int64(r->events, 1);
             seq = sqlite3_column_int64(r->events, 2);
@@ -445,18 +458,22 @@ static void read_events_behind(struct reader *r, int64_t id, bool one_item, int6
             if (r->result == 0)
                 step_events(r);
         }
-        if (rows == ROWS_AT_A_TIME && r->result == 0)
-            breathe(r, id);
         (void)sqlite3_reset(r->events);
-    }
+        r->rows += rows;
+        if (rows == most && r->result == 0)
+            breathe_within(r, id);
+    } while (rows == most && r->result == 0);
 }
 
 static void read_ended_job(struct reader *r, const struct store_range *range, int64_t id)
 {
-    if (!at_job(r, id) && r->result == 0)
+    bool there = at_job(r, id);
+
+    if (!there && r->result == 0 && !r->breathed)
         (void)damage(r, "job %lld: its row is missing, though it has ended",
                      (long long)id);
-    if (r->result == 0 && read_job(r, id, &(struct row_key){0})) {
+    r->rows++;
+    if (r->result == 0 && there && read_job(r, id, &(struct row_key){0})) {
         if (range->one_item)
             read_events_behind(r, id, true, JOB_NO_INDEX);
         if (r->result == 0)
@@ -503,8 +520,10 @@ int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret
     for (size_t i = 0; i < n && r->result == 0; i++) {
         *ret_at = (uint64_t)ids[i];
         read_ended_job(r, range, ids[i]);
+        if (r->result == 0 && r->rows >= ROWS_AT_A_TIME)
+            breathe(r);
     }
-    if (!sqlite3_get_autocommit(scan->db->handle))
+    if (scan->db->handle && !sqlite3_get_autocommit(scan->db->handle))
         (void)run(r, DB_ROLLBACK);
     for (int i = 0; i < CACHED; i++)
         pack_fini(&r->cache[i].bytes);

@@ -6,6 +6,8 @@
 #include "daemon/store/contents.h"
 #include "daemon/store/sqlite_db.h"
 
+#define ROWS_AT_A_TIME 500
+
 struct scan {
     struct db *db;
     store_load_fn *fn;
@@ -16,6 +18,10 @@ struct scan {
      * it. */
     int (*damage)(void *arg, const char *text);
     void *damage_arg;
+    /* Of a range: called after ROWS_AT_A_TIME rows, without a transaction, so that others
+     * may read; db may be another connection after it. 0 or -errno. NULL: nothing. */
+    int (*pause)(void *arg);
+    void *pause_arg;
 };
 
 /* 0; what fn or damage returned; -errno of reading. *ret_sums: as found in the rows. */

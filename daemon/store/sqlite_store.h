@@ -77,6 +77,8 @@ struct sqlite_store {
     struct age age; /* of history */
     unsigned last_tries;
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
+    pthread_mutex_t read_turn; /* taken for the moment of taking the next, so that it goes
+                                * round */
     pthread_mutex_t read_lock; /* protects the two below, and changes of `number` */
     struct db reader;          /* opened when first needed */
     bool reading;
@@ -94,6 +96,9 @@ int sqlite_history(struct store *store, const struct store_range *range,
                    struct volt_error *err);
 /* -EBADMSG, with the place in err (a struct volt_error, or NULL). */
 int sqlite_damaged(void *err, const char *text);
+/* read_lock; one that waits for it has it before one that gives it back and takes it
+ * again. */
+void sqlite_read_lock(struct sqlite_store *s);
 /* Lock held: the file is given up, or the store ends. */
 void sqlite_read_end_locked(struct sqlite_store *s);
 /* sqlite_apply.c: one entry within a transaction; SQLITE_OK or the error. */

@@ -182,7 +182,7 @@ static int open_number(struct sqlite_store *s, uint64_t number)
     (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     db_close(&s->db);
     s->db = db;
-    pthread_mutex_lock(&s->read_lock);
+    sqlite_read_lock(s);
     sqlite_read_end_locked(s);
     s->number = number;
     pthread_mutex_unlock(&s->read_lock);

@@ -493,6 +493,84 @@ static void damage_inside_the_journal_is_seen(void **state)
     free(wal);
 }
 
+/* --- reading beside each other ------------------------------------------------------ */
+
+#define ELEMENTS 2600
+
+struct asking {
+    struct store *store;
+    vat_u32 answers, over;
+};
+
+static void *ask_on(void *arg)
+{
+    struct asking *a = arg;
+
+    while (!vat_u32_load(&a->over, VAT_ACQ)) {
+        (void)vat_u32_add(&a->answers, store_has(a->store, 1) == 1, VAT_RLX);
+    }
+    return NULL;
+}
+
+struct counted {
+    struct asking *asking;
+    uint32_t facts, first; /* answers that the other had at the first fact ... */
+    uint32_t last;         /* ... and at the last */
+};
+
+static int count_fact(void *arg, const struct store_fact *fact)
+{
+    struct counted *c = arg;
+
+    if (fact->key.index >= 0)
+        assert_int_equal(fact->key.index + 1, c->facts);
+    c->last = vat_u32_load(&c->asking->answers, VAT_RLX);
+    if (c->facts++ == 0)
+        c->first = c->last;
+    return 0;
+}
+
+/* An array with so many elements that have ended. */
+static void store_elements(struct store *s, uint64_t id)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
+    struct store_fact facts[ELEMENTS];
+
+    assert_int_equal(stored_submit(s, id, "x", NULL), 0);
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        facts[i] = (struct store_fact){.key = {.id = id, .index = i}, .event = &ev};
+    facts[ELEMENTS - 1].last = true;
+    assert_int_equal(stored_keep(s, facts, ELEMENTS), 0);
+}
+
+/* What a thread asks for while another reads a job with many events is answered before
+ * that has them all: one that was read before may count, a second one not. It may just
+ * not ask in time: then again. */
+static void reading_much_lets_others_read(void **state)
+{
+    struct store *s = stored_fresh();
+    struct asking asking = {.store = s};
+    struct counted c;
+    pthread_t thread;
+
+    (void)state;
+    store_elements(s, 1);
+    assert_int_equal(pthread_create(&thread, NULL, ask_on, &asking), 0);
+    int tries = 0;
+    do {
+        const struct store_range range = {.first = 1, .last = 1, .max = 1};
+        uint64_t at;
+
+        c = (struct counted){.asking = &asking};
+        assert_int_equal(store_history(s, &range, count_fact, &c, &at, NULL), 1);
+        assert_int_equal(c.facts, 1 + ELEMENTS);
+    } while (c.last < c.first + 2 && ++tries < 1000);
+    vat_u32_store(&asking.over, 1, VAT_REL);
+    (void)pthread_join(thread, NULL);
+    assert_true(c.last >= c.first + 2);
+    store_free(s);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -514,6 +592,7 @@ int main(void)
         T(no_flipped_byte_is_silently_wrong),
         T(a_missing_row_is_damage),
         T(damage_inside_the_journal_is_seen),
+        T(reading_much_lets_others_read),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }
