@@ -11,7 +11,7 @@
 #define BUCKETS         65536 /* power of two; the pages of those in use are there */
 #define WAKES_PER_ROUND 32
 #define EVENTS_PER_READ 64
-#define READS_PER_POLL  16
+#define READS_PER_POLL  7 /* 448 events */
 #define REMOVED_AT_ONCE 256
 #define EMPTY_AT_ONCE   4096
 
@@ -153,16 +153,20 @@ static bool has_elements(struct changes *c, uint64_t id)
     return yes;
 }
 
-/* What happens to an array as a whole may concern each of its elements. */
-static void tell_about(struct changes *c, const struct job_news *news)
+/* What happens to an array as a whole may concern each of its elements. True: all buckets
+ * were gone through for them. */
+static bool tell_about(struct changes *c, const struct job_news *news)
 {
     uint64_t id = news->key.id;
 
     tell(c, bucket_of(c, id, JOB_NO_INDEX), news);
     if (news->key.index != JOB_NO_INDEX)
         tell(c, bucket_of(c, id, news->key.index), news);
-    else if (has_elements(c, id))
+    else if (has_elements(c, id)) {
         tell_everybody(c, news);
+        return true;
+    }
+    return false;
 }
 
 /* --- listening ---------------------------------------------------------------------- */
@@ -259,8 +263,12 @@ static bool tell_some(struct reader *r)
 
         if (lost)
             tell_everybody(c, NULL);
-        for (size_t i = 0; i < n; i++)
-            tell_about(c, &events[i]);
+        for (size_t i = 0; i < n; i++) {
+            if (!tell_about(c, &events[i]))
+                continue;
+            r->seq = events[i].seq; /* those behind it are read again */
+            return true;
+        }
         if (r->seq == before)
             return false;
     }

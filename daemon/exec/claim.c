@@ -221,22 +221,33 @@ static void give_back(struct manager_submit *s, size_t i)
     }
 }
 
+/* How far to go before others may have the lock. */
+static size_t slice_end(const struct manager_submit *s, size_t i)
+{
+    return s->count - i < SUBMIT_SLICE ? s->count : i + SUBMIT_SLICE;
+}
+
 void claim_release(struct manager_submit *s)
 {
     struct submission *p = s->pending;
     struct manager *m = s->manager;
     struct aftermath after = {0};
 
-    manager_lock(m);
-    for (size_t i = 0; i < s->count; i++) {
-        struct job *job = p->jobs[i];
+    for (size_t i = 0; p->keyed && i < s->count;) {
+        size_t end = slice_end(s, i);
 
-        if (!job || !job->claimed)
-            continue;
-        give_back(s, i);
-        m->news_due = true;
+        manager_lock(m);
+        manager_did(m, end - i, 0, 0);
+        for (; i < end; i++) {
+            struct job *job = p->jobs[i];
+
+            if (!job || !job->claimed)
+                continue;
+            give_back(s, i);
+            m->news_due = true;
+        }
+        manager_unlock(m, &after);
     }
-    manager_unlock(m, &after);
 }
 
 static void stop_listening(struct submission *p)
@@ -344,11 +355,16 @@ void claim_resolve(struct manager_submit *s)
 
     if (!p->same || p->alone)
         return;
-    manager_lock(s->manager);
-    for (size_t i = 0; i < s->count; i++)
-        if (p->same[i])
-            resolve_item(s->manager, s->owner.uid, &s->items[i], p->same[i]);
-    manager_unlock(s->manager, &after);
+    for (size_t i = 0; i < s->count;) {
+        size_t end = slice_end(s, i);
+
+        manager_lock(s->manager);
+        manager_did(s->manager, end - i, 0, 0);
+        for (; i < end; i++)
+            if (p->same[i])
+                resolve_item(s->manager, s->owner.uid, &s->items[i], p->same[i]);
+        manager_unlock(s->manager, &after);
+    }
 }
 
 void claim_forget(struct manager *m, const struct job *job)

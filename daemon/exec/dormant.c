@@ -150,18 +150,34 @@ struct dormant *dormant_new(struct shares *s, const struct job_spec *spec)
     return d;
 }
 
-int dormant_wake(const struct dormant *d, struct job_spec **ret)
+static struct spec_parts parts_without_env(const struct dormant *d)
 {
-    struct spec_parts parts = {.own = own_of(d), .own_n = d->n};
+    struct spec_parts parts = {.own = own_of(d), .own_n = d->n, .without_env = true};
 
-    if (d->env) {
-        parts.env = d->part[0]->bytes;
-        parts.env_n = d->part[0]->n;
-    }
     if (d->argv) {
         parts.argv = d->part[d->env]->bytes;
         parts.argv_n = d->part[d->env]->n;
     }
+    return parts;
+}
+
+int dormant_wake(const struct dormant *d, struct job_spec **ret)
+{
+    struct spec_parts parts = parts_without_env(d);
+
+    parts.without_env = false;
+    if (d->env) {
+        parts.env = d->part[0]->bytes;
+        parts.env_n = d->part[0]->n;
+    }
+    return job_spec_unpack(&parts, ret);
+}
+
+int dormant_peek(const struct dormant *d, struct job_spec **ret, size_t *ret_n)
+{
+    const struct spec_parts parts = parts_without_env(d);
+
+    *ret_n = parts.own_n + parts.argv_n;
     return job_spec_unpack(&parts, ret);
 }
 

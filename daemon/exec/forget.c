@@ -2,10 +2,10 @@
  * time.
  *
  * From the newest to the oldest, a slice at a time: list, take out of memory and append
- * to the store under one lock, wait for the commit. So a hundred thousand of them cost
- * others a slice here and there, and the store's groups stay small. What has not ended is
- * never touched; what ends meanwhile may be missed. Whose end has been told is waited
- * for: its task may need a moment more than the news of it. */
+ * to the store under one lock, wait for the commit, let others run. So a hundred thousand
+ * of them cost others a slice here and there, and the store's groups stay small. What has
+ * not ended is never touched; what ends meanwhile may be missed. Whose end has been told
+ * is waited for: its task may need a moment more than the news of it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,6 +26,7 @@ struct forgetting {
     struct siphash128 keys[JOBS_SLICE];
     struct store_commit commit;
     struct volt_sleep pause;
+    struct volt_yield turn; /* of others */
     unsigned pauses;
 };
 
@@ -78,11 +79,13 @@ static int forget_slice(struct manager_forget *f)
             facts[n++] = (struct store_fact){
                 .key = {.id = p->ids[i], .index = JOB_NO_INDEX}, .forget = true};
     after.kick = true;
+    manager_did(m, p->n, 0, n);
     int r = store_append(m->store, facts, n, &p->commit);
     manager_unlock(m, &after);
     for (size_t i = 0; i < n && !store_durable(m->store); i++)
         output_forget(&m->outputs, m->rt, facts[i].key.id);
     f->ret_count += n;
+    f->facts = n;
     return r;
 }
 
@@ -109,9 +112,12 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
     struct forgetting *p = f->pending;
 
     p->walk.limit = JOBS_SLICE - p->n;
+    p->walk.looks = f->looks ? f->looks : MANAGER_WALK_LOOKS;
     f->ret =
         manager_walk_step(cx, f->manager, &f->asker, &p->filter, &p->walk, collect, f);
     p->end = !p->walk.cursor;
+    f->looked = p->walk.looked + p->walk.kept_looked * MANAGER_KEPT_COST;
+    f->bytes = p->walk.unpacked;
     if (f->ret < 0 || p->end || p->n == JOBS_SLICE)
         return VOLT_READY;
     volt_cx_wake(cx);
@@ -127,7 +133,7 @@ static void begin(struct manager_forget *f)
     if (!p)
         return;
     p->walk = (struct manager_walk){
-        .kept = true, .looks = MANAGER_WALK_LOOKS, .at_once = JOBS_SLICE};
+        .kept = true, .bytes = MANAGER_WALK_BYTES, .at_once = JOBS_SLICE};
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)
@@ -140,6 +146,7 @@ enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f)
 {
     struct forgetting *p = f->pending;
 
+    f->looked = f->bytes = f->facts = 0;
     VOLT_BEGIN(f->at);
     begin(f);
     p = f->pending;
@@ -160,6 +167,8 @@ enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f)
         VOLT_AWAIT(f->at, store_commit_poll(cx, &p->commit));
         f->ret = p->commit.status;
         store_commit_fini(&p->commit);
+        if (!p->end)
+            VOLT_AWAIT(f->at, volt_yield_poll(cx, &p->turn));
     }
     VOLT_END(f->at);
 }

@@ -192,6 +192,7 @@ static void leave_out(struct history *h)
     for (size_t i = 0; i < h->n; i++)
         out[i] = table_get(&h->m->table, h->views[i].key.id) ||
                  !jobs_visible(h->uid, h->views[i].owner.uid);
+    manager_did(h->m, h->n, 0, 0);
     manager_unlock(h->m, &after);
     for (size_t i = 0; i < h->n; i++) {
         if (out[i])

@@ -130,6 +130,66 @@ void job_leave(struct manager *m, struct job *job, struct aftermath *after)
     m->gone++;
 }
 
+/* The newest stays whatever it weighs: a large array can be asked about at all. */
+static bool are_too_many(const struct manager *m)
+{
+    return m->ended.first != m->ended.last && m->ended_weight > m->config.keep_ended_jobs;
+}
+
+/* The oldest ones leave memory; of many, which a large array or another configuration
+ * makes too many at once, the first. */
+static void let_go_some(struct manager *m, struct aftermath *after)
+{
+    for (int n = 0; n < JOBS_SLICE && are_too_many(m); n++) {
+        struct job *oldest = list_thing(m->ended.first, struct job, node.node);
+
+        if (oldest->id > m->forgotten_max)
+            m->forgotten_max = oldest->id;
+        claim_forget(m, oldest);
+        past_add(&m->past, oldest->id, oldest->owner.uid,
+                 oldest->array ? &oldest->array->worst : &oldest->status);
+        job_leave(m, oldest, after);
+        manager_did(m, 1, 0, 0);
+    }
+    m->crowded = are_too_many(m);
+}
+
+struct leaving {
+    struct manager *manager;
+};
+
+static enum volt_poll leaving_poll(struct volt_cx *cx, void *state)
+{
+    struct manager *m = ((struct leaving *)state)->manager;
+    struct aftermath after = {0};
+
+    manager_lock(m);
+    let_go_some(m, &after);
+    bool more = m->leaving = m->crowded;
+    manager_unlock(m, &after);
+    if (!more)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static const struct volt_task_type leaving_type = {
+    "ended jobs leave", sizeof(struct leaving), leaving_poll, NULL, NULL};
+
+void job_leaving_begin(struct manager *m)
+{
+    struct leaving *l = volt_task_new(m->rt, &leaving_type);
+
+    if (l) {
+        l->manager = m;
+        (void)volt_task_spawn(l, NULL); /* closing: they go with the manager */
+        return;
+    }
+    pthread_mutex_lock(&m->lock);
+    m->leaving = false; /* the next end tries again */
+    pthread_mutex_unlock(&m->lock);
+}
+
 void job_retire(struct manager *m, struct job *job, struct aftermath *after)
 {
     if (!jobs_done(job))
@@ -150,16 +210,5 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after)
         (void)store_append(m->store, &fact, 1, NULL); /* otherwise at the next start */
     }
     ended_push(m, job);
-    /* The newest stays whatever it weighs: a large array can be asked about at all. */
-    while (m->ended.first != m->ended.last &&
-           m->ended_weight > m->config.keep_ended_jobs) {
-        struct job *oldest = list_thing(m->ended.first, struct job, node.node);
-
-        if (oldest->id > m->forgotten_max)
-            m->forgotten_max = oldest->id;
-        claim_forget(m, oldest);
-        past_add(&m->past, oldest->id, oldest->owner.uid,
-                 oldest->array ? &oldest->array->worst : &oldest->status);
-        job_leave(m, oldest, after);
-    }
+    let_go_some(m, after);
 }

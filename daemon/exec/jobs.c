@@ -83,6 +83,7 @@ static bool hand_over(struct manager *m, struct aftermath *after)
             ahead_fill(m, after);
             return false;
         }
+        manager_did(m, 1, 0, 0);
         if (!grant(m, job_of_node(n), after)) { /* the next unlock tries again */
             queue_release(&m->queue);
             queue_put_back(&m->queue, n);
@@ -111,6 +112,21 @@ void aftermath_finish(struct manager *m, struct aftermath *after)
     }
 }
 
+static void keep_largest(uint64_t *largest, uint64_t value)
+{
+    if (*largest < value)
+        *largest = value;
+}
+
+/* Lock held, for the last time. */
+static void count_held(struct manager *m)
+{
+    keep_largest(&m->counts.held.entries, m->held.entries);
+    keep_largest(&m->counts.held.bytes, m->held.bytes);
+    keep_largest(&m->counts.held.facts, m->held.facts);
+    m->held = (struct manager_held){0};
+}
+
 static bool has_backlog(const struct manager *m)
 {
     return m->queue.waiting > 0;
@@ -125,7 +141,10 @@ void manager_unlock(struct manager *m, struct aftermath *after)
         bool news = m->news_due, entered = m->entered, trim = trim_due(m);
         if (news && m->watchers) /* the log shall have it soon, too */
             *(has_backlog(m) ? &after->nudge : &after->kick) = true;
+        bool crowded = m->crowded && !m->leaving;
+        m->leaving |= crowded;
         m->news_due = m->entered = false;
+        count_held(m);
         pthread_mutex_unlock(&m->lock);
         if (after->kick || after->nudge)
             store_kick(m->store, !after->kick);
@@ -133,6 +152,8 @@ void manager_unlock(struct manager *m, struct aftermath *after)
         aftermath_finish(m, after);
         if (trim)
             trim_begin(m);
+        if (crowded)
+            job_leaving_begin(m);
         if (news)
             volt_notify_all(&m->news);
         if (entered)
@@ -377,6 +398,7 @@ static int append(struct manager *m, struct job *job, int64_t offset,
         facts[n - 1].output = w->printed->piece;
     else if (ev)
         events[n - 1].kept = 0;
+    manager_did(m, 0, 0, n);
     int r = store_append(m->store, facts, n, c);
     if (r < 0 && w) { /* they are owed still */
         w->kept_starting = starting;

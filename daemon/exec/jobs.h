@@ -161,6 +161,7 @@ struct manager {
     uint32_t watchers;            /* of the log; changed with both locks, read with one */
     uint32_t entering; /* [L] submissions that may be kept and are not in the table */
     struct manager_counts counts; /* [L] */
+    struct manager_held held;     /* [L] since the lock was taken */
     uint64_t gone;          /* [L] jobs that left the table since memory went back */
     struct users users;     /* [L] */
     struct list ended;      /* [L] by their queue nodes' links; the oldest first */
@@ -179,6 +180,8 @@ struct manager {
     bool up;               /* everything that had been started is known */
     bool closed;           /* [L] */
     bool ending;           /* [L] what is entered is cancelled */
+    bool crowded;          /* [L] more ended jobs than are to be kept in memory ... */
+    bool leaving;          /* [L] ... and a task lets them go */
     bool news_due;         /* [L] the ring has grown since the last notify */
     bool entered;          /* [L] jobs that the log may tell of are in the table now */
     struct orphan
@@ -215,6 +218,14 @@ static inline void aftermath_init(struct aftermath *after)
 #define job_of_node(n) ((struct job *)(void *)((char *)(n)-offsetof(struct job, node)))
 
 void manager_lock(struct manager *m);
+/* Lock held. Counts work done under it. */
+static inline void manager_did(struct manager *m, uint64_t entries, uint64_t bytes,
+                               uint64_t facts)
+{
+    m->held.entries += entries;
+    m->held.bytes += bytes;
+    m->held.facts += facts;
+}
 /* Hands free slots over, then unlocks, wakes, tells and frees. */
 void manager_unlock(struct manager *m, struct aftermath *after);
 
@@ -301,6 +312,10 @@ void job_retire(struct manager *m, struct job *job, struct aftermath *after);
 
 /* Lock held: an ended one leaves the table before its time. */
 void job_leave(struct manager *m, struct job *job, struct aftermath *after);
+
+/* Without the lock; m->leaving is set: a task takes those that are too many out of
+ * memory. */
+void job_leaving_begin(struct manager *m);
 
 /* --- succession (succession.c). Lock held. ------------------------------------------ */
 /* Whether this user has such a job that is not done; also in the middle of a replay. */

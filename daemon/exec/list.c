@@ -9,7 +9,6 @@
  * but for steps of the clock and submissions of the same moment, so a list ends at
  * STRAYS in a row that are more than STRAY_USEC beyond what is asked for. */
 #include <stdlib.h>
-#include <string.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -26,13 +25,15 @@ struct listing {
     bool kept; /* also what only the store has */
     const struct manager_filter *f;
     size_t looks;      /* entries that a slice may look at ... */
+    size_t bytes;      /* of specs that it may unpack for that, and one spec more */
     size_t at_once;    /* jobs of memory that a slice may tell */
-    size_t kept_looks; /* ... and jobs of the store */
+    size_t kept_looks; /* ... and jobs of the store, of which so many ... */
+    size_t page;       /* ... are read at a time */
     size_t looked, kept_looked;
     uint64_t at;                /* id of the last one looked at */
+    size_t unpacked;            /* bytes of specs */
     size_t at_key;              /* of keys: how many were looked at */
-    const struct job_key *keys; /* the filter's in order; NULL: it has none */
-    struct job_key *sorted;     /* a copy, if they were not */
+    const struct job_key *keys; /* the filter's, in order; NULL: it has none */
     bool end;
     bool stop;            /* enough for one answer, though there is more */
     bool past;            /* what follows is beyond the times that are asked for */
@@ -59,13 +60,13 @@ static bool is_past(struct listing *l, uint64_t submitted_usec)
     return l->past = true;
 }
 
-/* Lock held. Fills views with matches after l->at until l->looks entries were looked at
- * or max is reached. */
+/* Lock held. Fills views with matches after l->at until l->looks entries were looked at,
+ * l->bytes were unpacked, or max is reached. */
 static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
 {
     size_t steps = l->looks, n = 0;
 
-    while (n < max && steps > 0) {
+    while (n < max && steps > 0 && l->m->held.bytes < l->bytes) {
         struct job *job;
         uint64_t id = l->f->newest_first ? table_prev(&l->m->table, l->at, &steps, &job)
                                          : table_next(&l->m->table, l->at, &steps, &job);
@@ -85,6 +86,8 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
             n++;
     }
     l->looked += l->looks - steps;
+    l->unpacked += l->m->held.bytes;
+    manager_did(l->m, l->looks - steps, 0, 0);
     return n;
 }
 
@@ -94,7 +97,8 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
     const struct job_owner asker = {.uid = l->uid};
     size_t n = 0, steps = l->looks;
 
-    for (; n < max && steps > 0 && l->at_key < l->f->nkeys; l->at_key++, steps--) {
+    for (; n < max && steps > 0 && l->unpacked < l->bytes && l->at_key < l->f->nkeys;
+         l->at_key++, steps--) {
         size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
         const struct job_key *key = &l->keys[i];
         struct manager_filter f = *l->f;
@@ -107,6 +111,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
         if (r < 0)
             continue;
         f.orphans = views[n].orphan; /* named is named */
+        l->unpacked += views[n].unpacked;
         if (manager_matches(&views[n], &f))
             n++;
         else
@@ -143,6 +148,7 @@ static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t
         if (has_key(l, &o->key) && manager_matches(&views[n], l->f))
             n++;
         l->looked++;
+        manager_did(l->m, 1, 0, 0);
     }
     l->at = i;
     l->end = i >= all;
@@ -160,31 +166,6 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
     n = l->f->orphans ? slice_of_orphans(l, views, max) : slice_of_table(l, views, max);
     manager_unlock(l->m, &after);
     return n;
-}
-
-static bool in_order(const struct job_key *keys, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        if (job_key_compare(&keys[i - 1], &keys[i]) > 0)
-            return false;
-    return true;
-}
-
-static int keys_begin(struct listing *l, uint64_t cursor)
-{
-    if (!l->f->keys)
-        return 0;
-    l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
-    l->keys = l->f->keys;
-    if (in_order(l->keys, l->f->nkeys))
-        return 0;
-    l->sorted = malloc((l->f->nkeys + 1) * sizeof(*l->sorted));
-    if (!l->sorted)
-        return -ENOMEM;
-    memcpy(l->sorted, l->f->keys, l->f->nkeys * sizeof(*l->sorted));
-    qsort(l->sorted, l->f->nkeys, sizeof(*l->sorted), job_key_compare);
-    l->keys = l->sorted;
-    return 0;
 }
 
 /* --- both together ------------------------------------------------------------------ */
@@ -284,7 +265,7 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .first = first,
                           .last = last,
                           .newest_first = down,
-                          .max = JOBS_SLICE,
+                          .max = l->page,
                           .index = JOB_NO_INDEX};
     return h;
 }
@@ -317,7 +298,8 @@ static void list_slice(struct listing *l)
 static void begin_list(struct listing *l, uint64_t cursor)
 {
     l->at = cursor;
-    l->result = keys_begin(l, cursor);
+    l->keys = l->f->keys;
+    l->at_key = cursor < l->f->nkeys ? (size_t)cursor : l->f->nkeys;
     if (l->f->newest_first && !cursor)
         l->at = UINT64_MAX;
 }
@@ -326,8 +308,25 @@ static int end_list(struct listing *l, uint64_t *ret_cursor)
 {
     l->end |= l->past && !is_over(l) && !l->stop;
     *ret_cursor = l->end ? 0 : l->keys && !l->f->orphans ? l->at_key : l->at;
-    free(l->sorted);
     return l->result;
+}
+
+/* May there be jobs of the store in what follows? */
+static bool may_be_kept(const struct listing *l)
+{
+    if (!l->kept || l->keys || l->f->orphans)
+        return false;
+    uint64_t max = history_max(l->m);
+    return l->f->newest_first ? max > 0 : l->at < max;
+}
+
+/* Half of the looks are for memory, and half for the store. */
+static void divide_looks(struct listing *l)
+{
+    size_t page = 1 + l->looks / 2 / MANAGER_KEPT_COST;
+
+    l->looks = 1 + l->looks / 2;
+    l->page = page < JOBS_SLICE ? page : JOBS_SLICE;
 }
 
 int manager_walk_step(struct volt_cx *cx, struct manager *m,
@@ -341,8 +340,10 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
                         .kept = w->kept,
                         .f = f,
                         .looks = w->looks,
+                        .bytes = w->bytes,
                         .at_once = w->at_once < JOBS_SLICE ? w->at_once : JOBS_SLICE,
                         .kept_looks = 1,
+                        .page = JOBS_SLICE,
                         .kept_strays = w->strays,
                         .fn = fn,
                         .arg = arg,
@@ -350,6 +351,8 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
     int r;
 
     begin_list(&l, w->cursor);
+    if (may_be_kept(&l))
+        divide_looks(&l);
     if (!is_over(&l))
         list_slice(&l);
     r = end_list(&l, &w->cursor);
@@ -357,6 +360,7 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
     w->strays = l.kept_strays;
     w->looked = l.looked;
     w->kept_looked = l.kept_looked;
+    w->unpacked = l.unpacked;
     w->kept_sum += l.kept_looked;
     w->end = !w->cursor || !w->limit || w->kept_sum >= HISTORY_LOOKS;
     return r;
@@ -374,8 +378,10 @@ int manager_list_kept(struct volt_cx *cx, struct manager *m,
                         .kept = true,
                         .f = f,
                         .looks = MANAGER_WALK_LOOKS,
+                        .bytes = MANAGER_WALK_BYTES,
                         .at_once = JOBS_SLICE,
                         .kept_looks = HISTORY_LOOKS,
+                        .page = JOBS_SLICE,
                         .fn = fn,
                         .arg = arg,
                         .limit = limit};

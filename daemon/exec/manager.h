@@ -44,6 +44,7 @@ struct job_view {
     bool has_counts;
     uint64_t total, queued, running, done, failed; /* arrays as a whole */
     int exit_code;                                 /* when done; arrays: the largest */
+    size_t unpacked; /* bytes of the spec, if it was unpacked for the view */
 };
 void job_view_fini(struct job_view *v);
 
@@ -96,7 +97,8 @@ struct manager_filter {
     const char *queue;
     const struct job_label *labels; /* all must match */
     size_t nlabels;
-    const struct job_key *keys; /* any of these (none of none); NULL: any */
+    const struct job_key *keys; /* any of these (none of none), in the order of
+                                 * job_key_compare(); NULL: any */
     size_t nkeys;
     uint64_t since_usec, until_usec; /* of submission, both included; 0: any */
     bool orphans;                    /* only records without a job */
@@ -117,13 +119,17 @@ int manager_list_kept(struct volt_cx *cx, struct manager *m,
 
 /* The same, a portion each time, for callers that let others run in between. */
 #define MANAGER_WALK_LOOKS 500
+#define MANAGER_WALK_BYTES 65536
+#define MANAGER_KEPT_COST  8 /* entries that a job of the store counts as */
 struct manager_walk {
     bool kept;          /* also what only the store has, as manager_list_kept() */
     uint64_t cursor;    /* where to begin; afterwards where to go on: 0 is the end */
     size_t limit;       /* jobs that fn may yet be called for */
-    size_t looks;       /* how many a portion may look at in memory, at least 1 */
+    size_t looks;       /* how many a portion may look at, at least 1 */
     size_t at_once;     /* how many of these it may tell, at least 1 */
+    size_t bytes;       /* of specs that it may unpack, and one spec more, at least 1 */
     size_t looked;      /* of the latest portion */
+    size_t unpacked;    /* of it: bytes of specs */
     size_t kept_looked; /* of it, in the store: a page */
     bool end;           /* enough: the cursor is 0, or what manager_list_kept() would
                          * have answered has been told */
@@ -139,6 +145,16 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
 /* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
+/* The same in portions: -EAGAIN while elements of an array are left. The array itself is
+ * asked by the first call. */
+struct manager_cancel_at { /* zero-initialised before the first */
+    size_t most_facts;     /* of a portion, and up to two more; 0: 64 */
+    size_t looked, facts;  /* of the latest portion */
+    bool begun;            /* private, with the next */
+    int64_t offset;
+};
+int manager_cancel_step(struct manager *m, const struct job_owner *asker, uint64_t id,
+                        int64_t index, struct manager_cancel_at *at);
 /* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are
  * not among the newest `keep` of those that match: leaf future, READY when the store has
  * let them go. */
@@ -148,6 +164,9 @@ struct manager_forget {
     const struct manager_filter *filter; /* borrowed, with what it borrows, until _fini */
     uint64_t older_usec;
     uint64_t keep;
+    size_t looks;         /* how many a poll may look at; 0: MANAGER_WALK_LOOKS */
+    size_t looked, bytes; /* of the latest poll: entries, bytes of specs ... */
+    size_t facts;         /* ... and facts appended */
     uint64_t ret_count;
     int ret;       /* 0; -EBADMSG: damaged store; -errno: some may have gone */
     void *pending; /* private */
@@ -163,8 +182,9 @@ struct manager_barrier {
 void manager_barrier_init(struct manager_barrier *b, struct manager *m);
 enum volt_poll manager_barrier_poll(struct volt_cx *cx, struct manager_barrier *b);
 void manager_barrier_fini(struct manager_barrier *b);
-/* Cancels every job of the asker that matches: leaf future. Between two slices others
- * have their turn. */
+/* Cancels every job of the asker that matches: leaf future. A portion a poll. */
+#define MANAGER_CANCEL_FACTS 64
+#define MANAGER_CANCEL_SLICE 22 /* jobs: a cancel is up to three facts */
 struct manager_cancel_all {
     struct manager *manager; /* filled in by the caller, with the next three */
     struct job_owner asker;
@@ -172,10 +192,18 @@ struct manager_cancel_all {
     /* Waits every now and then until the store has what happened, while it can write at
      * all: so the ends of many jobs do not come together in memory. */
     bool paced;
+    size_t most_facts; /* of a poll, and up to two more; 0: 64 */
+    size_t looks;      /* as in struct manager_forget, with the next three */
+    size_t looked, bytes;
+    size_t facts;
     int64_t ret_count;
     int ret;                 /* 0 or -ENOMEM: then some may be left */
     uint64_t cursor, slices; /* private, with the rest */
+    bool listed;             /* all of them */
     bool pacing;
+    size_t narrays;
+    uint64_t arrays[MANAGER_CANCEL_SLICE]; /* with elements that are left */
+    struct manager_cancel_at at;           /* in the last of these */
     struct manager_barrier pace;
 };
 enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c);
@@ -216,10 +244,10 @@ void manager_log_end(struct manager *m);
 /* The newest number, and the one before the first of all. */
 uint64_t manager_log_seq(struct manager *m);
 uint64_t manager_log_first(struct manager *m);
-/* As manager_events_read(). */
+/* As manager_events_read(), but looks at no more than so many: those of others count. */
 size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
-                        struct job_news *buf, size_t max, uint64_t *ret_next,
-                        uint64_t *ret_lost);
+                        struct job_news *buf, size_t max, size_t looks,
+                        uint64_t *ret_next, uint64_t *ret_lost);
 /* To wait for more of it (audience.h). */
 struct audience *manager_log_audience(struct manager *m);
 /* The log may tell of jobs whose submission is still on its way into the table; its
@@ -227,6 +255,12 @@ struct audience *manager_log_audience(struct manager *m);
 bool manager_log_ahead(struct manager *m);
 
 /* --- counters ----------------------------------------------------------------------- */
+/* Work done while the lock is held once. Others wait for it. */
+struct manager_held {
+    uint64_t entries; /* jobs, elements, events looked at */
+    uint64_t bytes;   /* of the specs that are unpacked for it */
+    uint64_t facts;   /* appended to the store */
+};
 struct manager_counts {
     uint64_t submitted, ended;            /* jobs; elements of arrays counted */
     uint64_t by_state[JOB_STATE_COUNT];   /* now */
@@ -238,6 +272,7 @@ struct manager_counts {
     uint64_t recovered_queued, recovered_running, recovered_ended, recovered_lost,
         recovered_unstarted;
     uint32_t slots, slots_used; /* of the default queue */
+    struct manager_held held;   /* the largest of each */
 };
 void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */

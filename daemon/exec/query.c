@@ -6,7 +6,7 @@
 
 #include "daemon/exec/history.h"
 
-#define SCAN_SLICE 1024 /* events looked at per turn of the lock */
+#define SCAN_SLICE 500 /* events looked at per turn of the lock */
 
 void job_view_fini(struct job_view *v)
 {
@@ -126,24 +126,53 @@ static void view_cheap(struct job *job, int64_t offset, struct job_view *ret)
         ret->exit_code = job_exit_code(&ret->status);
 }
 
+static void view_spec(struct manager *m, const struct job *job, struct job_view *ret)
+{
+    ret->unpacked = job->spec ? 0 : job->bytes;
+    ret->spec = job_spec_of(job);
+    manager_did(m, 0, ret->unpacked, 0);
+}
+
 void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_view *ret)
 {
     view_cheap(job, offset, ret);
-    ret->spec = job_spec_of(job);
+    view_spec(m, job, ret);
     view_wait(m, job, ret);
+}
+
+static bool asks_for_spec(const struct manager_filter *f)
+{
+    return f->name || f->queue || f->nlabels;
+}
+
+/* A dormant spec is unpacked without its environment, which no filter looks at: that is
+ * most of it. */
+static bool job_matches(struct manager *m, const struct job *job,
+                        const struct manager_filter *f)
+{
+    struct job_spec *spec;
+    size_t n;
+
+    if (!asks_for_spec(f))
+        return true;
+    if (job->spec)
+        return spec_matches(job->spec, f);
+    int r = dormant_peek(job->dormant, &spec, &n);
+    manager_did(m, 0, n, 0);
+    if (r < 0)
+        return false;
+    bool matches = spec_matches(spec, f);
+    job_spec_unref(spec);
+    return matches;
 }
 
 bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_filter *f,
                       struct job_view *ret)
 {
     view_cheap(job, NO_OFFSET, ret);
-    if (!status_matches(ret, f))
+    if (!status_matches(ret, f) || !job_matches(m, job, f))
         return false;
-    ret->spec = job_spec_of(job);
-    if (!spec_matches(ret->spec, f)) {
-        job_view_fini(ret);
-        return false;
-    }
+    view_spec(m, job, ret);
     view_wait(m, job, ret);
     return true;
 }
@@ -269,6 +298,7 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
         manager_lock(m);
         n = event_ring_read(&m->ring, asker->uid, from, buf, max, SCAN_SLICE, ret_next,
                             &lost);
+        manager_did(m, *ret_next - from - lost, 0, 0);
         bool end = *ret_next == m->ring.seq;
         manager_unlock(m, &none);
         *ret_lost += lost;
@@ -317,23 +347,13 @@ uint64_t manager_log_first(struct manager *m)
 }
 
 size_t manager_log_read(struct manager *m, const struct job_owner *asker, uint64_t after,
-                        struct job_news *buf, size_t max, uint64_t *ret_next,
-                        uint64_t *ret_lost)
+                        struct job_news *buf, size_t max, size_t looks,
+                        uint64_t *ret_next, uint64_t *ret_lost)
 {
-    uint64_t lost;
-    size_t n;
-    bool end;
-
-    *ret_next = after;
-    *ret_lost = 0;
-    do {
-        pthread_mutex_lock(&m->log_lock);
-        n = event_ring_read(&m->log, asker->uid, *ret_next, buf, max, SCAN_SLICE,
-                            ret_next, &lost);
-        end = *ret_next == m->log.seq;
-        pthread_mutex_unlock(&m->log_lock);
-        *ret_lost += lost;
-    } while (!n && !end && max);
+    pthread_mutex_lock(&m->log_lock);
+    size_t n =
+        event_ring_read(&m->log, asker->uid, after, buf, max, looks, ret_next, ret_lost);
+    pthread_mutex_unlock(&m->log_lock);
     return n;
 }
 

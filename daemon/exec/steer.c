@@ -5,52 +5,60 @@
 
 #include "daemon/exec/jobs.h"
 
-/* Lock held. Cancels the next elements with a status of their own, from *at on. Those
- * that have ended refuse. False: there are no more. */
-static bool cancel_slice(struct manager *m, struct job *job, int64_t *at,
-                         struct aftermath *after)
+/* Lock held. Elements with a status of their own, a portion of them. False: there are no
+ * more. */
+static bool cancel_elements_of(struct manager *m, struct job *job,
+                               struct manager_cancel_at *at, struct aftermath *after)
 {
-    for (int i = 0; i < JOBS_SLICE; i++, ++*at) {
-        if (!array_find_own(job->array, at))
+    size_t most = at->most_facts ? at->most_facts : MANAGER_CANCEL_FACTS;
+
+    for (size_t n = 0; n < MANAGER_WALK_LOOKS && m->held.facts < most;
+         n++, at->offset++) {
+        const struct job_status *st = array_find_own(job->array, &at->offset);
+
+        if (!st)
             return false;
-        (void)jobs_cancel_one(m, job, *at, after);
+        if (st->state != JOB_DONE)
+            (void)jobs_cancel_one(m, job, at->offset, after);
+        manager_did(m, 1, 0, 0);
     }
     return true;
 }
 
-/* What of an array has started, a slice per turn of the lock. The job may be forgotten in
- * between, hence the look-up each time. */
-static void cancel_started(struct manager *m, uid_t uid, uint64_t id)
+/* The job may be forgotten between two portions, hence the look-up each time. */
+int manager_cancel_step(struct manager *m, const struct job_owner *asker, uint64_t id,
+                        int64_t index, struct manager_cancel_at *at)
 {
-    int64_t at = 0, offset;
+    struct aftermath after = {0};
+    int64_t offset = NO_OFFSET;
+    bool more = false;
+    int r = at->begun ? 0 : -ENOENT;
 
-    for (bool more = true; more;) {
-        struct aftermath after = {0};
-
-        manager_lock(m);
-        struct job *job = jobs_find(m, uid, id, JOB_NO_INDEX, &offset);
-        more = job && cancel_slice(m, job, &at, &after);
-        manager_unlock(m, &after);
+    manager_lock(m);
+    struct job *job = jobs_find(m, asker->uid, id, index, &offset);
+    manager_did(m, 1, 0, 0);
+    if (job && at->begun) {
+        more = cancel_elements_of(m, job, at, &after);
+    } else if (job) {
+        r = jobs_cancel_one(m, job, offset, &after);
+        more = r == 0 && job->array && offset == NO_OFFSET;
     }
+    at->begun = true;
+    at->looked = m->held.entries;
+    at->facts = m->held.facts;
+    manager_unlock(m, &after);
+    return more ? -EAGAIN : r;
 }
 
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index)
 {
-    struct aftermath after = {0};
-    int64_t offset = NO_OFFSET;
-    bool array = false;
-    int r = -ENOENT;
+    struct manager_cancel_at at = {.begun = false};
+    int r;
 
-    manager_lock(m);
-    struct job *job = jobs_find(m, asker->uid, id, index, &offset);
-    if (job) {
-        r = jobs_cancel_one(m, job, offset, &after);
-        array = job->array && offset == NO_OFFSET;
-    }
-    manager_unlock(m, &after);
-    if (r == 0 && array)
-        cancel_started(m, asker->uid, id);
+    do
+        r = manager_cancel_step(m, asker, id, index, &at);
+    while (r == -EAGAIN);
     return r;
 }
 
@@ -72,14 +80,51 @@ void manager_barrier_fini(struct manager_barrier *b)
 static int cancel_view(void *arg, const struct job_view *v)
 {
     struct manager_cancel_all *c = arg;
+    struct manager_cancel_at at = {.begun = false};
 
-    if (!v->orphan && v->status.state != JOB_DONE &&
-        manager_cancel(c->manager, &c->asker, v->key.id, v->key.index) == 0)
-        c->ret_count++;
+    if (v->orphan || v->status.state == JOB_DONE)
+        return 0;
+    int r = manager_cancel_step(c->manager, &c->asker, v->key.id, v->key.index, &at);
+    c->facts += at.facts;
+    c->ret_count += r == 0 || r == -EAGAIN;
+    if (r == -EAGAIN)
+        c->arrays[c->narrays++] = v->key.id;
     return 0;
 }
 
-#define SLICES_PER_PACE 64
+/* A portion of the elements of the last of the arrays. */
+static void cancel_elements(struct manager_cancel_all *c)
+{
+    c->at.begun = true;
+    c->at.most_facts = c->most_facts;
+    int r = manager_cancel_step(c->manager, &c->asker, c->arrays[c->narrays - 1],
+                                JOB_NO_INDEX, &c->at);
+    c->looked = c->at.looked;
+    c->facts = c->at.facts;
+    if (r == -EAGAIN)
+        return;
+    c->narrays--;
+    c->at = (struct manager_cancel_at){.begun = false};
+}
+
+/* A portion of the list of jobs. */
+static void cancel_listed(struct volt_cx *cx, struct manager_cancel_all *c)
+{
+    size_t most = c->most_facts ? c->most_facts : MANAGER_CANCEL_FACTS;
+    struct manager_walk w = {.cursor = c->cursor,
+                             .limit = (most + 2) / 3,
+                             .looks = c->looks ? c->looks : MANAGER_WALK_LOOKS,
+                             .bytes = MANAGER_WALK_BYTES,
+                             .at_once = MANAGER_CANCEL_SLICE};
+
+    c->ret = manager_walk_step(cx, c->manager, &c->asker, c->filter, &w, cancel_view, c);
+    c->cursor = w.cursor;
+    c->looked = w.looked;
+    c->bytes = w.unpacked;
+    c->listed = c->cursor == 0;
+}
+
+#define SLICES_PER_PACE 192
 
 static bool store_is_well(const struct manager *m)
 {
@@ -91,16 +136,15 @@ static bool store_is_well(const struct manager *m)
 
 enum volt_poll manager_cancel_all_poll(struct volt_cx *cx, struct manager_cancel_all *c)
 {
+    c->looked = c->bytes = c->facts = 0;
     if (c->pacing && manager_barrier_poll(cx, &c->pace) == VOLT_PENDING)
         return VOLT_PENDING;
     manager_barrier_fini(&c->pace);
-    struct manager_walk w = {.cursor = c->cursor,
-                             .limit = JOBS_SLICE,
-                             .looks = MANAGER_WALK_LOOKS,
-                             .at_once = JOBS_SLICE};
-    c->ret = manager_walk_step(cx, c->manager, &c->asker, c->filter, &w, cancel_view, c);
-    c->cursor = w.cursor;
-    if (c->ret < 0 || c->cursor == 0)
+    if (c->narrays)
+        cancel_elements(c);
+    else
+        cancel_listed(cx, c);
+    if (c->ret < 0 || (c->listed && !c->narrays))
         return VOLT_READY;
     c->pacing =
         c->paced && ++c->slices % SLICES_PER_PACE == 0 && store_is_well(c->manager);

@@ -393,6 +393,35 @@ static void append(struct manager_submit *s)
     p->appended = r == 0;
 }
 
+struct beside {
+    struct manager_submit *s;
+    int error;
+    const char *text;
+};
+
+static void append_beside(void *arg)
+{
+    append(((struct beside *)arg)->s);
+}
+
+static void give_up_beside(void *arg)
+{
+    const struct beside *b = arg;
+
+    give_up(b->s, b->error, b->text);
+}
+
+/* Of many jobs neither can be divided: no worker does it then. */
+static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
+{
+    struct submission *p = b->s->pending;
+
+    if (p->accepted > JOBS_SLICE)
+        volt_block_in_place(cx, fn, b);
+    else
+        fn(b);
+}
+
 static const char *why_not_kept(int error)
 {
     switch (error) {
@@ -418,7 +447,9 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
     }
     p->appended = false;
     if (p->commit.status < 0)
-        give_up(s, p->commit.status, why_not_kept(p->commit.status));
+        do_beside(cx,
+                  &(struct beside){s, p->commit.status, why_not_kept(p->commit.status)},
+                  give_up_beside);
     CRASH_POINT("submit-committed");
     p->committed = true;
     p->at = 0;
@@ -455,6 +486,7 @@ static void enter_slice(struct manager_submit *s, size_t end)
         if (!job)
             continue;
         const uint64_t id = p->first_id++; /* as it is kept, entered or not */
+        manager_did(m, 1, 0, 0);
         if (job->spec->replaces) {
             replaced[nreplaced++] = job->spec->replaces;
             succession_begin(m, job->spec->replaces, job, id);
@@ -542,11 +574,13 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     VOLT_AWAIT(s->at, claim_poll(cx, s));
     p = s->pending;
     if (s->atomic && any_refused(s))
-        give_up(s, -ECANCELED, "another spec of this batch was refused");
+        do_beside(
+            cx, &(struct beside){s, -ECANCELED, "another spec of this batch was refused"},
+            give_up_beside);
     if (p->accepted)
         VOLT_AWAIT(s->at, ids_poll(cx, s));
     if (p->accepted) {
-        append(s);
+        do_beside(cx, &(struct beside){.s = s}, append_beside);
         VOLT_AWAIT(s->at, commit_poll(cx, s));
     }
     if (p->accepted)

@@ -245,7 +245,7 @@ static void get_rlimits(struct unpack *u, const struct spec_parts *parts,
     struct unpack part = unpack_of(parts->env, parts->env_n);
 
     u->failed |= s->env != NULL;
-    if (u->failed)
+    if (u->failed || parts->without_env)
         return;
     s->rlimits = unpack_rlimits(&part);
     if (unpack_number_max(&part, 1))
@@ -278,7 +278,8 @@ static void get_shell(struct unpack *u, const struct spec_parts *parts,
 
 static void get_env(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
 {
-    s->env = get_shared(u, parts->env, parts->env_n);
+    if (!parts->without_env)
+        s->env = get_shared(u, parts->env, parts->env_n);
 }
 
 static void get_array(struct unpack *u, const struct spec_parts *parts,

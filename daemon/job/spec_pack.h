@@ -36,6 +36,7 @@ bool spec_pack_is_exec(const void *own, size_t n);
 struct spec_parts {
     const void *own, *env, *argv;
     size_t own_n, env_n, argv_n;
+    bool without_env; /* the environment and the resource limits are left out */
 };
 
 /* Returns new in *ret, with one reference. 0; -EBADMSG: these bytes are no spec; -ENOMEM.

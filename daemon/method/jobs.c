@@ -18,7 +18,6 @@
 #define JOB_TEXT      512       /* bytes that a job mostly takes at most in an answer */
 #define WHOLE_TEXT    4096      /* and with its spec */
 #define LARGE_TEXT    (4 * WHOLE_TEXT)
-#define FACT_COST     8 /* entries of a turn: a job that is read from the store */
 #define PROGRESS_USEC UINT64_C(200000)
 
 /* --- Get ---------------------------------------------------------------------------- */
@@ -144,13 +143,15 @@ static int list_portion(struct volt_cx *cx, struct call *call, struct list_state
     int r;
 
     s->walk.looks = call_entries_left(call);
-    s->walk.at_once = 1 + call_bytes_left(call) / s->job_text;
+    /* Half of the bytes are for specs, and half for text. */
+    s->walk.bytes = 1 + call_bytes_left(call) / 2;
+    s->walk.at_once = 1 + call_bytes_left(call) / 2 / s->job_text;
     if (s->job_text > LARGE_TEXT)
         call_go_aside(cx, call);
     r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &s->filter,
                           &s->walk, add_job, s);
-    call_did(call, s->walk.looked + s->walk.kept_looked * FACT_COST,
-             wire_buf_len(&s->text) - before);
+    call_did(call, s->walk.looked + s->walk.kept_looked * MANAGER_KEPT_COST,
+             wire_buf_len(&s->text) - before + s->walk.unpacked);
     call_holds(call, s->text.cap - room);
     return r;
 }
@@ -208,6 +209,7 @@ struct cancel_state {
     } in;
     struct ids_reader ids;
     size_t looked, asked; /* of the ids: how many were looked at, and asked to end */
+    struct manager_cancel_at id; /* in the next one */
     struct manager_filter filter;
     struct manager_cancel_all all;
     struct manager_barrier kept;
@@ -246,7 +248,7 @@ static int look_or_refuse(struct volt_cx *cx, struct call *call,
     int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
                          key->index, ret);
 
-    call_did(call, 1, 0);
+    call_did(call, 1, r < 0 ? 0 : ret->unpacked);
     if (r < 0)
         (void)no_answer(call, r, key);
     return r;
@@ -321,14 +323,21 @@ static enum volt_poll cancel_ids_poll(struct volt_cx *cx, struct call *call,
     if (*ret < 0)
         return VOLT_READY;
     s->at = CANCEL_IDS;
-    for (; s->asked < ids->n; s->asked++) {
+    while (s->asked < ids->n) {
         const struct job_key *key = &ids->keys[s->asked];
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        s->count += manager_cancel(call_service(call)->manager, call_peer(call), key->id,
-                                   key->index) == 0;
-        call_did(call, 1, 0);
+        s->id.most_facts = call_facts_left(call);
+        int r = manager_cancel_step(call_service(call)->manager, call_peer(call), key->id,
+                                    key->index, &s->id);
+        call_did(call, s->id.looked, 0);
+        call_did_facts(call, s->id.facts);
+        if (r == -EAGAIN)
+            continue;
+        s->count += r == 0;
+        s->id = (struct manager_cancel_at){.begun = false};
+        s->asked++;
     }
     s->at = CANCEL_ALL;
     return VOLT_READY;
@@ -359,12 +368,25 @@ static int tell_progress(struct volt_cx *cx, struct call *call, struct cancel_st
     return 0;
 }
 
+static enum volt_poll cancel_filtered_poll(struct volt_cx *cx, struct call *call,
+                                           struct cancel_state *s)
+{
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->all.looks = call_entries_left(call);
+    s->all.most_facts = call_facts_left(call);
+    enum volt_poll r = manager_cancel_all_poll(cx, &s->all);
+    call_did(call, s->all.looked, s->all.bytes);
+    call_did_facts(call, s->all.facts);
+    return r;
+}
+
 /* READY: all are asked to end, and the store has it, or s->all.ret is negative. */
 static enum volt_poll cancel_all_poll(struct volt_cx *cx, struct call *call,
                                       struct cancel_state *s)
 {
     if (s->at == CANCEL_ALL) {
-        if (s->in.filtered && manager_cancel_all_poll(cx, &s->all) == VOLT_PENDING)
+        if (s->in.filtered && cancel_filtered_poll(cx, call, s) == VOLT_PENDING)
             return VOLT_PENDING;
         if (s->all.ret < 0)
             return VOLT_READY;
@@ -487,7 +509,13 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
         if (check_ended(cx, call, &s->filter.keys[s->checked]) < 0)
             return VOLT_READY;
     }
-    if (manager_forget_poll(cx, &s->leaf) == VOLT_PENDING)
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->leaf.looks = call_entries_left(call);
+    enum volt_poll r = manager_forget_poll(cx, &s->leaf);
+    call_did(call, s->leaf.looked, s->leaf.bytes);
+    call_did_facts(call, s->leaf.facts);
+    if (r == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->leaf.ret < 0)
         return no_answer(call, s->leaf.ret, &none);

@@ -116,7 +116,7 @@ static json_t *jobs_to_json(struct manager *m)
     return o;
 }
 
-static json_t *turns_to_json(const struct turn_counts *t)
+static json_t *turns_to_json(const struct turn_counts *t, struct manager *m)
 {
     const struct {
         const char *name;
@@ -126,12 +126,18 @@ static json_t *turns_to_json(const struct turn_counts *t)
         {"aside", &t->aside},
         {"largest_entries", &t->largest_entries},
         {"largest_bytes", &t->largest_bytes},
+        {"largest_facts", &t->largest_facts},
     };
     json_t *o = json_object();
+    struct manager_counts n;
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         wire_set(&o, counts[i].name,
                  json_integer((json_int_t)vat_u64_load(counts[i].value, VAT_RLX)));
+    manager_counts(m, &n);
+    wire_set(&o, "held_entries", json_integer((json_int_t)n.held.entries));
+    wire_set(&o, "held_bytes", json_integer((json_int_t)n.held.bytes));
+    wire_set(&o, "held_facts", json_integer((json_int_t)n.held.facts));
     return o;
 }
 
@@ -145,7 +151,7 @@ static json_t *stats_to_json(const struct service *service)
         wire_add(&workers, worker_to_json(service->rt, i));
     wire_set(&o, "workers", workers);
     wire_set(&o, "totals", totals_to_json(&st));
-    wire_set(&o, "turns", turns_to_json(service->turns));
+    wire_set(&o, "turns", turns_to_json(service->turns, service->manager));
     wire_set(&o, "jobs", jobs_to_json(service->manager));
     wire_set(&o, "uptime_usec",
              json_integer(

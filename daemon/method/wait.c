@@ -81,7 +81,7 @@ static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct en
     const struct interest *job = &e->interest;
     int r = manager_get(m, call_peer(call), job->id, job->index, &v);
 
-    call_did(call, 1, 0);
+    call_did(call, 1, r < 0 ? 0 : v.unpacked);
     if (r == -ENOENT) {
         r = manager_look(cx, m, call_peer(call), job->id, job->index, &v);
         call_did(call, STORE_LOOK, 0);

@@ -118,10 +118,13 @@ static int put_portion(struct volt_cx *cx, struct call *call, struct watch *w,
     int r;
 
     w->walk.looks = call_entries_left(call);
-    w->walk.at_once = 1 + call_bytes_left(call) / JOB_TEXT;
+    /* Half of the bytes are for specs, and half for text. */
+    w->walk.bytes = 1 + call_bytes_left(call) / 2;
+    w->walk.at_once = 1 + call_bytes_left(call) / 2 / JOB_TEXT;
     r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &filter,
                           &w->walk, add_job, to);
-    call_did(call, w->walk.looked, wire_buf_len(to->out) - before);
+    call_did(call, w->walk.looked + w->walk.kept_looked * MANAGER_KEPT_COST,
+             wire_buf_len(to->out) - before + w->walk.unpacked);
     return r;
 }
 
@@ -223,8 +226,8 @@ static int tell_events(struct call *call, struct watch *w)
     int r;
 
     n = manager_log_read(m, call_peer(call), w->cursor, events, events_of_turn(call),
-                         &w->cursor, &lost);
-    call_did(call, 1 + n, 0);
+                         call_entries_left(call), &w->cursor, &lost);
+    call_did(call, 1 + (size_t)(w->cursor - before - lost), 0);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;

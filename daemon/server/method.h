@@ -78,12 +78,14 @@ bool call_more(const struct call *call); /* the client asked for a stream */
  * call is polled again. */
 enum volt_poll call_turn_poll(struct volt_cx *cx, struct call *call);
 void call_did(struct call *call, size_t entries, size_t bytes);
+void call_did_facts(struct call *call, size_t facts); /* it has appended them */
 /* The rest of this poll is more than a turn and cannot be divided: a thread that is no
  * worker goes on with it. */
 void call_go_aside(struct volt_cx *cx, struct call *call);
 /* What is left of the turn, at least 1 after a READY. */
 size_t call_entries_left(const struct call *call);
 size_t call_bytes_left(const struct call *call);
+size_t call_facts_left(const struct call *call);
 
 /* The parameter `specs` of SubmitBatch, which may have 200,000 entries, and a parameter
  * `ids` whose text is long: the entries are parsed when they are taken, so that neither a

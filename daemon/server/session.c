@@ -419,6 +419,11 @@ void call_did(struct call *call, size_t entries, size_t bytes)
     turn_did(&call->session->turn, entries, bytes);
 }
 
+void call_did_facts(struct call *call, size_t facts)
+{
+    call->session->turn.facts += facts;
+}
+
 size_t call_entries_left(const struct call *call)
 {
     return turn_entries_left(&call->session->turn);
@@ -427,6 +432,11 @@ size_t call_entries_left(const struct call *call)
 size_t call_bytes_left(const struct call *call)
 {
     return turn_bytes_left(&call->session->turn);
+}
+
+size_t call_facts_left(const struct call *call)
+{
+    return turn_facts_left(&call->session->turn);
 }
 
 bool call_more(const struct call *call)

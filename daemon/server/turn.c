@@ -17,6 +17,7 @@ void turn_end(const struct turn *t, struct turn_counts *counts)
     }
     keep_largest(&counts->largest_entries, t->entries);
     keep_largest(&counts->largest_bytes, t->bytes);
+    keep_largest(&counts->largest_facts, t->facts);
     if (turn_is_over(t))
         (void)vat_u64_add(&counts->divided, 1, VAT_RLX);
 }

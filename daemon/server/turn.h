@@ -2,10 +2,11 @@
  *
  * Calls that look at many jobs, take many ids or specs, or tell much do so in portions
  * that fit into a turn, and so do reading, and answering calls that came together. What
- * was done is counted here, in two sums:
+ * was done is counted here, in three sums:
  *
  *   entries  jobs looked at, ids taken, calls begun; values of JSON count a quarter
- *   bytes    received, taken from a file, or put into a reply
+ *   bytes    received, taken from a file, unpacked, or put into a reply
+ *   facts    appended to the store
  *
  * When one of them is used up the task wakes itself, leaves its place among the
  * connections of its user (share.h), and goes on behind the others. A single thing that
@@ -16,10 +17,7 @@
  *
  *   a message that is long and is no list of ids or specs: its parsing and the beginning
  *   of its call; a Read that has more than a turn in one answer   the turn ends there
- *   sorting ids, a page of the store                              it goes on
- *
- * Not counted: what a filter of Forget or Cancel finds. They end their poll after each
- * portion that they look at, and after each slice that they change. */
+ *   sorting ids, a page of the store                              it goes on */
 #ifndef VOLTD_SERVER_TURN_H
 #define VOLTD_SERVER_TURN_H
 
@@ -30,10 +28,11 @@
 
 #define TURN_ENTRIES 500
 #define TURN_BYTES   65536
+#define TURN_FACTS   64
 #define TURN_TOKENS  4 /* of JSON, that count as one entry */
 
 struct turn { /* zero-initialised: at its beginning */
-    size_t entries, bytes;
+    size_t entries, bytes, facts;
     bool aside; /* what follows is not done by a worker */
 };
 
@@ -41,12 +40,13 @@ struct turn { /* zero-initialised: at its beginning */
 struct turn_counts {
     vat_u64 divided; /* turns that ended with more to do */
     vat_u64 aside;   /* calls begun on a thread that is no worker */
-    vat_u64 largest_entries, largest_bytes;
+    vat_u64 largest_entries, largest_bytes, largest_facts;
 };
 
 static inline bool turn_is_over(const struct turn *t)
 {
-    return t->aside || t->entries >= TURN_ENTRIES || t->bytes >= TURN_BYTES;
+    return t->aside || t->entries >= TURN_ENTRIES || t->bytes >= TURN_BYTES ||
+           t->facts >= TURN_FACTS;
 }
 static inline size_t turn_entries_left(const struct turn *t)
 {
@@ -55,6 +55,10 @@ static inline size_t turn_entries_left(const struct turn *t)
 static inline size_t turn_bytes_left(const struct turn *t)
 {
     return t->bytes < TURN_BYTES ? TURN_BYTES - t->bytes : 0;
+}
+static inline size_t turn_facts_left(const struct turn *t)
+{
+    return t->facts < TURN_FACTS ? TURN_FACTS - t->facts : 0;
 }
 static inline void turn_did(struct turn *t, size_t entries, size_t bytes)
 {

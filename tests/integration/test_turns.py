@@ -12,10 +12,10 @@ import pytest
 from conftest import until
 from protocol import CONTROL, JOBS, LOGS, message
 
-ENTRIES, BYTES = 500, 65536
+ENTRIES, BYTES, FACTS = 500, 65536, 64
 # A turn ends with the thing that exceeds it: a look into the store counts 8, an entry in a list of
-# jobs has a few hundred bytes.
-ONE_MORE_ENTRY, ONE_MORE_BYTES = 10, 4096
+# jobs has a few hundred bytes, the cancel of a job is up to three facts.
+ONE_MORE_ENTRY, ONE_MORE_BYTES, ONE_MORE_FACTS = 10, 4096, 2
 
 
 def turns(daemon):
@@ -27,14 +27,28 @@ def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def check_turns(daemon):
+    """Its turns were within bounds, and so was what it did each time it had the lock on all jobs."""
+    got = turns(daemon)
+    for what in ("largest", "held"):
+        assert got[what + "_entries"] <= ENTRIES + ONE_MORE_ENTRY, got
+        assert got[what + "_bytes"] <= BYTES + ONE_MORE_BYTES, got
+        assert got[what + "_facts"] <= FACTS + ONE_MORE_FACTS, got
+
+
 @pytest.fixture
 def daemon(private):
-    """Its turns were within bounds."""
     private.start()
     yield private
-    got = turns(private)
-    assert got["largest_entries"] <= ENTRIES + ONE_MORE_ENTRY, got
-    assert got["largest_bytes"] <= BYTES + ONE_MORE_BYTES, got
+    check_turns(private)
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def of_both(private, request):
+    """With either store."""
+    private.start(config=f"[Store]\nBackend={request.param}\nKeepEndedJobs=1000\n")
+    yield private
+    check_turns(private)
 
 
 def polls(daemon):
@@ -118,6 +132,85 @@ def test_a_cancel_of_many(daemon):
         assert turns(daemon)["divided"] - before["divided"] >= 3 * 19000 // ENTRIES
         *_, last = v.stream(JOBS + "Wait", {"ids": ids})
         assert last["left"] == 0 and last["failed"] == 19000
+
+
+def asleep(v, n):
+    """An array whose elements have all begun: they need neither slots nor processes."""
+    array = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep", "duration_usec": 10**10,
+                                            "array": {"first": 0, "last": n - 1}}})["id"]
+    until(lambda: v.ok(JOBS + "Get", {"id": array})["job"]["counts"]["running"] == n)
+    return array
+
+
+def test_a_cancel_of_arrays_that_have_begun(of_both):
+    """Each element has a fact of its own."""
+    n = 1500
+    with of_both.connect() as v:
+        for how in ("ids", "filter"):
+            array = asleep(v, n)
+            ended = array_of(v, 2000, kind="noop")[0].split("_")[0]
+            before = turns(of_both)
+            assert v.ok(JOBS + "Cancel", {"ids": [array]} if how == "ids" else {"filter": {}})["count"] >= 1
+            assert turns(of_both)["divided"] - before["divided"] >= n // (FACTS + ONE_MORE_FACTS)
+            *_, last = v.stream(JOBS + "Wait", {"ids": [array, ended]})
+            assert last["left"] == 0 and last["failed"] >= n
+        assert v.call(JOBS + "Cancel", {"ids": [array]})["parameters"] == {"count": 0}
+
+
+def test_a_replacement_of_many_that_have_ended(of_both):
+    """A large array ends, and a thousand that have ended before leave memory for it."""
+    jobs = 1000
+    with of_both.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * jobs})["ids"]
+        *_, last = v.stream(JOBS + "Wait", {"ids": ids})
+        assert last["left"] == 0
+        array = array_of(v, 8 * jobs, kind="noop")[0].split("_")[0]
+        *_, last = v.stream(JOBS + "Wait", {"ids": [array]})
+        assert last["left"] == 0
+
+        def in_memory():
+            with of_both.connect() as w:
+                w.send(JOBS + "Watch", more=True)
+                return [j["id"] for j in w.recv()["parameters"]["jobs"]]
+
+        until(lambda: in_memory() == [array], "those before to leave memory")
+
+
+def test_a_forget_of_all(of_both):
+    jobs = 900
+    with of_both.connect() as v:
+        ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * jobs})["ids"]
+        *_, last = v.stream(JOBS + "Wait", {"ids": ids})
+        assert last["left"] == 0
+        before = turns(of_both)
+        assert v.ok(JOBS + "Forget", {"filter": {}})["count"] == jobs
+        assert turns(of_both)["divided"] - before["divided"] >= jobs // FACTS
+
+
+def test_batches_whose_keys_are_taken(daemon):
+    """Keys are given back in portions, and so are those found of whom the jobs are the same."""
+    jobs = 2000
+    specs = [{"kind": "noop", "key": f"k{i}"} for i in range(jobs)]
+    with daemon.connect() as v:
+        other = specs + [{"kind": "noop", "key": "k0", "name": "other"}]
+        got = v.ok(JOBS + "SubmitBatch", {"specs": other, "atomic": True})
+        assert not any(got["ids"]) and len(got["rejected"]) == jobs + 1
+        twice = v.ok(JOBS + "SubmitBatch", {"specs": specs + specs})["ids"]
+        assert all(twice) and twice[:jobs] == twice[jobs:]
+
+
+def test_lists_that_look_at_long_commands(daemon):
+    """They are unpacked to find their names, which takes more time than to look at the jobs. Of the
+    environment nothing is."""
+    jobs, size = 600, 2000    # bytes that are looked at of each: a few more
+    spec = dict(argv=["sh", "-c", "exec sleep 600 #" + "x" * size], env={"X": "y" * 1500}, name="other")
+    with daemon.connect() as v:
+        assert all(v.ok(JOBS + "SubmitBatch", {"specs": [spec] * jobs})["ids"])
+        before = turns(daemon)
+        assert v.ok(JOBS + "List", {"filter": {"name": "that"}}) == {"jobs": []}
+        divided = turns(daemon)["divided"] - before["divided"]
+        assert (jobs - 70) * size // BYTES - 1 <= divided <= jobs * (size + 600) // BYTES
+        assert v.ok(JOBS + "Cancel", {"filter": {}})["count"] == jobs
 
 
 def test_a_forget_of_many(daemon):
