@@ -1,5 +1,6 @@
 /* org.voltd.control: the daemon as a whole. Every client that reaches the control
- * socket may steer it: the mode and group of the socket decide. */
+ * socket may ask it, which the mode and group of the socket decide. Only root and voltd's
+ * own account may reload and end it: that account could send it the signals as well. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define TICK_USEC UINT64_C(200000)
 
@@ -26,6 +28,20 @@ static bool has_no_parameters(struct call *call)
     static const struct field none[] = {{.name = NULL}};
 
     return params_read(call, none, NULL) == 0;
+}
+
+/* False: the call is answered. */
+static bool may_steer(struct call *call)
+{
+    uid_t uid = call_peer(call)->uid;
+
+    if (uid == 0 || uid == geteuid())
+        return true;
+    (void)call_error(call, "org.varlink.service.PermissionDenied",
+                     json_pack("{s:s}", "reason",
+                               "only root and the account that voltd runs as may "
+                               "reload or end it: its jobs are of many users"));
+    return false;
 }
 
 /* --- Config ------------------------------------------------------------------------- */
@@ -67,7 +83,7 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
 
     (void)cx;
     (void)state;
-    if (!has_no_parameters(call))
+    if (!has_no_parameters(call) || !may_steer(call))
         return VOLT_READY;
     if (control_reload(call_service(call)->control, &needs_restart, &err) < 0)
         return call_error(call, "org.voltd.control.ReloadFailed",
@@ -124,6 +140,8 @@ static int begin_shutdown(struct call *call, struct shutdown *s)
         (void)call_error(call, "org.varlink.service.ExpectedMore", json_object());
         return -EINVAL;
     }
+    if (!may_steer(call))
+        return -EPERM;
     control_shutdown(call_service(call)->control, s->in.cancel);
     if (!s->in.wait) {
         (void)call_reply(call, left_to_json(jobs_left(call, s)));

@@ -67,6 +67,19 @@ def test_a_voltd_that_is_root_serves_root_alone(private):
     assert not (private.dir / "ran").exists()
 
 
+@pytest.mark.parametrize("method, parameters", [("Reload", {}), ("Shutdown", {"cancel": True})])
+def test_another_user_ends_and_reloads_nothing(private, method, parameters):
+    """He may ask on the same socket."""
+    start_for_all(private)
+    private.control.chmod(0o666)
+    with private.connect() as v:
+        mine = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep", "duration_usec": 600_000_000}})["id"]
+        got = speak_as(private, 12345, CONTROL + method, parameters, socket=private.control)
+        assert "only root" in error(got, SERVICE + "PermissionDenied")["reason"]
+        assert "error" not in speak_as(private, 12345, CONTROL + "Stats", {}, socket=private.control)
+        assert v.ok(JOBS + "Get", {"id": mine})["job"]["state"] == "running"
+
+
 def test_other_users_and_nobody(private):
     start_for_all(private)
     with private.connect() as v:
