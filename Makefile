@@ -172,7 +172,8 @@ stress: all $(STRESS)
 	@$(RUN) tests/stress/run $(SECS) "$(WORKERS)" $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
-INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rs
+# Two at a time, each with daemons of its own: one alone waits more than it works.
+INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rs -n 2 --dist loadfile
 check-integration: all
 	@$(RUN) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest tests/integration
 # Many restarts of a voltd that is not root, with jobs that wait: all outputs can be read.
