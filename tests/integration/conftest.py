@@ -207,6 +207,13 @@ def processes(mark):
     return [pid for pid in pids if mine(pid, mark)]
 
 
+def is_shim(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text() == "volt-shim\n"
+    except OSError:
+        return False
+
+
 class Daemon:
     """A private voltd: its directories, its process, its clients."""
 
@@ -328,10 +335,16 @@ class Daemon:
         self.process = None
         for report in self.dir.glob("report.*"):
             return report.read_text()
-        left = processes(str(self.dir)) if code == 0 else []
+        left = self.left() if code == 0 else []
         if code == 0 and not left:
             return None
         return f"voltd ended with {code}, processes left {left}:\n{self.log.read_text()}"
+
+    def left(self):
+        """Its processes. A shim whose keeper was killed comes to its exit when nobody waits for it."""
+        with contextlib.suppress(AssertionError):
+            until(lambda: not any(map(is_shim, processes(str(self.dir)))))
+        return processes(str(self.dir))
 
     def kill_rest(self):
         """What tests that killed a daemon left, and after a failure."""

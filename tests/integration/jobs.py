@@ -54,6 +54,15 @@ def records(daemon):
     return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
 
 
+def alive(pid):
+    """Not dead; who is dead may not have been reaped yet."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
 def keeper_of(daemon):
     """The keeper is a child of the voltd that started it. None: there is none."""
     for p in pathlib.Path("/proc").iterdir():

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import LIMIT, until, written
-from jobs import (JOBS, ended, get, keeper_of, listed, locked_by_nobody, main_of, records, sh,
+from jobs import (JOBS, alive, ended, get, keeper_of, listed, locked_by_nobody, main_of, records, sh,
                   submit, submitted, wait)
 from test_store import config
 
@@ -304,7 +304,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
         until(lambda: private.ctl("logs", ident).out == "out 1\n")
         first = kill_shim(v, ident)
         until(lambda: get(v, ident)["attempt"] == 2)
-        assert not pathlib.Path(f"/proc/{first}").exists()
+        assert not alive(first)
         assert get(v, ident)["lost_attempts"] == 1
         until(lambda: get(v, ident)["state"] == "running")
         until(lambda: private.ctl("logs", ident).out == "out 1\nout 2\n")
@@ -319,7 +319,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
         assert (job["result"], job["code"], job["attempt"], job["lost_attempts"]) == \
             ("exit", 9, 3, 2), job
         assert wait(v, whole)["exit_code"] == 9
-    assert not pathlib.Path(f"/proc/{second}").exists()
+    assert not alive(second)
     assert (private.dir / "ran").read_text().split() == [f"{ident}.{i}" for i in (1, 2, 3)]
     assert private.ctl("logs", ident).out == "out 1\nout 2\nout 3\n"
     until(lambda: records(private) == [], "the records to go")

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import until, written
-from jobs import ended, get, keeper_of, main_of, records, sh, submit
+from jobs import alive, ended, get, keeper_of, main_of, records, sh, submit
 from test_adopted import kill_shim, shim_of
 from test_store import config
 
@@ -32,14 +32,6 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-
-
-def alive(pid):
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 
 
 def fleeing(daemon, how, path, then="exec sleep 1000"):
