@@ -383,7 +383,7 @@ def test_pipelined_calls(daemon):
 def test_turns_of_a_crowd_are_one_after_the_other(private):
     """Between two steps of an admin's connection few turns of 64 busy ones of the same user go by.
     One worker: nothing runs beside; and each call is a step of its own."""
-    private.start(workers=1, config="[Limits]\nMaxPipelinedCalls=1\n")
+    private.start(workers=1, config="[Limits]\nMaxPipelinedCalls=1\nFrameTimeoutSec=1h\nDrainTimeoutSec=1h\n")
     steps = 20
     with contextlib.ExitStack() as stack:
         v = stack.enter_context(private.connect())
