@@ -134,6 +134,7 @@ $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray
 $(B)/tests/unit/test_manager: LDFLAGS += -Wl,--wrap=table_put
 $(B)/tests/unit/test_attempt: LDFLAGS += -Wl,--wrap=jobs_keep
 $(B)/tests/unit/test_refused_start: LDFLAGS += -Wl,--wrap=recover_start
+$(B)/tests/unit/test_keeper_signal: LDFLAGS += -Wl,--wrap=fork
 $(B)/tests/unit/test_tree: LDFLAGS += -Wl,--wrap=syscall -Wl,--wrap=access
 
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)

@@ -233,7 +233,10 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
     _exit(r > 0 || (r < 0 && errno == EPIPE) ? 0 : 1);
 }
 
-/* Forks a killer, which replies by itself. False: no process to be had. */
+/* Forks a killer, which replies by itself. False: the reply is the caller's. Where there is
+ * no process to be had, and no killer that gives its own back, jobs may have taken all that
+ * their account may have: then the keeper ends them itself, as nothing else would. No job
+ * could start meanwhile. */
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
     pid_t pid = -1;
@@ -243,7 +246,9 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
         pid = fork();
     if (pid == 0)
         killer_run(m, reply);
-    if (pid < 0)
+    if (pid < 0 && keeper.killers.n == 0)
+        signal_job(&keeper.self, m, reply);
+    else if (pid < 0)
         reply->status = -errno;
     else
         pids_add(&keeper.killers, pid);

@@ -7,12 +7,27 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "tests/support/keeper_client.h"
+#include "tests/support/keeper_job.h"
 
 static const struct job_key key = {1, JOB_NO_INDEX, 1};
+
+/* Shared with the keeper, which is a child of the test then: it gets no process. */
+static bool *no_process;
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+
+pid_t __wrap_fork(void)
+{
+    if (!*no_process)
+        return __real_fork();
+    errno = EAGAIN;
+    return -1;
+}
 
 /* Whose process it would be nobody knows. */
 static void test_a_damaged_record(void **state)
@@ -84,14 +99,39 @@ static void test_more_signals_than_processes(void **state)
     (void)close(fd);
 }
 
+/* A job that has taken all processes that the account may have can be ended. */
+static void test_a_signal_without_a_process_to_send_it(void **state)
+{
+    static const char *const words[] = {"/bin/sleep", "600", NULL};
+    struct keeper_client *c = *state;
+    struct job_key job = keeper_job_key();
+    struct record r;
+
+    assert_int_equal(keeper_job_start(c, &job, words, -1).status, 0);
+    (void)keeper_client_wait_started(c, &job);
+    *no_process = true;
+    assert_int_equal(
+        keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
+    *no_process = false;
+    r = keeper_client_wait(c, &job);
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
+}
+
 int main(void)
 {
+    no_process = mmap(NULL, sizeof(*no_process), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (no_process == MAP_FAILED)
+        return 1;
 #define TEST(f)                                                                          \
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_a_damaged_record),
         TEST(test_a_job_that_does_not_start),
         TEST(test_more_signals_than_processes),
+        cmocka_unit_test_setup_teardown(test_a_signal_without_a_process_to_send_it,
+                                        keeper_client_setup_patient,
+                                        keeper_client_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
