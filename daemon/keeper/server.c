@@ -233,10 +233,10 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
     _exit(r > 0 || (r < 0 && errno == EPIPE) ? 0 : 1);
 }
 
-/* Forks a killer, which replies by itself. False: the reply is the caller's. Where there is
- * no process to be had, and no killer that gives its own back, jobs may have taken all that
- * their account may have: then the keeper ends them itself, as nothing else would. No job
- * could start meanwhile. */
+/* Forks a killer, which replies by itself. False: the reply is the caller's. Where there
+ * is no process to be had, and no killer that gives its own back, jobs may have taken all
+ * that their account may have: then the keeper ends them itself, as nothing else would.
+ * No job could start meanwhile. */
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
     pid_t pid = -1;
