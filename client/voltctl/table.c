@@ -145,7 +145,7 @@ static size_t width_of(const char *text)
 static int put_blanks(struct wire_buf *line, size_t n)
 {
     int r = wire_buf_reserve(line, n);
-    if (r == 0) {
+    if (r == 0 && n > 0) {
         memset(line->data + line->end, ' ', n);
         line->end += n;
     }

@@ -52,7 +52,8 @@ int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len)
 
     if (r < 0)
         return r;
-    memcpy(b->data + b->end, bytes, len);
+    if (len > 0)
+        memcpy(b->data + b->end, bytes, len);
     b->end += len;
     return 0;
 }

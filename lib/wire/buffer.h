@@ -26,7 +26,7 @@ static inline char *wire_buf_at(const struct wire_buf *b)
 }
 /* Makes room for `more` bytes behind the end. 0 or -ENOMEM; moves the bytes. */
 int wire_buf_reserve(struct wire_buf *b, size_t more);
-/* 0 or -ENOMEM, then unchanged. */
+/* 0 or -ENOMEM, then unchanged. bytes may be NULL if len is 0. */
 int wire_buf_append(struct wire_buf *b, const void *bytes, size_t len);
 /* Appends head (a string), the bytes of `text`, and tail. Large ones are not copied when
  * b is empty: the buffers change places. 0 or -ENOMEM, then b is unchanged. */

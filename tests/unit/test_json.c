@@ -183,6 +183,20 @@ static void text_of_any_bytes(void **state)
 }
 
 /* Copied behind what is there, or, when nothing is and it is large, not copied at all. */
+static void nothing_is_appended(void **state)
+{
+    struct wire_buf b = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) /* without room, and with */
+        assert_int_equal(wire_buf_append(&b, NULL, 0), 0);
+    assert_int_equal(wire_buf_len(&b), 0);
+    assert_int_equal(wire_buf_append(&b, "a", 1), 0);
+    assert_int_equal(wire_buf_append(&b, NULL, 0), 0);
+    assert_int_equal(wire_buf_len(&b), 1);
+    wire_buf_fini(&b);
+}
+
 static void wrapped(void **state)
 {
     static const size_t lengths[] = {1, 4096, 5000, 100000};
@@ -300,6 +314,7 @@ int main(void)
         cmocka_unit_test(entries),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
+        cmocka_unit_test(nothing_is_appended),
         cmocka_unit_test(wrapped),
         cmocka_unit_test(written_as_encoded),
         cmocka_unit_test(nothing_is_written_after_a_failure),
