@@ -175,7 +175,7 @@ static const char *ids_of(const char *reply, size_t *ret_len)
  * many jobs: asked again and again, voltd would be answering instead. */
 static void wait_call(int fd, char **replies, long n)
 {
-    enum { TEXT = 200000 }; /* below the limit of a message */
+    enum { TEXT = 200000, IDS = 19000 }; /* below the limits of a message, by a batch */
     char *text = malloc(TEXT + REPLY), *answer = malloc(REPLY);
 
     if (!text || !answer)
@@ -184,7 +184,7 @@ static void wait_call(int fd, char **replies, long n)
         size_t len =
             (size_t)sprintf(text, "{\"method\":\"org.voltd.jobs.Wait\",\"more\":true,"
                                   "\"parameters\":{\"ids\":[");
-        size_t begin = len, one;
+        size_t begin = len, one, count = 0;
 
         do {
             const char *ids = ids_of(replies[i], &one);
@@ -192,9 +192,12 @@ static void wait_call(int fd, char **replies, long n)
             if (len > begin)
                 text[len++] = ',';
             memcpy(text + len, ids, one);
+            for (size_t c = 0; c < one; c++)
+                count += ids[c] == ',';
+            count++;
             len += one;
             free(replies[i]);
-        } while (++i < n && len < TEXT);
+        } while (++i < n && len < TEXT && count < IDS);
         (void)strcpy(text + len, "]}}");
         send_text(fd, text);
         while (!none_left(answer, receive(fd, answer, REPLY)))
