@@ -14,6 +14,7 @@
 #include "daemon/config/config.h"
 #include "daemon/exec/jobs.h"
 #include "tests/support/scratch.h"
+#include "tests/support/submission.h"
 
 static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
 static char base[SCRATCH_MAX], records[64], keeper[512];
@@ -80,25 +81,12 @@ static int teardown(void **state)
     return scratch_remove(base);
 }
 
-static enum volt_poll submit_poll(struct volt_cx *cx, void *state)
-{
-    return manager_submit_poll(cx, state);
-}
-
-static void submit_drop(void *state)
-{
-    manager_submit_fini(state);
-}
-
-static const struct volt_task_type submit_type = {"submit", sizeof(struct manager_submit),
-                                                  submit_poll, submit_drop, NULL};
-
 /* The id of a job that ends with that exit code. */
 static uint64_t submit(const char *code)
 {
     struct job_spec *spec = job_spec_new();
     struct manager_submit_item item = {.spec = spec};
-    struct manager_submit *s = volt_task_new(rt, &submit_type);
+    struct manager_submit *s = volt_task_new(rt, &submission_type);
     struct volt_join join;
 
     spec->argv = calloc(4, sizeof(*spec->argv));

@@ -16,6 +16,7 @@
 #include "daemon/exec/changes.h"
 #include "daemon/exec/jobs.h"
 #include "tests/support/scratch.h"
+#include "tests/support/submission.h"
 
 enum { MANY = EVENT_RING_CAPACITY + 10 };
 
@@ -55,23 +56,10 @@ static int tear_down(void **state)
     return scratch_remove(base);
 }
 
-static enum volt_poll submit_poll(struct volt_cx *cx, void *state)
-{
-    return manager_submit_poll(cx, state);
-}
-
-static void submit_drop(void *state)
-{
-    manager_submit_fini(state);
-}
-
-static const struct volt_task_type submit_type = {"submit", sizeof(struct manager_submit),
-                                                  submit_poll, submit_drop, NULL};
-
 /* An array of so many elements, of which one sleeps and the others wait. */
 static uint64_t submit_array(int64_t n)
 {
-    struct manager_submit *s = volt_task_new(rt, &submit_type);
+    struct manager_submit *s = volt_task_new(rt, &submission_type);
     struct job_spec *spec = job_spec_new();
     struct manager_submit_item item = {.spec = spec};
     struct volt_join join;

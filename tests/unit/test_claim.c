@@ -17,6 +17,7 @@
 #include "daemon/config/config.h"
 #include "daemon/exec/submission.h"
 #include "tests/support/scratch.h"
+#include "tests/support/submission.h"
 
 enum { MANY = 1000 }; /* several slices */
 
@@ -103,22 +104,9 @@ static void add_number(struct batch *b, unsigned number)
     add(b, JOB_KIND_NOOP, key, JOB_ON_EXISTS_SAME);
 }
 
-static enum volt_poll submit_poll(struct volt_cx *cx, void *state)
-{
-    return manager_submit_poll(cx, state);
-}
-
-static void submit_drop(void *state)
-{
-    manager_submit_fini(state);
-}
-
-static const struct volt_task_type submit_type = {"submit", sizeof(struct manager_submit),
-                                                  submit_poll, submit_drop, NULL};
-
 static void begin(struct batch *b)
 {
-    struct manager_submit *s = volt_task_new(rt, &submit_type);
+    struct manager_submit *s = volt_task_new(rt, &submission_type);
 
     assert_non_null(s);
     manager_submit_init(s, m, &me, b->item, b->n, b->atomic);
