@@ -38,8 +38,9 @@
 #include <volt/runtime.h>
 
 /* Timers that follow each other closely are fired together: a leader that has just fired
- * some sleeps so long at least. 5,000 wake-ups a second at most, instead of 16,000. */
-#define GATHER_USEC 200
+ * some sleeps so long at least. 10,000 wake-ups a second at most, instead of 16,000. With
+ * 200 us and 10,000 timers a second a third less CPU is used, and each is 50 us later. */
+#define GATHER_USEC 100
 #define GATHERING   1
 
 enum turn {
@@ -93,6 +94,12 @@ int driver_new(unsigned workers, struct driver **ret)
     }
     *ret = d;
     return 0;
+}
+
+void driver_watch(struct driver *d)
+{
+    for (unsigned i = 0; i < d->workers; i++)
+        d->wheel[i].watched = true;
 }
 
 bool driver_try_enter(struct driver *d, bool as_leader)
@@ -155,7 +162,7 @@ static void apply_change(struct driver *d, struct registration *r,
     if (!gone) {
         error = loop_add(d->loop, r);
         r->in_loop = error == 0;
-        vat_u32_store(&r->state, error ? REG_FAILED : REG_ADDED, VAT_REL);
+        vat_u32_store(&r->state, error ? REG_FAILED : REG_ADDED, VAT_RLX);
     }
     vlock_unlock(&r->lock);
     if (gone) {
@@ -293,13 +300,13 @@ void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain
         fire_all(d, chain);
         return;
     }
-    while (!vat_u32_load(&d->leave, VAT_ACQ)) {
+    while (!vat_u32_load(&d->leave, VAT_RLX)) {
         sleep_once(d, until_usec, chain);
         fire_all(d, chain);
         if (chain->head || (until_usec != UINT64_MAX && volt_now_usec() >= until_usec))
             return;
     }
-    (void)vat_u32_xchg(&d->leave, 0, VAT_AR);
+    (void)vat_u32_xchg(&d->leave, 0, VAT_ACQ);
 }
 
 void driver_fire_own(struct driver *d, unsigned index, uint64_t now_usec,

@@ -20,6 +20,9 @@ struct volt_sleep;
 int driver_new(unsigned workers, struct driver **ret);
 void driver_free(struct driver *d); /* after shutdown; NULL allowed */
 
+/* Before its first use: the runtime is watched (task/leaves.h). */
+void driver_watch(struct driver *d);
+
 /* Takes the turn if it is FREE. True: the caller must end it with driver_leave(). */
 bool driver_try_enter(struct driver *d, bool as_leader);
 /* Holder only. Ends the turn. */

@@ -49,8 +49,9 @@ void readiness_clear(struct registration *r, enum direction dir)
     struct readiness *d = &r->dir[dir];
     uint64_t seen = d->seen;
 
-    /* Fails when the tick has moved on: the word then stays ready, as it should. */
-    (void)vat_u64_cas(&d->word, &seen, seen & ~(READY | TRY), VAT_AR, VAT_ACQ);
+    /* Fails when the tick has moved on: the word then stays ready, as it should. Nothing
+     * in memory goes with it: the system has said EAGAIN. */
+    (void)vat_u64_cas(&d->word, &seen, seen & ~(READY | TRY), VAT_RLX, VAT_RLX);
 }
 
 void readiness_forget(struct registration *r, enum direction dir)
@@ -63,7 +64,7 @@ void readiness_forget(struct registration *r, enum direction dir)
 
 int readiness_error(const struct registration *r)
 {
-    return -(int)vat_u32_load(&r->error, VAT_ACQ);
+    return -(int)vat_u32_load(&r->error, VAT_RLX);
 }
 
 /* Lock held. */
@@ -72,7 +73,7 @@ static void set_ready(struct readiness *d, uint64_t bits, struct task_chain *cha
     uint64_t word = vat_u64_load(&d->word, VAT_RLX);
     struct volt_task *waiter;
 
-    while (!vat_u64_cas(&d->word, &word, (word + TICK) | bits, VAT_AR, VAT_RLX))
+    while (!vat_u64_cas(&d->word, &word, (word + TICK) | bits, VAT_REL, VAT_RLX))
         ;
     VAT_WR(&d->waiter);
     waiter = d->waiter;
@@ -98,7 +99,7 @@ void registration_fail(struct registration *r, int error, struct task_chain *cha
 {
     vlock_lock(&r->lock);
     if (!vat_u32_load(&r->error, VAT_RLX))
-        vat_u32_store(&r->error, (uint32_t)error, VAT_REL);
+        vat_u32_store(&r->error, (uint32_t)error, VAT_RLX); /* before FAILED */
     for (int i = 0; i < 2; i++)
         set_ready(&r->dir[i], READY | FAILED, chain);
     vlock_unlock(&r->lock);
@@ -110,7 +111,7 @@ bool registration_retire(struct registration *r)
 
     vlock_lock(&r->lock);
     was = vat_u32_load(&r->state, VAT_RLX);
-    vat_u32_store(&r->state, REG_GONE, VAT_REL);
+    vat_u32_store(&r->state, REG_GONE, VAT_RLX);
     for (int i = 0; i < 2; i++) {
         VAT_WR(&r->dir[i].waiter);
         r->dir[i].waiter = NULL;

@@ -40,6 +40,8 @@ struct readiness {
     vat_u64 word;             /* acq to read, ar to change */
     uint64_t seen;            /* word at the last "ready"; the waiting task's */
     struct volt_task *waiter; /* under the registration's lock */
+    /* That of a watched runtime which has waited and not seen the end of it; its own. */
+    struct volt_task *watched;
 };
 
 enum registration_state {

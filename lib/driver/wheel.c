@@ -105,7 +105,7 @@ static void set_next(struct wheel *w, uint64_t tick, unsigned slot)
 {
     w->next_tick = tick;
     w->next_slot = slot;
-    vat_u64_store(&w->next, tick == WHEEL_NEVER ? tick : tick * WHEEL_TICK_USEC, VAT_REL);
+    vat_u64_store(&w->next, tick == WHEEL_NEVER ? tick : tick * WHEEL_TICK_USEC, VAT_RLX);
 }
 
 /* Lock held. Two slots of a level are to be looked at: the first may wait for its
@@ -190,7 +190,7 @@ bool wheel_fired(struct volt_sleep *s)
     if (vat_u32_load(fired_cell(s), VAT_ACQ))
         return true;
     vlock_lock(&w->lock);
-    fired = vat_u32_load(fired_cell(s), VAT_ACQ) != 0;
+    fired = vat_u32_load(fired_cell(s), VAT_RLX) != 0;
     vlock_unlock(&w->lock);
     return fired;
 }
@@ -227,7 +227,7 @@ void wheel_cancel(struct volt_sleep *s)
         return;
     if (!vat_u32_load(fired_cell(s), VAT_ACQ)) {
         vlock_lock(&w->lock);
-        if (!vat_u32_load(fired_cell(s), VAT_ACQ))
+        if (!vat_u32_load(fired_cell(s), VAT_RLX))
             unlink_entry(w, s);
         vlock_unlock(&w->lock);
     }

@@ -71,6 +71,7 @@ struct wheel_level {
 struct wheel {
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but the two cells' readers */
     bool closed;
+    bool watched;       /* its tasks are: task/leaves.h */
     uint8_t occupied;   /* bit i: level i is not empty */
     uint64_t elapsed;   /* tick: no slot is due before it */
     uint64_t next_tick; /* what `next` says: the earliest time at which a slot is due */
@@ -79,9 +80,9 @@ struct wheel {
     uint32_t longest;   /* most that `held` ever was */
     uint64_t moved;     /* entries placed again, in all */
     vat_u64 armed; /* number of entries; written under the lock, read by statistics */
-    /* usec: nothing is due before it. Written under the lock, rel; read by the firing
-     * worker and the leader, acq. wheel_insert's caller fences after it (see driver.c).
-     */
+    /* usec: nothing is due before it. Written under the lock, read by the firing worker
+     * and the leader; relaxed, for entries are read under the lock. wheel_insert's caller
+     * fences after it (see driver.c). */
     vat_u64 next;
     struct wheel_level level[WHEEL_LEVELS];
 };
@@ -109,7 +110,7 @@ void wheel_close(struct wheel *w, struct task_chain *chain);
 
 static inline uint64_t wheel_next(const struct wheel *w)
 {
-    return vat_u64_load(&w->next, VAT_ACQ);
+    return vat_u64_load(&w->next, VAT_RLX);
 }
 
 #endif

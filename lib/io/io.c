@@ -3,6 +3,7 @@
 #include "driver/driver.h"
 #include "driver/registration.h"
 #include "driver/wheel.h"
+#include "task/leaves.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -52,10 +53,40 @@ int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd)
     return 0;
 }
 
+/* What stands for a direction in the records of watched tasks. */
+static const void *leaf_of(const struct volt_io *io, enum direction dir)
+{
+    return dir == DIR_READ ? (const void *)&io->fd : (const void *)&io->registration;
+}
+
+static void watch(struct volt_cx *cx, struct volt_io *io, enum direction dir, bool waits)
+{
+    struct registration *r = io->registration;
+
+    if (waits)
+        leaves_add(cx->task, dir == DIR_READ ? "volt_io (read)" : "volt_io (write)",
+                   leaf_of(io, dir));
+    else
+        leaves_remove(cx->task, leaf_of(io, dir));
+    r->dir[dir].watched = waits ? cx->task : NULL;
+}
+
+static void forget(struct volt_io *io, enum direction dir)
+{
+    struct registration *r = io->registration;
+
+    if (dir == DIR_READ)
+        volt_sleep_fini(&r->backoff);
+    leaf_left(r->dir[dir].watched, leaf_of(io, dir));
+    r->dir[dir].watched = NULL;
+}
+
 void volt_io_fini(struct volt_io *io)
 {
     if (!io->registration)
         return;
+    forget(io, DIR_READ);
+    forget(io, DIR_WRITE);
     driver_unregister(io->registration);
     io->registration = NULL;
 }
@@ -70,7 +101,10 @@ static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
            runtime_driver(cx->task->rt)); /* events go to that runtime's rings */
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (readiness_poll(r, dir, cx->task, tries))
+    bool ready = readiness_poll(r, dir, cx->task, tries);
+    if (__builtin_expect(cx->watched, 0))
+        watch(cx, io, dir, !ready);
+    if (ready)
         return VOLT_READY;
     cx_restore(cx);
     return VOLT_PENDING;
@@ -98,14 +132,13 @@ void volt_io_clear_writable(struct volt_io *io)
 
 void volt_io_forget_reader(struct volt_io *io)
 {
-    struct registration *r = io->registration;
-
-    wheel_cancel(&r->backoff);
-    readiness_forget(r, DIR_READ);
+    forget(io, DIR_READ);
+    readiness_forget(io->registration, DIR_READ);
 }
 
 void volt_io_forget_writer(struct volt_io *io)
 {
+    forget(io, DIR_WRITE);
     readiness_forget(io->registration, DIR_WRITE);
 }
 
@@ -224,4 +257,41 @@ enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *
         volt_sleep_init(&r->backoff, ACCEPT_BACKOFF_USEC);
     *ret = (int)n;
     return VOLT_READY;
+}
+
+/* One look at how far it is: 0, -EINPROGRESS, or what it failed with. An attempt that has
+ * failed leaves its error, which is looked for first: another call would begin anew. */
+static int try_connect(int fd, const struct sockaddr *addr, socklen_t addr_len)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        return -errno;
+    if (error)
+        return -error;
+    if (connect(fd, addr, addr_len) == 0 || errno == EISCONN)
+        return 0;
+    return errno == EALREADY || errno == EINTR ? -EINPROGRESS : -errno;
+}
+
+enum volt_poll volt_io_connect_poll(struct volt_cx *cx, struct volt_io *io,
+                                    const struct sockaddr *addr, socklen_t len, int *ret)
+{
+    for (bool seen = false;; seen = true) {
+        int r = readiness_error(io->registration);
+
+        if (r == 0)
+            r = try_connect(io->fd, addr, len);
+        if (r != -EINPROGRESS) {
+            *ret = r;
+            return VOLT_READY;
+        }
+        if (seen) { /* an event, but not this one; else it stays for the first write */
+            readiness_clear(io->registration, DIR_WRITE);
+            cx_restore(cx);
+        }
+        if (ready_poll(cx, io, DIR_WRITE, false) == VOLT_PENDING)
+            return VOLT_PENDING;
+    }
 }

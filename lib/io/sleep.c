@@ -2,6 +2,7 @@
  * the wheel of the worker that polls; it stays there wherever the task goes. */
 #include "driver/driver.h"
 #include "driver/wheel.h"
+#include "task/leaves.h"
 
 #include <volt/runtime.h>
 #include <volt/time.h>
@@ -41,17 +42,41 @@ static bool come_or_armed(struct volt_cx *cx, struct volt_sleep *s)
                       now) < 0;
 }
 
+/* Of a watched task, which may be gone when it is finished. */
+static void seen(struct volt_cx *cx, struct volt_sleep *s)
+{
+    leaves_remove(cx->task, s);
+    s->who = NULL;
+}
+
 enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s)
 {
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (s->wheel ? wheel_fired(s) : come_or_armed(cx, s))
+    if (s->wheel ? wheel_fired(s) : come_or_armed(cx, s)) {
+        if (__builtin_expect(cx->watched, 0))
+            seen(cx, s);
         return VOLT_READY;
+    }
+    leaf_waits(cx, "volt_sleep", s);
     cx_restore(cx);
     return VOLT_PENDING;
 }
 
+static __attribute__((noinline, cold)) void fini_watched(struct volt_sleep *s)
+{
+    leaf_left(s->who, s);
+    wheel_cancel(s);
+}
+
 void volt_sleep_fini(struct volt_sleep *s)
 {
-    wheel_cancel(s);
+    const struct wheel *w = s->wheel;
+
+    if (!w)
+        return;
+    if (__builtin_expect(w->watched, 0))
+        fini_watched(s);
+    else
+        wheel_cancel(s);
 }

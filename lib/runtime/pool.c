@@ -63,6 +63,8 @@ static void *pool_thread(void *arg)
         assert(ran != TASK_RAN_AGAIN && "a blocking task must return VOLT_READY");
         (void)ran;
         pthread_mutex_lock(&p->lock);
+        if (p->threads - p->stand_ins > p->max_threads)
+            break; /* one that stood in for a worker: the others will do */
     }
     /* A thread that ends joins the one that ended before it; the last is left to
      * pool_fini(). */

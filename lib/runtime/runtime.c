@@ -10,6 +10,7 @@
 #include "runtime/runtime.h"
 #include "base/clock.h"
 #include "runtime/thread.h"
+#include "task/leaves.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,6 +34,27 @@ static unsigned cpus(void)
     return (unsigned)CPU_COUNT(&set);
 }
 
+/* VOLT_DEBUG is a list of words; so far there is one. Builds that look for mistakes
+ * anyway watch always. */
+static bool watched(void)
+{
+#if defined(POISON) || !defined(__OPTIMIZE__)
+    return true;
+#else
+    static const char word[] = "leaves";
+    const char *list = getenv("VOLT_DEBUG");
+
+    while (list && *list) {
+        size_t n = strcspn(list, ",");
+
+        if (n == sizeof(word) - 1 && strncmp(list, word, n) == 0)
+            return true;
+        list += n + (list[n] == ',');
+    }
+    return false;
+#endif
+}
+
 static void *worker_thread(void *arg)
 {
     struct worker *w = arg;
@@ -47,7 +69,7 @@ static void *worker_thread(void *arg)
 
 static void stop_workers(struct volt_runtime *rt)
 {
-    vat_u32_store(&rt->sched.stop, 1, VAT_REL);
+    vat_u32_store(&rt->sched.stop, 1, VAT_RLX);
     for (uint32_t i = 0; i < rt->threads; i++)
         sched_unpark(&rt->sched, i);
     for (uint32_t i = 0; i < rt->threads; i++)
@@ -104,6 +126,10 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
     if (r < 0) {
         runtime_release(rt);
         return r;
+    }
+    if (watched()) {
+        rt->sched.heap->extra = LEAVES_BYTES;
+        driver_watch(rt->sched.driver);
     }
     rt->sched.sentinel_usec = runtime_sentinel_usec;
     /* With one group of workers: across groups a hint is not enough (hold.h). */

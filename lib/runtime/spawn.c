@@ -3,6 +3,7 @@
 #include "sched/local.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Ends t here and now instead of queueing it. */
 static void refuse(struct volt_task *t, bool counted)
@@ -49,6 +50,19 @@ int volt_task_spawn(void *state, struct volt_join *ret_join)
     else
         sched_inject(s, t);
     return 0;
+}
+
+int volt_task_start(struct volt_runtime *rt, const struct volt_task_type *type,
+                    const void *state, struct volt_join *ret_join)
+{
+    void *copy = volt_task_new(rt, type);
+
+    if (ret_join)
+        ret_join->task = NULL;
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, state, type->size);
+    return volt_task_spawn(copy, ret_join);
 }
 
 int volt_task_spawn_all(void *const states[], size_t n)

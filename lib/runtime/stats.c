@@ -91,6 +91,7 @@ void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stats *ret)
         .global_depth = inject_len(&s->inject) + inject_len(&s->spill),
         .timers = driver_timers(s->driver),
         .io_handles = driver_io_handles(s->driver),
+        .task_bytes = slab_bytes(s->heap),
         .workers = s->workers,
         .workers_parked = sched_parked(s),
         .blocking_threads = vat_u32_load(&rt->pool.running, VAT_RLX),

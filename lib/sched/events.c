@@ -15,6 +15,8 @@
 
 /* At most one poll by anybody within this time: N busy workers share the system calls. */
 #define DRIVER_POLL_NS 50000
+#define TRIM_NS        1000000000
+#define TRIM_TASKS     64 /* have ended on this worker since it last did */
 /* A turn that is held by somebody awake ends soon. */
 #define ENTER_TRIES 32
 
@@ -33,6 +35,43 @@ static bool enter_as_leader(struct worker *w)
     return false;
 }
 
+/* A second from now, if much memory may be free. The burst is over then, or others of its
+ * kind would find it and take it anew. */
+static void plan_trim(struct worker *w)
+{
+    struct heap *h = w->sched->heap;
+
+    if (w->trim_at || !h || slab_bytes(h) <= SLAB_SPARE)
+        return;
+    if (vat_u64_load(&w->count.completed, VAT_RLX) - w->trimmed >= TRIM_TASKS)
+        w->trim_at = clock_ns() + TRIM_NS;
+}
+
+/* When this sleep ends at the latest, for the worker's own sake; usec. */
+static uint64_t look_at(const struct worker *w)
+{
+    uint64_t look = w->sentinel ? w->next_look : UINT64_MAX;
+    uint64_t trim = w->trim_at ? w->trim_at / 1000 + 1 : UINT64_MAX;
+
+    return look < trim ? look : trim;
+}
+
+/* The time until then. */
+static uint64_t patience_ns(const struct worker *w)
+{
+    uint64_t look = look_at(w);
+
+    if (look == UINT64_MAX)
+        return look;
+    uint64_t now = clock_ns() / 1000;
+    return look > now ? (look - now) * 1000 : 0;
+}
+
+static bool trim_is_due(const struct worker *w, uint64_t now_usec)
+{
+    return w->trim_at && now_usec * 1000 >= w->trim_at;
+}
+
 /* Sleeps in the event loop, looking round as a sentinel if that is its part. */
 static void lead(struct worker *w, struct task_chain *chain)
 {
@@ -41,11 +80,13 @@ static void lead(struct worker *w, struct task_chain *chain)
 
     vat_u32_store(&group->leader, place_of(w->index) + 1, VAT_RLX);
     for (;;) {
-        driver_turn(s->driver, w->sentinel ? w->next_look : UINT64_MAX, chain);
-        if (chain->head || park_notified(&w->park) || !w->sentinel)
+        driver_turn(s->driver, look_at(w), chain);
+        if (chain->head || park_notified(&w->park) || look_at(w) == UINT64_MAX)
             break;
         uint64_t now = clock_ns() / 1000;
-        if (now >= w->next_look && sentinel_look(w, now))
+        if (trim_is_due(w, now))
+            break;
+        if (w->sentinel && now >= w->next_look && sentinel_look(w, now))
             break;
     }
     vat_u32_store(&group->leader, 0, VAT_RLX);
@@ -53,23 +94,27 @@ static void lead(struct worker *w, struct task_chain *chain)
 
 static void doze(struct worker *w)
 {
-    uint64_t ns = w->sched->sentinel_usec * 1000;
+    while (!park_sleep(&w->park, patience_ns(w))) {
+        uint64_t now = clock_ns() / 1000;
 
-    while (!park_sleep(&w->park, w->sentinel ? ns : UINT64_MAX))
-        if (sentinel_look(w, clock_ns() / 1000))
+        if (trim_is_due(w, now))
             break;
+        if (w->sentinel && now >= w->next_look && sentinel_look(w, now))
+            break;
+    }
 }
 
 void worker_sleep(struct worker *w, struct task_chain *chain)
 {
     struct sched *s = w->sched;
 
-    if (vat_u32_load(&s->stop, VAT_ACQ))
+    if (vat_u32_load(&s->stop, VAT_RLX))
         return;
     bool leads = s->driver && enter_as_leader(w);
 
     if (park_begin(&w->park, leads ? PARK_DRIVER : PARK_FUTEX)) {
         counter_add(&w->count.parked, 1);
+        plan_trim(w);
         if (s->sentinel_usec)
             sentinel_begin(w, clock_ns() / 1000);
         if (leads)

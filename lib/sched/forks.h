@@ -7,7 +7,7 @@
  *
  *   push  owner  top acq (a thief's read of the slot comes before our overwrite), slot,
  *                bottom rel
- *   take  owner  1 bottom - 1, rel       steal  thief  1 top acq
+ *   take  owner  1 bottom - 1, rel       steal  thief  1 top
  *                2 barrier                             2 barrier
  *                3 top                                 3 bottom acq
  *                4 the last one: CAS top               4 slot, CAS top
@@ -45,9 +45,9 @@ static inline void forks_init(struct forks *f)
 /* Any thread. A hint, unless a barrier stands before. */
 static inline bool forks_visible(const struct forks *f)
 {
-    uint32_t top = vat_u32_load(&f->top, VAT_ACQ);
+    uint32_t top = vat_u32_load(&f->top, VAT_RLX);
 
-    return (int32_t)(vat_u32_load(&f->bottom, VAT_ACQ) - top) > 0;
+    return (int32_t)(vat_u32_load(&f->bottom, VAT_RLX) - top) > 0;
 }
 
 /* Owner thread only. False: full. */
@@ -85,14 +85,14 @@ static inline struct volt_task *forks_take(struct forks *f)
 /* Any thread. The oldest, or NULL: none. */
 static inline struct volt_task *forks_steal(struct forks *f)
 {
-    uint32_t t = vat_u32_load(&f->top, VAT_ACQ);
+    uint32_t t = vat_u32_load(&f->top, VAT_RLX);
 
     for (;;) {
         vat_u32_fence(&f->top);
         if ((int32_t)(vat_u32_load(&f->bottom, VAT_ACQ) - t) <= 0)
             return NULL;
         struct volt_task *got = vat_ptr_load(&f->slot[t % FORKS_CAPACITY], VAT_RLX);
-        if (vat_u32_cas(&f->top, &t, t + 1, VAT_SC, VAT_ACQ))
+        if (vat_u32_cas(&f->top, &t, t + 1, VAT_SC, VAT_RLX))
             return got;
     }
 }

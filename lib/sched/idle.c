@@ -36,7 +36,7 @@ int idle_claim_one(struct idle *s, uint64_t word)
         if (idle_busy(word))
             return -1;
         uint32_t i = choose(s, word & PARKED);
-        if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_AR,
+        if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_RLX,
                         VAT_RLX))
             return (int)i;
     }
@@ -48,7 +48,7 @@ int idle_claim_any(struct idle *s)
 
     while (word & PARKED) {
         uint32_t i = choose(s, word & PARKED);
-        if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_AR,
+        if (vat_u64_cas(&s->word, &word, (word & ~bit(i)) + ONE_SEARCHER, VAT_RLX,
                         VAT_RLX))
             return (int)i;
     }
@@ -62,13 +62,13 @@ bool idle_search_begin(struct idle *s)
     do {
         if (2 * searchers(word) >= s->workers)
             return false;
-    } while (!vat_u64_cas(&s->word, &word, word + ONE_SEARCHER, VAT_AR, VAT_RLX));
+    } while (!vat_u64_cas(&s->word, &word, word + ONE_SEARCHER, VAT_RLX, VAT_RLX));
     return true;
 }
 
 bool idle_search_end(struct idle *s)
 {
-    if (searchers(vat_u64_sub(&s->word, ONE_SEARCHER, VAT_SC)) != 1)
+    if (searchers(vat_u64_sub(&s->word, ONE_SEARCHER, VAT_RLX)) != 1)
         return false;
     vat_u64_fence(&s->word);
     return true;
@@ -78,7 +78,7 @@ bool idle_park(struct idle *s, uint32_t i, bool searching)
 {
     uint64_t change = bit(i) - (searching ? ONE_SEARCHER : 0);
 
-    if (searchers(vat_u64_add(&s->word, change, VAT_SC) + change) != 0)
+    if (searchers(vat_u64_add(&s->word, change, VAT_RLX) + change) != 0)
         return false;
     vat_u64_fence(&s->word);
     return true;
@@ -86,7 +86,7 @@ bool idle_park(struct idle *s, uint32_t i, bool searching)
 
 bool idle_unpark(struct idle *s, uint32_t i)
 {
-    return !(vat_u64_and(&s->word, ~bit(i), VAT_AR) & bit(i));
+    return !(vat_u64_and(&s->word, ~bit(i), VAT_RLX) & bit(i));
 }
 
 int idle_first_parked(const struct idle *s)

@@ -17,7 +17,8 @@
  * before it. Only the worker that leaves zero searchers must look: else a searcher is
  * left that will either find the task or look in its turn. Whether the leaver itself had
  * been searching does not matter (F-H1). An atomic load instead of the barrier would not
- * do (F-H3).
+ * do (F-H3). But for the barriers all is relaxed: the word brings nothing with it, tasks
+ * come by the queues, and what a claim means by the park word.
  *
  * Claims take the lowest index, so that few cores stay warm (P-6), but spare the leader
  * that sleeps in the event loop while another worker is parked: waking that one costs

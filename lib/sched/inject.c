@@ -110,7 +110,7 @@ void inject_push(struct inject *q, struct task_chain *chain)
         refill_locked(q); /* older ones first */
     for (struct volt_task *t; (t = task_chain_pop(chain));)
         put_locked(q, t);
-    vat_u32_store(&q->out_len, length_locked(q), VAT_REL);
+    vat_u32_store(&q->out_len, length_locked(q), VAT_RLX);
     vlock_unlock(&q->lock);
 }
 
@@ -159,15 +159,15 @@ uint32_t inject_take(struct inject *q, enum inject_share share, uint32_t workers
     for (uint32_t i = 0; i < n; i++)
         ret_tasks[i] = get_locked(q);
     *ret_more = length_locked(q) != 0; /* or others have just taken all */
-    vat_u32_store(&q->out_len, length_locked(q), VAT_REL);
+    vat_u32_store(&q->out_len, length_locked(q), VAT_RLX);
     vlock_unlock(&q->lock);
     return n;
 }
 
 bool inject_visible(const struct inject *q)
 {
-    return vat_ptr_load(&q->in, VAT_ACQ) != NULL ||
-           vat_u32_load(&q->out_len, VAT_ACQ) != 0;
+    return vat_ptr_load(&q->in, VAT_RLX) != NULL ||
+           vat_u32_load(&q->out_len, VAT_RLX) != 0;
 }
 
 uint32_t inject_len(const struct inject *q)

@@ -46,7 +46,7 @@ struct inject {
     vat_u32 in_len; /* for inject_len() */
     vat_u32 gate;
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects put, got, list */
-    vat_u32 out_len;                      /* put - got; holder, rel; anybody, acq */
+    vat_u32 out_len;                      /* put - got; relaxed: a hint */
     uint32_t put, got;                    /* how often so far; they wrap */
     struct {
         struct volt_task *head, *tail;

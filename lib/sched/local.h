@@ -2,8 +2,9 @@
  * therefore inline. Owner thread only, all of it.
  *
  * The slot holds the newest task, which runs next, while what its waker wrote is in the
- * cache. Only the owner fills it; a thief may empty it (D5), so a taker
- * exchanges. What lies there is not announced: the worker itself is coming (L-2).
+ * cache. Only the owner fills it, rel; a thief may empty it (D5), so a taker exchanges:
+ * the thief acquires, the owner takes out what it has written itself. What lies there is
+ * not announced: the worker itself is coming (L-2).
  *
  * A task may be taken from the slot LIFO_CAP times in a row. Then it goes to the back of
  * the ring, where thieves see it, too (L-4); unless the ring is empty: nobody has waited,
@@ -56,7 +57,7 @@ static inline void worker_schedule(struct worker *w, struct volt_task *t)
             vat_ptr_store(&w->lifo, t, VAT_REL);
             return;
         }
-        t = vat_ptr_xchg(&w->lifo, t, VAT_AR);
+        t = vat_ptr_xchg(&w->lifo, t, VAT_REL);
         if (!t)
             return;
     }
@@ -76,7 +77,7 @@ static inline struct volt_task *worker_local(struct worker *w)
     struct volt_task *t = NULL;
 
     if (vat_ptr_load(&w->lifo, VAT_RLX)) {
-        t = vat_ptr_xchg(&w->lifo, NULL, VAT_AR);
+        t = vat_ptr_xchg(&w->lifo, NULL, VAT_RLX);
         if (t && w->lifo_polls < LIFO_CAP && w->cx->budget > 0) {
             w->lifo_polls++;
             counter_add(&w->count.lifo_hits, 1);

@@ -12,7 +12,7 @@ bool park_begin(struct park *p, enum park_state how)
 {
     uint32_t word = PARK_EMPTY;
 
-    return vat_u32_cas(&p->word, &word, how, VAT_AR, VAT_ACQ);
+    return vat_u32_cas(&p->word, &word, how, VAT_RLX, VAT_RLX);
 }
 
 bool park_sleep(struct park *p, uint64_t timeout_ns)
@@ -25,17 +25,17 @@ bool park_sleep(struct park *p, uint64_t timeout_ns)
 
 bool park_notified(const struct park *p)
 {
-    return vat_u32_load(&p->word, VAT_ACQ) == PARK_NOTIFIED;
+    return vat_u32_load(&p->word, VAT_RLX) == PARK_NOTIFIED;
 }
 
 void park_end(struct park *p)
 {
-    (void)vat_u32_xchg(&p->word, PARK_EMPTY, VAT_AR);
+    (void)vat_u32_xchg(&p->word, PARK_EMPTY, VAT_ACQ);
 }
 
 bool park_unpark(struct park *p)
 {
-    uint32_t was = vat_u32_xchg(&p->word, PARK_NOTIFIED, VAT_AR);
+    uint32_t was = vat_u32_xchg(&p->word, PARK_NOTIFIED, VAT_REL);
 
     if (was == PARK_FUTEX)
         vfutex_wake(&p->word, 1);

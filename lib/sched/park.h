@@ -6,9 +6,11 @@
  *   NOTIFIED  a token waits                  set by anybody
  *
  * The worker leaves every sleep by exchanging EMPTY in, never by a store: a store could
- * erase a token, and would not see what its sender wrote (F-H5). An unpark exchanges even
- * when the word says NOTIFIED, to publish the caller's writes. Wakes without a cause are
- * allowed: the idle set says what a wake meant. */
+ * erase a token, and would not see what its sender wrote (F-H5): that exchange acquires,
+ * whatever was read before. An unpark exchanges even when the word says NOTIFIED, to
+ * publish the caller's writes. The other way nothing is published: a sleeper writes
+ * nothing for its waker. Wakes without a cause are allowed: the idle set says what a wake
+ * meant. */
 #ifndef VOLT_SCHED_PARK_H
 #define VOLT_SCHED_PARK_H
 

@@ -10,7 +10,7 @@ void ring_init(struct ring *r)
 
 bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain)
 {
-    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
+    uint64_t head = vat_u64_load(&r->head, VAT_RLX); /* no slot is written here */
     uint32_t tail = vat_u32_load(&r->tail, VAT_RLX), real = ring_real_of(head);
 
     if (ring_steal_of(head) != real) { /* a thief makes room just now */
@@ -18,11 +18,12 @@ bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain
         return false;
     }
     /* Claim all, then offer the older half again where it lies: tail + k and real + k are
-     * the same slots. */
+     * the same slots. A thief believes in the new tail only with this head, which
+     * publishes them. */
     if (tail - real < RING_CAPACITY ||
         !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_REL, VAT_RLX))
         return ring_push(r, t, chain); /* there is room by now */
-    vat_u32_store(&r->tail, tail + RING_HALF, VAT_REL);
+    vat_u32_store(&r->tail, tail + RING_HALF, VAT_RLX);
     for (uint32_t i = RING_HALF; i < RING_CAPACITY; i++)
         task_chain_push(chain, ring_slot(r, real + i));
     task_chain_push(chain, t);
@@ -75,7 +76,7 @@ static uint32_t steal_claim(struct ring *src, uint32_t room, uint32_t *real, boo
         n -= n / 2;
         if (n > room + 1) /* the first is not stored but returned */
             n = room + 1;
-        if (vat_u64_cas(&src->head, &head, ring_pack(*real, *real + n), VAT_AR, VAT_ACQ))
+        if (vat_u64_cas(&src->head, &head, ring_pack(*real, *real + n), VAT_REL, VAT_ACQ))
             return n;
     }
 }
@@ -112,7 +113,7 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
 uint32_t ring_len(const struct ring *r)
 {
     uint32_t real = ring_real_of(vat_u64_load(&r->head, VAT_ACQ));
-    uint32_t n = vat_u32_load(&r->tail, VAT_ACQ) - real;
+    uint32_t n = vat_u32_load(&r->tail, VAT_RLX) - real;
 
     return n > RING_CAPACITY ? RING_CAPACITY : n; /* a stale pair is not empty */
 }

@@ -11,7 +11,7 @@
  *                  rel
  *   pop    owner   CAS head, rel: a thief that sees this head must see a tail at least as
  *                  new, or its tail - head is negative
- *   steal  thief   head acq, then tail acq; CAS claims half (ar); copy; CAS steal := the
+ *   steal  thief   head acq, then tail acq; CAS claims half, rel; copy; CAS steal := the
  *                  current real (rel), never given up (C-4); own tail rel
  *
  * A second thief is told BUSY, not EMPTY (F-C7): it could release slots that the first
@@ -113,7 +113,7 @@ void ring_push_many(struct ring *r, struct volt_task **tasks, uint32_t n);
 /* Owner thread only. The oldest task or NULL. */
 static inline struct volt_task *ring_pop(struct ring *r)
 {
-    uint64_t head = vat_u64_load(&r->head, VAT_ACQ);
+    uint64_t head = vat_u64_load(&r->head, VAT_RLX);
     uint32_t tail = vat_u32_load(&r->tail, VAT_RLX);
 
     for (;;) {
@@ -122,7 +122,7 @@ static inline struct volt_task *ring_pop(struct ring *r)
         if (real == tail)
             return NULL;
         uint64_t next = ring_pack(steal == real ? real + 1 : steal, real + 1);
-        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_ACQ)) {
+        if (vat_u64_cas(&r->head, &head, next, VAT_REL, VAT_RLX)) {
             __builtin_prefetch(r->slot[(real + 1) % RING_CAPACITY], 1); /* if there */
             return ring_slot(r, real);
         }

@@ -90,6 +90,10 @@ struct worker {
     uint32_t quiet_looks, seen_generation;
     uint64_t next_look; /* usec */
 
+    /* Memory that tasks no longer use goes back: when, in ns, or 0; how many tasks had
+     * ended here when it last did. events.c, worker.c */
+    uint64_t trim_at, trimmed;
+
     /* The clock, in ns; worker.c. */
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
     uint64_t segment_ticks; /* clock_ticks() at segment_start */

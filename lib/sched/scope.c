@@ -36,6 +36,7 @@
  * no more stack. */
 #include "base/clock.h"
 #include "sched/local.h"
+#include "task/leaves.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -87,7 +88,8 @@ int volt_scope_init(struct volt_cx *cx, struct volt_scope *s,
                     const struct volt_task_type *type, size_t n)
 {
     struct volt_runtime *rt = cx->task->rt;
-    size_t stride = (sizeof(struct volt_task) + type->size + 15) & ~(size_t)15;
+    uint32_t extra = heap_of(rt) ? heap_of(rt)->extra : 0;
+    size_t stride = (sizeof(struct volt_task) + type->size + extra + 15) & ~(size_t)15;
 
     assert(s->state == SCOPE_EMPTY);
     if (type->size > SIZE_MAX / 4 || n > (SIZE_MAX / 4) / stride)
@@ -107,6 +109,8 @@ int volt_scope_init(struct volt_cx *cx, struct volt_scope *s,
         t->rt = rt;
         t->joiner = s;
         t->home = &child_home;
+        if (extra)
+            leaves_init(t);
         memset(task_state(t), 0, type->size);
     }
     return 0;
@@ -144,10 +148,12 @@ static void queue_many(struct volt_cx *cx, struct volt_scope *s, size_t first,
 }
 
 /* t's poll was the last. True: so was its reference; else it is away, until that is. */
-static bool end_here(struct volt_task *t)
+static bool end_here(struct volt_cx *cx, struct volt_task *t)
 {
     if (t->type->drop)
         t->type->drop(task_state(t));
+    if (__builtin_expect(cx->watched, 0))
+        leaves_check_end(t);
     if (TASK_REFS(vat_u64_load(&t->state, VAT_ACQ)) == 1) {
         vat_u64_store(&t->state, TASK_COMPLETE | TASK_JOIN_INTEREST | TASK_REF_ONE,
                       VAT_RLX);
@@ -167,8 +173,10 @@ static bool run_here(struct volt_cx *cx, struct volt_task *t, uint32_t *ret_fini
     vat_u64_store(&t->state, TASK_RUNNING | TASK_JOIN_INTEREST | TASK_REF_ONE, VAT_RLX);
     if (t->type->poll(cx, task_state(t)) == VOLT_READY) {
         ++*ret_finished;
-        return end_here(t);
+        return end_here(cx, t);
     }
+    if (__builtin_expect(cx->watched, 0))
+        leaves_check_pending(t, cx->woken, cx->worker ? cx->worker->clock : 0);
     if (cx->woken || task_pending(t))
         queue(cx, t);
     return false;
@@ -304,12 +312,13 @@ static enum volt_poll begin(struct volt_cx *cx, struct volt_scope *s)
     size_t ended = run(cx, s);
     uint64_t mine = 2 * (ended + 1);
 
-    if (ended == s->count || vat_u64_sub(word_of(s), mine, VAT_AR) == mine + 1) {
+    if (ended == s->count || vat_u64_sub(word_of(s), mine, VAT_ACQ) == mine + 1) {
         s->state = SCOPE_DONE;
         return VOLT_READY;
     }
     s->state = SCOPE_WAITS;
     task_shield_begin(cx->task);
+    leaf_waits(cx, "volt_scope", s);
     pass_on(s);
     return VOLT_PENDING;
 }
@@ -322,6 +331,7 @@ static enum volt_poll look_again(struct volt_cx *cx, struct volt_scope *s)
     if (word == 0) {
         s->state = SCOPE_DONE;
         task_shield_end(cx->task);
+        leaf_seen(cx, s);
         return VOLT_READY;
     }
     if (word == 1) { /* our wake may be the one that this poll has answered */

@@ -281,7 +281,7 @@ static struct volt_task *steal(struct worker *w)
     }
     if (!full || vat_u32_load(&full->poll_seq, VAT_RLX) != seq)
         return NULL;
-    struct volt_task *t = vat_ptr_xchg(&full->lifo, NULL, VAT_AR);
+    struct volt_task *t = vat_ptr_xchg(&full->lifo, NULL, VAT_ACQ);
     if (t) {
         counter_add(&w->count.stolen, 1);
         counter_add(&w->count.steal_ops, 1);
@@ -408,7 +408,7 @@ struct volt_task *worker_park(struct worker *w)
     sentinel_call(w);
     struct volt_task *t = task_chain_pop(&events);
     w->by_event = t != NULL;
-    if (!t && !w->searching)
+    if (!t && !w->searching && !w->trim_at)
         counter_add(&w->count.spurious_wakes, 1);
     /* One event: run it, and nobody else need wake. More: the rest may be stolen. */
     if (events.head)

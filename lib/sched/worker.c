@@ -15,6 +15,7 @@
  * that are in the cache, and saves a task the way through a ring. */
 #include "base/clock.h"
 #include "sched/local.h"
+#include "task/leaves.h"
 
 #include <volt/runtime.h>
 
@@ -166,6 +167,8 @@ static inline void end_task(struct worker *w, struct volt_task *t, bool dropped,
 
     if (type->drop)
         type->drop(state);
+    if (w && __builtin_expect(w->cx->watched, 0))
+        leaves_check_end(t);
     /* Before a joiner can see the end, so that spawned = completed + live for it. */
     if (counted && s)
         count_end(w, s, dropped);
@@ -197,6 +200,8 @@ static inline enum task_ran run_task(struct volt_cx *cx, struct volt_task *t)
     cx->task = t;
     cx->woken = false;
     if (t->type->poll(cx, task_state(t)) == VOLT_PENDING) {
+        if (__builtin_expect(cx->watched, 0))
+            leaves_check_pending(t, cx->woken, cx->worker ? cx->worker->clock : 0);
         if (cx->woken)
             return TASK_RAN_AGAIN;
         return task_pending(t) ? TASK_RAN_AGAIN : TASK_RAN;
@@ -247,6 +252,19 @@ static inline struct volt_task *run_again(struct worker *w, struct volt_task *ag
     return t;
 }
 
+/* Nothing to run anywhere, and memory may be free: a portion of it is put in order. True:
+ * there is more, but look for tasks first. */
+static bool trim(struct worker *w)
+{
+    if (w->trim_at == 0 || clock_ns() < w->trim_at)
+        return false;
+    if (slab_trim(w->sched->heap))
+        return true;
+    w->trim_at = 0;
+    w->trimmed = vat_u64_load(&w->count.completed, VAT_RLX);
+    return false;
+}
+
 /* Nothing to run here: look elsewhere, else sleep. */
 static struct volt_task *go_out(struct worker *w)
 {
@@ -258,11 +276,13 @@ static struct volt_task *go_out(struct worker *w)
     }
     struct volt_task *t = worker_search(w);
 
+    if (!t && trim(w))
+        return NULL;
     if (!t)
         t = worker_spin(w);
     if (!t)
         slab_flush();
-    if (!t && !vat_u32_load(&w->sched->stop, VAT_ACQ))
+    if (!t && !vat_u32_load(&w->sched->stop, VAT_RLX))
         t = worker_park(w);
     return t;
 }
@@ -315,7 +335,9 @@ void worker_resume(struct volt_cx *cx, struct worker *w)
 void worker_main(struct worker *w)
 {
     struct sched *s = w->sched;
-    struct volt_cx cx = {.worker = w, .budget = VOLT_BUDGET_PER_POLL};
+    struct volt_cx cx = {.worker = w,
+                         .budget = VOLT_BUDGET_PER_POLL,
+                         .watched = s->heap && s->heap->extra};
     struct volt_task *t, *again = NULL;
 
     w->cx = &cx;

@@ -31,6 +31,7 @@
  * service is first come, first served, and a woken sender has nothing left to compete
  * for. */
 #include "sync/waiter.h"
+#include "task/thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,14 +64,13 @@ struct volt_channel {
 
     _Alignas(VOLT_CACHE_LINE) vat_u64 tail;
 
-    _Alignas(VOLT_CACHE_LINE) uint64_t head;
-    bool registered; /* the receiver's: it may stand in `receiver` */
+    _Alignas(VOLT_CACHE_LINE) uint64_t head; /* the receiver's */
 
     _Alignas(VOLT_CACHE_LINE) vat_u32 senders; /* lock holder stores, receiver reads */
     vat_u32 waiting;                           /* lock holder stores, senders read */
     vlock lock;                                /* protects the rest */
     struct volt_waiter *first, *last;          /* senders, oldest last */
-    struct volt_task *receiver;
+    void *receiver;                            /* a task, or a thread (task/thread.h) */
 };
 
 static struct slot *slot_at(const struct volt_channel *ch, uint64_t pos)
@@ -176,15 +176,26 @@ static enum push push(struct volt_channel *ch, const void *item, uint64_t *ret_t
     return t & CLOSED ? GONE : FULL;
 }
 
-/* Lock held. */
-static void take_receiver(struct volt_channel *ch, struct task_chain *chain)
+/* Lock held. Returns the receiver if it is a thread, to be woken without the lock. */
+static void *take_receiver(struct volt_channel *ch, struct task_chain *chain)
 {
-    struct volt_task *t = ch->receiver;
+    void *who = ch->receiver;
 
     ch->receiver = NULL;
     vat_u32_store(&ch->waiting, 0, VAT_RLX);
-    if (t && task_notify(t))
-        task_chain_push(chain, t);
+    if (is_thread(who))
+        return who;
+    if (who && task_notify(who))
+        task_chain_push(chain, who);
+    return NULL;
+}
+
+/* What take_receiver() said. */
+static void wake_receiver(void *thread, struct task_chain *chain)
+{
+    if (thread)
+        thread_wake(thread);
+    sched_submit_chain(chain);
 }
 
 /* A sender, after fill(). */
@@ -196,9 +207,9 @@ static void tell_receiver(struct volt_channel *ch)
     if (!vat_u32_load(&ch->waiting, VAT_RLX))
         return;
     vlock_lock(&ch->lock);
-    take_receiver(ch, &chain);
+    void *thread = take_receiver(ch, &chain);
     vlock_unlock(&ch->lock);
-    sched_submit_chain(&chain);
+    wake_receiver(thread, &chain);
 }
 
 int volt_channel_try_send(struct volt_channel *ch, const void *item)
@@ -239,7 +250,7 @@ static bool push_past(struct volt_channel *ch, const void *item)
 
 /* Lock held. The ring is full as far as push() can tell: queues, or finds room after
  * all. */
-static enum push queue(struct volt_channel *ch, struct volt_send *s,
+static enum push queue(struct volt_channel *ch, struct volt_channel_send *s,
                        struct volt_task *who)
 {
     uint64_t t;
@@ -264,7 +275,7 @@ static enum push queue(struct volt_channel *ch, struct volt_send *s,
 }
 
 /* The first poll. False: queued. */
-static bool send_or_queue(struct volt_send *s, struct volt_task *who)
+static bool send_or_queue(struct volt_channel_send *s, struct volt_task *who)
 {
     struct volt_channel *ch = s->channel;
     enum push r;
@@ -283,16 +294,19 @@ static bool send_or_queue(struct volt_send *s, struct volt_task *who)
     return r != FULL;
 }
 
-enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s)
+enum volt_poll volt_channel_send_poll(struct volt_cx *cx, struct volt_channel_send *s)
 {
     bool done = true;
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (s->waiter.state == WAITER_NEW)
+    if (s->waiter.state == WAITER_NEW) {
         done = send_or_queue(s, cx->task);
-    else if (s->waiter.state == WAITER_QUEUED)
-        done = waiter_granted(&s->channel->lock, &s->waiter, cx->task) != GRANT_NONE;
+        if (!done)
+            leaf_waits(cx, "volt_channel_send", s);
+    } else if (s->waiter.state == WAITER_QUEUED) {
+        done = waiter_seen(cx, &s->channel->lock, &s->waiter, s);
+    }
     if (!done) {
         cx_restore(cx);
         return VOLT_PENDING;
@@ -301,19 +315,20 @@ enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s)
     return VOLT_READY;
 }
 
-int volt_send_status(const struct volt_send *s)
+int volt_channel_send_status(const struct volt_channel_send *s)
 {
     return vat_u32_load(waiter_grant_cell(&s->waiter), VAT_RLX) == GRANT_CLOSED ? -EPIPE
                                                                                 : 0;
 }
 
-void volt_send_fini(struct volt_send *s)
+void volt_channel_send_fini(struct volt_channel_send *s)
 {
     struct volt_channel *ch = s->channel;
 
     if (s->waiter.state == WAITER_QUEUED) {
+        leaf_left(s->waiter.who, s);
         vlock_lock(&ch->lock);
-        if (vat_u32_load(waiter_grant_cell(&s->waiter), VAT_ACQ) == GRANT_NONE) {
+        if (vat_u32_load(waiter_grant_cell(&s->waiter), VAT_RLX) == GRANT_NONE) {
             waiter_unlink(&ch->first, &ch->last, &s->waiter);
             no_sender_left(ch);
         }
@@ -330,8 +345,7 @@ static void put_in_values(struct volt_channel *ch)
     vlock_lock(&ch->lock);
     while (ch->last) {
         struct volt_waiter *w = ch->last;
-        struct volt_send *s =
-            (struct volt_send *)(void *)((char *)w - offsetof(struct volt_send, waiter));
+        struct volt_channel_send *s = list_thing(w, struct volt_channel_send, waiter);
 
         if (!push_past(ch, s->item))
             break;
@@ -371,19 +385,17 @@ int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
     return 0;
 }
 
-void volt_channel_recv_fini(struct volt_channel *ch)
+/* The receiver. Nobody will wake it. */
+static void forget_receiver(struct volt_channel *ch)
 {
-    if (!ch->registered)
-        return;
-    ch->registered = false;
     vlock_lock(&ch->lock);
     ch->receiver = NULL;
     vat_u32_store(&ch->waiting, 0, VAT_RLX);
     vlock_unlock(&ch->lock);
 }
 
-/* The receiver found nothing. True: there is something now; false: it will be woken. */
-static bool register_receiver(struct volt_channel *ch, struct volt_task *who)
+/* The receiver found nothing. True: it will be woken; false: there is something now. */
+static bool register_receiver(struct volt_channel *ch, void *who)
 {
     bool found;
 
@@ -395,27 +407,59 @@ static bool register_receiver(struct volt_channel *ch, struct volt_task *who)
     if (found)
         vat_u32_store(&ch->waiting, 0, VAT_RLX);
     vlock_unlock(&ch->lock);
-    ch->registered = !found;
-    return found;
+    return !found;
 }
 
-enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel *ch,
-                                      void *ret_item, int *ret_status)
+enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel_recv *r)
 {
-    int r;
+    struct volt_channel *ch = r->channel;
+    int status;
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    volt_channel_recv_fini(ch); /* woken, or polled for another reason */
-    r = volt_channel_try_recv(ch, ret_item);
-    while (r == -EAGAIN && register_receiver(ch, cx->task))
-        r = volt_channel_try_recv(ch, ret_item);
-    if (r == -EAGAIN) {
+    if (r->who) { /* woken, or polled for another reason */
+        leaf_seen(cx, r);
+        forget_receiver(ch);
+        r->who = NULL;
+    }
+    do {
+        status = volt_channel_try_recv(ch, r->item);
+    } while (status == -EAGAIN && !register_receiver(ch, cx->task));
+    if (status == -EAGAIN) {
+        r->who = cx->task;
+        leaf_waits(cx, "volt_channel_recv", r);
         cx_restore(cx);
         return VOLT_PENDING;
     }
-    *ret_status = r;
+    r->status = status;
     return VOLT_READY;
+}
+
+int volt_channel_recv_status(const struct volt_channel_recv *r)
+{
+    return r->status;
+}
+
+void volt_channel_recv_fini(struct volt_channel_recv *r)
+{
+    if (!r->who)
+        return;
+    leaf_left(r->who, r);
+    forget_receiver(r->channel);
+    r->who = NULL;
+}
+
+int volt_channel_recv_wait(struct volt_channel *ch, void *ret_item)
+{
+    int status;
+
+    while ((status = volt_channel_try_recv(ch, ret_item)) == -EAGAIN) {
+        struct waiting_thread self;
+
+        if (register_receiver(ch, thread_begin(&self)))
+            thread_wait(&self);
+    }
+    return status;
 }
 
 void volt_channel_close(struct volt_channel *ch)
@@ -431,7 +475,7 @@ void volt_channel_close(struct volt_channel *ch)
         waiter_grant(w, GRANT_CLOSED, &chain);
     }
     no_sender_left(ch);
-    take_receiver(ch, &chain);
+    void *thread = take_receiver(ch, &chain);
     vlock_unlock(&ch->lock);
-    sched_submit_chain(&chain);
+    wake_receiver(thread, &chain);
 }

@@ -47,7 +47,7 @@ static bool leave_permit(struct volt_notify *n)
 
     while (s != WAITING) {
         /* An RMW even on PERMIT: its taker must see what this caller wrote. */
-        if (vat_u32_cas(state_cell(n), &s, PERMIT, VAT_AR, VAT_RLX))
+        if (vat_u32_cas(state_cell(n), &s, PERMIT, VAT_REL, VAT_RLX))
             return true;
     }
     return false;
@@ -65,7 +65,7 @@ static void unlink_waiter(struct volt_notify *n, struct volt_waiter *w)
 {
     waiter_unlink(&n->head, &n->tail, w);
     if (!n->tail)
-        vat_u32_store(state_cell(n), EMPTY, VAT_REL);
+        vat_u32_store(state_cell(n), EMPTY, VAT_RLX);
 }
 
 /* Lock held. */
@@ -96,7 +96,7 @@ void volt_notify_all(struct volt_notify *n)
     struct task_chain chain = {0};
 
     vlock_lock(lock_of(n));
-    (void)vat_u64_add(generation_cell(n), 1, VAT_AR);
+    (void)vat_u64_add(generation_cell(n), 1, VAT_REL);
     while (n->tail) {
         struct volt_waiter *w = n->tail;
 
@@ -111,7 +111,7 @@ void volt_notified_init(struct volt_notified *w, struct volt_notify *n)
 {
     *w = (struct volt_notified){
         .notify = n,
-        .generation = vat_u64_load(generation_cell(n), VAT_ACQ),
+        .generation = vat_u64_load(generation_cell(n), VAT_RLX),
     };
 }
 
@@ -134,7 +134,7 @@ static bool take_or_queue(struct volt_notified *w, struct volt_task *who)
         uint32_t s = EMPTY;
 
         done = notified_already(w);
-        if (done || vat_u32_cas(state_cell(n), &s, WAITING, VAT_AR, VAT_RLX) ||
+        if (done || vat_u32_cas(state_cell(n), &s, WAITING, VAT_RLX, VAT_RLX) ||
             s == WAITING)
             break;
     }
@@ -150,10 +150,13 @@ enum volt_poll volt_notified_poll(struct volt_cx *cx, struct volt_notified *w)
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (w->waiter.state == WAITER_NEW)
+    if (w->waiter.state == WAITER_NEW) {
         done = take_or_queue(w, cx->task);
-    else if (w->waiter.state == WAITER_QUEUED)
-        done = waiter_granted(lock_of(w->notify), &w->waiter, cx->task) != GRANT_NONE;
+        if (!done)
+            leaf_waits(cx, "volt_notified", w);
+    } else if (w->waiter.state == WAITER_QUEUED) {
+        done = waiter_seen(cx, lock_of(w->notify), &w->waiter, w);
+    }
     if (!done) {
         cx_restore(cx);
         return VOLT_PENDING;
@@ -168,8 +171,9 @@ void volt_notified_fini(struct volt_notified *w)
     struct volt_notify *n = w->notify;
 
     if (w->waiter.state == WAITER_QUEUED) {
+        leaf_left(w->waiter.who, w);
         vlock_lock(lock_of(n));
-        switch (vat_u32_load(waiter_grant_cell(&w->waiter), VAT_ACQ)) {
+        switch (vat_u32_load(waiter_grant_cell(&w->waiter), VAT_RLX)) {
         case GRANT_NONE:
             unlink_waiter(n, &w->waiter);
             break;

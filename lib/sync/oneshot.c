@@ -9,7 +9,7 @@
  * waits it can only leave by taking the lock) or a blocked thread (futex on `ended`). */
 #include "base/futex.h"
 #include "base/lock.h"
-#include "task/task.h"
+#include "task/leaves.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 struct volt_oneshot {
     vlock lock;
-    vat_u32 ended; /* 1: the sender is gone; under the lock, and the thread's futex */
+    vat_u32 ended; /* 1: the sender is gone; under the lock, else only for the futex */
     bool has_value;
     bool receiver_gone;
     bool thread_waits;
@@ -55,7 +55,7 @@ static int sender_ends(struct volt_oneshot *o, bool has_value, const void *value
     }
     if (o->receiver && task_notify(o->receiver))
         task_chain_push(&chain, o->receiver);
-    vat_u32_store(&o->ended, 1, VAT_REL);
+    vat_u32_store(&o->ended, 1, VAT_RLX);
     vlock_unlock(&o->lock);
     if (gone)
         free(o);
@@ -70,65 +70,83 @@ int volt_oneshot_send(struct volt_oneshot *o, const void *value)
     return sender_ends(o, true, value);
 }
 
-void volt_oneshot_send_drop(struct volt_oneshot *o)
+void volt_oneshot_send_fini(struct volt_oneshot *o)
 {
     (void)sender_ends(o, false, NULL);
 }
 
 /* Lock held. False: the sender still is there. */
-static bool take(struct volt_oneshot *o, void *ret_value, int *ret_status)
+static bool take(struct volt_oneshot_recv *r)
 {
-    if (!vat_u32_load(&o->ended, VAT_ACQ))
+    struct volt_oneshot *o = r->oneshot;
+
+    if (!vat_u32_load(&o->ended, VAT_RLX))
         return false;
-    *ret_status = o->has_value ? 0 : -EPIPE;
+    r->status = o->has_value ? 0 : -EPIPE;
     if (o->has_value && o->size > 0) {
         VAT_RD(o->value);
-        memcpy(ret_value, o->value, o->size);
+        memcpy(r->value, o->value, o->size);
     }
     return true;
 }
 
-enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o,
-                                      void *ret_value, int *ret_status)
+enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot_recv *r)
 {
+    struct volt_oneshot *o = r->oneshot;
     bool done;
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     vlock_lock(&o->lock);
-    done = take(o, ret_value, ret_status);
+    done = take(r);
     o->receiver = done ? NULL : cx->task;
     vlock_unlock(&o->lock);
-    if (done)
+    if (done) {
+        leaf_seen(cx, r);
+        r->who = NULL;
         return VOLT_READY;
+    }
+    r->who = cx->task;
+    leaf_waits(cx, "volt_oneshot_recv", r);
     cx_restore(cx);
     return VOLT_PENDING;
 }
 
-int volt_oneshot_recv_wait(struct volt_oneshot *o, void *ret_value)
+int volt_oneshot_recv_status(const struct volt_oneshot_recv *r)
 {
+    return r->status;
+}
+
+int volt_oneshot_recv_wait(struct volt_oneshot_recv *r)
+{
+    struct volt_oneshot *o = r->oneshot;
+
     for (;;) {
-        int status;
         bool done;
 
         vlock_lock(&o->lock);
-        done = take(o, ret_value, &status);
+        done = take(r);
         o->thread_waits = !done;
         vlock_unlock(&o->lock);
         if (done)
-            return status;
+            return r->status;
         (void)vfutex_wait(&o->ended, 0, UINT64_MAX);
     }
 }
 
-void volt_oneshot_recv_drop(struct volt_oneshot *o)
+void volt_oneshot_recv_fini(struct volt_oneshot_recv *r)
 {
+    struct volt_oneshot *o = r->oneshot;
     bool last;
 
+    if (!o)
+        return;
+    leaf_left(r->who, r);
+    *r = (struct volt_oneshot_recv){0};
     vlock_lock(&o->lock);
     o->receiver = NULL;
     o->receiver_gone = true;
-    last = vat_u32_load(&o->ended, VAT_ACQ) != 0;
+    last = vat_u32_load(&o->ended, VAT_RLX) != 0;
     vlock_unlock(&o->lock);
     if (last)
         free(o);

@@ -9,8 +9,10 @@
  * past a waiter, and without waiters neither side takes the lock (A-10).
  *
  * Acquire, slow: lock first, then drain what there is in one CAS that also sets WAITERS,
- * and queue for the rest. Permits that a queued waiter has already are its own; serving
- * is strictly oldest first, so a large request is not starved by small ones (A-9).
+ * and queue for the rest. While WAITERS stands only the lock's holder changes the word:
+ * a second waiter need not touch it, and the last that is served leaves by a store.
+ * Permits that a queued waiter has already are its own; serving is strictly oldest first,
+ * so a large request is not starved by small ones (A-9).
  *
  * A leaf that is dropped gives back what it has, granted but unseen included (F-E3), and
  * serves the others with it in the same critical section (F-E5): at no time does the
@@ -87,7 +89,7 @@ bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n)
  * -EOVERFLOW: there was no room for all of the rest. */
 static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
 {
-    uint64_t s, count;
+    uint64_t s, count, next;
     int r = 0;
 
     while (sem->tail && k > 0) {
@@ -110,8 +112,12 @@ static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
         count = s >> SEM_SHIFT;
         r = k > sem->max - count ? -EOVERFLOW : 0;
         count = r < 0 ? sem->max : count + k;
-    } while (!vat_u64_cas(permits_cell(sem), &s, count << SEM_SHIFT | (s & SEM_CLOSED),
-                          VAT_REL, VAT_RLX));
+        next = count << SEM_SHIFT | (s & SEM_CLOSED);
+        if (s & SEM_WAITERS) { /* the word is the lock holder's */
+            vat_u64_store(permits_cell(sem), next, VAT_REL);
+            break;
+        }
+    } while (!vat_u64_cas(permits_cell(sem), &s, next, VAT_REL, VAT_RLX));
     return r;
 }
 
@@ -151,7 +157,7 @@ void volt_sem_close(struct volt_sem *sem)
     uint64_t back = 0;
 
     vlock_lock(sem_lock(sem));
-    (void)vat_u64_or(permits_cell(sem), SEM_CLOSED, VAT_AR);
+    (void)vat_u64_or(permits_cell(sem), SEM_CLOSED, VAT_RLX);
     while (sem->tail) {
         struct volt_waiter *w = sem->tail;
 
@@ -212,7 +218,8 @@ static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
             if (vat_u64_cas(permits_cell(sem), &s, s - (n << SEM_SHIFT), VAT_ACQ,
                             VAT_RLX))
                 break;
-        } else if (vat_u64_cas(permits_cell(sem), &s, SEM_WAITERS, VAT_ACQ, VAT_RLX)) {
+        } else if (s == SEM_WAITERS ||
+                   vat_u64_cas(permits_cell(sem), &s, SEM_WAITERS, VAT_ACQ, VAT_RLX)) {
             w->need = n - count;
             waiter_link(&sem->head, &sem->tail, w, who);
             done = false;
@@ -223,6 +230,14 @@ static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
     return done;
 }
 
+/* By its maximum: the layers over it have no other mark. */
+static const char *leaf_name(const struct volt_sem *sem)
+{
+    if (sem->max == VOLT_RWLOCK_MAX_READS)
+        return "volt_rwlock_acquire";
+    return sem->max == 1 ? "volt_mutex_lock" : "volt_sem_acquire";
+}
+
 enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 {
     struct volt_waiter *w = &a->waiter;
@@ -230,10 +245,13 @@ enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (w->state == WAITER_NEW)
+    if (w->state == WAITER_NEW) {
         done = take_or_queue(a->sem, w, cx->task);
-    else if (w->state == WAITER_QUEUED)
-        done = waiter_granted(sem_lock(a->sem), w, cx->task) != GRANT_NONE;
+        if (!done)
+            leaf_waits(cx, leaf_name(a->sem), a);
+    } else if (w->state == WAITER_QUEUED) {
+        done = waiter_seen(cx, sem_lock(a->sem), w, a);
+    }
     if (!done) {
         cx_restore(cx);
         return VOLT_PENDING;
@@ -263,8 +281,9 @@ void volt_sem_acquire_fini(struct volt_sem_acquire *a)
     uint64_t back = 0;
 
     if (w->state == WAITER_QUEUED) {
+        leaf_left(w->who, a);
         vlock_lock(sem_lock(sem));
-        switch (vat_u32_load(waiter_grant_cell(w), VAT_ACQ)) {
+        switch (vat_u32_load(waiter_grant_cell(w), VAT_RLX)) {
         case GRANT_NONE:
             waiter_unlink(&sem->head, &sem->tail, w);
             back = w->requested - w->need;

@@ -16,7 +16,7 @@
 #define VOLT_SYNC_WAITER_H
 
 #include "base/lock.h"
-#include "task/task.h"
+#include "task/leaves.h"
 
 #include <assert.h>
 #include <volt/sync.h>
@@ -32,13 +32,13 @@ enum waiter_state {
     WAITER_DONE,    /* the grant was seen; nothing to give back */
 };
 
-/* struct volt_waiter.granted: what the granter says. Acq by the future, rel by the
- * granter. */
+/* struct volt_waiter.granted: what the granter says, rel. The future reads it acq, or
+ * under the lock. */
 enum waiter_grant {
     GRANT_NONE = 0,
     GRANT_YES,
     GRANT_CLOSED, /* semaphore: refused for ever */
-    GRANT_ALL,    /* notify: one of many */
+    GRANT_ALL,    /* notify, broadcast: one of many */
 };
 
 static inline vat_u32 *waiter_grant_cell(const struct volt_waiter *w)
@@ -105,12 +105,22 @@ static inline enum waiter_grant waiter_granted(vlock *lock, struct volt_waiter *
     (void)who;
     if (g == GRANT_NONE) {
         vlock_lock(lock);
-        g = vat_u32_load(waiter_grant_cell(w), VAT_ACQ);
+        g = vat_u32_load(waiter_grant_cell(w), VAT_RLX);
         vlock_unlock(lock);
     }
     if (g != GRANT_NONE)
         VAT_WR(&w->who);
     return (enum waiter_grant)g;
+}
+
+/* The same by the poll of the leaf that w is in. False: still pending. */
+static inline bool waiter_seen(struct volt_cx *cx, vlock *lock, struct volt_waiter *w,
+                               const void *leaf)
+{
+    if (waiter_granted(lock, w, cx->task) == GRANT_NONE)
+        return false;
+    leaf_seen(cx, leaf);
+    return true;
 }
 
 #endif

@@ -1,41 +1,25 @@
-/* Join handles and wakers: the references on tasks that callers hold.
- *
- * A thread that waits puts a word on its stack and the word's address, tagged, where a
- * joining task would stand. The completer stores 1 and wakes the address; the thread may
- * be gone by then, which a futex wake does not mind. */
-#include "base/futex.h"
-#include "task/task.h"
+/* Join handles and wakers: the references on tasks that callers hold. */
+#include "task/join_set.h"
+#include "task/leaves.h"
+#include "task/thread.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#define JOINER_THREAD UINT64_C(1)
-
-static void *thread_joiner(vat_u32 *word)
-{
-    return (void *)((uintptr_t)word | JOINER_THREAD);
-}
-
-static vat_u32 *joiner_thread(void *joiner)
-{
-    uintptr_t p = (uintptr_t)joiner;
-
-    return p & JOINER_THREAD ? (vat_u32 *)(p & ~JOINER_THREAD) : NULL;
-}
-
 static void joiner_unref(void *joiner)
 {
-    if (joiner && !joiner_thread(joiner))
+    if (joiner && !is_thread(joiner))
         task_unref(joiner);
 }
 
 void task_wake_joiner(void *joiner)
 {
-    vat_u32 *word = joiner_thread(joiner);
-
-    if (word) {
-        vat_u32_store(word, 1, VAT_REL);
-        vfutex_wake(word, 1);
+    if (is_thread(joiner)) {
+        thread_wake(joiner);
+        return;
+    }
+    if (is_member(joiner)) {
+        join_set_ended(joiner);
         return;
     }
     if (task_notify(joiner))
@@ -55,8 +39,10 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
     assert(t && t != cx->task);
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (ended(join))
+    if (ended(join)) {
+        leaf_seen(cx, join);
         return VOLT_READY;
+    }
     /* Only this side stores joiners, so the field may be read while JOIN_WAKER stands. */
     if ((vat_u64_load(&t->state, VAT_RLX) & TASK_JOIN_WAKER) && t->joiner != cx->task)
         joiner_unref(task_join_take(t)); /* the handle has moved to another task */
@@ -67,22 +53,22 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
             return VOLT_READY;
         }
     } else if (ended(join)) {
+        leaf_seen(cx, join);
         return VOLT_READY;
     }
+    leaf_waits(cx, "volt_join", join);
     cx_restore(cx);
     return VOLT_PENDING;
 }
 
 int volt_join_wait(struct volt_join *join)
 {
-    vat_u32 word;
+    struct waiting_thread self;
 
     assert(join->task);
-    vat_u32_init(&word, 0);
     joiner_unref(task_join_take(join->task));
-    if (task_join_store(join->task, thread_joiner(&word)))
-        while (vat_u32_load(&word, VAT_ACQ) == 0)
-            (void)vfutex_wait(&word, 0, UINT64_MAX);
+    if (task_join_store(join->task, thread_begin(&self)))
+        thread_wait(&self);
     return volt_join_status(join);
 }
 

@@ -1,6 +1,7 @@
 #include "task/slab.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define SLOT_ALIGN 64
 #define IN_USE     (UINT64_C(1) << 32) /* more than there can be slots */
@@ -21,16 +22,51 @@ static uint32_t class_size(uint32_t class)
 
 /* --- slabs ------------------------------------------------------------------------ */
 
+static uint32_t capacity(const struct slab *b)
+{
+    return (uint32_t)((size_t)(b->end - b->slots) / b->size);
+}
+
+/* Of malloc()'s memory pieces of this size may stay in its heaps, between others, when
+ * they are freed. */
+#if defined(POISON) || defined(VOLT_MCX)
+#define MAPPED(size) false
+#else
+#define MAPPED(size) ((size) >= 131072)
+#endif
+
+static void *memory_new(size_t size)
+{
+    if (!MAPPED(size))
+        return calloc(1, size);
+    void *p =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void memory_free(void *p, size_t size)
+{
+    if (MAPPED(size))
+        (void)munmap(p, size);
+    else
+        free(p);
+}
+
 static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, size_t bytes)
 {
-    struct slab *b = calloc(1, sizeof(*b) + SLOT_ALIGN + bytes);
+    size_t all = sizeof(struct slab) + SLOT_ALIGN + bytes;
+    struct slab *b = memory_new(all);
 
     if (!b)
         return NULL;
+    (void)vat_u64_add(&s->heap->bytes, all, VAT_RLX);
     uintptr_t slots =
         ((uintptr_t)(b + 1) + SLOT_ALIGN - 1) & ~(uintptr_t)(SLOT_ALIGN - 1);
 
     b->store = s;
+    b->bytes = all;
+    vat_u32_init(&b->full, 0);
     b->slots = (char *)slots;
     b->end = b->slots + bytes / size * size;
     b->size = size;
@@ -52,7 +88,8 @@ static struct slab *slab_new(struct store *s, uint32_t class, uint32_t size, siz
 static void slab_delete(struct slab *b)
 {
     mem_unpoison(b->slots, b->end - b->slots);
-    free(b);
+    (void)vat_u64_sub(&b->store->heap->bytes, b->bytes, VAT_RLX);
+    memory_free(b, b->bytes);
 }
 
 /* --- heap ------------------------------------------------------------------------- */
@@ -67,7 +104,9 @@ struct heap *heap_new(uint32_t workers)
         return NULL;
     h->workers = workers;
     h->stores = stores;
+    h->extra = 0;
     vat_u64_init(&h->in_use, IN_USE);
+    vat_u64_init(&h->bytes, 0);
     for (uint32_t i = 0; i < stores; i++) {
         h->store[i] = (struct store){.heap = h, .index = i, .outside = i >= workers};
         for (uint32_t c = 0; c < SLAB_CLASSES; c++)
@@ -128,7 +167,9 @@ void heap_release(struct heap *h)
                       length(s->free[c]);
         vlock_lock(&s->lock);
         s->closed = true;
-        in_use += s->large;
+        in_use += s->large - s->released;
+        for (struct slab *b = s->slabs; b; b = b->next)
+            in_use -= b->idle_count;
         vlock_unlock(&s->lock);
     }
     heap_less(h, IN_USE - in_use);
@@ -136,17 +177,23 @@ void heap_release(struct heap *h)
 
 /* --- freeing ---------------------------------------------------------------------- */
 
-static void free_large(struct slab *b)
+/* The store's lock held. */
+static void unlink_slab(struct store *s, struct slab *b)
 {
-    struct store *s = b->store;
-
-    vlock_lock(&s->lock);
     if (b->prev)
         b->prev->next = b->next;
     else
         s->slabs = b->next;
     if (b->next)
         b->next->prev = b->prev;
+}
+
+static void free_large(struct slab *b)
+{
+    struct store *s = b->store;
+
+    vlock_lock(&s->lock);
+    unlink_slab(s, b);
     s->large--;
     bool closed = s->closed;
     vlock_unlock(&s->lock);
@@ -285,17 +332,44 @@ static bool borrow(struct store *s, uint32_t class)
     return false;
 }
 
+/* Owner of s, whose list is empty. What slab_trim() has put in order: the idle slots of
+ * one slab. */
+static bool revive(struct store *s, uint32_t class)
+{
+    struct heap *h = s->heap;
+
+    for (uint32_t i = 0; i < h->stores && !s->free[class]; i++) {
+        struct store *from = &h->store[(s->index + i) % h->stores];
+
+        vlock_lock(&from->pop);
+        struct list_node *n = list_take_first(&from->idle[class]);
+        if (n) {
+            struct slab *b = list_thing(n, struct slab, idle_node);
+
+            s->free[class] = b->idle;
+            b->idle = NULL;
+            b->idle_count = 0;
+        }
+        vlock_unlock(&from->pop);
+    }
+    s->kept[class] = 0;
+    return s->free[class] != NULL;
+}
+
 /* Owner. A slot that was never used, where none is free. */
 static struct volt_task *fresh(struct store *s, uint32_t class)
 {
     struct slab *b = s->newest[class];
 
+    if (b)
+        VAT_RD(&b->end);
     if (!b || s->fresh[class] == b->end) {
         size_t bytes = SLAB_FIRST;
 
-        if (borrow(s, class))
+        if (borrow(s, class) || revive(s, class))
             return slab_from_list(s, class);
 
+        struct slab *last = b;
         if (b)
             bytes = (size_t)(b->end - b->slots) * 2;
         if (bytes > SLAB_MOST)
@@ -303,6 +377,8 @@ static struct volt_task *fresh(struct store *s, uint32_t class)
         b = slab_new(s, class, class_size(class), bytes);
         if (!b)
             return NULL;
+        if (last)
+            vat_u32_store(&last->full, 1, VAT_REL);
         s->newest[class] = b;
         s->fresh[class] = b->slots;
     }
@@ -363,6 +439,103 @@ struct volt_task *slab_alloc_slow(struct heap *h, size_t size)
     if (t)
         mem_unpoison(t, size);
     return t;
+}
+
+/* --- giving memory back ----------------------------------------------------------- */
+
+/* Owner of s, or, of an outside store, the holder of its `alloc`. What is free there goes
+ * back to the stores it is of. Returns how many slots that were, at most `most`. */
+static uint32_t give_up(struct store *s, uint32_t most)
+{
+    uint32_t n = 0;
+
+    for (uint32_t c = 0; c < SLAB_CLASSES; c++)
+        for (; s->free[c] && n < most; n++)
+            slab_free_slow(slab_from_list(s, c));
+    return n;
+}
+
+static uint32_t give_up_outside(struct heap *h, uint32_t most)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = h->workers; i < h->stores; i++) {
+        vlock_lock(&h->store[i].alloc);
+        n += give_up(&h->store[i], most - n);
+        vlock_unlock(&h->store[i].alloc);
+    }
+    return n;
+}
+
+/* Lock `pop` held. A slot goes to its slab, and a slab that is whole to *gone, linked
+ * through its idle_node. */
+static void put_idle(struct store *s, struct volt_task *t, struct list *gone)
+{
+    struct slab *b = t->home;
+
+    VAT_WR(&t->next);
+    t->next = b->idle;
+    b->idle = t;
+    if (b->idle_count++ == 0)
+        list_add_last(&s->idle[b->class], &b->idle_node);
+    if (b->idle_count == capacity(b) && vat_u32_load(&b->full, VAT_ACQ)) {
+        list_remove(&s->idle[b->class], &b->idle_node);
+        list_add_last(gone, &b->idle_node);
+    }
+}
+
+/* No slot of theirs is in anybody's hands. */
+static void release(struct store *s, struct list *gone)
+{
+    struct list_node *n;
+
+    while ((n = list_take_first(gone))) {
+        struct slab *b = list_thing(n, struct slab, idle_node);
+
+        vlock_lock(&s->lock);
+        unlink_slab(s, b);
+        s->released += capacity(b);
+        vlock_unlock(&s->lock);
+        slab_delete(b);
+    }
+}
+
+/* Of what was given back to s. Returns how many slots, a batch more than `most` at
+ * most. */
+static uint32_t put_in_order(struct store *s, uint32_t class, uint32_t most)
+{
+    struct list gone = {0};
+    uint32_t n = 0;
+
+    if (!vat_ptr_load(&s->remote[class], VAT_RLX))
+        return 0;
+    vlock_lock(&s->pop);
+    while (n < most) {
+        struct volt_task *t = pop_locked(&s->remote[class]), *next;
+
+        if (!t)
+            break;
+        for (; t; t = next, n++) {
+            VAT_RD(&t->next);
+            next = t->next;
+            put_idle(s, t, &gone);
+        }
+    }
+    vlock_unlock(&s->pop);
+    release(s, &gone);
+    return n;
+}
+
+bool slab_trim(struct heap *h)
+{
+    uint32_t n = give_up(slab_mine, SLAB_TRIM);
+
+    n += give_up_outside(h, SLAB_TRIM - n);
+    slab_flush();
+    for (uint32_t i = 0; i < h->stores; i++)
+        for (uint32_t c = 0; c < SLAB_CLASSES && n < SLAB_TRIM; c++)
+            n += put_in_order(&h->store[i], c, SLAB_TRIM - n);
+    return n >= SLAB_TRIM;
 }
 
 void slab_each(struct heap *h, void (*f)(struct volt_task *t, void *arg), void *arg)

@@ -18,6 +18,13 @@
  * What is free is thus within the reach of all stores but for SLAB_KEEP slots each: tasks
  * that are made now by one worker, now by another do not cost the memory of both.
  *
+ * After a burst memory goes back to the system. A worker with nothing to do, a second
+ * after it has found more than SLAB_SPARE bytes of slabs, calls slab_trim(): its own free
+ * lists, and all that was given back, are put in order by slab, a portion at a time. A
+ * slab that is whole is freed. What lies in the others is used before a new slab is made.
+ * So allocating and freeing count nothing, and a slab is freed only if every one of its
+ * slots has been in the trimmer's hands: nobody else can have one of them.
+ *
  * A slot is a task for as long as its slab lives: between two lives its state word keeps
  * COMPLETE, so that a stray wake touches nothing, and closing the runtime may walk over
  * all slots (slab_each) instead of keeping a list of the tasks that live. The word of a
@@ -30,6 +37,7 @@
 #ifndef VOLT_TASK_SLAB_H
 #define VOLT_TASK_SLAB_H
 
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/poison.h"
 #include "task/task.h"
@@ -50,6 +58,11 @@
 #endif
 #define SLAB_BATCHES 8 /* destinations at a time */
 #define SLAB_AHEAD   4
+/* Slots that one call of slab_trim() puts in order: about 10 us. */
+#ifndef SLAB_TRIM
+#define SLAB_TRIM 256
+#endif
+#define SLAB_SPARE (UINT64_C(4) << 20)
 /* What an owner keeps at most of its own frees. */
 #ifndef SLAB_KEEP
 #define SLAB_KEEP 512
@@ -59,10 +72,19 @@ struct slab {
     struct store *store;
     struct slab *next, *prev; /* the store's list, under its lock */
     char *slots, *end;
+    size_t bytes;   /* of all of it */
     uint32_t size;  /* of a slot */
     uint32_t class; /* SLAB_CLASSES: large */
     /* Instead of being freed: of what is no slot, but part of one (scope.c). Or NULL. */
     void (*gone)(struct volt_task *t);
+    /* 1: its store makes slots of another one now, and touches it no more; owner rel,
+     * slab_trim() acq */
+    vat_u32 full;
+    /* Under the store's `pop`: the slots that slab_trim() has found, linked through next,
+     * and the place in the store's list of slabs that have such. */
+    struct volt_task *idle;
+    uint32_t idle_count;
+    struct list_node idle_node;
 };
 
 struct slab_batch {
@@ -82,6 +104,7 @@ struct store {
     /* slots given back, newest first, or CLOSED; push rel, pop acq under `pop` */
     _Alignas(VOLT_CACHE_LINE) vat_ptr remote[SLAB_CLASSES];
     vlock pop;
+    struct list idle[SLAB_CLASSES]; /* of slabs with idle slots; under `pop` */
     /* the owner's; in an outside store, the holder of `alloc` */
     _Alignas(VOLT_CACHE_LINE) struct volt_task *free[SLAB_CLASSES];
     int32_t kept[SLAB_CLASSES]; /* own frees less takes since a batch was the list */
@@ -92,14 +115,17 @@ struct store {
     vlock alloc;                          /* outside stores only */
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects what follows */
     struct slab *slabs;
-    uint64_t large; /* length of the list of large ones, which is part of it */
+    uint64_t large;    /* length of the list of large ones, which is part of it */
+    uint64_t released; /* slots that went with their slabs */
     bool closed;
 };
 
 struct heap {
     uint32_t workers, stores;
+    uint32_t extra; /* bytes behind the state of each task: leaves.h; or 0 */
     /* slots in use after heap_release(); until then far from 0 */
     vat_u64 in_use;
+    vat_u64 bytes; /* of all slabs; rlx */
     struct store store[];
 };
 
@@ -114,6 +140,15 @@ void slab_bind(struct heap *h, uint32_t i);
 void slab_unbind(void);
 /* Owner thread only. Gives back what was gathered for other stores. */
 void slab_flush(void);
+
+/* A worker that is bound to h. Puts a portion of what is free in order, and frees the
+ * slabs that are whole. True: there is more to do. */
+bool slab_trim(struct heap *h) __attribute__((warn_unused_result));
+/* Any thread. Bytes of all slabs at this moment. */
+static inline uint64_t slab_bytes(const struct heap *h)
+{
+    return vat_u64_load(&h->bytes, VAT_RLX);
+}
 
 /* --- inside; the rest of it is in slab.c -------------------------------------------- */
 

@@ -35,13 +35,24 @@ void task_shield_end(struct volt_task *t)
         return;
     uint64_t p = vat_u64_sub(&t->state, TASK_SHIELD_ONE, VAT_RLX);
     if (depth == TASK_SHIELD_ONE && (p & TASK_CANCELLED))
-        (void)vat_u64_or(&t->state, TASK_NOTIFIED, VAT_AR); /* the next start cancels */
+        (void)vat_u64_or(&t->state, TASK_NOTIFIED, VAT_RLX); /* the next start cancels */
 }
 
 void task_ref(struct volt_task *t)
 {
     if (TASK_REFS(vat_u64_add(&t->state, TASK_REF_ONE, VAT_RLX)) >= (UINT64_C(1) << 47))
         __builtin_trap(); /* wrapping would free a task in use (F-I10) */
+}
+
+bool task_ref_live(struct volt_task *t)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_RLX);
+
+    do {
+        if (TASK_REFS(s) == 0 || (s & TASK_COMPLETE))
+            return false;
+    } while (!vat_u64_cas(&t->state, &s, s + TASK_REF_ONE, VAT_ACQ, VAT_RLX));
+    return true;
 }
 
 void task_unref(struct volt_task *t)
@@ -58,33 +69,34 @@ bool task_join_store(struct volt_task *t, void *joiner)
         return false;
     VAT_WR(&t->joiner);
     t->joiner = joiner;
-    while (!vat_u64_cas(&t->state, &s, s | TASK_JOIN_WAKER, VAT_AR, VAT_ACQ))
+    while (!vat_u64_cas(&t->state, &s, s | TASK_JOIN_WAKER, VAT_REL, VAT_ACQ))
         if (s & TASK_COMPLETE)
             return false;
     return true;
 }
 
+/* What comes back the holder of the handle has stored itself. */
 void *task_join_take(struct volt_task *t)
 {
-    uint64_t s = vat_u64_load(&t->state, VAT_ACQ);
+    uint64_t s = vat_u64_load(&t->state, VAT_RLX);
 
     do {
         if (!(s & TASK_JOIN_WAKER) || (s & TASK_COMPLETE))
             return NULL;
-    } while (!vat_u64_cas(&t->state, &s, s & ~TASK_JOIN_WAKER, VAT_AR, VAT_ACQ));
+    } while (!vat_u64_cas(&t->state, &s, s & ~TASK_JOIN_WAKER, VAT_RLX, VAT_RLX));
     VAT_RD(&t->joiner);
     return t->joiner;
 }
 
 bool task_join_leave(struct volt_task *t, void **ret_joiner)
 {
-    uint64_t s = vat_u64_load(&t->state, VAT_ACQ), next;
+    uint64_t s = vat_u64_load(&t->state, VAT_RLX), next;
 
     do {
         next = s & ~TASK_JOIN_INTEREST;
         if (!(s & TASK_COMPLETE))
             next &= ~TASK_JOIN_WAKER;
-    } while (!vat_u64_cas(&t->state, &s, next, VAT_AR, VAT_ACQ));
+    } while (!vat_u64_cas(&t->state, &s, next, VAT_ACQ, VAT_RLX));
     *ret_joiner = NULL;
     if (!(s & TASK_COMPLETE) && (s & TASK_JOIN_WAKER)) {
         VAT_RD(&t->joiner);

@@ -50,8 +50,9 @@ struct volt_task {
     const struct volt_task_type *type;
     struct volt_task *next; /* in a queue or chain; the token holder's */
     struct volt_runtime *rt;
-    /* Valid while JOIN_WAKER, written before it is set: a task, or a thread blocked in
-     * volt_join_wait(), tagged by its lowest bit. Of a free slot: slab.h. */
+    /* Valid while JOIN_WAKER, written before it is set: a task; or a thread blocked in
+     * volt_join_wait(), or a member of a join set, tagged by a low bit (thread.h,
+     * join_set.h). Of a free slot: slab.h. */
     void *joiner;
     struct slab *home; /* for the memory's whole life; slab.h */
     /* the caller's state follows, 16-aligned */
@@ -142,7 +143,8 @@ static inline void task_begin(struct volt_task *t, bool join)
 
     if (join)
         word += TASK_JOIN_INTEREST | TASK_REF_ONE;
-    /* An exchange, not a store: see live.h. */
+    /* An exchange, not a store: see live.h. It publishes the task to what finds it by its
+     * slot (task_ref_live). */
     (void)vat_u64_xchg(&t->state, word, VAT_AR);
 }
 
@@ -160,9 +162,9 @@ task_start(struct volt_task *t)
     /* Only the token holder sets RUNNING, so one add does both. After a yield it still is
      * set; wakes since then are answered by this poll. */
     if (vat_u64_load(&t->state, VAT_RLX) & TASK_RUNNING)
-        p = vat_u64_and(&t->state, ~TASK_NOTIFIED, VAT_AR);
+        p = vat_u64_and(&t->state, ~TASK_NOTIFIED, VAT_ACQ);
     else
-        p = vat_u64_add(&t->state, TASK_RUNNING - TASK_NOTIFIED, VAT_AR);
+        p = vat_u64_add(&t->state, TASK_RUNNING - TASK_NOTIFIED, VAT_ACQ);
     return (p & TASK_CANCELLED) && !(p & TASK_SHIELD_MASK) ? TASK_CANCEL : TASK_POLL;
 }
 
@@ -171,7 +173,7 @@ task_start(struct volt_task *t)
  * told so: it stays RUNNING, and its poller owns the token. */
 static inline __attribute__((warn_unused_result)) bool task_pending(struct volt_task *t)
 {
-    return vat_u64_sub(&t->state, TASK_RUNNING, VAT_AR) & TASK_NOTIFIED;
+    return vat_u64_sub(&t->state, TASK_RUNNING, VAT_REL) & TASK_NOTIFIED;
 }
 
 struct task_ended {
@@ -223,6 +225,9 @@ void task_shield_end(struct volt_task *t);
 
 /* From an existing reference. Traps on overflow of the 48 bits. */
 void task_ref(struct volt_task *t);
+/* Any thread; t is any slot, in use or not. True: it lives, and the caller has a
+ * reference. */
+bool task_ref_live(struct volt_task *t) __attribute__((warn_unused_result));
 /* The last one frees. NULL is allowed. */
 void task_unref(struct volt_task *t);
 /* Frees the memory; only from the last task_unref() or for a task that was
@@ -264,6 +269,7 @@ struct volt_cx {
     uint8_t budget;        /* leaf operations left in this poll (D2) */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */
+    bool watched;          /* leaves.h */
     /* scope.c: polls inside this one; looks at the clock */
     uint32_t depth, stride, stride_left;
     uint64_t looked; /* ns */

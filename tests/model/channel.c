@@ -12,7 +12,8 @@
 enum { VALUES = 8 };
 
 struct job {
-    struct volt_send send;
+    struct volt_channel_send send;
+    struct volt_channel_recv recv;
     int from, to, status; /* sender: values [from, to), going on at `from` */
     int value;
     int busy; /* annotated: by poll and drop */
@@ -49,11 +50,11 @@ static enum volt_poll poll_send(struct volt_cx *cx, void *state)
     for (; j->from < j->to; j->from++) {
         if (j->send.channel == NULL) {
             j->value = j->from;
-            volt_send_init(&j->send, ch, &j->value);
+            volt_channel_send_init(&j->send, ch, &j->value);
         }
-        if (volt_send_poll(cx, &j->send) == VOLT_PENDING)
+        if (volt_channel_send_poll(cx, &j->send) == VOLT_PENDING)
             return VOLT_PENDING;
-        (volt_send_status(&j->send) == 0 ? sent : refused)[j->from] = true;
+        (volt_channel_send_status(&j->send) == 0 ? sent : refused)[j->from] = true;
         j->send.channel = NULL;
     }
     return VOLT_READY;
@@ -65,7 +66,7 @@ static void drop_send(void *state)
 
     VAT_WR(&j->busy);
     if (j->send.channel)
-        volt_send_fini(&j->send);
+        volt_channel_send_fini(&j->send);
     dropped++;
 }
 
@@ -93,8 +94,11 @@ static enum volt_poll poll_recv(struct volt_cx *cx, void *state)
 
     VAT_WR(&j->busy);
     while (count < expected) {
-        if (volt_channel_recv_poll(cx, ch, &j->value, &j->status) == VOLT_PENDING)
+        if (!j->recv.channel)
+            volt_channel_recv_init(&j->recv, ch, &j->value);
+        if (volt_channel_recv_poll(cx, &j->recv) == VOLT_PENDING)
             return VOLT_PENDING;
+        j->status = volt_channel_recv_status(&j->recv);
         if (j->status < 0) {
             MCX_CHECK(j->status == -EPIPE);
             VAT_RD(&written);
@@ -111,7 +115,7 @@ static void drop_recv(void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    volt_channel_recv_fini(ch);
+    volt_channel_recv_fini(&j->recv);
     dropped++;
 }
 
@@ -159,6 +163,11 @@ static void setup_try(void)
 {
     start(VALUES);
     (void)spawn_receiver(NULL);
+}
+
+static void setup_thread(void)
+{
+    start(VALUES);
 }
 
 static void setup_cancel(void)
@@ -212,6 +221,16 @@ static void try_sender(void)
     }
     VAT_WR(&written);
     volt_channel_close(ch);
+}
+
+static void receiving_thread(void)
+{
+    int value;
+
+    while (volt_channel_recv_wait(ch, &value) == 0)
+        got(value);
+    VAT_RD(&written);
+    ended++;
 }
 
 /* May values be left, because the receiver went first? */
@@ -276,6 +295,15 @@ static const struct mcx_scenario scenarios[] = {
         .setup = setup_try,
         .finish = finish_ended,
         .threads = {{"executor", executor_run}, {"thread", try_sender}},
+        .preempt = 3,
+        .stale = 2,
+    },
+    {
+        .name = "thread",
+        .promise = "a thread that waits for values gets all of them, and the end",
+        .setup = setup_thread,
+        .finish = finish_ended,
+        .threads = {{"thread", receiving_thread}, {"sender", try_sender}},
         .preempt = 3,
         .stale = 2,
     },

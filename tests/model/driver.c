@@ -173,6 +173,29 @@ static void setup_portions_quiet(void)
     slack_usec = 200; /* the leader gathers */
 }
 
+/* It is tick 10. That slot of the finest level which is farthest away, and what lies one
+ * tick behind it; when the earliest is cancelled the next one is looked for among all. */
+static void setup_last_slot(void)
+{
+    start(executor_idle);
+    (void)spawn_sleep(7400, NULL);
+    (void)spawn_sleep(7300, NULL);
+    (void)spawn_sleep(2000, NULL);
+    (void)spawn_sleep(1100, &handle);
+    slack_usec = 200; /* the leader gathers */
+}
+
+/* The last tick of the wheel's last slot, and the one behind it. */
+static void setup_last_level(void)
+{
+    start(executor_idle);
+    (void)spawn_sleep(204800, NULL);
+    (void)spawn_sleep(204700, NULL);
+    (void)spawn_sleep(9000, NULL);
+    (void)spawn_sleep(8000, &handle);
+    slack_usec = 200;
+}
+
 static void canceller(void)
 {
     volt_join_cancel(&handle);
@@ -497,6 +520,30 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"leader", leader}, {"executor", executor_run}},
         .preempt = 2,
         .stale = 1,
+    },
+    {
+        .name = "last-slot",
+        .promise = "timers at the end of a level, and behind it, fire on time",
+        .setup = setup_last_slot,
+        .finish = finish,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 0,
+        .dfs = 5000,
+    },
+    {
+        .name = "last-level",
+        .promise = "and at the end of the wheel",
+        .setup = setup_last_level,
+        .finish = finish,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"canceller", canceller}},
+        .preempt = 1,
+        .stale = 0,
+        .dfs = 5000,
     },
     {
         .name = "shutdown",

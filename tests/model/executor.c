@@ -1,4 +1,5 @@
 #include "executor.h"
+#include "base/clock.h"
 #include "mcx.h"
 
 static struct {
@@ -97,4 +98,10 @@ void executor_run(void)
                 run(i);
         }
     }
+}
+
+/* Of models without one of their own: no task of theirs is watched (task/leaves.h). */
+uint64_t __attribute__((weak)) clock_ns(void)
+{
+    return 0;
 }

@@ -1,12 +1,14 @@
 /* The model explorer: runs small programs over the real sources of libvolt, compiled with
  * -DVOLT_MCX, through all interleavings and all outcomes of C11 memory within bounds.
  *
- * Threads are fibers. Every atomic operation, fence, lock, futex call and annotated plain
- * access (VAT_RD, VAT_WR) is a switch point. Memory is operational and view based (RC11
- * without load buffering): a cell keeps the history of its values, a load may return any
+ * Threads are fibers. Every atomic operation, fence, lock, futex call and mcx_yield() is a
+ * switch point; an annotated plain access (VAT_RD, VAT_WR) is none, for a race shows in
+ * the clocks whatever the order. Memory is operational and view based, RC11 within bounds
+ * that README.md names: a cell keeps the history of its values, a load may return any
  * value not older than what its thread has seen, release and acquire carry views, an RMW
- * reads the newest value, sequentially consistent fences join one global view. So the
- * store buffers of x86 and the stale reads of arm64 are both visible.
+ * reads the newest value, sequentially consistent fences join one global view of cells
+ * but make nothing happen before anything. So the store buffers of x86 and the stale
+ * reads of arm64 are both visible.
  *
  * Found: failed assertions, crashes, deadlock (a lost wakeup is one: timeouts happen only
  * where a scenario allows them), endless loops, races on annotated fields, use after

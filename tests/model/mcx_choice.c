@@ -91,8 +91,7 @@ int mcx_choice_pick(int n)
         if (path[position].c >= n)
             mcx_fail("the choice string does not fit this scenario");
     } else if (path[position].n != n) {
-        fprintf(stderr, "mcx: scenario %s is not deterministic\n", mcx_scenario->name);
-        abort();
+        mcx_search_again();
     }
     return path[position++].c;
 }

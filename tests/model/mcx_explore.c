@@ -41,6 +41,7 @@ static int explored_timeouts;
 static char *zone; /* the model's variables, after the last step */
 static int last;   /* who ran last; or NOBODY, SEEN */
 static jmp_buf failed;
+static bool again; /* it has not failed: the search must start over */
 static char why[512];
 
 void mcx_fail(const char *format, ...)
@@ -51,6 +52,18 @@ void mcx_fail(const char *format, ...)
     vsnprintf(why, sizeof(why), format, ap);
     va_end(ap);
     mcx_log("FAILS: %s", why);
+    longjmp(failed, 1);
+}
+
+/* What threads were believed to leave alone has changed since the path was recorded
+ * (mcx_touch.c): other threads might go on. */
+void mcx_search_again(void)
+{
+    if (!merging) {
+        fprintf(stderr, "mcx: scenario %s is not deterministic\n", mcx_scenario->name);
+        abort();
+    }
+    again = true;
     longjmp(failed, 1);
 }
 
@@ -306,7 +319,7 @@ static uint64_t state_hash(void)
 static bool is_private(const struct thread *t)
 {
     return merging && t->state == THREAD_READY && !t->yielded &&
-           !mcx_touch_shared((int)(t - mcx_threads), t->next, t->next_touch);
+           mcx_touch_private((int)(t - mcx_threads), &model_state);
 }
 
 /* The operation that comes is a load that may read more than the newest value. */
@@ -628,7 +641,12 @@ void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
         start_search(b);
     for (;;) {
         ret->executions++;
+        again = false;
         if (!run_once()) {
+            if (again) {
+                start_search(b);
+                continue;
+            }
             ret->failed = true;
             snprintf(ret->why, sizeof(ret->why), "%s", why);
             break;

@@ -79,6 +79,8 @@ extern int mcx_stale_left;
 void mcx_explore(const struct mcx_scenario *s, const struct mcx_bounds *b,
                  struct mcx_result *ret);
 double mcx_now(void); /* processor time, in seconds */
+/* The path cannot be gone along as it was. */
+void mcx_search_again(void) __attribute__((noreturn));
 /* Every operation: the scheduler may switch before it. What it is about to touch: an
  * address, or NULL, and how. */
 enum mcx_touch {
@@ -155,8 +157,10 @@ int mcx_touch_site(const char *file, int line);
  * touches, to its next one. */
 void mcx_touch_went(int thread, int site, long from);
 long mcx_touch_count(void);
-/* Would it matter to another thread? By what was known at the start. */
-bool mcx_touch_shared(int thread, int address, unsigned touch);
+/* Does what the thread is about to do matter to no other one? The operation, and all up
+ * to the next, which may touch the variables of the model (that address). By what was
+ * known at the start, and of the latter by what is known now. */
+bool mcx_touch_private(int thread, const void *model);
 /* What threads do with the memory at an address that others may fear a race with, or that
  * may read an old value. */
 enum mcx_use { USE_ANY, USE_PLAIN /* write plainly, or free */, USE_LOAD, USES };

@@ -2,8 +2,16 @@
  *
  * A value in a cell's history carries the view that reading it with acquire brings. A
  * load may read any value from the newest one its thread's view knows to the newest of
- * all; choice 0 is the newest. Modification order is execution order; an RMW reads the
- * newest value and continues its release sequence; a failing CAS reads the newest value.
+ * all, but none more than MOST_STALE before that; choice 0 is the newest. An RMW reads
+ * the newest value and continues its release sequence. A sequentially consistent fence
+ * leaves what its thread knows of cells in one global view, and takes over what others
+ * have left there; so do sequentially consistent stores leave their value, and such loads
+ * read nothing older.
+ *
+ * Bounds beyond those of the search: modification order and the order of sequentially
+ * consistent operations are the order of execution; a failing CAS reads the newest value;
+ * MOST_STALE.
+ *
  * A value found in place that no operation wrote (the memory was cleared for a new use)
  * starts the history over. */
 #include <string.h>
@@ -59,7 +67,7 @@ static struct shadow plains[SLOTS / 2];
 static struct lock locks[LOCKS];
 static int ncells, nplains, nlocks;
 static uint64_t generation;
-static struct view sc_view;
+static struct view sc_view; /* without clocks */
 
 struct thread mcx_threads[MCX_THREADS + 1];
 int mcx_current = MCX_MAIN;
@@ -113,10 +121,10 @@ void mcx_memory_carry(void)
     carry_thread(&mcx_threads[MCX_MAIN], before);
 }
 
-/* As many as there are, in eights. */
-static void join(uint16_t *restrict a, const uint16_t *restrict b)
+/* From the entry `from` on, as many as there are, in eights. */
+static void join(uint16_t *restrict a, const uint16_t *restrict b, int from)
 {
-    for (int i = 0; i < VIEW_CLOCKS + ncells; i += 8)
+    for (int i = from; i < VIEW_CLOCKS + ncells; i += 8)
         for (int k = i; k < i + 8; k++)
             a[k] = a[k] > b[k] ? a[k] : b[k];
 }
@@ -124,7 +132,13 @@ static void join(uint16_t *restrict a, const uint16_t *restrict b)
 void mcx_view_join(struct view *a, const struct view *b)
 {
     if (a != b)
-        join(a->t, b->t);
+        join(a->t, b->t, 0);
+}
+
+/* What is known of cells, without what happened before. */
+static void join_cells(struct view *a, const struct view *b)
+{
+    join(a->t, b->t, VIEW_CLOCKS);
 }
 
 /* --- finding cells ------------------------------------------------------------------ */
@@ -386,7 +400,7 @@ uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o)
     if (quiet(cell))
         return in_place(cell, size);
     struct cell *c = enter(cell, size, "load", TOUCH_READ, o);
-    int x = cell_index(c), newest = c->n - 1, back = 0;
+    int newest = c->n - 1, back = 0;
 
     if (mcx_running)
         mcx_touch_use(c->shadow.address, USE_LOAD);
@@ -397,8 +411,6 @@ uint64_t mcx_load(const void *cell, unsigned size, enum mcx_order o)
     }
     uint64_t v = read_message(c, newest - back, o);
 
-    if (o == VAT_SC && sc_view.t[x] < newest - back)
-        sc_view.t[x] = (uint16_t)(newest - back);
     log_op(cell, "load", o, v, NULL, back ? "  (stale)" : "");
     return v;
 }
@@ -485,19 +497,18 @@ bool mcx_cas(void *cell, unsigned size, uint64_t *expected, uint64_t desired,
     return true;
 }
 
+/* It makes one thread's knowledge of cells another's, but nothing of what the one did
+ * happens before what the other does: the clocks stay. */
 void mcx_fence(const void *cell)
 {
     struct thread *t = self();
-    uint16_t clock;
 
     (void)cell;
     mcx_point(NULL, TOUCH_SC);
-    clock = t->clock;
     t->cur = t->acq;
-    mcx_view_join(&sc_view, &t->cur);
-    t->cur = sc_view;
-    t->cur.t[mcx_current] = clock;
-    mcx_view_join(&t->acq, &t->cur);
+    join_cells(&sc_view, &t->cur);
+    join_cells(&t->cur, &sc_view);
+    join_cells(&t->acq, &t->cur);
     t->rel = t->cur;
     mcx_log("fence sc");
 }

@@ -16,8 +16,8 @@
  *    plain memory after that cannot depend on what the others did if that operation does
  *    not, or there is a race, which shows in any order.
  * 2. An operation that nothing in the whole scenario depends on, but for threads that
- * have
- *    ended, is no place to preempt at.
+ *    have ended, is no place to preempt at; nor does anything depend on what its thread
+ *    does up to the next one, which may be to variables of the model.
  *
  * What threads touch is gathered in all executions, the random ones first; if something
  * comes up that had been thought to be private, the search starts over. States leave out
@@ -115,6 +115,15 @@ void mcx_touch_went(int thread, int site, long from)
             touches[i].thread == thread && (touches[i].touch & TOUCH_MODEL);
 }
 
+/* Is all that follows it its thread's own, as far as is known? */
+static bool leaves_model(int site)
+{
+    if (site < 0 || sites[site].touches)
+        return false;
+    sites[site].relied_on = true;
+    return true;
+}
+
 /* That it does not is believed when it has been seen often enough: what takes a rare way
  * comes up late, and would cost the whole search. */
 static bool touches_model(int site)
@@ -161,8 +170,9 @@ long mcx_touch_count(void)
     return ntouches;
 }
 
-/* Threads that have ended touch nothing more. */
-bool mcx_touch_shared(int thread, int address, unsigned touch)
+/* Would it matter to another thread, by what was known at the start? Those that have
+ * ended touch nothing more. */
+static bool shared(int thread, int address, unsigned touch)
 {
     unsigned others = 0;
 
@@ -180,6 +190,15 @@ bool mcx_touch_shared(int thread, int address, unsigned touch)
     else
         a->private_[thread].read |= (uint8_t)others;
     return false;
+}
+
+bool mcx_touch_private(int thread, const void *model)
+{
+    const struct thread *t = &mcx_threads[thread];
+
+    return !shared(thread, t->next, t->next_touch) &&
+           (leaves_model(t->site) ||
+            !shared(thread, mcx_touch_index(model), TOUCH_WRITE));
 }
 
 void mcx_touch_use(int address, enum mcx_use use)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Applies each mutant of mutants.txt to a copy of the tree and runs its models, which must
-find it. Usage: mutants.py [--table] [ID...]   --table prints the rows of README.md, too.
+find it. Usage: mutants.py [ID...]
 Exit status 1 when one survives or no longer applies."""
 import pathlib
 import sys
@@ -42,21 +42,18 @@ def look(mutant):
 
 
 def main():
-    wanted = [a for a in sys.argv[1:] if a != "--table"]
+    wanted = sys.argv[1:]
     mutants = [m for m in mutant_list.read(pathlib.Path(variant.HERE, "mutants.txt"), Mutant)
                if not wanted or m.id in wanted]
-    rows, survived = [], 0
+    survived = 0
     for m, (verdict, where, executions, what) in zip(mutants, variant.each(look, mutants)):
         if verdict == "killed":
             print(f"{m.id:5} killed    {where} after {executions}: {m.what}")
             print(f"{'':15} {what}")
-            rows.append(f"| {m.id} | {m.what} | {where} | {executions} |")
         else:
             survived += 1
             print(f"{m.id:5} {verdict:9} {m.what}: {where}")
         sys.stdout.flush()
-    if "--table" in sys.argv:
-        print("\n".join(rows))
     print(f"mutants killed={len(mutants) - survived} survived={survived}")
     sys.exit(1 if survived or not mutants else 0)
 

@@ -2,8 +2,9 @@
  *
  * Oracle: a holder is alone, or among readers (the guarded field is annotated, so
  * anything else is a race), and sees what the last one wrote; whoever wants the lock gets
- * it, whichever holder, waiter or would-be writer is cancelled; at the end nothing is
- * held. */
+ * it, whichever holder, waiter or would-be writer is cancelled, and before anything that
+ * came when it had queued: a writer before the readers behind it (A-14); at the end
+ * nothing is held. */
 #include "executor.h"
 #include "mcx.h"
 #include <volt/sync.h>
@@ -15,13 +16,38 @@ struct job {
     struct volt_mutex_lock lock;
     struct volt_rwlock_acquire acquire;
     int busy; /* annotated: by poll and drop */
+    int number;
+    unsigned before; /* jobs that had queued when it came, by number */
 };
 
 static struct volt_mutex *mutex;
 static struct volt_rwlock *rwlock;
 static int guarded; /* annotated: by the holders */
 static int ran, dropped, tasks;
+static struct job *job[EXECUTOR_TASKS];
+static unsigned queued; /* jobs whose poll was pending and that are not granted yet */
 static struct volt_join handle;
+
+static struct volt_waiter *waiter_of(struct job *j)
+{
+    return j->way == LOCK ? &j->lock.acquire.waiter : &j->acquire.acquire.waiter;
+}
+
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* Jobs that have queued and are not granted: what they are told is in place. */
+static unsigned waiting(void)
+{
+    mcx_block_until_any(always, NULL);
+    for (int i = 0; i < tasks; i++)
+        if (queued >> i & 1 && waiter_of(job[i])->granted)
+            queued &= ~(1u << i);
+    return queued;
+}
 
 static void start(void)
 {
@@ -33,6 +59,7 @@ static void start(void)
     volt_rwlock_init(rwlock);
     mcx_name(rwlock, sizeof(*rwlock), "rwlock");
     ran = dropped = tasks = 0;
+    queued = 0;
     handle.task = NULL;
 }
 
@@ -64,9 +91,15 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
+    if (waiter_of(j)->state == 0) /* the first poll */
+        j->before = waiting();
     if ((j->way == LOCK ? volt_mutex_lock_poll(cx, &j->lock)
-                        : volt_rwlock_poll(cx, &j->acquire)) == VOLT_PENDING)
+                        : volt_rwlock_poll(cx, &j->acquire)) == VOLT_PENDING) {
+        queued |= 1u << j->number;
         return VOLT_PENDING;
+    }
+    if (waiting() & j->before)
+        mcx_fail("job %d has passed one that waits", j->number);
     use(j->way);
     ran++;
     unlock(j->way);
@@ -82,6 +115,7 @@ static void drop_job(void *state)
         volt_mutex_lock_fini(&j->lock);
     else
         volt_rwlock_acquire_fini(&j->acquire);
+    queued &= ~(1u << j->number);
     dropped++;
 }
 
@@ -103,7 +137,8 @@ static void spawn(enum way way, struct volt_join *ret_join)
         volt_rwlock_read_init(&j->acquire, rwlock);
     else
         volt_rwlock_write_init(&j->acquire, rwlock);
-    tasks++;
+    j->number = tasks;
+    job[tasks++] = j;
 }
 
 static void setup_mutex(void)
@@ -136,6 +171,23 @@ static void setup_writer_cancel(void)
     start();
     MCX_CHECK(volt_rwlock_try_read(rwlock));
     spawn(WRITE, &handle);
+    spawn(READ, NULL);
+}
+
+static void setup_fair(void)
+{
+    start();
+    spawn(LOCK, NULL);
+    spawn(LOCK, NULL);
+    spawn(LOCK, NULL);
+}
+
+/* Readers come again and again beside a writer. */
+static void setup_rwlock_fair(void)
+{
+    start();
+    spawn(READ, NULL);
+    spawn(WRITE, NULL);
     spawn(READ, NULL);
 }
 
@@ -174,6 +226,41 @@ static void inspector(void)
     volt_rwlock_inspect(rwlock, &info);
     MCX_CHECK(!info.writer && info.readers >= 1);
     read_unlocker();
+}
+
+/* Tries again and again, and never passes a task that waits. */
+static void greedy(bool (*try)(void), enum way way)
+{
+    for (int i = 0; i < 3; i++) {
+        unsigned before = waiting();
+
+        if (!try())
+            continue;
+        if (waiting() & before)
+            mcx_fail("a thread that tries has passed a task that waits");
+        use(way);
+        unlock(way);
+    }
+}
+
+static bool try_lock(void)
+{
+    return volt_mutex_try_lock(mutex);
+}
+
+static bool try_read(void)
+{
+    return volt_rwlock_try_read(rwlock);
+}
+
+static void greedy_locker(void)
+{
+    greedy(try_lock, LOCK);
+}
+
+static void greedy_reader(void)
+{
+    greedy(try_read, READ);
 }
 
 static void canceller(void)
@@ -276,6 +363,30 @@ static const struct mcx_scenario scenarios[] = {
                     {"canceller", canceller}},
         .preempt = 1,
         .stale = 1,
+    },
+    {
+        .name = "fair",
+        .promise = "first come, first served, beside a thread that tries again and again",
+        .setup = setup_fair,
+        .finish = finish_all_ran,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"locker", greedy_locker}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "rwlock-fair",
+        .promise = "a writer that waits is passed by no reader, be there ever more",
+        .setup = setup_rwlock_fair,
+        .finish = finish_all_ran,
+        .threads = {{"executor", executor_run},
+                    {"executor 2", executor_run},
+                    {"reader", greedy_reader}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
     },
     {
         .name = "rwlock-try",

@@ -12,7 +12,7 @@
 
 struct job {
     struct volt_notified notified;
-    struct volt_oneshot *oneshot;
+    struct volt_oneshot_recv recv;
     int value;
     int busy; /* annotated: by poll and drop */
 };
@@ -146,11 +146,11 @@ static void finish_one_cancel(void)
 static enum volt_poll poll_recv(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
-    int status;
 
     VAT_WR(&j->busy);
-    if (volt_oneshot_recv_poll(cx, j->oneshot, &j->value, &status) == VOLT_PENDING)
+    if (volt_oneshot_recv_poll(cx, &j->recv) == VOLT_PENDING)
         return VOLT_PENDING;
+    int status = volt_oneshot_recv_status(&j->recv);
     if (status == 0) {
         MCX_CHECK(j->value == 42);
         received++;
@@ -166,7 +166,7 @@ static void drop_recv(void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    volt_oneshot_recv_drop(j->oneshot);
+    volt_oneshot_recv_fini(&j->recv);
     dropped++;
 }
 
@@ -184,7 +184,7 @@ static void setup_recv(void)
     mcx_name(oneshot, 64, "oneshot");
     struct job *j = task_state(executor_spawn(&recv_type, &handle, false));
 
-    j->oneshot = oneshot;
+    volt_oneshot_recv_init(&j->recv, oneshot, &j->value);
     tasks++;
 }
 
@@ -204,7 +204,7 @@ static void sender(void)
 
 static void send_dropper(void)
 {
-    volt_oneshot_send_drop(oneshot);
+    volt_oneshot_send_fini(oneshot);
 }
 
 static void detacher(void)
@@ -214,13 +214,15 @@ static void detacher(void)
 
 static void receiving_thread(void)
 {
+    struct volt_oneshot_recv recv;
     int value = 0;
 
-    if (volt_oneshot_recv_wait(oneshot, &value) == 0) {
+    volt_oneshot_recv_init(&recv, oneshot, &value);
+    if (volt_oneshot_recv_wait(&recv) == 0) {
         MCX_CHECK(value == 42);
         received++;
     }
-    volt_oneshot_recv_drop(oneshot);
+    volt_oneshot_recv_fini(&recv);
 }
 
 static void finish_received(void)

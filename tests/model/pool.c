@@ -17,8 +17,9 @@
 
 static struct pool *pool;
 static struct volt_task *task[TASKS];
-static int tasks, ran, refused, inside, together;
-static int written; /* annotated: before the submission */
+static int tasks, running, ran, refused, inside, together;
+static bool stood_in; /* the stand-in has ended */
+static int written;   /* annotated: before the submission */
 
 /* --- mutex, condition, thread ------------------------------------------------------- */
 
@@ -208,12 +209,13 @@ static enum volt_poll poll_blocking(struct volt_cx *cx, void *state)
 
     (void)cx;
     VAT_RD(&written);
-    MCX_CHECK(pool->threads <= pool->max_threads);
+    MCX_CHECK((unsigned)++running <= pool->max_threads);
     inside += *paired;
     if (*paired)
         mcx_block_until(all_inside, NULL);
     else
         mcx_yield(); /* takes its time */
+    running--;
     ran++;
     return VOLT_READY;
 }
@@ -222,6 +224,28 @@ static const struct volt_task_type blocking_type = {
     .name = "blocking",
     .size = 1,
     .poll = poll_blocking,
+};
+
+static bool first_ran(void *arg)
+{
+    (void)arg;
+    return ran > 0;
+}
+
+/* As a worker's, whose call ends when the first task has run. */
+static enum volt_poll poll_stand_in(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    mcx_block_until(first_ran, NULL);
+    pool_stand_in_end(pool);
+    stood_in = true;
+    return VOLT_READY;
+}
+
+static const struct volt_task_type stand_in_type = {
+    .name = "stand-in",
+    .size = 1,
+    .poll = poll_stand_in,
 };
 
 static void start(unsigned max_threads, int startable, int n)
@@ -242,7 +266,8 @@ static void start(unsigned max_threads, int startable, int n)
         task[i] = task_of(volt_task_new(NULL, &blocking_type));
         task_begin(task[i], false);
     }
-    nstarted = ran = refused = inside = together = 0;
+    nstarted = running = ran = refused = inside = together = 0;
+    stood_in = false;
     may_start = startable;
 }
 
@@ -262,6 +287,11 @@ static void setup_two_threads(void)
 static void setup_no_more_threads(void)
 {
     start(2, 1, 2);
+}
+
+static void setup_stand_in(void)
+{
+    start(1, POOL_THREADS, 3);
 }
 
 static void submit(int i)
@@ -313,8 +343,31 @@ static void submit_and_end(void)
     ender();
 }
 
+static bool has_stood_in(void *arg)
+{
+    (void)arg;
+    return stood_in;
+}
+
+/* The stand-in goes on until the first task has run, on a thread of its own; the others
+ * come when all threads may be gone, or both be idle. */
+static void submit_beside_stand_in(void)
+{
+    struct volt_task *t = task_of(volt_task_new(NULL, &stand_in_type));
+
+    task_begin(t, false);
+    MCX_CHECK(pool_submit_stand_in(pool, t) == 0);
+    submit(0);
+    mcx_block_until(has_stood_in, NULL);
+    MCX_CHECK(ran == 1);
+    submit(1);
+    submit(2);
+    ender();
+}
+
 static void finish(void)
 {
+    MCX_CHECK(pool->stand_ins == 0);
     MCX_CHECK(ran + refused == tasks);
     MCX_CHECK(refused == 0 || nstarted == may_start);
     MCX_CHECK(pool->threads == 0 && pool->idle == 0 && pool->running.v == 0);
@@ -356,6 +409,15 @@ static const struct mcx_scenario scenarios[] = {
         .setup = setup_no_more_threads,
         .finish = finish,
         .threads = {POOL, {"submitter", submit_and_end}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "stand-in",
+        .promise = "one that plays a worker takes no task's thread, and is gone after it",
+        .setup = setup_stand_in,
+        .finish = finish,
+        .threads = {POOL, {"submitter", submit_beside_stand_in}},
         .preempt = 2,
         .stale = 1,
     },

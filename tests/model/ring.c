@@ -21,6 +21,7 @@ static int taken[TASKS + 1];
 static struct volt_task *overflowed[TASKS];
 static int noverflowed;
 static int preloaded, pushes;
+static int last; /* task of `own` */
 
 static struct volt_task *make(int id)
 {
@@ -89,6 +90,7 @@ static void start(int preload, int more)
     noverflowed = 0;
     preloaded = preload;
     pushes = more;
+    last = preload + more;
     for (int i = 1; i <= TASKS; i++) {
         items[i] = mcx_malloc(sizeof(struct item));
         items[i]->id = i;
@@ -122,11 +124,19 @@ static void start_wrap(void)
 static void start_empty(void)
 {
     start(0, 0);
+    last = 2;
+}
+
+/* Each task is published by the owner while thieves look, none before. */
+static void start_unpublished(void)
+{
+    start(0, 6);
 }
 
 static void start_chain(void)
 {
     start(2, 0);
+    last = 6;
 }
 
 /* Pops and pushes by turns, empties its ring, then is a thief itself: into slots of its
@@ -212,7 +222,6 @@ static void observer(void)
 static void finish(void)
 {
     struct ring *rings[] = {own, loot, second_loot, other};
-    int last = preloaded == 2 ? 6 : preloaded == 0 ? 2 : preloaded + pushes;
 
     for (int i = 0; i < 4; i++) {
         uint64_t head = vat_u64_load(&rings[i]->head, VAT_SC);
@@ -246,6 +255,15 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"owner", owner_pushes}, {"thief", thief_twice}},
         .preempt = 2,
         .stale = 1,
+    },
+    {
+        .name = "overflow-own",
+        .promise = "what the older half holds is published again, whoever looks first",
+        .setup = start_unpublished,
+        .finish = finish,
+        .threads = {{"owner", owner_pushes}, {"thief", thief_twice}},
+        .preempt = 2,
+        .stale = 2,
     },
     {
         .name = "two-thieves",

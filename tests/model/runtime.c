@@ -22,6 +22,7 @@ enum kind {
     SLEEP,   /* until 5 ms */
     WAITING, /* until woken */
     SPAWNS,  /* another one */
+    CHAIN,   /* likewise, of its kind, up to the last; so their slots are used again */
     BLOCKS,  /* in place, until the other one has run; which it spawns */
     LONG,    /* sleeps, then waits inside its poll until the other one has run */
 };
@@ -31,6 +32,7 @@ struct job {
     struct volt_sleep sleep;
     int busy; /* annotated: by poll and drop */
     int polls;
+    int left; /* of a chain */
 };
 
 static struct volt_runtime *rt;
@@ -115,6 +117,7 @@ static bool both_started(void *arg)
 }
 
 static void spawn(enum kind kind);
+static void spawn_chain_of(int n);
 
 static bool other_ran(void *arg)
 {
@@ -140,6 +143,8 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         return VOLT_PENDING;
     if (j->kind == SPAWNS)
         spawn(PLAIN);
+    if (j->kind == CHAIN && j->left > 0)
+        spawn_chain_of(j->left);
     if (j->kind == LONG)
         block(NULL);
     if (j->kind == BLOCKS) {
@@ -249,6 +254,19 @@ static void spawn(enum kind kind)
     MCX_CHECK(r == 0 || r == -ESHUTDOWN);
 }
 
+static void spawn_chain_of(int n)
+{
+    struct job *j = job_new(CHAIN);
+
+    j->left = n - 1;
+    MCX_CHECK(volt_task_spawn(j, NULL) == 0);
+}
+
+static void spawn_chain(void)
+{
+    spawn_chain_of(4);
+}
+
 static void spawn_plain(void)
 {
     spawn(PLAIN);
@@ -309,6 +327,22 @@ static void reader(void)
     if (stats.completed > stats.spawned || stats.live > 3)
         mcx_fail("%d spawned, %d completed, %d live", (int)stats.spawned,
                  (int)stats.completed, (int)stats.live);
+}
+
+static void look_at(void *arg, const struct volt_task_info *info)
+{
+    int *n = arg;
+
+    MCX_CHECK(strcmp(info->type, "job") == 0);
+    ++*n;
+}
+
+/* The memory of a task that ends meanwhile is its lister's, until that gives it back. */
+static void lister(void)
+{
+    int seen = 0;
+
+    MCX_CHECK(volt_runtime_tasks(rt, look_at, &seen) == seen && seen <= 4);
 }
 
 /* A task that waits for a waker from outside, spawned before the workers run. */
@@ -453,6 +487,16 @@ static const struct mcx_scenario scenarios[] = {
                     {"reader", reader}},
         .preempt = 2,
         .stale = 2,
+        .dfs = 10000,
+    },
+    {
+        .name = "list",
+        .promise = "tasks that begin and end while they are listed are whole or left out",
+        .setup = setup_one_worker,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker}, {"spawner", spawn_chain}, {"lister", lister}},
+        .preempt = 2,
+        .stale = 1,
         .dfs = 10000,
     },
     {

@@ -440,6 +440,19 @@ static void setup_overflow(void)
     expected = TASKS;
 }
 
+/* Of what its ring throws out worker 0 takes one by its periodic look: task 2, which waits
+ * for the last. */
+static void setup_spill(void)
+{
+    start(2);
+    for (int i = 0; i < TASKS; i++)
+        make(i, PLAIN);
+    job_of(task[2])->kind = WAITER;
+    job_of(task[2])->awaited = TASKS - 1;
+    expected = TASKS;
+    clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
+}
+
 static void worker(void)
 {
     mcx_daemon();
@@ -548,6 +561,12 @@ static void lock_holder(void)
     vlock_unlock(&sched->inject.lock);
 }
 
+static void spill_lock_holder(void)
+{
+    vlock_lock(&sched->spill.lock);
+    vlock_unlock(&sched->spill.lock);
+}
+
 static void stopper(void)
 {
     vat_u32_store(&sched->stop, 1, VAT_REL);
@@ -578,6 +597,16 @@ static void finish_unguarded(void)
     finish();
 }
 
+#define WORKERS                                                                          \
+    {"worker 0", worker},                                                                \
+    {                                                                                    \
+        "worker 1", worker                                                               \
+    }
+#define BUSY                                                                             \
+    {"worker 0", worker_busy},                                                           \
+    {                                                                                    \
+        "worker 1", worker                                                               \
+    }
 #define HELD(NAME, PROMISE, SETUP, FIRST)                                                \
     {                                                                                    \
         .name = NAME, .promise = PROMISE, .setup = SETUP, .finish = finish_unguarded,    \
@@ -600,10 +629,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "two submissions, two workers: both tasks run",
         .setup = setup_two_producers,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer},
-                    {"producer 2", producer_2}},
+        .threads = {WORKERS, {"producer", producer}, {"producer 2", producer_2}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -613,10 +639,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "two tasks that wait for each other: two workers come up",
         .setup = setup_pair,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer},
-                    {"producer 2", producer_2}},
+        .threads = {WORKERS, {"producer", producer}, {"producer 2", producer_2}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -627,9 +650,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "two tasks of one chain that wait for each other: likewise",
         .setup = setup_pair,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer_chain}},
+        .threads = {WORKERS, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -639,7 +660,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "a task pushed by a poll that goes on is run by somebody else",
         .setup = setup_child,
         .finish = finish,
-        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"producer", producer}},
+        .threads = {WORKERS, {"producer", producer}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -649,10 +670,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "the same with three workers",
         .setup = setup_child_three,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"worker 2", worker},
-                    {"producer", producer}},
+        .threads = {WORKERS, {"worker 2", worker}, {"producer", producer}},
         .preempt = 1,
         .stale = 1,
         .dfs = -1,
@@ -662,10 +680,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "of a chain on the stack somebody takes one: the other is announced",
         .setup = setup_periodic,
         .finish = finish,
-        .threads = {{"worker 0", worker_busy},
-                    {"worker 1", worker},
-                    {"lock holder", lock_holder},
-                    {"producer", producer_chain}},
+        .threads = {BUSY, {"lock holder", lock_holder}, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = -1,
@@ -677,9 +692,7 @@ static const struct mcx_scenario scenarios[] = {
             "what a busy worker's periodic look leaves behind is announced (INJ-1)",
         .setup = setup_periodic,
         .finish = finish,
-        .threads = {{"worker 0", worker_busy},
-                    {"worker 1", worker},
-                    {"producer", producer_chain}},
+        .threads = {BUSY, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -689,9 +702,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "what a busy worker's glance leaves behind is announced (INJ-1)",
         .setup = setup_glance,
         .finish = finish,
-        .threads = {{"worker 0", worker_busy},
-                    {"worker 1", worker},
-                    {"producer", producer_chain}},
+        .threads = {BUSY, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -701,10 +712,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "a worker that finds work while it parks leaves no other work alone",
         .setup = setup_two_queues,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"worker 2", worker_parent},
-                    {"producer", producer}},
+        .threads = {WORKERS, {"worker 2", worker_parent}, {"producer", producer}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -714,10 +722,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "a group for each worker: two tasks that wait for each other find two",
         .setup = setup_groups_pair,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer},
-                    {"producer 2", producer_2}},
+        .threads = {WORKERS, {"producer", producer}, {"producer 2", producer_2}},
         .preempt = 1,
         .stale = 1,
         .dfs = 10000,
@@ -727,7 +732,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "a task pushed by a poll that goes on is run by another group",
         .setup = setup_groups_child,
         .finish = finish,
-        .threads = {{"worker 0", worker}, {"worker 1", worker}, {"producer", producer}},
+        .threads = {WORKERS, {"producer", producer}},
         .preempt = 1,
         .stale = 1,
         .dfs = 10000,
@@ -737,10 +742,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "a group of two and a group of one: likewise",
         .setup = setup_groups_three,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"worker 2", worker},
-                    {"producer", producer_chain}},
+        .threads = {WORKERS, {"worker 2", worker}, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 10000,
@@ -772,9 +774,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "the same when both had slept, and their sentinels as well",
         .setup = setup_slot,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer_late}},
+        .threads = {WORKERS, {"producer", producer_late}},
         .preempt = 2,
         .stale = 1,
         .timeouts = MCX_LAST_RESORT - 2,
@@ -819,9 +819,7 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "two that look on, two tasks that wait for each other: both come up",
         .setup = setup_spin_pair,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer_chain}},
+        .threads = {WORKERS, {"producer", producer_chain}},
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
@@ -840,9 +838,7 @@ static const struct mcx_scenario scenarios[] = {
             "a brief poll that lasts for once strands nothing: a sentinel finds it",
         .setup = setup_hold_endless,
         .finish = finish,
-        .threads = {{"worker 0", worker},
-                    {"worker 1", worker},
-                    {"producer", producer_late}},
+        .threads = {WORKERS, {"producer", producer_late}},
         .preempt = 2,
         .stale = 1,
         .timeouts = MCX_LAST_RESORT - 2,
@@ -857,6 +853,19 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
+    },
+    {
+        .name = "spill",
+        .promise = "what a busy worker leaves of it is announced (INJ-1)",
+        .setup = setup_spill,
+        .finish = finish,
+        .threads = {{"worker 0", worker_full},
+                    {"worker 1", worker},
+                    {"lock holder", spill_lock_holder}},
+        .preempt = 2,
+        .stale = 0,
+        .dfs = 20000,
+        .random = 6000,
     },
     {
         .name = "stop-claimed",

@@ -19,6 +19,8 @@ enum kind {
     WAITS,  /* for a waker, that another thread ends */
     NEVER,  /* waits for nothing */
     BRANCH, /* has children of its own */
+    QUEUES, /* queues a task, and waits inside its poll until that has run */
+    AWAITS, /* waits inside its poll for the task that the root has queued */
 };
 
 /* What a node is to do, by its number; its children follow each other. */
@@ -40,6 +42,8 @@ static vat_u32 data, handed; /* handed: orders what is passed to wakers */
 static bool armed, prodded, root_ended;
 static int prodded_node; /* who hands out prod */
 static int polls[NODES], drops[NODES], cancelled_leaves, started, objects;
+static struct volt_task *beside; /* a task that is no child of anybody; or NULL */
+static bool root_queues, beside_ran;
 
 uint64_t clock_ns(void)
 {
@@ -56,6 +60,34 @@ static bool both_started(void *arg)
 {
     (void)arg;
     return started >= 2;
+}
+
+static bool has_run(void *arg)
+{
+    const bool *ran = arg;
+
+    return *ran;
+}
+
+static enum volt_poll poll_beside(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    beside_ran = true;
+    return VOLT_READY;
+}
+
+static const struct volt_task_type beside_type = {
+    .name = "beside",
+    .size = 1,
+    .poll = poll_beside,
+};
+
+/* To the ring, not the slot. */
+static void queue_beside(void)
+{
+    struct worker *w = &sched->worker[mcx_self()];
+
+    worker_push(w, beside);
 }
 
 static void drop_node(void *state)
@@ -102,6 +134,13 @@ static enum volt_poll poll_node(struct volt_cx *cx, void *state)
         break;
     case NEVER:
         return VOLT_PENDING;
+    case QUEUES:
+        queue_beside();
+        mcx_block_until(has_run, &beside_ran);
+        break;
+    case AWAITS:
+        mcx_block_until(has_run, &beside_ran);
+        break;
     case LEAF:
         break;
     }
@@ -147,6 +186,8 @@ static enum volt_poll poll_branch(struct volt_cx *cx, struct node *n)
             VAT_WR(&c->busy);
             c->number = p->first + i;
         }
+        if (root_queues && n->number == ROOT)
+            queue_beside();
         if (n->number == prodded_node) {
             prod = volt_waker_new(cx);
             (void)vat_u32_add(&handed, 1, VAT_AR);
@@ -185,6 +226,8 @@ static void start(const struct plan *what)
     waker.task = prod.task = NULL;
     armed = prodded = root_ended = false;
     started = cancelled_leaves = 0;
+    beside = NULL;
+    root_queues = beside_ran = false;
     prodded_node = ROOT;
     objects = mcx_live_objects();
     struct node *n = volt_task_new((struct volt_runtime *)(void *)sched, &node_type);
@@ -275,6 +318,36 @@ static void setup_cancel_nested(void)
     start(p);
 }
 
+/* All polls have been short, so that a wake is held back; a sentinel is said to be
+ * there. */
+static void hold(const struct plan *what)
+{
+    start(what);
+    sched->hold_ns = 1000;
+    for (uint32_t i = 0; i < sched->workers; i++) {
+        hold_learn(&sched->worker[i], &node_type, 300);
+        hold_learn(&sched->worker[i], &beside_type, 300);
+    }
+    vat_u32_init(&sched->sentinels, 1);
+    beside = task_of(volt_task_new((struct volt_runtime *)(void *)sched, &beside_type));
+    task_begin(beside, false);
+}
+
+static void setup_hold_before(void)
+{
+    static const struct plan p[] = {{BRANCH, 1, 1}, {.kind = AWAITS}};
+
+    hold(p);
+    root_queues = true;
+}
+
+static void setup_hold_inside(void)
+{
+    static const struct plan p[] = {{BRANCH, 1, 1}, {.kind = QUEUES}};
+
+    hold(p);
+}
+
 static void worker(void)
 {
     mcx_daemon();
@@ -351,6 +424,13 @@ static void finish_all(void)
     }
     MCX_CHECK(cancelled_leaves == 0);
     finish();
+}
+
+static void finish_held(void)
+{
+    vat_u32_init(&sched->sentinels, 0);
+    MCX_CHECK(beside_ran);
+    finish_all();
 }
 
 /* --- forks alone -------------------------------------------------------------------- */
@@ -440,6 +520,10 @@ static const struct mcx_scenario scenarios[] = {
           finish, {"cancels", cancels}),
     SCOPE("cancel-nested", "also children of children", setup_cancel_nested, finish,
           {"cancels", cancels}),
+    SCOPE("hold-before", "what a parent has queued is not held back behind its children",
+          setup_hold_before, finish_held, {0}),
+    SCOPE("hold-inside", "nor is what a child that runs in place has queued",
+          setup_hold_inside, finish_held, {0}),
     {0},
 };
 

@@ -2,7 +2,8 @@
  *
  * Oracle: no permit is lost or made (INV-6), also when a waiter is cancelled before,
  * while or after it is granted; every task that is owed permits gets them although no
- * timeout fires; who holds sees what the last holder wrote; nobody touches a waiter after
+ * timeout fires; nobody gets any while one that had queued before it came has not been
+ * granted, be its request larger (A-9); who holds sees what the last holder wrote; nobody touches a waiter after
  * its `granted` is stored (INV-7): the tasks are freed when they end. */
 #include <errno.h>
 #include "executor.h"
@@ -14,14 +15,34 @@ struct job {
     uint64_t n;
     bool gives_back;
     int busy; /* annotated: by poll and drop */
+    int number;
+    unsigned before; /* jobs that had queued when it came, by number */
 };
 
 static struct volt_sem *sem;
 static int guarded; /* annotated: by the holders */
 static uint64_t total, held;
 static int acquired, closed, dropped, tasks;
+static struct job *job[EXECUTOR_TASKS];
+static unsigned queued; /* jobs whose poll was pending and that are not granted yet */
 static struct volt_join handle;
 static struct volt_waker waker;
+
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+/* Jobs that have queued and are not granted: what they are told is in place. */
+static unsigned waiting(void)
+{
+    mcx_block_until_any(always, NULL);
+    for (int i = 0; i < tasks; i++)
+        if (queued >> i & 1 && job[i]->acquire.waiter.granted)
+            queued &= ~(1u << i);
+    return queued;
+}
 
 /* All permits: to write; fewer: to read. */
 static void use_guarded(uint64_t n)
@@ -37,8 +58,14 @@ static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    if (volt_sem_acquire_poll(cx, &j->acquire) == VOLT_PENDING)
+    if (j->acquire.waiter.state == 0) /* the first poll */
+        j->before = waiting();
+    if (volt_sem_acquire_poll(cx, &j->acquire) == VOLT_PENDING) {
+        queued |= 1u << j->number;
         return VOLT_PENDING;
+    }
+    if (waiting() & j->before)
+        mcx_fail("job %d has passed one that waits", j->number);
     if (volt_sem_acquire_status(&j->acquire) == -ECANCELED) {
         closed++;
         return VOLT_READY;
@@ -59,6 +86,7 @@ static void drop_acquire(void *state)
 
     VAT_WR(&j->busy);
     volt_sem_acquire_fini(&j->acquire);
+    queued &= ~(1u << j->number);
     dropped++;
 }
 
@@ -78,6 +106,7 @@ static void start(uint64_t permits, uint64_t max)
     total = max;
     held = 0;
     acquired = closed = dropped = tasks = 0;
+    queued = 0;
     handle.task = NULL;
     waker.task = NULL;
 }
@@ -90,7 +119,8 @@ static struct volt_task *spawn(uint64_t n, bool gives_back, struct volt_join *re
     volt_sem_acquire_init(&j->acquire, sem, n);
     j->n = n;
     j->gives_back = gives_back;
-    tasks++;
+    j->number = tasks;
+    job[tasks++] = j;
     return t;
 }
 
@@ -130,6 +160,15 @@ static void setup_close_cancel(void)
     (void)spawn(1, false, &handle);
 }
 
+/* One that wants all, between those that want one and come again and again. */
+static void setup_fair(void)
+{
+    start(2, 2);
+    (void)spawn(1, true, NULL);
+    (void)spawn(2, true, NULL);
+    (void)spawn(1, true, NULL);
+}
+
 static void setup_close(void)
 {
     start(1, 2);
@@ -159,6 +198,19 @@ static void try_locker(void)
 {
     if (volt_sem_try_acquire(sem, 1)) {
         VAT_WR(&guarded);
+        MCX_CHECK(volt_sem_release(sem, 1) == 0);
+    }
+}
+
+static void greedy(void)
+{
+    for (int i = 0; i < 3; i++) {
+        unsigned before = waiting();
+
+        if (!volt_sem_try_acquire(sem, 1))
+            continue;
+        if (waiting() & before)
+            mcx_fail("a thread that tries has passed one that waits");
         MCX_CHECK(volt_sem_release(sem, 1) == 0);
     }
 }
@@ -234,6 +286,16 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {EXECUTORS, {"thread", try_locker}},
         .preempt = 2,
         .stale = 1,
+    },
+    {
+        .name = "fair",
+        .promise = "first come, first served, beside a thread that tries again and again",
+        .setup = setup_fair,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS, {"thread", greedy}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
     },
     {
         .name = "close",

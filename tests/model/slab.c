@@ -1,7 +1,8 @@
 /* Model of lib/task/slab.c: slots that other threads free, and the end of a heap.
  *
  * Oracle: no slot is in two hands at once; who gets a slot sees everything that its last
- * owner did; the heap goes with its last slot, not before and not never. */
+ * owner did; a slab is freed only when nobody has a slot of it; the heap goes with its
+ * last slot, not before and not never. */
 #include "task/slab.h"
 #include "mcx.h"
 
@@ -90,6 +91,12 @@ static void frees_1(void)
     give(slot[1]);
 }
 
+static void frees_all(void)
+{
+    for (int i = 0; i < SLOTS; i++)
+        give(slot[i]);
+}
+
 /* A worker: they go in one batch. */
 static void worker_frees(void)
 {
@@ -119,6 +126,34 @@ static void setup_release(void)
     setup();
     give(slot[2]);
     give(slot[3]);
+}
+
+/* Two of four are free; the owner makes no more of that slab. */
+static void setup_trim_newest(void)
+{
+    setup();
+    give(slot[2]);
+    give(slot[3]);
+}
+
+/* Likewise, and it has gone on to another one. */
+static void setup_trim(void)
+{
+    setup();
+    slab_bind(heap, 0);
+    struct volt_task *fifth = take();
+    slab_unbind();
+    give(fifth);
+    give(slot[2]);
+    give(slot[3]);
+}
+
+static void trims(void)
+{
+    slab_bind(heap, 1);
+    while (slab_trim(heap))
+        ;
+    slab_unbind();
 }
 
 static void releases(void)
@@ -152,6 +187,39 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"owner", takes_one},
                     {"worker 1", worker_takes},
                     {"freer", frees_two}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "trim",
+        .promise = "a slab is freed while others free its last slots, and one allocates",
+        .setup = setup_trim,
+        .finish = finish_owner,
+        .threads = {{"owner", takes_one},
+                    {"worker 1", trims},
+                    {"freer", frees_0},
+                    {"freer 2", frees_1}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "trim-newest",
+        .promise = "a slab whose store still makes slots of it is left alone",
+        .setup = setup_trim_newest,
+        .finish = finish_owner,
+        .threads = {{"owner", takes_one},
+                    {"worker 1", trims},
+                    {"freer", frees_0},
+                    {"freer 2", frees_1}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "trim-left",
+        .promise = "a slab is freed when its store has gone on to another, not before",
+        .setup = setup,
+        .finish = finish_owner,
+        .threads = {{"owner", takes_one}, {"worker 1", trims}, {"freer", frees_all}},
         .preempt = 2,
         .stale = 1,
     },

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """Weakens every memory order of lib/ by one step, one at a time, in a copy of the tree, and
 runs the models that the source is part of. What they do not find must have its reason in
-weaken.txt. Usage: weaken.py [--list] [FILE...]
+weaken.txt. Then all survivors of a file are weakened at once: what is excused must be
+right together, but for the first of a group whose reason begins with "One is enough".
+Usage: weaken.py [--list] [FILE...]
 
-Exit status 1 when a survivor has no reason, or weaken.txt has one that is not needed."""
+Exit status 1 when a survivor has no reason, weaken.txt has one that is not needed, or a
+file's do not hold together."""
 import collections
 import os
 import pathlib
@@ -15,6 +18,7 @@ from mutants import mutant_list
 import variant
 
 SEARCHES = (["--dfs", "5000"], ["--random", "30000", "--pct", "10000"])
+ALTERNATIVES = "One is enough"
 
 LOAD = {"SC": ["ACQ"], "ACQ": ["RLX"]}
 STORE = {"SC": ["REL"], "REL": ["RLX"]}
@@ -93,8 +97,7 @@ def reasons():
 
 
 class Looker:
-    def __init__(self, known):
-        self.known = known  # key to reason
+    def __init__(self):
         self.affected = {}  # file to models
         self.likely = collections.defaultdict(list)
         for m in mutant_list.read(pathlib.Path(variant.HERE, "mutants.txt"), mutants.Mutant):
@@ -111,16 +114,22 @@ class Looker:
         return self.affected[path]
 
     def look(self, item):
-        number, change = item
-        source = variant.read_source(change.file)
-        source = source[: change.start] + change.text + source[change.end :]
-        tree = variant.Variant(f"weak-{number}", {change.file: source})
+        """What finds these changes of one file, or None."""
+        name, changes = item
+        path = changes[0].file
+        source = variant.read_source(path)
+        texts = {}
+        for c in changes:
+            span = (c.start, c.end)  # AR may lose both: nothing is left then
+            texts[span] = " VAT_RLX" if span in texts else c.text
+        for (start, end), text in sorted(texts.items(), reverse=True):
+            source = source[:start] + text + source[end:]
+        tree = variant.Variant(f"weak-{name}", {path: source})
         built = []
-        if not self.models(change.file):
+        if not self.models(path):
             return "NO MODEL runs this source"
-        # Longer for what is not excused: it is about to be called a survivor.
-        for bounds in SEARCHES[: 1 if change.key in self.known else 2]:
-            for model in self.models(change.file):
+        for bounds in SEARCHES:
+            for model in self.models(path):
                 error = None if model in built else tree.build(model)
                 if error:
                     return f"UNBUILT {error}"
@@ -131,6 +140,18 @@ class Looker:
                     return f"{hit[0]} after {hit[1]}: {hit[2]}"
         tree.remove()
         return None
+
+
+def together(survivors, known):
+    """[(name, changes)]: all of a file that may be weakened at once, where those are several."""
+    files, kept = collections.defaultdict(list), set()
+    for change in survivors:
+        reason = known.get(change.key, "")
+        if reason.startswith(ALTERNATIVES) and reason not in kept:
+            kept.add(reason)
+        else:
+            files[change.file].append(change)
+    return [(f"all-{i}", c) for i, c in enumerate(files.values()) if len(c) > 1]
 
 
 def main():
@@ -146,11 +167,12 @@ def main():
         print("\n".join(c.key for c in changes))
         return
     known = reasons()
-    looker = Looker(known)
+    looker = Looker()
     for f in files:
         looker.models(f) if changes_of(f) else None
-    killed = survived = bad = 0
-    for change, hit in zip(changes, variant.each(looker.look, list(enumerate(changes)))):
+    survivors, killed, bad = [], 0, 0
+    items = [(i, [c]) for i, c in enumerate(changes)]
+    for change, hit in zip(changes, variant.each(looker.look, items)):
         if hit and hit.startswith(("UNBUILT", "NO MODEL")):
             bad += 1
             print(f"BROKEN    {change.key}\n            {hit}")
@@ -161,15 +183,22 @@ def main():
                 bad += 1
                 print("            but weaken.txt has a reason for its survival")
         else:
-            survived += 1
+            survivors.append(change)
             bad += change.key not in known
             print(f"survives  {change.key}\n            {known.get(change.key, 'NO REASON')}")
+        sys.stdout.flush()
+    groups = together(survivors, known)
+    for (_, group), hit in zip(groups, variant.each(looker.look, groups)):
+        bad += hit is not None
+        print(f"{'apart     ' if hit else 'together  '}{group[0].file} {len(group)}")
+        if hit:
+            print(f"            weakened at once they are found: {hit}")
         sys.stdout.flush()
     for key in sorted(set(known) - {c.key for c in changes}):
         if not wanted or key.split()[0] in wanted:
             bad += 1
             print(f"stale     {key}")
-    print(f"weakened={len(changes)} killed={killed} survived={survived} without-reason={bad}")
+    print(f"weakened={len(changes)} killed={killed} survived={len(survivors)} without-reason={bad}")
     sys.exit(1 if bad else 0)
 
 

@@ -44,9 +44,8 @@ struct actor {
     struct volt_yield yield;
     struct volt_sleep sleep;
     struct volt_notified notified;
-    struct volt_oneshot *oneshot;
+    struct volt_oneshot_recv message;
     uint64_t sent, got;
-    int status;
     bool ended; /* READY was answered */
     enum {
         LEAF_NONE,
@@ -61,7 +60,7 @@ struct actor {
         struct volt_sem_acquire sem;
         struct volt_mutex_lock mutex;
         struct volt_rwlock_acquire rwlock;
-        struct volt_send send;
+        struct volt_channel_send send;
     } u;
 };
 
@@ -113,7 +112,7 @@ static void leaf_fini(struct actor *s)
         volt_notified_fini(&s->notified);
         break;
     case LEAF_SEND:
-        volt_send_fini(&s->u.send);
+        volt_channel_send_fini(&s->u.send);
         break;
     }
     s->leaf = LEAF_NONE;
@@ -144,7 +143,7 @@ static void sender_drop(void *state)
     struct sender *s = state;
 
     if (s->oneshot)
-        volt_oneshot_send_drop(s->oneshot);
+        volt_oneshot_send_fini(s->oneshot);
 }
 
 static const struct volt_task_type sender_type = {
@@ -158,10 +157,12 @@ static void ask_for_message(struct actor *s)
 {
     struct sender *peer = volt_task_new(any_runtime(&s->seed), &sender_type);
 
-    s->oneshot = volt_oneshot_new(sizeof(s->sent));
-    CHECK(peer && s->oneshot);
+    struct volt_oneshot *oneshot = volt_oneshot_new(sizeof(s->sent));
+
+    CHECK(peer && oneshot);
+    volt_oneshot_recv_init(&s->message, oneshot, &s->got);
     s->sent = stress_random(&s->seed, UINT64_MAX);
-    *peer = (struct sender){.oneshot = s->oneshot, .value = s->sent};
+    *peer = (struct sender){.oneshot = oneshot, .value = s->sent};
     CHECK(volt_task_spawn(peer, NULL) == 0);
 }
 
@@ -217,21 +218,19 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
             s->holds = s->what == 6 ? HOLD_WRITE : HOLD_READ;
         } else if (s->what == 9) {
             ask_for_message(s);
-            VOLT_AWAIT(s->at,
-                       volt_oneshot_recv_poll(cx, s->oneshot, &s->got, &s->status));
-            CHECK(s->status == 0 && s->got == s->sent);
-            volt_oneshot_recv_drop(s->oneshot);
-            s->oneshot = NULL;
+            VOLT_AWAIT(s->at, volt_oneshot_recv_poll(cx, &s->message));
+            CHECK(volt_oneshot_recv_status(&s->message) == 0 && s->got == s->sent);
+            volt_oneshot_recv_fini(&s->message);
         } else if (s->what == 10) {
             volt_sleep_init(&s->sleep, stress_random(&s->seed, 2000));
             s->leaf = LEAF_SLEEP;
             VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
         } else if (s->what >= 12) {
             s->sent = stress_random(&s->seed, UINT64_MAX);
-            volt_send_init(&s->u.send, channel, &s->sent);
+            volt_channel_send_init(&s->u.send, channel, &s->sent);
             s->leaf = LEAF_SEND;
-            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->u.send));
-            CHECK(volt_send_status(&s->u.send) == 0);
+            VOLT_AWAIT(s->at, volt_channel_send_poll(cx, &s->u.send));
+            CHECK(volt_channel_send_status(&s->u.send) == 0);
             vat_u64_add(&values_sent, 1, VAT_RLX);
         } else {
             /* One permit makes the rounds: whoever gets it passes it on. */
@@ -261,8 +260,7 @@ static void actor_drop(void *state)
         vat_u64_add(&values_maybe, 1, VAT_RLX);
     leaf_fini(s);
     give_back(s);
-    if (s->oneshot)
-        volt_oneshot_recv_drop(s->oneshot);
+    volt_oneshot_recv_fini(&s->message);
     vat_u64_add(&dropped, 1, VAT_AR);
 }
 
@@ -277,17 +275,19 @@ static const struct volt_task_type actor_type = {
 
 struct collector {
     uint64_t value;
-    int status;
+    struct volt_channel_recv recv;
 };
 
 static enum volt_poll collector_poll(struct volt_cx *cx, void *state)
 {
     struct collector *c = state;
 
+    if (!c->recv.channel)
+        volt_channel_recv_init(&c->recv, channel, &c->value);
     for (;;) {
-        if (volt_channel_recv_poll(cx, channel, &c->value, &c->status) == VOLT_PENDING)
+        if (volt_channel_recv_poll(cx, &c->recv) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (c->status < 0)
+        if (volt_channel_recv_status(&c->recv) < 0)
             return VOLT_READY;
         vat_u64_add(&values_received, 1, VAT_RLX);
     }
@@ -295,8 +295,9 @@ static enum volt_poll collector_poll(struct volt_cx *cx, void *state)
 
 static void collector_drop(void *state)
 {
-    (void)state;
-    volt_channel_recv_fini(channel);
+    struct collector *c = state;
+
+    volt_channel_recv_fini(&c->recv);
 }
 
 static const struct volt_task_type collector_type = {

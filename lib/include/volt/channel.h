@@ -42,15 +42,15 @@ VOLT_API int volt_channel_try_send(struct volt_channel *ch, const void *item);
 VOLT_API int volt_channel_try_recv(struct volt_channel *ch, void *ret_item);
 
 /* Leaf: sends one value. All fields are private. */
-struct volt_send {
+struct volt_channel_send {
     struct volt_channel *channel;
     const void *item;
     struct volt_waiter waiter;
 };
 
 /* Borrows ch, and item until READY or _fini: it does not change while the leaf waits. */
-static inline void volt_send_init(struct volt_send *s, struct volt_channel *ch,
-                                  const void *item)
+static inline void volt_channel_send_init(struct volt_channel_send *s,
+                                          struct volt_channel *ch, const void *item)
 {
     s->channel = ch;
     s->item = item;
@@ -58,20 +58,42 @@ static inline void volt_send_init(struct volt_send *s, struct volt_channel *ch,
 }
 
 /* READY: sent, or closed; see _status. */
-VOLT_API enum volt_poll volt_send_poll(struct volt_cx *cx, struct volt_send *s);
+VOLT_API enum volt_poll volt_channel_send_poll(struct volt_cx *cx,
+                                               struct volt_channel_send *s);
 /* After READY: 0, or -EPIPE. */
-VOLT_API int volt_send_status(const struct volt_send *s);
+VOLT_API int volt_channel_send_status(const struct volt_channel_send *s);
 /* In every state. The value of one that waits is not sent, unless it just has been. */
-VOLT_API void volt_send_fini(struct volt_send *s);
+VOLT_API void volt_channel_send_fini(struct volt_channel_send *s);
 
-/* READY: *ret_status is 0 and the value is copied to ret_item; or it is -EPIPE. Receiver
- * only. */
+/* Leaf: receives one value. All fields are private. */
+struct volt_channel_recv {
+    struct volt_channel *channel;
+    void *item;
+    void *who; /* the waiting task, or NULL */
+    int status;
+};
+
+/* Borrows ch, and ret_item until READY or _fini. */
+static inline void volt_channel_recv_init(struct volt_channel_recv *r,
+                                          struct volt_channel *ch, void *ret_item)
+{
+    r->channel = ch;
+    r->item = ret_item;
+    r->who = NULL;
+}
+
+/* READY: see _status; it may then be polled again, for the next value. Receiver only. */
 VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx,
-                                               struct volt_channel *ch, void *ret_item,
-                                               int *ret_status);
-/* In the drop of the receiving task, which may wait: forgets it. Another task may receive
- * then. */
-VOLT_API void volt_channel_recv_fini(struct volt_channel *ch);
+                                               struct volt_channel_recv *r);
+/* After READY: 0, and the value has been copied to ret_item; or -EPIPE. */
+VOLT_API int volt_channel_recv_status(const struct volt_channel_recv *r);
+/* In every state; a value that has come and was not seen stays in the channel. Another
+ * task may receive then. */
+VOLT_API void volt_channel_recv_fini(struct volt_channel_recv *r);
+
+/* Blocks the calling thread, which is no worker's, until there is a value or the channel
+ * is closed and empty. Returns what _status would. Receiver only. */
+VOLT_API int volt_channel_recv_wait(struct volt_channel *ch, void *ret_item);
 
 VOLT_END_DECLS
 

@@ -64,6 +64,13 @@ VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io 
 VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io,
                                             int *ret);
 
+/* As connect(2) of a socket that is not connected: pending while the connection is being
+ * made. READY: *ret is 0, or a negative errno; a Unix socket whose listener has no room
+ * answers -EAGAIN. addr stays the same until then. */
+VOLT_API enum volt_poll volt_io_connect_poll(struct volt_cx *cx, struct volt_io *io,
+                                             const struct sockaddr *addr, socklen_t len,
+                                             int *ret);
+
 VOLT_END_DECLS
 
 #endif

@@ -98,6 +98,8 @@ struct volt_stats {
     uint64_t global_depth; /* now: length of the global queue, approximate */
     uint64_t timers;       /* now: armed timers */
     uint64_t io_handles;   /* now: registered descriptors */
+    uint64_t task_bytes;   /* now: memory of tasks, that of ended ones included which has
+                            * not gone back to the system yet */
     uint32_t workers;      /* number of workers */
     uint32_t workers_parked;   /* now */
     uint32_t blocking_threads; /* now */
@@ -110,6 +112,30 @@ VOLT_API void volt_runtime_stats(const struct volt_runtime *rt, struct volt_stat
 /* index < volt_runtime_workers(); -EINVAL otherwise. */
 VOLT_API int volt_worker_stats(const struct volt_runtime *rt, unsigned index,
                                struct volt_worker_stats *ret);
+
+/* A task that lives, for diagnostics; shown to a function during its call. */
+struct volt_task_info {
+    const char *type;  /* name of its type */
+    /* "running", "queued", "waiting"; "ended": its output waits for the handle. Of one
+     * that yields "running". */
+    const char *state;
+    bool cancelled;    /* it is to be dropped instead of polled */
+    /* Only where VOLT_DEBUG=leaves was in the environment when the runtime began;
+     * otherwise "" and 0. */
+    const char *waits_on;  /* names of leaves: "volt_sleep, volt_io (read)" */
+    uint64_t age_usec;     /* since volt_task_new() */
+    uint64_t waiting_usec; /* since its last poll was pending */
+};
+
+/* Calls each(arg, info) for all tasks that live, but for children of scopes; those that
+ * begin or end meanwhile may be left out. They go on; the memory of one that ends is kept
+ * until the call is over. Returns their number, or -ENOMEM. Any thread, not during
+ * volt_runtime_free(). */
+VOLT_API int
+volt_runtime_tasks(struct volt_runtime *rt,
+                   void (*each)(void *arg, const struct volt_task_info *info), void *arg);
+/* Writes them to a descriptor, a line each. The same. */
+VOLT_API int volt_runtime_dump(struct volt_runtime *rt, int fd);
 
 VOLT_END_DECLS
 

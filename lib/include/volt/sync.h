@@ -61,6 +61,14 @@ struct volt_sem {
 
 #define VOLT_SEM_MAX (UINT64_MAX >> 3)
 
+/* Instead of _init, of what lives as long as the program:
+ *     static struct volt_sem licences = VOLT_SEM_INIT(4, 4);
+ * and likewise VOLT_MUTEX_INIT, VOLT_RWLOCK_INIT, VOLT_NOTIFY_INIT. */
+#define VOLT_SEM_INIT(permits, max)                                                      \
+    {                                                                                    \
+        (uint64_t)(permits) << 2, 0, 256, (max), 0, 0                                    \
+    }
+
 /* 0 <= permits <= max <= VOLT_SEM_MAX, or it asserts. Not while anybody uses it. */
 VOLT_API void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max);
 /* Asserts that nobody waits. Nothing to free: a semaphore may also just be forgotten. */
@@ -112,6 +120,11 @@ struct volt_mutex {
     struct volt_sem sem; /* private */
 };
 
+#define VOLT_MUTEX_INIT                                                                  \
+    {                                                                                    \
+        VOLT_SEM_INIT(1, 1)                                                              \
+    }
+
 VOLT_API void volt_mutex_init(struct volt_mutex *m);
 /* Asserts that nobody waits. */
 VOLT_API void volt_mutex_fini(struct volt_mutex *m);
@@ -146,6 +159,11 @@ struct volt_rwlock {
 };
 
 #define VOLT_RWLOCK_MAX_READS ((UINT64_C(1) << 29) - 1) /* held at once */
+
+#define VOLT_RWLOCK_INIT                                                                 \
+    {                                                                                    \
+        VOLT_SEM_INIT(VOLT_RWLOCK_MAX_READS, VOLT_RWLOCK_MAX_READS)                      \
+    }
 
 VOLT_API void volt_rwlock_init(struct volt_rwlock *l);
 /* Asserts that nobody waits. */
@@ -204,6 +222,11 @@ struct volt_notify {
     uint64_t generation;
 };
 
+#define VOLT_NOTIFY_INIT                                                                 \
+    {                                                                                    \
+        0, 0, 0, 0, 0                                                                    \
+    }
+
 VOLT_API void volt_notify_init(struct volt_notify *n);
 /* Asserts that nobody waits. */
 VOLT_API void volt_notify_fini(struct volt_notify *n);
@@ -241,16 +264,35 @@ VOLT_API struct volt_oneshot *volt_oneshot_new(size_t size);
  * the receiver has gone, and the value is discarded. */
 VOLT_API int volt_oneshot_send(struct volt_oneshot *o, const void *value);
 /* Gives it up without a value: the receiver is answered -EPIPE. */
-VOLT_API void volt_oneshot_send_drop(struct volt_oneshot *o);
+VOLT_API void volt_oneshot_send_fini(struct volt_oneshot *o);
 
-/* The receiver's end. READY: *ret_status is 0 and the value is copied to ret_value; or it
- * is -EPIPE. One task polls; or one thread that is no worker waits. */
-VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot *o,
-                                               void *ret_value, int *ret_status);
+/* Leaf: the receiver's end. All fields are private. Zeroed it is none, and may be
+ * finished. */
+struct volt_oneshot_recv {
+    struct volt_oneshot *oneshot;
+    void *value;
+    void *who; /* the waiting task, or NULL */
+    int status;
+};
+
+/* Takes the receiver's end of o; borrows ret_value until READY or _fini. */
+static inline void volt_oneshot_recv_init(struct volt_oneshot_recv *r,
+                                          struct volt_oneshot *o, void *ret_value)
+{
+    r->oneshot = o;
+    r->value = ret_value;
+    r->who = NULL;
+}
+
+/* READY: see _status. One task polls; or one thread that is no worker waits. */
+VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx,
+                                               struct volt_oneshot_recv *r);
+/* After READY: 0, and the value has been copied to ret_value; or -EPIPE. */
+VOLT_API int volt_oneshot_recv_status(const struct volt_oneshot_recv *r);
 /* Blocks the calling thread; returns that status. */
-VOLT_API int volt_oneshot_recv_wait(struct volt_oneshot *o, void *ret_value);
-/* Gives it up, waiting or not, received or not. */
-VOLT_API void volt_oneshot_recv_drop(struct volt_oneshot *o);
+VOLT_API int volt_oneshot_recv_wait(struct volt_oneshot_recv *r);
+/* Gives the end up, waiting or not, received or not. */
+VOLT_API void volt_oneshot_recv_fini(struct volt_oneshot_recv *r);
 
 VOLT_END_DECLS
 

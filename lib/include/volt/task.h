@@ -73,6 +73,18 @@ VOLT_API void volt_task_discard(void *state);
  * resolves), so the caller never gets the state back. Any thread. */
 VOLT_API int volt_task_spawn(void *state, struct volt_join *ret_join);
 
+/* The steps before in one: a task of this type, whose state begins as a copy of *state,
+ * type->size bytes. 0; -ENOMEM: there is no task, *ret_join is empty, and no callback
+ * runs; -ESHUTDOWN as volt_task_spawn(). Any thread. */
+VOLT_API int volt_task_start(struct volt_runtime *rt, const struct volt_task_type *type,
+                             const void *state, struct volt_join *ret_join);
+
+/* In one line, for C:
+ *     r = VOLT_SPAWN(rt, &client_type, &join, struct client, .fd = fd, .number = i);
+ * What is not named is zero. join: NULL, detached. */
+#define VOLT_SPAWN(rt, type, ret_join, state_type, ...)                                  \
+    volt_task_start((rt), (type), &(state_type){__VA_ARGS__}, (ret_join))
+
 /* The same for n states at once, detached, queued in their order, behind other tasks: one
  * publication and one wake for all. Returns 0; -ESHUTDOWN: some have ended as cancelled,
  * those the runtime refused. Any thread. */
@@ -149,8 +161,19 @@ VOLT_API enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y
  *
  * It is a switch over line numbers: a debugger steps through it as through plain code.
  * Locals do not survive an await (keep them in the state); no await inside another
- * switch; one await per line. */
+ * switch; one await per line. A local that is initialised between VOLT_BEGIN and an await
+ * in its scope is a mistake, which GCC warns about and C++ refuses. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#define VOLT_WARN_OF_LOCALS_                                                             \
+    _Pragma("GCC diagnostic push")                                                       \
+        _Pragma("GCC diagnostic warning \"-Wjump-misses-init\"")
+#define VOLT_WARN_NO_MORE_ _Pragma("GCC diagnostic pop")
+#else
+#define VOLT_WARN_OF_LOCALS_
+#define VOLT_WARN_NO_MORE_
+#endif
 #define VOLT_BEGIN(at)                                                                   \
+    VOLT_WARN_OF_LOCALS_                                                                 \
     switch (at) {                                                                        \
     case 0:
 #define VOLT_AWAIT(at, poll_expr)                                                        \
@@ -166,7 +189,31 @@ VOLT_API enum volt_poll volt_yield_poll(struct volt_cx *cx, struct volt_yield *y
     __attribute__((fallthrough));                                                        \
     default:;                                                                            \
         }                                                                                \
+        VOLT_WARN_NO_MORE_                                                               \
         return VOLT_READY
+
+/* Of 2 to 6 polls the first, in the order in which they stand, that is ready: sets
+ * `which`, an int, to its place, from 0, and is VOLT_READY itself. The polls behind that
+ * one are not made. The other leaves wait on: they are awaited again, or ended.
+ *
+ *     VOLT_AWAIT(s->at, VOLT_SELECT(s->which, volt_channel_recv_poll(cx, &s->recv),
+ *                                   volt_notified_poll(cx, &s->stop)));
+ */
+#define VOLT_SELECT(which, ...)                                                          \
+    VOLT_SELECT_PICK_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)(which, 0, __VA_ARGS__)
+#define VOLT_SELECT_PICK_(a, b, c, d, e, f, n, ...) VOLT_SELECT_##n##_
+#define VOLT_SELECT_1_(w, i, p)                                                          \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_PENDING)
+#define VOLT_SELECT_2_(w, i, p, ...)                                                     \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_SELECT_1_(w, i + 1, __VA_ARGS__))
+#define VOLT_SELECT_3_(w, i, p, ...)                                                     \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_SELECT_2_(w, i + 1, __VA_ARGS__))
+#define VOLT_SELECT_4_(w, i, p, ...)                                                     \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_SELECT_3_(w, i + 1, __VA_ARGS__))
+#define VOLT_SELECT_5_(w, i, p, ...)                                                     \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_SELECT_4_(w, i + 1, __VA_ARGS__))
+#define VOLT_SELECT_6_(w, i, p, ...)                                                     \
+    ((p) == VOLT_READY ? ((w) = (i), VOLT_READY) : VOLT_SELECT_5_(w, i + 1, __VA_ARGS__))
 
 VOLT_END_DECLS
 

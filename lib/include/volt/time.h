@@ -14,6 +14,7 @@
 #ifndef VOLT_TIME_H
 #define VOLT_TIME_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <volt/task.h>
 
@@ -41,6 +42,39 @@ VOLT_API void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec);
 VOLT_API enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s);
 /* Cancels. In every state; also after READY, where it does nothing. Any thread. */
 VOLT_API void volt_sleep_fini(struct volt_sleep *s);
+
+/* VOLT_AWAIT() for so long at most: `status`, an int in the state, becomes 0, or
+ * -ETIMEDOUT; then the leaf still waits, and is awaited again, or ended. sleep is a
+ * pointer to a struct volt_sleep in the state, which the drop ends.
+ *
+ *     VOLT_AWAIT_FOR(s->at, s->status, cx, &s->sleep, 5000000,
+ *                    volt_io_read_poll(cx, &s->io, s->buf, sizeof(s->buf), &s->n));
+ */
+#define VOLT_AWAIT_FOR(at, status, cx, sleep, duration_usec, poll_expr)                  \
+    do {                                                                                 \
+        volt_sleep_init((sleep), (duration_usec));                                       \
+        VOLT_AWAIT(at, VOLT_SELECT(status, poll_expr, volt_sleep_poll((cx), (sleep))));  \
+        volt_sleep_fini(sleep);                                                          \
+        (status) = (status) == 0 ? 0 : -ETIMEDOUT;                                       \
+    } while (0)
+
+/* Leaf: ready again and again, at equal times. Zeroed: may be finished. */
+struct volt_interval {
+    struct volt_sleep sleep; /* private */
+    uint64_t next_usec;      /* the next tick, on the clock of volt_now_usec() */
+    uint64_t period_usec;
+    uint64_t missed; /* ticks that were left out before the last one, to be read */
+};
+
+/* The first tick is a period from now on; period_usec > 0, or it asserts. */
+VOLT_API void volt_interval_init(struct volt_interval *i, uint64_t period_usec);
+/* READY: a tick has come; polled again it waits for the next. Ticks are where they would
+ * be if each had been seen at once: one that is seen late moves no other, and what it was
+ * too late for is left out, and counted. While the runtime shuts down each poll is READY,
+ * as that of a volt_sleep. */
+VOLT_API enum volt_poll volt_interval_poll(struct volt_cx *cx, struct volt_interval *i);
+/* In every state. */
+VOLT_API void volt_interval_fini(struct volt_interval *i);
 
 VOLT_END_DECLS
 

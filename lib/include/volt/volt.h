@@ -2,9 +2,13 @@
 #ifndef VOLT_VOLT_H
 #define VOLT_VOLT_H
 
+#include <volt/broadcast.h>
 #include <volt/channel.h>
 #include <volt/error.h>
+#include <volt/group.h>
 #include <volt/io.h>
+#include <volt/join_set.h>
+#include <volt/process.h>
 #include <volt/runtime.h>
 #include <volt/scope.h>
 #include <volt/sync.h>

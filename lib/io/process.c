@@ -1,0 +1,108 @@
+/* Children and signals: descriptors of the kernel, read as others are. */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <volt/process.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+/* Registers fd, which it takes. */
+static int watch(struct volt_io *io, struct volt_runtime *rt, int fd)
+{
+    int r = fd < 0 ? -errno : volt_io_init(io, rt, fd);
+
+    if (r < 0 && fd >= 0)
+        close(fd);
+    return r;
+}
+
+static void end(struct volt_io *io, int fd)
+{
+    if (!io->registration)
+        return;
+    volt_io_fini(io);
+    close(fd);
+}
+
+/* --- child -------------------------------------------------------------------------- */
+
+int volt_child_init(struct volt_child *c, struct volt_runtime *rt, pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec it is */
+    int r = watch(&c->io, rt, fd);
+
+    if (r == 0)
+        c->fd = fd;
+    return r;
+}
+
+/* 0: it runs. 1: *ret_status is set. */
+static int reap(struct volt_child *c, int *ret_status)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid((idtype_t)P_PIDFD, (id_t)c->fd, &info, WEXITED | WNOHANG) < 0)
+        *ret_status = -errno;
+    else if (info.si_pid == 0)
+        return 0;
+    else if (info.si_code == CLD_EXITED)
+        *ret_status = (info.si_status & 0xff) << 8;
+    else
+        *ret_status = info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+    return 1;
+}
+
+enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *ret_status)
+{
+    for (;;) {
+        if (reap(c, ret_status))
+            return VOLT_READY;
+        if (volt_io_readable_poll(cx, &c->io) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (reap(c, ret_status))
+            return VOLT_READY;
+        volt_io_clear_readable(&c->io);
+    }
+}
+
+int volt_child_kill(const struct volt_child *c, int signal)
+{
+    return syscall(SYS_pidfd_send_signal, c->fd, signal, NULL, 0) < 0 ? -errno : 0;
+}
+
+void volt_child_fini(struct volt_child *c)
+{
+    end(&c->io, c->fd);
+}
+
+/* --- signals ------------------------------------------------------------------------ */
+
+int volt_signals_init(struct volt_signals *s, struct volt_runtime *rt,
+                      const sigset_t *set)
+{
+    int fd = signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC);
+    int r = watch(&s->io, rt, fd);
+
+    if (r == 0)
+        s->fd = fd;
+    return r;
+}
+
+enum volt_poll volt_signals_poll(struct volt_cx *cx, struct volt_signals *s,
+                                 int *ret_signal)
+{
+    ssize_t n;
+
+    if (volt_io_read_poll(cx, &s->io, &s->info, sizeof(s->info), &n) == VOLT_PENDING)
+        return VOLT_PENDING;
+    *ret_signal = n < 0 ? (int)n : (int)s->info.ssi_signo;
+    return VOLT_READY;
+}
+
+void volt_signals_fini(struct volt_signals *s)
+{
+    end(&s->io, s->fd);
+}
