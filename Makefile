@@ -37,7 +37,7 @@ CFLAGS ?= -O2 -g
 CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"' $(if $(CHAOS),-DVOLT_CRASH_POINTS)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
-INC    := -Ilib/include -Ilib -I. -I$(B)/gen
+INC    := -Ilib/include -Iclient/include -Ilib -I. -I$(B)/gen
 ALLC   := $(CSTD) $(CFLAGS) $(WARN) $(SANFLAGS) $(INC) -fvisibility=hidden -fPIC -pthread -MMD -MP
 LINK    = $(call say,LD,$@)$(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) -o $@
 
@@ -58,6 +58,8 @@ LIBD      := $(B)/libvoltd.a
 LIBCLIENT := $(B)/libvoltclient.a
 SONAME    := libvolt.so.$(SOVERSION)
 SHARED    := $(B)/libvolt.so $(B)/$(SONAME)
+CLIENT_SO := libvoltclient.so.$(SOVERSION)
+SHARED    += $(B)/libvoltclient.so $(B)/$(CLIENT_SO)
 
 VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lsqlite3 -lm
 CLIENT_LIBS := -ljansson -lm
@@ -106,6 +108,13 @@ $(B)/$(SONAME): $(call obj,$(LIBVOLT_SRC))
 $(B)/libvolt.so: $(B)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
+# Its own functions alone are seen from outside.
+$(B)/$(CLIENT_SO): $(B)/client/library.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
+	$(LINK) -shared -Wl,-soname,$(CLIENT_SO) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) $< \
+	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
+$(B)/libvoltclient.so: $(B)/$(CLIENT_SO)
+	@ln -sf $(CLIENT_SO) $@
+
 $(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
@@ -129,11 +138,13 @@ EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 
 # Tests that count allocations, and make them fail: tests/support/alloc_hook.h.
 WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
-$(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
-$(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray
+$(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table test_idset test_postings test_index): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
+$(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
 $(B)/tests/unit/test_manager: LDFLAGS += -Wl,--wrap=table_put
-$(B)/tests/unit/test_attempt: LDFLAGS += -Wl,--wrap=jobs_keep
 $(B)/tests/unit/test_refused_start: LDFLAGS += -Wl,--wrap=recover_start
+$(B)/tests/unit/test_trim_arrays: LDFLAGS += -Wl,--wrap=malloc_trim
+$(B)/tests/unit/test_follow: LDFLAGS += -Wl,--wrap=inotify_init1
+$(B)/tests/unit/test_keeper_start: LDFLAGS += -Wl,--wrap=crew_start -Wl,--wrap=unlinkat
 $(B)/tests/unit/test_keeper_signal: LDFLAGS += -Wl,--wrap=fork
 $(B)/tests/unit/test_tree: LDFLAGS += -Wl,--wrap=syscall -Wl,--wrap=access
 
@@ -183,6 +194,7 @@ check-restarts: all
 	@$(RUN) RESTARTS=$(RESTARTS) tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -s -q -rs tests/integration/test_umask.py
 check-layers:
 	@tests/tools/check-layers --self-test
+	@tests/tools/check-order --self-test
 	@tests/tools/check-skips --self-test .ci/skips
 check-promises:
 	@tests/tools/check-promises
@@ -273,36 +285,47 @@ libexecdir := $(prefix)/libexec/voltd
 mandir     := $(prefix)/share/man
 completions := $(prefix)/share/bash-completion/completions
 sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
-unitdir    := $(if $(filter /usr /usr/local,$(prefix)),/usr/lib/systemd/system,$(libdir)/systemd/system)
+systemddir := $(if $(filter /usr /usr/local,$(prefix)),/usr,$(prefix))/lib/systemd
 D          := $(DESTDIR)
 SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|@libdir@|$(libdir)|g' \
               -e 's|@VERSION@|$(VERSION)|g'
+# The units of one kind, system or user: its lines, and those that both have.
+UNIT_OF    = $(SUBST) -e '/^@template@/d' -e 's|^@$(1)@||' -e '/^@$(if $(filter system,$(1)),user,system)@/d'
 
 install: all
 	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d \
-	    $(D)$(unitdir) $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
+	    $(D)$(systemddir)/system $(D)$(systemddir)/user $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
 	    $(D)$(completions)
-	install -m 755 $(PROGRAMS) $(D)$(bindir)
-	chmod 711 $(D)$(bindir)/voltd-keeper # of a program that may not be read no process is dumpable
+	install -m 755 $(filter-out %/voltd-keeper,$(PROGRAMS)) $(D)$(bindir)
+	install -d $(D)$(libexecdir) # of a program that may not be read no process is dumpable
+	install -m 711 $(filter %/voltd-keeper,$(PROGRAMS)) $(D)$(libexecdir)
 	install -m 644 $(LIBVOLT) $(D)$(libdir)
-	install -m 755 $(B)/$(SONAME) $(D)$(libdir)
+	install -m 755 $(B)/$(SONAME) $(B)/$(CLIENT_SO) $(D)$(libdir)
 	ln -sf $(SONAME) $(D)$(libdir)/libvolt.so
-	install -m 644 lib/include/volt/*.h $(D)$(prefix)/include/volt
-	install -m 644 $(IDL) $(D)$(prefix)/share/varlink
+	ln -sf $(CLIENT_SO) $(D)$(libdir)/libvoltclient.so
+	install -m 644 lib/include/volt/*.h client/include/volt/*.h $(D)$(prefix)/include/volt
+	install -m 644 $(filter-out %/org.varlink.service.varlink,$(IDL)) $(D)$(prefix)/share/varlink
 	install -m 644 client/completion/volt.bash $(D)$(completions)/voltctl
 	ln -sf voltctl $(D)$(completions)/volt-submit
 	[ -e $(D)$(sysconfdir)/voltd/voltd.conf ] || install -m 644 conf/voltd.conf $(D)$(sysconfdir)/voltd
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
+	$(SUBST) client/voltclient.pc.in >$(D)$(libdir)/pkgconfig/voltclient.pc
 	for unit in voltd.service voltd.socket voltd-control.socket; do \
-	    $(SUBST) systemd/$$unit >$(D)$(unitdir)/$$unit || exit 1; done
+	    $(call UNIT_OF,system) systemd/$$unit >$(D)$(systemddir)/system/$$unit && \
+	    $(call UNIT_OF,user) systemd/$$unit >$(D)$(systemddir)/user/$$unit || exit 1; done
 	install -d $(addprefix $(D)$(mandir)/man,1 3 5 7 8)
-	for page in client/man/*.[158] lib/man/*.[37]; do \
+	for page in client/man/*.[1358] lib/man/*.[37]; do \
 	    install -m 644 $$page $(D)$(mandir)/man$${page##*.} || exit 1; done
-	for page in lib/man/*.3; do for name in $$(sed -n 's/^\.Nm \(\w*\).*/\1/p' $$page); do \
+	for page in lib/man/*.3 client/man/*.3; do for name in $$(sed -n 's/^\.Nm \(\w*\).*/\1/p' $$page); do \
 	    [ $$name.3 = $${page##*/} ] || ln -sf $${page##*/} $(D)$(mandir)/man3/$$name.3 || exit 1; done; done
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
-.PHONY: install
+# What install would put there goes; a configuration only as install has left it.
+uninstall: all
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
+	$(MAKE) --no-print-directory -s install prefix=$(prefix) DESTDIR="$$tmp" && \
+	tests/tools/uninstall "$$tmp" "$(D)" $(sysconfdir)/voltd/voltd.conf
+.PHONY: install uninstall
 
 define HELP
 make                 libraries and programs: $(BIN)/
@@ -323,7 +346,7 @@ make check-late      integration without heartbeats, and without rescues by sent
 make check-late-programs  integration and chaos with every program late, now and then; as root
 make check-unprivileged  unit, integration, chaos; for tests/tools/unprivileged make ...
 make check-deep      all that takes long: model, mutants, weaken, chaos, soak, fuzz, clang ...
-make check-layers    who may include whom, and may change the whole process; length of files
+make check-layers    who may include or call whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
 make check-hash      what clients choose is hashed by lib/base/siphash alone
 make check-spec      the fields of a job are the same in the code and in the description
@@ -340,6 +363,7 @@ make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make bench-daemon    voltd beside a bare spawner, xargs, make, parallel, task-spooler, nq
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)
+make uninstall       remove what make install has put there
 make deps            install missing Debian packages (others: deps-clients, deps-vm)
 make clean           remove build/
 

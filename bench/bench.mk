@@ -1,8 +1,10 @@
 # Benchmarks: bench/README.md. Every bench_*.c is a program, linked with the harness, the
-# probes of the machine, and libvolt. BENCH: the workloads wanted, all if empty.
-BENCH     ?=
-BENCHES   := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
-BENCH_OBJ := $(addprefix $(B)/bench/,harness.o floor.o tasks.o)
+# probes of the machine, and libvolt. BENCH: the workloads wanted, all if empty;
+# BENCH_WORKERS: with how many workers, as 1,2,4.
+BENCH         ?=
+BENCH_WORKERS ?= 2
+BENCHES       := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
+BENCH_OBJ     := $(addprefix $(B)/bench/,harness.o echo.o floor.o tasks.o)
 
 $(BENCHES): $(B)/%: $(B)/%.o $(BENCH_OBJ) $(LIBVOLT)
 	@mkdir -p $(@D)
@@ -11,21 +13,23 @@ $(BENCHES): $(B)/%: $(B)/%.o $(BENCH_OBJ) $(LIBVOLT)
 bench: deps
 	+@$(MAKE) --no-print-directory bench-run
 bench-run: $(BENCHES)
-	@bench/run --build $(abspath $(B)) $(BENCH)
+	@bench/run --build $(abspath $(B)) --workers $(BENCH_WORKERS) $(BENCH)
 
 # ---- peers: Debian's versions, offline from what its packages bring ----------------------------
 PEERS := $(abspath $(B))/peers
 CXX   := g++
 
-$(PEERS)/bench-naive: bench/peers/naive/bench_naive.c $(B)/bench/harness.o
+NAIVE := $(wildcard bench/peers/naive/*.c)
+$(PEERS)/bench-naive: $(NAIVE:%.c=$(B)/%.o) $(B)/bench/harness.o $(B)/bench/echo.o
 	@mkdir -p $(@D)
-	$(LINK) $(CSTD) $(WARN) -I. $^ -lm
+	$(LINK) $^ -lm
 $(PEERS)/bench-tbb: bench/peers/tbb/bench_tbb.cc $(B)/bench/harness.o
 	@mkdir -p $(@D)
 	$(call say,CXX,$@)$(CXX) -std=c++17 -O2 -Wall -Wextra -Werror -I. -pthread -o $@ $^ -ltbb -lm
-$(PEERS)/bench-go: $(wildcard bench/peers/go/*)
-	@mkdir -p $(@D)
-	$(call say,GO,$@)cd bench/peers/go && GO111MODULE=off GOFLAGS= GOCACHE=$(PEERS)/go-cache go build -o $@ .
+# Go looks for C in the folder of its sources alone, so it is given a copy of both.
+$(PEERS)/bench-go: $(wildcard bench/peers/go/*) bench/echo.c bench/echo.h
+	@rm -rf $(PEERS)/go && mkdir -p $(PEERS)/go && cp $^ $(PEERS)/go
+	$(call say,GO,$@)cd $(PEERS)/go && GO111MODULE=off GOFLAGS= CGO_CFLAGS='-O2 -D_GNU_SOURCE' GOCACHE=$(PEERS)/go-cache go build -o $@ .
 # Cargo writes beside the sources, so it is given a copy of them; the crates are those of
 # Debian.
 TOKIO_SRC := bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*)
@@ -55,7 +59,7 @@ bench-peers: deps
 	@tests/tools/deps bench
 	+@$(MAKE) --no-print-directory bench-peers-run
 bench-peers-run: $(BENCHES) $(addprefix $(PEERS)/bench-,tokio $(if $(TOKIO),tokio-checkout) go tbb naive)
-	@bench/run --build $(abspath $(B)) --peers $(PEERS) $(if $(TOKIO),--tokio $(abspath $(TOKIO))) $(BENCH)
+	@bench/run --build $(abspath $(B)) --peers $(PEERS) $(if $(TOKIO),--tokio $(abspath $(TOKIO))) --workers $(BENCH_WORKERS) $(BENCH)
 
 # ---- the daemon --------------------------------------------------------------------------------
 # The reference is static, as voltd-keeper is: half the page tables to copy per fork.
@@ -85,4 +89,8 @@ bench-daemon-run: all $(DAEMON_BENCH)
 bench-shares: all
 	@bench/daemon/shares --bin $(abspath $(BIN)) $(BENCH)
 
-.PHONY: bench-shares bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run
+# Every method at its worst, beside another user; the counters of what is done at once.
+bench-survey: all
+	@bench/daemon/survey --bin $(abspath $(BIN)) $(BENCH)
+
+.PHONY: bench-shares bench-survey bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run

@@ -29,7 +29,7 @@ static double limit_round(void)
 struct sender {
     int at;
     uint64_t n, times;
-    struct volt_send send;
+    struct volt_channel_send send;
 };
 
 static enum volt_poll sender_poll(struct volt_cx *cx, void *state)
@@ -38,8 +38,8 @@ static enum volt_poll sender_poll(struct volt_cx *cx, void *state)
 
     VOLT_BEGIN(s->at);
     for (; s->n < s->times; s->n++) {
-        volt_send_init(&s->send, channel, &s->n);
-        VOLT_AWAIT(s->at, volt_send_poll(cx, &s->send));
+        volt_channel_send_init(&s->send, channel, &s->n);
+        VOLT_AWAIT(s->at, volt_channel_send_poll(cx, &s->send));
     }
     bench_task_done();
     VOLT_END(s->at);
@@ -48,15 +48,17 @@ BENCH_TYPE(sender, sizeof(struct sender));
 
 struct receiver {
     uint64_t n, value;
-    int status;
+    struct volt_channel_recv recv;
 };
 
 static enum volt_poll receiver_poll(struct volt_cx *cx, void *state)
 {
     struct receiver *r = state;
 
+    if (!r->recv.channel)
+        volt_channel_recv_init(&r->recv, channel, &r->value);
     for (; r->n < MESSAGES; r->n++)
-        if (volt_channel_recv_poll(cx, channel, &r->value, &r->status) == VOLT_PENDING)
+        if (volt_channel_recv_poll(cx, &r->recv) == VOLT_PENDING)
             return VOLT_PENDING;
     bench_task_done();
     return VOLT_READY;
@@ -88,9 +90,10 @@ static void mpsc(const struct bench_workload *w, double *ret)
 /* --- one to one and back */
 
 struct player {
-    int at, n, status, serves;
+    int at, n, serves;
     struct volt_channel *mine, *other;
-    struct volt_send send;
+    struct volt_channel_send send;
+    struct volt_channel_recv recv;
     uint64_t ball;
 };
 
@@ -101,13 +104,14 @@ static enum volt_poll player_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(s->at);
     for (; s->n < ROUNDS; s->n++) {
         if (s->serves) {
-            volt_send_init(&s->send, s->other, &s->ball);
-            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->send));
+            volt_channel_send_init(&s->send, s->other, &s->ball);
+            VOLT_AWAIT(s->at, volt_channel_send_poll(cx, &s->send));
         }
-        VOLT_AWAIT(s->at, volt_channel_recv_poll(cx, s->mine, &s->ball, &s->status));
+        volt_channel_recv_init(&s->recv, s->mine, &s->ball);
+        VOLT_AWAIT(s->at, volt_channel_recv_poll(cx, &s->recv));
         if (!s->serves) {
-            volt_send_init(&s->send, s->other, &s->ball);
-            VOLT_AWAIT(s->at, volt_send_poll(cx, &s->send));
+            volt_channel_send_init(&s->send, s->other, &s->ball);
+            VOLT_AWAIT(s->at, volt_channel_send_poll(cx, &s->send));
         }
     }
     bench_task_done();

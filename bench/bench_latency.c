@@ -209,7 +209,7 @@ static void imbalance(const struct bench_workload *w, double *ret)
     start = bench_now();
     bench_spawn(bench_task(rt, &divider_type));
     bench_gate_wait();
-    *ret = (double)PIECES * PIECE_NS / bench_workers() / (double)(bench_now() - start);
+    *ret = (double)PIECES * PIECE_NS / bench_processors() / (double)(bench_now() - start);
 }
 
 /* --- nothing to do */

@@ -9,38 +9,30 @@
  *   skew           20,000 tasks from one, 90 % of 100 ns, 10 % of 20 us; per task
  *   fork_join      fib(24) with a task per call, both children awaited; per task
  *   fork_scope     fib(28) likewise, but the children are a scope's; per task
- *   fork_10k       a task spawns 10,000 with handles and awaits them; per task */
+ *   fork_10k       a task spawns 10,000 with handles and awaits them; per task
+ *   join_set       a task spawns 1,000 into a join set and takes what each has left, in
+ *                  the order of their ends; per task */
+#include "bench/echo.h"
 #include "bench/tasks.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
-    ECHOES = 100000,
-    ECHO_BYTES = 64,
-    CONNECTIONS = 64, /* most */
+    ECHOES = 6400, /* a multiple of 10 times each number of connections */
     SKEWED = 20000,
     SHORT_NS = 100,
     LONG_NS = 20000,
     FIB = 24,
+    FIB_CALLS = 150049,
     FIB_SCOPE = 28,
+    FIB_SCOPE_CALLS = 1028457,
     FORKED = 10000,
     FORKS = 20,
+    SET = 1000,
+    SETS = 200,
 };
-
-static double switches(void)
-{
-    struct rusage u;
-
-    (void)getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_nvcsw + u.ru_nivcsw);
-}
 
 /* --- echo */
 
@@ -84,61 +76,14 @@ static const struct volt_task_type echo_type = {
     .drop = echo_drop,
 };
 
-static void no_delay(int fd)
-{
-    int on = 1;
-
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
-        bench_die("cannot set TCP_NODELAY");
-}
-
-/* n connections over loopback. */
-static void connect_all(int *client, int *server, int n)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
-    int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (l < 0 || bind(l, (struct sockaddr *)&a, len) < 0 || listen(l, n) < 0 ||
-        getsockname(l, (struct sockaddr *)&a, &len) < 0)
-        bench_die("cannot listen");
-    for (int i = 0; i < n; i++) {
-        client[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (client[i] < 0 || connect(client[i], (struct sockaddr *)&a, len) < 0)
-            bench_die("cannot connect");
-        server[i] = accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (server[i] < 0)
-            bench_die("cannot accept");
-        no_delay(client[i]);
-        no_delay(server[i]);
-    }
-    close(l);
-}
-
-/* All clients: n questions, then n answers, until there were `echoes`. */
-static void ask(const int *client, int n, int echoes)
-{
-    char buf[ECHO_BYTES] = "echo";
-
-    for (int done = 0; done < echoes; done += n) {
-        for (int i = 0; i < n; i++)
-            if (send(client[i], buf, sizeof(buf), 0) != sizeof(buf))
-                bench_die("cannot send");
-        for (int i = 0; i < n; i++)
-            if (recv(client[i], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
-                bench_die("no answer");
-    }
-}
-
 static void echo(const struct bench_workload *w, double *ret)
 {
     struct volt_runtime *rt = bench_runtime(bench_workers());
-    int client[CONNECTIONS], server[CONNECTIONS], n = w->arg;
+    int client[ECHO_CONNECTIONS], server[ECHO_CONNECTIONS], n = w->arg;
     uint64_t start;
     double before;
 
-    connect_all(client, server, n);
+    echo_connect(client, server, n);
     bench_tasks_expect((uint32_t)n);
     for (int i = 0; i < n; i++) {
         struct echo *e = bench_task(rt, &echo_type);
@@ -148,14 +93,13 @@ static void echo(const struct bench_workload *w, double *ret)
             bench_die("cannot register");
         bench_spawn(e);
     }
-    ask(client, n, ECHOES / 10);
-    before = switches();
+    echo_ask(client, n, ECHOES / 10);
+    before = bench_switches();
     start = bench_now();
-    ask(client, n, ECHOES);
+    echo_ask(client, n, ECHOES);
     ret[0] = bench_per_op(start, ECHOES);
-    ret[1] = (switches() - before) * 1000 / ECHOES;
-    for (int i = 0; i < n; i++)
-        close(client[i]);
+    ret[1] = (bench_switches() - before) * 1000 / ECHOES;
+    echo_hang_up(client, n);
     bench_gate_wait();
 }
 
@@ -191,7 +135,7 @@ BENCH_TYPE(mixer, 0);
 static void skew(const struct bench_workload *w, double *ret)
 {
     struct volt_runtime *rt = bench_runtime(bench_workers());
-    double before = switches();
+    double before = bench_switches();
     uint64_t start;
 
     (void)w;
@@ -200,12 +144,12 @@ static void skew(const struct bench_workload *w, double *ret)
     bench_spawn(bench_task(rt, &mixer_type));
     bench_gate_wait();
     ret[0] = bench_per_op(start, SKEWED);
-    ret[1] = (switches() - before) * 1000 / SKEWED;
+    ret[1] = (bench_switches() - before) * 1000 / SKEWED;
 }
 
 static double limit_skew(void)
 {
-    return (SHORT_NS * 0.9 + LONG_NS * 0.1) / bench_workers();
+    return (SHORT_NS * 0.9 + LONG_NS * 0.1) / bench_processors();
 }
 
 /* --- fork and join */
@@ -259,17 +203,18 @@ static void fork_join(const struct bench_workload *w, double *ret)
 {
     struct fib *f = bench_task(bench_runtime(bench_workers()), &fib_type);
     struct volt_join join;
-    double before = switches();
-    uint64_t start = bench_now(), calls;
+    double before = bench_switches();
+    uint64_t start = bench_now();
 
     (void)w;
     f->n = FIB;
     if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
         bench_die("cannot spawn");
-    calls = ((struct fib *)volt_join_state(&join))->calls;
+    ret[0] = bench_per_op(start, FIB_CALLS);
+    ret[1] = (bench_switches() - before) * 1000 / FIB_CALLS;
+    if (((struct fib *)volt_join_state(&join))->calls != FIB_CALLS)
+        bench_die("a call is missing");
     volt_join_fini(&join);
-    ret[0] = bench_per_op(start, calls);
-    ret[1] = (switches() - before) * 1000 / (double)calls;
 }
 
 struct scoped {
@@ -318,17 +263,18 @@ static void fork_scope(const struct bench_workload *w, double *ret)
 {
     struct scoped *f = bench_task(bench_runtime(bench_workers()), &scoped_type);
     struct volt_join join;
-    double before = switches();
-    uint64_t start = bench_now(), calls;
+    double before = bench_switches();
+    uint64_t start = bench_now();
 
     (void)w;
     f->n = FIB_SCOPE;
     if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
         bench_die("cannot spawn");
-    calls = ((struct scoped *)volt_join_state(&join))->calls;
+    ret[0] = bench_per_op(start, FIB_SCOPE_CALLS);
+    ret[1] = (bench_switches() - before) * 1000 / FIB_SCOPE_CALLS;
+    if (((struct scoped *)volt_join_state(&join))->calls != FIB_SCOPE_CALLS)
+        bench_die("a call is missing");
     volt_join_fini(&join);
-    ret[0] = bench_per_op(start, calls);
-    ret[1] = (switches() - before) * 1000 / (double)calls;
 }
 
 struct parent {
@@ -365,7 +311,7 @@ BENCH_TYPE(parent, sizeof(struct parent));
 static void fork_10k(const struct bench_workload *w, double *ret)
 {
     struct volt_join join;
-    double before = switches();
+    double before = bench_switches();
     uint64_t start = bench_now();
 
     (void)w;
@@ -375,7 +321,79 @@ static void fork_10k(const struct bench_workload *w, double *ret)
         bench_die("cannot spawn");
     volt_join_fini(&join);
     ret[0] = bench_per_op(start, (uint64_t)FORKED * FORKS);
-    ret[1] = (switches() - before) * 1000 / FORKED / FORKS;
+    ret[1] = (bench_switches() - before) * 1000 / FORKED / FORKS;
+}
+
+struct member {
+    uint64_t n; /* its output */
+};
+
+static enum volt_poll member_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx, (void)state;
+    return VOLT_READY;
+}
+BENCH_TYPE(member, sizeof(struct member));
+
+static struct volt_join_set *set_of_members(struct volt_runtime *rt)
+{
+    struct volt_join_set *set = volt_join_set_new();
+    struct volt_join join;
+
+    if (!set)
+        bench_die("out of memory");
+    for (uint64_t i = 0; i < SET; i++) {
+        if (VOLT_SPAWN(rt, &member_type, &join, struct member, .n = i) < 0 ||
+            volt_join_set_add(set, &join) < 0)
+            bench_die("cannot spawn");
+    }
+    return set;
+}
+
+struct taker {
+    int at, turn;
+    uint64_t sum;
+    struct volt_join_set *set;
+    struct volt_join_next next;
+};
+
+static enum volt_poll taker_poll(struct volt_cx *cx, void *state)
+{
+    struct taker *s = state;
+
+    VOLT_BEGIN(s->at);
+    for (s->turn = 0; s->turn < SETS; s->turn++) {
+        s->set = set_of_members(volt_cx_runtime(cx));
+        volt_join_next_init(&s->next, s->set);
+        for (s->sum = 0;;) {
+            VOLT_AWAIT(s->at, volt_join_next_poll(cx, &s->next));
+            if (!s->next.join.task)
+                break;
+            s->sum += ((struct member *)volt_join_state(&s->next.join))->n;
+        }
+        if (s->sum != SET * (SET - 1) / 2)
+            bench_die("a member is missing");
+        volt_join_next_fini(&s->next);
+        volt_join_set_free(s->set);
+    }
+    bench_task_done();
+    VOLT_END(s->at);
+}
+BENCH_TYPE(taker, sizeof(struct taker));
+
+static void join_set(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    double before = bench_switches();
+    uint64_t start;
+
+    (void)w;
+    bench_tasks_expect(1);
+    start = bench_now();
+    bench_spawn(bench_task(rt, &taker_type));
+    bench_gate_wait();
+    ret[0] = bench_per_op(start, SET * SETS);
+    ret[1] = (bench_switches() - before) * 1000 / SET / SETS;
 }
 
 #define LOAD(limit_of)                                                                   \
@@ -389,6 +407,7 @@ static const struct bench_workload workloads[] = {
     {"fork_join", LOAD(NULL), fork_join, 0, false},
     {"fork_scope", LOAD(NULL), fork_scope, 0, false},
     {"fork_10k", LOAD(NULL), fork_10k, 0, false},
+    {"join_set", LOAD(NULL), join_set, 0, false},
 };
 
 static void report(void)

@@ -57,7 +57,7 @@ static double limit_chained_spawn(void)
 
 static double limit_yield_many(void)
 {
-    return (3 * floor_rmw() + 2 * floor_call()) / bench_workers();
+    return (3 * floor_rmw() + 2 * floor_call()) / bench_processors();
 }
 
 /* Two spawns, two oneshots, two wakes. */
@@ -239,45 +239,54 @@ static void yield_many(const struct bench_workload *w, double *ret)
 /* --- pairs */
 
 struct ponger {
-    struct volt_oneshot *ball, *answer;
+    struct volt_oneshot_recv ball;
+    struct volt_oneshot *answer;
+    int value;
 };
 
 static enum volt_poll ponger_poll(struct volt_cx *cx, void *state)
 {
     struct ponger *s = state;
-    int value, status;
 
-    if (volt_oneshot_recv_poll(cx, s->ball, &value, &status) == VOLT_PENDING)
+    if (volt_oneshot_recv_poll(cx, &s->ball) == VOLT_PENDING)
         return VOLT_PENDING;
-    volt_oneshot_recv_drop(s->ball);
-    (void)volt_oneshot_send(s->answer, &value);
+    volt_oneshot_recv_fini(&s->ball);
+    (void)volt_oneshot_send(s->answer, &s->value);
     return VOLT_READY;
 }
 BENCH_TYPE(ponger, sizeof(struct ponger));
 
+struct pinger {
+    struct volt_oneshot_recv answer;
+    int value;
+};
+
 static enum volt_poll pinger_poll(struct volt_cx *cx, void *state)
 {
-    struct volt_oneshot **answer = state;
-    int value = 1, status;
+    struct pinger *s = state;
+    int value = 1;
 
-    if (!*answer) {
+    if (!s->answer.oneshot) {
         struct ponger *other = bench_task(volt_cx_runtime(cx), &ponger_type);
         struct volt_oneshot *ball = volt_oneshot_new(sizeof(int));
 
-        *answer = volt_oneshot_new(sizeof(int));
-        if (!ball || !*answer)
+        struct volt_oneshot *answer = volt_oneshot_new(sizeof(int));
+
+        if (!ball || !answer)
             bench_die("out of memory");
-        *other = (struct ponger){ball, *answer};
+        volt_oneshot_recv_init(&s->answer, answer, &s->value);
+        volt_oneshot_recv_init(&other->ball, ball, &other->value);
+        other->answer = answer;
         bench_spawn(other);
         (void)volt_oneshot_send(ball, &value);
     }
-    if (volt_oneshot_recv_poll(cx, *answer, &value, &status) == VOLT_PENDING)
+    if (volt_oneshot_recv_poll(cx, &s->answer) == VOLT_PENDING)
         return VOLT_PENDING;
-    volt_oneshot_recv_drop(*answer);
+    volt_oneshot_recv_fini(&s->answer);
     bench_task_done();
     return VOLT_READY;
 }
-BENCH_TYPE(pinger, sizeof(struct volt_oneshot *));
+BENCH_TYPE(pinger, sizeof(struct pinger));
 
 static enum volt_poll pairs_poll(struct volt_cx *cx, void *state)
 {

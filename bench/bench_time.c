@@ -5,9 +5,12 @@
  *                  follow: CPU ms of the whole, and how late the middle one woke
  *   timers_10k     10,000 tasks sleep 100 to 500 ms: how late they woke
  *   canary         one task sleeps 1 ms, 2,000 times, beside 1,000,000 that sleep 1 to 41 s,
- *                  armed in no order: how late it woke */
+ *                  armed in no order: how late it woke
+ *   cancel         main cancels 100,000 tasks that sleep a minute, then awaits them;
+ *                  ns for each */
 #include "bench/tasks.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +25,8 @@ enum {
     MILLION_FROM_USEC = 1000000,
     MILLION_USEC = 40000000,
     CANARY = 2000,
+    CANCELLED = 100000,
+    CANCELLED_USEC = 60000000,
 };
 
 /* --- limits */
@@ -206,6 +211,52 @@ static void canary(const struct bench_workload *w, double *ret)
     ret[1] = bench_quantile(late, CANARY, 1);
 }
 
+/* One to be cancelled: it counts as done when it has gone to sleep. */
+static enum volt_poll dozer_poll(struct volt_cx *cx, void *state)
+{
+    struct volt_sleep *s = state;
+    bool first = s->deadline_usec == 0;
+
+    if (first)
+        volt_sleep_init(s, CANCELLED_USEC);
+    if (volt_sleep_poll(cx, s) == VOLT_READY)
+        bench_die("a timer fired early");
+    if (first)
+        bench_task_done();
+    return VOLT_PENDING;
+}
+
+static const struct volt_task_type dozer_type = {
+    .name = "dozer",
+    .size = sizeof(struct volt_sleep),
+    .poll = dozer_poll,
+    .drop = mass_drop,
+};
+
+static void cancel(const struct bench_workload *w, double *ret)
+{
+    static struct volt_join join[CANCELLED];
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    uint64_t start;
+
+    (void)w;
+    bench_tasks_expect(CANCELLED);
+    for (int i = 0; i < CANCELLED; i++) {
+        if (volt_task_spawn(bench_task(rt, &dozer_type), &join[i]) < 0)
+            bench_die("cannot spawn");
+    }
+    bench_gate_wait();
+    start = bench_now();
+    for (int i = 0; i < CANCELLED; i++)
+        volt_join_cancel(&join[i]);
+    for (int i = 0; i < CANCELLED; i++) {
+        if (volt_join_wait(&join[i]) != -ECANCELED)
+            bench_die("a task was not cancelled");
+        volt_join_fini(&join[i]);
+    }
+    *ret = bench_per_op(start, CANCELLED);
+}
+
 static const struct bench_workload workloads[] = {
     {"timer_cancel", BENCH_TIME(limit_timer_cancel), timer_cancel, 0, false},
     {.name = "timers_100k",
@@ -216,6 +267,7 @@ static const struct bench_workload workloads[] = {
      .run = timers_10k,
      .metrics = {{"late_p50", "ms", limit_late_ms, false},
                  {"late_p99", "ms", limit_late_p99_ms, false}}},
+    {"cancel", BENCH_TIME(NULL), cancel, 0, false},
     {.name = "canary",
      .run = canary,
      .metrics = {{"late_p99", "ms", limit_late_p99_ms, false},

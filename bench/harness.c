@@ -29,6 +29,13 @@ unsigned bench_workers(void)
     return workers;
 }
 
+unsigned bench_processors(void)
+{
+    unsigned online = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+
+    return workers < online ? workers : online;
+}
+
 uint64_t bench_now(void)
 {
     struct timespec t;
@@ -79,6 +86,14 @@ uint64_t bench_cpu(void)
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+double bench_switches(void)
+{
+    struct rusage u;
+
+    (void)getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_nvcsw + u.ru_nivcsw);
 }
 
 uint64_t bench_resident(void)

@@ -43,8 +43,9 @@ struct bench_workload {
 int bench_main(int argc, char **argv, const char *who, const struct bench_workload *w,
                size_t count);
 
-unsigned bench_workers(void); /* --workers, 2 if not given */
-uint64_t bench_now(void);     /* monotonic nanoseconds */
+unsigned bench_workers(void);    /* --workers, 2 if not given */
+unsigned bench_processors(void); /* as many as these can use */
+uint64_t bench_now(void);        /* monotonic nanoseconds */
 /* Nanoseconds per operation since start. */
 double bench_per_op(uint64_t start, uint64_t operations);
 /* The q-quantile, 0 <= q <= 1, of n > 0 values; sorts them. */
@@ -55,6 +56,8 @@ void bench_sleep(uint64_t ns);
 void bench_burn(uint64_t ns);
 /* CPU time of this process so far, in nanoseconds. */
 uint64_t bench_cpu(void);
+/* Switches of threads so far, both kinds, of this whole process. */
+double bench_switches(void);
 /* Resident bytes of this process. */
 uint64_t bench_resident(void);
 /* Sleeps for `seconds` and answers, per second, the switches of every thread but the main

@@ -1,7 +1,9 @@
 /* Waiting; see await.h. */
 #include "client/await.h"
 #include "client/failures.h"
+#include "client/id_range.h"
 #include "client/job_view.h"
+#include "client/patience.h"
 #include "client/progress.h"
 #include "client/reconnect.h"
 #include "client/say.h"
@@ -17,9 +19,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* One Wait call: its message stays below voltd's limits of 256 KiB and 20,000 tokens. */
-#define PORTION_IDS   15000
-#define PORTION_BYTES 200000
 #define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
 
 /* Some of the ids. Each has a connection of its own while it is waited for, so that a
@@ -43,6 +42,7 @@ struct waiting {
     bool progressed; /* not all had ended when we asked */
     struct failures failures;
     struct progress_line line;
+    struct patience patience;
 };
 
 int wait_interrupt_fd(void)
@@ -68,6 +68,19 @@ void wait_say_interrupted(char *const *ids, size_t nids)
     else
         say("interrupted; the %zu jobs go on. Wait again: voltctl wait %s ...", nids,
             ids[0]);
+}
+
+void wait_say_stuck(const struct wait_request *rq, json_t *ids)
+{
+    struct client_tried tried;
+    struct client *c;
+    char names[512];
+    if (client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
+        return;
+    client_set_interrupt_fd(c, rq->interrupt);
+    if (patience_name(c, json_pack("{s:O}", "ids", ids), true, names, sizeof(names)))
+        say("waiting for %s", names);
+    client_free(c);
 }
 
 static void print_event(json_t *event)
@@ -130,24 +143,21 @@ static void show_progress(struct waiting *w)
 static int split(struct waiting *w)
 {
     const struct wait_request *rq = w->rq;
-    size_t room = rq->nids / (PORTION_IDS / 4) + 1, bytes = 0;
-    w->portions = calloc(room, sizeof(*w->portions));
-    for (size_t i = 0; w->portions && i < rq->nids; i++) {
-        struct portion *p = w->nportions ? &w->portions[w->nportions - 1] : NULL;
-        bytes += strlen(rq->ids[i]) + 3;
-        if (!p || p->total == PORTION_IDS ||
-            (bytes > PORTION_BYTES && w->nportions < room)) {
-            p = &w->portions[w->nportions++];
-            p->ids = json_array();
-            bytes = 0;
-        }
-        if (json_array_append_new(p->ids, json_string(rq->ids[i])) < 0)
-            return -ENOMEM;
-        p->left = ++p->total; /* until it is told */
+    w->portions = calloc(rq->nids / ID_PORTION_LEAST + 1, sizeof(*w->portions));
+    if (!w->portions)
+        return -ENOMEM;
+    for (size_t at = 0, n; at < rq->nids; at += n) {
+        struct portion *p = &w->portions[w->nportions++];
+        n = id_portion(rq->ids + at, rq->nids - at);
+        p->ids = json_array();
+        for (size_t i = 0; i < n; i++)
+            if (json_array_append_new(p->ids, json_string(rq->ids[at + i])) < 0)
+                return -ENOMEM;
+        p->left = p->total = n; /* until it is told */
     }
-    if (w->portions && rq->nids == 1 && rq->total > 0)
+    if (rq->nids == 1 && rq->total > 0)
         w->portions->left = w->portions->total = rq->total;
-    return w->portions ? 0 : -ENOMEM;
+    return 0;
 }
 
 static void stop_portion(struct waiting *w, struct portion *p)
@@ -287,6 +297,20 @@ static int read_portion(struct waiting *w, struct portion *p)
     return r;
 }
 
+/* Of the first portion that has not ended. */
+static void say_stuck(struct waiting *w)
+{
+    size_t i = 0;
+    if (!patience_is_over(&w->patience) || w->rq->quiet || w->rq->json)
+        return;
+    while (i < w->nportions && w->portions[i].ended)
+        i++;
+    if (i == w->nportions)
+        return;
+    progress_line_clear(&w->line);
+    wait_say_stuck(w->rq, w->portions[i].ids);
+}
+
 /* Waits for all on these connections. 0: all have ended; otherwise as take_reply(). */
 static int wait_portions(struct waiting *w)
 {
@@ -300,12 +324,13 @@ static int wait_portions(struct waiting *w)
             if (w->portions[i].c)
                 fds[n++] =
                     (struct pollfd){.fd = client_fd(w->portions[i].c), .events = POLLIN};
-        if (poll(fds, n, -1) < 0 && errno != EINTR)
+        if (poll(fds, n, patience_left_ms(&w->patience)) < 0 && errno != EINTR)
             return -errno;
         if (fds[0].revents)
             return -EINTR;
         if (fds[1].revents & POLLERR)
             return -EPIPE; /* nobody reads what would be said of the end */
+        say_stuck(w);
         for (size_t i = 0; i < w->nportions; i++) {
             if (w->portions[i].c)
                 r = read_portion(w, &w->portions[i]);
@@ -369,7 +394,8 @@ static int print_events(const struct wait_request *rq)
 {
     struct client *c;
     struct client_tried tried;
-    if (rq->nids > PORTION_IDS || client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
+    if (rq->nids > ID_PORTION_MOST ||
+        client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return 0;
     client_set_interrupt_fd(c, rq->interrupt);
     client_set_output_fd(c, STDOUT_FILENO);
@@ -443,6 +469,7 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
 {
     struct waiting w = {.rq = rq, .c = c};
     progress_line_init(&w.line, !rq->quiet && !rq->json);
+    patience_init(&w.patience);
     int r = split(&w);
     if (r == 0 && rq->json)
         r = print_events(rq);

@@ -37,6 +37,8 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq);
 /* A signalfd for SIGINT and SIGTERM, which are blocked from then on; what is ignored
  * stays ignored. -1: not possible. */
 int wait_interrupt_fd(void);
+/* Says which of these ids something keeps from ending (patience.h), if one is. */
+void wait_say_stuck(const struct wait_request *rq, json_t *ids);
 /* Says that the jobs go on, and how to wait for them again. */
 void wait_say_interrupted(char *const *ids, size_t nids);
 

@@ -8,6 +8,7 @@
 #include "client/await_any.h"
 #include "client/elements.h"
 #include "client/job_view.h"
+#include "client/patience.h"
 #include "client/reconnect.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -22,6 +23,7 @@ struct racing {
     struct client **c;
     json_t *ids;   /* that are waited for */
     json_t *known; /* the same as members of an object */
+    struct patience patience;
 };
 
 static bool has_ended(const json_t *item)
@@ -214,16 +216,20 @@ static int look_at(const struct racing *w, const json_t *p, char *ret, size_t si
 }
 
 /* Watches on one connection until one has ended. 1; 2: refused, said; negative. */
-static int watch(const struct racing *w, char *ret, size_t size)
+static int watch(struct racing *w, char *ret, size_t size)
 {
     json_t *params = json_pack("{s:{s:O}}", "filter", "ids", w->ids);
     client_set_interrupt_fd(*w->c, w->rq->interrupt);
     int r = client_send(*w->c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     while (r == 0) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = client_receive(*w->c, CLIENT_FOREVER, &reply);
+        r = client_receive(*w->c, patience_left(&w->patience), &reply);
         if (r < 0)
             return r;
+        if (patience_is_over(&w->patience) && !w->rq->quiet && !w->rq->json)
+            wait_say_stuck(w->rq, w->ids);
+        if (r == 0)
+            continue;
         if (reply.error)
             say_error(&reply);
         r = reply.error        ? 2
@@ -279,7 +285,7 @@ static int conclude(const struct racing *w, const char *id)
 }
 
 /* A new watch: its snapshot has what the one before has missed. */
-static int watch_again(const struct racing *w, int why, char *ret, size_t size)
+static int watch_again(struct racing *w, int why, char *ret, size_t size)
 {
     const struct wait_request *rq = w->rq;
     struct client_tried tried;
@@ -301,6 +307,7 @@ static int run(struct racing *w)
     const struct wait_request *rq = w->rq;
     char id[64];
     int code = WAIT_EXIT_VOLT_FAILED;
+    patience_init(&w->patience);
     int r = check(w, &code);
     if (r == 0)
         r = watch(w, id, sizeof(id));

@@ -1,6 +1,8 @@
 /* Batches of specs; see batch.h. */
 #include "client/batch.h"
 
+#include "wire/spec_defaults.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,27 +215,6 @@ void batch_fini(struct batch *b)
     *b = (struct batch){0};
 }
 
-/* What only a process has is not given to jobs without one. */
-static bool applies(const char *key, const json_t *spec)
-{
-    const char *kind = json_string_value(json_object_get(spec, "kind"));
-    bool exec = !kind || strcmp(kind, "exec") == 0;
-    bool process = strcmp(key, "env") == 0 || strcmp(key, "cwd") == 0 ||
-                   strcmp(key, "umask") == 0 || strcmp(key, "limits") == 0;
-    return exec || !process;
-}
-
-/* Variables one by one, and limits, of which rlimits are an object once more; one with
- * "*" says all of them. */
-static void add_missing(json_t *own, json_t *defaults)
-{
-    json_t *inner = json_object_get(own, "rlimits");
-    json_t *outer = json_object_get(defaults, "rlimits");
-    if (json_is_object(inner) && json_is_object(outer) && !json_object_get(inner, "*"))
-        (void)json_object_update_missing(inner, outer);
-    (void)json_object_update_missing(own, defaults);
-}
-
 json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
                    struct volt_error *err)
 {
@@ -244,38 +225,43 @@ json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
         (void)complain(err, e->line, je.text);
         return NULL;
     }
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)defaults, key, value)
-    {
-        json_t *own = json_object_get(spec, key);
-        if (!own && applies(key, spec))
-            (void)json_object_set(spec, key, value);
-        else if (json_is_object(own) &&
-                 (strcmp(key, "env") == 0 || strcmp(key, "limits") == 0))
-            add_missing(own, value);
+    if (defaults && spec_add_defaults(spec, defaults) < 0) {
+        (void)complain(err, e->line, strerror(ENOMEM));
+        json_decref(spec);
+        return NULL;
     }
     return spec;
 }
 
-/* One message's worth of entries from *next on, as parameters of SubmitBatch. */
-static json_t *next_message(const struct batch *b, const json_t *defaults, size_t *next,
-                            size_t per_default, struct volt_error *err)
+/* What the specs have in common, and how it is sent. */
+struct common {
+    const json_t *defaults;
+    size_t bytes; /* as text */
+    bool apart;   /* once in each message, not in each spec */
+};
+
+/* One message's worth of entries from *next on, as parameters of SubmitBatch. Each is
+ * counted with its defaults, as voltd does. */
+static json_t *next_message(const struct batch *b, const struct common *common,
+                            size_t *next, struct volt_error *err)
 {
     json_t *specs = json_array();
     size_t bytes = 0, i = *next;
     for (; specs && i < b->count && i - *next < MESSAGE_SPECS; i++) {
-        bytes += b->entries[i].len + per_default;
+        bytes += b->entries[i].len + common->bytes;
         if (i > *next && bytes > MESSAGE_BYTES)
             break;
-        json_t *spec = batch_spec(b, i, defaults, err);
+        json_t *spec = batch_spec(b, i, common->apart ? NULL : common->defaults, err);
         if (!spec || json_array_append_new(specs, spec) < 0) {
             json_decref(specs);
             return NULL;
         }
     }
     *next = i;
-    return specs ? json_pack("{s:o}", "specs", specs) : NULL;
+    if (!specs)
+        return NULL;
+    return json_pack("{s:O*, s:o}", "defaults", common->apart ? common->defaults : NULL,
+                     "specs", specs);
 }
 
 static void report(const struct batch *b, size_t first, const json_t *p,
@@ -304,6 +290,14 @@ struct message {
     size_t first, end;
 };
 
+/* Because voltd is older than they are, or because they are too large. */
+static bool refuses_defaults(const struct client_reply *reply)
+{
+    const char *name = json_string_value(json_object_get(reply->parameters, "parameter"));
+    return client_error_is(reply, "InvalidParameter") && name &&
+           strcmp(name, "defaults") == 0;
+}
+
 /* The entry that the refusal of a message is about, if it is about one. */
 static bool refused_entry(const struct message *m, const struct client_reply *reply,
                           size_t *ret)
@@ -311,7 +305,7 @@ static bool refused_entry(const struct message *m, const struct client_reply *re
     const char *name = json_string_value(json_object_get(reply->parameters, "parameter"));
     size_t position;
     int end = 0;
-    if (!client_error_is(reply, "InvalidParameter") || !name)
+    if (!client_error_is(reply, "InvalidParameter") || !name || refuses_defaults(reply))
         return false;
     if (sscanf(name, "specs[%zu]%n", &position, &end) == 1 && !name[end] &&
         position < m->end - m->first) {
@@ -339,12 +333,12 @@ static void report_refused(const struct batch *b, const struct message *m, size_
                                   : "refused");
 }
 
-static int send_next(const struct batch *b, const json_t *defaults, size_t per_default,
-                     struct client *c, struct message *ret)
+static int send_next(const struct batch *b, const struct common *common, struct client *c,
+                     struct message *ret)
 {
     struct volt_error err;
     ret->end = ret->first;
-    json_t *params = next_message(b, defaults, &ret->end, per_default, &err);
+    json_t *params = next_message(b, common, &ret->end, &err);
     return params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0) : -ENOMEM;
 }
 
@@ -369,27 +363,40 @@ static int receive_answer(const struct batch *b, const struct message *m,
     return r < 0 ? r : 0;
 }
 
-int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
-                 const struct batch_sink *sink, struct client_reply *error)
+static int submit_all(const struct batch *b, const struct common *common,
+                      struct client *c, const struct batch_sink *sink,
+                      struct client_reply *error)
 {
-    char *text = json_dumps(defaults, JSON_COMPACT);
-    size_t per_default = text ? strlen(text) : 0;
-    free(text);
     struct message m[IN_FLIGHT];
     size_t sent = 0, head = 0, tail = 0;
+    size_t in_flight = common->apart ? 1 : IN_FLIGHT; /* until the first answer */
     int r = 0;
     bool refused = false; /* what is on its way may be taken all the same */
     while (r == 0 && ((sent < b->count && !refused) || head != tail)) {
-        if (sent < b->count && !refused && tail - head < IN_FLIGHT) {
+        if (sent < b->count && !refused && tail - head < in_flight) {
             struct message *next = &m[tail++ % IN_FLIGHT];
             next->first = sent;
-            r = send_next(b, defaults, per_default, c, next);
+            r = send_next(b, common, c, next);
             sent = next->end;
             continue;
         }
         r = receive_answer(b, &m[head++ % IN_FLIGHT], c, sink, error);
         refused |= r == 1;
         r = r == 1 ? 0 : r;
+        in_flight = IN_FLIGHT;
     }
     return r == 0 && refused ? 1 : r;
+}
+
+int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
+                 const struct batch_sink *sink, struct client_reply *error)
+{
+    struct common common = {.defaults = defaults,
+                            .bytes = json_dumpb(defaults, NULL, 0, JSON_COMPACT),
+                            .apart = json_object_size(defaults) > 0};
+    int r = submit_all(b, &common, c, sink, error);
+    if (r != 1 || !common.apart || !refuses_defaults(error))
+        return r;
+    common.apart = false;
+    return submit_all(b, &common, c, sink, error);
 }

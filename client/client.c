@@ -26,6 +26,7 @@ struct client {
     int pending_fd; /* a descriptor that came and waits for its reply */
     bool gone;      /* end of stream seen */
     bool system;    /* the socket is that of the system's daemon */
+    struct address address;
     void (*on_silence)(void);
 };
 
@@ -57,21 +58,25 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
 {
     struct address list[2];
     struct volt_error err = {.text = ""};
-    tried->text[0] = '\0';
+    *tried = (struct client_tried){.text = ""};
     int n = address_candidates(choice, which, list, &err);
     if (n < 0) {
         (void)snprintf(tried->text, sizeof(tried->text), "  %s\n", err.text);
         return n;
     }
     int first = 0;
+    tried->absent = true;
     for (int i = 0; i < n; i++) {
         int fd = address_connect(&list[i], &err);
         if (fd >= 0) {
             *ret = client_new(fd);
-            if (*ret)
-                (*ret)->system = address_is_system(&list[i], which);
-            return *ret ? 0 : -ENOMEM;
+            if (!*ret)
+                return -ENOMEM;
+            (*ret)->system = address_is_system(&list[i], which);
+            (*ret)->address = list[i];
+            return 0;
         }
+        tried->absent &= fd == -ENOENT || fd == -ECONNREFUSED;
         if (first == 0)
             first = fd;
         size_t used = strlen(tried->text);
@@ -79,6 +84,23 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
                        err.text);
     }
     return first;
+}
+
+int client_open_same(const struct client *c, struct client **ret, struct volt_error *err)
+{
+    int fd = address_connect(&c->address, err);
+    if (fd < 0)
+        return fd;
+    struct client *same = client_new(fd);
+    if (!same) {
+        if (err)
+            (void)snprintf(err->text, sizeof(err->text), "%s", strerror(ENOMEM));
+        return -ENOMEM;
+    }
+    same->system = c->system;
+    same->address = c->address;
+    *ret = same;
+    return 0;
 }
 
 void client_free(struct client *c)
@@ -303,6 +325,16 @@ static int poll_timeout(uint64_t deadline)
     return ms > 3600000 ? 3600000 : (int)ms;
 }
 
+/* A reply was lost: the next one would be taken for the answer to another call, so there
+ * is none. */
+static int lose(struct client *c, int r)
+{
+    (void)shutdown(c->fd, SHUT_RDWR);
+    c->start = c->end = c->scanned = 0;
+    c->gone = true;
+    return r;
+}
+
 int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret)
 {
     uint64_t deadline = CLIENT_FOREVER;
@@ -311,7 +343,7 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
     for (;;) {
         int r = take_reply(c, ret);
         if (r != 0)
-            return r;
+            return r < 0 ? lose(c, r) : r;
         if (c->gone)
             return -ECONNRESET;
         struct pollfd p[3] = {{.fd = c->fd, .events = POLLIN},
@@ -327,7 +359,7 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
         if (n > 0 && p[0].revents) {
             r = read_some(c);
             if (r < 0 && r != -EAGAIN)
-                return r;
+                return lose(c, r);
         } else if (n == 0 && deadline != CLIENT_FOREVER &&
                    duration_now_usec() >= deadline) {
             return 0;

@@ -40,12 +40,16 @@ void client_reply_fini(struct client_reply *reply);
 /* What became of looking for a daemon: every path tried, and why not, a line each. */
 struct client_tried {
     char text[1024];
+    bool absent; /* nothing listens on any of them */
 };
 
 /* Connects to the first socket that answers. 0; -EINVAL or -ENAMETOOLONG for an unusable
  * address; otherwise the errno of the first one tried. */
 int client_open(const struct address_choice *choice, enum address_endpoint which,
                 struct client **ret, struct client_tried *tried);
+/* Another connection to the socket of c, which client_open() opened. 0; negative with the
+ * reason. */
+int client_open_same(const struct client *c, struct client **ret, struct volt_error *err);
 /* Takes fd, a connected stream socket. Returns NULL when out of memory (fd is closed). */
 struct client *client_new(int fd);
 void client_free(struct client *c); /* NULL allowed */

@@ -18,24 +18,47 @@ json_t *elements_failed_results(void)
 
 bool elements_of(const json_t *job, struct elements *e)
 {
-    const json_t *range = json_object_get(json_object_get(job, "spec"), "array");
-    *e = (struct elements){.id = job_view_string(job, "id"),
-                           .first = job_view_int(range, "first"),
-                           .last = job_view_int(range, "last"),
-                           .most = UINT64_MAX};
-    return json_is_object(range) && json_is_object(json_object_get(job, "counts"));
+    const json_t *array = json_object_get(json_object_get(job, "spec"), "array");
+    *e = (struct elements){
+        .id = job_view_string(job, "id"), .array = array, .most = UINT64_MAX};
+    return json_is_object(array) && json_is_object(json_object_get(job, "counts"));
 }
 
-static json_t *ids_of(const char *id, int64_t first, int64_t last)
+/* The place in an array that is walked. */
+struct place {
+    const json_t *range; /* NULL: behind the last */
+    size_t number;       /* of it, in the ranges */
+    int64_t index;
+};
+
+static void enter(struct place *p, const json_t *range)
+{
+    p->range = range;
+    p->index = range ? job_view_int(range, "first") : 0;
+}
+
+static void step(struct place *p, const json_t *array)
+{
+    int64_t by = job_view_int(p->range, "step");
+    by = by > 0 ? by : 1;
+    if (p->index <= job_view_int(p->range, "last") - by)
+        p->index += by;
+    else
+        enter(p, json_array_get(json_object_get(array, "ranges"), ++p->number));
+}
+
+/* The ids of the next portion. NULL: no memory. */
+static json_t *next_ids(const struct elements *e, struct place *p)
 {
     json_t *ids = json_array();
     char element[64];
-    for (int64_t i = first; ids && i <= last; i++) {
-        (void)snprintf(element, sizeof(element), "%s_%" PRId64, id, i);
+    for (size_t n = 0; ids && p->range && n < PORTION; n++) {
+        (void)snprintf(element, sizeof(element), "%s_%" PRId64, e->id, p->index);
         if (json_array_append_new(ids, json_string(element)) < 0) {
             json_decref(ids);
             return NULL;
         }
+        step(p, e->array);
     }
     return ids;
 }
@@ -90,17 +113,16 @@ int elements_walk(struct client *c, const struct elements *e,
                   int (*fn)(void *arg, json_t *job), void *arg,
                   struct client_reply *error)
 {
+    const json_t *ranges = json_object_get(e->array, "ranges");
+    struct place at = {0};
     uint64_t left = e->most;
     int r = 0;
-    for (int64_t at = e->first; at <= e->last && left > 0 && r == 0;) {
-        int64_t end = e->last - at < PORTION ? e->last : at + PORTION - 1;
-        json_t *filter = json_pack("{s:o, s:O*, s:O*}", "ids", ids_of(e->id, at, end),
-                                   "states", e->states, "results", e->results);
+    enter(&at, json_array_size(ranges) > 0 ? json_array_get(ranges, 0) : e->array);
+    while (at.range && left > 0 && r == 0) {
+        json_t *filter = json_pack("{s:o, s:O*, s:O*}", "ids", next_ids(e, &at), "states",
+                                   e->states, "results", e->results);
         r = filter ? walk_portion(c, e, filter, &left, fn, arg, error) : -ENOMEM;
         json_decref(filter);
-        if (end == e->last)
-            break;
-        at = end + 1;
     }
     return r;
 }

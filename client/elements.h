@@ -11,15 +11,15 @@ json_t *elements_failed_results(void);
 /* Which elements of which array. */
 struct elements {
     const char *id;
-    int64_t first, last;   /* both included */
+    const json_t *array;   /* its bounds, or ranges: of the spec, borrowed */
     const json_t *states;  /* lists of a filter; NULL: any */
     const json_t *results; /* */
     json_t *also;          /* more parameters of the List calls, an object; NULL: none */
     uint64_t most;         /* so many, then it ends; UINT64_MAX: all */
 };
 
-/* Zeroes *e, and fills first and last by the spec of an array, as it is answered with its
- * field "array" at least. False: that job is no array. */
+/* Zeroes *e, and fills id and array from the answer, which has the field "array" of the
+ * spec at least. False: that job is no array. */
 bool elements_of(const json_t *job, struct elements *e);
 /* Calls fn with each element; a negative number from it ends the walk and is returned.
  * Otherwise as client_call(); 1: an error reply, moved to *error. */

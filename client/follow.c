@@ -1,9 +1,12 @@
 /* Output of a job; see follow.h. */
+#include "wire/base64.h"
 #include "client/follow.h"
-#include "client/base64.h"
 #include "client/job_view.h"
+#include "client/patience.h"
 #include "client/reconnect.h"
+#include "client/say.h"
 #include "client/term.h"
+#include "wire/duration.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,30 +18,11 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-off_t follow_tail(int fd, uint64_t lines)
-{
-    off_t end = lseek(fd, 0, SEEK_END);
-    if (lines == UINT64_MAX || end <= 0)
-        return 0;
-    char buf[4096];
-    uint64_t seen = 0;
-    bool last = true; /* a line end at the very end closes a line, and opens none */
-    for (off_t at = end; at > 0;) {
-        size_t want = at < (off_t)sizeof(buf) ? (size_t)at : sizeof(buf);
-        ssize_t n = pread(fd, buf, want, at - (off_t)want);
-        if (n != (ssize_t)want)
-            return 0;
-        for (size_t i = want; i > 0; i--) {
-            if (buf[i - 1] == '\n' && !last && ++seen == lines)
-                return at - (off_t)want + (off_t)i;
-            if (last && lines == 0)
-                return end;
-            last = false;
-        }
-        at -= (off_t)want;
-    }
-    return 0;
-}
+/* To close an inotify instance takes 10 to 20 ms: the kernel waits until no CPU can see
+ * its watches. So a file is watched once its job has lived for WATCH_AFTER_USEC; until
+ * then it is looked at every LOOK_MSEC. */
+#define WATCH_AFTER_USEC 100000
+#define LOOK_MSEC        5
 
 /* Copies what is there from *offset on. */
 static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf)
@@ -82,74 +66,96 @@ static int take_news(struct client *c, bool *ended)
     return got < 0 ? got : 0;
 }
 
-/* Copies growth, of which inotify descriptor `in` tells, until the daemon says that the
- * job has ended (the Wait call on c). */
-static int follow_file(struct client *c, const struct follow_request *rq, int fd, int in,
+/* Sleeps until there may be news of the job or of its file. in < 0: that is not watched
+ * yet. */
+static int await_news(struct client *c, const struct follow_request *rq, int in)
+{
+    struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
+                          {.fd = in, .events = POLLIN},
+                          {.fd = rq->printer->out, .events = 0},
+                          {.fd = rq->interrupt, .events = POLLIN}};
+    if (poll(p, 4, in < 0 ? LOOK_MSEC : -1) < 0 && errno != EINTR)
+        return -errno;
+    char events[4096];
+    if (p[1].revents)
+        (void)!read(in, events, sizeof(events));
+    if (p[2].revents & POLLERR) {
+        rq->printer->failed = true;
+        return -EPIPE; /* nobody reads any more */
+    }
+    return 0;
+}
+
+/* Copies growth until the daemon says that the job has ended (the Wait call on c). 1: it
+ * has not, and the file cannot be watched. */
+static int follow_file(struct client *c, const struct follow_request *rq, int fd,
                        off_t *offset, char *buf)
 {
+    const uint64_t watch_at = duration_now_usec() + WATCH_AFTER_USEC;
     json_t *params = json_pack("{s:[s]}", "ids", rq->id);
-    int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
+    int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE), in = -1;
     bool ended = false;
     while (r == 0 && !ended) {
-        r = drain(rq, fd, offset, buf);
-        if (r < 0)
-            break;
-        struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
-                              {.fd = in, .events = POLLIN},
-                              {.fd = rq->printer->out, .events = 0},
-                              {.fd = rq->interrupt, .events = POLLIN}};
-        if (poll(p, 4, -1) < 0 && errno != EINTR)
-            r = -errno;
-        char events[4096];
-        if (p[1].revents)
-            (void)!read(in, events, sizeof(events));
-        if (p[2].revents & POLLERR) {
-            rq->printer->failed = true;
-            r = -EPIPE; /* nobody reads any more */
-        }
+        if (in < 0 && duration_now_usec() >= watch_at && (in = watch_file(fd)) < 0)
+            r = 1;
+        if (r == 0)
+            r = drain(rq, fd, offset, buf);
+        if (r == 0)
+            r = await_news(c, rq, in);
         if (r == 0)
             r = take_news(c, &ended);
     }
     if (r == 0)
         r = drain(rq, fd, offset, buf);
+    if (in >= 0)
+        (void)close(in);
     return r;
 }
 
-/* in < 0: to the end that the file has now. */
-static int print_file(struct client *c, const struct follow_request *rq, int fd, int in,
-                      off_t *offset)
+/* Not followed: to the end that the file has now. As follow_file(). */
+static int print_file(struct client *c, const struct follow_request *rq, int fd,
+                      bool follow, off_t *offset)
 {
     char *buf = malloc(CHUNK);
     if (!buf)
         return -ENOMEM;
-    int r =
-        in >= 0 ? follow_file(c, rq, fd, in, offset, buf) : drain(rq, fd, offset, buf);
+    int r = follow ? follow_file(c, rq, fd, offset, buf) : drain(rq, fd, offset, buf);
     free(buf);
     return r;
 }
 
-/* The bytes of one Read reply. */
-static int print_reply(const struct follow_request *rq, const struct client_reply *reply)
+/* The bytes of one Read reply, in *ret, which is for free(). How many, or negative. */
+static ssize_t reply_bytes(const struct client_reply *reply, unsigned char **ret)
 {
     const json_t *data = json_object_get(reply->parameters, "data");
     size_t len = json_string_length(data);
-    if (len == 0)
-        return 0;
     unsigned char *buf = malloc(len / 4 * 3 + 3);
     if (!buf)
         return -ENOMEM;
-    ssize_t n = base64_decode(json_string_value(data), len, buf);
-    int r = n < 0 ? -EPROTO : printer_put(rq->printer, (char *)buf, (size_t)n, false);
-    free(buf);
+    ssize_t n = base64_decode(len > 0 ? json_string_value(data) : "", len, buf);
+    if (n < 0) {
+        free(buf);
+        return -EPROTO;
+    }
+    *ret = buf;
+    return n;
+}
+
+static int print_reply(const struct follow_request *rq, const struct client_reply *reply)
+{
+    unsigned char *bytes;
+    ssize_t n = reply_bytes(reply, &bytes);
+    if (n < 0)
+        return (int)n;
+    int r = n > 0 ? printer_put(rq->printer, (char *)bytes, (size_t)n, false) : 0;
+    free(bytes);
     return r;
 }
 
-/* Without a descriptor: by Read. The whole of it; -n is for local files. */
+/* Without a descriptor: by Read. */
 static int print_by_read(struct client *c, const struct follow_request *rq, off_t *offset,
                          struct client_reply *error)
 {
-    if (*offset < 0)
-        *offset = 0;
     for (;;) {
         json_t *params = json_pack("{s:s, s:s, s:I}", "id", rq->id, "stream", rq->stream,
                                    "offset", (json_int_t)*offset);
@@ -198,23 +204,63 @@ static bool any_started(const json_t *list)
     return false;
 }
 
+/* On another connection: this one has a stream. */
+static void say_waits(const struct follow_request *rq)
+{
+    struct client_tried tried;
+    struct client *c;
+    char names[512];
+    if (client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
+        return;
+    client_set_interrupt_fd(c, rq->interrupt);
+    if (patience_name(c, json_pack("{s:[s]}", "ids", rq->id), false, names,
+                      sizeof(names)))
+        say("waiting for %s", names);
+    client_free(c);
+}
+
+/* The next reply; until it comes a person is told what the job waits for. */
+static int receive_patiently(struct client *c, const struct follow_request *rq,
+                             struct patience *patience, struct client_reply *ret)
+{
+    const bool person = term_is_tty(STDERR_FILENO);
+    int r;
+    do {
+        r = client_receive(c, person ? patience_left(patience) : CLIENT_FOREVER, ret);
+        if (person && r == 0 && patience_is_over(patience))
+            say_waits(rq);
+    } while (r == 0);
+    return r;
+}
+
+static bool prints_to_file(const struct follow_request *rq, const json_t *job)
+{
+    const char *field = strcmp(rq->stream, "stderr") == 0 ? "error_path" : "output_path";
+    return json_object_get(json_object_get(job, "spec"), field);
+}
+
 /* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
- * wait for, as of an array, which has no output; negative as client_receive(). */
-static int await_start(struct client *c, const char *id)
+ * wait for, as of an array, which has no output, or of a job whose output voltd does not
+ * keep; negative as client_receive(). */
+static int await_start(struct client *c, const struct follow_request *rq)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
+    struct patience patience;
+    int r = client_call(c, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", rq->id, "with_spec", 1), &reply);
     const json_t *job = json_object_get(reply.parameters, "job");
-    bool early = is_early(job), any = job && !json_object_get(job, "counts");
+    bool early = is_early(job);
+    bool any = job && !json_object_get(job, "counts") && !prints_to_file(rq, job);
     client_reply_fini(&reply);
     if (r < 0 || !any)
         return r;
     if (!early) /* since we asked for its output, perhaps */
         return 1;
-    json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", id);
+    json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", rq->id);
     r = client_send(c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
+    patience_init(&patience);
     while (r == 0) {
-        r = client_receive(c, CLIENT_FOREVER, &reply);
+        r = receive_patiently(c, rq, &patience, &reply);
         if (r < 0)
             return r;
         bool over = reply.error || !reply.continues;
@@ -246,25 +292,73 @@ static int reopen(struct client **c, const struct follow_request *rq)
     return 0;
 }
 
+struct by_read {
+    struct client *c;
+    const struct follow_request *rq;
+};
+
+/* A tail_read(). */
+static ssize_t read_by_read(void *source, char *buf, size_t n, off_t at)
+{
+    const struct by_read *b = source;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    unsigned char *bytes = NULL;
+    ssize_t got = client_call(b->c, "org.voltd.logs.Read",
+                              json_pack("{s:s, s:s, s:I, s:I}", "id", b->rq->id, "stream",
+                                        b->rq->stream, "offset", (json_int_t)at,
+                                        "max_bytes", (json_int_t)n),
+                              &reply);
+    if (got == 0 && !reply.error) /* an error comes again when it is printed */
+        got = reply_bytes(&reply, &bytes);
+    if (got > (ssize_t)n)
+        got = -EPROTO;
+    if (got > 0)
+        memcpy(buf, bytes, (size_t)got);
+    free(bytes);
+    client_reply_fini(&reply);
+    return got;
+}
+
+/* Finds where to begin. When the limit of bytes leaves out a part of the lines, a line
+ * says so. */
+static int begin(struct client *c, const struct follow_request *rq,
+                 const struct client_reply *reply, off_t *offset)
+{
+    char text[160];
+    bool cut;
+    struct by_read by_read = {c, rq};
+    int fd = reply->fd;
+    off_t end = (off_t)job_view_int(reply->parameters, "size_bytes");
+    off_t from = fd < 0 ? tail_begin(&rq->tail, end, read_by_read, &by_read, &cut)
+                        : tail_begin(&rq->tail, end, tail_read_file, &fd, &cut);
+    if (from < 0)
+        return (int)from;
+    *offset = from;
+    if (!cut)
+        return 0;
+    int n = snprintf(text, sizeof(text),
+                     "[the last %lld of %lld bytes; voltctl logs %s prints all]\n",
+                     (long long)(end - from), (long long)end, rq->id);
+    return printer_put(rq->printer, text, (size_t)n, false);
+}
+
 /* What Open has answered, from *offset on; < 0: not begun. Growth is watched here; where
  * that cannot be (a user has so many inotify instances), the daemon watches and sends. */
-static int print_opened(struct client *c, const struct follow_request *rq,
+static int print_opened(struct client **c, const struct follow_request *rq,
                         const struct client_reply *reply, off_t *offset,
                         struct client_reply *error)
 {
     bool follow =
         rq->follow && !json_is_true(json_object_get(reply->parameters, "ended"));
-    if (reply->fd < 0)
-        return print_by_read(c, rq, offset, error);
-    if (*offset < 0)
-        *offset = follow_tail(reply->fd, rq->lines);
-    int in = follow ? watch_file(reply->fd) : -1;
-    if (follow && in < 0)
-        return print_by_read(c, rq, offset, error);
-    int r = print_file(c, rq, reply->fd, in, offset);
-    if (in >= 0)
-        (void)close(in);
-    return r;
+    int r = *offset < 0 ? begin(*c, rq, reply, offset) : 0;
+    if (r == 0 && reply->fd < 0)
+        return print_by_read(*c, rq, offset, error);
+    if (r == 0)
+        r = print_file(*c, rq, reply->fd, follow, offset);
+    if (r <= 0)
+        return r;
+    r = reopen(c, rq);
+    return r < 0 ? r : print_by_read(*c, rq, offset, error);
 }
 
 /* On one connection, from *offset on. */
@@ -274,7 +368,7 @@ static int print_output(struct client **c, const struct follow_request *rq, off_
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = open_output(*c, rq, &reply);
     if (r == 0 && rq->follow && client_error_is(&reply, "NoOutput")) {
-        r = await_start(*c, rq->id);
+        r = await_start(*c, rq);
         if (r > 0) {
             client_reply_fini(&reply);
             r = reopen(c, rq);
@@ -287,7 +381,7 @@ static int print_output(struct client **c, const struct follow_request *rq, off_
         return 1;
     }
     if (r == 0)
-        r = print_opened(*c, rq, &reply, offset, error);
+        r = print_opened(c, rq, &reply, offset, error);
     client_reply_fini(&reply);
     return r;
 }

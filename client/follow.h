@@ -8,6 +8,7 @@
 
 #include "client/client.h"
 #include "client/printer.h"
+#include "client/tail.h"
 
 #include <sys/types.h>
 
@@ -19,8 +20,8 @@ struct follow_request {
     const char *id;
     const char *stream;      /* "stdout" or "stderr" */
     struct printer *printer; /* borrowed */
-    uint64_t lines;          /* only the last so many; UINT64_MAX: all */
-    off_t offset;            /* printed before; -1: nothing yet, begin by lines */
+    struct tail tail;        /* only this; a line says when bytes limit it */
+    off_t offset;            /* printed before; -1: nothing yet, begin by the tail */
     bool follow;             /* to the end of the job; waits for its start */
 };
 
@@ -30,7 +31,5 @@ struct follow_request {
  * which has been said where it was tried again. */
 int follow_output(struct client **c, const struct follow_request *rq,
                   struct client_reply *error);
-/* Where the last so many lines of a file begin. */
-off_t follow_tail(int fd, uint64_t lines);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PORTION_BYTES 200000
+
 /* A whole number as the protocol writes it, up to max: without sign, space or leading
  * zeros. The end of it, or NULL. */
 static const char *number(const char *s, uint64_t max, uint64_t *ret)
@@ -87,4 +89,12 @@ void id_range_format(char *const *ids, size_t n, char *buf, size_t size)
         (void)snprintf(buf, size, "%s ...", ids[0]);
     else
         (void)put(&a, z.first, buf, size);
+}
+
+size_t id_portion(char *const *ids, size_t n)
+{
+    size_t bytes = 0, i = 0;
+    while (i < n && i < ID_PORTION_MOST && bytes <= PORTION_BYTES)
+        bytes += strlen(ids[i++]) + 3; /* quotes and comma */
+    return i;
 }

@@ -8,6 +8,9 @@
 
 /* More than these are a slip of the finger. */
 #define ID_RANGE_MOST 1000000
+/* One message stays below voltd's limits of 256 KiB and 20,000 tokens. */
+#define ID_PORTION_MOST  15000
+#define ID_PORTION_LEAST 3000 /* that fit, however long they are */
 
 struct id_range {
     uint64_t array;       /* of elements; with_array */
@@ -22,5 +25,7 @@ void id_range_text(const struct id_range *range, uint64_t n, char *buf, size_t s
 /* The shortest that stands for n ids in their order: "12-40 50"; where that does not fit,
  * from the first to the last. */
 void id_range_format(char *const *ids, size_t n, char *buf, size_t size);
+/* How many of n ids, from the first on, go into one message. */
+size_t id_portion(char *const *ids, size_t n);
 
 #endif

@@ -1,6 +1,9 @@
 /* Jobs for people; see job_view.h. */
 #include "client/job_view.h"
+#include "wire/buffer.h"
 #include "wire/duration.h"
+#include "wire/error_name.h"
+#include "wire/signal_name.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,15 +30,30 @@ bool job_view_bool(const json_t *job, const char *name)
     return json_is_true(json_object_get(job, name));
 }
 
-static void signal_name(int64_t sig, char *buf, size_t size)
+/* A voltd of the release before says code instead of exit_status, signal and error. */
+static int exit_status_of(const json_t *job)
 {
-    const char *abbrev = sig > 0 && sig < SIGRTMIN ? sigabbrev_np((int)sig) : NULL;
-    if (abbrev)
-        (void)snprintf(buf, size, "SIG%s", abbrev);
-    else if (sig >= SIGRTMIN && sig <= SIGRTMAX)
-        (void)snprintf(buf, size, "SIGRTMIN+%" PRId64, sig - SIGRTMIN);
-    else
-        (void)snprintf(buf, size, "signal %" PRId64, sig);
+    bool there = json_object_get(job, "exit_status") != NULL;
+    return (int)job_view_int(job, there ? "exit_status" : "code");
+}
+
+static int signal_of(const json_t *job)
+{
+    const char *name = job_view_string(job, "signal");
+    return *name ? signal_from_name(name) : (int)job_view_int(job, "code");
+}
+
+static int error_of(const json_t *job)
+{
+    const char *name = job_view_string(job, "error");
+    return *name ? error_from_name(name) : (int)job_view_int(job, "code");
+}
+
+static void signal_word(int sig, char *buf, size_t size)
+{
+    char name[SIGNAL_NAME_MAX];
+    bool number = strspn(signal_name(sig, name), "-0123456789") > 0;
+    (void)snprintf(buf, size, "%s%s", number ? "signal " : "SIG", name);
 }
 
 /* What the step that failed was about, as far as the spec tells; "" otherwise. */
@@ -43,7 +61,10 @@ static const char *object_of_step(const json_t *spec, const char *step)
 {
     static const struct {
         const char *step, *member;
-    } known[] = {{"cwd", "cwd"}, {"stdin", "stdin"}, {"stdout", "output_path"}};
+    } known[] = {{"cwd", "cwd"},
+                 {"stdin", "stdin"},
+                 {"stdout", "output_path"},
+                 {"stderr", "error_path"}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(step, known[i].step) == 0)
             return job_view_string(spec, known[i].member);
@@ -76,24 +97,23 @@ static void failed_start(const json_t *job, char *buf, size_t size)
         name = whole;
     }
     term_clean(name, object, sizeof(object));
-    int code = (int)job_view_int(job, "code");
+    int error = error_of(job);
     bool file = strncmp(step, "std", 3) == 0; /* of another kind: EINVAL */
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
                    object, *object ? ": " : "",
-                   file && code == EINVAL ? "neither a regular file nor /dev/null"
-                                          : strerror(code));
+                   file && error == EINVAL ? "neither a regular file nor /dev/null"
+                                           : strerror(error));
 }
 
 static void outcome_done(const json_t *job, char *buf, size_t size)
 {
     const char *result = job_view_string(job, "result");
-    int64_t code = job_view_int(job, "code");
     char sig[32];
     if (strcmp(result, "exit") == 0) {
-        (void)snprintf(buf, size, "exit status %" PRId64, code);
+        (void)snprintf(buf, size, "exit status %d", exit_status_of(job));
     } else if (strcmp(result, "signal") == 0) {
-        signal_name(code, sig, sizeof(sig));
-        (void)snprintf(buf, size, "killed by signal %" PRId64 " (%s)", code, sig);
+        signal_word(signal_of(job), sig, sizeof(sig));
+        (void)snprintf(buf, size, "killed by signal %d (%s)", signal_of(job), sig);
     } else if (strcmp(result, "timeout") == 0) {
         (void)snprintf(buf, size, "timeout");
     } else if (strcmp(result, "output_limit") == 0) {
@@ -128,7 +148,7 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
     const json_t *counts = json_object_get(job, "counts");
     const char *state = job_view_string(job, "state");
     const char *wait = job_view_string(job, "wait");
-    int64_t position = job_view_int(job, "wait_position");
+    int64_t before = job_view_int(job, "wait_position");
     if (json_is_object(counts)) {
         outcome_array(counts, buf, size);
     } else if (strcmp(state, "done") == 0) {
@@ -136,8 +156,8 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
     } else if (strcmp(state, "queued") == 0 && *wait) {
         int n = snprintf(buf, size, "queued, waiting for %s %s",
                          strcmp(wait, "turn") == 0 ? "its" : "a", wait);
-        if (position > 0 && n > 0 && (size_t)n < size)
-            (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", position);
+        if (n > 0 && (size_t)n < size)
+            (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", before + 1);
     } else if (strcmp(wait, "survivors") == 0) {
         (void)snprintf(buf, size, "%s, waiting for processes that SIGKILL does not end",
                        state);
@@ -153,13 +173,12 @@ void job_view_result_word(const json_t *job, char *buf, size_t size)
 {
     const json_t *counts = json_object_get(job, "counts");
     const char *result = job_view_string(job, "result");
-    int64_t code = job_view_int(job, "code");
     if (json_is_object(counts) && job_view_int(counts, "failed") > 0)
         (void)snprintf(buf, size, "%" PRId64 " failed", job_view_int(counts, "failed"));
     else if (strcmp(result, "exit") == 0)
-        (void)snprintf(buf, size, "exit %" PRId64, code);
+        (void)snprintf(buf, size, "exit %d", exit_status_of(job));
     else if (strcmp(result, "signal") == 0)
-        signal_name(code, buf, size);
+        signal_word(signal_of(job), buf, size);
     else
         (void)snprintf(buf, size, "%s", *result ? result : "-");
 }
@@ -185,8 +204,6 @@ enum term_style job_view_style(const json_t *job)
 
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec)
 {
-    if (json_is_object(json_object_get(job, "counts")))
-        return 0; /* its times are those of one element */
     uint64_t start = (uint64_t)job_view_int(job, "started_at_usec");
     uint64_t end = (uint64_t)job_view_int(job, "ended_at_usec");
     if (end == 0)
@@ -215,4 +232,55 @@ uint64_t job_view_now(void)
     struct timespec ts;
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     return (uint64_t)ts.tv_sec * SEC + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* --- paths -------------------------------------------------------------------------- */
+
+static void put_text(struct wire_buf *to, const char *text, size_t len)
+{
+    (void)wire_buf_append(to, text, len);
+}
+
+/* What becomes of {id}, {i} and {name} in a path, as voltd fills them in when the job
+ * starts. NULL: text begins with none of them; of an array, which has no file of its own,
+ * they stay. */
+static const char *fill_in(struct wire_buf *to, const char *text, const json_t *job)
+{
+    const char *id = job_view_string(job, "id"), *index = strchr(id, '_');
+    const char *name = job_view_string(job, "name");
+    size_t from = to->end;
+    if (strncmp(text, "{id}", 4) == 0) {
+        put_text(to, id, strlen(id));
+        return text + 4;
+    }
+    if (strncmp(text, "{i}", 3) == 0 && index) {
+        put_text(to, index + 1, strlen(index + 1));
+        return text + 3;
+    }
+    if (strncmp(text, "{name}", 6) != 0)
+        return NULL;
+    bool dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    put_text(to, name, strlen(name));
+    for (size_t i = from; i < to->end; i++)
+        if (to->data[i] == '/' || dots)
+            to->data[i] = '_';
+    return text + 6;
+}
+
+char *job_view_path(const json_t *job, const char *field)
+{
+    const char *text = job_view_string(json_object_get(job, "spec"), field);
+    bool array = json_is_object(json_object_get(job, "counts"));
+    struct wire_buf path = {0};
+    if (!*text)
+        return NULL;
+    while (*text) {
+        const char *next = array ? NULL : fill_in(&path, text, job);
+        if (!next)
+            put_text(&path, text, 1);
+        text = next ? next : text + 1;
+    }
+    char *copy = wire_buf_append(&path, "", 1) == 0 ? strdup(wire_buf_at(&path)) : NULL;
+    wire_buf_fini(&path);
+    return copy;
 }

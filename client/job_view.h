@@ -27,6 +27,9 @@ enum term_style job_view_style(const json_t *job);
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec);
 /* "Sat 2026-11-21 14:31:02 UTC", and with now_usec > 0 "; 3min 2s ago". */
 void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size);
+/* The path in this field of its spec, output_path or error_path, as voltd makes it when
+ * the job starts. Returns new; NULL: there is none, or no memory. */
+char *job_view_path(const json_t *job, const char *field);
 /* CLOCK_REALTIME in microseconds. */
 uint64_t job_view_now(void);
 

@@ -2,7 +2,7 @@
 #include "client/options.h"
 #include "client/term.h"
 #include "client/say.h"
-#include "client/suggest.h"
+#include "wire/suggest.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static void build(const struct options *o, struct getopt_tables *t)
     t->shorts[s] = '\0';
 }
 
-static const struct option_entry *find_key(const struct options *o, int key)
+const struct option_entry *options_find(const struct options *o, int key)
 {
     for (const struct option_entry *const *table = o->tables; *table; table++)
         for (const struct option_entry *e = *table; e->help; e++)
@@ -100,7 +100,7 @@ static const struct option_entry *find_key(const struct options *o, int key)
 /* The option that failed: a known one by its long name, others as they were written. */
 static void written(const struct options *o, char *buf, size_t size)
 {
-    const struct option_entry *known = optopt ? find_key(o, optopt) : NULL;
+    const struct option_entry *known = optopt ? options_find(o, optopt) : NULL;
     const char *word = o->argv[optind > 0 ? optind - 1 : 0];
     if (known)
         (void)snprintf(buf, size, "--%s", known->name);
@@ -144,7 +144,7 @@ int options_next(struct options *o)
     if (got == '?' || got == ':')
         return complain(o, &t, got);
     if (optarg && !*optarg) { /* mostly a variable of somebody's script */
-        say("--%s: a value is needed", find_key(o, got)->name);
+        say("--%s: a value is needed", options_find(o, got)->name);
         return OPTION_BAD;
     }
     return got;

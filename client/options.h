@@ -32,6 +32,8 @@ struct options {
 /* The next option's key; OPTION_END: argv[optind] is the first operand; OPTION_BAD: said
  * on standard error what is wrong, with a suggestion. */
 int options_next(struct options *o);
+/* The option with that key; NULL: there is none. */
+const struct option_entry *options_find(const struct options *o, int key);
 /* Prints the table as two columns. */
 void options_print(const struct option_entry *table);
 

@@ -96,9 +96,9 @@ static int resolve(struct outputs *o, struct client *c, const char *id,
     return r;
 }
 
-void outputs_refused(struct outputs *o, struct client_reply *error)
+void outputs_refused(struct outputs *o, struct client *c, struct client_reply *error)
 {
-    int code = o->rq->refused(error);
+    int code = o->rq->refused(c, error);
     o->code = code > o->code ? code : o->code;
     client_reply_fini(error);
 }
@@ -111,7 +111,7 @@ static int resolve_all(struct outputs *o, struct client *c)
     for (size_t i = 0; i < o->rq->nids && r == 0; i++) {
         r = resolve(o, c, o->rq->ids[i], &error);
         if (r == 1)
-            outputs_refused(o, &error);
+            outputs_refused(o, *o->c, &error);
         r = r == 1 ? 0 : r;
     }
     o->sorted = r < 0 ? NULL : calloc(o->n + 1, sizeof(struct source *));
@@ -141,7 +141,7 @@ static int follow_one(struct outputs *o, const struct source *s,
                                 .id = id,
                                 .stream = o->rq->stream,
                                 .printer = &printer,
-                                .lines = o->rq->lines,
+                                .tail = {o->rq->lines, UINT64_MAX},
                                 .offset = s->offset,
                                 .follow = o->rq->follow};
     int r = follow_output(o->c, &rq, error);
@@ -157,7 +157,7 @@ static int print_one(struct outputs *o, const struct source *s)
     if (r == 1 && (s->element || o->rq->own) && client_error_is(&error, "NoOutput"))
         client_reply_fini(&error);
     else if (r == 1)
-        outputs_refused(o, &error);
+        outputs_refused(o, *o->c, &error);
     return r == 1 ? 0 : r;
 }
 
@@ -193,7 +193,7 @@ static int print_single(struct outputs *o)
             json_object_get(json_object_get(reply.parameters, "job"), "counts"));
     client_reply_fini(&reply);
     if (!array)
-        outputs_refused(o, &error);
+        outputs_refused(o, *o->c, &error);
     client_reply_fini(&error);
     return array ? 1 : 0;
 }

@@ -19,7 +19,8 @@ struct outputs_request {
     bool follow;     /* to the end of all */
     bool keep_order; /* with follow: each whole before the next */
     bool own; /* given out by this voltd just now: one without output is no mistake */
-    int (*refused)(const struct client_reply *error); /* says it; returns a code */
+    /* Says it; returns a code. c: a connection without a stream, or NULL. */
+    int (*refused)(struct client *c, const struct client_reply *error);
 };
 
 enum { OUTPUTS_FOLLOW_MOST = 15000 }; /* ids that one message holds */

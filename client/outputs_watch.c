@@ -1,8 +1,11 @@
 /* Following several at once; see outputs_watch.h and outputs.c. */
 #include "client/outputs_watch.h"
-#include "client/follow.h"
 #include "client/job_view.h"
+#include "client/patience.h"
 #include "client/reconnect.h"
+#include "client/say.h"
+#include "client/tail.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -85,6 +88,15 @@ static void close_one(struct watching *w, struct opened *p)
     free(p);
 }
 
+/* An error of reading comes again when it is printed. */
+static off_t begin_of(int fd, uint64_t lines)
+{
+    const struct tail tail = {lines, UINT64_MAX};
+    bool cut;
+    off_t at = tail_begin(&tail, lseek(fd, 0, SEEK_END), tail_read_file, &fd, &cut);
+    return at < 0 ? 0 : at;
+}
+
 /* Takes fd. 0; -ENOMEM; why its growth cannot be watched (-ENOSPC: this user's watches
  * are used up), with nothing of it printed. */
 static int opened_new(struct watching *w, struct source *s, int fd, struct opened **ret)
@@ -100,7 +112,7 @@ static int opened_new(struct watching *w, struct source *s, int fd, struct opene
     (void)snprintf(p->prefix, sizeof(p->prefix), "%s: ", id);
     p->printer = outputs_printer(w->o, p->prefix);
     if (s->offset < 0)
-        s->offset = follow_tail(fd, w->o->rq->lines);
+        s->offset = begin_of(fd, w->o->rq->lines);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (s->state != SOURCE_ENDED)
         p->wd = inotify_add_watch(w->in, path, IN_MODIFY);
@@ -137,7 +149,7 @@ static int open_one(struct watching *w, struct source *s, struct opened **ret)
     bool none = client_error_is(&reply, "NoOutput");
     if (reply.error && !(none && (s->element || w->o->rq->own))) {
         finish(w, s);
-        outputs_refused(w->o, &reply);
+        outputs_refused(w->o, w->calls, &reply);
         return 0;
     }
     if (!reply.error && reply.fd >= 0) {
@@ -257,9 +269,26 @@ static int read_growth(struct watching *w)
     return r;
 }
 
+/* A person is told what is waited for while there is nothing to print. */
+static void say_waits(struct watching *w, struct patience *patience)
+{
+    char names[512];
+    if (w->open || !patience_is_over(patience))
+        return;
+    json_t *ids = json_array();
+    for (size_t i = 0; i < w->o->rq->nids; i++)
+        (void)json_array_append_new(ids, json_string(w->o->rq->ids[i]));
+    if (patience_name(w->calls, json_pack("{s:o}", "ids", ids), false, names,
+                      sizeof(names)))
+        say("waiting for %s", names);
+}
+
 static int follow_on(struct watching *w)
 {
+    const bool person = term_is_tty(STDERR_FILENO);
+    struct patience patience;
     int r = 0;
+    patience_init(&patience);
     while (r == 0 && w->left > 0) {
         struct pollfd p[4] = {{.fd = client_fd(*w->o->c), .events = POLLIN},
                               {.fd = w->in, .events = POLLIN},
@@ -268,10 +297,13 @@ static int follow_on(struct watching *w)
         r = read_watch(w); /* a reply that came with another one makes nothing readable */
         if (r < 0 || w->left == 0)
             break;
-        if (poll(p, 4, -1) < 0 && errno != EINTR)
+        if (poll(p, 4, person && !w->open ? patience_left_ms(&patience) : -1) < 0 &&
+            errno != EINTR)
             return -errno;
         if (p[3].revents)
             return -EINTR;
+        if (person)
+            say_waits(w, &patience);
         if (p[2].revents & POLLERR) {
             w->o->writing = true;
             return -EPIPE; /* nobody reads any more */

@@ -33,8 +33,8 @@ enum source_state outputs_state(const json_t *job);
 struct source *outputs_find(const struct outputs *o, const char *id);
 void outputs_id(const struct source *s, char *buf, size_t size);
 struct printer outputs_printer(const struct outputs *o, const char *prefix);
-/* Takes an error reply: says it, and keeps its code. */
-void outputs_refused(struct outputs *o, struct client_reply *error);
+/* Takes an error reply: says it, and keeps its code. c: see outputs_request. */
+void outputs_refused(struct outputs *o, struct client *c, struct client_reply *error);
 
 enum { OUTPUTS_UNWATCHED = 1 };
 

@@ -31,7 +31,7 @@ void say(const char *format, ...)
 void say_no_daemon(const struct client_tried *tried)
 {
     say("no voltd answers; tried\n%s"
-        "start one with `voltd --user` (or `systemctl start voltd` for the system's),\n"
+        "volt-submit starts one for this user; `systemctl start voltd` that of the system,\n"
         "or name its socket with --address=unix:PATH or VOLT_ADDRESS",
         tried->text);
 }

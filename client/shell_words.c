@@ -1,22 +1,11 @@
 /* See shell_words.h. */
 #include "client/shell_words.h"
 #include "client/term.h"
+#include "wire/quote.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Braces are, as in {i}, unless a shell makes several words of them. */
-static bool plain(const char *word)
-{
-    const char *brace = strpbrk(word, "{}");
-
-    for (const char *p = word; *p; p++)
-        if (!isalnum((unsigned char)*p) && !strchr("_-+=./:,@%^{}", *p))
-            return false;
-    return *word && !(brace && (!word[1] || strchr(word, ',') || strstr(word, "..")));
-}
 
 static bool can_be_shown(const char *word)
 {
@@ -33,23 +22,6 @@ static bool can_be_shown(const char *word)
 static int append(struct wire_buf *to, const char *text)
 {
     return wire_buf_append(to, text, strlen(text));
-}
-
-static int quote(struct wire_buf *to, const char *word)
-{
-    int r = append(to, "'");
-
-    while (r == 0 && *word) {
-        size_t n = strcspn(word, "'");
-
-        r = wire_buf_append(to, word, n);
-        word += n;
-        if (r == 0 && *word) {
-            r = append(to, "'\\''");
-            word++;
-        }
-    }
-    return r == 0 ? append(to, "'") : r;
 }
 
 /* One byte of what is quoted with $''. Three digits: what follows may be one, too. */
@@ -83,7 +55,5 @@ static int escape(struct wire_buf *to, const char *word)
 
 int shell_word(struct wire_buf *to, const char *word)
 {
-    return plain(word)          ? append(to, word)
-           : can_be_shown(word) ? quote(to, word)
-                                : escape(to, word);
+    return can_be_shown(word) ? wire_quote_word(to, word) : escape(to, word);
 }

@@ -1,5 +1,7 @@
 /* Building specs; see spec_build.h. */
 #include "client/spec_build.h"
+#include "wire/base64.h"
+#include "wire/buffer.h"
 #include "wire/rlimit.h"
 
 #include <ctype.h>
@@ -82,6 +84,56 @@ int spec_build_path(json_t *spec, const char *name, const char *path,
         return -EINVAL;
     }
     return 0;
+}
+
+/* In base64 the largest message has no room for more. */
+#define INPUT_MOST ((size_t)11 << 20)
+
+static int read_to_end(int fd, struct wire_buf *to, struct volt_error *err)
+{
+    for (;;) {
+        if (wire_buf_reserve(to, 65536) < 0)
+            return -ENOMEM;
+        ssize_t n = read(fd, to->data + to->end, to->cap - to->end);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno != EINTR) {
+            int code = -errno;
+            (void)snprintf(err->text, sizeof(err->text), "reading standard input: %s",
+                           strerror(-code));
+            return code;
+        }
+        to->end += n > 0 ? (size_t)n : 0;
+        if (wire_buf_len(to) > INPUT_MOST) {
+            (void)snprintf(
+                err->text, sizeof(err->text),
+                "more than %zu MiB come through standard input; keep them in a "
+                "file, and give --stdin=FILE",
+                INPUT_MOST >> 20);
+            return -EFBIG;
+        }
+    }
+}
+
+int spec_build_input(json_t *spec, int fd, struct volt_error *err)
+{
+    struct wire_buf bytes = {0};
+    json_t *data = NULL;
+    err->text[0] = '\0';
+    int r = read_to_end(fd, &bytes, err);
+    size_t len = BASE64_SIZE(wire_buf_len(&bytes));
+    char *text = r == 0 ? malloc(len + 1) : NULL;
+    if (text) {
+        base64_encode(bytes.data + bytes.start, wire_buf_len(&bytes), text);
+        data = json_stringn(text, len);
+    }
+    if (r == 0 && (!data || json_object_set_new(spec, "stdin_data", data) < 0))
+        r = -ENOMEM;
+    if (r == -ENOMEM)
+        (void)snprintf(err->text, sizeof(err->text), "out of memory");
+    free(text);
+    wire_buf_fini(&bytes);
+    return r;
 }
 
 /* "RTMIN", "RTMIN+3", "RTMAX-1"; 0: no such signal. */

@@ -23,6 +23,9 @@ int spec_build_path(json_t *spec, const char *name, const char *path,
 /* "TERM", "SIGTERM", "term" or "15" to "SIGTERM"; "RTMAX-1" to "SIGRTMIN+29". 0;
  * -EINVAL. */
 int spec_build_signal(const char *text, char *buf, size_t size);
+/* Reads fd to its end: what the job is to find on its standard input. 0; negative with
+ * the reason. */
+int spec_build_input(json_t *spec, int fd, struct volt_error *err);
 /* Our resource limits, as a spec has them (limits.rlimits). Returns new; NULL:
  * no memory. */
 json_t *spec_build_rlimits(void);

@@ -3,6 +3,7 @@
 #define VOLT_CLIENT_SUBMIT_H
 
 #include "client/batch.h"
+#include "client/word_list.h"
 #include "wire/address.h"
 
 #include <jansson.h>
@@ -20,10 +21,14 @@ struct submit_options {
     struct address_choice choice;
     json_t *spec;     /* the job; with a file, what its entries do not say themselves */
     json_t *env;      /* -E, in order; what else is passed on: submit_environment() */
-    const char *file; /* -f */
-    char **argv;      /* of this process; the command begins at [operands] */
+    const char *file; /* -f, or --each-line: many jobs */
+    bool each_line;
+    const char *import; /* NULL: none */
+    char **argv; /* of this process, or `merged`; the command begins at [operands] */
     int operands;
-    bool no_env, all_env, no_limits, no_check, has_umask;
+    struct word_list merged; /* with the options of a script */
+    bool truncates;          /* as the script has it: script.h */
+    bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
     bool passes_env; /* the environment of this process is part of the spec */
     bool wait, follow, raw, json, quiet, dry_run;
     uint64_t reconnect_usec;
@@ -40,7 +45,7 @@ const char *submit_option_of(const char *member, size_t len);
 int submit_environment(struct submit_options *o, bool own_daemon);
 /* Frees what parsing made. */
 void submit_options_fini(struct submit_options *o);
-/* Opens and reads the batch of -f. 0; negative with the error said. */
+/* Opens and reads the batch of -f or --each-line. 0; negative with the error said. */
 int submit_read_batch(const struct submit_options *o, struct batch *b);
 /* Each returns the exit code. */
 int submit_dry_run(struct submit_options *o);

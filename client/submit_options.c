@@ -2,8 +2,10 @@
 #include "wire/duration.h"
 #include "client/check_command.h"
 #include "client/options.h"
-#include "client/range.h"
+#include "client/import.h"
+#include "client/index_list.h"
 #include "client/reconnect.h"
+#include "client/script.h"
 #include "client/say.h"
 #include "client/size.h"
 #include "client/spec_build.h"
@@ -34,10 +36,12 @@ enum {
     OPT_UMASK,
     OPT_STDIN,
     OPT_OUTPUT,
-    OPT_SPLIT_OUTPUT,
+    OPT_ERROR,
+    OPT_OPEN_MODE,
     OPT_OUTPUT_LIMIT,
     OPT_LABEL,
     OPT_ARRAY,
+    OPT_EACH_LINE,
     OPT_SHELL,
     OPT_RAW,
     OPT_RECONNECT,
@@ -45,6 +49,8 @@ enum {
     OPT_QUIET,
     OPT_DRY_RUN,
     OPT_NO_CHECK,
+    OPT_NO_AUTOSTART,
+    OPT_IMPORT,
     OPT_VERSION,
 };
 
@@ -54,8 +60,13 @@ static const struct option_entry job_options[] = {
     {"queue", 'q', "QUEUE", "the queue (default: default)"},
     {"priority", 'p', "N",
      "-1000 to 1000; higher starts first (default 0);\nin system mode one above 0 is for root alone"},
-    {"array", OPT_ARRAY, "FIRST-LAST",
-     "one job per index; {i} in arguments and\nVOLT_ARRAY_INDEX are the index"},
+    {"array", OPT_ARRAY, "INDEXES",
+     "one job per index: 1-1000, 1-9:2 (each second), 3,7,10-20;\n"
+     "{i} in arguments and VOLT_ARRAY_INDEX are the index"},
+    {"each-line", OPT_EACH_LINE, "FILE",
+     "one job per line that is not empty; {} in COMMAND, TEXT,\n"
+     "NAME and KEY is the line, which otherwise becomes the\n"
+     "last argument; - is standard input"},
     {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
     {"key", OPT_KEY, "KEY",
      "submit once: with the same key and job the id is that\nof the first submission"},
@@ -82,11 +93,18 @@ static const struct option_entry run_options[] = {
      "do not pass on the resource limits (ulimit) of this\nprocess: the job gets those "
      "voltd was started with"},
     {"umask", OPT_UMASK, "MODE", "octal file mode mask (default: this one)"},
-    {"stdin", OPT_STDIN, "FILE", "standard input (default: /dev/null; never a pipe)"},
+    {"stdin", OPT_STDIN, "FILE",
+     "standard input (default: /dev/null); - is what comes to\n"
+     "volt-submit's: it is read here, and kept with the job"},
     {"output", OPT_OUTPUT, "WHERE",
      "file (default; for `voltctl logs`), null, or a PATH,\n"
-     "which is appended to; {id}, {i} and {name} in it are\nthose of the job"},
-    {"split-output", OPT_SPLIT_OUTPUT, NULL, "keep standard error in a file of its own"},
+     "in which {id}, {i} and {name} are those of the job"},
+    {"error", OPT_ERROR, "WHERE",
+     "standard error (default: with standard output): file\n"
+     "(one of its own for `voltctl logs --stderr`), null, or\na PATH as above"},
+    {"open-mode", OPT_OPEN_MODE, "MODE",
+     "what is in a file at PATH when the job starts: append\n"
+     "keeps it (default), truncate empties it"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -110,11 +128,14 @@ static const struct option_entry submit_options_table[] = {
      "many jobs: NDJSON (one spec a line) or a JSON array of\n"
      "specs; - is standard input. Other options are defaults\n"
      "for what a spec does not say"},
+    {"import", OPT_IMPORT, "TOOL",
+     "print what crontab, at or tsp has of yours as specs for\n"
+     "-f, and submit nothing"},
     {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
     {"follow", 'F', NULL,
      "print the output while it runs, then exit as --wait;\n"
      "of several jobs each line behind the id of its job;\n"
-     "with --split-output the standard output; on a terminal\nas `voltctl logs` shows it"},
+     "with --error the standard output; on a terminal\nas `voltctl logs` shows it"},
     {"raw", OPT_RAW, NULL,
      "with --follow, on a terminal too: every byte as it was\nwritten"},
     {"reconnect", OPT_RECONNECT, "TIME",
@@ -122,6 +143,8 @@ static const struct option_entry submit_options_table[] = {
     {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     {"quiet", OPT_QUIET, NULL, "no progress and no remarks, errors only"},
     {"no-check", OPT_NO_CHECK, NULL, "submit also a command that cannot be found here"},
+    {"no-autostart", OPT_NO_AUTOSTART, NULL,
+     "where no voltd runs, do not start one for this user"},
     {"dry-run", OPT_DRY_RUN, NULL, "print the specs and submit nothing"},
     {"help", 'h', NULL, "this text"},
     {"version", OPT_VERSION, NULL, "the version"},
@@ -136,8 +159,10 @@ static void help(void)
 {
     (void)fputs(
         "Usage: volt-submit [OPTIONS] [--] COMMAND [ARG...]\n"
+        "       volt-submit [OPTIONS] [--] script.sh [ARG...]\n"
         "       volt-submit [OPTIONS] --shell 'TEXT'\n"
         "       volt-submit [OPTIONS] -f jobs.ndjson\n"
+        "       volt-submit [OPTIONS] --each-line FILE [--] COMMAND [ARG...]\n"
         "Hand a command to voltd, which runs it when its turn comes.\n"
         "The id of the job is printed; `voltctl status ID` tells what became of it.\n",
         stdout);
@@ -152,11 +177,17 @@ static void help(void)
     (void)puts("\nThe daemon (tried: the user's, then the system's):");
     options_print(options_connection);
     (void)fputs(
+        "\nA script may bring options in its first lines, as #VOLT --timeout=2h; those given\n"
+        "here win. #SBATCH lines are understood where Slurm's options have an equal.\n"
+        "\nLetters that mean something else in systemd-run (s) or Slurm's sbatch (S): -d (s\n"
+        "--same-dir, S --dependency), -F (S --nodefile), -n (S --ntasks), -p (s --property,\n"
+        "S --partition), -q (s --quiet, S --qos), -w (S --nodelist).\n"
         "\nTimes: 30s, 10m, 1h30m, 250ms, 2d; a number alone is seconds.\n"
         "\nExamples:\n"
         "  volt-submit make -j4\n"
         "  volt-submit --wait --timeout=10m -- ./backup.sh /srv\n"
         "  volt-submit --array 1-1000 --wait -- ./step {i}\n"
+        "  ls *.wav | volt-submit --each-line - --wait -- flac {}\n"
         "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n\n"
         "Exit codes with --wait: the job's own; 128+N killed by signal N; 124 its\n"
         "timeout; 126 found but not executable; 127 not found; 125 voltd failed, or the\n"
@@ -177,6 +208,7 @@ const char *submit_option_of(const char *member, size_t len)
         {"cwd", "--chdir"},
         {"duration_usec", "--duration"},
         {"env", "--env"},
+        {"error_path", "--error"},
         {"key", "--key"},
         {"kill_after_usec", "--kill-after"},
         {"kill_mode", "--kill-mode"},
@@ -186,13 +218,15 @@ const char *submit_option_of(const char *member, size_t len)
         {"name", "--name"},
         {"on_exists", "--if-exists"},
         {"on_lost", "--on-lost"},
+        {"open_mode", "--open-mode"},
         {"output", "--output"},
         {"output_path", "--output"},
-        {"output_split", "--split-output"},
+        {"output_split", "--error=file"},
         {"priority", "--priority"},
         {"queue", "--queue"},
         {"shell", "--shell"},
         {"stdin", "--stdin"},
+        {"stdin_data", "--stdin"},
         {"stop_signal", "--stop-signal"},
         {"timeout_usec", "--timeout"},
         {"umask", "--umask"},
@@ -229,13 +263,13 @@ static int set_priority(struct submit_options *o, const char *text)
 static int set_umask(struct submit_options *o, const char *text)
 {
     size_t len = strlen(text);
-    long mask = strtol(text, NULL, 8);
-    if (len == 0 || strspn(text, "01234567") != len || mask > 0777) {
+    if (len == 0 || len > 4 || strspn(text, "01234567") != len ||
+        strtol(text, NULL, 8) > 0777) {
         say("--umask: %s is not an octal number from 0 to 777", text);
         return -EINVAL;
     }
     o->has_umask = true;
-    return json_object_set_new(o->spec, "umask", json_integer(mask));
+    return set_text(o, "umask", text);
 }
 
 static int set_time(struct submit_options *o, const char *name, const char *option,
@@ -282,25 +316,75 @@ static int set_path(struct submit_options *o, const char *name, const char *path
     return r;
 }
 
-static int set_array(struct submit_options *o, const char *text)
+static json_t *json_range(const struct index_range *r)
 {
-    uint64_t first, last;
-    if (range_parse(text, &first, &last) < 0) {
-        say("--array: %s is not a range like 1-1000", text);
-        return -EINVAL;
-    }
-    o->count = last - first + 1;
-    json_t *range =
-        json_pack("{s:I, s:I}", "first", (json_int_t)first, "last", (json_int_t)last);
-    return json_object_set_new(o->spec, "array", range);
+    json_t *range = json_pack("{s:I, s:I}", "first", (json_int_t)r->first, "last",
+                              (json_int_t)r->last);
+    if (range && r->step != 1)
+        (void)json_object_set_new(range, "step", json_integer((json_int_t)r->step));
+    return range;
 }
 
+/* Bounds, and the ranges between them where not all indexes are meant. */
+static json_t *json_array_of(const struct index_list *l)
+{
+    const struct index_range all = {l->ranges[0].first, l->ranges[l->n - 1].last, 1};
+    json_t *array = json_range(&all), *ranges = NULL;
+    if (array && (l->n > 1 || l->ranges[0].step != 1))
+        (void)json_object_set_new(array, "ranges", ranges = json_array());
+    for (size_t i = 0; ranges && i < l->n; i++)
+        (void)json_array_append_new(ranges, json_range(&l->ranges[i]));
+    return array;
+}
+
+static int set_array(struct submit_options *o, const char *text)
+{
+    struct index_list list;
+    int r = index_list_parse(text, &list);
+    if (r == -E2BIG)
+        say("--array: %s has more than %d elements, or %d ranges", text, INDEX_LIST_MOST,
+            INDEX_LIST_RANGES);
+    else if (r == -EOPNOTSUPP)
+        say("--array: %s: an array has no limit of its own; how many jobs run at a time is "
+            "Slots= in voltd.conf",
+            text);
+    else if (r < 0)
+        say("--array: %s is not a list of indexes like 1-1000, 1-9:2 or 3,7,10-20", text);
+    if (r < 0)
+        return r;
+    o->count = list.count;
+    r = json_object_set_new(o->spec, "array", json_array_of(&list));
+    index_list_fini(&list);
+    return r;
+}
+
+/* The last of several wins. */
 static int set_output(struct submit_options *o, const char *where)
 {
+    (void)json_object_del(o->spec, "output_path");
     if (strcmp(where, "file") == 0 || strcmp(where, "null") == 0)
         return set_text(o, "output", where);
     int r = set_text(o, "output", "path");
     return r < 0 ? r : set_path(o, "output_path", where);
+}
+
+static int set_error(struct submit_options *o, const char *where)
+{
+    (void)json_object_del(o->spec, "output_split");
+    (void)json_object_del(o->spec, "error_path");
+    if (strcmp(where, "file") == 0)
+        return json_object_set_new(o->spec, "output_split", json_true());
+    if (strcmp(where, "null") == 0)
+        return set_text(o, "error_path", "/dev/null");
+    return set_path(o, "error_path", where);
+}
+
+/* "-": what comes to us is read when all options are known. */
+static int set_stdin(struct submit_options *o, const char *path)
+{
+    o->reads_stdin = strcmp(path, "-") == 0;
+    (void)json_object_del(o->spec, "stdin");
+    return o->reads_stdin ? 0 : set_path(o, "stdin", path);
 }
 
 static int set_signal(struct submit_options *o, const char *text)
@@ -345,7 +429,13 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
 {
     switch (key) {
     case 'f':
+    case OPT_EACH_LINE:
+        if (o->file && o->each_line != (key == OPT_EACH_LINE)) {
+            say("--file and --each-line are two lists of jobs; choose one");
+            return -EINVAL;
+        }
         o->file = arg;
+        o->each_line = key == OPT_EACH_LINE;
         return 0;
     case 'w':
         o->wait = true;
@@ -378,6 +468,12 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
         return 0;
     case OPT_NO_CHECK:
         o->no_check = true;
+        return 0;
+    case OPT_NO_AUTOSTART:
+        o->no_autostart = true;
+        return 0;
+    case OPT_IMPORT:
+        o->import = arg;
         return 0;
     case OPT_RECONNECT:
         return set_reconnect(o, arg);
@@ -425,11 +521,13 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     case OPT_UMASK:
         return set_umask(o, arg);
     case OPT_STDIN:
-        return set_path(o, "stdin", arg);
+        return set_stdin(o, arg);
     case OPT_OUTPUT:
         return set_output(o, arg);
-    case OPT_SPLIT_OUTPUT:
-        return json_object_set_new(o->spec, "output_split", json_true());
+    case OPT_ERROR:
+        return set_error(o, arg);
+    case OPT_OPEN_MODE:
+        return set_text(o, "open_mode", arg);
     case OPT_LABEL:
         return add_label(o, arg);
     case OPT_ARRAY:
@@ -458,15 +556,16 @@ static bool runs_process(const struct submit_options *o)
 static int take_command(struct submit_options *o, int argc, char **argv)
 {
     bool shell = json_object_get(o->spec, "shell") != NULL;
-    bool want = !o->file && !shell && runs_process(o);
+    bool file = o->file && !o->each_line;
+    bool want = !file && !shell && runs_process(o);
     if (argc == 0)
         return want ? (say("a command is needed; try --help"), -EINVAL) : 0;
-    if (!want && !o->file && !shell) {
+    if (!want && !file && !shell) {
         say("kind %s runs no command, but there is one: %s", kind_of(o), argv[0]);
         return -EINVAL;
     }
     if (!want) {
-        say("%s: a command besides %s", argv[0], o->file ? "--file" : "--shell");
+        say("%s: a command besides %s", argv[0], file ? "--file" : "--shell");
         return -EINVAL;
     }
     json_t *list = json_array();
@@ -488,7 +587,17 @@ static int capture(struct submit_options *o)
     if (!o->no_limits && put_limit(o, "rlimits", spec_build_rlimits()) < 0)
         return -ENOMEM;
     if (!o->has_umask)
-        (void)json_object_set_new(o->spec, "umask", json_integer(spec_build_umask()));
+        (void)json_object_set_new(o->spec, "umask",
+                                  json_sprintf("%03o", spec_build_umask()));
+    struct volt_error err;
+    if (o->reads_stdin && spec_build_input(o->spec, STDIN_FILENO, &err) < 0) {
+        say("--stdin: %s", err.text);
+        return -EINVAL;
+    }
+    bool to_path =
+        json_object_get(o->spec, "output_path") || json_object_get(o->spec, "error_path");
+    if (o->truncates && to_path && !json_object_get(o->spec, "open_mode"))
+        (void)json_object_set_new(o->spec, "open_mode", json_string("truncate"));
     return json_object_get(o->spec, "cwd") ? 0 : set_path(o, "cwd", ".");
 }
 
@@ -515,7 +624,8 @@ static int check_command(const struct submit_options *o)
     const char *command = o->argv[o->operands];
     struct command_advice advice;
     if (o->no_check || !json_object_get(o->spec, "argv") || !*command || !cwd ||
-        (json_object_get(o->spec, "array") && strstr(command, "{i}")))
+        (json_object_get(o->spec, "array") && strstr(command, "{i}")) ||
+        (o->each_line && strstr(command, "{}")))
         return SUBMIT_GO;
     enum command_check found = command_check(o->argv + o->operands, cwd, path, &advice);
     if (found == COMMAND_FOUND)
@@ -568,11 +678,124 @@ static int check(const struct submit_options *o)
         wrong = "--follow prints the job's output, --json events; choose one";
     else if (o->raw && !o->follow)
         wrong = "--raw is for the output that --follow prints";
+    else if (o->reads_stdin && o->each_line && strcmp(o->file, "-") == 0)
+        wrong = "--stdin=- and --each-line=- both read standard input; choose one";
+    else if (o->reads_stdin && o->file && !o->each_line)
+        wrong =
+            "--stdin=- is for one command; in a file a job brings its standard input as "
+            "stdin_data, in base64";
+    else if (o->reads_stdin && !runs_process(o))
+        wrong = "--stdin is for kind exec";
+    else if (o->each_line && !runs_process(o))
+        wrong = "--each-line is for kind exec";
     else if (!o->file && !runs_process(o) && json_object_get(o->spec, "shell"))
         wrong = "--shell is for kind exec";
     if (wrong)
         say("%s", wrong);
     return wrong ? -EINVAL : 0;
+}
+
+/* --- options that come twice -------------------------------------------------------- */
+
+struct given {
+    int key;
+    const char *arg;
+};
+
+enum { GIVEN_MOST = 64 };
+
+/* Of an option with a value the last one counts, unless there may be several: said where
+ * it is another value. */
+static void note_given(const struct options *opts, struct given given[GIVEN_MOST],
+                       int key)
+{
+    size_t i = 0;
+    if (!opts->arg || key == 'E' || key == OPT_LABEL)
+        return;
+    while (i < GIVEN_MOST && given[i].arg && given[i].key != key)
+        i++;
+    if (i == GIVEN_MOST)
+        return;
+    if (given[i].arg && strcmp(given[i].arg, opts->arg) != 0)
+        say("--%s is given twice: %s counts, and not %s", options_find(opts, key)->name,
+            opts->arg, given[i].arg);
+    given[i] = (struct given){key, opts->arg};
+}
+
+/* --- scripts ------------------------------------------------------------------------ */
+
+/* Whether all words are options, and values of options. */
+static bool are_options(const struct script *script, const char *name)
+{
+    struct word_list words = {0};
+    int r = word_list_add(&words, name), key = OPTION_END;
+    for (size_t i = 0; r == 0 && i < script->options.n; i++)
+        r = word_list_add(&words, script->options.at[i]);
+    struct options opts = {.tables = tables,
+                           .argc = (int)words.n,
+                           .argv = words.at,
+                           .stop_at_operand = true};
+    while (r == 0 && (key = options_next(&opts)) >= 0)
+        ;
+    if (key == OPTION_BAD)
+        say("%s: so it is in a #VOLT line of it", name);
+    else if (r == 0 && (size_t)optind < words.n)
+        say("%s: %s in a #VOLT line of it is no option", name, words.at[optind]);
+    bool all = r == 0 && key == OPTION_END && (size_t)optind >= words.n;
+    word_list_fini(&words);
+    return all;
+}
+
+/* The command line with the options of the script before its own, which win. */
+static int merge(struct submit_options *o, const struct script *script, int argc,
+                 char **argv, int operand, bool dashes)
+{
+    int r = word_list_add(&o->merged, argv[0]);
+    for (size_t i = 0; r == 0 && i < script->options.n; i++)
+        r = word_list_add(&o->merged, script->options.at[i]);
+    for (int i = 1; r == 0 && i < operand; i++)
+        r = word_list_add(&o->merged, argv[i]);
+    if (r == 0 && !dashes)
+        r = word_list_add(&o->merged, "--");
+    for (size_t i = 0; r == 0 && i < script->command.n; i++)
+        r = word_list_add(&o->merged, script->command.at[i]);
+    for (int i = operand + 1; r == 0 && i < argc; i++)
+        r = word_list_add(&o->merged, argv[i]);
+    return r;
+}
+
+/* A command that is a script with options of its own: o->merged is the command line then.
+ * 0; negative, and said. */
+static int merge_script(struct submit_options *o, int argc, char **argv)
+{
+    struct options opts = {
+        .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
+    const char *directory = ".", *value = NULL;
+    struct given given[GIVEN_MOST] = {{0, NULL}};
+    bool runs_it = true;
+    struct script script;
+    int key;
+    while ((key = options_next(&opts)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return -EINVAL;
+        note_given(&opts, given, key);
+        value = opts.arg;
+        directory = key == 'd' ? value : directory;
+        runs_it &= key != 'f' && key != OPT_SHELL && key != 'h' && key != OPT_VERSION;
+    }
+    int operand = optind;
+    if (!runs_it || operand >= argc)
+        return 0;
+    bool dashes = strcmp(argv[operand - 1], "--") == 0 && argv[operand - 1] != value;
+    int r = script_find(argv[operand], directory, &script);
+    if (r <= 0)
+        return r;
+    r = are_options(&script, argv[operand])
+            ? merge(o, &script, argc, argv, operand, dashes)
+            : -EINVAL;
+    o->truncates = script.truncates;
+    script_fini(&script);
+    return r;
 }
 
 int submit_parse(struct submit_options *o, int argc, char **argv)
@@ -581,8 +804,12 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     o->env = json_object();
     o->count = 1;
     o->reconnect_usec = RECONNECT_USEC;
-    if (!o->spec || !o->env)
+    if (!o->spec || !o->env || merge_script(o, argc, argv) < 0)
         return SUBMIT_EXIT_FAILED;
+    if (o->merged.n > 0) {
+        argc = (int)o->merged.n;
+        argv = o->merged.at;
+    }
     struct options opts = {
         .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
     int key;
@@ -602,6 +829,8 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
             return SUBMIT_EXIT_FAILED;
     }
     options_connection_finish(&o->choice);
+    if (o->import)
+        return import_run(o->import);
     if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
         capture(o) < 0)
         return SUBMIT_EXIT_FAILED;
@@ -614,4 +843,5 @@ void submit_options_fini(struct submit_options *o)
 {
     json_decref(o->spec);
     json_decref(o->env);
+    word_list_fini(&o->merged);
 }

@@ -1,4 +1,6 @@
 /* What volt-submit does; see submit.h. */
+#include "client/autostart.h"
+#include "client/each_line.h"
 #include "client/outputs.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -22,7 +24,7 @@ struct submission {
     char **ids;
     size_t nids, room;
     unsigned rejected;
-    bool said_not_durable, out_of_memory;
+    bool said_not_durable, said_pipe, out_of_memory;
 };
 
 int submit_read_batch(const struct submit_options *o, struct batch *b)
@@ -35,7 +37,7 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
         return -EINVAL;
     }
     struct volt_error err;
-    int r = batch_read(b, in, &err);
+    int r = o->each_line ? each_line_read(b, o->spec, in, &err) : batch_read(b, in, &err);
     if (!standard)
         (void)fclose(in);
     if (r < 0) {
@@ -43,7 +45,7 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
         return r;
     }
     if (b->count == 0) {
-        say("%s: no job in it", name);
+        say("%s: %s", name, o->each_line ? "no line in it" : "no job in it");
         batch_fini(b);
         return -EINVAL;
     }
@@ -178,8 +180,9 @@ static int submit_all(struct submission *s, struct client_reply *error)
 }
 
 /* Missing output is no failure here: what the job came to is told by the wait. */
-static int refused(const struct client_reply *error)
+static int refused(struct client *c, const struct client_reply *error)
 {
+    (void)c;
     if (!client_error_is(error, "NoOutput"))
         say_error(error);
     return 0;
@@ -258,9 +261,15 @@ static void say_refused(const struct submission *s, const struct client_reply *e
 {
     if (!say_option(error))
         say_error(error);
-    /* The call as a whole: mostly an environment beyond all measure. */
-    if (s->o->passes_env && client_error_is(error, "InvalidParameter") &&
-        strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0)
+    /* The call as a whole: mostly an input, or an environment, beyond all measure. */
+    if (!client_error_is(error, "InvalidParameter") ||
+        strcmp(job_view_string(error->parameters, "parameter"), "parameters") != 0)
+        return;
+    size_t input = json_string_length(json_object_get(s->o->spec, "stdin_data")) / 4 * 3;
+    if (input > 0)
+        say("standard input is %zu bytes of it; keep it in a file, and give --stdin=FILE",
+            input);
+    else if (s->o->passes_env)
         say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
             "one");
 }
@@ -285,20 +294,23 @@ static void say_untold(const struct submission *s)
             i < s->nids ? " ..." : "");
 }
 
-/* Words in a pipe would be for the command, which does not get them: jobs read a file. A
- * pipe that is empty is one that somebody's program was started with. */
-static void remark_on_pipe(const struct submission *s)
+/* Words in a pipe would be for the command, which does not get them. A pipe that is empty
+ * is one that somebody's program was started with, or one whose writer is slow: it is
+ * looked at when the job is submitted, and again when it has been waited for. */
+static void remark_on_pipe(struct submission *s)
 {
     struct stat st;
     int waiting = 0;
     const json_t *spec = s->o->spec;
     bool command = json_object_get(spec, "argv") || json_object_get(spec, "shell");
-    if (s->o->quiet || !command || json_object_get(spec, "stdin"))
+    if (s->o->quiet || s->said_pipe || !command || json_object_get(spec, "stdin") ||
+        s->o->reads_stdin)
         return;
-    if (fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) &&
-        ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0)
-        say("note: what comes through the pipe is not read; the job's standard input is "
-            "/dev/null. Keep it in a file, and give --stdin=FILE");
+    s->said_pipe = fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) &&
+                   ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0;
+    if (s->said_pipe)
+        say("note: the job does not read the pipe, its standard input is /dev/null; "
+            "--stdin=- gives it what comes through the pipe");
 }
 
 /* Until its ids are told nothing ends the program silently. */
@@ -330,21 +342,35 @@ static int submit_and_wait(struct submission *s)
         return bad ? SUBMIT_EXIT_FAILED : 0;
     s->interrupt = wait_interrupt_fd(); /* until here an interrupt just ends us */
     int code = wait_all(s);
+    remark_on_pipe(s);
     return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
+}
+
+/* Connects, and completes the spec. Where none runs one is started, but not for a command
+ * that is refused. SUBMIT_GO, or the code to exit with. */
+static int open_voltd(struct submission *s, struct submit_options *o)
+{
+    struct client_tried tried;
+    if (client_open(&o->choice, ADDRESS_JOBS, &s->c, &tried) == 0)
+        return submit_environment(o, client_is_own(s->c));
+    if (o->no_autostart || !autostart_helps(&o->choice, &tried)) {
+        say_no_daemon(&tried);
+        return SUBMIT_EXIT_FAILED;
+    }
+    int code = submit_environment(o, true);
+    if (code == SUBMIT_GO && autostart(&o->choice, o->quiet, &s->c) < 0)
+        code = SUBMIT_EXIT_FAILED;
+    return code;
 }
 
 int submit_run(struct submit_options *o)
 {
     struct submission s = {.o = o, .interrupt = -1};
-    struct client_tried tried;
-    if (client_open(&o->choice, ADDRESS_JOBS, &s.c, &tried) < 0) {
-        say_no_daemon(&tried);
-        return SUBMIT_EXIT_FAILED;
-    }
-    client_set_silence(s.c, o->quiet ? NULL : say_silence);
-    int code = submit_environment(o, client_is_own(s.c));
-    if (code == SUBMIT_GO)
+    int code = open_voltd(&s, o);
+    if (code == SUBMIT_GO) {
+        client_set_silence(s.c, o->quiet ? NULL : say_silence);
         code = submit_and_wait(&s);
+    }
     for (size_t i = 0; i < s.nids; i++)
         free(s.ids[i]);
     free(s.ids);

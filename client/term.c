@@ -15,18 +15,30 @@ bool term_is_tty(int fd)
     return isatty(fd) == 1;
 }
 
+/* What a variable says, in a sensible range; 0: nothing. */
+static unsigned said_by(const char *name, unsigned long least)
+{
+    const char *env = getenv(name);
+    unsigned long n = env ? strtoul(env, NULL, 10) : 0;
+    return n >= least && n <= 10000 ? (unsigned)n : 0;
+}
+
 unsigned term_columns(int fd)
 {
-    const char *env = getenv("COLUMNS");
-    if (env) {
-        unsigned long n = strtoul(env, NULL, 10);
-        if (n >= 20 && n <= 10000)
-            return (unsigned)n;
-    }
+    unsigned columns = said_by("COLUMNS", 20);
     struct winsize ws;
-    if (ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
-        return ws.ws_col;
-    return 80;
+    if (!columns && ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
+        columns = ws.ws_col;
+    return columns ? columns : 80;
+}
+
+unsigned term_lines(int fd)
+{
+    unsigned lines = said_by("LINES", 10);
+    struct winsize ws;
+    if (!lines && ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_row >= 10)
+        lines = ws.ws_row;
+    return lines ? lines : 24;
 }
 
 /* Only on a terminal that is not "dumb", and never with NO_COLOR. */

@@ -31,6 +31,8 @@
 bool term_is_tty(int fd);
 /* Columns of the terminal fd (COLUMNS wins), 80 when it does not say. */
 unsigned term_columns(int fd);
+/* Lines of it (LINES wins), 24 when it does not say. */
+unsigned term_lines(int fd);
 
 enum term_style {
     TERM_PLAIN = 0,

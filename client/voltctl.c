@@ -1,7 +1,7 @@
 /* voltctl: asks voltd, and steers it. One verb per file in client/voltctl/. */
 #include "client/say.h"
 #include "client/term.h"
-#include "client/suggest.h"
+#include "wire/suggest.h"
 #include "client/voltctl/verbs.h"
 
 #include <getopt.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-    &verb_list,   &verb_status, &verb_show,     &verb_logs,    &verb_wait,
-    &verb_events, &verb_cancel, &verb_clean,    &verb_kill,    &verb_stats,
-    &verb_config, &verb_reload, &verb_shutdown, &verb_version,
+    &verb_list,   &verb_status, &verb_show,   &verb_logs,     &verb_wait,
+    &verb_events, &verb_cancel, &verb_clean,  &verb_kill,     &verb_stats,
+    &verb_tasks,  &verb_config, &verb_reload, &verb_shutdown, &verb_version,
 };
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]), OPT_VERSION = OPTION_LONG };
 
@@ -39,7 +39,8 @@ static void help(void)
     options_print(options_connection);
     (void)fputs(
         "\nAn ID is what volt-submit printed; one element of an array is ID_INDEX. Ranges\n"
-        "are 12-40 and 17_3-20; @last is the job that you have submitted last.\n"
+        "are 12-40 and 17_3-20; @last is the job that you have submitted last, @last_3 an\n"
+        "element of it.\n"
         "\nExamples:\n"
         "  voltctl list                       what waits and runs\n"
         "  voltctl status 12                  one job, with its last output\n"
@@ -62,6 +63,7 @@ static const struct {
     {" info inspect describe scontrol qinfo ", "voltctl status ID"},
     {" get dump export ", "voltctl show ID"},
     {" log output tail cat less journal speek ", "voltctl logs ID"},
+    {" why reason ", "voltctl status ID"},
     {" follow attach ", "voltctl logs -f ID"},
     {" watch monitor subscribe ", "voltctl events -f"},
     {" signal ", "voltctl kill -s SIGNAL ID"},
@@ -71,19 +73,44 @@ static const struct {
     {" sacct history ", "voltctl list --state=done"},
     {" metrics statistics sdiag sinfo ", "voltctl stats"},
     {" quit exit halt poweroff ", "voltctl shutdown"},
-    {" restart daemon-reload ", "voltctl reload"},
+    {" daemon-reload reconfigure ", "voltctl reload"},
 };
 
-static const char *ours(const char *name)
+/* What has no verb here, and how far one comes without it. */
+static const struct {
+    const char *words, *advice;
+} missing[] = {
+    {" restart rerun retry requeue redo again ",
+     "use `voltctl status ID`: it prints the command of the job, to be submitted once more; "
+     "`systemctl restart voltd` restarts voltd itself"},
+    {" hold pause suspend freeze ",
+     "use `voltctl kill -STOP ID`: it stops a job that runs; one that waits cannot be held"},
+    {" release resume unhold thaw continue cont unpause ",
+     "use `voltctl kill -CONT ID`: it continues a job that was stopped"},
+};
+
+static bool is_one_of(const char *words, const char *name)
 {
     char word[32];
     int n = snprintf(word, sizeof(word), " %s ", name);
 
-    for (size_t i = 0; n < (int)sizeof(word) && i < sizeof(foreign) / sizeof(foreign[0]);
-         i++)
-        if (!strpbrk(name, " ") && strstr(foreign[i].words, word))
-            return foreign[i].ours;
-    return NULL;
+    return n < (int)sizeof(word) && !strpbrk(name, " ") && strstr(words, word);
+}
+
+/* Whether it is one of them, and said. */
+static bool say_ours(const char *name)
+{
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (is_one_of(foreign[i].words, name)) {
+            say("voltctl has no verb %s; use `%s`", name, foreign[i].ours);
+            return true;
+        }
+    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+        if (is_one_of(missing[i].words, name)) {
+            say("voltctl has no verb %s; %s", name, missing[i].advice);
+            return true;
+        }
+    return false;
 }
 
 static const struct verb *find(const char *name)
@@ -97,9 +124,9 @@ static const struct verb *find(const char *name)
     names[VERBS] = "help";
     names[VERBS + 1] = NULL;
     const char *near = suggest(name, names);
-    if (ours(name))
-        say("voltctl has no verb %s; use `%s`", name, ours(name));
-    else if (near)
+    if (say_ours(name))
+        return NULL;
+    if (near)
         say("unknown verb %s; did you mean %s?", name, near);
     else
         say("unknown verb %s; try --help", name);

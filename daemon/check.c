@@ -8,12 +8,33 @@
 
 #include "base/file.h"
 #include "daemon/check.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/ids.h"
 #include "daemon/store/sqlite.h"
 
 static void print(void *arg, const char *text)
 {
     (void)printf("%s: %s\n", (const char *)arg, text);
+}
+
+static void print_mistake(void *arg, const char *text)
+{
+    (void)arg;
+    (void)puts(text);
+}
+
+int check_config(const char *path, bool must_exist)
+{
+    size_t files;
+    int n = config_check(path, must_exist, print_mistake, NULL, &files);
+
+    if (n > 0)
+        (void)printf("%s: %d mistake%s; voltd does not start with it\n", path, n,
+                     n == 1 ? "" : "s");
+    else
+        (void)printf("%s: no mistake; %zu file%s read, with %s.d/*.conf\n", path, files,
+                     files == 1 ? "" : "s", path);
+    return n > 0 ? 1 : 0;
 }
 
 /* The file of ids, beside the store. How many findings. */
@@ -82,7 +103,7 @@ int accept_store(struct paths *p)
         (void)fprintf(stderr, "voltd: %s\n", err.text);
     else if (r == 0)
         (void)printf("%s: no witness refuses the store: there is nothing to accept. "
-                     "Whether it is sound, voltd --check-store says\n",
+                     "Whether it is sound, --check-store says\n",
                      p->state_dir);
     else
         (void)printf("%s: accepted %s. Jobs that it does not know are gone; jobs that "

@@ -1,9 +1,13 @@
-/* voltd --check-store, voltd --accept-store. */
+/* voltd --check-config, --check-store, --accept-store. */
 #ifndef VOLTD_CHECK_H
 #define VOLTD_CHECK_H
 
+#include <stdbool.h>
 #include "daemon/config/paths.h"
 
+/* Reads the configuration as a start would, and prints every mistake in it. The exit
+ * status: 0 none, 1. */
+int check_config(const char *path, bool must_exist);
 /* Verifies the store of these directories under their locks, prints each finding, and
  * returns the exit status: 0 sound, 1 damaged or not to be checked. */
 int check_store(struct paths *p);

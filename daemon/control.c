@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "daemon/config/config.h"
 #include "daemon/lifecycle.h"
 #include "daemon/observe/log.h"
 #include "daemon/sysd/sysd.h"
@@ -23,8 +24,9 @@ struct control {
     bool config_must_exist, workers_given;
     uint64_t started_usec;
     struct volt_join ending;
-    struct volt_notify changed; /* one of the three below */
-    pthread_mutex_t lock;       /* guards them, and config against two reloads at once */
+    struct volt_notify changed;  /* one of the three below */
+    pthread_mutex_t reload_lock; /* one reload at a time; held while it reads files */
+    pthread_mutex_t lock;        /* guards them and config */
     bool stop, cancel, at_once;
     struct config config;
 };
@@ -50,6 +52,7 @@ struct control *control_new(const struct control_options *o)
     c->workers_given = o->workers_given;
     c->config = *o->config;
     c->started_usec = volt_now_usec();
+    pthread_mutex_init(&c->reload_lock, NULL);
     pthread_mutex_init(&c->lock, NULL);
     volt_notify_init(&c->changed);
     return c;
@@ -62,6 +65,7 @@ void control_free(struct control *c)
     volt_join_fini(&c->ending);
     volt_notify_fini(&c->changed);
     pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->reload_lock);
     free(c);
 }
 
@@ -94,32 +98,44 @@ char **control_config_files(struct control *c)
     return config_files(c->config_path, &files) < 0 ? NULL : files;
 }
 
-static int reload_locked(struct control *c, char ***ret_names, struct volt_error *err)
+/* Lock held. *fresh comes into force, but for what needs a restart. */
+static int apply_locked(struct control *c, struct config *fresh, char ***ret_names)
 {
-    struct config fresh;
     char **names;
-    int r = config_load(c->config_path, c->config_must_exist, &fresh, err);
 
-    if (r < 0)
-        return r;
     if (c->workers_given)
-        fresh.workers = c->config.workers;
-    r = config_needs_restart(&c->config, &fresh, &names);
+        fresh->workers = c->config.workers;
+    int r = config_needs_restart(&c->config, fresh, &names);
     if (r < 0)
         return r;
     /* Until then the old values are the ones in force. */
-    fresh.workers = c->config.workers;
-    fresh.max_blocking_threads = c->config.max_blocking_threads;
-    fresh.backend = c->config.backend;
-    r = manager_reload(c->manager, &fresh);
+    fresh->workers = c->config.workers;
+    fresh->max_blocking_threads = c->config.max_blocking_threads;
+    fresh->backend = c->config.backend;
+    r = manager_reload(c->manager, fresh);
     if (r < 0) {
         free(names);
         return r;
     }
-    server_reload(c->server, &fresh);
-    c->config = fresh;
+    server_reload(c->server, fresh);
+    c->config = *fresh;
     *ret_names = names;
     return 0;
+}
+
+static int reload(struct control *c, char ***ret_names, struct volt_error *err)
+{
+    struct config fresh;
+
+    pthread_mutex_lock(&c->reload_lock);
+    int r = config_load(c->config_path, c->config_must_exist, &fresh, err);
+    if (r == 0) {
+        pthread_mutex_lock(&c->lock);
+        r = apply_locked(c, &fresh, ret_names);
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_unlock(&c->reload_lock);
+    return r;
 }
 
 int control_reload(struct control *c, char ***ret_needs_restart, struct volt_error *err)
@@ -127,9 +143,7 @@ int control_reload(struct control *c, char ***ret_needs_restart, struct volt_err
     char **names;
 
     (void)sysd_notify_reloading();
-    pthread_mutex_lock(&c->lock);
-    int r = reload_locked(c, &names, err);
-    pthread_mutex_unlock(&c->lock);
+    int r = reload(c, &names, err);
     (void)sysd_notify_ready();
     if (r < 0)
         return r;
@@ -140,8 +154,9 @@ int control_reload(struct control *c, char ***ret_needs_restart, struct volt_err
     return 0;
 }
 
-static void reload_by_signal(struct control *c)
+static void reload_by_signal(void *arg)
 {
+    struct control *c = arg;
     struct volt_error err = {{0}};
     char **names;
     int r = control_reload(c, &names, &err);
@@ -177,7 +192,7 @@ static enum volt_poll signal_poll(struct volt_cx *cx, void *state)
             return VOLT_READY;
         }
         if (s->info.ssi_signo == SIGHUP) {
-            reload_by_signal(s->control);
+            volt_block_in_place(cx, reload_by_signal, s->control); /* it reads files */
             continue;
         }
         log_info("%s: %s", s->asked ? "again" : "stopping",

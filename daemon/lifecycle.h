@@ -9,7 +9,6 @@
 #define VOLTD_LIFECYCLE_H
 
 #include <signal.h>
-#include "daemon/config/config.h"
 #include "daemon/config/control.h"
 #include "daemon/exec/manager.h"
 #include "daemon/server/server.h"

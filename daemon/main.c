@@ -7,7 +7,7 @@
  *   READY; wait; runtime down, then what its tasks used
  *
  * Exit status: 0 stopped, 1 could not start, 2 a person has to mend it: usage, or a store
- * that is not the one that was here. */
+ * that is not the one that was here, 3 another voltd uses the directories. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -25,6 +25,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/again.h"
 #include "daemon/check.h"
 #include "daemon/config/config.h"
 #include "daemon/lifecycle.h"
@@ -51,6 +52,8 @@ static const char help[] =
     "  --runtime-dir DIR   sockets and lock\n"
     "  --state-dir DIR     job ids, records, output\n"
     "  --workers N         threads of the scheduler (default: Workers=, or one per two CPUs)\n"
+    "  --check-config      read the configuration, print every mistake in it, and exit;\n"
+    "                      exit status 0: there is none, 1\n"
     "  --check-store       verify the store of a voltd that does not run, and say what is\n"
     "                      damaged; exit status 0: sound, 1: damaged or not readable\n"
     "  --accept-store      take the store that is there, or an empty one, though voltd\n"
@@ -62,10 +65,11 @@ static const char help[] =
     "voltctl(1) looks in, volt-submit(1) submits.\n";
 
 struct options {
+    const char *program;
     bool user, system; /* in the end one of them */
     const char *config, *runtime_dir, *state_dir;
     uint64_t workers; /* 0: as configured */
-    bool check_store, accept_store;
+    bool check_config, check_store, accept_store;
 };
 
 /* Everything that has to be taken down, in the order of birth. */
@@ -86,6 +90,7 @@ struct daemon {
     uint64_t job_descriptors;
     int sockets[2]; /* jobs, control; -1: none or handed on */
     bool activated[2];
+    bool taken; /* the directories, by another voltd */
 };
 
 __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
@@ -145,6 +150,9 @@ static int take_option(struct options *o, int opt, const char *given)
     case 'w':
         status = take_workers(o, optarg);
         break;
+    case 'n':
+        o->check_config = true;
+        break;
     case 'k':
         o->check_store = true;
         break;
@@ -175,6 +183,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"runtime-dir", required_argument, NULL, 'r'},
         {"state-dir", required_argument, NULL, 'd'},
         {"workers", required_argument, NULL, 'w'},
+        {"check-config", no_argument, NULL, 'n'},
         {"check-store", no_argument, NULL, 'k'},
         {"accept-store", no_argument, NULL, 'a'},
         {"help", no_argument, NULL, 'h'},
@@ -183,6 +192,7 @@ static int parse_options(int argc, char **argv, struct options *o)
     };
     int opt;
 
+    o->program = argv[0];
     opterr = 0;
     while ((opt = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
         int status = take_option(o, opt, argv[optind - 1]);
@@ -193,8 +203,9 @@ static int parse_options(int argc, char **argv, struct options *o)
         return usage("unexpected argument %s", argv[optind]);
     if (o->user && o->system)
         return usage("--user and --system exclude each other");
-    if (o->check_store && o->accept_store)
-        return usage("--check-store and --accept-store exclude each other");
+    if (o->check_config + o->check_store + o->accept_store > 1)
+        return usage(
+            "--check-config, --check-store and --accept-store exclude each other");
     o->user |= !o->system && getuid() != 0;
     o->system = !o->user;
     return -1;
@@ -206,19 +217,30 @@ static int failed(const char *what, int r, const struct volt_error *err)
     return r;
 }
 
-/* The keeper lies beside voltd, or where make install puts it. */
+/* The keeper of PREFIX/bin/voltd is where make install puts it, in PREFIX/libexec/voltd;
+ * that of a build lies beside voltd. */
 static int find_keeper(char path[PATH_MAX])
 {
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    char *slash;
+    static const char installed[] = "/libexec/voltd/voltd-keeper",
+                      built[] = "/voltd-keeper";
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(installed));
+    char *folder, *prefix;
 
     if (n < 0)
         return -errno;
     path[n] = '\0';
-    slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash - path) + sizeof("/voltd-keeper") > PATH_MAX)
-        return -ENAMETOOLONG;
-    strcpy(slash, "/voltd-keeper");
+    folder = strrchr(path, '/');
+    if (!folder)
+        return -ENOENT;
+    *folder = '\0';
+    prefix = strrchr(path, '/');
+    if (prefix && strcmp(prefix, "/bin") == 0) {
+        strcpy(prefix, installed);
+        if (access(path, X_OK) == 0)
+            return 0;
+        strcpy(prefix, "/bin");
+    }
+    strcpy(folder, built);
     return access(path, X_OK) < 0 ? -errno : 0;
 }
 
@@ -268,7 +290,7 @@ static int open_sockets(struct daemon *d)
 
 /* --- up ---------------------------------------------------------------------------- */
 
-static int load_config(struct daemon *d, struct volt_error *err)
+static int find_config(struct daemon *d, struct volt_error *err)
 {
     const struct options *o = &d->options;
     int r;
@@ -282,8 +304,16 @@ static int load_config(struct daemon *d, struct volt_error *err)
     if (r == -ENOENT)
         (void)snprintf(err->text, sizeof(err->text),
                        "neither XDG_CONFIG_HOME nor HOME is set; use --config");
+    return r < 0 ? failed("configuration", r, err) : 0;
+}
+
+static int load_config(struct daemon *d, struct volt_error *err)
+{
+    const struct options *o = &d->options;
+    int r = find_config(d, err);
+
     if (r < 0)
-        return failed("configuration", r, err);
+        return r;
     r = config_load(d->config_path, o->config != NULL, &d->config, err);
     if (r < 0)
         return failed("configuration", r, err);
@@ -333,6 +363,23 @@ static int start_runtime(struct daemon *d)
     return r;
 }
 
+/* What a person is to do about a store, and the line that does it. */
+static void log_way_out(const struct daemon *d, const char *what, const char *option)
+{
+    const struct options *o = &d->options;
+    const struct again again = {
+        .program = o->program,
+        .system = o->system,
+        .runtime_dir = o->runtime_dir ? d->paths.runtime_dir : NULL,
+        .state_dir = o->state_dir ? d->paths.state_dir : NULL,
+    };
+    struct wire_buf line = {0};
+
+    if (again_line(&again, option, &line) == 0)
+        log_error("%s: %s", what, wire_buf_at(&line));
+    wire_buf_fini(&line);
+}
+
 static int start_manager(struct daemon *d, struct volt_error *err)
 {
     struct manager_options o = {
@@ -356,8 +403,12 @@ static int start_manager(struct daemon *d, struct volt_error *err)
     if (r < 0)
         (void)failed("jobs", r, err);
     if (r == -STORE_NOT_WITNESSED)
-        log_error("put the right store back; or accept what is there with voltd "
-                  "--accept-store: jobs may be missing then, and jobs may run twice");
+        log_way_out(d,
+                    "put the right store back; or accept what is there, though jobs may "
+                    "be missing then, and jobs may run twice",
+                    "--accept-store");
+    else if (r == -EBADMSG)
+        log_way_out(d, "all that is damaged in the store is named by", "--check-store");
     return r;
 }
 
@@ -489,6 +540,7 @@ static int up(struct daemon *d)
                    d->options.state_dir, &err);
     if (r == 0)
         r = paths_claim(&d->paths, &err);
+    d->taken = r == -EBUSY;
     if (r < 0)
         return failed("directories", r, &err);
     widen_descriptor_table(&d->config);
@@ -540,6 +592,15 @@ static void occupy_standard_descriptors(void)
             (void)open("/dev/null", O_RDWR);
 }
 
+static int look_at_config(struct daemon *d)
+{
+    struct volt_error err = {{0}};
+
+    if (find_config(d, &err) < 0)
+        return 1;
+    return check_config(d->config_path, d->options.config != NULL);
+}
+
 /* At the store alone, which no voltd uses meanwhile. */
 static int look_at_store(struct daemon *d)
 {
@@ -564,6 +625,8 @@ int main(int argc, char **argv)
     occupy_standard_descriptors();
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
+    if (d.options.check_config)
+        return look_at_config(&d);
     if (d.options.check_store || d.options.accept_store)
         return look_at_store(&d);
     d.job_descriptors = raise_descriptors();
@@ -573,5 +636,7 @@ int main(int argc, char **argv)
         control_wait(d.control);
     }
     down(&d);
+    if (d.taken)
+        return ADDRESS_EXIT_TAKEN;
     return r == -STORE_NOT_WITNESSED ? 2 : r < 0 ? 1 : 0;
 }

@@ -31,12 +31,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/config/config.h"
 #include "daemon/exec/queue.h"
 #include "daemon/job/job.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/keeper/protocol.h"
 #include "daemon/keeper/record.h"
 #include "daemon/method/spec_json.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/fact.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
 #include "wire/json.h"
 #include <volt/runtime.h>
@@ -82,7 +86,7 @@ struct submission {
     json_t *call, *entries[JOBS];
     struct job_spec *specs[JOBS];
     struct store_fact facts[JOBS];
-    struct job_event submit;
+    uint64_t submitted_usec;
 };
 
 static void make_text(struct submission *s)
@@ -177,10 +181,10 @@ static void waiter_drop(void *state)
 static const struct volt_task_type waiter_type = {"waiter", sizeof(struct waiter),
                                                   waiter_poll, waiter_drop, NULL};
 
-static int ignore(void *arg, const struct store_fact *fact)
+static int ignore(void *arg, const struct store_loaded *loaded)
 {
     (void)arg;
-    (void)fact;
+    (void)loaded;
     return 0;
 }
 
@@ -207,9 +211,10 @@ static void keep(struct volt_runtime *rt, struct store *store, struct submission
     struct volt_join join;
 
     for (size_t i = 0; i < n; i++)
-        s->facts[i] = (struct store_fact){.key = {first + i, JOB_NO_INDEX, 0},
-                                          .event = &s->submit,
-                                          .spec = s->specs[i]};
+        s->facts[i] = (struct store_fact){.type = STORE_SUBMIT,
+                                          .submit = {.id = first + i,
+                                                     .at_usec = s->submitted_usec,
+                                                     .spec = s->specs[i]}};
     must(w ? 0 : -ENOMEM, "task");
     must(store_append(store, s->facts, n, &w->commit), "append");
     must(volt_task_spawn(w, &join), "spawn");
@@ -366,7 +371,7 @@ int main(int argc, char **argv)
     must(dir < 0 ? -errno : 0, argv[1]);
     config_defaults(&config);
     make_text(&s);
-    s.submit = (struct job_event){.type = JOB_EV_SUBMIT, .at_usec = 1};
+    s.submitted_usec = 1;
     must(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), "runtime");
     struct store *store = open_store(argv[1]);
     queue_init(&queue, JOBS);

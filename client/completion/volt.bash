@@ -69,6 +69,8 @@ _volt_values() { # OPTION
     --kind) echo exec sleep noop ;;
     --kill-mode) echo tree main ;;
     --on-lost) echo fail retry ;;
+    --open-mode) echo append truncate ;;
+    --import) echo crontab at tsp ;;
     --if-exists) echo coalesce replace reject ;;
     --output) echo table wide json ndjson ;;
     --sort)
@@ -109,10 +111,12 @@ _volt_submit() {
         return
     fi
     case $prev in
-    -f | --file | --stdin) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    -f | --file | --each-line | --stdin) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     --address | --control-address) mapfile -t COMPREPLY < <(compgen -f -- "${cur#unix:}") ;;
     -d | --chdir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    --output) mapfile -t COMPREPLY < <(compgen -W "file null" -- "$cur"; compgen -f -- "$cur") ;;
+    --output | --error)
+        mapfile -t COMPREPLY < <(compgen -W "file null" -- "$cur"; compgen -f -- "$cur")
+        ;;
     *)
         [[ $prev == --?* && $cur != -* ]] && values=$(_volt_values "$prev")
         if [ -n "$values" ]; then

@@ -1,4 +1,5 @@
 /* voltctl cancel: end jobs, or keep them from starting. */
+#include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/progress.h"
 #include "client/say.h"
@@ -22,25 +23,72 @@ struct cancel {
     bool all, quiet, json;
 };
 
-/* A million jobs take a while: on a terminal one line tells how far it is. */
-static int follow_cancel(struct ctl *ctl, json_t *params, bool tells,
-                         struct client_reply *ret)
+/* A million jobs take a while: on a terminal one line tells how far it is. *count grows
+ * by those that were asked to end. */
+static int follow_cancel(struct ctl *ctl, json_t *params, struct progress_line *line,
+                         int64_t *count)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int r = client_send(ctl->client, "org.voltd.jobs.Cancel", params, CLIENT_MORE);
+    bool more = r == 0;
+    while (more) {
+        client_reply_fini(&reply);
+        r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
+        more = r == 1 && !reply.error && reply.continues;
+        if (more)
+            progress_line_count(
+                line, (uint64_t)(*count + job_view_int(reply.parameters, "count")),
+                "asked to end");
+    }
+    progress_line_clear(line);
+    int code = r < 0 ? ctl_lost(r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
+    if (code == CTL_EXIT_OK)
+        *count += job_view_int(reply.parameters, "count");
+    client_reply_fini(&reply);
+    return code;
+}
+
+static json_t *parameters(const struct cancel *c, char *const *ids, size_t n)
+{
+    json_t *params = json_object();
+    if (n > 0) /* beside a filter they would widen it: within, both must match */
+        (void)json_object_set_new(c->filter ? c->filter : params, "ids",
+                                  ctl_strings(ids, (int)n));
+    if (c->filter || c->all)
+        (void)json_object_set_new(params, "filter",
+                                  c->filter ? json_incref(c->filter) : json_object());
+    return params;
+}
+
+/* More ids than go into one message, of which one that is no job stops the first of all:
+ * none is asked to end then. */
+static int check_ids(struct ctl *ctl, char *const *ids, size_t nids)
+{
+    int code = CTL_EXIT_OK;
+    for (size_t at = 0, n; at < nids && code == CTL_EXIT_OK; at += n) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        n = id_portion(ids + at, nids - at);
+        json_t *params = json_pack("{s:o}", "ids", ctl_strings(ids + at, (int)n));
+        code = ctl_call(ctl, "org.voltd.jobs.Wait", params, &reply);
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+static int cancel_ids(struct ctl *ctl, const struct cancel *c, char *const *ids,
+                      size_t nids, int64_t *count)
 {
     struct progress_line line;
-    progress_line_init(&line, tells);
-    int r = client_send(ctl->client, "org.voltd.jobs.Cancel", params, CLIENT_MORE);
-    if (r == 0)
-        r = client_receive(ctl->client, CLIENT_FOREVER, ret);
-    while (r == 1 && !ret->error && ret->continues) {
-        progress_line_count(&line, (uint64_t)job_view_int(ret->parameters, "count"),
-                            "asked to end");
-        client_reply_fini(ret);
-        r = client_receive(ctl->client, CLIENT_FOREVER, ret);
-    }
-    progress_line_clear(&line);
-    if (r < 0)
-        return ctl_lost(r);
-    return ret->error ? ctl_refused(ret) : CTL_EXIT_OK;
+    progress_line_init(&line, !c->quiet);
+    size_t at = 0, n = id_portion(ids, nids);
+    int code = n < nids && !c->filter ? check_ids(ctl, ids, nids) : CTL_EXIT_OK;
+    do {
+        if (code == CTL_EXIT_OK)
+            code = follow_cancel(ctl, parameters(c, ids + at, n), &line, count);
+        at += n;
+        n = id_portion(ids + at, nids - at);
+    } while (code == CTL_EXIT_OK && n > 0);
+    return code;
 }
 
 static int cancel(struct ctl *ctl, const struct cancel *c)
@@ -56,23 +104,14 @@ static int cancel(struct ctl *ctl, const struct cancel *c)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
         return code;
-    json_t *params = json_object();
-    if (n > 0) /* beside a filter they would widen it: within, both must match */
-        (void)json_object_set_new(c->filter ? c->filter : params, "ids",
-                                  ctl_strings(ids, n));
-    if (c->filter || c->all)
-        (void)json_object_set_new(params, "filter",
-                                  c->filter ? json_incref(c->filter) : json_object());
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    code = follow_cancel(ctl, params, !c->quiet, &reply);
-    if (code == CTL_EXIT_NO_SUCH_JOB && n > 1)
+    int64_t count = 0;
+    code = cancel_ids(ctl, c, ids, (size_t)n, &count);
+    if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
         say("none of the %d has been asked to end", n);
-    int64_t count = job_view_int(reply.parameters, "count");
     if (code == CTL_EXIT_OK && c->json)
-        ctl_print_json(reply.parameters);
-    else if (code == CTL_EXIT_OK && !c->quiet)
+        ctl_print_count(count);
+    else if ((code == CTL_EXIT_OK || count > 0) && !c->quiet)
         say("%" PRId64 " job%s asked to end", count, count == 1 ? "" : "s");
-    client_reply_fini(&reply);
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* voltctl clean: forget ended jobs before their time. */
 #include "wire/duration.h"
+#include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
@@ -25,6 +26,37 @@ struct clean {
     bool quiet, json, all, some; /* some: older_usec or keep was given */
 };
 
+/* *count grows by what was forgotten. */
+static int forget(struct ctl *ctl, const struct clean *c, int64_t *count)
+{
+    json_t *params = json_pack("{s:O*, s:I, s:I}", "filter", c->filter, "older_than_usec",
+                               (json_int_t)c->older_usec, "keep", (json_int_t)c->keep);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_call(ctl, "org.voltd.jobs.Forget", params, &reply);
+    if (code == CTL_EXIT_OK)
+        *count += job_view_int(reply.parameters, "count");
+    client_reply_fini(&reply);
+    return code;
+}
+
+/* Ids beyond one message follow in others, but where some of all of them are to stay. */
+static int forget_ids(struct ctl *ctl, struct clean *c, char *const *ids, size_t nids,
+                      int64_t *count)
+{
+    int code = CTL_EXIT_OK;
+    size_t at = 0;
+    if (nids > 0 && !c->filter)
+        c->filter = json_object();
+    do {
+        size_t n = c->keep > 0 ? nids : id_portion(ids + at, nids - at);
+        if (n > 0)
+            (void)json_object_set_new(c->filter, "ids", ctl_strings(ids + at, (int)n));
+        code = forget(ctl, c, count);
+        at += n;
+    } while (code == CTL_EXIT_OK && at < nids);
+    return code;
+}
+
 static int clean(struct ctl *ctl, struct clean *c)
 {
     char **ids;
@@ -35,23 +67,14 @@ static int clean(struct ctl *ctl, struct clean *c)
         return ctl_usage(ctl, "ids, a filter, --older-than, --keep or --all are needed");
     if (c->all && n > 0)
         return ctl_usage(ctl, "--all and ids are too much");
-    if (n > 0 && !c->filter)
-        c->filter = json_object();
-    if (n > 0)
-        (void)json_object_set_new(c->filter, "ids", ctl_strings(ids, n));
     int code = ctl_open(ctl, ADDRESS_JOBS);
-    if (code != CTL_EXIT_OK)
-        return code;
-    json_t *params = json_pack("{s:O*, s:I, s:I}", "filter", c->filter, "older_than_usec",
-                               (json_int_t)c->older_usec, "keep", (json_int_t)c->keep);
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    code = ctl_call(ctl, "org.voltd.jobs.Forget", params, &reply);
-    int64_t count = job_view_int(reply.parameters, "count");
+    int64_t count = 0;
+    if (code == CTL_EXIT_OK)
+        code = forget_ids(ctl, c, ids, (size_t)n, &count);
     if (code == CTL_EXIT_OK && c->json)
-        ctl_print_json(reply.parameters);
-    else if (code == CTL_EXIT_OK && !c->quiet)
+        ctl_print_count(count);
+    else if ((code == CTL_EXIT_OK || count > 0) && !c->quiet)
         say("%" PRId64 " job%s removed", count, count == 1 ? "" : "s");
-    client_reply_fini(&reply);
     return code;
 }
 

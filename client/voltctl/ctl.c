@@ -1,7 +1,6 @@
 /* Shared parts of voltctl; see ctl.h. */
 #include "client/voltctl/ctl.h"
 #include "wire/duration.h"
-#include "client/elements.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/spec_build.h"
@@ -134,20 +133,21 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
 static bool say_option_error(const struct client_reply *reply)
 {
     static const struct {
-        const char *field, *option, *also; /* what only the option takes */
-    } fields[] = {{"filter.states", "state", ""},
-                  {"filter.results", "result", ", or \"failed\": all but success"},
-                  {"filter.name", "name", ""},
-                  {"filter.queue", "queue", ""},
-                  {"filter.labels", "label", ""},
-                  {"after", "after", ""}};
+        const char *field, *option;
+    } fields[] = {{"filter.states", "state"},     {"filter.results", "result"},
+                  {"filter.name", "name"}, /* and name_glob */
+                  {"filter.queue", "queue"},      {"filter.labels", "label"},
+                  {"filter.has_labels", "label"}, {"after", "after"}};
     const char *parameter = job_view_string(reply->parameters, "parameter");
+    const char *reason = job_view_string(reply->parameters, "reason");
     if (!client_error_is(reply, "InvalidParameter"))
         return false;
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if (strncmp(parameter, fields[i].field, strlen(fields[i].field)) == 0) {
-            say("--%s: %s%s", fields[i].option,
-                job_view_string(reply->parameters, "reason"), fields[i].also);
+            if (*reason)
+                say("--%s: %s", fields[i].option, reason);
+            else
+                say("--%s: this voltd does not know it: it is older", fields[i].option);
             return true;
         }
     return false;
@@ -176,17 +176,24 @@ static int drop(struct ctl *ctl, int r)
     return ctl_lost(r);
 }
 
-int ctl_send(struct ctl *ctl, const char *method, json_t *parameters)
+int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags)
 {
-    int r = client_send(ctl->client, method, parameters, 0);
+    int r = client_send(ctl->client, method, parameters, flags);
+    return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
+}
+
+int ctl_answer(struct ctl *ctl, struct client_reply *ret)
+{
+    int r = client_answer(ctl->client, ret);
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
 int ctl_receive(struct ctl *ctl, struct client_reply *ret)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_answer(ctl->client, &reply);
-    int code = r < 0 ? drop(ctl, r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
+    int code = ctl_answer(ctl, &reply);
+    if (reply.error)
+        code = ctl_refused(&reply);
     if (code == CTL_EXIT_OK)
         *ret = reply;
     else
@@ -197,7 +204,7 @@ int ctl_receive(struct ctl *ctl, struct client_reply *ret)
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret)
 {
-    int code = ctl_send(ctl, method, parameters);
+    int code = ctl_send(ctl, method, parameters, 0);
     return code == CTL_EXIT_OK ? ctl_receive(ctl, ret) : code;
 }
 
@@ -205,6 +212,13 @@ void ctl_print_json(const json_t *value)
 {
     (void)term_put_json(value);
     (void)putchar('\n');
+}
+
+void ctl_print_count(int64_t count)
+{
+    json_t *answer = json_pack("{s:I}", "count", (json_int_t)count);
+    ctl_print_json(answer);
+    json_decref(answer);
 }
 
 int ctl_ask_control(struct ctl *ctl, const char *method,
@@ -235,17 +249,6 @@ static int set_word(json_t *filter, const char *name, const char *option,
     return -EINVAL;
 }
 
-/* "failed" among results is every one but success. */
-static int add_word(json_t *words, const char *word, size_t len)
-{
-    bool results = len == strlen("failed") && strncmp(word, "failed", len) == 0;
-    json_t *failed = results ? elements_failed_results() : NULL;
-    int r = results ? json_array_extend(words, failed)
-                    : json_array_append_new(words, json_stringn(word, len));
-    json_decref(failed);
-    return r;
-}
-
 /* Appends the words of a list with commas: at least one, because an empty list would
  * stand for nothing where somebody's variable was empty. */
 static int add_words(json_t *filter, const char *name, const char *option,
@@ -260,7 +263,7 @@ static int add_words(json_t *filter, const char *name, const char *option,
     bool any = false;
     while (*list) {
         size_t len = strcspn(list, ",");
-        if (len > 0 && add_word(words, list, len) < 0) {
+        if (len > 0 && json_array_append_new(words, json_stringn(list, len)) < 0) {
             say("--%s: not UTF-8", option);
             return -EINVAL;
         }
@@ -272,8 +275,27 @@ static int add_words(json_t *filter, const char *name, const char *option,
     return any ? 0 : -EINVAL;
 }
 
+/* One with wildcards is a pattern. */
+static int set_name(json_t *filter, const char *text)
+{
+    return set_word(filter, strpbrk(text, "*?[") ? "name_glob" : "name", "name", text);
+}
+
+static int add_label_name(json_t *filter, const char *name)
+{
+    json_t *names = json_object_get(filter, "has_labels");
+    if (!names && json_object_set_new(filter, "has_labels", names = json_array()) < 0)
+        return -ENOMEM;
+    if (json_array_append_new(names, json_string(name)) == 0)
+        return 0;
+    say("--label: not UTF-8");
+    return -EINVAL;
+}
+
 static int add_label(json_t *filter, const char *text)
 {
+    if (*text && !strchr(text, '='))
+        return add_label_name(filter, text);
     json_t *labels = json_object_get(filter, "labels");
     if (!labels) {
         labels = json_object();
@@ -323,7 +345,7 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
     else if (key == CTL_OPT_RESULT)
         r = add_words(*filter, "results", "result", arg);
     else if (key == CTL_OPT_NAME)
-        r = set_word(*filter, "name", "name", arg);
+        r = set_name(*filter, arg);
     else if (key == CTL_OPT_QUEUE)
         r = set_word(*filter, "queue", "queue", arg);
     else if (key == CTL_OPT_LABEL)

@@ -80,8 +80,10 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
 /* The same in two steps, so that voltd works on the answer meanwhile: CTL_EXIT_OK, or the
  * code with the reason said. */
-int ctl_send(struct ctl *ctl, const char *method, json_t *parameters);
+int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags);
 int ctl_receive(struct ctl *ctl, struct client_reply *ret);
+/* Its first half: an error reply is not said, and CTL_EXIT_OK. */
+int ctl_answer(struct ctl *ctl, struct client_reply *ret);
 /* The code for an error reply, which is said. */
 int ctl_refused(const struct client_reply *reply);
 /* The code for a failed client_receive(), which is said, unless nobody reads our output
@@ -90,6 +92,8 @@ int ctl_lost(int r);
 
 /* One JSON value and a line end on standard output. */
 void ctl_print_json(const json_t *value);
+/* {"count": N}, as JSON. */
+void ctl_print_count(int64_t count);
 /* All that a verb does whose only option is --json: one call without parameters over the
  * control socket, its answer as JSON or by `print`. Returns the exit code. */
 int ctl_ask_control(struct ctl *ctl, const char *method,
@@ -112,9 +116,10 @@ int ctl_ask_control(struct ctl *ctl, const char *method,
          "success, exit, signal, timeout, exec_failed,\n"                                \
          "cancelled, lost or output_limit; also a list; failed:\n"                       \
          "all but success"},                                                             \
-        {"name", CTL_OPT_NAME, "NAME", "jobs of this name"},                             \
+        {"name", CTL_OPT_NAME, "NAME", "jobs of this name; with * ? [...] a pattern"},   \
         {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
-        {"label", CTL_OPT_LABEL, "KEY=VALUE", "jobs with this label; may be repeated"},  \
+        {"label", CTL_OPT_LABEL, "KEY[=VALUE]",                                          \
+         "jobs with this label; may be repeated"},                                       \
     {                                                                                    \
         "orphans", CTL_OPT_ORPHANS, NULL,                                                \
             "jobs found at the start of voltd of which only the\n"                       \

@@ -18,7 +18,8 @@ static int wrong(struct ctl *ctl, const char *word, int error)
     ctl->code =
         error == -E2BIG
             ? ctl_usage(ctl, "%s: more than %d jobs", word, ID_RANGE_MOST)
-            : ctl_usage(ctl, "%s is not a job id, such as 17, 17_3, 12-40 or @last",
+            : ctl_usage(ctl,
+                        "%s is not a job id, such as 17, 17_3, 12-40, @last or @last_3",
                         *word ? word : "an empty word");
     return -1;
 }
@@ -60,9 +61,9 @@ static const json_t *newest_of_mine(const json_t *jobs)
     return NULL;
 }
 
-/* The job that this user has submitted last. Root sees those of others as well, which are
- * passed over. */
-static int add_last(struct ctl *ctl)
+/* Looks for the job that this user has submitted last. Root sees those of others as well,
+ * which are passed over. 0; -1: see ctl->code. */
+static int find_last(struct ctl *ctl, char *buf, size_t size)
 {
     json_t *cursor = NULL;
     bool more = true;
@@ -77,8 +78,10 @@ static int add_last(struct ctl *ctl)
         ctl->code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
         const json_t *job = newest_of_mine(json_object_get(reply.parameters, "jobs"));
         cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        if (job)
-            r = ctl_ids_add(ctl, job_view_string(job, "id"));
+        if (job) {
+            (void)snprintf(buf, size, "%s", job_view_string(job, "id"));
+            r = 0;
+        }
         more = json_is_string(cursor);
         client_reply_fini(&reply);
         limit = 1000;
@@ -93,11 +96,17 @@ static int add_last(struct ctl *ctl)
 
 static int add_word(struct ctl *ctl, const char *word)
 {
+    const size_t len = strlen(LAST);
     struct id_range range;
-    char id[64];
-    if (strcmp(word, LAST) == 0)
-        return add_last(ctl);
-    int r = id_range_parse(word, &range);
+    char id[64], elements[160];
+    const char *text = word;
+    if (strncmp(word, LAST, len) == 0 && (!word[len] || word[len] == '_')) {
+        if (find_last(ctl, id, sizeof(id)) < 0)
+            return -1;
+        (void)snprintf(elements, sizeof(elements), "%s%.90s", id, word + len);
+        text = elements;
+    }
+    int r = id_range_parse(text, &range);
     if (r < 0)
         return wrong(ctl, word, r);
     ctl->ranged |= range.last > range.first;

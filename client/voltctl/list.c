@@ -200,36 +200,75 @@ static json_t *live_states(void)
     return json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping");
 }
 
-/* What is needed of the specs: all, for programs, or what the columns show. */
-static json_t *spec_parameters(const struct listing *l)
+/* What is needed of the jobs: all, for programs, or what the columns show. */
+static json_t *wishes(const struct listing *l)
 {
     if (l->format != AS_TABLE)
         return json_pack("{s:b}", "with_spec", 1);
-    json_t *fields = json_array();
-    list_columns_need(&l->columns, fields);
-    list_columns_need(&l->by, fields);
-    if (l->elements)
-        (void)json_array_append_new(fields, json_string("array"));
-    return json_pack("{s:o}", "spec_fields", fields);
+    json_t *fields = json_array(), *spec_fields = json_array();
+    list_columns_need(&l->columns, fields, spec_fields);
+    list_columns_need(&l->by, fields, spec_fields);
+    if (l->elements) {
+        (void)json_array_append_new(fields, json_string("counts"));
+        (void)json_array_append_new(fields, json_string("state"));
+        (void)json_array_append_new(fields, json_string("result"));
+        (void)json_array_append_new(spec_fields, json_string("array"));
+    }
+    return json_pack("{s:o, s:o}", "fields", fields, "spec_fields", spec_fields);
+}
+
+static bool is_bounded(const struct listing *l)
+{
+    return l->has_limit && !l->elements;
 }
 
 /* How many the next answer may have. */
 static uint64_t wanted(const struct listing *l)
 {
-    bool bounded = l->has_limit && !l->elements;
-    return bounded && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
+    return is_bounded(l) && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
 }
 
-/* Takes the cursor; NULL: from the beginning. */
+/* Takes the cursor; NULL: from the beginning. What has no bound comes in a stream. */
 static int ask(struct ctl *ctl, const struct listing *l, bool newest_first,
                json_t *cursor)
 {
-    json_t *params =
-        json_pack("{s:O, s:b, s:I, s:o*}", "filter", l->filter, "newest_first",
-                  newest_first, "limit", (json_int_t)wanted(l), "cursor", cursor);
-    if (params)
-        (void)json_object_update(params, l->also);
-    return params ? ctl_send(ctl, "org.voltd.jobs.List", params) : no_memory();
+    json_t *params = json_pack("{s:O, s:b, s:o*}", "filter", l->filter, "newest_first",
+                               newest_first, "cursor", cursor);
+    if (!params)
+        return no_memory();
+    if (is_bounded(l))
+        (void)json_object_set_new(params, "limit", json_integer((json_int_t)wanted(l)));
+    (void)json_object_update(params, l->also);
+    return ctl_send(ctl, "org.voltd.jobs.List", params, is_bounded(l) ? 0 : CLIENT_MORE);
+}
+
+/* Takes back a wish that an older voltd does not know. False: there is none such. */
+static bool forgo(struct listing *l, const char *wish)
+{
+    if (!json_object_get(l->also, wish))
+        return false;
+    (void)json_object_del(l->also, wish);
+    if (strcmp(wish, "spec_fields") == 0) /* then all of the specs */
+        (void)json_object_set_new(l->also, "with_spec", json_true());
+    return true;
+}
+
+/* The next answer; after the first refusals of an older voltd without what it does not
+ * know. */
+static int receive(struct ctl *ctl, struct listing *l, bool newest_first,
+                   struct client_reply *ret)
+{
+    int code = ctl_answer(ctl, ret);
+    while (code == CTL_EXIT_OK && ret->error) {
+        if (!client_error_is(ret, "InvalidParameter") ||
+            !forgo(l, job_view_string(ret->parameters, "parameter")))
+            return ctl_refused(ret);
+        client_reply_fini(ret);
+        code = ask(ctl, l, newest_first, NULL);
+        if (code == CTL_EXIT_OK)
+            code = ctl_answer(ctl, ret);
+    }
+    return code;
 }
 
 /* Every page of what the filter says. The connection is of no use where that fails. */
@@ -239,14 +278,16 @@ static int fetch_pages(struct ctl *ctl, struct listing *l, bool newest_first)
     int code = more ? ask(ctl, l, newest_first, NULL) : CTL_EXIT_OK;
     while (code == CTL_EXIT_OK && more) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        if (code != CTL_EXIT_OK)
+        code = receive(ctl, l, newest_first, &reply);
+        if (code != CTL_EXIT_OK) {
+            client_reply_fini(&reply);
             break;
+        }
         json_t *jobs = json_object_get(reply.parameters, "jobs");
         json_t *next = json_object_get(reply.parameters, "cursor");
         l->fetched += json_array_size(jobs);
-        more = json_is_string(next) && wanted(l) > 0;
-        if (more)
+        more = reply.continues || (json_is_string(next) && wanted(l) > 0);
+        if (more && !reply.continues)
             code = ask(ctl, l, newest_first, json_incref(next));
         if (code == CTL_EXIT_OK && l->held)
             code = json_array_extend(l->held, jobs) < 0 ? no_memory() : CTL_EXIT_OK;
@@ -286,13 +327,20 @@ static void split_filter(struct listing *l)
     (void)json_object_del(l->filter, "results");
 }
 
+/* "failed" is every result but success. */
+static bool is_meant(const char *asked, const char *word)
+{
+    bool failed = *word && strcmp(word, "success") != 0;
+    return strcmp(asked, word) == 0 || (strcmp(asked, "failed") == 0 && failed);
+}
+
 static bool has_word(const json_t *list, const char *word)
 {
     size_t i;
     const json_t *item;
     json_array_foreach(list, i, item)
     {
-        if (strcmp(json_string_value(item), word) == 0)
+        if (is_meant(json_string_value(item), word))
             return true;
     }
     return list == NULL;
@@ -458,7 +506,7 @@ static int list(struct ctl *ctl, struct listing *l)
     l->nids = (size_t)n;
     l->all |= n > 0;
     l->now = job_view_now();
-    l->also = spec_parameters(l);
+    l->also = wishes(l);
     l->listed = n > 0 && !ctl->ranged ? json_object() : NULL;
     if (!l->filter)
         l->filter = json_object();

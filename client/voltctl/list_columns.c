@@ -21,7 +21,8 @@ struct list_column {
     int (*cell)(struct wire_buf *to, const json_t *job, uint64_t now);
     /* What jobs are sorted by; NULL: the text. */
     int64_t (*number)(const json_t *job, uint64_t now);
-    const char *spec_fields; /* with blanks; NULL: none */
+    const char *fields;      /* of the job, but for its id; with blanks */
+    const char *spec_fields; /* NULL: none */
     bool by_default, wide;
 };
 
@@ -162,15 +163,14 @@ static int put_submitted(struct wire_buf *to, const json_t *job, uint64_t now)
     return put_time(to, job, "submitted_at_usec", now);
 }
 
-/* Of an array they are those of one element. */
 static int put_started(struct wire_buf *to, const json_t *job, uint64_t now)
 {
-    return json_object_get(job, "counts") ? 0 : put_time(to, job, "started_at_usec", now);
+    return put_time(to, job, "started_at_usec", now);
 }
 
 static int put_ended(struct wire_buf *to, const json_t *job, uint64_t now)
 {
-    return json_object_get(job, "counts") ? 0 : put_time(to, job, "ended_at_usec", now);
+    return put_time(to, job, "ended_at_usec", now);
 }
 
 static int put_labels(struct wire_buf *to, const json_t *job, uint64_t now)
@@ -315,20 +315,42 @@ static int64_t ended_of(const json_t *job, uint64_t now)
 
 /* In the order of -o wide. */
 static const struct list_column set[] = {
-    {"id", {"ID", LEFT}, put_id, id_of, NULL, true, true},
-    {"name", {"NAME", FLEXIBLE, .rank = 3}, put_name, NULL, NULL, true, true},
-    {"user", {"USER", LEFT}, put_user, user_of, NULL, false, true},
-    {"state", {"STATE", LEFT}, put_state, state_of, NULL, true, true},
-    {"result", {"RESULT", LEFT, OPTIONAL, .rank = 2}, put_result, NULL, NULL, true, true},
-    {"done", {"DONE", RIGHT, OPTIONAL, .rank = 4}, put_done, done_of, NULL, true, true},
-    {"queue", {"QUEUE", LEFT}, put_queue, NULL, NULL, false, true},
-    {"prio", {"PRIO", RIGHT}, put_priority, priority_of, NULL, false, true},
-    {"attempt", {"ATTEMPT", RIGHT}, put_attempt, attempt_of, NULL, false, false},
-    {"pid", {"PID", RIGHT}, put_pid, pid_of, NULL, false, false},
+    {"id", {"ID", LEFT}, put_id, id_of, "", NULL, true, true},
+    {"name", {"NAME", FLEXIBLE, .rank = 3}, put_name, NULL, "name", NULL, true, true},
+    {"user", {"USER", LEFT}, put_user, user_of, "uid", NULL, false, true},
+    {"state", {"STATE", LEFT}, put_state, state_of, "state", NULL, true, true},
+    {"result",
+     {"RESULT", LEFT, OPTIONAL, .rank = 2},
+     put_result,
+     NULL,
+     "result exit_status signal counts",
+     NULL,
+     true,
+     true},
+    {"done",
+     {"DONE", RIGHT, OPTIONAL, .rank = 4},
+     put_done,
+     done_of,
+     "counts",
+     NULL,
+     true,
+     true},
+    {"queue", {"QUEUE", LEFT}, put_queue, NULL, "queue", NULL, false, true},
+    {"prio", {"PRIO", RIGHT}, put_priority, priority_of, "priority", NULL, false, true},
+    {"attempt",
+     {"ATTEMPT", RIGHT},
+     put_attempt,
+     attempt_of,
+     "attempt",
+     NULL,
+     false,
+     false},
+    {"pid", {"PID", RIGHT}, put_pid, pid_of, "pid", NULL, false, false},
     {"runtime",
      {"RUNTIME", RIGHT, OPTIONAL, .rank = 5},
      put_runtime,
      runtime_of,
+     "started_at_usec ended_at_usec",
      NULL,
      true,
      true},
@@ -336,17 +358,26 @@ static const struct list_column set[] = {
      {"SUBMITTED", LEFT, .rank = 6},
      put_submitted,
      submitted_of,
+     "submitted_at_usec",
      NULL,
      true,
      true},
-    {"started", {"STARTED", LEFT}, put_started, started_of, NULL, false, true},
-    {"ended", {"ENDED", LEFT}, put_ended, ended_of, NULL, false, true},
-    {"labels", {"LABELS", FLEXIBLE}, put_labels, NULL, "labels", false, true},
-    {"directory", {"DIRECTORY", FLEXIBLE}, put_directory, NULL, "cwd", false, false},
+    {"started",
+     {"STARTED", LEFT},
+     put_started,
+     started_of,
+     "started_at_usec",
+     NULL,
+     false,
+     true},
+    {"ended", {"ENDED", LEFT}, put_ended, ended_of, "ended_at_usec", NULL, false, true},
+    {"labels", {"LABELS", FLEXIBLE}, put_labels, NULL, "", "labels", false, true},
+    {"directory", {"DIRECTORY", FLEXIBLE}, put_directory, NULL, "", "cwd", false, false},
     {"command",
      {"COMMAND", FLEXIBLE, .rank = 1},
      put_command,
      NULL,
+     "kind",
      "argv shell",
      true,
      true},
@@ -425,15 +456,22 @@ void list_columns_names(char *buf, size_t size)
         n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", set[i].name);
 }
 
-void list_columns_need(const struct list_columns *columns, json_t *fields)
+/* Adds names with blanks between them. */
+static void add_names(const char *names, json_t *to)
+{
+    while (names && *names) {
+        size_t len = strcspn(names, " ");
+        (void)json_array_append_new(to, json_stringn(names, len));
+        names += len + strspn(names + len, " ");
+    }
+}
+
+void list_columns_need(const struct list_columns *columns, json_t *fields,
+                       json_t *spec_fields)
 {
     for (size_t i = 0; i < columns->n; i++) {
-        const char *names = columns->column[i]->spec_fields;
-        while (names && *names) {
-            size_t len = strcspn(names, " ");
-            (void)json_array_append_new(fields, json_stringn(names, len));
-            names += len + strspn(names + len, " ");
-        }
+        add_names(columns->column[i]->fields, fields);
+        add_names(columns->column[i]->spec_fields, spec_fields);
     }
 }
 

@@ -28,8 +28,9 @@ void list_columns_wide(struct list_columns *ret);
 /* All names, with commas. */
 void list_columns_names(char *buf, size_t size);
 
-/* Adds the fields of the spec that they need, as List takes them (spec_fields). */
-void list_columns_need(const struct list_columns *columns, json_t *fields);
+/* Adds the fields of a job and of its spec that they need, as List takes them. */
+void list_columns_need(const struct list_columns *columns, json_t *fields,
+                       json_t *spec_fields);
 /* A table of them for table_new(); whole: none is ever left out. */
 struct table *list_columns_table(const struct list_columns *columns, bool whole,
                                  unsigned width, bool legend);

@@ -1,11 +1,14 @@
 /* voltctl logs: the output of a job. */
+#include "client/job_view.h"
 #include "client/outputs.h"
 #include "client/reconnect.h"
 #include "client/say.h"
+#include "client/shell_words.h"
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,23 +19,48 @@ static const struct option_entry options[] = {
     {"keep-order", 'k', NULL, "with -f of several: each whole before the next"},
     {"lines", 'n', "N", "begin with the last N lines of each"},
     {"stdout", OPT_STDOUT, NULL, "standard output (the default)"},
-    {"stderr", OPT_STDERR, NULL, "standard error of a job with --split-output"},
+    {"stderr", OPT_STDERR, NULL, "standard error of a job with --error=file"},
     {"no-prefix", OPT_NO_PREFIX, NULL, "of several: do not begin each line with its id"},
     {"raw", OPT_RAW, NULL, "on a terminal too: every byte as it was written"},
     CTL_RECONNECT_OPTION,
     CTL_OPTIONS_END,
 };
 
-static int refused(const struct client_reply *error)
+/* Where a job prints that has no output here, if that is a file of its user. */
+static bool say_path(struct client *c, const struct client_reply *error,
+                     const char *field)
 {
-    return ctl_refused(error);
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    const char *id = job_view_string(error->parameters, "id");
+    char *path = NULL;
+    if (c && client_error_is(error, "NoOutput") &&
+        client_call(c, "org.voltd.jobs.Get",
+                    json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply) == 0)
+        path = job_view_path(json_object_get(reply.parameters, "job"), field);
+    struct wire_buf word = {0}; /* as a shell takes it */
+    bool is_file = path && strcmp(path, "/dev/null") != 0;
+    if (is_file && shell_word(&word, path) == 0 && wire_buf_append(&word, "", 1) == 0)
+        say("job %s prints to a file that voltd does not keep: tail -f %s", id,
+            wire_buf_at(&word));
+    wire_buf_fini(&word);
+    client_reply_fini(&reply);
+    free(path);
+    return is_file;
 }
 
-static int refused_stderr(const struct client_reply *error)
+static int refused(struct client *c, const struct client_reply *error)
 {
+    return say_path(c, error, "output_path") ? CTL_EXIT_FAILED : ctl_refused(error);
+}
+
+static int refused_stderr(struct client *c, const struct client_reply *error)
+{
+    if (say_path(c, error, "error_path"))
+        return CTL_EXIT_FAILED;
     int code = ctl_refused(error);
     if (client_error_is(error, "NoOutput"))
-        say("standard error is part of the output, except with --split-output");
+        say("standard error is part of the output, except with --error=file (kept for "
+            "this command) and --error=PATH (a file of yours)");
     return code;
 }
 
@@ -95,11 +123,12 @@ const struct verb verb_logs = {
     .summary = "Print the output of jobs",
     .text =
         "Standard output and standard error together, as they were written, unless\n"
-        "the job was submitted with --split-output. Of an array all elements that have\n"
+        "the job was submitted with --error=file. Of an array all elements that have\n"
         "begun; of several jobs one after the other, each line behind the id of its job.\n"
         "With -f what has ended comes first, in order, then lines of all as they are\n"
         "written, or with -k each whole before the next; a job that still waits is waited\n"
-        "for, and a lost connection is tried again; output goes on where it was.\n"
+        "for, and a lost connection is tried again; output goes on where it was. Of a job\n"
+        "that prints to a file of yours (--output=PATH) the path is told.\n"
         "On a terminal, characters that would steer it or that it would not show are\n"
         "printed as \\x1b or \\u202e, line ends and tabs aside, and a carriage return that is\n"
         "not before a line end as ^M; with --raw, and to a file or pipe, nothing is changed.\n"

@@ -1,10 +1,12 @@
 /* voltctl shutdown: end voltd, with or without its jobs. */
 #include "client/job_view.h"
+#include "client/patience.h"
 #include "client/progress.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,30 +44,91 @@ static void wait_for_process(int fd)
         (void)poll(&p, 1, GONE_MSEC);
 }
 
-/* Progress, to the end of the connection. */
-static int follow_shutdown(struct ctl *ctl)
-{
+struct stopping {
+    struct client *jobs; /* names what is waited for; NULL: not to be had */
     struct progress_line line;
-    progress_line_init(&line, true);
-    uint64_t total = 0;
+    struct patience patience;
+    uint64_t total, left;
+};
+
+/* 1; 0: it was refused, said, with *code. */
+static int take_reply(struct stopping *s, const struct client_reply *reply, int *code)
+{
+    if (reply->error) {
+        progress_line_clear(&s->line);
+        *code = ctl_refused(reply);
+        return 0;
+    }
+    s->left = (uint64_t)job_view_int(reply->parameters, "left");
+    s->total = s->left > s->total ? s->left : s->total;
+    if (s->total > 0)
+        progress_line_update(&s->line, s->total, s->total - s->left, 0);
+    return 1;
+}
+
+static void say_patience(struct stopping *s)
+{
+    char names[512];
+    if (!patience_is_over(&s->patience) || s->left == 0)
+        return;
+    progress_line_clear(&s->line);
+    bool any =
+        s->jobs && patience_name(s->jobs, json_object(), false, names, sizeof(names));
+    say("waiting for the end of %" PRIu64 " job%s%s%s", s->left, s->left == 1 ? "" : "s",
+        any ? ": " : "", any ? names : "");
+}
+
+/* Progress, to the end of the connection. */
+static int follow_shutdown(struct ctl *ctl, struct stopping *s)
+{
     int code = CTL_EXIT_OK, r = 1;
+    progress_line_init(&s->line, true);
+    patience_init(&s->patience);
     while (r == 1) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
-        if (r == 1 && reply.error) {
-            progress_line_clear(&line);
-            code = ctl_refused(&reply);
-            r = 0;
-        } else if (r == 1) {
-            uint64_t left = (uint64_t)job_view_int(reply.parameters, "left");
-            total = left > total ? left : total;
-            if (total > 0)
-                progress_line_update(&line, total, total - left, 0);
-        }
+        r = client_receive(ctl->client, patience_left(&s->patience), &reply);
+        if (r == 1)
+            r = take_reply(s, &reply, &code);
+        else if (r == 0)
+            r = 1;
         client_reply_fini(&reply);
+        if (r == 1)
+            say_patience(s);
     }
-    progress_line_clear(&line);
+    progress_line_clear(&s->line);
     return r == 0 || r == -ECONNRESET ? code : ctl_lost(r);
+}
+
+/* A connection that names jobs while voltd ends. It has been answered once: one that is
+ * still to be accepted is closed by a voltd that ends. NULL: not to be had. */
+static struct client *open_jobs(struct ctl *ctl)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    struct client_tried tried;
+    struct client *ret;
+    if (client_open(&ctl->choice, ADDRESS_JOBS, &ret, &tried) < 0)
+        return NULL;
+    if (client_call(ret, "org.varlink.service.GetInfo", NULL, &reply) < 0) {
+        client_free(ret);
+        ret = NULL;
+    }
+    client_reply_fini(&reply);
+    return ret;
+}
+
+/* To the end of the process. */
+static int shutdown_and_wait(struct ctl *ctl, json_t *params)
+{
+    struct stopping s = {.jobs = open_jobs(ctl)};
+    int process = open_process(ctl);
+    int r = client_send(ctl->client, "org.voltd.control.Shutdown", params, CLIENT_MORE);
+    int code = r < 0 ? ctl_lost(r) : follow_shutdown(ctl, &s);
+    if (code == CTL_EXIT_OK)
+        wait_for_process(process);
+    if (process >= 0)
+        (void)close(process);
+    client_free(s.jobs);
+    return code;
 }
 
 static int run(struct ctl *ctl)
@@ -84,17 +147,8 @@ static int run(struct ctl *ctl)
     if (code != CTL_EXIT_OK)
         return code;
     json_t *params = json_pack("{s:b, s:b}", "cancel", cancel, "wait", wait);
-    if (wait) {
-        int process = open_process(ctl);
-        int r =
-            client_send(ctl->client, "org.voltd.control.Shutdown", params, CLIENT_MORE);
-        code = r < 0 ? ctl_lost(r) : follow_shutdown(ctl);
-        if (code == CTL_EXIT_OK)
-            wait_for_process(process);
-        if (process >= 0)
-            (void)close(process);
-        return code;
-    }
+    if (wait)
+        return shutdown_and_wait(ctl, params);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     code = ctl_call(ctl, "org.voltd.control.Shutdown", params, &reply);
     client_reply_fini(&reply);
@@ -107,7 +161,8 @@ const struct verb verb_shutdown = {
     .summary = "End voltd; running jobs go on unless --cancel",
     .text =
         "Without --cancel running jobs go on, and their exit status is recorded; jobs\n"
-        "that still wait are lost where voltd keeps its queue in memory.\n"
+        "that still wait are lost where voltd keeps its queue in memory. With --wait it\n"
+        "says after 5 s, and then ever more rarely, which jobs it waits for.\n"
         "\nExample:\n  voltctl shutdown --cancel --wait\n",
     .options = options,
     .run = run,

@@ -1,7 +1,8 @@
 /* voltctl stats: what the scheduler of voltd has done, per worker and in total.
  *
  * A row is a counter under its name in org.voltd.control, a column a worker; workers that
- * do not fit the terminal go into a further block. */
+ * do not fit the terminal go into a further block. With --watch what does not fit its
+ * lines is left out: of the counters the last ones, of the workers all but one block. */
 #include "wire/duration.h"
 #include "client/term.h"
 #include "client/job_view.h"
@@ -16,7 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_WIDTH = 22, CELL_WIDTH = 13 };
+enum {
+    NAME_WIDTH = 22,
+    CELL_WIDTH = 13,
+    CELL_WIDTH_LEAST = 7, /* in a terminal of less than NARROW columns */
+    NARROW = 65,
+    PAIR_WIDTH = 33, /* a name and a number of a group */
+};
 /* What WatchStats takes. */
 enum { INTERVAL_MIN = 100000, INTERVAL_MAX = 15000000 };
 
@@ -27,13 +34,14 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
-/* Rows; the sums of those that are in Totals too are shown. */
+/* Rows, the most telling ones first; the sums of those that are in Totals too are
+ * shown. */
 static const char *const counters[] = {
     "polled",
     "stolen",
-    "steal_ops",
     "parked",
     "lifo_hits",
+    "steal_ops",
     "lifo_stolen",
     "global_batch_fetches",
     "overflows",
@@ -56,50 +64,109 @@ static const char *const states[] = {
     "submitted", "ended", "queued", "starting", "running", "stopping", "orphans",
 };
 
-static void print_cell(const json_t *object, const char *name)
+enum { COUNTERS = sizeof(counters) / sizeof(counters[0]), COUNTERS_LEAST = 4 };
+
+/* What there is room for. */
+struct layout {
+    unsigned cell;   /* columns of a number */
+    size_t columns;  /* of numbers in a block; SIZE_MAX: any */
+    size_t counters; /* rows of a block */
+    size_t pairs;    /* of a group in a line */
+    bool one_block, tasks;
+};
+
+static size_t lines_of(size_t n, size_t per_line)
 {
-    const json_t *value = json_object_get(object, name);
-    if (json_is_integer(value))
-        term_print(" %*" JSON_INTEGER_FORMAT, CELL_WIDTH - 1, json_integer_value(value));
-    else
-        term_print(" %*s", CELL_WIDTH - 1, "-");
+    return (n + per_line - 1) / per_line;
 }
 
-static void print_workers(const json_t *p)
+/* Leaves out what the lines of the terminal have no room for. */
+static void fit_lines(struct layout *l, size_t high)
+{
+    size_t tasks = 2 + lines_of(sizeof(scheduler) / sizeof(scheduler[0]), l->pairs);
+    /* Titles, empty lines, the slots, and the line of the cursor. */
+    size_t others = 7 + lines_of(sizeof(states) / sizeof(states[0]), l->pairs);
+    l->one_block = true;
+    l->tasks = high >= others + tasks + COUNTERS_LEAST;
+    others += l->tasks ? tasks : 0;
+    l->counters = high > others ? high - others : 0;
+    if (l->counters < COUNTERS_LEAST)
+        l->counters = COUNTERS_LEAST;
+    if (l->counters > COUNTERS)
+        l->counters = COUNTERS;
+}
+
+static struct layout layout_of(bool watch)
+{
+    unsigned wide = term_columns(STDOUT_FILENO);
+    struct layout l = {.cell = CELL_WIDTH,
+                       .columns = SIZE_MAX,
+                       .counters = COUNTERS,
+                       .pairs = 2,
+                       .tasks = true};
+    if (!term_is_tty(STDOUT_FILENO))
+        return l;
+    l.cell = wide < NARROW ? CELL_WIDTH_LEAST : CELL_WIDTH;
+    l.columns = wide > NAME_WIDTH ? (wide - NAME_WIDTH) / l.cell : 0;
+    l.pairs = wide < NARROW ? 1 : wide / PAIR_WIDTH;
+    if (watch)
+        fit_lines(&l, term_lines(STDOUT_FILENO));
+    return l;
+}
+
+/* Shorter, with K, M, G or T for thousands, where it would not fit. */
+static void print_cell(const struct layout *l, const json_t *object, const char *name)
+{
+    static const char units[] = "KMGT";
+    const json_t *value = json_object_get(object, name);
+    int64_t n = json_integer_value(value);
+    char text[32];
+    int len = snprintf(text, sizeof(text), "%" PRId64, n);
+    for (size_t i = 0; len >= (int)l->cell && units[i]; i++) {
+        n /= 1000;
+        len = snprintf(text, sizeof(text), "%" PRId64 "%c", n, units[i]);
+    }
+    term_print(" %*s", (int)l->cell - 1, json_is_integer(value) ? text : "-");
+}
+
+static void print_block(const struct layout *l, const json_t *p, size_t first, size_t end)
 {
     const json_t *workers = json_object_get(p, "workers");
     const json_t *totals = json_object_get(p, "totals");
-    size_t n = json_array_size(workers), columns = n + 1;
-    unsigned terminal = term_columns(STDOUT_FILENO);
-    if (term_is_tty(STDOUT_FILENO))
-        columns = terminal > NAME_WIDTH ? (terminal - NAME_WIDTH) / CELL_WIDTH : 0;
-    for (size_t first = 0; first < n;) {
-        bool with_total = first == 0;
-        size_t count = columns > (with_total ? 2U : 1U) ? columns - with_total : 1;
-        size_t end = first + count < n ? first + count : n;
-        term_set_style(TERM_BOLD);
-        term_print("%-*s", NAME_WIDTH, "workers");
+    bool with_total = first == 0;
+    term_set_style(TERM_BOLD);
+    term_print("%-*s", NAME_WIDTH, "workers");
+    if (with_total)
+        term_print(" %*s", (int)l->cell - 1, "total");
+    for (size_t i = first; i < end; i++)
+        term_print(" %*zu", (int)l->cell - 1, i);
+    term_set_style(TERM_PLAIN);
+    (void)putchar('\n');
+    for (size_t c = 0; c < l->counters; c++) {
+        term_print("%-*s", NAME_WIDTH, counters[c]);
         if (with_total)
-            term_print(" %*s", CELL_WIDTH - 1, "total");
+            print_cell(l, totals, counters[c]);
         for (size_t i = first; i < end; i++)
-            term_print(" %*zu", CELL_WIDTH - 1, i);
-        term_set_style(TERM_PLAIN);
+            print_cell(l, json_array_get(workers, i), counters[c]);
         (void)putchar('\n');
-        for (size_t c = 0; c < sizeof(counters) / sizeof(counters[0]); c++) {
-            term_print("%-*s", NAME_WIDTH, counters[c]);
-            if (with_total)
-                print_cell(totals, counters[c]);
-            for (size_t i = first; i < end; i++)
-                print_cell(json_array_get(workers, i), counters[c]);
-            (void)putchar('\n');
-        }
-        (void)putchar('\n');
+    }
+    (void)putchar('\n');
+}
+
+static void print_workers(const struct layout *l, const json_t *p)
+{
+    size_t n = json_array_size(json_object_get(p, "workers"));
+    for (size_t first = 0; first < n && !(l->one_block && first > 0);) {
+        size_t total = first == 0;
+        size_t count = l->columns > total + 1 ? l->columns - total : 1;
+        size_t end = count < n - first ? first + count : n;
+        print_block(l, p, first, end);
         first = end;
     }
 }
 
-static void print_group(const char *title, const json_t *object, const char *const *names,
-                        size_t n)
+static void print_group(const struct layout *l, const char *title, const json_t *object,
+                        const char *const *names, size_t n)
 {
     term_set_style(TERM_BOLD);
     term_print("%s", title);
@@ -107,7 +174,7 @@ static void print_group(const char *title, const json_t *object, const char *con
     (void)putchar('\n');
     for (size_t i = 0; i < n; i++)
         term_print("  %-18s %9" PRId64 "%s", names[i], job_view_int(object, names[i]),
-                   i % 2 == 1 || i + 1 == n ? "\n" : "   ");
+                   (i + 1) % l->pairs == 0 || i + 1 == n ? "\n" : "   ");
 }
 
 /* Of a voltd that found something. */
@@ -123,28 +190,32 @@ static void print_recovered(const json_t *jobs)
                    waiting, running, ended, lost);
 }
 
-static void print_stats(const json_t *p)
+static void print_stats(const json_t *p, bool watch)
 {
+    const struct layout l = layout_of(watch);
     char up[32];
     duration_format((uint64_t)job_view_int(p, "uptime_usec"), up, sizeof(up));
     term_print("voltd %s, pid %" PRId64 ", up %s, %s\n\n", job_view_string(p, "version"),
                job_view_int(p, "pid"), up,
                job_view_bool(p, "durable") ? "durable" : "queue in memory");
-    print_workers(p);
-    print_group("tasks", json_object_get(p, "totals"), scheduler,
-                sizeof(scheduler) / sizeof(scheduler[0]));
+    print_workers(&l, p);
+    if (l.tasks) {
+        print_group(&l, "tasks", json_object_get(p, "totals"), scheduler,
+                    sizeof(scheduler) / sizeof(scheduler[0]));
+        (void)putchar('\n');
+    }
     json_t *jobs = json_object_get(p, "jobs");
-    (void)putchar('\n');
-    print_group("jobs", jobs, states, sizeof(states) / sizeof(states[0]));
-    print_recovered(jobs);
+    print_group(&l, "jobs", jobs, states, sizeof(states) / sizeof(states[0]));
+    if (!watch)
+        print_recovered(jobs);
     term_print("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
                job_view_int(jobs, "slots"));
     const char *name;
     json_t *count;
-    const char *sep = "; ended as: ";
+    const char *sep = watch ? "" : "; ended as: "; /* which has any length */
     json_object_foreach(json_object_get(jobs, "results"), name, count)
     {
-        if (json_integer_value(count) == 0)
+        if (json_integer_value(count) == 0 || watch)
             continue;
         term_print("%s%s %" JSON_INTEGER_FORMAT, sep, name, json_integer_value(count));
         sep = ", ";
@@ -169,7 +240,7 @@ static void print_reply(struct watch *w, const json_t *parameters)
         term_clear();
     else if (w->again)
         (void)putchar('\n');
-    print_stats(parameters);
+    print_stats(parameters, w->follow && term_is_tty(STDOUT_FILENO));
     w->again = true;
 }
 
@@ -250,6 +321,7 @@ const struct verb verb_stats = {
         "polled: polls of tasks; stolen: tasks taken from other workers, in steal_ops\n"
         "steals; parked: times a worker slept; lifo_hits: tasks taken from the slot of\n"
         "the one woken last; global_batch_fetches: fetches from the global queue.\n"
+        "With --watch on a terminal only as many counters are shown as it has lines.\n"
         "What each counter means: the description of org.voltd.control.\n"
         "\nExamples:\n  voltctl stats\n  voltctl stats --watch=5\n"
         "  voltctl stats --json | jq .totals\n",

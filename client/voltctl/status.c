@@ -10,11 +10,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const struct option_entry options[] = {
-    {"lines", 'n', "N", "show the last N lines of output (default 10)"},
+    {"lines", 'n', "N",
+     "show the last N lines of output (default 10), at most\nN KiB of them"},
     CTL_JSON_OPTION,
     CTL_OPTIONS_END,
 };
@@ -75,6 +77,26 @@ static void print_command(const json_t *spec)
     }
 }
 
+static void print_path(const char *title, const json_t *job, const char *field)
+{
+    char *path = job_view_path(job, field);
+    if (!path)
+        return;
+    term_print("%11s ", title);
+    term_put(path);
+    (void)putchar('\n');
+    free(path);
+}
+
+/* Success and an exit status say it already; those of an array are of one element. */
+static bool has_other_code(const json_t *job)
+{
+    const char *result = job_view_string(job, "result");
+    bool array = json_is_object(json_object_get(job, "counts"));
+    bool said = strcmp(result, "success") == 0 || strcmp(result, "exit") == 0;
+    return json_object_get(job, "exit_code") && (array || !said);
+}
+
 static void print_state(const json_t *job)
 {
     char text[256];
@@ -89,7 +111,7 @@ static void print_state(const json_t *job)
     term_print("%s", job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
                      : job_view_bool(job, "forgotten") ? " (only its end is still known)"
                                                        : "");
-    if (json_object_get(job, "exit_code"))
+    if (has_other_code(job))
         term_print("; exit code %" PRId64, job_view_int(job, "exit_code"));
     (void)putchar('\n');
 }
@@ -135,10 +157,8 @@ static void print_job(const json_t *job)
                    job_view_int(job, "attempt"), job_view_int(job, "lost_attempts"));
     print_time("Submitted:", job, "submitted_at_usec");
     bool array = json_is_object(json_object_get(job, "counts"));
-    if (!array) {
-        print_time("Started:", job, "started_at_usec");
-        print_time("Ended:", job, "ended_at_usec");
-    }
+    print_time("Started:", job, "started_at_usec");
+    print_time("Ended:", job, "ended_at_usec");
     uint64_t usec = job_view_runtime(job, job_view_now());
     if (usec > 0) {
         duration_format(usec, runtime, sizeof(runtime));
@@ -150,7 +170,13 @@ static void print_job(const json_t *job)
         strcmp(job_view_string(job, "state"), "done"))
         term_print("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
     print_command(json_object_get(job, "spec"));
+    print_path("Output:", job, "output_path");
+    print_path("Errors:", job, "error_path");
 }
+
+/* What a line takes of the screen on average, at most. Output without line ends may have
+ * gigabytes. */
+#define LINE_BYTES 1024
 
 /* The end of the output, where there is some. */
 static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
@@ -165,7 +191,9 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
                                 .id = id,
                                 .stream = "stdout",
                                 .printer = &printer,
-                                .lines = lines,
+                                .tail = {lines, lines < UINT64_MAX / LINE_BYTES
+                                                    ? lines * LINE_BYTES
+                                                    : UINT64_MAX},
                                 .offset = -1};
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = follow_output(&ctl->client, &rq, &error);

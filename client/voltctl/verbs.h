@@ -5,7 +5,7 @@
 #include "client/voltctl/ctl.h"
 
 extern const struct verb verb_list, verb_status, verb_show, verb_logs, verb_wait,
-    verb_events, verb_cancel, verb_clean, verb_kill, verb_stats, verb_config, verb_reload,
-    verb_shutdown, verb_version;
+    verb_events, verb_cancel, verb_clean, verb_kill, verb_stats, verb_tasks, verb_config,
+    verb_reload, verb_shutdown, verb_version;
 
 #endif

@@ -133,6 +133,8 @@ const struct verb verb_wait = {
         "With --all or a filter it waits for those that match and have not ended when it\n"
         "begins; --state, --result and --since choose among ended ones as well, whose\n"
         "codes count. Without any there is nothing to wait for: 0.\n"
+        "Now and then it says which of them cannot go on: voltd-keeper does not answer,\n"
+        "or processes are left that SIGKILL does not end.\n"
         "\nExamples:\n  voltctl wait 12 13 && echo both fine\n"
         "  voltctl wait --name=nightly --since=today\n"
         "  first=$(voltctl wait --any 12-40)\n",

@@ -4,12 +4,13 @@
  * defaults, messages and config_item() are all driven by it, so that a key is added in
  * one line here and one in config.h. inih calls back per assignment but (as Debian builds
  * it) without the line number, so the reader that feeds it counts lines. The first error
- * wins and ends the load. */
+ * wins and ends the load; where all of them are asked for, it goes on behind each. */
 #include "daemon/config/config.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "daemon/config/paths.h"
 #include "wire/duration.h"
+#include "wire/suggest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,6 +96,8 @@ static const struct key keys[] = {
      8 * MIB, "a size from 64K to 1G", false},
     {"Limits", "MaxArray", KEY_COUNT, FIELD(max_array), 1, 10000000, 1000000,
      "a number from 1 to 10000000", false},
+    {"Limits", "MaxStdin", KEY_SIZE, FIELD(max_stdin), 0, 8 * MIB, 128 * KIB,
+     "a size up to 8M", false},
     {"Limits", "MaxPipelinedCalls", KEY_COUNT, FIELD(max_pipelined_calls), 1, 100000,
      1024, "a number from 1 to 100000", false},
     {"Limits", "MaxConnections", KEY_COUNT, FIELD(max_connections), 1, 1000000, 4096,
@@ -254,13 +257,26 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
 
 /* --- files -------------------------------------------------------------------------- */
 
+/* Where all mistakes go. */
+struct report {
+    config_tell_fn *tell;
+    void *arg;
+    int mistakes;
+    size_t files;
+};
+
 struct load {
     FILE *file;
     const char *path;
     unsigned line; /* of the assignment that inih is at */
     struct config *cfg;
     struct volt_error *err;
-    int status; /* of the first error */
+    struct report *report; /* NULL: the first error ends the load */
+    int before;            /* mistakes in other files */
+    int status;            /* of the first error */
+    bool over;             /* what follows cannot be read */
+    bool lost;             /* behind a section that nobody can read */
+    char unknown[64];      /* the section, if it is unknown; that is told once */
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status,
@@ -270,10 +286,28 @@ __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status
 
     if (l->status)
         return l->status;
+    struct volt_error here = {""};
     va_start(args, format);
-    l->status = error_vset(l->err, status, format, args);
+    int r = error_vset(l->report ? &here : l->err, status, format, args);
     va_end(args);
+    if (l->report) {
+        l->report->mistakes++;
+        l->report->tell(l->report->arg, here.text);
+    } else {
+        l->status = r;
+    }
     return status;
+}
+
+/* Whether inih takes the line: an empty one, a comment, a section, an assignment. What is
+ * indented goes on with the value before. */
+static bool has_form(const char *line)
+{
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* a mark of byte order */
+        line += 3;
+    if (!*line || strchr(" \t\r\n;#", *line))
+        return true;
+    return *line == '[' ? strchr(line, ']') != NULL : strpbrk(line, "=:") != NULL;
 }
 
 /* Hands inih one line. A line that does not fit its buffer would come back as two, and
@@ -282,22 +316,31 @@ static char *read_line(char *buf, int size, void *user)
 {
     struct load *l = user;
     int len = 0, ch = '\0';
-    while (!l->status && ch != '\n' && len < size - 1 && (ch = getc(l->file)) != EOF) {
+    while (!l->status && !l->over && ch != '\n' && len < size - 1 &&
+           (ch = getc(l->file)) != EOF) {
         buf[len++] = (char)ch;
-        if (ch == '\0')
+        if (ch == '\0') {
             (void)fail(l, -EINVAL, "%s:%u: a NUL byte: the file is damaged", l->path,
                        l->line + 1);
+            l->over = true;
+        }
     }
-    if (l->status || len == 0)
+    if (l->status || l->over || len == 0)
         return NULL;
     buf[len] = '\0';
     l->line++;
     if (len == size - 1 && ch != '\n') {
         (void)fail(l, -EINVAL, "%s:%u: the line is longer than %d bytes", l->path,
                    l->line, size - 2);
+        l->over = true;
         return NULL;
     }
-    return buf;
+    if (*buf == '[')
+        l->lost = !strchr(buf, ']');
+    if (!has_form(buf))
+        (void)fail(l, -EINVAL, "%s:%u: neither [Section] nor Key=Value", l->path,
+                   l->line);
+    return l->status ? NULL : buf;
 }
 
 static const struct key *find_key(const char *section, const char *name)
@@ -320,6 +363,58 @@ static int outside(struct load *l, const char *name)
                 name);
 }
 
+/* The nearest key of a section (NULL: of all), or NULL. */
+static const struct key *nearest_key(const char *section, const char *name)
+{
+    const char *names[KEYS + 1], *near;
+    size_t n = 0;
+
+    for (size_t i = 0; i < KEYS; i++)
+        if (!section || strcmp(keys[i].section, section) == 0)
+            names[n++] = keys[i].name;
+    names[n] = NULL;
+    near = suggest(name, names);
+    for (size_t i = 0; near && i < KEYS; i++)
+        if (keys[i].name == near)
+            return &keys[i];
+    return NULL;
+}
+
+static int unknown_key(struct load *l, const char *section, const char *name)
+{
+    const struct key *near = nearest_key(section, name);
+
+    if (near)
+        return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; did you mean %s=?",
+                    l->path, l->line, name, section, near->name);
+    near = nearest_key(NULL, name);
+    if (near)
+        return fail(l, -EINVAL,
+                    "%s:%u: unknown key %s= in [%s]; did you mean %s= of [%s]?", l->path,
+                    l->line, name, section, near->name, near->section);
+    return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; voltd.conf lists every key",
+                l->path, l->line, name, section);
+}
+
+/* All that stands in it is told once. */
+static int unknown_section(struct load *l, const char *section)
+{
+    static const char *const sections[] = {"Daemon", "Store",  "Queue",
+                                           "Jobs",   "Limits", NULL};
+    const char *near = suggest(section, sections);
+
+    if (strncmp(l->unknown, section, sizeof(l->unknown) - 1) == 0)
+        return -EINVAL;
+    (void)snprintf(l->unknown, sizeof(l->unknown), "%s", section);
+    if (near)
+        return fail(l, -EINVAL, "%s:%u: unknown section [%s]; did you mean [%s]?",
+                    l->path, l->line, section, near);
+    return fail(l, -EINVAL,
+                "%s:%u: unknown section [%s]; there are [Daemon], [Store], [Queue], "
+                "[Jobs] and [Limits]",
+                l->path, l->line, section);
+}
+
 /* Says what would have been right: the known sections, or the section that
  * has the key. */
 static int unknown(struct load *l, const char *section, const char *name)
@@ -327,27 +422,22 @@ static int unknown(struct load *l, const char *section, const char *name)
     bool known = false;
     if (!*section)
         return outside(l, name);
-    for (size_t i = 0; i < KEYS; i++) {
-        if (strcmp(keys[i].section, section) == 0)
-            known = true;
-        else if (strcasecmp(keys[i].name, name) == 0)
+    for (size_t i = 0; i < KEYS; i++)
+        known |= strcmp(keys[i].section, section) == 0;
+    if (!known)
+        return unknown_section(l, section);
+    for (size_t i = 0; i < KEYS; i++)
+        if (strcasecmp(keys[i].name, name) == 0)
             return fail(l, -EINVAL, "%s:%u: %s= does not belong in [%s] but in [%s]",
                         l->path, l->line, name, section, keys[i].section);
-    }
-    if (!known)
-        return fail(l, -EINVAL,
-                    "%s:%u: unknown section [%s]; there are [Daemon], [Store], [Queue], "
-                    "[Jobs] and [Limits]",
-                    l->path, l->line, section);
-    return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; voltd.conf lists every key",
-                l->path, l->line, name, section);
+    return unknown_key(l, section, name);
 }
 
 /* inih's handler: 1 to go on, 0 on an error. */
 static int assign(void *user, const char *section, const char *name, const char *value)
 {
     struct load *l = user;
-    if (l->status)
+    if (l->status || l->lost)
         return 0;
     const struct key *k = find_key(section, name);
     if (!k) {
@@ -365,9 +455,13 @@ static int assign(void *user, const char *section, const char *name, const char 
 }
 
 static int load_file(const char *path, bool must_exist, struct config *cfg,
-                     struct volt_error *err)
+                     struct report *report, struct volt_error *err)
 {
-    struct load l = {.path = path, .cfg = cfg, .err = err};
+    struct load l = {.path = path,
+                     .cfg = cfg,
+                     .err = err,
+                     .report = report,
+                     .before = report ? report->mistakes : 0};
     int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, 0, NULL);
     if (fd == -ENOENT && !must_exist)
         return 0;
@@ -379,9 +473,10 @@ static int load_file(const char *path, bool must_exist, struct config *cfg,
         return fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     }
     int r = ini_parse_stream(read_line, &l, assign, &l);
-    if (r > 0 && (unsigned)r < l.line)
-        l.status = 0; /* a mistake of form is told in the end only, but came first */
-    if (r > 0)
+    if (report)
+        report->files++;
+    bool told = report && report->mistakes > l.before;
+    if (r > 0 && !told) /* what has_form() does not see */
         (void)fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
     else if (r < 0)
         (void)fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
@@ -475,15 +570,37 @@ int config_load(const char *path, bool must_exist, struct config *ret,
     struct config cfg;
     struct strings dropins = {0};
     config_defaults(&cfg);
-    int r = load_file(path, must_exist, &cfg, err);
+    int r = load_file(path, must_exist, &cfg, NULL, err);
     if (r == 0)
         r = list_dropins(path, &dropins, err);
     for (size_t i = 0; r == 0 && i < dropins.count; i++)
-        r = load_file(dropins.items[i], true, &cfg, err);
+        r = load_file(dropins.items[i], true, &cfg, NULL, err);
     strings_fini(&dropins);
     if (r == 0)
         *ret = cfg;
     return r;
+}
+
+int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *arg,
+                 size_t *ret_files)
+{
+    struct report report = {.tell = tell, .arg = arg};
+    struct strings dropins = {0};
+    struct volt_error err = {""};
+    struct config cfg;
+
+    config_defaults(&cfg);
+    (void)load_file(path, must_exist, &cfg, &report, NULL);
+    int r = list_dropins(path, &dropins, &err);
+    if (r < 0) {
+        report.mistakes++;
+        tell(arg, err.text);
+    }
+    for (size_t i = 0; i < dropins.count; i++)
+        (void)load_file(dropins.items[i], true, &cfg, &report, NULL);
+    strings_fini(&dropins);
+    *ret_files = report.files;
+    return report.mistakes;
 }
 
 int config_files(const char *path, char ***ret)

@@ -58,6 +58,7 @@ struct config {
     uint64_t
         max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
     uint64_t max_array;   /* MaxArray=: elements of one array job */
+    uint64_t max_stdin;   /* MaxStdin=: bytes of standard input that a spec brings */
     uint64_t max_pipelined_calls; /* MaxPipelinedCalls=: read ahead of one connection */
     uint64_t max_connections;     /* MaxConnections=: of everybody together */
     uint64_t max_connections_per_user; /* MaxConnectionsPerUser= */
@@ -84,6 +85,14 @@ void config_defaults(struct config *ret);
  * or reading, with the text in err and *ret untouched. */
 int config_load(const char *path, bool must_exist, struct config *ret,
                 struct volt_error *err);
+
+/* Takes one mistake: the file, the line, and what is wrong. */
+typedef void config_tell_fn(void *arg, const char *text);
+
+/* Reads the same files, and tells every mistake in them instead of the first. Returns how
+ * many there are; *ret_files: the files that were read. -ENAMETOOLONG. */
+int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *arg,
+                 size_t *ret_files);
 
 /* Writes the default path of the main file: /etc/voltd/voltd.conf, or for user mode
  * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config where that is not set to an absolute

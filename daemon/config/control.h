@@ -8,8 +8,8 @@
 
 struct control;
 
-/* Reads the configuration again. 0; -EINVAL with a text: nothing has changed.
- * ret_needs_restart: keys that changed without effect ("Daemon.Workers"), a
+/* Reads the configuration again. Blocks on the disk. 0; -EINVAL with a text: nothing has
+ * changed. ret_needs_restart: keys that changed without effect ("Daemon.Workers"), a
  * NULL-terminated array that the caller frees with free() (one allocation). */
 int control_reload(struct control *c, char ***ret_needs_restart, struct volt_error *err);
 /* Begins the end: listeners close, then with cancel all jobs are ended, then the process
@@ -17,7 +17,8 @@ int control_reload(struct control *c, char ***ret_needs_restart, struct volt_err
 void control_shutdown(struct control *c, bool cancel);
 uint64_t control_started_usec(const struct control *c); /* volt_now_usec() clock */
 /* The configuration files in force, main file first: a NULL-terminated array that the
- * caller frees with free() (one allocation); NULL when out of memory. */
+ * caller frees with free() (one allocation); NULL when out of memory. Blocks on the
+ * disk. */
 char **control_config_files(struct control *c);
 
 #endif

@@ -33,9 +33,11 @@
 #include "base/list.h"
 #include "daemon/job/job.h"
 
-struct aftermath;
+struct tx;
 struct manager;
 struct work;
+
+#define AHEAD_WAIT UINT64_C(50000) /* us for a slot */
 
 /* [L] */
 struct ahead {
@@ -50,31 +52,26 @@ void ahead_init(struct ahead *a);
 /* --- lock held ---------------------------------------------------------------------- */
 /* Free slots go to works that wait for one and follow none (relay.h), unless the first in
  * the queue comes before: one that has been deferred, or of a higher priority. False:
- * `after` is full. */
-bool ahead_serve(struct manager *m, struct aftermath *after);
-/* Nothing else wants the free slots: then works that follow another. */
-bool ahead_serve_followers(struct manager *m, struct aftermath *after);
+ * tx is full. */
+bool ahead_serve(struct manager *m, struct tx *tx);
 /* It gets a slot, also beyond their number. */
 void ahead_grant(struct manager *m, struct work *w);
-/* Works that follow another are called back. */
-void ahead_call_back(struct manager *m, struct aftermath *after);
-/* First work in the line that follows none yet, or NULL. A later one may look sooner, as
- * its STARTING was kept sooner; it must not overtake. */
-const struct work *ahead_turn(const struct manager *m);
+/* The first work in the line that follows another, or the first that follows none yet;
+ * NULL. Of the latter a later one may look sooner, as its STARTING was kept sooner; it
+ * must not overtake. */
+struct work *ahead_first(const struct ahead *a, bool follows);
 /* A work can be followed: the first that waits looks. */
-void ahead_stir(struct manager *m, struct aftermath *after);
+void ahead_stir(struct manager *m, struct tx *tx);
 /* Takes from the queue what may be taken. */
-void ahead_fill(struct manager *m, struct aftermath *after);
+void ahead_fill(struct manager *m, struct tx *tx);
 /* The work, of a job that is starting, waits for a slot. */
 void ahead_join(struct manager *m, struct work *w);
 /* The work waits no longer. Nothing happens to one that does not. */
 void ahead_leave(struct manager *m, struct work *w);
 /* A process has ended that began then. */
 void ahead_note_end(struct manager *m, uint64_t started_usec, uint64_t ended_usec);
-
-/* --- of the work itself ------------------------------------------------------------- */
-/* After the commit of STARTING. READY: it has a slot, follows another, is to stop, or
- * has been deferred (w->deferred): its turn comes again. */
-enum volt_poll ahead_poll(struct volt_cx *cx, struct work *w);
+/* Back to its place in the queue, unless it has got its slot meanwhile or is to stop.
+ * Elements, here only after a restart, wait on. Returns whether it has gone there. */
+bool ahead_defer(struct tx *tx, struct work *w);
 
 #endif

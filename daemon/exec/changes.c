@@ -10,10 +10,15 @@
 
 #define BUCKETS         65536 /* power of two; the pages of those in use are there */
 #define WAKES_PER_ROUND 32
+#define LOOKS_PER_ROUND 64
 #define EVENTS_PER_READ 64
-#define READS_PER_POLL  7 /* 448 events */
 #define REMOVED_AT_ONCE 256
-#define EMPTY_AT_ONCE   4096
+
+/* Lists of interests. */
+enum by {
+    BY_JOB,
+    BY_ARRAY
+}; /* those of a job or element; those of an array's elements */
 
 struct changes {
     struct siphash_key secret;  /* clients choose for which jobs they wait */
@@ -21,40 +26,62 @@ struct changes {
     vlock lock;                 /* protects what follows */
     size_t count;
     uint64_t from; /* the newest event when the first of these came */
-    struct list bucket[BUCKETS];
-    uint32_t elements[BUCKETS]; /* interests in elements, by their array */
+    uint64_t walk; /* the latest: walks through a list have numbers */
+    struct list list[2][BUCKETS];
 };
 
-/* --- the table. Lock held. ---------------------------------------------------------- */
+/* --- the lists. Lock held. ---------------------------------------------------------- */
 
-/* An array has a bucket for itself, and its elements have others. */
-static struct list *bucket_of(struct changes *c, uint64_t id, int64_t index)
+/* The bucket of a job or a whole array; an element has another one. */
+static size_t bucket_of(const struct changes *c, uint64_t id, int64_t index)
 {
-    const uint64_t place[] = {id, (uint64_t)index};
+    const uint64_t words[] = {id, (uint64_t)index};
 
-    return &c->bucket[siphash64(&c->secret, place, sizeof(place)) % BUCKETS];
+    return siphash64(&c->secret, words, sizeof(words)) % BUCKETS;
 }
 
-static uint32_t *elements_of(struct changes *c, uint64_t id)
+static struct list *list_of(struct changes *c, enum by by, const struct interest *i)
 {
-    return &c->elements[bucket_of(c, id, JOB_NO_INDEX) - c->bucket];
+    return &c->list[by][bucket_of(c, i->id, by == BY_JOB ? i->index : JOB_NO_INDEX)];
+}
+
+static enum by last_list(const struct interest *i)
+{
+    return i->index == JOB_NO_INDEX ? BY_JOB : BY_ARRAY;
 }
 
 static void insert(struct changes *c, struct interest *i)
 {
-    list_add_first(bucket_of(c, i->id, i->index), &i->node);
+    for (enum by by = BY_JOB; by <= last_list(i); by++)
+        list_add_last(list_of(c, by, i), &i->in[by]);
+    i->walk = c->walk;
     c->count++;
-    *elements_of(c, i->id) += i->index != JOB_NO_INDEX;
 }
 
 static void take_out(struct changes *c, struct interest *i)
 {
-    list_remove(bucket_of(c, i->id, i->index), &i->node);
+    for (enum by by = BY_JOB; by <= last_list(i); by++)
+        list_remove(list_of(c, by, i), &i->in[by]);
     c->count--;
-    *elements_of(c, i->id) -= i->index != JOB_NO_INDEX;
 }
 
 /* --- telling ------------------------------------------------------------------------ */
+
+/* What is being told, and how far. */
+struct telling {
+    enum {
+        TELL_NOTHING = 0,
+        TELL_JOB,      /* waits for the job or array of the news; then ... */
+        TELL_ELEMENTS, /* ... for its element, or for all of the array's */
+        TELL_EVERYBODY /* something has happened that nobody knows any more */
+    } at;
+    bool elements; /* there are waits for elements of the array */
+    struct job_news news;
+    uint64_t id;   /* that had the bucket `of` */
+    size_t of;     /* the bucket of the news' job or array */
+    size_t bucket; /* under way */
+    uint64_t walk; /* through it; 0: not begun */
+};
 
 static bool same_place(int64_t a, int64_t b)
 {
@@ -67,32 +94,38 @@ static bool may_be_end(const struct job_news *news)
     return news->state == JOB_DONE || news->type == JOB_EV_CANCEL;
 }
 
-static bool concerns(const struct interest *i, const struct job_news *news)
+static bool concerns(const struct interest *i, const struct telling *t)
 {
-    return i->id == news->key.id && i->seq != news->seq &&
-           same_place(i->index, news->key.index) && (!i->by->of_ends || may_be_end(news));
+    const struct job_news *news = &t->news;
+
+    if (i->by->gone)
+        return false;
+    if (t->at == TELL_EVERYBODY)
+        return !i->change.told || i->change.ended;
+    return i->id == news->key.id && same_place(i->index, news->key.index) &&
+           (!i->by->of_ends || may_be_end(news));
 }
 
-/* What the news say of how it ended; how a program could not be executed only the job
- * has. */
-static struct change change_of(const struct interest *i, const struct job_news *news)
+/* What the news say of how it ended. */
+static struct change change_of(const struct interest *i, const struct telling *t)
 {
-    if (!news || i->change.told || news->state != JOB_DONE ||
-        news->result == JOB_RESULT_EXEC_FAILED || i->index != news->key.index)
+    const struct job_news *news = &t->news;
+
+    if (t->at == TELL_EVERYBODY || i->change.told || news->state != JOB_DONE ||
+        i->index != news->key.index)
         return (struct change){.ended = false};
-    return (struct change){.ended = true, .result = news->result, .code = news->code};
+    return (struct change){
+        .ended = true, .result = news->end.result, .exit_code = news->end.exit_code};
 }
 
 /* Lock held. True: its task is to be woken. */
-static bool tell_one(struct interest *i, const struct job_news *news)
+static bool tell_one(struct interest *i, const struct telling *t)
 {
     struct listener *l = i->by;
     bool first = !l->told, again = i->change.told;
 
-    i->change = change_of(i, news);
+    i->change = change_of(i, t);
     i->change.told = true;
-    if (news)
-        i->seq = news->seq;
     if (again)
         return false;
     i->next_told = l->told;
@@ -100,93 +133,126 @@ static bool tell_one(struct interest *i, const struct job_news *news)
     return first;
 }
 
-/* Those of this bucket. news NULL: something has happened that nobody knows any more. */
-static void tell(struct changes *c, const struct list *bucket,
-                 const struct job_news *news)
+/* Lock held. The next interest of the list that the walk has not come by. */
+static struct interest *next_of(struct list *list, enum by by, uint64_t walk)
+{
+    struct list_node *n = list->first;
+    struct interest *i = n ? list_thing(n - by, struct interest, in) : NULL;
+
+    if (!i || i->walk == walk)
+        return NULL;
+    i->walk = walk;
+    list_remove(list, n);
+    list_add_last(list, n);
+    return i;
+}
+
+/* The lists are by array where the news are of an array and may concern each element. */
+static enum by lists_of(const struct telling *t)
+{
+    return t->at == TELL_ELEMENTS && t->news.key.index == JOB_NO_INDEX ? BY_ARRAY
+                                                                       : BY_JOB;
+}
+
+/* Tells some of the bucket. True: all in it have been told. */
+static bool tell_some_of(struct changes *c, struct telling *t, size_t *looks)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];
-    unsigned n;
-
-    do {
-        n = 0;
-        vlock_lock(&c->lock);
-        for (struct list_node *at = bucket->first; at && n < WAKES_PER_ROUND;
-             at = at->next) {
-            struct interest *i = list_thing(at, struct interest, node);
-
-            if (news ? !concerns(i, news) : i->change.told && !i->change.ended)
-                continue;
-            if (tell_one(i, news))
-                wakers[n++] = volt_waker_ref(&i->by->waker);
-        }
-        vlock_unlock(&c->lock);
-        for (unsigned i = 0; i < n; i++) {
-            volt_waker_wake(&wakers[i]);
-            volt_waker_fini(&wakers[i]);
-        }
-    } while (n == WAKES_PER_ROUND);
-}
-
-/* The first bucket from `at` on that is not empty, or one from which to look further. */
-static size_t next_bucket(struct changes *c, size_t at)
-{
-    size_t end = at + EMPTY_AT_ONCE < BUCKETS ? at + EMPTY_AT_ONCE : BUCKETS;
+    const enum by by = lists_of(t);
+    unsigned n = 0, looked = 0;
+    struct interest *i = NULL;
 
     vlock_lock(&c->lock);
-    while (at < end && list_is_empty(&c->bucket[at]))
-        at++;
-    vlock_unlock(&c->lock);
-    return at;
-}
-
-static void tell_everybody(struct changes *c, const struct job_news *news)
-{
-    for (size_t i = next_bucket(c, 0); i < BUCKETS; i = next_bucket(c, i + 1))
-        tell(c, &c->bucket[i], news);
-}
-
-static bool has_elements(struct changes *c, uint64_t id)
-{
-    vlock_lock(&c->lock);
-    bool yes = *elements_of(c, id) > 0;
-    vlock_unlock(&c->lock);
-    return yes;
-}
-
-/* What happens to an array as a whole may concern each of its elements. True: all buckets
- * were gone through for them. */
-static bool tell_about(struct changes *c, const struct job_news *news)
-{
-    uint64_t id = news->key.id;
-
-    tell(c, bucket_of(c, id, JOB_NO_INDEX), news);
-    if (news->key.index != JOB_NO_INDEX)
-        tell(c, bucket_of(c, id, news->key.index), news);
-    else if (has_elements(c, id)) {
-        tell_everybody(c, news);
-        return true;
+    if (!t->walk)
+        t->walk = ++c->walk;
+    while (n < WAKES_PER_ROUND && looked < LOOKS_PER_ROUND && looked < *looks &&
+           (i = next_of(&c->list[by][t->bucket], by, t->walk))) {
+        looked++;
+        if (concerns(i, t) && tell_one(i, t))
+            wakers[n++] = volt_waker_ref(&i->by->waker);
     }
-    return false;
+    t->elements = !list_is_empty(&c->list[BY_ARRAY][t->of]);
+    vlock_unlock(&c->lock);
+    *looks -= looked;
+    for (unsigned w = 0; w < n; w++) {
+        volt_waker_wake(&wakers[w]);
+        volt_waker_fini(&wakers[w]);
+    }
+    return !i && *looks > 0;
+}
+
+static void begin_bucket(struct telling *t, size_t bucket)
+{
+    t->bucket = bucket;
+    t->walk = 0;
+}
+
+static void tell_news(struct changes *c, struct telling *t, const struct job_news *news)
+{
+    if (t->id != news->key.id) /* mostly the same again: of an array */
+        t->of = bucket_of(c, t->id = news->key.id, JOB_NO_INDEX);
+    t->news = *news;
+    t->at = TELL_JOB;
+    begin_bucket(t, t->of);
+}
+
+static void tell_everybody(struct telling *t)
+{
+    t->at = TELL_EVERYBODY;
+    begin_bucket(t, 0);
+}
+
+/* All in the bucket have been told. */
+static void next_bucket(struct changes *c, struct telling *t)
+{
+    const struct job_key *key = &t->news.key;
+
+    if (t->at == TELL_JOB && t->elements) {
+        t->at = TELL_ELEMENTS;
+        begin_bucket(t, key->index == JOB_NO_INDEX ? t->of
+                                                   : bucket_of(c, key->id, key->index));
+    } else if (t->at == TELL_EVERYBODY && t->bucket + 1 < BUCKETS) {
+        begin_bucket(t, t->bucket + 1);
+    } else {
+        t->at = TELL_NOTHING;
+    }
+}
+
+/* Goes on as long as there are looks left: one for each bucket and each interest. */
+static void go_on_telling(struct changes *c, struct telling *t, size_t *looks)
+{
+    while (*looks > 0 && t->at != TELL_NOTHING) {
+        if (!t->walk)
+            (*looks)--;
+        if (*looks > 0 && tell_some_of(c, t, looks))
+            next_bucket(c, t);
+    }
 }
 
 /* --- listening ---------------------------------------------------------------------- */
 
 void listener_init(struct volt_cx *cx, struct listener *l, struct manager *m,
-                   bool of_ends)
+                   bool of_ends, struct interest *first, size_t stride)
 {
     *l = (struct listener){.changes = m->changes,
                            .waker = volt_waker_new(cx),
+                           .interests = (char *)first,
+                           .stride = stride,
                            .since = manager_event_seq(m),
                            .of_ends = of_ends};
 }
 
-void listener_add(struct listener *l, struct interest *i, const struct job_key *key)
+static struct interest *interest_at(const struct listener *l, size_t n)
+{
+    return (struct interest *)(void *)(l->interests + n * l->stride);
+}
+
+void listener_add(struct listener *l, const struct job_key *key)
 {
     struct changes *c = l->changes;
+    struct interest *i = interest_at(l, l->n++);
 
-    *i = (struct interest){
-        .id = key->id, .index = key->index, .by = l, .next_of_listener = l->interests};
-    l->interests = i;
+    *i = (struct interest){.id = key->id, .index = key->index, .by = l};
     vlock_lock(&c->lock);
     insert(c, i);
     bool first = c->count == 1;
@@ -210,23 +276,75 @@ struct interest *listener_next(struct listener *l, struct change *ret)
     return i;
 }
 
-void listener_fini(struct listener *l)
+/* False: there are no more. */
+static bool take_some_out(struct listener *l)
 {
     struct changes *c = l->changes;
 
-    if (!c)
+    vlock_lock(&c->lock);
+    l->told = NULL;
+    for (int n = 0; n < REMOVED_AT_ONCE && l->n > 0; n++)
+        take_out(c, interest_at(l, --l->n));
+    vlock_unlock(&c->lock);
+    return l->n > 0;
+}
+
+void listener_fini(struct listener *l)
+{
+    if (!l->changes)
         return;
-    while (l->interests) {
-        vlock_lock(&c->lock);
-        l->told = NULL;
-        for (int n = 0; n < REMOVED_AT_ONCE && l->interests; n++) {
-            take_out(c, l->interests);
-            l->interests = l->interests->next_of_listener;
-        }
-        vlock_unlock(&c->lock);
-    }
+    while (take_some_out(l))
+        ;
     volt_waker_fini(&l->waker);
     l->changes = NULL;
+}
+
+struct leaving {
+    struct listener *listener;
+    void *memory;
+};
+
+static enum volt_poll leaving_poll(struct volt_cx *cx, void *state)
+{
+    const struct leaving *l = state;
+
+    if (!take_some_out(l->listener))
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static void leaving_drop(void *state)
+{
+    const struct leaving *l = state;
+
+    while (take_some_out(l->listener)) /* voltd ends */
+        ;
+    free(l->memory);
+}
+
+static const struct volt_task_type leaving_type = {
+    "listener leaves", sizeof(struct leaving), leaving_poll, leaving_drop, NULL};
+
+void listener_leave(struct listener *l, struct volt_runtime *rt, void *memory)
+{
+    struct leaving here = {l, memory};
+
+    if (!l->changes) {
+        free(memory);
+        return;
+    }
+    vlock_lock(&l->changes->lock);
+    l->gone = true;
+    vlock_unlock(&l->changes->lock);
+    volt_waker_fini(&l->waker);
+    struct leaving *task = take_some_out(l) ? volt_task_new(rt, &leaving_type) : NULL;
+    if (!task) {
+        leaving_drop(&here);
+        return;
+    }
+    *task = here;
+    (void)volt_task_spawn(task, NULL); /* closing: it is dropped */
 }
 
 /* --- the task ----------------------------------------------------------------------- */
@@ -234,7 +352,10 @@ void listener_fini(struct listener *l)
 struct reader {
     struct manager *m;
     int at;
-    uint64_t seq;
+    uint64_t seq; /* read up to */
+    size_t n, next;
+    struct job_news events[EVENTS_PER_READ];
+    struct telling telling;
     struct volt_notified news;
     struct volt_yield turn; /* of others */
 };
@@ -249,30 +370,34 @@ static bool anybody(struct changes *c, uint64_t *ret_from)
     return any;
 }
 
-/* True: there is more to read. */
-static bool tell_some(struct reader *r)
+/* Begins to tell the next event. False: there is none. */
+static bool next_event(struct reader *r, struct changes *c)
 {
     static const struct job_owner root = {0};
-    struct changes *c = r->m->changes;
-    struct job_news events[EVENTS_PER_READ];
-    uint64_t before, lost;
+    uint64_t lost = 0;
 
-    for (int reads = 0; reads < READS_PER_POLL; reads++) {
-        size_t n = manager_events_read(r->m, &root, before = r->seq, events,
-                                       EVENTS_PER_READ, &r->seq, &lost);
-
-        if (lost)
-            tell_everybody(c, NULL);
-        for (size_t i = 0; i < n; i++) {
-            if (!tell_about(c, &events[i]))
-                continue;
-            r->seq = events[i].seq; /* those behind it are read again */
-            return true;
-        }
-        if (r->seq == before)
-            return false;
+    if (r->next == r->n) {
+        r->next = 0;
+        r->n = manager_events_read(r->m, &root, r->seq, r->events, EVENTS_PER_READ,
+                                   &r->seq, &lost);
     }
-    return true;
+    if (lost)
+        tell_everybody(&r->telling);
+    else if (r->next < r->n)
+        tell_news(c, &r->telling, &r->events[r->next++]);
+    return r->telling.at != TELL_NOTHING;
+}
+
+/* True: there is more to tell, or to read. */
+static bool tell_some(struct reader *r)
+{
+    struct changes *c = r->m->changes;
+    size_t looks = CHANGES_LOOKS;
+
+    while (looks > 0 && (r->telling.at != TELL_NOTHING || next_event(r, c)))
+        go_on_telling(c, &r->telling, &looks);
+    jobs_note_told(r->m, CHANGES_LOOKS - looks);
+    return looks == 0;
 }
 
 /* Until somebody waits, events of jobs wake nobody here. */
@@ -290,12 +415,16 @@ static enum volt_poll reader_poll(struct volt_cx *cx, void *state)
             volt_notified_fini(&r->news);
             volt_notified_init(&r->news, &c->arrived);
         }
+        r->n = r->next = 0;
+        r->telling.at = TELL_NOTHING;
         while (anybody(c, &from)) {
             volt_notified_fini(&r->news);
             volt_notified_init(&r->news, manager_events_notify(r->m));
             while (tell_some(r))
                 VOLT_AWAIT(r->at, volt_yield_poll(cx, &r->turn));
             VOLT_AWAIT(r->at, volt_notified_poll(cx, &r->news));
+            /* Tasks that are ready have news as well: one round of them, one reading. */
+            VOLT_AWAIT(r->at, volt_yield_poll(cx, &r->turn));
         }
         volt_notified_fini(&r->news);
     }

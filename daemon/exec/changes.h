@@ -10,14 +10,23 @@
  *   2. looks at them                    2. the event is read
  *   3. listener_next(); NULL: pending   3. the interest is told, its task woken
  *
- * so that whatever the look does not see is told after it. */
+ * so that whatever the look does not see is told after it.
+ *
+ * An event may concern twenty thousand interests: of an array that is cancelled, each
+ * that is in an element of it. The task looks at CHANGES_LOOKS of them in a poll and goes
+ * on in the next one, after others. It moves those that it has looked at to the end of
+ * their list. One that comes meanwhile comes behind them: it looks at its job after the
+ * event. */
 #ifndef VOLTD_EXEC_CHANGES_H
 #define VOLTD_EXEC_CHANGES_H
 
+#include <volt/runtime.h>
 #include <volt/task.h>
 #include "base/list.h"
 #include "base/siphash.h"
 #include "daemon/job/key.h"
+
+#define CHANGES_LOOKS 500 /* of a poll: interests, and lists that have none */
 
 struct changes;
 struct manager;
@@ -34,7 +43,7 @@ struct change {
     bool ended;     /* in this way; otherwise only a look at the job tells */
     bool told;      /* private */
     uint8_t result; /* enum job_result */
-    int32_t code;
+    uint8_t exit_code;
 };
 
 /* In one job, one element, or an array with its elements. Private but for its job; must
@@ -44,9 +53,9 @@ struct interest {
     uint64_t id;
     int64_t index;
     struct listener *by;
-    struct list_node node; /* in the bucket of its job */
-    struct interest *next_of_listener, *next_told;
-    uint64_t seq; /* of the latest event that was told */
+    struct list_node in[2]; /* the lists of its job or element, and of its array */
+    struct interest *next_told;
+    uint64_t walk; /* the latest that came by */
     struct change change;
 };
 
@@ -54,17 +63,26 @@ struct interest {
 struct listener {
     struct changes *changes;
     struct volt_waker waker;
-    struct interest *interests, *told;
+    char *interests; /* n of them so far, one every `stride` bytes */
+    size_t stride, n;
+    struct interest *told;
     uint64_t since; /* the newest event when it began */
-    bool of_ends;
+    bool of_ends, gone;
 };
 
-/* The task is the one that polls here. of_ends: it hears only of what may be an end. */
+/* The task is the one that polls here. of_ends: it hears only of what may be an end.
+ * first: where its first interest will be, inside something of `stride` bytes; the others
+ * follow it. Borrowed until the listener has been finished. */
 void listener_init(struct volt_cx *cx, struct listener *l, struct manager *m,
-                   bool of_ends);
-void listener_add(struct listener *l, struct interest *i, const struct job_key *key);
+                   bool of_ends, struct interest *first, size_t stride);
+/* There is room for one more. */
+void listener_add(struct listener *l, const struct job_key *key);
 /* The next one that was told of a change. NULL: none; the task will be woken. */
 struct interest *listener_next(struct listener *l, struct change *ret);
+/* Of few interests. */
 void listener_fini(struct listener *l);
+/* Of any number. Takes `memory`, which has the listener and its interests: a task frees
+ * it with free() when it has taken all of these out, some at a time. */
+void listener_leave(struct listener *l, struct volt_runtime *rt, void *memory);
 
 #endif

@@ -156,7 +156,6 @@ static bool claim_item(struct manager_submit *s, size_t i)
     struct submission *p = s->pending;
     struct manager *m = s->manager;
     const struct job_spec *spec = p->jobs[i] ? p->jobs[i]->spec : NULL;
-    struct aftermath after = {0};
     enum claimed what = CLAIM_NO_MEMORY;
     struct keyed key;
     uint64_t id = 0;
@@ -167,7 +166,7 @@ static bool claim_item(struct manager_submit *s, size_t i)
     if (keys_body(&m->keys, spec, &key.body) == 0) {
         manager_lock(m);
         what = claim(s, i, &key, &id);
-        manager_unlock(m, &after);
+        manager_unlock(m);
     }
     switch (what) {
     case CLAIM_MINE:
@@ -221,33 +220,25 @@ static void give_back(struct manager_submit *s, size_t i)
     }
 }
 
-/* How far to go before others may have the lock. */
-static size_t slice_end(const struct manager_submit *s, size_t i)
-{
-    return s->count - i < SUBMIT_SLICE ? s->count : i + SUBMIT_SLICE;
-}
-
-void claim_release(struct manager_submit *s)
+void claim_release(struct manager_submit *s, size_t from, size_t to)
 {
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after = {0};
+    struct tx tx;
 
-    for (size_t i = 0; p->keyed && i < s->count;) {
-        size_t end = slice_end(s, i);
+    if (!p->keyed)
+        return;
+    core_begin(&tx, m);
+    manager_did(m, to - from, 0, 0);
+    for (size_t i = from; i < to; i++) {
+        const struct job *job = p->jobs[i];
 
-        manager_lock(m);
-        manager_did(m, end - i, 0, 0);
-        for (; i < end; i++) {
-            struct job *job = p->jobs[i];
-
-            if (!job || !job->claimed)
-                continue;
-            give_back(s, i);
-            m->news_due = true;
-        }
-        manager_unlock(m, &after);
+        if (!job || !job->claimed)
+            continue;
+        give_back(s, i);
+        m->news_due = true;
     }
+    core_finish(&tx);
 }
 
 static void stop_listening(struct submission *p)
@@ -270,11 +261,10 @@ static void listen_anew(struct manager_submit *s)
 static void begin(struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    struct aftermath after = {0};
 
     manager_lock(s->manager);
     p->age = ++s->manager->claimers;
-    manager_unlock(s->manager, &after);
+    manager_unlock(s->manager);
     p->at = 0;
     listen_anew(s);
 }
@@ -285,13 +275,25 @@ static void claim_next(struct manager_submit *s)
     struct submission *p = s->pending;
 
     p->blocked = !claim_item(s, p->at);
+    p->refused |= s->items[p->at].ret_error != 0;
     if (!p->blocked) {
         p->at = p->gave_back ? 0 : p->at + 1;
         p->gave_back = false;
     } else if (p->yields && !p->gave_back) {
-        claim_release(s);
-        p->gave_back = true;
+        p->gave_back = p->returns = true;
+        p->through = 0;
     }
+}
+
+/* Gives claims back, of a portion of the items. */
+static void return_some(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    size_t end = p->through + submission_portion(s, s->count - p->through);
+
+    claim_release(s, p->through, end);
+    p->through = end;
+    p->returns = end < s->count;
 }
 
 enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
@@ -302,13 +304,16 @@ enum volt_poll claim_poll(struct volt_cx *cx, struct manager_submit *s)
         return VOLT_READY;
     if (!p->listening)
         begin(s);
-    while (p->blocked) {
+    while (p->blocked && !p->returns) {
         if (volt_notified_poll(cx, &p->news) == VOLT_PENDING)
             return VOLT_PENDING;
         listen_anew(s);
     }
-    for (size_t n = 0; n < SUBMIT_SLICE && p->at < s->count && !p->blocked; n++)
+    for (size_t n = p->blocked ? 0 : submission_portion(s, s->count - p->at);
+         n > 0 && p->at < s->count && !p->blocked; n--)
         claim_next(s);
+    if (p->returns)
+        return_some(s);
     if (p->at == s->count) {
         stop_listening(p);
         return VOLT_READY;
@@ -348,46 +353,22 @@ static void resolve_item(struct manager *m, uid_t uid, struct manager_submit_ite
     submission_reject(item, -ECANCELED, "the job with this key was not taken");
 }
 
-void claim_resolve(struct manager_submit *s)
+enum volt_poll claim_resolve_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    struct aftermath after = {0};
 
     if (!p->same || p->alone)
-        return;
-    for (size_t i = 0; i < s->count;) {
-        size_t end = slice_end(s, i);
-
-        manager_lock(s->manager);
-        manager_did(s->manager, end - i, 0, 0);
-        for (; i < end; i++)
-            if (p->same[i])
-                resolve_item(s->manager, s->owner.uid, &s->items[i], p->same[i]);
-        manager_unlock(s->manager, &after);
-    }
-}
-
-void claim_forget(struct manager *m, const struct job *job)
-{
-    uint64_t keep = m->config.keep_history;
-    struct keys_entry *e = keys_is_name(job->key) ? keys_find(&m->keys, job->key) : NULL;
-
-    if (!e || e->id != job->id) /* none, or a later job's */
-        return;
-    if (!keep || m->old_keys_capacity != keep) { /* configured anew: begin anew */
-        free(m->old_keys);
-        m->old_keys = keep ? calloc(keep, sizeof(*m->old_keys)) : NULL;
-        m->old_keys_capacity = m->old_keys ? keep : 0;
-        m->old_keys_at = 0;
-    }
-    if (!m->old_keys) {
-        if (!e->claim)
-            keys_remove(&m->keys, e);
-        return;
-    }
-    struct old_key *slot = &m->old_keys[m->old_keys_at++ % m->old_keys_capacity];
-    e = slot->id ? keys_find_of_job(&m->keys, slot->name_lo, slot->id) : NULL;
-    if (e && !e->claim)
-        keys_remove(&m->keys, e);
-    *slot = (struct old_key){job->key.lo, job->id};
+        return VOLT_READY;
+    size_t end = p->through + submission_portion(s, s->count - p->through);
+    manager_lock(s->manager);
+    manager_did(s->manager, end - p->through, 0, 0);
+    for (size_t i = p->through; i < end; i++)
+        if (p->same[i])
+            resolve_item(s->manager, s->owner.uid, &s->items[i], p->same[i]);
+    manager_unlock(s->manager);
+    p->through = end;
+    if (end == s->count)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
 }

@@ -35,8 +35,8 @@ void shares_fini(struct shares *s); /* no dormant spec is left */
 struct dormant *dormant_new(struct shares *s, const struct job_spec *spec);
 /* Returns new in *ret. 0; -ENOMEM. */
 int dormant_wake(const struct dormant *d, struct job_spec **ret);
-/* The same without the environment and the resource limits. *ret_n: bytes that were
- * unpacked. */
+/* The same without the environment, the resource limits and the input. *ret_n: bytes that
+ * were unpacked. */
 int dormant_peek(const struct dormant *d, struct job_spec **ret, size_t *ret_n);
 void dormant_free(struct dormant *d); /* NULL allowed */
 

@@ -9,8 +9,8 @@
 struct work;
 
 struct elements {
-    uint64_t granted;           /* slots granted and not yet given to an element */
-    uint64_t end_seq, end_usec; /* replayed: of the news of the array's end */
+    uint64_t granted;  /* slots granted and not yet given to an element */
+    int64_t cancelled; /* replaced: cancelled as far as there (agenda.h) */
     uint64_t chunks;
     struct work **works[]; /* ARRAY_CHUNK each; NULL until needed */
 };

@@ -17,27 +17,35 @@
 
 struct follows {
     int inotify_fd;
-    vlock lock; /* protects what follows */
+    struct manager *manager;
+    struct telling {
+        enum follow_by by; /* those of one list: everybody, or those of a file's bucket */
+        int wd;            /* FOLLOW_FILE */
+        uint64_t walk;     /* through it */
+    } telling;             /* its task's */
+    vlock lock;            /* protects what follows */
+    uint64_t walk;         /* the latest: walks through a list have numbers */
     struct list everybody;
     struct list bucket[BUCKETS]; /* by file: the kernel's numbers, one after the other */
 };
 
 /* --- tables. Lock held. ----------------------------------------------------------- */
 
-static struct list *bucket_of(struct follow *f, enum follow_by by)
+static struct list *list_of(struct follows *all, enum follow_by by, int wd)
 {
-    return by == FOLLOW_ANY ? &f->all->everybody
-                            : &f->all->bucket[(unsigned)f->wd % BUCKETS];
+    return by == FOLLOW_ANY ? &all->everybody : &all->bucket[(unsigned)wd % BUCKETS];
 }
 
+/* A walk that is under way has come by: what it is about was before. */
 static void insert(struct follow *f, enum follow_by by)
 {
-    list_add_first(bucket_of(f, by), &f->by[by]);
+    list_add_last(list_of(f->all, by, f->wd), &f->by[by]);
+    f->walk[by] = f->all->walk;
 }
 
 static void take_out(struct follow *f, enum follow_by by)
 {
-    list_remove(bucket_of(f, by), &f->by[by]);
+    list_remove(list_of(f->all, by, f->wd), &f->by[by]);
 }
 
 static struct follow *follow_of(struct list_node *node, enum follow_by by)
@@ -45,39 +53,73 @@ static struct follow *follow_of(struct list_node *node, enum follow_by by)
     return list_thing(node - by, struct follow, by);
 }
 
+/* The next of the list that the walk has not come by; NULL: it has come by all. */
+static struct follow *next_of(struct list *list, const struct telling *t)
+{
+    struct list_node *n = list->first;
+    struct follow *f = n ? follow_of(n, t->by) : NULL;
+
+    if (!f || f->walk[t->by] == t->walk)
+        return NULL;
+    f->walk[t->by] = t->walk;
+    list_remove(list, n);
+    list_add_last(list, n);
+    return f;
+}
+
 /* --- telling ---------------------------------------------------------------------- */
 
-/* Those of a list that follow this file; -1: all. */
-static void tell(struct follows *all, const struct list *list, enum follow_by by, int wd)
+static void begin(void *arg, const struct inotify_event *e)
 {
-    unsigned n;
+    struct follows *all = arg;
+    struct telling *t = &all->telling;
 
-    do {
-        struct volt_waker wakers[WAKES_PER_ROUND];
-
-        n = 0;
-        vlock_lock(&all->lock);
-        for (struct list_node *at = list->first; at && n < WAKES_PER_ROUND;
-             at = at->next) {
-            struct follow *f = follow_of(at, by);
-
-            if (f->told || (wd >= 0 && f->wd != wd))
-                continue;
-            f->told = true;
-            wakers[n++] = volt_waker_ref(&f->waker);
-        }
-        vlock_unlock(&all->lock);
-        for (unsigned i = 0; i < n; i++) {
-            volt_waker_wake(&wakers[i]);
-            volt_waker_fini(&wakers[i]);
-        }
-    } while (n == WAKES_PER_ROUND);
+    if (e && e->wd < 0)
+        return; /* of no file: the walk before is over */
+    t->by = e ? FOLLOW_FILE : FOLLOW_ANY;
+    t->wd = e ? e->wd : -1;
+    vlock_lock(&all->lock);
+    t->walk = ++all->walk;
+    vlock_unlock(&all->lock);
 }
 
-static void tell_everybody(struct follows *all)
+/* As many as are woken at a time. True: there are more. */
+static bool tell_some(struct follows *all, size_t *looks)
 {
-    tell(all, &all->everybody, FOLLOW_ANY, -1);
+    const struct telling *t = &all->telling;
+    struct list *list = list_of(all, t->by, t->wd);
+    struct volt_waker wakers[WAKES_PER_ROUND];
+    struct follow *f = NULL;
+    unsigned n = 0;
+
+    vlock_lock(&all->lock);
+    for (unsigned i = 0; i<WAKES_PER_ROUND && * looks> 0 && (f = next_of(list, t)); i++) {
+        (*looks)--;
+        if (f->told || (t->by == FOLLOW_FILE && f->wd != t->wd))
+            continue;
+        f->told = true;
+        wakers[n++] = volt_waker_ref(&f->waker);
+    }
+    vlock_unlock(&all->lock);
+    for (unsigned i = 0; i < n; i++) {
+        volt_waker_wake(&wakers[i]);
+        volt_waker_fini(&wakers[i]);
+    }
+    return f != NULL;
 }
+
+static bool go_on(void *arg, size_t *looks)
+{
+    struct follows *all = arg;
+    bool more = true;
+
+    while (more && *looks > 0)
+        more = tell_some(all, looks);
+    jobs_note_told(all->manager, NOTICES_LOOKS - *looks);
+    return more;
+}
+
+static const struct notices_ops notices_ops = {begin, go_on};
 
 /* --- following -------------------------------------------------------------------- */
 
@@ -90,8 +132,8 @@ void follow_arm(struct volt_cx *cx, struct follow *f, struct manager *m,
     if (first) {
         *f = (struct follow){.all = m->follows, .wd = -1, .registered = true};
         f->waker = volt_waker_new(cx);
-        listener_init(cx, &f->listener, m, false);
-        listener_add(&f->listener, &f->job, key);
+        listener_init(cx, &f->listener, m, false, &f->job, sizeof(f->job));
+        listener_add(&f->listener, key);
     }
     (void)listener_next(&f->listener, &change);
     vlock_lock(&f->all->lock);
@@ -156,40 +198,6 @@ void follow_fini(struct follow *f)
     f->registered = false;
 }
 
-/* --- growth: the task that reads inotify's events --------------------------------- */
-
-struct growth {
-    struct follows *all;
-    struct notices notices;
-};
-
-static void tell_growth(void *arg, const struct inotify_event *e)
-{
-    struct follows *all = arg;
-
-    if (!e)
-        tell_everybody(all);
-    else if (e->wd >= 0)
-        tell(all, &all->bucket[(unsigned)e->wd % BUCKETS], FOLLOW_FILE, e->wd);
-}
-
-static enum volt_poll growth_poll(struct volt_cx *cx, void *state)
-{
-    struct growth *g = state;
-
-    return notices_poll(cx, &g->notices, tell_growth, g->all);
-}
-
-static void growth_drop(void *state)
-{
-    struct growth *g = state;
-
-    notices_fini(&g->notices);
-}
-
-static const struct volt_task_type growth_type = {"output growth", sizeof(struct growth),
-                                                  growth_poll, growth_drop, NULL};
-
 /* --- life ------------------------------------------------------------------------- */
 
 int follows_open(struct follows **ret)
@@ -205,15 +213,8 @@ int follows_open(struct follows **ret)
 
 int follows_start(struct follows *all, struct manager *m)
 {
-    struct growth *g = volt_task_new(m->rt, &growth_type);
-    int r = g ? notices_init(&g->notices, m->rt, all->inotify_fd) : -ENOMEM;
-
-    if (r < 0) {
-        volt_task_discard(g);
-        return r;
-    }
-    g->all = all;
-    return volt_task_spawn(g, NULL);
+    all->manager = m;
+    return notices_start(m->rt, all->inotify_fd, &notices_ops, all);
 }
 
 void follows_free(struct follows *all)

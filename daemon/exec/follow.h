@@ -42,6 +42,7 @@ struct follow {
     bool told; /* since it was armed */
     struct volt_waker waker;
     struct list_node by[2]; /* enum follow_by */
+    uint64_t walk[2];       /* the latest that has come by */
 };
 
 /* A follower of a job or element; its task is the one that polls here. */

@@ -11,6 +11,7 @@
 
 #include "daemon/exec/jobs.h"
 #include "daemon/output/output.h"
+#include "daemon/store/retention.h"
 
 #define PAUSE_USEC UINT64_C(1000)
 #define PAUSES_MAX 1000 /* of one call: its end may wait for a disk */
@@ -22,6 +23,7 @@ struct forgetting {
     uint64_t seen; /* that match and have ended: the newest stay */
     bool end;
     size_t n;
+    size_t bytes; /* of specs unpacked for one slice; for its labels once more */
     uint64_t ids[JOBS_SLICE]; /* of one slice */
     struct siphash128 keys[JOBS_SLICE];
     struct store_commit commit;
@@ -49,8 +51,7 @@ static int collect(void *arg, const struct job_view *v)
 }
 
 /* Lock held. False: it is not ended, all of it. */
-static bool leave(struct manager *m, uint64_t id, struct siphash128 key,
-                  struct aftermath *after)
+static bool leave(struct manager *m, uint64_t id, struct siphash128 key, struct tx *tx)
 {
     struct job *job = table_get(&m->table, id);
     struct keys_entry *e = keys_is_name(key) ? keys_find(&m->keys, key) : NULL;
@@ -61,7 +62,7 @@ static bool leave(struct manager *m, uint64_t id, struct siphash128 key,
         keys_remove(&m->keys, e);
     past_remove(&m->past, id);
     if (job)
-        job_leave(m, job, after);
+        job_leave(tx, job);
     return true;
 }
 
@@ -69,21 +70,20 @@ static int forget_slice(struct manager_forget *f)
 {
     struct forgetting *p = f->pending;
     struct manager *m = f->manager;
-    struct store_fact facts[JOBS_SLICE];
-    struct aftermath after = {0};
+    struct tx tx;
+    uint64_t gone[JOBS_SLICE];
     size_t n = 0;
 
-    manager_lock(m);
+    core_begin(&tx, m);
     for (size_t i = 0; i < p->n; i++)
-        if (leave(m, p->ids[i], p->keys[i], &after))
-            facts[n++] = (struct store_fact){
-                .key = {.id = p->ids[i], .index = JOB_NO_INDEX}, .forget = true};
-    after.kick = true;
+        if (leave(m, p->ids[i], p->keys[i], &tx))
+            gone[n++] = p->ids[i];
+    tx.kick = true;
     manager_did(m, p->n, 0, n);
-    int r = store_append(m->store, facts, n, &p->commit);
-    manager_unlock(m, &after);
-    for (size_t i = 0; i < n && !store_durable(m->store); i++)
-        output_forget(&m->outputs, m->rt, facts[i].key.id);
+    int r = store_forget(m->store, gone, n, &p->commit);
+    core_finish(&tx);
+    if (!store_durable(m->store)) /* no store tells when */
+        output_forget_later(&m->outputs, m->rt, gone, n);
     f->ret_count += n;
     f->facts = n;
     return r;
@@ -92,7 +92,6 @@ static int forget_slice(struct manager_forget *f)
 /* Has the task of any in the slice not gone yet? */
 static bool any_at_work(struct manager *m, const struct forgetting *p)
 {
-    struct aftermath after = {0};
     bool any = false;
 
     manager_lock(m);
@@ -101,7 +100,7 @@ static bool any_at_work(struct manager *m, const struct forgetting *p)
 
         any = job && jobs_done(job) && job->tasks;
     }
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return any;
 }
 
@@ -118,7 +117,8 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct manager_forget *f)
     p->end = !p->walk.cursor;
     f->looked = p->walk.looked + p->walk.kept_looked * MANAGER_KEPT_COST;
     f->bytes = p->walk.unpacked;
-    if (f->ret < 0 || p->end || p->n == JOBS_SLICE)
+    p->bytes += p->walk.unpacked;
+    if (f->ret < 0 || p->end || p->n == JOBS_SLICE || p->bytes >= MANAGER_WALK_BYTES)
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
@@ -137,7 +137,7 @@ static void begin(struct manager_forget *f)
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)
-                           ? 1u << 31
+                           ? 1u << JOB_STATE_COUNT /* that of no job */
                            : 1u << JOB_DONE;
     p->before_usec = f->older_usec < now ? now - f->older_usec : 0;
 }
@@ -152,7 +152,7 @@ enum volt_poll manager_forget_poll(struct volt_cx *cx, struct manager_forget *f)
     p = f->pending;
     f->ret = p ? 0 : -ENOMEM;
     while (f->ret == 0 && !p->end) {
-        p->n = 0;
+        p->n = p->bytes = 0;
         VOLT_AWAIT(f->at, list_poll(cx, f));
         if (f->ret < 0)
             break;

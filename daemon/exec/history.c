@@ -10,6 +10,7 @@
 
 #include "daemon/exec/history.h"
 #include "daemon/observe/log.h"
+#include "daemon/store/reader.h"
 
 /* --- facts to views ----------------------------------------------------------------- */
 
@@ -18,127 +19,154 @@ static struct job_view *current(struct history *h)
     return h->n ? &h->views[h->n - 1] : NULL;
 }
 
-/* The status that the latest events made is one of an element of the array. */
-static void end_element(struct history *h)
+static bool of_elements(const struct history *h)
 {
-    if (h->in_element)
-        array_add_ended(&h->array, &h->element, 1);
-    h->in_element = false;
-}
-
-/* What had not started when the array was cancelled has no events. */
-static struct job_status cancelled(const struct history *h, const struct job_view *v)
-{
-    return (struct job_status){.state = JOB_DONE,
-                               .result = JOB_RESULT_CANCELLED,
-                               .cancel_asked = true,
-                               .submitted_usec = v->status.submitted_usec,
-                               .ended_usec = h->array.cancelled_usec};
+    return h->index >= 0;
 }
 
 static void end_array(struct history *h, struct job_view *v)
 {
-    const struct job_status st = cancelled(h, v);
-
-    end_element(h);
-    if (h->array.cancelled_usec && !array_done(&h->array))
-        array_add_ended(&h->array, &st, h->array.total - h->array.by_state[JOB_DONE]);
+    array_fold_end(&h->fold);
     jobs_view_array(&h->array, v);
-    v->status.state = JOB_DONE; /* the store says so */
-    v->status.result = h->array.worst.result;
 }
 
-static void end_view(struct history *h)
+static void end_elements(struct history *h)
 {
-    struct job_view *v = current(h);
+    for (size_t i = 0; i < h->n; i++) {
+        struct job_status *st = &h->views[i].status;
 
-    if (!v)
-        return;
-    if (v->has_counts) {
-        end_array(h, v);
-    } else if (h->index >= 0) { /* an element was asked for */
-        v->status = h->in_element ? h->element : cancelled(h, v);
-        v->key.index = h->index;
-        h->in_element = false;
+        *st = st->submitted_usec ? array_ended_as(st) : array_ended_without(&h->array);
     }
+}
+
+static void finish_view(struct job_view *v)
+{
     v->key.attempt = v->has_counts ? 0 : v->status.attempt;
     if (!v->has_counts)
         v->exit_code = job_exit_code(&v->status);
 }
 
-static int begin_view(struct history *h, const struct store_fact *fact)
+/* All facts of the job have come. */
+static void end_job(struct history *h)
 {
-    const struct job_spec *spec = fact->spec;
-    struct job_view *v;
+    struct job_view *v = current(h);
 
-    end_view(h);
-    v = &h->views[h->n++];
-    *v = (struct job_view){.key = {.id = fact->key.id, .index = JOB_NO_INDEX},
-                           .owner = {.uid = fact->uid, .gid = fact->gid},
-                           .spec = job_spec_ref(fact->spec),
-                           .durable = true,
-                           .has_counts = spec->is_array && h->index < 0};
-    h->array = (struct array){.total = job_spec_count(spec),
-                              .submitted_usec = fact->event->at_usec};
-    h->in_element = false;
-    return job_update(&v->status, fact->event);
+    if (!v)
+        return;
+    if (v->has_counts)
+        end_array(h, v);
+    else if (of_elements(h))
+        end_elements(h);
+    for (size_t i = of_elements(h) ? 0 : h->n - 1; i < h->n; i++)
+        finish_view(&h->views[i]);
 }
 
-static int apply(struct history *h, struct job_status *st, const struct job_event *event)
+static struct job_view *add_view(struct history *h, const struct store_loaded_job *job)
 {
-    struct job_event ev = *event;
+    struct job_view *v = &h->views[h->n++];
 
-    ev.step = manager_keep_step(h->m, ev.step);
-    ev.named = manager_keep_named(h->m, ev.named);
-    return job_update(st, &ev);
+    *v = (struct job_view){.key = {.id = job->id, .index = JOB_NO_INDEX},
+                           .owner = {.uid = job->uid, .gid = job->gid},
+                           .spec = job_spec_ref(job->spec),
+                           .durable = true,
+                           .has_counts = job->spec->is_array && !of_elements(h)};
+    return v;
+}
+
+/* Those of the elements asked for that the array has. */
+static void add_elements(struct history *h, const struct store_loaded_job *job)
+{
+    for (int64_t i = h->index; job->spec->is_array && i <= h->index_last; i++)
+        if (job_spec_offset(job->spec, i) >= 0)
+            add_view(h, job)->key.index = i;
+}
+
+static int begin_job(struct history *h, const struct store_loaded_job *job)
+{
+    const struct job_event submit = job_spec_submission(job->spec, job->submitted_usec);
+    struct array_effects none;
+
+    end_job(h);
+    h->array = (struct array){.total = job_spec_count(job->spec)};
+    (void)array_update(&h->array, ARRAY_WHOLE, &submit, &none);
+    array_fold_begin(&h->fold, &h->array);
+    if (!of_elements(h))
+        return job_update(&add_view(h, job)->status, &submit);
+    add_elements(h, job);
+    return 0;
+}
+
+/* The view of the element that the fact is about. NULL: it was not asked for. The views
+ * are of elements that follow each other in the array, whose indexes may have gaps. */
+static struct job_view *element_view(struct history *h, int64_t index)
+{
+    const struct job_spec *spec = current(h)->spec;
+    int64_t offset = job_spec_offset(spec, index);
+    int64_t first = job_spec_offset(spec, h->views[0].key.index);
+
+    return offset >= first && (uint64_t)(offset - first) < h->n
+               ? &h->views[offset - first]
+               : NULL;
 }
 
 static int element_event(struct history *h, struct job_view *v,
-                         const struct store_fact *fact)
+                         const struct job_event *ev)
 {
-    const struct job_event submit =
-        job_spec_submission(v->spec, v->status.submitted_usec);
-
-    if (!h->in_element || h->element_index != fact->key.index) {
-        if (v->has_counts)
-            end_element(h);
-        h->in_element = true;
-        h->element_index = fact->key.index;
-        h->element = (struct job_status){0};
-        (void)job_update(&h->element, &submit);
-    }
-    return apply(h, &h->element, fact->event);
+    if (!v)
+        return 0;
+    if (!v->status.submitted_usec)
+        array_element_begin(&h->array, &v->status);
+    return job_update(&v->status, ev);
 }
 
-static int fold(void *arg, const struct store_fact *fact)
+/* Of an array. */
+static int array_event(struct history *h, const struct job_key *key,
+                       const struct job_event *ev)
+{
+    if (key->index == JOB_NO_INDEX)
+        return array_fold_event(&h->fold, ARRAY_WHOLE, ev);
+    if (of_elements(h))
+        return element_event(h, element_view(h, key->index), ev);
+    return array_fold_event(&h->fold, job_spec_offset(current(h)->spec, key->index), ev);
+}
+
+static int fold_event(struct history *h, const struct store_loaded_event *e)
+{
+    struct job_view *v = current(h);
+    struct job_event ev = *e->event;
+
+    if (!v)
+        return 0; /* elements of what is no array, or has none of these */
+    ev.step = interned_step(&h->m->interned, ev.step);
+    ev.named = interned_named(&h->m->interned, ev.named);
+    return v->spec->is_array ? array_event(h, &e->key, &ev) : job_update(&v->status, &ev);
+}
+
+static int fold(void *arg, const struct store_loaded *loaded)
 {
     struct history *h = arg;
-    struct job_view *v = current(h);
-    int r;
+    int r = 0;
 
-    if (fact->event->type == JOB_EV_SUBMIT) {
-        r = begin_view(h, fact);
-    } else if (!v->spec->is_array) {
-        r = apply(h, &v->status, fact->event);
-    } else if (fact->key.index == JOB_NO_INDEX) {
-        h->array.cancelled_usec = fact->event->at_usec;
-        return 0;
-    } else {
-        r = element_event(h, v, fact);
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        h->id = loaded->job.id;
+        r = begin_job(h, &loaded->job);
+        break;
+    case STORE_LOADED_EVENT:
+        r = fold_event(h, &loaded->event);
+        break;
     }
     if (r < 0)
         log_warning("store: job %llu: its events are out of order",
-                    (unsigned long long)fact->key.id);
+                    (unsigned long long)h->id);
     return r < 0 ? -EBADMSG : 0;
 }
 
 uint64_t history_max(struct manager *m)
 {
-    struct aftermath after = {0};
-
     manager_lock(m);
     uint64_t id = m->forgotten_max;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return id;
 }
 
@@ -152,23 +180,22 @@ static void read_page(void *arg)
                                 .last = h->last,
                                 .newest_first = h->newest_first,
                                 .max = h->max,
-                                .one_item = h->index >= 0,
-                                .item = h->index};
+                                .some_items = of_elements(h),
+                                .item = h->index,
+                                .item_last = h->index_last};
     uint64_t at = 0;
     int r = store_history(h->m->store, &range, fold, h, &at, &err);
 
     if (r == -EBADMSG && err.text[0])
         log_warning("%s", err.text);
     if (r == -ESTALE) { /* the latest one has gone */
-        struct job_view *v = current(h);
-
-        if (v && v->key.id == at) {
-            job_view_fini(v);
+        while (h->n && current(h)->key.id == at) {
+            job_view_fini(current(h));
             h->n--;
         }
         r = 1;
     } else if (r >= 0) {
-        end_view(h);
+        end_job(h);
     }
     h->result = r;
     h->looked += r > 0 ? (size_t)r : 0;
@@ -181,19 +208,26 @@ static void read_page(void *arg)
         h->first = at + 1;
 }
 
-/* Drops jobs that are still in memory (newer there) and those of other users. */
+/* Memory knows more of it. Of an array that was loaded as counts it knows no elements. */
+static bool is_newer_in_memory(const struct history *h, uint64_t id)
+{
+    const struct job *job = table_get(&h->m->table, id);
+
+    return job && !(of_elements(h) && job->array && array_is_counts(job->array));
+}
+
+/* Drops jobs that are still in memory and those of other users. */
 static void leave_out(struct history *h)
 {
-    struct aftermath after = {0};
     bool out[JOBS_SLICE];
     size_t kept = 0;
 
     manager_lock(h->m);
     for (size_t i = 0; i < h->n; i++)
-        out[i] = table_get(&h->m->table, h->views[i].key.id) ||
+        out[i] = is_newer_in_memory(h, h->views[i].key.id) ||
                  !jobs_visible(h->uid, h->views[i].owner.uid);
     manager_did(h->m, h->n, 0, 0);
-    manager_unlock(h->m, &after);
+    manager_unlock(h->m);
     for (size_t i = 0; i < h->n; i++) {
         if (out[i])
             job_view_fini(&h->views[i]);
@@ -212,7 +246,8 @@ int history_page(struct volt_cx *cx, struct history *h)
         volt_block_in_place(cx, read_page, h);
     else
         read_page(h);
-    leave_out(h);
+    if (!h->at_start)
+        leave_out(h);
     if (h->result >= 0)
         return 0;
     history_fini(h);
@@ -227,29 +262,26 @@ void history_fini(struct history *h)
     h->n = h->at = 0;
 }
 
-/* --- one job ------------------------------------------------------------------------ */
+/* --- one element -------------------------------------------------------------------- */
 
-static bool has_element(const struct job_view *v, int64_t index)
-{
-    return v->spec->is_array && (uint64_t)index >= v->spec->array_first &&
-           (uint64_t)index <= v->spec->array_last;
-}
-
-int history_get(struct volt_cx *cx, struct manager *m, uid_t uid, uint64_t id,
-                int64_t index, struct job_view *ret)
+int history_element(struct manager *m, const struct job_key *key, struct job_status *ret)
 {
     struct history *h = calloc(1, sizeof(*h));
-    int r;
 
     if (!h)
         return -ENOMEM;
-    *h = (struct history){
-        .m = m, .uid = uid, .first = id, .last = id, .max = 1, .index = index};
-    r = history_page(cx, h);
-    if (r == 0 && (h->n == 0 || (index >= 0 && !has_element(&h->views[0], index))))
+    *h = (struct history){.m = m,
+                          .first = key->id,
+                          .last = key->id,
+                          .max = 1,
+                          .index = key->index,
+                          .index_last = key->index,
+                          .at_start = true};
+    int r = history_page(NULL, h);
+    if (r == 0 && h->n == 0)
         r = -ENOENT;
     if (r == 0)
-        *ret = h->views[h->at++];
+        *ret = h->views[0].status;
     history_fini(h);
     free(h);
     return r;

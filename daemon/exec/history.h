@@ -10,19 +10,22 @@ struct history {
     uid_t uid;            /* of the asker */
     uint64_t first, last; /* ids, both included; what is left of them */
     bool newest_first;
-    size_t max;    /* of a page, at most JOBS_SLICE */
-    int64_t index; /* an element of the one job asked for; else JOB_NO_INDEX */
+    size_t max; /* of a page, at most JOBS_SLICE */
+    /* Elements of the one job asked for, both included, at most JOBS_SLICE: those that it
+     * has become the views of the page. Else JOB_NO_INDEX. */
+    int64_t index, index_last;
+
+    bool at_start; /* nothing runs yet: nothing is newer in memory, and nobody asks */
 
     bool end; /* nothing is left behind this page */
     size_t looked;
     size_t n, at; /* views of this page; those from `at` on are the walk's */
     struct job_view views[JOBS_SLICE];
 
-    int result;         /* private, as all below: the view under way */
+    int result; /* private, as all below: the job under way */
+    uint64_t id;
     struct array array; /* its counts; no elements */
-    bool in_element;    /* events of an element are passing by */
-    int64_t element_index;
-    struct job_status element;
+    struct array_fold fold;
 };
 
 /* The greatest id of a job that memory has let go; 0: none. */
@@ -32,8 +35,8 @@ uint64_t history_max(struct manager *m);
 int history_page(struct volt_cx *cx, struct history *h);
 void history_fini(struct history *h); /* the views that nobody took */
 
-/* The same of one job or element: -ENOENT when the store does not have it. */
-int history_get(struct volt_cx *cx, struct manager *m, uid_t uid, uint64_t id,
-                int64_t index, struct job_view *ret);
+/* How an element of an array ended that was loaded as counts. At the start, when nothing
+ * runs yet. 0; -ENOENT; as history_page(). */
+int history_element(struct manager *m, const struct job_key *key, struct job_status *ret);
 
 #endif

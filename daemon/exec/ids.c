@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/crc.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "daemon/exec/ids.h"
 
@@ -68,13 +69,15 @@ int ids_read(int dir_fd, uint64_t *ret)
     return r;
 }
 
-static int write_mark(int dir_fd, uint64_t mark)
+static int write_mark(int dir_fd, uint64_t mark, struct volt_error *err)
 {
     char text[TEXT_MAX];
     size_t len = mark_text(mark, true, text);
-    int r = file_replace(dir_fd, "ids", text, len);
+    int r = file_replace(dir_fd, "ids", text, len, err);
 
-    return r == 0 && fsync(dir_fd) < 0 ? -errno : r;
+    return r == 0 && fsync(dir_fd) < 0
+               ? error_set(err, -errno, "the state directory: %s", strerror(errno))
+               : r;
 }
 
 static void say_why(struct volt_error *err, int r, uint64_t floor)
@@ -121,7 +124,7 @@ int ids_give_back(struct ids *ids)
     pthread_mutex_unlock(&ids->lock);
     if (any) {
         do
-            r = write_mark(ids->dir_fd, next);
+            r = write_mark(ids->dir_fd, next, NULL);
         while (r == -EINTR);
     }
     pthread_mutex_unlock(&ids->file_lock);
@@ -146,7 +149,7 @@ bool ids_take(struct ids *ids, uint64_t count, uint64_t *ret_first)
     return enough;
 }
 
-int ids_reserve(struct ids *ids, uint64_t count)
+int ids_reserve(struct ids *ids, uint64_t count, struct volt_error *err)
 {
     int r = 0;
 
@@ -162,7 +165,7 @@ int ids_reserve(struct ids *ids, uint64_t count)
             /* What it returns is told; the block does not depend on it. */
             (void)store_witness(ids->store, false);
         do /* all of it is done anew */
-            r = write_mark(ids->dir_fd, wanted);
+            r = write_mark(ids->dir_fd, wanted, err);
         while (r == -EINTR);
     }
     if (r == 0 && reserved < wanted) {

@@ -42,9 +42,8 @@ void ids_close(struct ids *ids);
  * blocks. Any thread. */
 bool ids_take(struct ids *ids, uint64_t count, uint64_t *ret_first);
 /* Reserves so that ids_take(count) works some times, unless others take them first. 0 or
- * -errno.
- * Blocks on the disk. Any thread. */
-int ids_reserve(struct ids *ids, uint64_t count);
+ * -errno, with the file that is to blame in err. Blocks on the disk. Any thread. */
+int ids_reserve(struct ids *ids, uint64_t count, struct volt_error *err);
 /* Nothing is reserved any more, and the file says which id is the next. 0 or -errno: ids
  * may be skipped, none comes twice. Blocks on the disk. Any thread. */
 int ids_give_back(struct ids *ids);

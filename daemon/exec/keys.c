@@ -82,6 +82,43 @@ void keys_remove(struct keys *k, struct keys_entry *e)
     free(e);
 }
 
+/* The next place of the ring; NULL: none is kept. */
+static struct old_key *next_old(struct keys *k, uint64_t keep)
+{
+    struct old_keys *old = &k->old;
+
+    if (!keep || old->capacity != keep) { /* configured anew: begin anew */
+        free(old->ring);
+        old->ring = keep ? calloc(keep, sizeof(*old->ring)) : NULL;
+        old->capacity = old->ring ? keep : 0;
+        old->at = 0;
+    }
+    return old->ring ? &old->ring[old->at++ % old->capacity] : NULL;
+}
+
+/* One that a submission is about to take over stays. */
+static void remove_unclaimed(struct keys *k, struct keys_entry *e)
+{
+    if (e && !e->claim)
+        keys_remove(k, e);
+}
+
+void keys_forget(struct keys *k, struct siphash128 name, uint64_t id, uint64_t keep)
+{
+    struct keys_entry *e = keys_is_name(name) ? keys_find(k, name) : NULL;
+
+    if (!e || e->id != id) /* none, or a later job's */
+        return;
+    struct old_key *place = next_old(k, keep);
+    if (!place) {
+        remove_unclaimed(k, e);
+        return;
+    }
+    if (place->id)
+        remove_unclaimed(k, keys_find_of_job(k, place->name_lo, place->id));
+    *place = (struct old_key){name.lo, id};
+}
+
 void keys_fini(struct keys *k)
 {
     struct hash_cursor c = {0};
@@ -89,4 +126,5 @@ void keys_fini(struct keys *k)
     for (struct hash_node *n; (n = hash_table_each(&k->table, &c));)
         free(entry_of(n));
     hash_table_fini(&k->table);
+    free(k->old.ring);
 }

@@ -31,11 +31,20 @@ struct keys_entry {
     const void *claim; /* by this submission */
 };
 
+/* The keys of jobs that have been forgotten, the latest `capacity` of them: a ring. */
+struct old_keys {
+    struct old_key {
+        uint64_t name_lo, id; /* id 0: none */
+    } * ring;
+    uint64_t capacity, at;
+};
+
 /* Zero-initialised is empty, with a secret that everybody knows. */
 struct keys {
     struct siphash_key secret; /* set before the first use, then never written: read
                                 * without the lock */
     struct hash_table table;
+    struct old_keys old;
 };
 
 /* Any thread, without the lock: they look at the secret alone. A name is never zeroes,
@@ -62,6 +71,9 @@ struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint
 struct keys_entry *keys_put(struct keys *k, struct siphash128 name);
 /* Frees it. */
 void keys_remove(struct keys *k, struct keys_entry *e);
+/* The job with this key is forgotten. Its key stays known until `keep` others have been
+ * forgotten after it. */
+void keys_forget(struct keys *k, struct siphash128 name, uint64_t id, uint64_t keep);
 void keys_fini(struct keys *k);
 
 #endif

@@ -1,10 +1,12 @@
 /* argv with {i}, the path of the output, the environment with VOLT_*, output files, all
  * into keeper_start_args. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "daemon/exec/launch.h"
@@ -70,9 +72,10 @@ static void name_in_path(const struct job_spec *spec, char ret[static JOB_NAME_B
         memset(ret, '_', strlen(ret));
 }
 
-/* Replaces {i} of an element, {id} and {name}; all else is as it is. */
-static void expand_path(const struct job_spec *spec, const struct job_key *key,
-                        const char *text, char ret[static PATH_MAX + 1])
+/* Replaces {i} of an element, {id} and {name}; all else is as it is. Returns ret; NULL
+ * for no text. */
+static const char *expand_path(const struct job_spec *spec, const struct job_key *key,
+                               const char *text, char ret[static PATH_MAX + 1])
 {
     char id[JOB_KEY_TEXT_MAX], index[24], name[JOB_NAME_BYTES + 1];
     const struct {
@@ -80,6 +83,8 @@ static void expand_path(const struct job_spec *spec, const struct job_key *key,
     } words[] = {{"{id}", id}, {"{name}", name}, {"{i}", key->index < 0 ? "{i}" : index}};
     size_t len = 0;
 
+    if (!text)
+        return NULL;
     (void)job_key_format_job(key, id);
     (void)snprintf(index, sizeof(index), "%lld", (long long)key->index);
     name_in_path(spec, name);
@@ -96,6 +101,7 @@ static void expand_path(const struct job_spec *spec, const struct job_key *key,
         }
     }
     ret[len] = '\0';
+    return ret;
 }
 
 static void strings_free(char **v, size_t n)
@@ -172,19 +178,67 @@ char **launch_env(const struct job_spec *spec, const struct job_key *key,
     return env;
 }
 
-static int open_output(struct manager *m, const struct job_spec *spec,
+struct making {
+    struct outputs *outputs;
+    const struct job_key *key;
+    enum job_stream stream;
+    bool again;
+    int fd;
+};
+
+static void make_output(void *arg)
+{
+    struct making *n = arg;
+
+    n->fd = n->again ? output_append(n->outputs, n->key, n->stream) : -ENOENT;
+    if (n->fd == -ENOENT) /* an earlier daemon may have died before it made the file */
+        n->fd = output_create(n->outputs, n->key, n->stream);
+}
+
+/* What is no spare file is made, or looked for, while the worker goes on elsewhere. */
+static int open_output(struct volt_cx *cx, struct manager *m, const struct job_spec *spec,
                        const struct job_key *key, bool again, enum job_stream stream,
                        int *ret_fd)
 {
-    int fd;
+    struct making n = {&m->outputs, key, stream, again, -ENFILE};
 
     if (spec->output != JOB_OUTPUT_FILE || (stream == JOB_STDERR && !spec->output_split))
         return 0;
-    fd = again ? output_append(&m->outputs, key, stream) : -ENOENT;
-    if (fd == -ENOENT) /* an earlier daemon may have died before it made the file */
-        fd = output_create(&m->outputs, key, stream);
+    if (!again)
+        n.fd = output_create_spare(&m->outputs, key, stream);
+    if (n.fd < 0 && cx)
+        volt_block_in_place(cx, make_output, &n);
+    else if (n.fd < 0)
+        make_output(&n);
+    if (n.fd < 0)
+        return n.fd;
+    *ret_fd = n.fd;
+    return 0;
+}
+
+/* The input that the spec brings, if there is some, as a file that nobody can change. */
+static int open_input(const struct job_input *input, int *ret_fd)
+{
+    const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    size_t done = 0;
+    int fd;
+
+    if (!input)
+        return 0;
+    fd = memfd_create("volt-stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
-        return fd;
+        return -errno;
+    while (done < input->n) {
+        ssize_t n = pwrite(fd, input->bytes + done, input->n - done, (off_t)done);
+
+        if (n < 0) {
+            int r = -errno;
+            (void)close(fd);
+            return r;
+        }
+        done += (size_t)n;
+    }
+    (void)fcntl(fd, F_ADD_SEALS, seals);
     *ret_fd = fd;
     return 0;
 }
@@ -229,13 +283,13 @@ static int pack(struct manager *m, const struct job_spec *spec, const struct job
 {
     struct launch_rlimit rlimits[JOB_RLIMITS];
     struct launch l = {.cwd = spec->cwd, .stdin_path = spec->stdin_path};
-    char path[PATH_MAX + 1];
+    char output[PATH_MAX + 1], error[PATH_MAX + 1];
     int r = -ENOMEM;
 
-    if (spec->output == JOB_OUTPUT_PATH) {
-        expand_path(spec, key, spec->output_path, path);
-        l.stdout_path = path;
-    }
+    l.stdout_path = expand_path(spec, key, spec->output_path, output);
+    l.stderr_path = expand_path(spec, key, spec->error_path, error);
+    /* What an attempt that was lost has written says why. */
+    l.truncate = spec->open_mode == JOB_OPEN_TRUNCATE && key->attempt <= 1;
     l.rlimits = rlimits;
     l.nrlimits = list_rlimits(spec->rlimits, rlimits);
     l.argv = expanded_argv(spec, key->index, &l.argc);
@@ -250,7 +304,7 @@ static int pack(struct manager *m, const struct job_spec *spec, const struct job
     return r;
 }
 
-int launch_prepare(struct manager *m, const struct job_spec *spec,
+int launch_prepare(struct volt_cx *cx, struct manager *m, const struct job_spec *spec,
                    const struct job_key *key, bool again, struct keeper_start_args *args,
                    const char **ret_step)
 {
@@ -259,10 +313,14 @@ int launch_prepare(struct manager *m, const struct job_spec *spec,
     args->umask = spec->umask == JOB_NO_UMASK ? 022 : spec->umask;
     args->kill_mode =
         spec->kill_mode == JOB_KILL_MAIN ? KEEPER_KILL_MAIN : KEEPER_KILL_TREE;
-    *ret_step = "output";
-    r = open_output(m, spec, key, again, JOB_STDOUT, &args->stdout_fd);
+    *ret_step = "stdin";
+    r = open_input(spec->input, &args->stdin_fd);
+    if (r == 0) {
+        *ret_step = "output";
+        r = open_output(cx, m, spec, key, again, JOB_STDOUT, &args->stdout_fd);
+    }
     if (r == 0)
-        r = open_output(m, spec, key, again, JOB_STDERR, &args->stderr_fd);
+        r = open_output(cx, m, spec, key, again, JOB_STDERR, &args->stderr_fd);
     if (r == 0) {
         *ret_step = "launch";
         r = pack(m, spec, key, args);

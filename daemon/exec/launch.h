@@ -6,9 +6,9 @@
 
 /* Opens the output files and packs argv, environment and paths: fills args in, whose
  * descriptors launch_close() closes. again: the attempt is started once more, or by
- * an earlier daemon, and its output files may be there. 0; -errno, with *ret_step a
- * static word for what failed. */
-int launch_prepare(struct manager *m, const struct job_spec *spec,
+ * an earlier daemon, and its output files may be there. cx: as output_end_look(). 0;
+ * -errno, with *ret_step a static word for what failed. */
+int launch_prepare(struct volt_cx *cx, struct manager *m, const struct job_spec *spec,
                    const struct job_key *key, bool again, struct keeper_start_args *args,
                    const char **ret_step);
 void launch_close(struct keeper_start_args *args);

@@ -1,9 +1,9 @@
 /* Lists of jobs.
  *
- * A list walks through the table in order of the ids, a slice per turn of the lock, and
- * between the jobs of each slice through the ended jobs of the store with ids of its
- * range. Memory first: what has left it before the slice was taken is in the store by
- * then.
+ * A list walks through the table in order of the ids, or through those ids that the index
+ * has for it (candidates.h), a slice per turn of the lock, and between the jobs of each
+ * slice through the ended jobs of the store with ids of its range. Memory first: what has
+ * left it before the slice was taken is in the store by then.
  *
  * A list with limits of time ends early: ids are in the order of submission. Times are so
  * but for steps of the clock and submissions of the same moment, so a list ends at
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "daemon/exec/candidates.h"
 #include "daemon/exec/history.h"
 
 #define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
@@ -30,8 +31,10 @@ struct listing {
     size_t kept_looks; /* ... and jobs of the store, of which so many ... */
     size_t page;       /* ... are read at a time */
     size_t looked, kept_looked;
-    uint64_t at;                /* id of the last one looked at */
-    size_t unpacked;            /* bytes of specs */
+    uint64_t at;     /* id of the last one looked at */
+    size_t unpacked; /* bytes of specs */
+    enum manager_specs specs;
+    bool shows;                 /* specs count as told */
     size_t at_key;              /* of keys: how many were looked at */
     const struct job_key *keys; /* the filter's, in order; NULL: it has none */
     bool end;
@@ -60,30 +63,49 @@ static bool is_past(struct listing *l, uint64_t submitted_usec)
     return l->past = true;
 }
 
+/* Lock held. The id behind l->at that is next to be looked at; 0: none is. *ret_job NULL:
+ * there is no such job, or no steps are left. */
+static uint64_t next_entry(const struct listing *l, struct candidates *c, size_t *steps,
+                           struct job **ret_job)
+{
+    const struct table *t = &l->m->table;
+
+    if (!c)
+        return l->f->newest_first ? table_prev(t, l->at, steps, ret_job)
+                                  : table_next(t, l->at, steps, ret_job);
+    uint64_t id = candidates_next(c);
+    *ret_job = table_get(t, id);
+    return id;
+}
+
 /* Lock held. Fills views with matches after l->at until l->looks entries were looked at,
  * l->bytes were unpacked, or max is reached. */
 static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
 {
-    size_t steps = l->looks, n = 0;
+    size_t steps = l->looks, n = 0, shown = 0;
+    struct candidates candidates;
+    struct candidates *c =
+        candidates_begin(&candidates, l->m, l->uid, l->f, l->at) ? &candidates : NULL;
 
-    while (n < max && steps > 0 && l->m->held.bytes < l->bytes) {
+    while (n < max && steps > 0 && l->m->held.bytes < l->bytes && shown < l->bytes) {
         struct job *job;
-        uint64_t id = l->f->newest_first ? table_prev(&l->m->table, l->at, &steps, &job)
-                                         : table_next(&l->m->table, l->at, &steps, &job);
+        uint64_t id = next_entry(l, c, &steps, &job);
 
         if (!id) {
             l->end = true;
             break;
         }
         l->at = id;
+        steps -= steps > 0; /* places without a job have been counted */
         if (!job)
-            break;
-        steps--; /* those without a job have been counted */
+            continue;
         if (is_past(l, job->status.submitted_usec))
             break;
         if (jobs_visible(l->uid, job->owner.uid) &&
-            jobs_view_wanted(l->m, job, l->f, &views[n]))
+            jobs_view_wanted(l->m, job, l->f, l->specs, &views[n])) {
+            shown += l->shows ? job->bytes : 0;
             n++;
+        }
     }
     l->looked += l->looks - steps;
     l->unpacked += l->m->held.bytes;
@@ -91,21 +113,42 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
     return n;
 }
 
-/* Without the lock: what is looked for may be in the store only. */
+static const struct job_key *key_at(const struct listing *l, size_t at)
+{
+    return &l->keys[l->f->newest_first ? l->f->nkeys - 1 - at : at];
+}
+
+/* How many may be read from the store at once: each counts there, and when it is told. */
+static size_t reads_left(size_t looks, size_t spent)
+{
+    if (!spent)
+        return 1 + looks / (MANAGER_KEPT_COST + 1);
+    return spent < looks ? (looks - spent) / (MANAGER_KEPT_COST + 1) : 0;
+}
+
+/* Without the lock: what is looked for may be in the store only. What was read of an
+ * array is told before others are read. */
 static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
 {
-    const struct job_owner asker = {.uid = l->uid};
-    size_t n = 0, steps = l->looks;
+    struct manager_looks looks = {
+        .manager = l->m, .asker = {.uid = l->uid}, .kept = l->kept};
+    size_t n = 0, looked = 0, read = 0, spent;
 
-    for (; n < max && steps > 0 && l->unpacked < l->bytes && l->at_key < l->f->nkeys;
-         l->at_key++, steps--) {
-        size_t i = l->f->newest_first ? l->f->nkeys - 1 - l->at_key : l->at_key;
-        const struct job_key *key = &l->keys[i];
+    if (l->at_key > 0) {
+        looks.id = key_at(l, l->at_key - 1)->id;
+        looks.index = key_at(l, l->at_key - 1)->index;
+    }
+    while (n < max && l->unpacked < l->bytes && l->at_key < l->f->nkeys &&
+           (spent = looked + read * MANAGER_KEPT_COST) < l->looks) {
         struct manager_filter f = *l->f;
-        int r = l->kept
-                    ? manager_look(l->cx, l->m, &asker, key->id, key->index, &views[n])
-                    : manager_get(l->m, &asker, key->id, key->index, &views[n]);
 
+        looks.most = reads_left(l->looks, spent);
+        int r = manager_looks_next(l->cx, &looks, key_at(l, l->at_key), &views[n]);
+        if (r == -EAGAIN)
+            break;
+        l->at_key++;
+        looked++;
+        read += looks.read;
         if (r < 0 && r != -ENOENT)
             l->result = r;
         if (r < 0)
@@ -117,7 +160,9 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
         else
             job_view_fini(&views[n]);
     }
-    l->looked += l->looks - steps;
+    manager_looks_fini(&looks);
+    l->looked += looked;
+    l->kept_looked += read;
     l->end = l->at_key == l->f->nkeys;
     return n;
 }
@@ -157,14 +202,13 @@ static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t
 
 static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
 {
-    struct aftermath after = {0};
     size_t n;
 
     if (l->keys && !l->f->orphans)
         return slice_of_keys(l, views, max);
     manager_lock(l->m);
     n = l->f->orphans ? slice_of_orphans(l, views, max) : slice_of_table(l, views, max);
-    manager_unlock(l->m, &after);
+    manager_unlock(l->m);
     return n;
 }
 
@@ -266,7 +310,8 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .last = last,
                           .newest_first = down,
                           .max = l->page,
-                          .index = JOB_NO_INDEX};
+                          .index = JOB_NO_INDEX,
+                          .index_last = JOB_NO_INDEX};
     return h;
 }
 
@@ -320,13 +365,14 @@ static bool may_be_kept(const struct listing *l)
     return l->f->newest_first ? max > 0 : l->at < max;
 }
 
-/* Half of the looks are for memory, and half for the store. */
+/* Half of the looks are for memory, and half for the store. A page of that is told as a
+ * whole. */
 static void divide_looks(struct listing *l)
 {
     size_t page = 1 + l->looks / 2 / MANAGER_KEPT_COST;
 
     l->looks = 1 + l->looks / 2;
-    l->page = page < JOBS_SLICE ? page : JOBS_SLICE;
+    l->page = page < l->at_once ? page : l->at_once;
 }
 
 int manager_walk_step(struct volt_cx *cx, struct manager *m,
@@ -341,6 +387,8 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
                         .f = f,
                         .looks = w->looks,
                         .bytes = w->bytes,
+                        .specs = w->specs,
+                        .shows = w->shows,
                         .at_once = w->at_once < JOBS_SLICE ? w->at_once : JOBS_SLICE,
                         .kept_looks = 1,
                         .page = JOBS_SLICE,
@@ -364,30 +412,4 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
     w->kept_sum += l.kept_looked;
     w->end = !w->cursor || !w->limit || w->kept_sum >= HISTORY_LOOKS;
     return r;
-}
-
-int manager_list_kept(struct volt_cx *cx, struct manager *m,
-                      const struct job_owner *asker, const struct manager_filter *f,
-                      uint64_t cursor, size_t limit,
-                      int (*fn)(void *arg, const struct job_view *v), void *arg,
-                      uint64_t *ret_cursor)
-{
-    struct listing l = {.m = m,
-                        .uid = asker->uid,
-                        .cx = cx,
-                        .kept = true,
-                        .f = f,
-                        .looks = MANAGER_WALK_LOOKS,
-                        .bytes = MANAGER_WALK_BYTES,
-                        .at_once = JOBS_SLICE,
-                        .kept_looks = HISTORY_LOOKS,
-                        .page = JOBS_SLICE,
-                        .fn = fn,
-                        .arg = arg,
-                        .limit = limit};
-
-    begin_list(&l, cursor);
-    while (!is_over(&l) && !l.end && !l.stop && !l.past)
-        list_slice(&l);
-    return end_list(&l, ret_cursor);
 }

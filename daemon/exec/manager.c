@@ -13,9 +13,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "daemon/config/config.h"
 #include "daemon/exec/jobs.h"
 #include "daemon/output/output_meter.h"
 #include "daemon/observe/log.h"
+#include "daemon/store/reader.h"
+#include "daemon/store/retention.h"
 #include "daemon/store/sqlite.h"
 
 static int open_dir(const char *path, int *ret_fd, struct volt_error *err)
@@ -116,11 +119,10 @@ static void open_log(struct manager *m)
 static bool is_known(void *manager, uint64_t id)
 {
     struct manager *m = manager;
-    struct aftermath after = {0};
 
     manager_lock(m);
     bool known = table_get(&m->table, id) != NULL;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     for (size_t i = 0; i < m->norphans && !known; i++)
         known = m->orphans[i].key.id == id;
     return known || store_has(m->store, id) != 0;
@@ -179,6 +181,17 @@ static int start_tasks(struct manager *m, struct volt_error *err)
     return error_set(err, r, "cannot start the manager's tasks: %s", strerror(-r));
 }
 
+static struct job_limits limits_of(const struct config *c)
+{
+    return (struct job_limits){.max_jobs = c->max_jobs,
+                               .max_jobs_per_user = c->max_jobs_per_user,
+                               .max_bytes_per_user = c->max_bytes_per_user,
+                               .max_array = c->max_array,
+                               .fold_output = c->fold_output,
+                               .keep_ended_jobs = c->keep_ended_jobs,
+                               .keep_history = c->keep_history};
+}
+
 static uint32_t slots_of(const struct config *c)
 {
     long cpus;
@@ -208,12 +221,14 @@ static struct manager *manager_alloc(const struct manager_options *o)
     if (!m)
         return NULL;
     m->rt = o->rt;
-    m->config = *o->config;
+    m->kinds = &kinds_all;
+    m->limits = limits_of(o->config);
     m->state_fd = m->record_fd = -1;
     m->outputs.dir_fd = m->outputs.spare_fd = -1;
     m->ids.dir_fd = -1;
     init_lock(&m->lock);
     init_lock(&m->log_lock);
+    interned_init(&m->interned);
     volt_notify_init(&m->news);
     audience_init(&m->log_audience);
     event_ring_init(&m->ring, jobs_now_usec());
@@ -280,7 +295,7 @@ int manager_new(const struct manager_options *o, struct manager **ret,
     if (r == 0)
         retain(m, o->config);
     if (r == 0)
-        r = orphans_scan(m, &max_record, err);
+        r = orphans_scan(m, o->record_dir, &max_record, err);
     if (r == 0)
         r = ids_open(&m->ids, m->state_fd,
                      (max_kept > max_record ? max_kept : max_record) + 1, err);
@@ -300,25 +315,25 @@ int manager_new(const struct manager_options *o, struct manager **ret,
 
 int manager_reload(struct manager *m, const struct config *config)
 {
-    struct aftermath after = {0};
+    struct tx tx;
 
-    manager_lock(m);
-    m->config = *config;
+    core_begin(&tx, m);
+    m->limits = limits_of(config);
     queue_set_slots(&m->queue, slots_of(config));
-    ahead_call_back(m, &after);
-    manager_unlock(m, &after);
+    relay_call_back_all(m, &tx);
+    core_finish(&tx);
     retain(m, config);
     return 0;
 }
 
 void manager_close(struct manager *m)
 {
-    struct aftermath after = {0};
+    struct tx tx;
 
-    manager_lock(m);
+    core_begin(&tx, m);
     m->closed = true;
     m->news_due = true; /* a drain in progress looks again */
-    manager_unlock(m, &after);
+    core_finish(&tx);
 }
 
 static void close_fd(int fd)
@@ -339,6 +354,7 @@ void manager_forget_all(struct manager *m)
             job_free(job);
     } while (id);
     table_fini(&m->table);
+    postings_fini(&m->index.keys);
     past_fini(&m->past);
 }
 
@@ -382,11 +398,10 @@ void manager_free(struct manager *m)
     changes_free(m->changes);
     users_fini(&m->users);
     free(m->orphans);
+    interned_fini(&m->interned);
     keys_fini(&m->keys);
     shares_fini(&m->shares);
-    free(m->old_keys);
     free(m->successions);
-    free(m->replaced);
     free(m->address);
     free(m);
 }

@@ -10,7 +10,7 @@
 
 #include "daemon/job/job.h"
 #include "daemon/job/news.h"
-#include "daemon/store/store.h"
+#include "daemon/store/commit_log.h"
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
 #include <string.h>
@@ -69,6 +69,10 @@ struct manager_submit {
     struct manager_submit_item *items; /* borrowed until _fini */
     size_t count;
     bool atomic; /* all or none */
+    /* Set before each poll: items that it may look at, and facts that it may append for
+     * what is replaced, and up to two more; 0: 500 and 64. */
+    size_t looks, most_facts;
+    size_t looked, facts; /* by the latest poll */
     bool ret_durable;
     void *pending; /* private */
     int at;        /* private */
@@ -89,13 +93,35 @@ int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
 /* The same of every job that is kept. */
 int manager_look(struct volt_cx *cx, struct manager *m, const struct job_owner *asker,
                  uint64_t id, int64_t index, struct job_view *ret);
+/* Many such looks, best in the order of the keys: elements of an array that only the
+ * store has are read a page at a time. */
+struct history;
+struct manager_looks {
+    struct manager *manager; /* filled in by the caller, with the next four */
+    struct job_owner asker;
+    bool kept;            /* also what only the store has; otherwise as manager_get() */
+    bool end_is_enough;   /* but not for those of which memory knows how they ended */
+    size_t most;          /* how many may be read from it at a time; 0: -EAGAIN for one
+                           * that is to be read */
+    size_t read;          /* from it by the latest look: jobs or elements */
+    struct history *page; /* private, with the rest: the latest of one array */
+    uint64_t id;
+    int64_t index;
+};
+#define MANAGER_LOOKS_PAGE 32768 /* bytes that it takes, roughly */
+int manager_looks_next(struct volt_cx *cx, struct manager_looks *l,
+                       const struct job_key *key, struct job_view *ret);
+void manager_looks_fini(struct manager_looks *l); /* zeroes allowed */
 
 struct manager_filter {
     uint32_t states;  /* bit per enum job_state; 0: all */
     uint32_t results; /* bit per enum job_result; 0: all */
-    const char *name; /* exact; NULL: any */
+    bool of_user;     /* only those of uid */
+    uid_t uid;
+    const char *name;      /* exact; NULL: any */
+    const char *name_glob; /* fnmatch(3); NULL: any */
     const char *queue;
-    const struct job_label *labels; /* all must match */
+    const struct job_label *labels; /* all must match; a value that is NULL: any */
     size_t nlabels;
     const struct job_key *keys; /* any of these (none of none), in the order of
                                  * job_key_compare(); NULL: any */
@@ -106,23 +132,35 @@ struct manager_filter {
 };
 /* Whether the filter wants this job; its keys are not looked at. */
 bool manager_matches(const struct job_view *v, const struct manager_filter *f);
-/* Calls fn for up to limit jobs after `cursor` (0: from the start) in id order (or newest
- * first), of all that are kept. Sets *ret_cursor to where to continue: an id, or with
- * keys how many of them have been looked at; 0 at the end. Stops when fn returns non-zero
- * and returns that; may stop before limit when few of many match, and ends where jobs are
- * beyond since_usec, or until_usec, in the order asked for. fn runs without the lock. */
-int manager_list_kept(struct volt_cx *cx, struct manager *m,
-                      const struct job_owner *asker, const struct manager_filter *f,
-                      uint64_t cursor, size_t limit,
-                      int (*fn)(void *arg, const struct job_view *v), void *arg,
-                      uint64_t *ret_cursor);
-
-/* The same, a portion each time, for callers that let others run in between. */
+/* The same of the job that an event is about, whose state and result now are not looked
+ * at. 1, 0; -ENOENT: memory has no such job. *ret_bytes: of its spec, unpacked for it. */
+int manager_wants(struct manager *m, const struct job_owner *asker,
+                  const struct job_key *key, const struct manager_filter *f,
+                  size_t *ret_bytes);
+/* What events say of the spec of their job, without its environment, resource limits and
+ * input: returns a reference of the caller's own in *ret. 0; -EAGAIN: the job is on its
+ * way into the table, and the audience of the log hears when it is there; -ENOENT: it is
+ * not in memory. The owner is not looked at. *ret_bytes: unpacked for it. */
+int manager_brief_spec(struct manager *m, uint64_t id, struct job_spec **ret,
+                       size_t *ret_bytes);
+/* A walk calls fn for up to limit jobs after `cursor` (0: from the start) in id order (or
+ * newest first), of all that are kept, a portion each time: others run in between. The
+ * cursor is where to go on: an id, or with keys how many of them have been looked at; 0
+ * at the end. It stops when fn returns non-zero and returns that; it may stop before
+ * limit when few of many match, and ends where jobs are beyond since_usec, or until_usec,
+ * in the order asked for. fn runs without the lock. */
 #define MANAGER_WALK_LOOKS 500
 #define MANAGER_WALK_BYTES 65536
 #define MANAGER_KEPT_COST  8 /* entries that a job of the store counts as */
+enum manager_specs {
+    MANAGER_SPECS_BRIEF, /* some may be without environment, resource limits and input */
+    MANAGER_SPECS_WHOLE,
+    MANAGER_SPECS_NONE, /* some may be missing */
+};
 struct manager_walk {
-    bool kept;          /* also what only the store has, as manager_list_kept() */
+    bool kept;                /* also what only the store has */
+    enum manager_specs specs; /* that fn needs */
+    bool shows;               /* fn tells them: each counts, unpacked or not */
     uint64_t cursor;    /* where to begin; afterwards where to go on: 0 is the end */
     size_t limit;       /* jobs that fn may yet be called for */
     size_t looks;       /* how many a portion may look at, at least 1 */
@@ -131,8 +169,7 @@ struct manager_walk {
     size_t looked;      /* of the latest portion */
     size_t unpacked;    /* of it: bytes of specs */
     size_t kept_looked; /* of it, in the store: a page */
-    bool end;           /* enough: the cursor is 0, or what manager_list_kept() would
-                         * have answered has been told */
+    bool end;           /* the cursor is 0, or enough for one answer has been told */
     uint64_t kept_sum;  /* private, with the next */
     unsigned strays;
 };
@@ -142,13 +179,15 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
                       int (*fn)(void *arg, const struct job_view *v), void *arg);
 
 /* --- steering ----------------------------------------------------------------------- */
-/* 0: asked; -ENOENT; -EALREADY: has ended. index -1: the whole job or array. */
+/* 0: asked; -ENOENT; -EALREADY: has ended; -ENOMEM: it is not, or some elements are not.
+ * index -1: the whole job or array. */
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
                    int64_t index);
 /* The same in portions: -EAGAIN while elements of an array are left. The array itself is
  * asked by the first call. */
 struct manager_cancel_at { /* zero-initialised before the first */
     size_t most_facts;     /* of a portion, and up to two more; 0: 64 */
+    size_t looks;          /* elements that a portion may look at; 0: 500 */
     size_t looked, facts;  /* of the latest portion */
     bool begun;            /* private, with the next */
     int64_t offset;
@@ -273,6 +312,8 @@ struct manager_counts {
         recovered_unstarted;
     uint32_t slots, slots_used; /* of the default queue */
     struct manager_held held;   /* the largest of each */
+    uint64_t told; /* the most waits that were looked at in one poll, to tell of events */
+    uint64_t read_rows, read_bytes; /* the most of the store before others could read */
 };
 void manager_counts(struct manager *m, struct manager_counts *ret);
 /* Whether what is acknowledged survives a crash of the daemon: the store's word. */
@@ -311,6 +352,7 @@ struct manager_drain {
     struct manager *manager;
     bool cancel;
     struct manager_cancel_all all; /* private, with the rest */
+    struct volt_sleep rest;
     struct volt_notified news;
     int at;
 };

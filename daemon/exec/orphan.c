@@ -7,16 +7,20 @@
  * is that of what it left running. A record belongs to the daemon's user. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/exec/jobs.h"
+#include "base/error.h"
+#include "daemon/exec/history.h"
 #include "daemon/exec/launch.h"
+#include "daemon/observe/log.h"
+#include "daemon/store/fact.h"
 
 struct scan {
     struct manager *m;
+    const char *dir;
+    struct volt_error *err;
     size_t capacity;
     uint64_t max;
 };
@@ -43,44 +47,85 @@ static void status_of_record(struct manager *m, const struct record *rec,
     if (rec->verdict == RECORD_RUNNING || rec->verdict == RECORD_SHIM_KILLED)
         return;
     ev = launch_end_event(rec);
-    ev.named = manager_keep_named(m, ev.named);
+    ev.named = interned_named(&m->interned, ev.named);
     (void)job_update(st, &ev);
     if (rec->verdict != RECORD_DONE)
         st->ended_usec = 0; /* nobody saw it end */
 }
 
-/* What the store knows of the record's attempt; NULL: nothing. */
-static const struct job_status *known(struct manager *m, const struct job_key *key)
+/* What the store knows of an element's attempts. 0; -ENOENT: nothing; -errno. */
+static int known_element(struct manager *m, const struct job *job,
+                         const struct job_key *key, struct job_status *ret)
 {
-    struct job *job = table_get(&m->table, key->id);
+    int64_t offset = job_spec_offset(job->spec, key->index);
     const struct job_status *own;
 
+    if (offset < 0)
+        return -ENOENT;
+    if (array_is_counts(job->array))
+        return history_element(m, key, ret);
+    own = array_own(job->array, offset);
+    if (!own)
+        return -ENOENT;
+    *ret = *own;
+    return 0;
+}
+
+/* What it knows of the record's attempt, likewise. */
+static int known(struct manager *m, const struct job_key *key, struct job_status *ret)
+{
+    const struct job *job = table_get(&m->table, key->id);
+    int r = 0;
+
     if (!job || (key->index == JOB_NO_INDEX) != !job->array)
-        return NULL;
-    if (!job->array)
-        return job->status.attempt >= key->attempt ? &job->status : NULL;
-    if ((uint64_t)key->index < job->spec->array_first ||
-        (uint64_t)key->index > job->spec->array_last)
-        return NULL;
-    own = array_own(job->array, key->index - (int64_t)job->spec->array_first);
-    return own && own->attempt >= key->attempt ? own : NULL;
+        return -ENOENT;
+    if (job->array)
+        r = known_element(m, job, key, ret);
+    else
+        *ret = job->status;
+    return r == 0 && ret->attempt < key->attempt ? -ENOENT : r;
+}
+
+/* The record of no job that the store knows, or why the start is refused: it cannot be
+ * read, and might say that a job runs. */
+static int read_orphan(struct scan *scan, const struct job_key *key, struct record *ret)
+{
+    char name[JOB_KEY_TEXT_MAX];
+    int r = record_probe(scan->m->record_fd, key, scan->m->boot_id, ret);
+
+    (void)job_key_format(key, name);
+    if (r < 0)
+        return error_set(scan->err, r,
+                         "cannot read the exit record %.120s/%s: %s: mend that, or move "
+                         "it away",
+                         scan->dir, name, strerror(-r));
+    if (ret->verdict == RECORD_DAMAGED)
+        log_warning("%s/%s is a damaged exit record, or none: its job is shown as lost "
+                    "by voltctl list --orphans until it is removed",
+                    scan->dir, name);
+    return 0;
 }
 
 static int add(const struct job_key *key, void *arg)
 {
     struct scan *scan = arg;
     struct manager *m = scan->m;
-    const struct job_status *st = known(m, key);
+    struct job_status st;
     struct record rec;
+    int r = known(m, key, &st);
 
     if (key->id > scan->max)
         scan->max = key->id;
-    if (st &&
-        (st->state == JOB_DONE || st->state == JOB_QUEUED || st->attempt > key->attempt))
+    if (r == 0 &&
+        (st.state == JOB_DONE || st.state == JOB_QUEUED || st.attempt > key->attempt))
         return sweep_add(m, key); /* the daemon died before it could remove the record */
-    if (st)
+    if (r == 0)
         return 0; /* its job adopts it */
-    int r = record_probe(m->record_fd, key, m->boot_id, &rec);
+    if (r != -ENOENT)
+        return error_set(scan->err, r,
+                         "cannot read from the store how job %llu ended: %s",
+                         (unsigned long long)key->id, strerror(-r));
+    r = read_orphan(scan, key, &rec);
     if (r < 0)
         return r;
     if (rec.verdict == RECORD_NEVER_RAN)
@@ -110,17 +155,18 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
-int orphans_scan(struct manager *m, uint64_t *ret_max, struct volt_error *err)
+int orphans_scan(struct manager *m, const char *dir, uint64_t *ret_max,
+                 struct volt_error *err)
 {
-    struct scan scan = {.m = m};
+    struct volt_error one = {.text = ""};
+    struct scan scan = {.m = m, .dir = dir, .err = &one};
     int r = record_scan(m->record_fd, add, &scan);
 
-    if (r < 0) {
-        if (err)
-            (void)snprintf(err->text, sizeof(err->text),
-                           "cannot read the record directory: %s", strerror(-r));
-        return r;
-    }
+    if (r < 0 && one.text[0])
+        return error_set(err, r, "%s", one.text);
+    if (r < 0)
+        return error_set(err, r, "cannot read the record directory %.150s: %s", dir,
+                         strerror(-r));
     if (m->norphans)
         qsort(m->orphans, m->norphans, sizeof(*m->orphans), by_key);
     m->counts.orphans = m->norphans;
@@ -151,33 +197,27 @@ static void note_end(struct manager *m, struct orphan *o, const struct record *r
 {
     struct job_event end = launch_end_event(rec);
     struct survivors left = {.n = kill->survivors};
-    struct aftermath after = {0};
+    struct tx tx;
 
     memcpy(left.named.pid, kill->survivor, sizeof(left.named.pid));
     if (rec->verdict == RECORD_SHIM_KILLED)
         launch_end_survivors(&end, &left);
-    end.named = manager_keep_named(m, end.named);
-    manager_lock(m);
+    end.named = interned_named(&m->interned, end.named);
+    core_begin(&tx, m);
     if (job_update(&o->status, &end) == 0) {
         struct job_news ev = {.at_usec = end.at_usec,
                               .key = o->key,
                               .type = JOB_EV_EXITED,
                               .state = o->status.state,
-                              .result = o->status.result,
-                              .code = o->status.code,
+                              .end = job_end_of(&o->status),
                               .owner = getuid()};
-        const struct store_fact fact = {.key = o->key,
-                                        .event = &end,
-                                        .uid = ev.owner,
-                                        .news_only = true,
-                                        .state = ev.state,
-                                        .result = ev.result,
-                                        .code = ev.code};
+        const struct store_fact fact = {.type = STORE_NEWS, .news = &ev};
+
         event_ring_push(&m->ring, &ev);
         m->news_due = true;
         (void)store_append(m->store, &fact, 1, NULL); /* no memory: nobody is told */
     }
-    manager_unlock(m, &after);
+    core_finish(&tx);
 }
 
 static enum volt_poll orphan_poll(struct volt_cx *cx, void *state)

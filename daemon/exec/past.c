@@ -26,9 +26,10 @@ const struct past_range *past_find(const struct past *p, uint64_t id)
     return i < p->n && p->range[i].first <= id ? &p->range[i] : NULL;
 }
 
-static bool alike(const struct past_range *r, uid_t uid, const struct job_status *st)
+static bool alike(const struct past_range *r, uid_t uid, const struct job_end *end)
 {
-    return r->uid == uid && r->result == st->result && r->code == st->code;
+    return r->uid == uid && r->end.result == end->result && r->end.code == end->code &&
+           r->end.code_is == end->code_is && r->end.exit_code == end->exit_code;
 }
 
 static void later(struct past_range *r, uint64_t usec)
@@ -63,11 +64,12 @@ static bool make_room(struct past *p)
 
 void past_add(struct past *p, uint64_t id, uid_t uid, const struct job_status *st)
 {
+    const struct job_end end = job_end_of(st);
     size_t i = lower_bound(p, id);
     struct past_range *before = i > 0 ? &p->range[i - 1] : NULL;
     struct past_range *behind = i < p->n ? &p->range[i] : NULL;
-    bool joins_before = before && before->last + 1 == id && alike(before, uid, st);
-    bool joins_behind = behind && behind->first == id + 1 && alike(behind, uid, st);
+    bool joins_before = before && before->last + 1 == id && alike(before, uid, &end);
+    bool joins_behind = behind && behind->first == id + 1 && alike(behind, uid, &end);
 
     if (joins_before) {
         before->last = joins_behind ? behind->last : id;
@@ -87,8 +89,7 @@ void past_add(struct past *p, uint64_t id, uid_t uid, const struct job_status *s
                                           .last = id,
                                           .ended_usec = st->ended_usec,
                                           .uid = uid,
-                                          .code = st->code,
-                                          .result = st->result};
+                                          .end = end};
     }
 }
 

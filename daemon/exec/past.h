@@ -1,7 +1,7 @@
 /* The past: how jobs ended that are kept no longer, so that a client that waits for
  * one, or asks late, still gets the exact result.
  *
- * Neighbours in id with the same owner, result and code share one range: a batch of a
+ * Neighbours in id with the same owner and end share one range: a batch of a
  * million equal ends is one entry. At PAST_MAX ranges the quarter with the lowest ids
  * goes. Lock held in all functions (the manager's). */
 #ifndef VOLTD_EXEC_PAST_H
@@ -20,8 +20,7 @@ struct past_range {
     uint64_t first, last; /* job ids, both included */
     uint64_t ended_usec;  /* of the one that ended last */
     uid_t uid;
-    int32_t code;
-    uint8_t result; /* enum job_result */
+    struct job_end end;
 };
 
 /* Zero-initialised is empty. Ranges are in order of their ids and do not overlap. */

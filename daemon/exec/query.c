@@ -1,10 +1,12 @@
-/* Questions: one job, events, counters, output. Lists: list.c. */
+/* Views of jobs, and which a filter wants; events; counters. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/exec/history.h"
+#include "daemon/store/reader.h"
 
 #define SCAN_SLICE 500 /* events looked at per turn of the lock */
 
@@ -20,7 +22,7 @@ static bool has_label(const struct job_spec *spec, const struct job_label *want)
 {
     for (size_t i = 0; i < spec->nlabels; i++)
         if (strcmp(spec->labels[i].name, want->name) == 0 &&
-            strcmp(spec->labels[i].value, want->value) == 0)
+            (!want->value || strcmp(spec->labels[i].value, want->value) == 0))
             return true;
     return false;
 }
@@ -28,6 +30,9 @@ static bool has_label(const struct job_spec *spec, const struct job_label *want)
 static bool spec_matches(const struct job_spec *spec, const struct manager_filter *f)
 {
     if (f->name && (!spec || strcmp(job_spec_display_name(spec), f->name) != 0))
+        return false;
+    if (f->name_glob &&
+        (!spec || fnmatch(f->name_glob, job_spec_display_name(spec), 0) != 0))
         return false;
     if (f->queue &&
         (!spec || strcmp(spec->queue ? spec->queue : "default", f->queue) != 0))
@@ -49,7 +54,8 @@ static bool time_matches(const struct job_view *v, const struct manager_filter *
 
 static bool status_matches(const struct job_view *v, const struct manager_filter *f)
 {
-    return f->orphans == v->orphan && (!f->states || f->states & 1u << v->status.state) &&
+    return f->orphans == v->orphan && (!f->of_user || f->uid == v->owner.uid) &&
+           (!f->states || f->states & 1u << v->status.state) &&
            (!f->results || f->results & 1u << v->status.result) && time_matches(v, f);
 }
 
@@ -142,39 +148,83 @@ void jobs_view(struct manager *m, struct job *job, int64_t offset, struct job_vi
 
 static bool asks_for_spec(const struct manager_filter *f)
 {
-    return f->name || f->queue || f->nlabels;
+    return f->name || f->name_glob || f->queue || f->nlabels;
 }
 
-/* A dormant spec is unpacked without its environment, which no filter looks at: that is
- * most of it. */
+struct job_spec *jobs_brief_spec(struct manager *m, const struct job *job,
+                                 size_t *ret_unpacked)
+{
+    struct job_spec *spec;
+
+    *ret_unpacked = 0;
+    if (job->spec)
+        return job_spec_ref(job->spec);
+    int r = dormant_peek(job->dormant, &spec, ret_unpacked);
+    manager_did(m, 0, *ret_unpacked, 0);
+    return r < 0 ? NULL : spec;
+}
+
+/* A pattern takes time by its length and that of the name: so much counts as unpacked. */
+#define GLOB_STEPS_PER_BYTE 16
+
+static bool spec_matches_in_slice(struct manager *m, const struct job_spec *spec,
+                                  const struct manager_filter *f)
+{
+    if (f->name_glob)
+        manager_did(m, 0,
+                    strlen(f->name_glob) * strlen(job_spec_display_name(spec)) /
+                        GLOB_STEPS_PER_BYTE,
+                    0);
+    return spec_matches(spec, f);
+}
+
 static bool job_matches(struct manager *m, const struct job *job,
                         const struct manager_filter *f)
 {
-    struct job_spec *spec;
-    size_t n;
+    size_t unpacked;
 
     if (!asks_for_spec(f))
         return true;
-    if (job->spec)
-        return spec_matches(job->spec, f);
-    int r = dormant_peek(job->dormant, &spec, &n);
-    manager_did(m, 0, n, 0);
-    if (r < 0)
-        return false;
-    bool matches = spec_matches(spec, f);
+    struct job_spec *spec = jobs_brief_spec(m, job, &unpacked);
+    bool matches = spec && spec_matches_in_slice(m, spec, f);
     job_spec_unref(spec);
     return matches;
 }
 
+/* Unpacked once where that is enough. */
+static bool brief_matches(struct manager *m, const struct job *job,
+                          const struct manager_filter *f, struct job_view *ret)
+{
+    ret->spec = jobs_brief_spec(m, job, &ret->unpacked);
+    if (!asks_for_spec(f) || (ret->spec && spec_matches_in_slice(m, ret->spec, f)))
+        return true;
+    job_view_fini(ret);
+    return false;
+}
+
 bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_filter *f,
-                      struct job_view *ret)
+                      enum manager_specs specs, struct job_view *ret)
 {
     view_cheap(job, NO_OFFSET, ret);
-    if (!status_matches(ret, f) || !job_matches(m, job, f))
+    if (!status_matches(ret, f))
         return false;
-    view_spec(m, job, ret);
+    if (specs == MANAGER_SPECS_BRIEF ? !brief_matches(m, job, f, ret)
+                                     : !job_matches(m, job, f))
+        return false;
+    if (specs == MANAGER_SPECS_WHOLE)
+        view_spec(m, job, ret);
     view_wait(m, job, ret);
     return true;
+}
+
+bool jobs_wanted_of_event(struct manager *m, struct job *job,
+                          const struct manager_filter *f)
+{
+    struct job_view v;
+
+    view_cheap(job, NO_OFFSET, &v);
+    return !f->orphans && (!f->of_user || f->uid == v.owner.uid) && time_matches(&v, f) &&
+           job_matches(m, job, f);
 }
 
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
@@ -191,18 +241,6 @@ void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
         ret->exit_code = job_exit_code(&ret->status);
 }
 
-static void view_past(const struct past_range *r, uint64_t id, struct job_view *ret)
-{
-    *ret = (struct job_view){.key = {.id = id, .index = JOB_NO_INDEX},
-                             .owner = {.uid = r->uid},
-                             .status = {.state = JOB_DONE,
-                                        .result = r->result,
-                                        .code = r->code,
-                                        .ended_usec = r->ended_usec},
-                             .forgotten = true};
-    ret->exit_code = job_exit_code(&ret->status);
-}
-
 struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
                       int64_t *ret_offset)
 {
@@ -213,62 +251,10 @@ struct job *jobs_find(struct manager *m, uid_t uid, uint64_t id, int64_t index,
     *ret_offset = NO_OFFSET;
     if (index < 0)
         return job;
-    if (!job->array || (uint64_t)index < job->spec->array_first ||
-        (uint64_t)index > job->spec->array_last)
-        return NULL;
-    *ret_offset = index - (int64_t)job->spec->array_first;
-    return job;
-}
-
-static int get_locked(struct manager *m, uid_t uid, uint64_t id, int64_t index,
-                      struct job_view *ret)
-{
-    int64_t offset;
-    struct job *job = jobs_find(m, uid, id, index, &offset);
-    const struct past_range *past;
-    const struct orphan *o;
-
-    if (job) {
-        jobs_view(m, job, offset, ret);
-        return 0;
-    }
-    past = index < 0 ? past_find(&m->past, id) : NULL;
-    if (past && jobs_visible(uid, past->uid)) {
-        view_past(past, id, ret);
-        return 0;
-    }
-    o = jobs_visible(uid, getuid()) ? orphans_find(m, id, index) : NULL;
-    if (!o)
-        return -ENOENT;
-    jobs_view_orphan(o, ret);
-    return 0;
-}
-
-int manager_get(struct manager *m, const struct job_owner *asker, uint64_t id,
-                int64_t index, struct job_view *ret)
-{
-    struct aftermath after;
-
-    aftermath_init(&after);
-    manager_lock(m);
-    int r = get_locked(m, asker->uid, id, index, ret);
-    manager_unlock(m, &after);
-    return r;
-}
-
-int manager_look(struct volt_cx *cx, struct manager *m, const struct job_owner *asker,
-                 uint64_t id, int64_t index, struct job_view *ret)
-{
-    int r = manager_get(m, asker, id, index, ret), kept;
-    struct job_view view;
-
-    if ((r == 0 && !ret->forgotten) || id > history_max(m))
-        return r;
-    kept = history_get(cx, m, asker->uid, id, index, &view);
-    if (kept < 0)
-        return kept == -ENOENT ? r : kept; /* a view of the past holds nothing */
-    *ret = view;
-    return 0;
+    *ret_offset = job->array && !array_is_counts(job->array)
+                      ? job_spec_offset(job->spec, index)
+                      : -1;
+    return *ret_offset < 0 ? NULL : job;
 }
 
 /* --- events, counters, output ------------------------------------------------------- */
@@ -292,7 +278,6 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
     *ret_next = after;
     *ret_lost = 0;
     for (;;) {
-        struct aftermath none = {0};
         uint64_t lost, from = *ret_next;
 
         manager_lock(m);
@@ -300,7 +285,7 @@ size_t manager_events_read(struct manager *m, const struct job_owner *asker,
                             &lost);
         manager_did(m, *ret_next - from - lost, 0, 0);
         bool end = *ret_next == m->ring.seq;
-        manager_unlock(m, &none);
+        manager_unlock(m);
         *ret_lost += lost;
         if (n || end || !max)
             return n;
@@ -314,13 +299,14 @@ struct volt_notify *manager_events_notify(struct manager *m)
 
 static void count_watchers(struct manager *m, uint32_t by)
 {
-    struct aftermath after = {.kick = true}; /* what was not in a hurry before */
+    struct tx tx;
 
-    manager_lock(m);
+    core_begin(&tx, m);
+    tx.kick = true; /* what was not in a hurry before */
     pthread_mutex_lock(&m->log_lock);
     m->watchers += by;
     pthread_mutex_unlock(&m->log_lock);
-    manager_unlock(m, &after);
+    core_finish(&tx);
 }
 
 void manager_log_begin(struct manager *m)
@@ -364,11 +350,9 @@ struct audience *manager_log_audience(struct manager *m)
 
 bool manager_log_ahead(struct manager *m)
 {
-    struct aftermath after = {0};
-
     manager_lock(m);
     bool ahead = m->entering > 0;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return ahead;
 }
 
@@ -379,82 +363,15 @@ bool manager_durable(const struct manager *m)
 
 void manager_counts(struct manager *m, struct manager_counts *ret)
 {
-    struct aftermath after = {0};
+    struct store_read_counts most;
 
+    store_read_most(m->store, &most);
     manager_lock(m);
     *ret = m->counts;
+    ret->read_rows = most.rows;
+    ret->read_bytes = most.bytes;
     ret->slots = m->queue.slots;
     ret->slots_used = m->queue.used;
-    manager_unlock(m, &after);
-}
-
-static bool prints_there(const struct job_view *v, enum job_stream stream)
-{
-    const struct job_spec *spec = v->spec;
-
-    return spec && v->status.attempt > 0 && spec->kind == JOB_KIND_EXEC &&
-           spec->output == JOB_OUTPUT_FILE &&
-           (stream == JOB_STDOUT || spec->output_split);
-}
-
-/* It printed there, and it was nothing: no file and no row. Of an orphan only the record
- * is known: the file that is not there was empty when it was given up. */
-static bool printed_nothing(const struct job_view *v, enum job_stream stream)
-{
-    if (v->status.state != JOB_DONE)
-        return false;
-    if (v->orphan)
-        return stream == JOB_STDOUT;
-    return !(v->status.kept & JOB_KEPT_FILE(stream)) && prints_there(v, stream);
-}
-
-/* There is no file, and no row: there should be the file. */
-static bool was_removed(const struct job_view *v, enum job_stream stream)
-{
-    const enum job_state state = (enum job_state)v->status.state;
-
-    if (state == JOB_DONE)
-        return v->status.kept & JOB_KEPT_FILE(stream);
-    return !v->orphan && v->status.pid > 0 && prints_there(v, stream) &&
-           (state == JOB_RUNNING || state == JOB_STOPPING);
-}
-
-int manager_open_output(struct volt_cx *cx, struct manager *m,
-                        const struct job_owner *asker, uint64_t id, int64_t index,
-                        enum job_stream stream)
-{
-    bool ended = false;
-    int r;
-
-    for (;;) {
-        struct job_view v;
-        bool before = ended;
-
-        r = manager_look(cx, m, asker, id, index, &v);
-        if (r < 0)
-            return r;
-        ended = v.status.state == JOB_DONE;
-        r = v.has_counts ? -EISDIR
-                         : output_open(&m->outputs, m->store, &v.key, stream, ended);
-        /* Output goes with its job, at once: while the one is there, so is the other. */
-        if (r == -ENODATA && v.status.kept & JOB_KEPT_STORE(stream) &&
-            store_has(m->store, id) > 0)
-            r = -EBADMSG;
-        bool nothing = r == -ENODATA && printed_nothing(&v, stream);
-        bool removed = r == -ENODATA && was_removed(&v, stream);
-        bool running = !ended && v.status.state != JOB_QUEUED;
-        job_view_fini(&v);
-        if (nothing)
-            return output_open_empty();
-        /* It has ended since, perhaps, and given its file up. */
-        if (r != -ENODATA || !running || before)
-            return removed ? -ESTALE : r;
-        ended = true;
-    }
-}
-
-char *manager_output_path(struct manager *m, const struct job_key *key,
-                          enum job_stream stream)
-{
-    return output_path_text(&m->outputs, key, stream);
+    ret->told = vat_u64_load(&m->told, VAT_RLX);
+    manager_unlock(m);
 }

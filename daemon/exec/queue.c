@@ -115,10 +115,24 @@ void queue_occupy(struct queue *q)
     q->used++;
 }
 
+uint64_t queue_take_more(struct queue *q, uint64_t n)
+{
+    uint32_t free = q->used < q->slots ? q->slots - q->used : 0;
+    uint32_t taken = n < free ? (uint32_t)n : free;
+
+    q->used += taken;
+    return taken;
+}
+
 void queue_release(struct queue *q)
 {
-    assert(q->used > 0);
-    q->used--;
+    queue_release_some(q, 1);
+}
+
+void queue_release_some(struct queue *q, uint64_t n)
+{
+    assert(q->used >= n);
+    q->used -= (uint32_t)n;
 }
 
 uint64_t queue_position(const struct queue *q, const struct queue_node *n)

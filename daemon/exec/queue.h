@@ -63,8 +63,11 @@ bool queue_before(const struct queue_node *a, const struct queue_node *b);
 /* Takes a slot for one that waits no longer; after a restart also beyond the number of
  * slots. */
 void queue_occupy(struct queue *q);
-/* Gives a slot back; then queue_take() again. */
+/* Takes up to n further slots for what queue_take() has given. Returns how many. */
+uint64_t queue_take_more(struct queue *q, uint64_t n);
+/* Gives a slot back, or n; then queue_take() again. */
 void queue_release(struct queue *q);
+void queue_release_some(struct queue *q, uint64_t n);
 
 /* How many wait in front of n: exact below QUEUE_EXACT_POSITION in its own priority,
  * beyond that at most as many (those that left in between still count). */

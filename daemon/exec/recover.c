@@ -16,107 +16,38 @@
 
 #include "base/crash.h"
 #include "base/siphash.h"
+#include "daemon/exec/dispatcher.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/exec/post.h"
+#include "daemon/store/reader.h"
 
 /* --- replay --------------------------------------------------------------------- */
 
 struct replay {
     struct manager *m;
     struct volt_error *err;
-    uint64_t max; /* the latest id: they come in order */
+    uint64_t max;         /* the latest id: they come in order */
+    uint64_t seq;         /* number of the news of what is replayed */
+    struct job *ended;    /* the latest, if it is an array that has ended ... */
+    struct job_news last; /* ... and its last news */
+    struct array_fold fold;
 };
 
-static int refuse(struct replay *r, const struct store_fact *fact, const char *what)
+static int refuse(struct replay *r, const struct job_key *key, const char *what)
 {
     char text[JOB_KEY_TEXT_MAX];
 
-    (void)job_key_format_job(&fact->key, text);
+    (void)job_key_format_job(key, text);
     if (r->err)
         (void)snprintf(r->err->text, sizeof(r->err->text), "job %s: %s", text, what);
     return -EBADMSG;
 }
 
-/* Steps are static strings everywhere: a replayed one becomes the manager's. There are as
- * many as there are causes, so few. */
-static const char *keep_step(struct manager *m, const char *step)
-{
-    for (size_t i = 0; i < m->nsteps; i++)
-        if (strcmp(m->steps[i], step) == 0)
-            return m->steps[i];
-
-    char **grown = reallocarray(m->steps, m->nsteps + 1, sizeof(*grown));
-    if (!grown)
-        return "";
-    m->steps = grown;
-    char *copy = strdup(step);
-    if (!copy)
-        return "";
-    return m->steps[m->nsteps++] = copy;
-}
-
-const char *manager_keep_step(struct manager *m, const char *step)
-{
-    if (!step)
-        return NULL;
-    pthread_mutex_lock(&m->lock);
-    const char *kept = keep_step(m, step);
-    pthread_mutex_unlock(&m->lock);
-    return kept;
-}
-
-#define NAMED_BACK 64 /* how far back an equal one is looked for */
-
-/* Each end with survivors has some, which differ from those of others; the events of one
- * job follow each other, so equal ones stand close together. 32 bytes each, 56 with the
- * allocation and the pointer, until voltd ends: a hundred thousand ends with processes
- * that SIGKILL did not end are 5.6 MB. */
-static const struct job_named *keep_named(struct manager *m,
-                                          const struct job_named *named)
-{
-    size_t first = m->nnamed > NAMED_BACK ? m->nnamed - NAMED_BACK : 0;
-
-    for (size_t i = first; i < m->nnamed; i++)
-        if (memcmp(m->named[i], named, sizeof(*named)) == 0)
-            return m->named[i];
-
-    struct job_named **grown = reallocarray(m->named, m->nnamed + 1, sizeof(*grown));
-    if (!grown)
-        return NULL;
-    m->named = grown;
-    struct job_named *copy = malloc(sizeof(*copy));
-    if (!copy)
-        return NULL;
-    *copy = *named;
-    return m->named[m->nnamed++] = copy;
-}
-
-const struct job_named *manager_keep_named(struct manager *m,
-                                           const struct job_named *named)
-{
-    if (!named || !named->pid[0])
-        return NULL;
-    pthread_mutex_lock(&m->lock);
-    const struct job_named *kept = keep_named(m, named);
-    pthread_mutex_unlock(&m->lock);
-    return kept;
-}
-
 /* It was submitted in the place of another, which may not have been cancelled yet. */
 static bool replay_replace(struct manager *m, const struct job *job)
 {
-    uint64_t earlier = job->spec->replaces;
-    uid_t uid = job->owner.uid;
-
-    if (succession_waits(m, uid, earlier)) {
-        struct replaced *grown =
-            reallocarray(m->replaced, m->nreplaced + 1, sizeof(*grown));
-
-        if (!grown)
-            return false;
-        m->replaced = grown;
-        m->replaced[m->nreplaced++] = (struct replaced){earlier, job->owner};
-    }
-    return succession_restore(m, uid, earlier, job->id) == 0;
+    succession_cancel(m, job->owner.uid, job->spec->replaces);
+    return succession_restore(m, job->owner.uid, job->spec->replaces, job->id) == 0;
 }
 
 /* False: no memory. Of two jobs with one key the later one has it: the earlier was no
@@ -145,45 +76,66 @@ static void log_again(struct manager *m, const struct job_news *news)
         event_ring_put(&m->log, news);
 }
 
-static void log_fact(struct manager *m, const struct job *job,
-                     const struct store_fact *fact, const struct job_status *st)
+static void log_event(struct replay *r, const struct job *job, const struct job_key *key,
+                      const struct job_event *ev, const struct job_status *st)
 {
-    log_again(m, &(struct job_news){.seq = fact->loaded->seq,
-                                    .at_usec = fact->event->at_usec,
-                                    .key = fact->key,
-                                    .type = (uint8_t)fact->event->type,
-                                    .state = st->state,
-                                    .result = jobs_result_told(fact->event->type, st),
-                                    .code = st->code,
-                                    .owner = job->owner.uid});
+    struct job_news news = {.seq = r->seq,
+                            .at_usec = ev->at_usec,
+                            .key = *key,
+                            .type = (uint8_t)ev->type,
+                            .state = st->state,
+                            .end = core_end_told(ev->type, st),
+                            .owner = job->owner.uid};
+
+    /* Deferred is told of the attempt that it takes back. */
+    news.key.attempt = st->attempt + (ev->type == JOB_EV_DEFERRED);
+    log_again(r->m, &news);
 }
 
-static void log_end_of_array(struct manager *m, const struct job *job)
+/* An array that has ended is not loaded but for its counts: a million elements are a
+ * hundred megabytes. */
+static void begin_ended_array(struct replay *r, struct job *job,
+                              const struct store_loaded_job *loaded)
 {
-    log_again(m, &(struct job_news){.seq = job->elements->end_seq,
-                                    .at_usec = job->elements->end_usec,
-                                    .key = jobs_key(job, NO_OFFSET),
-                                    .type = JOB_EV_EXITED,
-                                    .state = JOB_DONE,
-                                    .result = job->array->worst.result,
-                                    .code = job->array->worst.code,
-                                    .owner = job->owner.uid});
+    array_fold_begin(&r->fold, job->array);
+    r->ended = job;
+    r->last = (struct job_news){.seq = loaded->end_seq,
+                                .at_usec = loaded->ended_usec,
+                                .key = jobs_key(job, NO_OFFSET),
+                                .type = JOB_EV_EXITED,
+                                .state = JOB_DONE,
+                                .owner = job->owner.uid};
 }
 
-static int replay_submit(struct replay *r, const struct store_fact *fact)
+/* All its facts have come. */
+static void end_ended_array(struct replay *r)
 {
-    const struct job_owner owner = {.uid = fact->uid, .gid = fact->gid};
-    struct job *job = job_new_bare(fact->spec, &owner, true);
+    if (!r->ended)
+        return;
+    array_fold_end(&r->fold);
+    r->last.end = job_end_of(&r->ended->array->worst);
+    log_again(r->m, &r->last);
+    r->ended = NULL;
+}
 
-    r->max = fact->key.id;
-    if (!job || table_put(&r->m->table, fact->key.id, job) < 0) {
+static int replay_job(struct replay *r, const struct store_loaded_job *loaded)
+{
+    const struct job_owner owner = {.uid = loaded->uid, .gid = loaded->gid};
+    const struct job_key key = {.id = loaded->id, .index = JOB_NO_INDEX};
+    const struct job_event submit =
+        job_spec_submission(loaded->spec, loaded->submitted_usec);
+    struct job *job = job_new_bare(r->m, loaded->spec, &owner, true, loaded->ended);
+
+    end_ended_array(r);
+    r->max = loaded->id;
+    if (!job || table_put(&r->m->table, loaded->id, job) < 0) {
         if (job)
             job_free(job);
         return -ENOMEM;
     }
-    job->id = fact->key.id;
+    job->id = loaded->id;
     job->recovered = true;
-    job->is_history = fact->last;
+    job->is_history = loaded->ended;
     if (!own_key(r->m, job))
         return -ENOMEM;
     if (job_waits_bare(job)) {
@@ -192,67 +144,85 @@ static int replay_submit(struct replay *r, const struct store_fact *fact)
         job_spec_unref(job->spec);
         job->spec = NULL;
     }
-    if (job_update(&job->status, fact->event) < 0)
-        return refuse(r, fact, "event submit");
+    if (job_update(&job->status, &submit) < 0)
+        return refuse(r, &key, "event submit");
     if (job->array) {
         array_replay_begin(job->array);
-        (void)array_update(job->array, ARRAY_WHOLE, fact->event,
-                           &(struct array_effects){0});
-        job->elements->end_seq = fact->loaded->end_seq;
-        job->elements->end_usec = fact->loaded->ended_usec;
+        (void)array_update(job->array, ARRAY_WHOLE, &submit, &(struct array_effects){0});
     }
-    log_fact(r->m, job, fact, &job->status);
+    if (job->array && loaded->ended)
+        begin_ended_array(r, job, loaded);
+    log_event(r, job, &key, &submit, &job->status);
     return 0;
 }
 
-static int replay_array(struct replay *r, struct job *job, const struct store_fact *fact,
+static int replay_array(struct replay *r, struct job *job, const struct job_key *key,
                         const struct job_event *ev)
 {
     struct array_effects fx;
+    int result = r->ended == job ? array_fold_event(&r->fold, ARRAY_WHOLE, ev)
+                                 : array_update(job->array, ARRAY_WHOLE, ev, &fx);
 
-    if (array_update(job->array, ARRAY_WHOLE, ev, &fx) < 0)
-        return refuse(r, fact, job_event_name(ev->type));
-    log_fact(r->m, job, fact, &(struct job_status){.state = JOB_STOPPING});
+    if (result < 0)
+        return refuse(r, key, job_event_name(ev->type));
+    log_event(r, job, key, ev, &(struct job_status){.state = JOB_STOPPING});
     return 0;
 }
 
-static int replay_element(struct replay *r, struct job *job,
-                          const struct store_fact *fact, const struct job_event *ev)
+static int replay_element(struct replay *r, struct job *job, const struct job_key *key,
+                          const struct job_event *ev)
 {
-    uint64_t index = (uint64_t)fact->key.index;
+    int64_t offset = job->array ? job_spec_offset(job->spec, key->index) : -1;
     struct array_effects fx;
 
-    if (!job->array || index < job->spec->array_first || index > job->spec->array_last)
-        return refuse(r, fact, "no such element");
-    int64_t offset = (int64_t)(index - job->spec->array_first);
+    if (offset < 0)
+        return refuse(r, key, "no such element");
+    if (r->ended == job) {
+        if (array_fold_event(&r->fold, offset, ev) < 0)
+            return refuse(r, key, job_event_name(ev->type));
+        log_event(r, job, key, ev, &r->fold.element);
+        return 0;
+    }
     if (array_reserve(job->array, offset) < 0)
         return -ENOMEM;
     if (array_update(job->array, offset, ev, &fx) < 0)
-        return refuse(r, fact, job_event_name(ev->type));
-    log_fact(r->m, job, fact, array_own(job->array, offset));
+        return refuse(r, key, job_event_name(ev->type));
+    log_event(r, job, key, ev, array_own(job->array, offset));
     return 0;
 }
 
-static int replay_fact(void *arg, const struct store_fact *fact)
+static int replay_event(struct replay *r, const struct store_loaded_event *loaded)
+{
+    const struct job_key *key = &loaded->key;
+    struct job *job = table_get(&r->m->table, key->id);
+    struct job_event ev = *loaded->event;
+
+    if (!job)
+        return refuse(r, key, "an event before its submission");
+    ev.step = interned_step(&r->m->interned, ev.step);
+    ev.named = interned_named(&r->m->interned, ev.named);
+    if (key->index != JOB_NO_INDEX)
+        return replay_element(r, job, key, &ev);
+    if (job->array)
+        return replay_array(r, job, key, &ev);
+    if (job_update(&job->status, &ev) < 0)
+        return refuse(r, key, job_event_name(ev.type));
+    log_event(r, job, key, &ev, &job->status);
+    return 0;
+}
+
+static int replay(void *arg, const struct store_loaded *loaded)
 {
     struct replay *r = arg;
-    struct job_event ev = *fact->event;
 
-    if (ev.type == JOB_EV_SUBMIT)
-        return replay_submit(r, fact);
-    struct job *job = table_get(&r->m->table, fact->key.id);
-    if (!job)
-        return refuse(r, fact, "an event before its submission");
-    ev.step = manager_keep_step(r->m, ev.step);
-    ev.named = manager_keep_named(r->m, ev.named);
-    if (fact->key.index != JOB_NO_INDEX)
-        return replay_element(r, job, fact, &ev);
-    if (job->array)
-        return replay_array(r, job, fact, &ev);
-    if (job_update(&job->status, &ev) < 0)
-        return refuse(r, fact, job_event_name(ev.type));
-    log_fact(r->m, job, fact, &job->status);
-    return 0;
+    r->seq = loaded->seq;
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        return replay_job(r, &loaded->job);
+    case STORE_LOADED_EVENT:
+        return replay_event(r, &loaded->event);
+    }
+    return -EBADMSG;
 }
 
 /* --- what follows from the statuses --------------------------------------------- */
@@ -293,6 +263,7 @@ static int derive(struct manager *m, struct job *job)
         users_add(&m->users, u,
                   job->array ? job->array->total - job->array->by_state[JOB_DONE] : 1,
                   job->bytes);
+    index_enter(m, job);
     return 0;
 }
 
@@ -375,7 +346,6 @@ static struct work *adopt(struct manager *m, struct job *job, int64_t offset,
     w->kept_started = st->started_usec != 0;
     enum record_verdict verdict =
         w->adopted ? look_at_record(m, job, offset, st) : RECORD_RUNNING;
-    w->recorded = verdict == RECORD_NEVER_RAN;
     if (w->adopted)
         tally(&m->counts, verdict);
     if (is_unborn(job, st, verdict)) {
@@ -409,19 +379,21 @@ static int adopt_elements(struct manager *m, struct job *job)
 
 static int settle(struct manager *m, struct job *job)
 {
-    struct aftermath after = {0};
+    struct tx tx;
     int r = derive(m, job);
 
     if (r < 0)
         return r;
     if (jobs_done(job)) {
-        if (job->array)
-            log_end_of_array(m, job);
-        job_retire(m, job, &after);
-        aftermath_finish(m, &after);
+        tx_init(&tx, m);
+        job_retire(&tx, job);
+        (void)job_leave_some(&tx);
+        tx_carry_out(&tx);
+        m->news_due = false; /* there is no task yet that could wait for them */
         return 0;
     }
-    job->held = keys_is_name(job->key) && succession_is_held(m, job->id);
+    job->held = keys_is_name(job->key) && succession_is_held(m, job->id) &&
+                !(job->due & DUE_RELEASE);
     if (!job->array && job->status.state != JOB_QUEUED) {
         job->live = adopt(m, job, NO_OFFSET, &job->status);
         return job->live ? 0 : -ENOMEM;
@@ -446,10 +418,11 @@ int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err)
     struct replay r = {.m = m, .err = err};
     uint64_t id = 0;
     struct job *job;
-    int result = store_load(m->store, replay_fact, &r, err);
+    int result = store_load(m->store, replay, &r, err);
 
     if (result < 0)
         return result;
+    end_ended_array(&r);
     *ret_max = store_last_id(m->store);
     if (*ret_max < r.max)
         *ret_max = r.max;
@@ -458,6 +431,7 @@ int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err)
 
         id = table_next(&m->table, id, &steps, &job);
         result = job ? settle(m, job) : 0;
+        m->held = (struct manager_held){0}; /* nothing waits for the lock yet */
     } while (id && result == 0);
     if (result < 0 && err)
         (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-result));
@@ -467,14 +441,15 @@ int recover_load(struct manager *m, uint64_t *ret_max, struct volt_error *err)
 
 /* --- actions -------------------------------------------------------------------- */
 
+/* What is replaced is cancelled before its task reads its record: a job that has ended
+ * meanwhile would be too late to cancel. */
 int recover_start(struct manager *m)
 {
     CRASH_POINT("recovered");
-    for (size_t i = 0; i < m->nreplaced; i++) /* or it has ended */
-        (void)manager_cancel(m, &m->replaced[i].by, m->replaced[i].id, JOB_NO_INDEX);
-    free(m->replaced);
-    m->replaced = NULL;
-    m->nreplaced = 0;
+    int r = dispatcher_start(m);
+
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < m->nresumed; i++)
         (void)volt_task_spawn(m->resumed[i], NULL); /* closing: it is dropped */
     free(m->resumed);
@@ -496,6 +471,7 @@ static void hash_status(struct siphash *h, const struct job_status *st)
                               st->kept,
                               st->attempt,
                               (uint64_t)st->code,
+                              st->code_is,
                               (uint64_t)st->pid,
                               st->survivors,
                               st->submitted_usec,
@@ -521,6 +497,9 @@ static void hash_job(struct siphash *h, const struct job *job)
         return;
     siphash_add_number(h, job->array->cancelled_usec);
     siphash_add_number(h, job->array->rest);
+    siphash_add(h, job->array->by_state, sizeof(job->array->by_state));
+    siphash_add(h, job->array->by_result, sizeof(job->array->by_result));
+    hash_status(h, &job->array->worst);
     for (int64_t at = 0; (own = array_find_own(job->array, &at)); at++) {
         siphash_add_number(h, (uint64_t)at);
         hash_status(h, own);
@@ -530,7 +509,6 @@ static void hash_job(struct siphash *h, const struct job *job)
 uint64_t recover_hash(struct manager *m)
 {
     static const struct siphash_key no_secret; /* equal in two managers */
-    struct aftermath after = {0};
     struct siphash h;
     uint64_t id = 0;
     struct job *job;
@@ -544,7 +522,7 @@ uint64_t recover_hash(struct manager *m)
         if (job)
             hash_job(&h, job);
     } while (id);
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return siphash_end64(&h);
 }
 
@@ -553,10 +531,4 @@ void recover_discard(struct manager *m)
     for (size_t i = 0; i < m->nresumed; i++)
         volt_task_discard(m->resumed[i]);
     free(m->resumed);
-    for (size_t i = 0; i < m->nsteps; i++)
-        free(m->steps[i]);
-    free(m->steps);
-    for (size_t i = 0; i < m->nnamed; i++)
-        free(m->named[i]);
-    free(m->named);
 }

@@ -18,8 +18,7 @@ static void remove_runner(struct relay *r, struct work *w)
     p->runs = false;
 }
 
-void relay_enter(struct manager *m, struct work *w, uint64_t start,
-                 struct aftermath *after)
+void relay_enter(struct manager *m, struct work *w, uint64_t start, struct tx *tx)
 {
     struct relay *r = &m->relay;
     struct relay_place *p = &w->relay;
@@ -29,7 +28,7 @@ void relay_enter(struct manager *m, struct work *w, uint64_t start,
     p->start = start;
     p->since_usec = volt_now_usec();
     list_add_last(&r->runners, &p->node);
-    ahead_stir(m, after);
+    ahead_stir(m, tx);
 }
 
 /* It has a slot, or follows a job that has one. */
@@ -47,7 +46,8 @@ bool relay_join(struct manager *m, struct work *w)
     struct work *oldest;
     uint64_t now = volt_now_usec();
 
-    if (w != ahead_turn(m) || w->adopted || m->closed || m->queue.used > m->queue.slots)
+    if (w != ahead_first(&m->ahead, false) || w->adopted || m->closed ||
+        m->queue.used > m->queue.slots)
         return false;
     while ((oldest = runner_of(r->runners.first)) &&
            oldest->relay.since_usec + RELAY_WAIT < now)
@@ -77,12 +77,35 @@ void relay_part(struct manager *m, struct work *w)
     w->relay.before = NULL;
 }
 
-void relay_call_back(struct manager *m, struct work *w, struct aftermath *after)
+void relay_call_back(struct manager *m, struct work *w, struct tx *tx)
 {
     if (w->granted)
         relay_part(m, w);
     w->relay.called_back = true;
-    jobs_wake(w, after);
+    jobs_wake(w, tx);
+}
+
+bool relay_serve(struct manager *m, struct tx *tx)
+{
+    struct work *w;
+
+    while (m->queue.used < m->queue.slots && (w = ahead_first(&m->ahead, true))) {
+        if (!tx_has_room(tx))
+            return false;
+        ahead_grant(m, w);
+        relay_call_back(m, w, tx);
+    }
+    return true;
+}
+
+void relay_call_back_all(struct manager *m, struct tx *tx)
+{
+    for (struct list_node *n = m->ahead.line.first; n; n = n->next) {
+        struct work *w = list_thing(n, struct work, ahead_node);
+
+        if (w->relay.before)
+            relay_call_back(m, w, tx);
+    }
 }
 
 void relay_void(struct manager *m, struct work *w)
@@ -93,7 +116,7 @@ void relay_void(struct manager *m, struct work *w)
         relay_part(m, w->relay.behind);
 }
 
-void relay_leave(struct manager *m, struct work *w, struct aftermath *after)
+void relay_leave(struct manager *m, struct work *w, struct tx *tx)
 {
     struct work *before = w->relay.before, *behind = w->relay.behind;
 
@@ -108,5 +131,5 @@ void relay_leave(struct manager *m, struct work *w, struct aftermath *after)
     ahead_leave(m, behind);
     behind->granted = true;
     w->granted = false;
-    ahead_stir(m, after);
+    ahead_stir(m, tx);
 }

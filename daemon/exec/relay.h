@@ -23,7 +23,7 @@
 #include "base/list.h"
 #include "daemon/job/key.h"
 
-struct aftermath;
+struct tx;
 struct manager;
 struct work;
 
@@ -48,18 +48,22 @@ struct relay_place {
 
 /* --- lock held ---------------------------------------------------------------------- */
 /* The keeper has taken this START of the work: it may be followed. */
-void relay_enter(struct manager *m, struct work *w, uint64_t start,
-                 struct aftermath *after);
+void relay_enter(struct manager *m, struct work *w, uint64_t start, struct tx *tx);
 /* The work waits for a slot: finds it one to follow. */
 bool relay_join(struct manager *m, struct work *w);
 /* The work follows nobody. */
 void relay_part(struct manager *m, struct work *w);
 /* The work is called back. If it has no slot it keeps its place until its record says
  * that it never ran: it may begin before the call comes. */
-void relay_call_back(struct manager *m, struct work *w, struct aftermath *after);
+void relay_call_back(struct manager *m, struct work *w, struct tx *tx);
+/* Nothing else wants the free slots: works that follow another get them. False: tx is
+ * full. */
+bool relay_serve(struct manager *m, struct tx *tx);
+/* All works that follow another are called back. */
+void relay_call_back_all(struct manager *m, struct tx *tx);
 /* Its START came to nothing, and so has that of the work which follows it. */
 void relay_void(struct manager *m, struct work *w);
 /* Its process is over; its slot, if it had one, passes on. */
-void relay_leave(struct manager *m, struct work *w, struct aftermath *after);
+void relay_leave(struct manager *m, struct work *w, struct tx *tx);
 
 #endif

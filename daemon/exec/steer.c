@@ -3,51 +3,47 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "daemon/exec/cancel.h"
 #include "daemon/exec/jobs.h"
-
-/* Lock held. Elements with a status of their own, a portion of them. False: there are no
- * more. */
-static bool cancel_elements_of(struct manager *m, struct job *job,
-                               struct manager_cancel_at *at, struct aftermath *after)
-{
-    size_t most = at->most_facts ? at->most_facts : MANAGER_CANCEL_FACTS;
-
-    for (size_t n = 0; n < MANAGER_WALK_LOOKS && m->held.facts < most;
-         n++, at->offset++) {
-        const struct job_status *st = array_find_own(job->array, &at->offset);
-
-        if (!st)
-            return false;
-        if (st->state != JOB_DONE)
-            (void)jobs_cancel_one(m, job, at->offset, after);
-        manager_did(m, 1, 0, 0);
-    }
-    return true;
-}
+#include "daemon/exec/post.h"
 
 /* The job may be forgotten between two portions, hence the look-up each time. */
 int manager_cancel_step(struct manager *m, const struct job_owner *asker, uint64_t id,
                         int64_t index, struct manager_cancel_at *at)
 {
-    struct aftermath after = {0};
+    struct tx tx;
     int64_t offset = NO_OFFSET;
-    bool more = false;
     int r = at->begun ? 0 : -ENOENT;
 
-    manager_lock(m);
+    core_begin(&tx, m);
     struct job *job = jobs_find(m, asker->uid, id, index, &offset);
     manager_did(m, 1, 0, 0);
     if (job && at->begun) {
-        more = cancel_elements_of(m, job, at, &after);
+        r = core_cancel_elements(&tx, job, &at->offset,
+                                 at->looks ? at->looks : MANAGER_WALK_LOOKS,
+                                 at->most_facts ? at->most_facts : MANAGER_CANCEL_FACTS);
     } else if (job) {
-        r = jobs_cancel_one(m, job, offset, &after);
-        more = r == 0 && job->array && offset == NO_OFFSET;
+        r = core_cancel(&tx, job, offset);
+        if (r == 0 && job->array && offset == NO_OFFSET)
+            r = -EAGAIN;
     }
     at->begun = true;
     at->looked = m->held.entries;
     at->facts = m->held.facts;
-    manager_unlock(m, &after);
-    return more ? -EAGAIN : r;
+    core_finish(&tx);
+    return r;
+}
+
+void manager_cancel_later(struct manager *m, const struct job_owner *asker, uint64_t id)
+{
+    int64_t offset;
+    struct tx tx;
+
+    core_begin(&tx, m);
+    struct job *job = jobs_find(m, asker->uid, id, JOB_NO_INDEX, &offset);
+    if (job && !jobs_done(job))
+        agenda_add(m, job, DUE_CANCEL);
+    core_finish(&tx);
 }
 
 int manager_cancel(struct manager *m, const struct job_owner *asker, uint64_t id,
@@ -89,7 +85,7 @@ static int cancel_view(void *arg, const struct job_view *v)
     c->ret_count += r == 0 || r == -EAGAIN;
     if (r == -EAGAIN)
         c->arrays[c->narrays++] = v->key.id;
-    return 0;
+    return r == -ENOMEM ? r : 0;
 }
 
 /* A portion of the elements of the last of the arrays. */
@@ -97,27 +93,42 @@ static void cancel_elements(struct manager_cancel_all *c)
 {
     c->at.begun = true;
     c->at.most_facts = c->most_facts;
+    c->at.looks = c->looks;
     int r = manager_cancel_step(c->manager, &c->asker, c->arrays[c->narrays - 1],
                                 JOB_NO_INDEX, &c->at);
     c->looked = c->at.looked;
     c->facts = c->at.facts;
     if (r == -EAGAIN)
         return;
+    if (r == -ENOMEM)
+        c->ret = r;
     c->narrays--;
     c->at = (struct manager_cancel_at){.begun = false};
 }
 
-/* A portion of the list of jobs. */
+/* These states of a filter without that of ended jobs. */
+static uint32_t but_done(uint32_t states)
+{
+    const uint32_t live = (1u << JOB_DONE) - 1;
+
+    states = states ? states & live : live;
+    return states ? states : 1u << JOB_STATE_COUNT; /* that of no job */
+}
+
+/* A portion of the list of jobs: of those that have not ended. */
 static void cancel_listed(struct volt_cx *cx, struct manager_cancel_all *c)
 {
+    struct manager_filter f = *c->filter;
     size_t most = c->most_facts ? c->most_facts : MANAGER_CANCEL_FACTS;
     struct manager_walk w = {.cursor = c->cursor,
                              .limit = (most + 2) / 3,
                              .looks = c->looks ? c->looks : MANAGER_WALK_LOOKS,
                              .bytes = MANAGER_WALK_BYTES,
+                             .specs = MANAGER_SPECS_NONE,
                              .at_once = MANAGER_CANCEL_SLICE};
 
-    c->ret = manager_walk_step(cx, c->manager, &c->asker, c->filter, &w, cancel_view, c);
+    f.states = but_done(f.states);
+    c->ret = manager_walk_step(cx, c->manager, &c->asker, &f, &w, cancel_view, c);
     c->cursor = w.cursor;
     c->looked = w.looked;
     c->bytes = w.unpacked;
@@ -230,30 +241,48 @@ static bool drained(struct manager_drain *d)
                0;
 }
 
-enum { DRAIN_BEGIN = 0, DRAIN_CANCEL, DRAIN_WAIT };
+enum { DRAIN_BEGIN = 0, DRAIN_CANCEL, DRAIN_REST, DRAIN_WAIT };
 
 /* Root's jobs are everybody's: those that are there are cancelled by and by, those whose
  * submission is under way when they enter (submit.c). */
 static void end_all(struct manager_drain *d)
 {
     static const struct manager_filter all = {0};
-    struct aftermath after = {0};
 
     manager_lock(d->manager);
     d->manager->ending = true;
-    manager_unlock(d->manager, &after);
+    manager_unlock(d->manager);
     d->all = (struct manager_cancel_all){.manager = d->manager, .filter = &all};
+}
+
+/* READY: all have been asked to end. Without memory it begins again after a rest. */
+static enum volt_poll end_all_poll(struct volt_cx *cx, struct manager_drain *d)
+{
+    for (;;) {
+        if (d->at == DRAIN_REST) {
+            if (volt_sleep_poll(cx, &d->rest) == VOLT_PENDING)
+                return VOLT_PENDING;
+            volt_sleep_fini(&d->rest);
+            d->at = DRAIN_BEGIN;
+        }
+        if (d->at == DRAIN_BEGIN) {
+            end_all(d);
+            d->at = DRAIN_CANCEL;
+        }
+        if (manager_cancel_all_poll(cx, &d->all) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (d->all.ret == 0)
+            return VOLT_READY;
+        manager_cancel_all_fini(&d->all);
+        volt_sleep_init(&d->rest, POST_AGAIN);
+        d->at = DRAIN_REST;
+    }
 }
 
 enum volt_poll manager_drain_poll(struct volt_cx *cx, struct manager_drain *d)
 {
-    if (d->at == DRAIN_BEGIN) {
-        if (d->cancel)
-            end_all(d);
-        d->at = DRAIN_CANCEL;
-    }
-    if (d->at == DRAIN_CANCEL) {
-        if (d->cancel && manager_cancel_all_poll(cx, &d->all) == VOLT_PENDING)
+    if (d->at != DRAIN_WAIT) {
+        if (d->cancel && end_all_poll(cx, d) == VOLT_PENDING)
             return VOLT_PENDING;
         volt_notified_init(&d->news, &d->manager->news);
         d->at = DRAIN_WAIT;
@@ -271,6 +300,8 @@ void manager_drain_fini(struct manager_drain *d)
 {
     if (d->at == DRAIN_WAIT)
         volt_notified_fini(&d->news);
+    if (d->at == DRAIN_REST)
+        volt_sleep_fini(&d->rest);
     manager_cancel_all_fini(&d->all);
     d->at = DRAIN_BEGIN;
 }

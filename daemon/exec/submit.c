@@ -6,13 +6,15 @@
  * the same commit, it is made ready meanwhile, and its START is the first thing to go out
  * after it. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crash.h"
+#include "base/error.h"
+#include "daemon/exec/post.h"
 #include "daemon/exec/submission.h"
+#include "daemon/store/fact.h"
 
 void manager_submit_init(struct manager_submit *s, struct manager *m,
                          const struct job_owner *owner, struct manager_submit_item *items,
@@ -22,68 +24,6 @@ void manager_submit_init(struct manager_submit *s, struct manager *m,
         .manager = m, .owner = *owner, .items = items, .count = count, .atomic = atomic};
 }
 
-void submission_reject(struct manager_submit_item *item, int error, const char *format,
-                       ...)
-{
-    va_list ap;
-
-    item->ret_id = 0;
-    item->ret_error = error;
-    free(item->ret_text);
-    va_start(ap, format);
-    if (vasprintf(&item->ret_text, format, ap) < 0)
-        item->ret_text = NULL;
-    va_end(ap);
-}
-
-/* --- accounts: lock held ------------------------------------------------------------ */
-
-/* Books n jobs and their spec on the user, or rejects the item. */
-static int book(struct manager *m, struct manager_submit *s,
-                struct manager_submit_item *item, uint64_t n, size_t bytes)
-{
-    struct user *u = users_get(&m->users, s->owner.uid);
-
-    if (m->closed) {
-        submission_reject(item, -ESHUTDOWN, "voltd is shutting down");
-        return -ESHUTDOWN;
-    }
-    if (!u) {
-        submission_reject(item, -ENOMEM, "out of memory");
-        return -ENOMEM;
-    }
-    if (m->users.jobs + n > m->config.max_jobs)
-        submission_reject(item, -EDQUOT,
-                          "more than %llu jobs that have not ended (MaxJobs)",
-                          (unsigned long long)m->config.max_jobs);
-    else if (u->jobs + n > m->config.max_jobs_per_user)
-        submission_reject(item, -EDQUOT,
-                          "more than %llu jobs that have not ended (MaxJobsPerUser)",
-                          (unsigned long long)m->config.max_jobs_per_user);
-    else if (u->bytes + bytes > m->config.max_bytes_per_user)
-        submission_reject(item, -EDQUOT,
-                          "more than %llu bytes of specs (MaxBytesPerUser)",
-                          (unsigned long long)m->config.max_bytes_per_user);
-    else if (n > m->config.max_array)
-        submission_reject(item, -EDQUOT, "more than %llu elements in an array (MaxArray)",
-                          (unsigned long long)m->config.max_array);
-    if (item->ret_error)
-        return item->ret_error;
-    users_add(&m->users, u, n, bytes);
-    return 0;
-}
-
-static void unbook(struct manager *m, uid_t uid, uint64_t n, uint64_t bytes)
-{
-    struct aftermath after = {0};
-
-    manager_lock(m);
-    struct user *u = users_find(&m->users, uid);
-    if (u) /* not if what is given back is nothing: it was never booked */
-        users_sub(&m->users, u, n, bytes);
-    manager_unlock(m, &after);
-}
-
 /* --- the passes --------------------------------------------------------------------- */
 
 static void check_item(struct manager_submit *s, size_t i)
@@ -91,7 +31,6 @@ static void check_item(struct manager_submit *s, size_t i)
     struct manager_submit_item *item = &s->items[i];
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after;
     const char *field = NULL;
     struct volt_error err;
     struct job *job;
@@ -114,11 +53,10 @@ static void check_item(struct manager_submit *s, size_t i)
         submission_reject(item, -ENOMEM, "out of memory");
         return;
     }
-    aftermath_init(&after);
     manager_lock(m);
-    int r = book(m, s, item, job_spec_count(item->spec), job->bytes);
+    int r = submission_book(s, item, job_spec_count(item->spec), job->bytes);
     bool crowded = m->queue.waiting + p->accepted > JOBS_SLICE;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     if (r < 0) {
         job_discard(job);
         return;
@@ -136,27 +74,16 @@ static void check_item(struct manager_submit *s, size_t i)
 static enum volt_poll check_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    size_t end = p->at + SUBMIT_SLICE < s->count ? p->at + SUBMIT_SLICE : s->count;
+    size_t end = p->at + submission_portion(s, s->count - p->at);
 
-    while (p->at < end)
-        check_item(s, p->at++);
+    for (; p->at < end; p->at++) {
+        check_item(s, p->at);
+        p->refused |= s->items[p->at].ret_error != 0;
+    }
     if (p->at == s->count)
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
-}
-
-void submission_drop(struct manager_submit *s, size_t i)
-{
-    struct submission *p = s->pending;
-    uint64_t n = job_spec_count(p->jobs[i]->spec), bytes = p->jobs[i]->bytes;
-
-    job_discard(p->jobs[i]);
-    p->jobs[i] = NULL;
-    p->accepted--;
-    p->njobs -= n;
-    p->bytes -= bytes;
-    unbook(s->manager, s->owner.uid, n, bytes);
 }
 
 /* A slot for a job that would be the only one to wait, and the task that needs it. */
@@ -164,7 +91,6 @@ static void grant(struct manager_submit *s)
 {
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after = {0};
     size_t i = 0;
 
     if (p->accepted != 1)
@@ -180,7 +106,7 @@ static void grant(struct manager_submit *s)
     manager_lock(m);
     p->granted =
         !m->closed && list_is_empty(&m->ahead.line) && queue_take_free(&m->queue);
-    manager_unlock(m, &after);
+    manager_unlock(m);
     if (p->granted) {
         job->tasks = 1;
         return;
@@ -202,59 +128,102 @@ static struct job *granted_job(const struct submission *p)
 }
 
 /* While the store writes, all is made ready to start it. */
-static void prepare(struct manager_submit *s)
+static void prepare(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
     const struct job_key key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1};
     struct job *job = granted_job(p);
 
     if (job && !job->live->attempt)
-        work_prepare(job->live, &key);
+        work_prepare(cx, job->live, &key);
 }
 
 static void take_slot_back(struct manager_submit *s)
 {
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after = {0};
+    struct tx tx;
     struct job *job = granted_job(p);
 
     if (!job)
         return;
     p->granted = false;
     if (job->live->attempt && !p->committed) /* else it is a job at the next start */
-        output_forget(&m->outputs, m->rt, p->first_id);
+        output_forget_later(&m->outputs, m->rt, &p->first_id, 1);
     attempt_free(job->live->attempt);
     job->live->attempt = NULL;
-    manager_lock(m);
+    core_begin(&tx, m);
     queue_release(&m->queue);
-    manager_unlock(m, &after);
+    core_finish(&tx);
 }
 
-/* All that was accepted is given up; the items say why unless they do already. */
-static void give_up(struct manager_submit *s, int error, const char *text)
+/* What was accepted of the next portion of the items is given up; they say why unless
+ * they do already. False: that was all. */
+static bool give_up_some(struct manager_submit *s, int error, const char *text)
 {
     struct submission *p = s->pending;
+    size_t from = p->through;
 
-    claim_release(s);
-    take_slot_back(s);
-    for (size_t i = 0; i < s->count; i++) {
+    p->through = s->count - from < SUBMIT_SLICE ? s->count : from + SUBMIT_SLICE;
+    claim_release(s, from, p->through);
+    for (size_t i = from; i < p->through; i++) {
         if (!p->jobs[i])
             continue;
         job_discard(p->jobs[i]);
         p->jobs[i] = NULL;
-        if (!s->items[i].ret_error)
+        if (!s->items[i].ret_error && !p->alone)
             submission_reject(&s->items[i], error, "%s", text);
     }
-    unbook(s->manager, s->owner.uid, p->njobs, p->bytes);
-    p->accepted = 0;
+    return p->through < s->count;
+}
+
+static void end_giving_up(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    submission_unbook(s, p->njobs, p->bytes);
+    p->accepted = p->entered = 0;
     p->njobs = p->bytes = 0;
+}
+
+static void give_up(struct manager_submit *s, int error, const char *text)
+{
+    struct submission *p = s->pending;
+
+    take_slot_back(s);
+    p->through = 0;
+    while (give_up_some(s, error, text))
+        ;
+    end_giving_up(s);
+}
+
+struct beside {
+    struct manager_submit *s;
+    int error;
+    const char *text;
+};
+
+static void give_up_beside(void *arg)
+{
+    const struct beside *b = arg;
+
+    give_up(b->s, b->error, b->text);
+}
+
+/* Of many jobs neither can be divided: no worker does it then. */
+static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
+{
+    if (b->s->count > JOBS_SLICE)
+        volt_block_in_place(cx, fn, b);
+    else
+        fn(b);
 }
 
 struct reserve {
     struct ids *ids;
     uint64_t count;
     int status;
+    struct volt_error err;
 };
 
 static enum volt_poll reserve_poll(struct volt_cx *cx, void *state)
@@ -262,7 +231,7 @@ static enum volt_poll reserve_poll(struct volt_cx *cx, void *state)
     struct reserve *r = state;
 
     (void)cx;
-    r->status = ids_reserve(r->ids, r->count);
+    r->status = ids_reserve(r->ids, r->count, &r->err);
     return VOLT_READY;
 }
 
@@ -282,12 +251,18 @@ static int reserve_begin(struct manager_submit *s)
     return volt_task_spawn_blocking(r, &p->reserving);
 }
 
-static int reserve_end(struct submission *p)
+static int reserve_end(struct submission *p, struct volt_error *err)
 {
     int status = volt_join_status(&p->reserving);
 
-    if (status == 0)
-        status = ((struct reserve *)volt_join_state(&p->reserving))->status;
+    if (status < 0) {
+        (void)error_set(err, status, "%s", strerror(-status));
+    } else {
+        const struct reserve *r = volt_join_state(&p->reserving);
+
+        status = r->status;
+        *err = r->err;
+    }
     volt_join_fini(&p->reserving);
     p->joined = false;
     return status;
@@ -298,23 +273,23 @@ static int reserve_end(struct submission *p)
 static enum volt_poll ids_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
+    struct volt_error why = {.text = "out of memory"};
     int r;
 
     for (;;) {
         if (p->joined) {
             if (volt_join_poll(cx, &p->reserving) == VOLT_PENDING)
                 return VOLT_PENDING;
-            r = reserve_end(p);
+            r = reserve_end(p, &why);
         } else {
             if (ids_take(&s->manager->ids, p->accepted, &p->first_id))
                 return VOLT_READY;
             r = reserve_begin(s);
         }
         if (r < 0) {
-            char text[128];
-            (void)snprintf(text, sizeof(text), "cannot reserve job ids: %s",
-                           strerror(-r));
-            give_up(s, r, text);
+            char text[sizeof(why.text) + 32];
+            (void)snprintf(text, sizeof(text), "cannot reserve job ids: %s", why.text);
+            do_beside(cx, &(struct beside){s, r, text}, give_up_beside);
             return VOLT_READY;
         }
     }
@@ -324,15 +299,15 @@ static enum volt_poll ids_poll(struct volt_cx *cx, struct manager_submit *s)
 static void set_entering(struct manager_submit *s, bool yes)
 {
     struct submission *p = s->pending;
-    struct aftermath after = {0};
+    struct tx tx;
 
     if (p->entering == yes)
         return;
     p->entering = yes;
-    manager_lock(s->manager);
+    core_begin(&tx, s->manager);
     s->manager->entering += yes ? 1 : UINT32_MAX;
     s->manager->entered |= !yes;
-    manager_unlock(s->manager, &after);
+    core_finish(&tx);
 }
 
 static struct job_event starting_of(uint64_t at_usec)
@@ -343,7 +318,7 @@ static struct job_event starting_of(uint64_t at_usec)
 /* The facts of a submission, on their way into the store. */
 struct filling {
     struct manager_submit *s;
-    const struct job_event *submit, *starting;
+    const struct job_event *starting;
     size_t at; /* item */
     uint64_t id;
     bool started; /* the last fact has been brought */
@@ -358,18 +333,19 @@ static size_t fill(void *arg, struct store_fact *facts, size_t max)
     for (; n < max && f->at < f->s->count; f->at++) {
         if (!p->jobs[f->at])
             continue;
-        facts[n++] = (struct store_fact){.key = {.id = f->id++, .index = JOB_NO_INDEX},
-                                         .event = f->submit,
-                                         .spec = f->s->items[f->at].spec,
-                                         .uid = f->s->owner.uid,
-                                         .gid = f->s->owner.gid};
+        facts[n++] = (struct store_fact){.type = STORE_SUBMIT,
+                                         .submit = {.id = f->id++,
+                                                    .at_usec = p->at_usec,
+                                                    .spec = f->s->items[f->at].spec,
+                                                    .uid = f->s->owner.uid,
+                                                    .gid = f->s->owner.gid}};
     }
     if (n < max && p->granted && !f->started) {
         facts[n++] = (struct store_fact){
-            .key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
-            .event = f->starting,
-            .uid = f->s->owner.uid,
-            .state = JOB_STARTING};
+            .type = STORE_EVENT,
+            .event = {.key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
+                      .event = f->starting,
+                      .after = {.owner = f->s->owner.uid, .state = JOB_STARTING}}};
         f->started = true;
     }
     return n;
@@ -378,13 +354,12 @@ static size_t fill(void *arg, struct store_fact *facts, size_t max)
 static void append(struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = jobs_now_usec()};
-    struct job_event starting = starting_of(submit.at_usec);
-    struct filling f = {
-        .s = s, .submit = &submit, .starting = &starting, .id = p->first_id};
+    const uint64_t now = jobs_now_usec();
+    const struct job_event starting = starting_of(now);
+    struct filling f = {.s = s, .starting = &starting, .id = p->first_id};
 
     grant(s);
-    p->at_usec = submit.at_usec;
+    p->at_usec = now;
     set_entering(s, true);
     int r = store_append_filled(s->manager->store, fill, &f, &p->commit);
     CRASH_POINT("submit-appended");
@@ -393,33 +368,9 @@ static void append(struct manager_submit *s)
     p->appended = r == 0;
 }
 
-struct beside {
-    struct manager_submit *s;
-    int error;
-    const char *text;
-};
-
 static void append_beside(void *arg)
 {
     append(((struct beside *)arg)->s);
-}
-
-static void give_up_beside(void *arg)
-{
-    const struct beside *b = arg;
-
-    give_up(b->s, b->error, b->text);
-}
-
-/* Of many jobs neither can be divided: no worker does it then. */
-static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
-{
-    struct submission *p = b->s->pending;
-
-    if (p->accepted > JOBS_SLICE)
-        volt_block_in_place(cx, fn, b);
-    else
-        fn(b);
 }
 
 static const char *why_not_kept(int error)
@@ -442,7 +393,7 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
     struct submission *p = s->pending;
 
     if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING) {
-        prepare(s);
+        prepare(cx, s);
         return VOLT_PENDING;
     }
     p->appended = false;
@@ -457,29 +408,29 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct manager_submit *s)
 }
 
 /* Lock held: the job, just entered, has the slot of the submission. */
-static void start_at_once(struct manager *m, struct submission *p, struct job *job)
+static void start_at_once(struct tx *tx, struct submission *p, struct job *job)
 {
     const struct job_event starting = starting_of(p->at_usec);
 
-    queue_remove(&m->queue, &job->node);
-    job->live->granted = job->live->kept_starting = true;
+    queue_remove(&tx->m->queue, &job->node);
+    job->live->granted = true;
     p->granted = false;
-    (void)jobs_apply(m, job, NO_OFFSET, &starting); /* a queued job takes it */
+    (void)core_settle(tx, job, NO_OFFSET, &starting); /* a queued job takes it */
 }
 
 static void enter_slice(struct manager_submit *s, size_t end)
 {
     struct submission *p = s->pending;
     struct manager *m = s->manager;
-    struct aftermath after = {0};
+    struct tx tx;
     struct work *spawn[JOBS_SLICE];
     struct job_spec *specs[JOBS_SLICE];
-    uint64_t first_id = p->first_id, replaced[JOBS_SLICE];
-    size_t n = 0, nspecs = 0, nreplaced = 0;
+    size_t n = 0, nspecs = 0;
 
-    manager_lock(m);
-    bool ending = m->ending;
-    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE && nreplaced < JOBS_SLICE;
+    core_begin(&tx, m);
+    p->doomed = p->first_id;
+    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE &&
+           p->nreplaced < SUBMIT_REPLACES;
          p->at++) {
         struct job *job = p->jobs[p->at];
 
@@ -488,21 +439,23 @@ static void enter_slice(struct manager_submit *s, size_t end)
         const uint64_t id = p->first_id++; /* as it is kept, entered or not */
         manager_did(m, 1, 0, 0);
         if (job->spec->replaces) {
-            replaced[nreplaced++] = job->spec->replaces;
+            p->replaced[p->nreplaced++] = job->spec->replaces;
             succession_begin(m, job->spec->replaces, job, id);
         }
-        if (job_enter(m, job, id, p->at_usec) < 0) {
-            submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
+        if (core_enter(&tx, job, id, p->at_usec) < 0) {
+            if (!p->alone)
+                submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
             continue; /* given up when the submission is finished */
         }
         if (p->granted)
-            start_at_once(m, p, job);
+            start_at_once(&tx, p, job);
         claim_settle(m, job, id);
         job->claimed = false;
         s->items[p->at].ret_id = id;
         if (job->live)
             spawn[n++] = job->live;
         p->jobs[p->at] = NULL;
+        p->entered++;
         p->njobs -= job_spec_count(job->spec);
         p->bytes -= job->bytes;
         if (job->dormant) {
@@ -510,7 +463,8 @@ static void enter_slice(struct manager_submit *s, size_t end)
             job->spec = NULL;
         }
     }
-    manager_unlock(m, &after);
+    p->doomed_end = m->ending ? p->first_id : p->doomed; /* its end has not seen these */
+    core_finish(&tx);
     for (size_t i = 0; i < nspecs; i++)
         job_spec_unref(specs[i]);
     for (size_t i = 0; i < n; i++) {
@@ -518,22 +472,67 @@ static void enter_slice(struct manager_submit *s, size_t end)
         (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
     }
     CRASH_POINT("replace-entered");
-    for (size_t i = 0; i < nreplaced; i++)
-        (void)manager_cancel(m, &s->owner, replaced[i], JOB_NO_INDEX);
-    /* The end of all jobs has not seen these. */
-    for (uint64_t id = first_id; ending && id < p->first_id; id++)
-        (void)manager_cancel(m, &s->owner, id, JOB_NO_INDEX);
 }
 
-/* READY: every accepted job is in the table and has its task. */
+/* The next job that is to be cancelled; 0: none. */
+static uint64_t next_to_cancel(const struct submission *p)
+{
+    if (p->nreplaced)
+        return p->replaced[p->nreplaced - 1];
+    return p->doomed < p->doomed_end ? p->doomed : 0;
+}
+
+/* A portion: of an array that is replaced each element is cancelled. */
+static void cancel_some(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+    const size_t looks = s->looks ? s->looks : MANAGER_WALK_LOOKS;
+    const size_t facts = s->most_facts ? s->most_facts : MANAGER_CANCEL_FACTS;
+    uint64_t id;
+
+    while ((id = next_to_cancel(p)) && s->looked < looks && s->facts < facts) {
+        p->cancel.most_facts = facts - s->facts;
+        p->cancel.looks = looks - s->looked;
+        int r = manager_cancel_step(s->manager, &s->owner, id, JOB_NO_INDEX, &p->cancel);
+        s->looked += p->cancel.looked;
+        s->facts += p->cancel.facts;
+        if (r == -EAGAIN)
+            continue;
+        if (r == -ENOMEM) /* its SUBMIT says so: it is not left out */
+            manager_cancel_later(s->manager, &s->owner, id);
+        p->cancel = (struct manager_cancel_at){.begun = false};
+        if (p->nreplaced)
+            p->nreplaced--;
+        else
+            p->doomed++;
+    }
+}
+
+/* Enters jobs, but first cancels what those before have made due. */
+static void enter_some(struct manager_submit *s, size_t end)
+{
+    struct submission *p = s->pending;
+
+    while (p->at < end && !next_to_cancel(p))
+        enter_slice(s, end);
+    cancel_some(s);
+}
+
+static bool is_entered(const struct manager_submit *s)
+{
+    const struct submission *p = s->pending;
+
+    return p->at == s->count && !next_to_cancel(p);
+}
+
+/* READY: every accepted job is in the table and has its task, and what they replace is
+ * cancelled. */
 static enum volt_poll enter_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
-    size_t end = p->at + SUBMIT_SLICE < s->count ? p->at + SUBMIT_SLICE : s->count;
 
-    while (p->at < end)
-        enter_slice(s, end);
-    if (p->at == s->count)
+    enter_some(s, p->at + submission_portion(s, s->count - p->at));
+    if (is_entered(s))
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
@@ -553,18 +552,11 @@ static bool begin(struct manager_submit *s)
     return false;
 }
 
-static bool any_refused(const struct manager_submit *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->items[i].ret_error)
-            return true;
-    return false;
-}
-
 enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
 {
     struct submission *p = s->pending;
 
+    s->looked = s->facts = 0;
     VOLT_BEGIN(s->at);
     s->ret_durable = store_durable(s->manager->store);
     if (!begin(s))
@@ -573,7 +565,7 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
     ((struct submission *)s->pending)->at = 0;
     VOLT_AWAIT(s->at, claim_poll(cx, s));
     p = s->pending;
-    if (s->atomic && any_refused(s))
+    if (s->atomic && p->refused)
         do_beside(
             cx, &(struct beside){s, -ECANCELED, "another spec of this batch was refused"},
             give_up_beside);
@@ -587,14 +579,16 @@ enum volt_poll manager_submit_poll(struct volt_cx *cx, struct manager_submit *s)
         VOLT_AWAIT(s->at, enter_poll(cx, s));
     CRASH_POINT("submit-entered");
     set_entering(s, false);
-    claim_resolve(s);
+    ((struct submission *)s->pending)->through = 0;
+    VOLT_AWAIT(s->at, claim_resolve_poll(cx, s));
     VOLT_END(s->at);
 }
 
 /* --- when the submitter goes away in the middle --------------------------------- */
 
 /* What was appended will be kept and is a job, though its submitter is gone: the
- * submission goes on in a task of its own, with items that nobody reads. */
+ * submission goes on in a task of its own, with items that nobody reads. So does one of
+ * many jobs that is given up: a portion a poll. */
 struct late {
     struct manager_submit submit;
     struct manager_submit_item *items;
@@ -603,8 +597,14 @@ struct late {
 static enum volt_poll late_poll(struct volt_cx *cx, void *state)
 {
     struct late *l = state;
+    const struct submission *p = l->submit.pending;
 
-    return manager_submit_poll(cx, &l->submit);
+    if (!p->abandoned)
+        return manager_submit_poll(cx, &l->submit);
+    if (!give_up_some(&l->submit, -ECANCELED, ""))
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
 }
 
 static void late_drop(void *state)
@@ -638,20 +638,42 @@ static bool go_on_alone(struct manager_submit *s)
     return true;
 }
 
-void manager_submit_fini(struct manager_submit *s)
+/* There is more to do than may be done at once. */
+static bool is_to_go_on(struct manager_submit *s)
 {
     struct submission *p = s->pending;
 
-    if (!p || (p->appended && !p->alone && go_on_alone(s)))
-        return;
+    if (p->alone || !p->accepted)
+        return false;
+    if (p->appended || (p->committed && !is_entered(s)))
+        return true;
+    p->abandoned = !p->committed && s->count > SUBMIT_SLICE;
+    p->through = 0;
+    return p->abandoned;
+}
+
+static void stop_waiting(struct submission *p)
+{
     if (p->listening)
         volt_notified_fini(&p->news);
     if (p->joined)
         volt_join_fini(&p->reserving);
+    p->listening = p->joined = false;
+}
+
+void manager_submit_fini(struct manager_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (!p)
+        return;
+    stop_waiting(p);
+    if (is_to_go_on(s) && go_on_alone(s))
+        return;
     store_commit_fini(&p->commit);
-    while (p->committed && p->at < s->count)
-        enter_slice(s, s->count); /* the submitter went away; the jobs are in the store */
-    if (p->jobs)
+    while (p->committed && p->accepted && !is_entered(s))
+        enter_some(s, s->count); /* voltd ends, or there is no memory for a task */
+    if (p->accepted > p->entered)
         give_up(s, -ECANCELED, "out of memory");
     set_entering(s, false);
     free(p->jobs);

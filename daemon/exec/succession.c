@@ -71,10 +71,17 @@ void succession_release(struct manager *m, const void *by)
         drop(m, s);
 }
 
+void succession_cancel(struct manager *m, uid_t uid, uint64_t id)
+{
+    if (succession_waits(m, uid, id))
+        agenda_add(m, table_get(&m->table, id), DUE_CANCEL);
+}
+
 void succession_begin(struct manager *m, uint64_t earlier, struct job *job, uint64_t id)
 {
     struct succession *s = find(m, 0, job);
     uint64_t root = succession_root(m, job->owner.uid, earlier);
+
 
     if (!s)
         return;
@@ -98,29 +105,23 @@ bool succession_is_held(struct manager *m, uint64_t id)
     return m->nsuccessions && find(m, id, NULL);
 }
 
-static void let_go(struct manager *m, uint64_t id, struct aftermath *after)
+void succession_end(struct manager *m, struct job *job)
 {
-    struct job *job = table_get(&m->table, id);
+    struct succession *s = find(m, job->id, NULL);
 
-    if (!job || !job->held)
-        return;
+    if (s)
+        drop(m, s);
     job->held = false;
-    if (jobs_slotted(job) && !jobs_done(job))
-        queue_add(&m->queue, &job->node, job->priority);
-    jobs_wake(job->live, after);
 }
 
-void succession_over(struct manager *m, uint64_t prev, struct aftermath *after)
+void succession_over(struct manager *m, uint64_t prev)
 {
-    for (size_t i = 0; i < m->nsuccessions;) {
-        struct succession *s = &m->successions[i];
-        uint64_t next = s->next;
+    for (size_t i = 0; i < m->nsuccessions; i++) {
+        const struct succession *s = &m->successions[i];
+        struct job *next =
+            s->prev == prev && s->next ? table_get(&m->table, s->next) : NULL;
 
-        if (s->prev != prev || !next) {
-            i++;
-            continue;
-        }
-        drop(m, s);
-        let_go(m, next, after);
+        if (next)
+            agenda_add(m, next, DUE_RELEASE);
     }
 }

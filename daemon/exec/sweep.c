@@ -42,13 +42,12 @@ static int reserve(struct sweep *s, size_t n)
 static bool take(struct sweep_task *t)
 {
     struct sweep *s = &t->manager->sweep;
-    struct aftermath after = {0};
 
     manager_lock(t->manager);
     for (t->n = 0; t->n < KEEPER_REMOVE_MAX && s->n > 0;)
         t->keys[t->n++] = s->keys[--s->n];
     s->running = t->n > 0;
-    manager_unlock(t->manager, &after);
+    manager_unlock(t->manager);
     return t->n > 0;
 }
 
@@ -56,7 +55,6 @@ static bool take(struct sweep_task *t)
 static void put_back(struct sweep_task *t)
 {
     struct sweep *s = &t->manager->sweep;
-    struct aftermath after = {0};
 
     manager_lock(t->manager);
     if (reserve(s, t->n) == 0) { /* otherwise the next daemon finds them */
@@ -64,7 +62,7 @@ static void put_back(struct sweep_task *t)
         memcpy(s->keys, t->keys, t->n * sizeof(*s->keys));
         s->n += t->n;
     }
-    manager_unlock(t->manager, &after);
+    manager_unlock(t->manager);
     t->n = 0;
 }
 
@@ -132,7 +130,6 @@ static const struct volt_task_type sweep_type = {"sweep", sizeof(struct sweep_ta
 static void begin(struct manager *m)
 {
     struct sweep_task *t = volt_task_new(m->rt, &sweep_type);
-    struct aftermath after = {0};
 
     if (t) {
         t->manager = m;
@@ -141,7 +138,7 @@ static void begin(struct manager *m)
     }
     manager_lock(m);
     m->sweep.running = false; /* the next one tries again */
-    manager_unlock(m, &after);
+    manager_unlock(m);
 }
 
 /* Lock held. */
@@ -158,13 +155,12 @@ static int push(struct sweep *s, const struct job_key *key)
 int sweep_add(struct manager *m, const struct job_key *key)
 {
     struct sweep *s = &m->sweep;
-    struct aftermath after = {0};
 
     manager_lock(m);
     int r = push(s, key);
     bool first = r == 0 && s->started && !s->running;
     s->running |= first;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     if (first)
         begin(m);
     return r;
@@ -173,13 +169,12 @@ int sweep_add(struct manager *m, const struct job_key *key)
 void sweep_start(struct manager *m)
 {
     struct sweep *s = &m->sweep;
-    struct aftermath after = {0};
 
     manager_lock(m);
     s->started = true;
     s->running = s->n > 0;
     bool any = s->running;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     if (any)
         begin(m);
 }

@@ -22,7 +22,8 @@ struct sweep {
     bool running; /* a task is at it */
 };
 
-/* Takes a record in. 0; -ENOMEM: it stays. Any thread, or at start. */
+/* Takes a record in. 0; -ENOMEM: it stays for the next daemon. Any thread, or at
+ * start. */
 int sweep_add(struct manager *m, const struct job_key *key);
 /* From now on there is a runtime: what was taken in at start is removed. */
 void sweep_start(struct manager *m);

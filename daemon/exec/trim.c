@@ -3,7 +3,7 @@
 
 #include "daemon/exec/trim.h"
 
-#define TRIM_GONE 65536 /* jobs: 16 MB at least */
+#define TRIM_GONE 65536 /* jobs, or eight elements each: 16 MB at least */
 #define TRIM_LEFT 256   /* of so many, one may be left */
 
 static enum volt_poll trim_poll(struct volt_cx *cx, void *state)

@@ -17,23 +17,34 @@ static struct user *find(const struct users *all, uid_t uid, uint64_t hash)
     return n ? user_of(n) : NULL;
 }
 
-struct user *users_find(const struct users *all, uid_t uid)
+static bool is_latest(const struct users *all, uid_t uid)
 {
-    return find(all, uid, siphash64_number(&all->secret, uid));
+    return all->latest && all->latest->uid == uid;
+}
+
+struct user *users_find(struct users *all, uid_t uid)
+{
+    if (is_latest(all, uid))
+        return all->latest;
+    struct user *u = find(all, uid, siphash64_number(&all->secret, uid));
+    if (u)
+        all->latest = u;
+    return u;
 }
 
 struct user *users_get(struct users *all, uid_t uid)
 {
+    if (is_latest(all, uid))
+        return all->latest;
     uint64_t hash = siphash64_number(&all->secret, uid);
     struct user *u = find(all, uid, hash);
 
-    if (u || hash_table_reserve(&all->table) < 0)
-        return u;
-    u = calloc(1, sizeof(*u));
-    if (!u)
-        return NULL;
-    u->uid = uid;
-    hash_table_add(&all->table, &u->node, hash);
+    if (!u && hash_table_reserve(&all->table) == 0 && (u = calloc(1, sizeof(*u)))) {
+        u->uid = uid;
+        hash_table_add(&all->table, &u->node, hash);
+    }
+    if (u)
+        all->latest = u;
     return u;
 }
 
@@ -51,12 +62,21 @@ void users_sub(struct users *all, struct user *u, uint64_t jobs, uint64_t bytes)
     all->jobs -= jobs;
 }
 
+struct user *users_each(const struct users *all, struct hash_cursor *c)
+{
+    struct hash_node *n = hash_table_each(&all->table, c);
+
+    return n ? user_of(n) : NULL;
+}
+
 void users_fini(struct users *all)
 {
     struct hash_cursor c = {0};
 
-    for (struct hash_node *n; (n = hash_table_each(&all->table, &c));)
-        free(user_of(n));
+    for (struct user *u; (u = users_each(all, &c)); free(u))
+        for (int i = 0; i < JOB_CLASSES; i++)
+            idset_fini(&u->ids[i]);
     hash_table_fini(&all->table);
+    all->latest = NULL;
     all->jobs = 0;
 }

@@ -6,51 +6,16 @@
 
 #include "base/crash.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/exec/post.h"
+#include "daemon/job/attempt.h"
 #include "daemon/observe/log.h"
 
 #define EXPAND_BATCH 32 /* elements an array starts in one poll */
 #define EXPAND_AGAIN UINT64_C(100000)
-#define KEEP_TRIES   100 /* to give an end to the store without memory, */
-#define KEEP_AGAIN   UINT64_C(100000)
+#define KEEP_TRIES   100 /* to give an end to the store without memory */
 
 /* The steps of work_finish_poll(). */
 enum { FINISH_KEEP, FINISH_KEPT, FINISH_COMMIT, FINISH_REST };
-
-static const struct volt_task_type exec_type = {"job exec", sizeof(struct work),
-                                                work_exec_poll, work_drop, NULL};
-static const struct volt_task_type sleep_type = {"job sleep", sizeof(struct work),
-                                                 work_sleep_poll, work_drop, NULL};
-static const struct volt_task_type noop_type = {"job noop", sizeof(struct work),
-                                                work_noop_poll, work_drop, NULL};
-static const struct volt_task_type array_type = {"job array", sizeof(struct work),
-                                                 work_array_poll, work_drop, NULL};
-
-static const struct volt_task_type *type_of(const struct job *job, int64_t offset)
-{
-    if (job->array && offset == NO_OFFSET)
-        return &array_type;
-    switch ((enum job_kind)job->kind) {
-    case JOB_KIND_SLEEP:
-        return &sleep_type;
-    case JOB_KIND_NOOP:
-        return &noop_type;
-    case JOB_KIND_EXEC:
-        break;
-    }
-    return &exec_type;
-}
-
-struct work *work_new(struct manager *m, struct job *job, int64_t offset)
-{
-    struct work *w = volt_task_new(m->rt, type_of(job, offset));
-
-    if (!w)
-        return NULL;
-    w->manager = m;
-    w->job = job;
-    w->offset = offset;
-    return w;
-}
 
 void work_leaf_fini(struct work *w)
 {
@@ -62,45 +27,44 @@ void work_leaf_fini(struct work *w)
     w->leaf_is_commit = false;
 }
 
-static void give_back_slots(struct manager *m, struct work *w, struct aftermath *after)
+static void give_back_slots(struct manager *m, struct work *w, struct tx *tx)
 {
     struct elements *e = w->offset == NO_OFFSET ? w->job->elements : NULL;
 
     ahead_leave(m, w);
-    relay_leave(m, w, after);
+    relay_leave(m, w, tx);
     if (w->granted)
         queue_release(&m->queue);
     w->granted = false;
-    for (; e && e->granted; e->granted--)
-        queue_release(&m->queue);
+    if (!e)
+        return;
+    queue_release_some(&m->queue, e->granted);
+    e->granted = 0;
 }
 
 /* Before the attempt, which has them, is freed. */
 static void forget_left(struct work *w)
 {
-    struct aftermath after = {0};
-
     if (!w->left)
         return;
     manager_lock(w->manager);
     w->left = NULL;
-    manager_unlock(w->manager, &after);
+    manager_unlock(w->manager);
 }
 
 void work_drop(void *state)
 {
     struct work *w = state;
     struct manager *m = w->manager;
-    struct aftermath after;
+    struct tx tx;
 
-    aftermath_init(&after);
     work_leaf_fini(w);
     forget_left(w);
     attempt_free(w->attempt);
-    manager_lock(m);
+    core_begin(&tx, m);
     if (w->offset == NO_OFFSET)
         queue_remove(&m->queue, &w->job->node);
-    give_back_slots(m, w, &after);
+    give_back_slots(m, w, &tx);
     if (w->offset == NO_OFFSET)
         w->job->live = NULL;
     else
@@ -108,8 +72,8 @@ void work_drop(void *state)
     struct volt_waker waker = w->waker;
     w->waker = (struct volt_waker){0};
     if (--w->job->tasks == 0)
-        job_retire(m, w->job, &after);
-    manager_unlock(m, &after);
+        job_retire(&tx, w->job);
+    core_finish(&tx);
     volt_waker_fini(&waker);
 }
 
@@ -120,73 +84,78 @@ static void wait_here(struct volt_cx *cx, struct work *w)
         w->waker = volt_waker_new(cx);
 }
 
-/* Lock held. The kinds without a process keep it with their end: they begin anew. */
-static void keep_start(struct work *w, const struct job_event *starting,
-                       struct aftermath *after)
-{
-    w->kept_starting = true; /* this is it: nothing is owed */
-    w->leaf_is_commit = true;
-    if (jobs_keep(w->manager, w->job, w->offset, starting, false, &w->leaf.commit,
-                  after) < 0) /* the status of the commit says it too */
-        w->kept_starting = false;
-    CRASH_POINT("start-appended");
-}
-
-/* Lock held. As work_turn_poll(). */
-static enum volt_poll take_turn(struct volt_cx *cx, struct work *w, uint64_t now,
-                                struct aftermath *after)
+/* Lock held. 1: it starts, or has ended before; 0: it waits; -ENOMEM: try again. */
+static int take_turn(struct volt_cx *cx, struct work *w, uint64_t now, struct tx *tx)
 {
     struct manager *m = w->manager;
     const struct job_status *st = jobs_status(w->job, w->offset);
 
     if (st->state != JOB_QUEUED)
-        return VOLT_READY;
+        return 1;
     if (m->closed || w->job->held || (!w->granted && !w->ahead && jobs_slotted(w->job))) {
         wait_here(cx, w);
-        return VOLT_PENDING;
+        return 0;
     }
     const struct job_event ev = {
         .type = JOB_EV_STARTING, .at_usec = now, .attempt = st->attempt + 1};
-    (void)jobs_apply(m, w->job, w->offset, &ev);
-    if (w->job->kind == JOB_KIND_EXEC)
-        keep_start(w, &ev, after);
-    return VOLT_READY;
+    int r = core_post(tx, w->job, w->offset, &ev);
+    if (r == 0 && jobs_slotted(w->job))
+        CRASH_POINT("start-appended");
+    return r < 0 ? r : 1;
+}
+
+/* What a turn came to. Without memory it is taken after a rest. */
+static enum volt_poll turn_taken(struct volt_cx *cx, struct work *w, int r)
+{
+    if (r >= 0)
+        return r ? VOLT_READY : VOLT_PENDING;
+    work_leaf_fini(w);
+    volt_sleep_init(&w->leaf.sleep, POST_AGAIN);
+    if (volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_READY)
+        volt_cx_wake(cx);
+    return VOLT_PENDING;
 }
 
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
 {
-    struct aftermath after = {0};
+    struct tx tx;
 
-    manager_lock(w->manager);
-    enum volt_poll verdict = take_turn(cx, w, jobs_now_usec(), &after);
-    manager_unlock(w->manager, &after);
-    return verdict;
+    work_leaf_fini(w); /* of a rest */
+    core_begin(&tx, w->manager);
+    int r = take_turn(cx, w, jobs_now_usec(), &tx);
+    core_finish(&tx);
+    return turn_taken(cx, w, r);
 }
 
-bool work_may_go(struct volt_cx *cx, struct work *w)
+int work_place(struct volt_cx *cx, struct work *w, uint64_t *ret_after)
 {
     struct manager *m = w->manager;
-    struct aftermath after = {0};
+    int place = -1;
 
     manager_lock(m);
-    bool go = w->granted || w->relay.before ||
-              jobs_status(w->job, w->offset)->state >= JOB_STOPPING || relay_join(m, w);
-    if (!go)
+    if (jobs_status(w->job, w->offset)->state >= JOB_STOPPING) {
+        place = ON_STOP;
+    } else if (w->granted) {
+        place = ON_SLOT;
+    } else if (w->relay.before || relay_join(m, w)) {
+        place = ON_CHAIN;
+        *ret_after = w->relay.after;
+    } else {
         wait_here(cx, w);
-    manager_unlock(m, &after);
-    return go;
+    }
+    manager_unlock(m);
+    return place;
 }
 
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
 {
     struct manager *m = w->manager;
-    struct aftermath after = {0};
 
     manager_lock(m);
     bool stop = jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
     if (!stop)
         wait_here(cx, w);
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return stop ? VOLT_READY : VOLT_PENDING;
 }
 
@@ -199,11 +168,9 @@ enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s)
 
 static struct job_status status_of(struct work *w)
 {
-    struct aftermath after = {0};
-
     manager_lock(w->manager);
     struct job_status st = *jobs_status(w->job, w->offset);
-    manager_unlock(w->manager, &after);
+    manager_unlock(w->manager);
     return st;
 }
 
@@ -212,50 +179,37 @@ bool work_ended(struct work *w)
     return status_of(w).state == JOB_DONE;
 }
 
-/* Lock held. 0; -EPROTO. */
-static int apply(struct work *w, const struct job_event *ev, struct aftermath *after)
+static void report(const struct work *w, const struct job_event *ev)
 {
-    struct manager *m = w->manager;
-    int r = jobs_apply(m, w->job, w->offset, ev);
+    log_error("job %llu: event %s is out of place", (unsigned long long)w->job->id,
+              job_event_name(ev->type));
+}
 
-    if (r == 0 && (ev->type == JOB_EV_TIMEOUT || ev->type == JOB_EV_OUTPUT_LIMIT))
-        (void)jobs_keep(m, w->job, w->offset, ev, false, NULL, after); /* no memory */
-    else if (r == 0 && ev->type == JOB_EV_STARTED && w->job->kind != JOB_KIND_NOOP)
-        jobs_keep_start(m, w->job, w->offset);
-    if (jobs_status(w->job, w->offset)->state == JOB_DONE)
-        give_back_slots(m, w, after);
+int work_post(struct work *w, const struct job_event *ev)
+{
+    struct tx tx;
+
+    core_begin(&tx, w->manager);
+    int r = core_post(&tx, w->job, w->offset, ev);
+    bool stops = jobs_status(w->job, w->offset)->state >= JOB_STOPPING;
+    core_finish(&tx);
+    if (r == -EPROTO && !stops) /* else a cancel came first */
+        report(w, ev);
     return r;
 }
 
-static void report(const struct work *w, const struct job_event *ev, int r)
-{
-    if (r < 0)
-        log_error("job %llu: event %s is out of place", (unsigned long long)w->job->id,
-                  job_event_name(ev->type));
-}
-
-void work_apply(struct work *w, const struct job_event *ev)
-{
-    struct aftermath after = {0};
-
-    manager_lock(w->manager);
-    int r = apply(w, ev, &after);
-    manager_unlock(w->manager, &after);
-    report(w, ev, r);
-}
-
 /* The end, of what has not ended by its cancel. */
-static void apply_end(struct work *w, const struct job_event *exited)
+static void settle_end(struct work *w, const struct job_event *exited)
 {
-    struct aftermath after;
+    struct tx tx;
     int r = 0;
 
-    aftermath_init(&after);
-    manager_lock(w->manager);
+    core_begin(&tx, w->manager);
     if (jobs_status(w->job, w->offset)->state != JOB_DONE)
-        r = apply(w, exited, &after);
-    manager_unlock(w->manager, &after);
-    report(w, exited, r);
+        r = core_settle(&tx, w->job, w->offset, exited);
+    core_finish(&tx);
+    if (r < 0)
+        report(w, exited);
 }
 
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
@@ -266,33 +220,24 @@ enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
 }
 
 /* Lock held. The end goes into the store; of what has ended already only its CANCEL is
- * waited for. From here on it is too late to cancel, but for an end that leads to another
- * attempt: that one is applied at once, so that a cancel behind it is one of a queued
- * job. */
-static void keep_end(struct work *w, const struct job_event *exited,
-                     struct aftermath *after)
+ * waited for. */
+static void post_end(struct work *w, const struct job_event *exited, struct tx *tx)
 {
     struct manager *m = w->manager;
     const struct job_status *st = jobs_status(w->job, w->offset);
-    bool ended = st->state == JOB_DONE;
+    uint64_t started = st->started_usec;
 
-    w->leaf_is_commit = true;
-    w->again = !ended && job_goes_again(st, exited);
-    w->ending = !w->again;
-    int r = jobs_keep(m, w->job, w->offset, ended ? NULL : exited,
-                      !w->job->array && !w->again, &w->leaf.commit,
-                      after); /* the status says it too */
-    if (r == 0 && w->again) {
-        (void)jobs_apply(m, w->job, w->offset, exited);
-        w->kept_started = false;
-    }
-    if (!w->again) { /* its process has gone: the next one's STARTING joins this commit */
-        if (w->granted && st->started_usec)
-            ahead_note_end(m, st->started_usec, exited->at_usec);
-        give_back_slots(m, w, after);
-    } else {
+    if (st->state == JOB_DONE)
+        core_barrier(tx, w);
+    else
+        (void)core_post(tx, w->job, w->offset, exited); /* its commit says it too */
+    if (w->again) {
         relay_void(m, w);
+        return;
     }
+    if (w->granted && started)
+        ahead_note_end(m, started, exited->at_usec);
+    give_back_slots(m, w, tx); /* the next one's STARTING joins this commit */
 }
 
 void work_begin_again(struct work *w)
@@ -318,12 +263,12 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
             w->step = FINISH_KEEP;
         }
         if (w->step == FINISH_KEEP) {
-            struct aftermath after = {0};
+            struct tx tx;
 
             work_leaf_fini(w);
-            manager_lock(w->manager);
-            keep_end(w, exited, &after);
-            manager_unlock(w->manager, &after);
+            core_begin(&tx, w->manager);
+            post_end(w, exited, &tx);
+            core_finish(&tx);
             w->step = FINISH_KEPT;
         }
         if (w->step == FINISH_KEPT) {
@@ -337,7 +282,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
             (!w->again && w->keep_tries++ == KEEP_TRIES))
             break;
         work_leaf_fini(w);
-        volt_sleep_init(&w->leaf.sleep, KEEP_AGAIN);
+        volt_sleep_init(&w->leaf.sleep, POST_AGAIN);
         w->step = FINISH_REST;
     }
     if (w->leaf.commit.status < 0)
@@ -345,7 +290,7 @@ enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
                   (unsigned long long)w->job->id, strerror(-w->leaf.commit.status));
     CRASH_POINT("end-committed");
     if (!w->again)
-        apply_end(w, exited);
+        settle_end(w, exited);
     CRASH_POINT("end-applied");
     return VOLT_READY;
 }
@@ -357,8 +302,8 @@ static void note_start(struct work *w)
     struct job_event ev = {
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
 
-    if (!w->adopted) /* it was stopped or watched before the daemon ended */
-        work_apply(w, &ev);
+    if (!w->adopted)             /* it was stopped or watched before the daemon ended */
+        (void)work_post(w, &ev); /* one that is starting takes it */
 }
 
 static struct job_event note_end(struct work *w)
@@ -373,23 +318,23 @@ static struct job_event note_end(struct work *w)
  * section under the lock. READY: its end is on its way into the store. */
 static enum volt_poll noop_turn_poll(struct volt_cx *cx, struct work *w)
 {
+    struct manager *m = w->manager;
     struct job_event started = {
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
-    struct aftermath after;
+    struct tx tx;
 
-    aftermath_init(&after);
-    manager_lock(w->manager);
-    enum volt_poll verdict = take_turn(cx, w, started.at_usec, &after);
-    if (verdict == VOLT_READY) {
+    core_begin(&tx, m);
+    int r = take_turn(cx, w, started.at_usec, &tx);
+    if (r > 0) {
         if (!w->adopted && jobs_status(w->job, w->offset)->state != JOB_DONE)
-            (void)apply(w, &started, &after); /* one that is starting takes it */
+            (void)core_post(&tx, w->job, w->offset, &started);
         w->end_usec = started.at_usec;
         const struct job_event end = note_end(w);
-        keep_end(w, &end, &after);
+        post_end(w, &end, &tx);
         w->step = FINISH_KEPT;
     }
-    manager_unlock(w->manager, &after);
-    return verdict;
+    core_finish(&tx);
+    return turn_taken(cx, w, r);
 }
 
 enum volt_poll work_noop_poll(struct volt_cx *cx, void *state)
@@ -403,6 +348,19 @@ enum volt_poll work_noop_poll(struct volt_cx *cx, void *state)
     VOLT_END(w->at);
 }
 
+/* READY: it was posted, or another event was first; otherwise `again` rings when it is to
+ * be posted again. */
+static enum volt_poll posted_poll(struct volt_cx *cx, struct volt_sleep *again, int r)
+{
+    if (r != -ENOMEM)
+        return VOLT_READY;
+    volt_sleep_fini(again);
+    volt_sleep_init(again, POST_AGAIN);
+    if (volt_sleep_poll(cx, again) == VOLT_READY)
+        volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
 /* READY: the time is up (timed out: the shorter of the two), or it is to stop. */
 static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
 {
@@ -413,11 +371,10 @@ static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
         return VOLT_READY;
     if (work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (limited) {
-        struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
-        work_apply(w, &ev);
-    }
-    return VOLT_READY;
+    if (!limited)
+        return VOLT_READY;
+    const struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
+    return posted_poll(cx, &w->leaf.sleep, work_post(w, &ev));
 }
 
 enum volt_poll work_sleep_poll(struct volt_cx *cx, void *state)
@@ -453,8 +410,9 @@ static struct work *new_element(struct manager *m, struct job *job, int64_t offs
 
 /* Lock held. Enters the work of the next element. NULL: none may start, or no memory
  * (*ret_again). */
-static struct work *start_element(struct manager *m, struct job *job, bool *ret_again)
+static struct work *start_element(struct tx *tx, struct job *job, bool *ret_again)
 {
+    struct manager *m = tx->m;
     const struct job_event submit = {.type = JOB_EV_SUBMIT};
     int64_t offset = array_next(job->array);
     struct work *w;
@@ -472,7 +430,7 @@ static struct work *start_element(struct manager *m, struct job *job, bool *ret_
         w->granted = true;
     }
     elements_set(job->elements, offset, w);
-    (void)jobs_apply(m, job, offset, &submit); /* one of the rest takes it */
+    (void)core_settle(tx, job, offset, &submit); /* one of the rest takes it */
     job->tasks++;
     return w;
 }
@@ -482,21 +440,21 @@ static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
 {
     struct manager *m = w->manager;
     struct work *started[EXPAND_BATCH];
-    struct aftermath after = {0};
+    struct tx tx;
     bool again = false;
     size_t n = 0;
 
-    manager_lock(m);
-    while (n < EXPAND_BATCH && (started[n] = start_element(m, w->job, &again)))
+    core_begin(&tx, m);
+    while (n < EXPAND_BATCH && (started[n] = start_element(&tx, w->job, &again)))
         n++;
     bool all = array_next(w->job->array) == ARRAY_WHOLE;
     if (all) {
         queue_remove(&m->queue, &w->job->node);
-        give_back_slots(m, w, &after);
+        give_back_slots(m, w, &tx);
     } else if (!again) {
         wait_here(cx, w);
     }
-    manager_unlock(m, &after);
+    core_finish(&tx);
 
     for (size_t i = 0; i < n; i++)
         (void)volt_task_spawn(started[i], NULL); /* closing: it is dropped */

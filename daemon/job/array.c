@@ -5,13 +5,21 @@
 
 #include "daemon/job/array.h"
 
-struct array *array_new(uint64_t total)
+struct array *array_new_counts(uint64_t total)
 {
     struct array *a = calloc(1, sizeof(*a));
 
+    if (a)
+        a->total = total;
+    return a;
+}
+
+struct array *array_new(uint64_t total)
+{
+    struct array *a = array_new_counts(total);
+
     if (!a)
         return NULL;
-    a->total = total;
     a->chunks = calloc((total + ARRAY_CHUNK - 1) / ARRAY_CHUNK, sizeof(*a->chunks));
     if (!a->chunks) {
         free(a);
@@ -24,7 +32,7 @@ void array_free(struct array *a)
 {
     if (!a)
         return;
-    for (uint64_t i = 0; i < (a->total + ARRAY_CHUNK - 1) / ARRAY_CHUNK; i++)
+    for (uint64_t i = 0; a->chunks && i < (a->total + ARRAY_CHUNK - 1) / ARRAY_CHUNK; i++)
         free(a->chunks[i]);
     free(a->chunks);
     free(a);
@@ -41,27 +49,46 @@ int array_reserve(struct array *a, int64_t offset)
 
 /* --- events ------------------------------------------------------------------------ */
 
-/* The order of ends matters: of equal exit codes the first one counts. */
-static void note_end(struct array *a, const struct job_status *st, bool first)
+#define OF_REST UINT64_MAX /* instead of an offset */
+
+/* Whether the end of the element at `offset` is that of the array so far. */
+static bool is_worse(const struct array *a, const struct job_status *st, uint64_t offset)
 {
     int code = job_exit_code(st);
 
-    if (!first && code <= a->exit_code)
-        return;
-    a->worst = *st;
-    a->exit_code = code;
+    if (a->by_state[JOB_DONE] == 0 || code != a->exit_code)
+        return a->by_state[JOB_DONE] == 0 || code > a->exit_code;
+    if (st->ended_usec != a->worst.ended_usec)
+        return st->ended_usec < a->worst.ended_usec;
+    return offset < a->worst_offset;
 }
 
-void array_add_ended(struct array *a, const struct job_status *st, uint64_t n)
+/* n elements have ended: the one at `offset`, or some of the rest. */
+static void add_ended(struct array *a, const struct job_status *st, uint64_t offset,
+                      uint64_t n)
 {
-    note_end(a, st, a->by_state[JOB_DONE] == 0);
+    if (is_worse(a, st, offset)) {
+        a->worst = *st;
+        a->worst_offset = offset;
+        a->exit_code = job_exit_code(st);
+    }
+    if (st->ended_usec > a->ended_usec)
+        a->ended_usec = st->ended_usec;
     a->by_state[JOB_DONE] += n;
     a->by_result[st->result] += n;
 }
 
-/* n elements have come from `from` to the state of st. */
-static void move(struct array *a, uint64_t n, uint8_t from, const struct job_status *st,
-                 struct array_effects *fx)
+/* st: of an element, after an event. */
+static void note_start(struct array *a, const struct job_status *st)
+{
+    if (st->started_usec && (!a->started_usec || st->started_usec < a->started_usec))
+        a->started_usec = st->started_usec;
+}
+
+/* n elements have come from `from` to the state of st: the one at `offset`, or some of
+ * the rest. */
+static void move(struct array *a, uint64_t offset, uint64_t n, uint8_t from,
+                 const struct job_status *st, struct array_effects *fx)
 {
     *fx = (struct array_effects){
         .moved = n, .from = from, .to = st->state, .result = st->result};
@@ -71,18 +98,17 @@ static void move(struct array *a, uint64_t n, uint8_t from, const struct job_sta
         return;
     }
     if (n)
-        array_add_ended(a, st, n);
+        add_ended(a, st, offset, n);
     fx->over = array_done(a);
 }
 
 static void end_rest(struct array *a, struct array_effects *fx)
 {
-    const struct job_status cancelled = {.state = JOB_DONE,
-                                         .result = JOB_RESULT_CANCELLED};
+    const struct job_status cancelled = array_ended_without(a);
     uint64_t n = a->rest;
 
     a->rest = 0;
-    move(a, n, JOB_QUEUED, &cancelled, fx);
+    move(a, OF_REST, n, JOB_QUEUED, &cancelled, fx);
 }
 
 static int update_whole(struct array *a, const struct job_event *ev,
@@ -113,16 +139,24 @@ static void leave_rest(struct array *a, uint64_t offset)
         ;
 }
 
+void array_element_begin(const struct array *a, struct job_status *ret)
+{
+    const struct job_event submit = {
+        .type = JOB_EV_SUBMIT, .at_usec = a->submitted_usec, .retry_lost = a->retry_lost};
+
+    *ret = (struct job_status){0};
+    (void)job_update(ret, &submit); /* what is fresh takes it */
+}
+
 /* The first event of an element; st is its place. */
 static int begin_element(struct array *a, uint64_t offset, struct job_status *st,
                          const struct job_event *ev)
 {
-    const struct job_event submit = {
-        .type = JOB_EV_SUBMIT, .at_usec = a->submitted_usec, .retry_lost = a->retry_lost};
-    struct job_status first = {0};
+    struct job_status first;
 
-    if (!a->rest || job_update(&first, &submit) < 0)
+    if (!a->rest)
         return -EPROTO;
+    array_element_begin(a, &first);
     if (ev->type != JOB_EV_SUBMIT && job_update(&first, ev) < 0)
         return -EPROTO;
     *st = first;
@@ -137,9 +171,11 @@ static int update_element(struct array *a, uint64_t offset, const struct job_eve
     uint8_t from = st->state;
     int r = st->submitted_usec ? job_update(st, ev) : begin_element(a, offset, st, ev);
 
-    if (r == 0)
-        move(a, 1, from, st, fx);
-    return r;
+    if (r < 0)
+        return r;
+    note_start(a, st);
+    move(a, offset, 1, from, st, fx);
+    return 0;
 }
 
 int array_update(struct array *a, int64_t item, const struct job_event *ev,
@@ -163,9 +199,88 @@ void array_replay_end(struct array *a)
         end_rest(a, &none);
 }
 
+/* --- folding ----------------------------------------------------------------------- */
+
+struct job_status array_ended_as(const struct job_status *st)
+{
+    struct job_status ended = *st;
+
+    if (st->state == JOB_DONE)
+        return ended;
+    ended.state = JOB_DONE;
+    ended.result = JOB_RESULT_LOST;
+    return ended;
+}
+
+struct job_status array_ended_without(const struct array *a)
+{
+    return (struct job_status){.state = JOB_DONE,
+                               .result = a->cancelled_usec ? JOB_RESULT_CANCELLED
+                                                           : JOB_RESULT_LOST,
+                               .cancel_asked = a->cancelled_usec != 0,
+                               .submitted_usec = a->submitted_usec,
+                               .ended_usec = a->cancelled_usec};
+}
+
+/* n elements of the rest have ended. */
+static void fold_ended(struct array *a, const struct job_status *st, uint64_t offset,
+                       uint64_t n)
+{
+    if (!n)
+        return;
+    a->rest -= n;
+    a->by_state[JOB_QUEUED] -= n;
+    add_ended(a, st, offset, n);
+}
+
+static void fold_element(struct array_fold *f)
+{
+    const struct job_status st = array_ended_as(&f->element);
+
+    if (f->item != ARRAY_WHOLE)
+        fold_ended(f->array, &st, (uint64_t)f->item, 1);
+    f->item = ARRAY_WHOLE;
+}
+
+void array_fold_begin(struct array_fold *f, struct array *a)
+{
+    *f = (struct array_fold){.array = a, .item = ARRAY_WHOLE};
+}
+
+int array_fold_event(struct array_fold *f, int64_t item, const struct job_event *ev)
+{
+    struct array *a = f->array;
+
+    if (item == ARRAY_WHOLE) {
+        if (ev->type != JOB_EV_CANCEL || a->cancelled_usec)
+            return -EPROTO;
+        a->cancelled_usec = ev->at_usec;
+        return 0;
+    }
+    if (item != f->item) {
+        fold_element(f);
+        if (!a->rest)
+            return -EPROTO;
+        array_element_begin(a, &f->element);
+        f->item = item;
+    }
+    int r = job_update(&f->element, ev);
+    if (r == 0)
+        note_start(a, &f->element);
+    return r;
+}
+
+void array_fold_end(struct array_fold *f)
+{
+    const struct job_status rest = array_ended_without(f->array);
+
+    fold_element(f);
+    fold_ended(f->array, &rest, OF_REST, f->array->rest);
+}
+
 /* --- questions --------------------------------------------------------------------- */
 
-static enum job_state state_of(const struct array *a)
+enum job_state array_state(const struct array *a)
 {
     if (array_done(a))
         return JOB_DONE;
@@ -178,10 +293,12 @@ struct job_status array_status(const struct array *a)
 {
     struct job_status st = a->worst;
 
-    st.state = (uint8_t)state_of(a);
+    st.state = (uint8_t)array_state(a);
     if (st.state != JOB_DONE)
         st.result = JOB_RESULT_NONE;
     st.submitted_usec = a->submitted_usec;
+    st.started_usec = a->started_usec;
+    st.ended_usec = st.state == JOB_DONE ? a->ended_usec : 0;
     st.cancel_asked = a->cancelled_usec != 0;
     return st;
 }
@@ -194,16 +311,12 @@ struct job_status array_element(const struct array *a, int64_t offset)
         return *own;
     if (!a->cancelled_usec)
         return (struct job_status){.submitted_usec = a->submitted_usec};
-    return (struct job_status){.state = JOB_DONE,
-                               .result = JOB_RESULT_CANCELLED,
-                               .cancel_asked = true,
-                               .submitted_usec = a->submitted_usec,
-                               .ended_usec = a->cancelled_usec};
+    return array_ended_without(a);
 }
 
 const struct job_status *array_find_own(const struct array *a, int64_t *offset)
 {
-    for (uint64_t at = (uint64_t)*offset; at < a->total; at++) {
+    for (uint64_t at = (uint64_t)*offset; a->chunks && at < a->total; at++) {
         const struct job_status *st = array_own(a, (int64_t)at);
 
         if (st) {

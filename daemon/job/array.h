@@ -25,7 +25,10 @@
  * queued    otherwise
  *
  * Its result is that of the ended element with the largest exit code; of several with the
- * same code, of the first that ended. The rest ends as one, in one step.
+ * same code, of the one that has the earliest end; of several with the same end, of the
+ * one with the lowest offset. The rest comes behind all others. So the order in which
+ * events come does not count, and a replay gives the same result. The rest ends as one,
+ * in one step, at the time of the CANCEL.
  *
  * Replay. The store gives the facts of an array in the order of its elements, and those
  * of the array first. So the CANCEL comes before the events of elements that began before
@@ -59,11 +62,15 @@ struct array {
     uint64_t by_result[JOB_RESULT_COUNT];
     uint64_t submitted_usec; /* from SUBMIT, also of each element */
     uint64_t cancelled_usec; /* from CANCEL of the array; 0: it has not come */
+    uint64_t started_usec;   /* the earliest start of an attempt; 0: none */
+    uint64_t ended_usec;     /* the latest end of an element; 0: none */
     bool retry_lost;         /* from SUBMIT */
     bool replays;
     int exit_code;
     struct job_status worst;
-    struct job_status **chunks; /* ARRAY_CHUNK each; NULL until needed */
+    uint64_t worst_offset;
+    struct job_status **chunks; /* ARRAY_CHUNK each; NULL until needed. NULL: counts
+                                 * alone */
 };
 
 /* What an event did, for the counters and news of the caller. */
@@ -76,6 +83,9 @@ struct array_effects {
 
 /* Returns new; total is at least 1. NULL: no memory. */
 struct array *array_new(uint64_t total);
+/* The same without room for elements: for an array that has ended, of which counts are
+ * kept in memory and the rest in the store. Nothing may be asked about its elements. */
+struct array *array_new_counts(uint64_t total);
 void array_free(struct array *a); /* NULL allowed */
 /* Makes room for the status of an element. 0; -ENOMEM. */
 int array_reserve(struct array *a, int64_t offset);
@@ -88,9 +98,31 @@ int array_update(struct array *a, int64_t item, const struct job_event *ev,
 void array_replay_begin(struct array *a); /* before SUBMIT */
 void array_replay_end(struct array *a);
 
-/* n elements have ended in `st`: counts, and the worst result. For a reader of ended
- * arrays that has no elements, only their ends in order (history.c). */
-void array_add_ended(struct array *a, const struct job_status *st, uint64_t n);
+/* Folding: the facts of an array that has ended, in the order in which the store gives
+ * them, into counts alone. Of the elements there is one status at a time. An element
+ * whose facts do not say how it ended, as may be where memory was missing for its last
+ * one, counts as lost. */
+struct array_fold {
+    struct array *array;       /* after its SUBMIT; it needs no room for elements */
+    int64_t item;              /* of the latest event; ARRAY_WHOLE: none has come */
+    struct job_status element; /* after it */
+};
+
+void array_fold_begin(struct array_fold *f, struct array *a);
+/* The next event, of the array (its CANCEL) or of an element. 0; -EPROTO. */
+int array_fold_event(struct array_fold *f, int64_t item, const struct job_event *ev);
+/* That was all: the array is done. */
+void array_fold_end(struct array_fold *f);
+/* The status of an element before its first fact, after the last one, and at the end of
+ * one without facts. */
+void array_element_begin(const struct array *a, struct job_status *ret);
+struct job_status array_ended_as(const struct job_status *st);
+struct job_status array_ended_without(const struct array *a);
+
+static inline bool array_is_counts(const struct array *a)
+{
+    return !a->chunks;
+}
 
 static inline bool array_done(const struct array *a)
 {
@@ -109,6 +141,8 @@ static inline uint64_t array_failed(const struct array *a)
     return a->by_state[JOB_DONE] - a->by_result[JOB_RESULT_SUCCESS];
 }
 
+/* The state of the array as a whole. */
+enum job_state array_state(const struct array *a);
 /* The array as a whole. Before its end, what the status says of a process is that of the
  * worst element so far. */
 struct job_status array_status(const struct array *a);
@@ -122,8 +156,8 @@ static inline const struct job_status *array_own(const struct array *a, int64_t 
 
     return st && st->submitted_usec ? st : NULL;
 }
-/* The first element that has a status of its own, at or behind *offset, which becomes its
- * offset. NULL: there is none. */
+/* The first element that has a status of its own here, at or behind *offset, which
+ * becomes its offset. NULL: there is none. */
 const struct job_status *array_find_own(const struct array *a, int64_t *offset);
 /* The element to start next: the first of the rest. ARRAY_WHOLE: the rest is empty. */
 int64_t array_next(const struct array *a);

@@ -16,8 +16,8 @@
  * after JOB_LOST_MAX lost attempts: what loses its machine again and again may be the
  * cause of it.
  *
- * job_update() is the only place that changes a job's state. No status is ever invented:
- * what is not known is LOST. */
+ * job_update() is the only place that changes a job's state; what it does is a table, in
+ * event.c. No status is ever invented: what is not known is LOST. */
 #ifndef VOLTD_JOB_JOB_H
 #define VOLTD_JOB_JOB_H
 
@@ -46,16 +46,25 @@ enum job_wait {
 enum job_result {
     JOB_RESULT_NONE = 0, /* not done */
     JOB_RESULT_SUCCESS,
-    JOB_RESULT_EXIT,        /* code: exit status, not 0 */
-    JOB_RESULT_SIGNAL,      /* code: signal number */
-    JOB_RESULT_TIMEOUT,     /* ended by timeout_usec; code: signal or exit status seen */
-    JOB_RESULT_EXEC_FAILED, /* code: errno; step says where */
+    JOB_RESULT_EXIT,        /* with an exit status that is not 0 */
+    JOB_RESULT_SIGNAL,      /* killed by a signal that was not voltd's */
+    JOB_RESULT_TIMEOUT,     /* ended by timeout_usec */
+    JOB_RESULT_EXEC_FAILED, /* step says where */
     JOB_RESULT_CANCELLED,
     JOB_RESULT_LOST,         /* the exit status cannot be known */
-    JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit; code: signal or exit status seen */
+    JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit */
     JOB_RESULT_COUNT,
 };
 
+/* What the code of an end is, whatever the result. */
+enum job_code {
+    JOB_CODE_NONE = 0, /* nothing: no process of it has ended, or nobody knows how */
+    JOB_CODE_STATUS,   /* the exit status: its main process exited by itself */
+    JOB_CODE_SIGNAL,   /* the signal that killed its main process */
+    JOB_CODE_ERROR,    /* the errno of the step that failed */
+};
+
+/* The store has these numbers: a new one is the last. */
 enum job_event_type {
     JOB_EV_SUBMIT = 0,
     JOB_EV_STARTING,
@@ -88,7 +97,7 @@ struct job_event {
     uint32_t attempt;
     int32_t pid;            /* STARTED */
     enum job_result result; /* EXITED: what the process did, before policy */
-    int32_t code;           /* EXITED */
+    int32_t code;           /* EXITED: exit status, signal or errno, by its result */
     const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
     bool other_life;  /* STARTING, when it is replayed: see struct job_status */
     bool retry_lost;  /* SUBMIT: on_lost of the spec */
@@ -111,8 +120,9 @@ enum job_stream {
 
 /* The dynamic part of a job or array element; about 100 bytes. */
 struct job_status {
-    uint8_t state;  /* enum job_state */
-    uint8_t result; /* enum job_result */
+    uint8_t state;   /* enum job_state */
+    uint8_t result;  /* enum job_result */
+    uint8_t code_is; /* enum job_code, from EXITED */
     bool cancel_asked, timed_out, printed_too_much;
     bool other_life;  /* the attempt began before a reboot, or with other records */
     bool retry_lost;  /* from SUBMIT */
@@ -129,7 +139,7 @@ struct job_status {
 };
 
 /* Applies an event. 0; -EPROTO when the event is not allowed in this state (status
- * unchanged; the table is in job.c and tested row by row). */
+ * unchanged; the table is in event.c and tested row by row). */
 int job_update(struct job_status *st, const struct job_event *ev);
 /* Whether this EXITED would lead back to queued. */
 bool job_goes_again(const struct job_status *st, const struct job_event *exited);
@@ -141,6 +151,15 @@ const char *job_event_name(enum job_event_type t); /* "submit" ... */
 /* All names in the order of their enums, then NULL. */
 extern const char *const job_state_names[JOB_STATE_COUNT + 1];
 extern const char *const job_result_names[JOB_RESULT_COUNT + 1];
+
+/* How a job has ended, as events say it. Zeroes: it has not. */
+struct job_end {
+    int32_t code;
+    uint8_t code_is; /* enum job_code */
+    uint8_t result;  /* enum job_result */
+    uint8_t exit_code;
+};
+struct job_end job_end_of(const struct job_status *st);
 
 /* Exit code that a waiting client ends with: the job's own code, 128+N for a signal, 124
  * timeout, 125 output_limit, cancelled or lost, 126/127 found but not executable / not

@@ -10,11 +10,10 @@
 struct job_news {
     uint64_t seq; /* its number: later ones are greater */
     uint64_t at_usec;
-    struct job_key key;
-    uint8_t type;   /* enum job_event_type */
-    uint8_t state;  /* after it */
-    uint8_t result; /* after it; of a lost attempt that another one follows: lost */
-    int32_t code;
+    struct job_key key; /* attempt: the one that it is about */
+    struct job_end end; /* after it; of a lost attempt that another one follows: lost */
+    uint8_t type;       /* enum job_event_type */
+    uint8_t state;      /* after it */
     uid_t owner;
 };
 

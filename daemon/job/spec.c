@@ -22,6 +22,7 @@ struct job_spec *job_spec_new(void)
     vat_u32_init(&s->refs, 1);
 #define SPEC_NUMBER(tag, member, json, least, most, fallback) s->member = (fallback);
 #define SPEC_LIMIT(...)                                       SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OCTAL(tag, member, json, most, fallback)         s->member = (fallback);
 #define SPEC_SIGNAL(tag, member, json, fallback)              s->member = (fallback);
 #include "daemon/job/spec_fields.def"
     return s;
@@ -56,6 +57,8 @@ void job_spec_unref(struct job_spec *s)
     }
     free(s->labels);
     free(s->rlimits);
+    free(s->input);
+    free(s->ranges);
 #define SPEC_TEXT(tag, member, ...) free(s->member);
 #include "daemon/job/spec_fields.def"
     free(s);
@@ -104,13 +107,35 @@ static int validate_kind(const struct job_spec *s, const char **field,
     return refuse(field, err, "kind", "unknown kind");
 }
 
+/* Whether the elements of an array would open the same file. */
+static bool is_shared(const struct job_spec *s, const char *path)
+{
+    return s->is_array && path && !strstr(path, "{i}") && !strstr(path, "{id}");
+}
+
+static int validate_open_mode(const struct job_spec *s, const char **field,
+                              struct volt_error *err)
+{
+    if (s->open_mode == JOB_OPEN_APPEND)
+        return 0;
+    if (!s->output_path && !s->error_path)
+        return refuse(field, err, "open_mode", "only with output_path or error_path");
+    if (is_shared(s, s->output_path) || is_shared(s, s->error_path))
+        return refuse(field, err, "open_mode",
+                      "each element of the array would empty the file of the others: "
+                      "its path needs {i} or {id}");
+    return 0;
+}
+
 static int validate_paths(const struct job_spec *s, const char **field,
                           struct volt_error *err)
 {
     const struct {
         const char *field, *path;
-    } paths[] = {
-        {"cwd", s->cwd}, {"stdin", s->stdin_path}, {"output_path", s->output_path}};
+    } paths[] = {{"cwd", s->cwd},
+                 {"stdin", s->stdin_path},
+                 {"output_path", s->output_path},
+                 {"error_path", s->error_path}};
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         if (paths[i].path && paths[i].path[0] != '/')
@@ -121,6 +146,27 @@ static int validate_paths(const struct job_spec *s, const char **field,
         return refuse(field, err, "output_path", "only with output \"path\"");
     if (s->output != JOB_OUTPUT_FILE && s->output_split)
         return refuse(field, err, "output_split", "only with output \"file\"");
+    if (s->error_path && s->output_split)
+        return refuse(field, err, "error_path", "not with output_split");
+    if (s->input && (s->stdin_path || s->kind != JOB_KIND_EXEC))
+        return refuse(field, err, "stdin_data",
+                      s->stdin_path ? "not with stdin" : "only kind exec reads it");
+    return validate_open_mode(s, field, err);
+}
+
+static int validate_array(const struct job_spec *s, const char **field,
+                          struct volt_error *err)
+{
+    if (!s->is_array)
+        return 0;
+    if (s->array_first > s->array_last)
+        return refuse(field, err, "array", "first is greater than last");
+    if (s->array_last > INT64_MAX)
+        return refuse(field, err, "array", "last is too large");
+    if (s->nranges > JOB_RANGES_MAX)
+        return refuse(field, err, "array", "at most %d ranges", JOB_RANGES_MAX);
+    if (job_spec_count(s) > JOB_ARRAY_MAX)
+        return refuse(field, err, "array", "at most %d elements", JOB_ARRAY_MAX);
     return 0;
 }
 
@@ -151,7 +197,7 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
         if ((*e)[0] == '=' || !strchr(*e, '='))
             return refuse(ret_field, err, "env", "a variable needs a name");
     if (s->umask != JOB_NO_UMASK && s->umask > 0777)
-        return refuse(ret_field, err, "umask", "at most 0777 (511)");
+        return refuse(ret_field, err, "umask", "at most 777");
     if (s->on_exists != JOB_ON_EXISTS_SAME && !s->key)
         return refuse(ret_field, err, "on_exists", "only with a key");
     if (s->priority < JOB_PRIORITY_MIN || s->priority > JOB_PRIORITY_MAX)
@@ -161,15 +207,7 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
         return refuse(ret_field, err, "stop_signal", "no such signal");
     if (s->queue && strcmp(s->queue, "default") != 0)
         return refuse(ret_field, err, "queue", "there is only the queue \"default\"");
-    if (s->is_array) {
-        if (s->array_first > s->array_last)
-            return refuse(ret_field, err, "array", "first is greater than last");
-        if (s->array_last > INT64_MAX)
-            return refuse(ret_field, err, "array", "last is too large");
-        if (s->array_last - s->array_first >= JOB_ARRAY_MAX)
-            return refuse(ret_field, err, "array", "at most %d elements", JOB_ARRAY_MAX);
-    }
-    return 0;
+    return validate_array(s, ret_field, err);
 }
 
 static bool same_string(const char *a, const char *b)
@@ -224,16 +262,30 @@ static bool same_env(const struct job_spec *a, const struct job_spec *b)
     return same_strings(a->env, b->env);
 }
 
+static bool same_input(const struct job_spec *a, const struct job_spec *b)
+{
+    const struct job_input *x = a->input, *y = b->input;
+
+    if (!x || !y)
+        return x == y;
+    return x->n == y->n && memcmp(x->bytes, y->bytes, x->n) == 0;
+}
+
 static bool same_array(const struct job_spec *a, const struct job_spec *b)
 {
+    static const struct job_range none[1];
+
     return a->is_array == b->is_array && a->array_first == b->array_first &&
-           a->array_last == b->array_last;
+           a->array_last == b->array_last && a->nranges == b->nranges &&
+           memcmp(a->ranges ? a->ranges : none, b->ranges ? b->ranges : none,
+                  a->nranges * sizeof(*none)) == 0;
 }
 
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
 {
 #define SAME(tag, member, ...)          &&a->member == b->member
 #define SPEC_NUMBER(...)                SAME(__VA_ARGS__)
+#define SPEC_OCTAL(...)                 SAME(__VA_ARGS__)
 #define SPEC_LIMIT(...)                 SAME(__VA_ARGS__)
 #define SPEC_SIGNED(...)                SAME(__VA_ARGS__)
 #define SPEC_SIGNAL(...)                SAME(__VA_ARGS__)
@@ -255,9 +307,87 @@ struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec)
                               .retry_lost = s->on_lost == JOB_ON_LOST_RETRY};
 }
 
+static uint64_t range_count(const struct job_range *r)
+{
+    return (r->last - r->first) / r->step + 1;
+}
+
+/* All of an array without ranges. */
+static struct job_range whole(const struct job_spec *s)
+{
+    return (struct job_range){.first = s->array_first, .last = s->array_last, .step = 1};
+}
+
 uint64_t job_spec_count(const struct job_spec *s)
 {
-    return s->is_array ? s->array_last - s->array_first + 1 : 1;
+    const struct job_range all = whole(s), *last = &all;
+
+    if (!s->is_array)
+        return 1;
+    if (s->ranges)
+        last = &s->ranges[s->nranges - 1];
+    return last->before + range_count(last);
+}
+
+/* The last range that begins at or before an offset or an index; NULL: none does. */
+static const struct job_range *range_at(const struct job_spec *s, uint64_t n,
+                                        bool is_index)
+{
+    size_t low = 0, high = s->nranges;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct job_range *r = &s->ranges[middle];
+
+        if ((is_index ? r->first : r->before) <= n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? &s->ranges[low - 1] : NULL;
+}
+
+int64_t job_spec_index(const struct job_spec *s, int64_t offset)
+{
+    const struct job_range all = whole(s);
+    const struct job_range *r = s->ranges ? range_at(s, (uint64_t)offset, false) : &all;
+
+    return (int64_t)(r->first + ((uint64_t)offset - r->before) * r->step);
+}
+
+int64_t job_spec_offset(const struct job_spec *s, int64_t index)
+{
+    const struct job_range all = whole(s);
+    const struct job_range *r = &all;
+    const uint64_t i = (uint64_t)index;
+
+    if (!s->is_array || index < 0)
+        return -1;
+    if (s->ranges)
+        r = range_at(s, i, true);
+    if (!r || i < r->first || i > r->last || (i - r->first) % r->step != 0)
+        return -1;
+    return (int64_t)(r->before + (i - r->first) / r->step);
+}
+
+int job_spec_set_ranges(struct job_spec *s)
+{
+    uint64_t before = 0;
+
+    for (size_t i = 0; i < s->nranges; i++) {
+        struct job_range *r = &s->ranges[i];
+
+        if (r->step == 0 || r->last > INT64_MAX || r->last < r->first ||
+            (r->last - r->first) % r->step != 0 || (i > 0 && r->first <= r[-1].last))
+            return -EINVAL;
+        r->before = before;
+        before += range_count(r); /* of disjoint ranges: no more than there are numbers */
+    }
+    if (s->nranges == 0)
+        return -EINVAL;
+    s->array_first = s->ranges[0].first;
+    s->array_last = s->ranges[s->nranges - 1].last;
+    return 0;
 }
 
 const char *job_spec_display_name(const struct job_spec *s)
@@ -305,6 +435,10 @@ size_t job_spec_bytes(const struct job_spec *s)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);
     if (s->rlimits)
         bytes += block(sizeof(*s->rlimits));
+    if (s->ranges)
+        bytes += block(s->nranges * sizeof(*s->ranges));
+    if (s->input)
+        bytes += block(sizeof(*s->input) + s->input->n);
     if (s->labels)
         bytes += block(s->nlabels * sizeof(*s->labels));
 #define SPEC_TEXT(tag, member, ...) bytes += string_bytes(s->member);

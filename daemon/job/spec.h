@@ -30,6 +30,12 @@ enum job_output {
     JOB_OUTPUT_PATH, /* output_path; stdout and stderr together */
 };
 
+/* Files of the submitter that are there when the job starts. */
+enum job_open_mode {
+    JOB_OPEN_APPEND = 0,
+    JOB_OPEN_TRUNCATE, /* emptied at the start of the first attempt */
+};
+
 /* After an attempt whose end cannot be known. */
 enum job_on_lost {
     JOB_ON_LOST_FAIL = 0,
@@ -48,6 +54,18 @@ struct job_label {
     char *name, *value;
 };
 
+/* What a job reads from its standard input. */
+struct job_input {
+    size_t n;
+    uint8_t bytes[];
+};
+
+/* Indexes of an array: from first on, each `step` behind the one before, up to last. */
+struct job_range {
+    uint64_t first, last, step;
+    uint64_t before; /* elements of the ranges in front of it */
+};
+
 /* Resource limits of a process: setrlimit(2). */
 #define JOB_RLIMITS 16
 
@@ -61,6 +79,7 @@ struct job_rlimits {
 #define JOB_PRIORITY_MIN            (-1000)
 #define JOB_PRIORITY_MAX            1000
 #define JOB_ARRAY_MAX               1000000
+#define JOB_RANGES_MAX              1000
 #define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
 #define JOB_USEC_MAX                INT64_C(3155760000000000) /* 100 years */
 #define JOB_NAME_BYTES              255
@@ -82,7 +101,8 @@ struct job_spec {
     char *cwd;                   /* absolute; NULL: "/" */
     char **env;                  /* "NAME=value", NULL-terminated; NULL: empty */
     uint32_t umask;              /* 0..0777, or JOB_NO_UMASK: 022 */
-    char *stdin_path;            /* absolute; NULL: /dev/null */
+    char *stdin_path;            /* absolute; NULL: input, or /dev/null */
+    struct job_input *input;     /* exec; NULL: none */
     struct job_rlimits *rlimits; /* at most those of voltd; NULL, not given: as voltd's */
 
     char *queue;      /* NULL: "default" */
@@ -96,11 +116,15 @@ struct job_spec {
 
     enum job_output output;
     char *output_path; /* absolute */
+    char *error_path;  /* absolute: stderr goes there; NULL: as output and output_split */
+    enum job_open_mode open_mode; /* of both paths */
     bool output_split; /* FILE: stderr in a file of its own; else both in one, in order */
     uint64_t output_limit; /* FILE: bytes of both together; JOB_NO_LIMIT: any */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */
+    struct job_range *ranges; /* which of these, in order, no two touching; NULL: all */
+    size_t nranges;
 
     uint64_t duration_usec; /* sleep */
 };
@@ -119,6 +143,14 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
 /* Number of jobs it stands for: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
+/* The index of an element, by its offset from the first one, which is below the count. */
+int64_t job_spec_index(const struct job_spec *s, int64_t offset);
+/* The other way round; -1: there is no such element. */
+int64_t job_spec_offset(const struct job_spec *s, int64_t index);
+/* Completes ranges that were filled in but for `before`, and sets array_first and
+ * array_last by them. -EINVAL: they are out of order, overlap, or end between two
+ * steps. */
+int job_spec_set_ranges(struct job_spec *s);
 /* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */
 const char *job_spec_display_name(const struct job_spec *s);
 /* Bytes of heap held by a spec, for limits per user. */

@@ -13,8 +13,9 @@ enum {
     TAG_END = 0,
     TAG_KIND = 1,
     TAG_ARGV_SHARED =
-        3, /* instead of argv's own: its strings are in a part of their own */
-    TAG_COUNT = 27,
+        3,           /* instead of argv's own: its strings are in a part of their own */
+    TAG_RANGES = 30, /* instead of array's own: not all from first to last */
+    TAG_COUNT = 31,
 };
 
 enum type {
@@ -51,7 +52,7 @@ static size_t strings_length(char *const *v)
 
 static void put_argv(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    if (!s->argv)
+    if (!s->argv || s->input)
         return;
     if (strings_length(s->argv) < SPEC_SHARED_ARGV) {
         pack_number(&to->own, tag);
@@ -60,6 +61,16 @@ static void put_argv(const struct job_spec *s, uint64_t tag, struct spec_pack *t
         pack_number(&to->own, TAG_ARGV_SHARED);
         pack_strings(&to->argv, s->argv);
     }
+}
+
+/* The part argv holds it behind the strings: it is kept once, as they are. */
+static void put_input(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->input)
+        return;
+    pack_number(&to->own, tag);
+    pack_strings(&to->argv, s->argv);
+    pack_raw(&to->argv, s->input->bytes, s->input->n);
 }
 
 static void put_shell(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
@@ -82,11 +93,30 @@ static void put_labels(const struct job_spec *s, uint64_t tag, struct spec_pack 
 
 static void put_array(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    if (!s->is_array)
+    if (!s->is_array || s->ranges)
         return;
     pack_number(&to->own, tag);
     pack_number(&to->own, s->array_first);
     pack_number(&to->own, s->array_last);
+}
+
+/* Each range by what it is behind the one before. */
+static void put_ranges(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    uint64_t at = 0;
+
+    if (!s->is_array || !s->ranges)
+        return;
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->nranges);
+    for (size_t i = 0; i < s->nranges; i++) {
+        const struct job_range *r = &s->ranges[i];
+
+        pack_number(&to->own, r->first - at);
+        pack_number(&to->own, (r->last - r->first) / r->step);
+        pack_number(&to->own, r->step);
+        at = r->last;
+    }
 }
 
 /* One more than each value: most limits are infinity, 0 then. */
@@ -268,6 +298,27 @@ static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
         s->argv = get_shared(u, parts->argv, parts->argv_n);
 }
 
+static void get_input(struct unpack *u, const struct spec_parts *parts,
+                      struct job_spec *s)
+{
+    struct unpack part = unpack_of(parts->argv, parts->argv_n);
+
+    u->failed |= s->argv != NULL;
+    if (u->failed)
+        return;
+    s->argv = parts->argv ? unpack_strings(&part) : NULL;
+    u->failed |= !s->argv;
+    u->no_memory |= part.no_memory;
+    if (u->failed || parts->without_env)
+        return;
+    s->input = malloc(sizeof(*s->input) + unpack_left(&part));
+    u->failed |= u->no_memory |= !s->input;
+    if (!s->input)
+        return;
+    s->input->n = unpack_left(&part);
+    memcpy(s->input->bytes, part.at, s->input->n);
+}
+
 static void get_shell(struct unpack *u, const struct spec_parts *parts,
                       struct job_spec *s)
 {
@@ -291,6 +342,34 @@ static void get_array(struct unpack *u, const struct spec_parts *parts,
     s->array_last = unpack_number(u);
 }
 
+/* Ranges whose numbers run over are out of order. */
+static void get_ranges(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
+{
+    size_t n = unpack_number_max(u, JOB_RANGES_MAX);
+    uint64_t at = 0;
+
+    (void)parts;
+    u->failed |= s->is_array || n == 0;
+    if (u->failed)
+        return;
+    s->ranges = calloc(n, sizeof(*s->ranges));
+    u->failed |= u->no_memory |= !s->ranges;
+    for (; s->nranges < n && !u->failed; s->nranges++) {
+        struct job_range *r = &s->ranges[s->nranges];
+
+        r->first = at + unpack_number_max(u, INT64_MAX);
+        uint64_t steps = unpack_number_max(u, JOB_ARRAY_MAX);
+        r->step = unpack_number_max(u, INT64_MAX);
+        if (__builtin_mul_overflow(steps, r->step, &steps) ||
+            __builtin_add_overflow(r->first, steps, &r->last))
+            u->failed = true;
+        at = r->last;
+    }
+    s->is_array = true;
+    u->failed |= job_spec_set_ranges(s) < 0;
+}
+
 /* The type of a number's member; others do not compile. */
 #define TYPE_OF(member)                                                                  \
     _Generic(((struct job_spec *)0)->member, uint64_t : LONG, uint32_t : WORD)
@@ -308,6 +387,8 @@ static const struct packed fields[TAG_COUNT] = {
              .max = MAX_OF(member, most),                                                \
              .fallback = (fallback_)},
 #define SPEC_LIMIT(...) SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OCTAL(tag, member, json, most, fallback_)                                   \
+    SPEC_NUMBER(tag, member, json, 0, most, fallback_)
 #define SPEC_KEPT(tag, member)                                                           \
     [tag] = {.type = LONG, AT(member, uint64_t), .max = UINT64_MAX, .beside = true},
 #define SPEC_SIGNED(tag, member, ...) [tag] = {.type = INTEGER, AT(member, int32_t)},
@@ -324,6 +405,7 @@ static const struct packed fields[TAG_COUNT] = {
 #define SPEC_OWN_LIMIT(...) SPEC_OWN(__VA_ARGS__)
 #include "daemon/job/spec_fields.def"
     [TAG_ARGV_SHARED] = {.type = OWN, .get = get_argv_shared},
+    [TAG_RANGES] = {.type = OWN, .put = put_ranges, .get = get_ranges},
 };
 
 static void get_field(struct unpack *u, const struct packed *f, struct job_spec *s)

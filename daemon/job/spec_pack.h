@@ -3,10 +3,11 @@
  * Three parts. `own` belongs to the job: a list of (tag, value), each field that differs
  * from its default once, in ascending order of the tags; tag 0 ends it. `env` and, from
  * SPEC_SHARED_ARGV bytes on, `argv` are apart, because the store keeps equal ones once:
- * arrays and batches repeat them. `env` is what came from the submitter's process: the
- * environment, or the resource limits with the environment behind them. A tag is never
- * reused and never changes its meaning; a new field gets a new tag and a new version of
- * the schema, so that an older voltd refuses the store instead of running half a spec.
+ * arrays and batches repeat them. Of a job with `input` argv is always apart, with the
+ * input behind it. `env` is what came from the submitter's process: the environment, or
+ * the resource limits with the environment behind them. A tag is never reused and never
+ * changes its meaning; a new field gets a new tag and a new version of the schema, so
+ * that an older voltd refuses the store instead of running half a spec.
  *
  * Unpacking trusts nothing: what it returns has the invariants of job_spec_validate(). */
 #ifndef VOLTD_JOB_SPEC_PACK_H
@@ -36,7 +37,7 @@ bool spec_pack_is_exec(const void *own, size_t n);
 struct spec_parts {
     const void *own, *env, *argv;
     size_t own_n, env_n, argv_n;
-    bool without_env; /* the environment and the resource limits are left out */
+    bool without_env; /* the environment, resource limits and input are left out */
 };
 
 /* Returns new in *ret, with one reference. 0; -EBADMSG: these bytes are no spec; -ENOMEM.

@@ -63,8 +63,9 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         m->after != 0 ? crew_follow(&args) : crew_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
     (void)close(record);
-    if (pid < 0)
-        (void)record_remove(self->record_dir_fd, &self->pool, &key, self->boot_id);
+    /* voltd finds out that a record which stays never ran, and has it removed. */
+    if (pid < 0 && record_discard(self->record_dir_fd, &key) < 0)
+        return -EEXIST;
     return pid;
 }
 

@@ -89,13 +89,16 @@ static int check_kind(int fd)
     return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 }
 
-/* Puts the file at path on descriptor `target`. */
+/* Puts the file at path on descriptor `target`. It is emptied (O_TRUNC) once it is known
+ * to be one that a job may have. */
 static int open_onto(const char *path, int flags, int target)
 {
-    int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    int fd = open(path, (flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0) /* ENXIO: a FIFO that nobody reads, or a socket */
         return errno == ENXIO ? -EINVAL : -errno;
     int r = check_kind(fd);
+    if (r == 0 && flags & O_TRUNC && ftruncate(fd, 0) < 0 && errno != EINVAL)
+        r = -errno; /* EINVAL: /dev/null */
     if (r == 0 && fcntl(fd, F_SETFL, flags & O_APPEND) < 0)
         r = -errno;
     if (r == 0 && dup2(fd, target) < 0)
@@ -117,7 +120,8 @@ static int dress_fd(const char *path, int flags, int fd, int target)
 static enum child_step dress_stdio(const struct shim_args *args, const struct launch *l,
                                    int *ret_error)
 {
-    const int out = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
+    const int out =
+        O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | (l->truncate ? O_TRUNC : 0);
     bool own_stderr = l->stderr_path != NULL || args->fd[SHIM_STDERR] >= 0;
     int r = dress_fd(l->stdin_path, O_RDONLY, args->fd[SHIM_STDIN], STDIN_FILENO);
     if (r < 0) {

@@ -11,6 +11,8 @@
     3                     /* where the listening socket is at start, as with LISTEN_FDS */
 #define KEEPER_SCORE_FD 4 /* with --spared: the keeper's /proc/self/oom_score_adj */
 
+#define KEEPER_BACKLOG 16
+
 struct keeper_config {
     int listen_fd;
     int record_dir_fd;
@@ -53,7 +55,8 @@ struct keeper_self {
 
 /* Makes the record and gives the job to a shim, now or after another job. What follows *m
  * in its message, and fds, both as m says, are borrowed. may_reuse, ret_new: see
- * crew_start(). Returns the shim's pid, or -errno and nothing has been done. */
+ * crew_start(). Returns the shim's pid; -EEXIST: there is a record; -errno: nothing has
+ * been done. */
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
                 bool may_reuse, bool *ret_new);
 

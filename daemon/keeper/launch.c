@@ -54,7 +54,7 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
     memcpy(&head, buf, sizeof(head));
     if (head.magic != LAUNCH_MAGIC || head.version != KEEPER_VERSION ||
         head.size != len || head.argc == 0 || head.nrlimits > LAUNCH_RLIMITS_MAX ||
-        head.zero != 0)
+        head.flags & ~LAUNCH_TRUNCATE)
         return -EBADMSG;
     const struct launch_rlimit *rlimits =
         (const struct launch_rlimit *)(const void *)((char *)buf + sizeof(head));
@@ -79,6 +79,7 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
         .stdin_path = path[1][0] != '\0' ? path[1] : NULL,
         .stdout_path = path[2][0] != '\0' ? path[2] : NULL,
         .stderr_path = path[3][0] != '\0' ? path[3] : NULL,
+        .truncate = head.flags & LAUNCH_TRUNCATE,
         .argv = argv,
         .argc = head.argc,
         .env = env,

@@ -51,7 +51,8 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
                                .size = at,
                                .argc = (uint32_t)l->argc,
                                .envc = (uint32_t)l->envc,
-                               .nrlimits = (uint32_t)l->nrlimits};
+                               .nrlimits = (uint32_t)l->nrlimits,
+                               .flags = l->truncate ? LAUNCH_TRUNCATE : 0};
     if (at <= size)
         memcpy(buf, &head, sizeof(head));
     return (long)at;

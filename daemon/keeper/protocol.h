@@ -31,7 +31,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(5)
+#define KEEPER_VERSION   UINT32_C(6)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -199,7 +199,8 @@ struct launch {
      * or /dev/null. Outputs are appended to, made with 0666 less the umask, never
      * followed through a symlink, and must be regular files or /dev/null. */
     const char *stdin_path, *stdout_path, *stderr_path;
-    char **argv; /* argc >= 1 entries, then NULL */
+    bool truncate; /* outputs are emptied first */
+    char **argv;   /* argc >= 1 entries, then NULL */
     size_t argc;
     char **env; /* envc entries "NAME=value", then NULL */
     size_t envc;
@@ -214,8 +215,9 @@ struct launch_head {
     uint32_t magic, version;
     uint64_t size; /* of the whole block */
     uint32_t argc, envc;
-    uint32_t nrlimits, zero;
+    uint32_t nrlimits, flags; /* LAUNCH_TRUNCATE */
 };
+#define LAUNCH_TRUNCATE 1u
 
 /* The launch block: a header, the resource limits, room for the two pointer tables, then
  * the strings (cwd, stdin, stdout, stderr, argv, environment), each with its NUL, and

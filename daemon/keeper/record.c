@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "daemon/keeper/tree.h"
 
 /* A slot lies inside its 512 bytes, so that each part is one write into one page. */
@@ -98,14 +99,22 @@ void record_parse(const void *buf, size_t len, const struct job_key *key,
     ret->verdict = judge(buf, len, key, boot_id, held, ret);
 }
 
-static int read_record(int fd, const struct job_key *key, const uint8_t *boot_id,
-                       bool held, struct record *ret)
+/* Whose record it is, and how it is read. */
+struct look {
+    int dir_fd;
+    const struct job_key *key;
+    const uint8_t *boot_id;
+    bool cached; /* -EAGAIN rather than waiting for a disk */
+};
+
+static int read_record(int fd, const struct look *l, bool held, struct record *ret)
 {
     _Alignas(8) uint8_t buf[RECORD_SIZE + 1]; /* one more, to see a file that is longer */
-    ssize_t n = pread(fd, buf, sizeof(buf), 0);
+    ssize_t n = l->cached ? file_read_cached(fd, buf, sizeof(buf), 0)
+                          : pread(fd, buf, sizeof(buf), 0);
     if (n < 0)
-        return -errno;
-    record_parse(buf, (size_t)n, key, boot_id, held, ret);
+        return l->cached ? (int)n : -errno;
+    record_parse(buf, (size_t)n, l->key, l->boot_id, held, ret);
     return 0;
 }
 
@@ -131,16 +140,23 @@ static bool shim_lives(const struct record_started *s)
     return kill((pid_t)s->shim_pid, 0) == 0 || errno != ESRCH;
 }
 
+/* What stands in the place of a record and is no file: nobody of ours made it. */
+static bool is_no_file(int r)
+{
+    return r == -FILE_NOT_REGULAR || r == -EISDIR || r == -ELOOP;
+}
+
 /* Opens the record and reads it as one that is held; *ret_fd: -1, there is none. */
-static int open_record(int dir_fd, const struct job_key *key, const uint8_t *boot_id,
-                       int *ret_fd, struct record *ret)
+static int open_record(const struct look *l, int *ret_fd, struct record *ret)
 {
     char name[JOB_KEY_TEXT_MAX];
-    (void)job_key_format(key, name);
-    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno != ENOENT)
-        return -errno;
-    int r = fd >= 0 ? read_record(fd, key, boot_id, true, ret) : 0;
+    (void)job_key_format(l->key, name);
+    int fd = file_open_regular(l->dir_fd, name, O_RDONLY | O_NOFOLLOW, 0, NULL);
+    if (is_no_file(fd))
+        ret->verdict = RECORD_DAMAGED;
+    if (fd < 0)
+        return fd == -ENOENT || is_no_file(fd) ? 0 : fd;
+    int r = read_record(fd, l, true, ret);
     if (r < 0)
         (void)close(fd);
     else
@@ -148,11 +164,10 @@ static int open_record(int dir_fd, const struct job_key *key, const uint8_t *boo
     return r;
 }
 
-int record_started(int dir_fd, const struct job_key *key,
-                   const uint8_t boot_id[RECORD_ID_SIZE], struct record_started *ret)
+static int started(const struct look *l, struct record_started *ret)
 {
     struct record now = {0};
-    int fd = -1, r = open_record(dir_fd, key, boot_id, &fd, &now);
+    int fd = -1, r = open_record(l, &fd, &now);
     if (fd >= 0)
         (void)close(fd);
     if (r == 0 && now.has_started)
@@ -160,15 +175,14 @@ int record_started(int dir_fd, const struct job_key *key,
     return r < 0 ? r : now.has_started;
 }
 
-int record_probe(int dir_fd, const struct job_key *key,
-                 const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret)
+static int probe(const struct look *l, struct record *ret)
 {
     struct record now = {.verdict = RECORD_ABSENT};
-    int fd = -1, r = open_record(dir_fd, key, boot_id, &fd, &now);
+    int fd = -1, r = open_record(l, &fd, &now);
     if (r == 0 && now.verdict == RECORD_RUNNING) {
         r = is_locked(fd, now.header.version);
         if (r == 0 || (r > 0 && now.has_started && !shim_lives(&now.started)))
-            r = read_record(fd, key, boot_id, false, &now);
+            r = read_record(fd, l, false, &now);
     }
     if (fd >= 0)
         (void)close(fd);
@@ -176,4 +190,29 @@ int record_probe(int dir_fd, const struct job_key *key,
         return r;
     *ret = now;
     return 0;
+}
+
+int record_started(int dir_fd, const struct job_key *key,
+                   const uint8_t boot_id[RECORD_ID_SIZE], struct record_started *ret)
+{
+    return started(&(struct look){dir_fd, key, boot_id, false}, ret);
+}
+
+int record_started_cached(int dir_fd, const struct job_key *key,
+                          const uint8_t boot_id[RECORD_ID_SIZE],
+                          struct record_started *ret)
+{
+    return started(&(struct look){dir_fd, key, boot_id, true}, ret);
+}
+
+int record_probe(int dir_fd, const struct job_key *key,
+                 const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret)
+{
+    return probe(&(struct look){dir_fd, key, boot_id, false}, ret);
+}
+
+int record_probe_cached(int dir_fd, const struct job_key *key,
+                        const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret)
+{
+    return probe(&(struct look){dir_fd, key, boot_id, true}, ret);
 }

@@ -130,7 +130,7 @@ enum record_verdict {
     RECORD_DONE,        /* slot 2 valid: the exact end is in `exited` */
     RECORD_SHIM_KILLED, /* over, slot 1 only: kill the tree, then lost */
     RECORD_OTHER_BOOT,  /* reboot or power cut: lost */
-    RECORD_DAMAGED,     /* bytes that nobody wrote: lost */
+    RECORD_DAMAGED,     /* bytes that nobody wrote, or no file: lost */
 };
 
 struct record {
@@ -155,6 +155,13 @@ int record_probe(int dir_fd, const struct job_key *key,
  * when there is no record; -errno. */
 int record_started(int dir_fd, const struct job_key *key,
                    const uint8_t boot_id[RECORD_ID_SIZE], struct record_started *ret);
+
+/* The same without waiting for a disk: also -EAGAIN, the record is not in memory. */
+int record_probe_cached(int dir_fd, const struct job_key *key,
+                        const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
+int record_started_cached(int dir_fd, const struct job_key *key,
+                          const uint8_t boot_id[RECORD_ID_SIZE],
+                          struct record_started *ret);
 
 /* Calls fn for the key of each file of the directory that has a record's name, in no
  * particular order, until it returns non-zero, which is returned. 0 or -errno. */
@@ -182,9 +189,13 @@ struct record_pool {
 int record_create(int dir_fd, struct record_pool *pool, const struct job_key *key,
                   const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
                   uint32_t *ret_seed);
-/* Keeper: 0, also when there is none; -EBUSY: its shim lives. pool may be NULL. */
+/* Keeper: 0, also when there is none, or a directory in its place, which stays; -EBUSY:
+ * its shim lives. pool may be NULL. */
 int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key,
                   const uint8_t boot_id[RECORD_ID_SIZE]);
+/* Keeper: removes what record_create() has made and no shim has got. Needs no descriptor,
+ * for want of which the shim may have failed. 0 or -errno. */
+int record_discard(int dir_fd, const struct job_key *key);
 /* Keeper, at start and end: removes what is half-made or kept for reuse by this process
  * or by one that has gone. */
 void record_sweep(int dir_fd);

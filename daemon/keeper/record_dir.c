@@ -38,12 +38,20 @@ static void pool_name(uint32_t i, char name[32])
     (void)snprintf(name, 32, ".%d.free.%u", (int)getpid(), i);
 }
 
+/* Never -EEXIST, which says of a record that its START was carried out. What is there was
+ * made by this process and could not be removed when something failed. */
 static int open_new(int dir_fd, char name[32])
 {
     new_name(name);
-    int fd =
-        openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? -errno : fd;
+    for (int tries = 0; tries < 2; tries++) {
+        int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                        0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd < 0 ? -errno : fd;
+        if (unlinkat(dir_fd, name, 0) < 0)
+            return -errno;
+    }
+    return -EIO;
 }
 
 static int publish(int dir_fd, const char *from, const char *to)
@@ -69,7 +77,8 @@ static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
         int old = file_open_regular(dir_fd, name, O_RDWR | O_NOFOLLOW, 0, NULL);
         if (old >= 0 && take_lock(old) == 0)
             return old;
-        (void)unlinkat(dir_fd, name, 0); /* somebody has locked it */
+        /* Somebody has locked it. If it stays, a later one takes its name. */
+        (void)unlinkat(dir_fd, name, 0);
         if (old >= 0)
             (void)close(old);
     }
@@ -80,7 +89,7 @@ static int open_locked(int dir_fd, struct record_pool *pool, char name[32])
     if (r == 0)
         r = take_lock(fd);
     if (r < 0) {
-        (void)unlinkat(dir_fd, name, 0);
+        (void)unlinkat(dir_fd, name, 0); /* otherwise open_new() does it */
         (void)close(fd);
         return r;
     }
@@ -118,7 +127,7 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
         r = publish(dir_fd, own_name, name);
     CRASH_POINT("keeper-record-named");
     if (r < 0) {
-        (void)unlinkat(dir_fd, own_name, 0);
+        (void)unlinkat(dir_fd, own_name, 0); /* otherwise open_new(), or record_sweep() */
         (void)close(fd);
         return r;
     }
@@ -147,6 +156,13 @@ int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *ke
             return 0;
         }
     }
+    return unlinkat(dir_fd, name, 0) < 0 && errno != EISDIR ? -errno : 0;
+}
+
+int record_discard(int dir_fd, const struct job_key *key)
+{
+    char name[JOB_KEY_TEXT_MAX];
+    (void)job_key_format(key, name);
     return unlinkat(dir_fd, name, 0) < 0 ? -errno : 0;
 }
 
@@ -172,7 +188,7 @@ static int sweep_one(const char *name, void *arg)
     long pid = strtol(name + 1, &end, 10);
     (void)snprintf(path, sizeof(path), "/proc/%ld", pid);
     if (*end == '.' && (pid == (long)getpid() || access(path, F_OK) < 0))
-        (void)unlinkat(*dir_fd, name, 0);
+        (void)unlinkat(*dir_fd, name, 0); /* the next sweep tries again */
     return 0;
 }
 
@@ -245,7 +261,7 @@ int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
     if (r == 0)
         r = publish(dir_fd, own_name, GENERATION);
     if (r < 0)
-        (void)unlinkat(dir_fd, own_name, 0);
+        (void)unlinkat(dir_fd, own_name, 0); /* otherwise open_new() does it */
     (void)close(fd);
     /* Lost the race against another keeper: its identity counts. */
     return r == 0 || r == -EEXIST ? record_generation_read(dir_fd, ret) : r;

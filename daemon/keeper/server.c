@@ -487,6 +487,10 @@ int keeper_init(const struct keeper_config *config)
     r = settle_signals();
     if (r == 0 && config->score_fd > 0)
         r = crew_spare(config->score_fd);
+    /* Once more, after the voltd that has bound the socket: SO_PEERCRED of a connection
+     * names the process that has listened last, and voltd sends SIGCONT to that one. */
+    if (r == 0 && listen(config->listen_fd, KEEPER_BACKLOG) < 0)
+        r = -errno;
     if (r == 0)
         r = record_boot_id(keeper.self.boot_id);
     if (r == 0)

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,9 +14,9 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "daemon/keeper/keeper.h"
 
-#define KEEPER_BACKLOG    16
 #define RETIRE_TIMEOUT_MS 10000
 
 static int fill_address(const char *path, struct sockaddr_un *ret)
@@ -48,6 +49,30 @@ int keeper_dial(const char *socket_path)
         return r;
     }
     return fd;
+}
+
+/* A keeper of an earlier version has not listened by itself: then the pid is of the voltd
+ * that has, or of what has that pid now. */
+static bool is_keeper(pid_t pid)
+{
+    static const char name[] = "voltd-keeper\n";
+    char path[32], text[sizeof(name)];
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    int fd = file_open_regular(AT_FDCWD, path, O_RDONLY, 0, NULL);
+    if (fd < 0)
+        return false;
+    ssize_t n = TEMP_FAILURE_RETRY(read(fd, text, sizeof(text)));
+    (void)close(fd);
+    return n == sizeof(name) - 1 && memcmp(text, name, sizeof(name) - 1) == 0;
+}
+
+void keeper_continue(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 1 &&
+        is_keeper(peer.pid))
+        (void)kill(peer.pid, SIGCONT); /* of another user: not */
 }
 
 /* Whether the OOM killer spares this process more than others. */

@@ -9,6 +9,10 @@
  * descriptor; -ECONNREFUSED, -ENOENT: nobody there; -errno. */
 int keeper_dial(const char *socket_path);
 
+/* Sends SIGCONT to the keeper that has accepted this connection, or is to: somebody may
+ * have stopped it. */
+void keeper_continue(int fd);
+
 /* Binds socket_path, replacing what a keeper that has gone left there, and starts
  * `program` on it. Only one process may do this for one path: voltd's locks see to it. 0
  * and the new child's pid; -errno. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "daemon/link/keeper_link_parts.h"
 
 #define OPEN_TIMEOUT_MS 2000
+#define OPEN_CONT_MS    100 /* between two SIGCONT */
 #define OPEN_TRIES      5
 #define BYE_TIMEOUT_MS  5000
 
@@ -107,6 +109,17 @@ static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize
     return *ret < 0 ? -errno : 0;
 }
 
+/* Somebody may have stopped the keeper before this voltd began, in a loop even. */
+static int await_welcome(int fd, union keeper_message *m, ssize_t *ret)
+{
+    int r = -ETIMEDOUT;
+    for (int ms = 0; r == -ETIMEDOUT && ms < OPEN_TIMEOUT_MS; ms += OPEN_CONT_MS) {
+        keeper_continue(fd);
+        r = receive_within(fd, m, OPEN_CONT_MS, ret);
+    }
+    return r;
+}
+
 /* Whether the keeper makes its records where this voltd looks for them: the directory may
  * have been removed under it, and made again. */
 static int check_records(const struct keeper_link *link, const struct keeper_welcome *w)
@@ -145,7 +158,7 @@ static int link_connect_once(struct keeper_link *link)
     int fd = keeper_link_dial(link);
     if (fd < 0)
         return fd;
-    int r = receive_within(fd, &m, OPEN_TIMEOUT_MS, &n);
+    int r = await_welcome(fd, &m, &n);
     if (r == 0)
         r = keeper_link_judge_welcome(link, &m, n);
     if (r < 0) {
@@ -245,6 +258,8 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     if (TEMP_FAILURE_RETRY(
             send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT)) < 0)
         return;
+    /* One that was stopped hears it only then, and nobody continues it later. */
+    keeper_continue(link->fd);
     while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
         if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <volt/io.h>
 #include <volt/runtime.h>
+#include <volt/task.h>
 #include <volt/time.h>
 
 #include "daemon/link/keeper_dial.h"
@@ -55,6 +56,20 @@ static enum volt_poll asked_poll(struct volt_cx *cx, struct link_task *t)
     return VOLT_READY;
 }
 
+static uint64_t cont_pause(uint64_t lasts)
+{
+    return lasts < CONT_MIN_USEC   ? CONT_MIN_USEC
+           : lasts < CONT_MAX_USEC ? lasts
+                                   : CONT_MAX_USEC;
+}
+
+/* One that does not say WELCOME may have been stopped before this voltd began. */
+static uint64_t judge_dialled(struct link_task *t)
+{
+    keeper_continue(t->dialled);
+    return cont_pause(volt_now_usec() - t->since);
+}
+
 /* When the task looks again; UINT64_MAX: nothing waits, and the sender of the next call
  * says so.
  * A job may have stopped the keeper, and this voltd is not always its parent. What has
@@ -62,6 +77,8 @@ static enum volt_poll asked_poll(struct volt_cx *cx, struct link_task *t)
 static uint64_t judge_silence(struct link_task *t)
 {
     struct keeper_link *link = t->link;
+    if (t->dialled >= 0)
+        return judge_dialled(t);
     vlock_lock(&link->lock);
     uint64_t now = volt_now_usec(), since = keeper_link_silent_since_locked(link);
     uint64_t lasts = now > since ? now - since : 0;
@@ -76,7 +93,7 @@ static uint64_t judge_silence(struct link_task *t)
     if (lasts >= PATIENCE_USEC)
         keeper_log_silent(&t->log, pid, lasts, waiting);
     (void)kill((pid_t)pid, SIGCONT); /* of another user: not */
-    return lasts < CONT_MAX_USEC ? lasts : CONT_MAX_USEC;
+    return cont_pause(lasts);
 }
 
 /* Looks whether the keeper answers; a link without calls needs no time for it. */
@@ -152,12 +169,28 @@ static bool take_message(struct link_task *t)
     return true;
 }
 
-/* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */
-static int dial(struct link_task *t)
+static void dial_aside(void *arg)
 {
+    struct link_task *t = arg;
     t->dialled = keeper_link_dial(t->link);
+}
+
+/* The silence of the one that was dialled is looked at from now on. */
+static void watch_dialled(struct link_task *t)
+{
+    t->since = volt_now_usec();
+    volt_sleep_fini(&t->patience);
+    volt_sleep_init(&t->patience, 0);
+    t->patient = true;
+}
+
+/* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */
+static int dial(struct volt_cx *cx, struct link_task *t)
+{
+    volt_block_in_place(cx, dial_aside, t); /* a keeper may have to be started */
     if (t->dialled < 0)
         return t->dialled;
+    watch_dialled(t);
     int r = volt_io_init(&t->io, t->rt, t->dialled);
     if (r < 0 && r != -ESHUTDOWN) {
         (void)close(t->dialled);
@@ -166,10 +199,24 @@ static int dial(struct link_task *t)
     return r;
 }
 
-/* After WELCOME, or what came instead. Returns whether the connection stands. */
-static bool settle_dialled(struct link_task *t)
+struct judging {
+    struct link_task *task;
+    int r;
+};
+
+static void judge_aside(void *arg)
 {
-    int r = keeper_link_judge_welcome(t->link, &t->message, t->received);
+    struct judging *j = arg;
+    struct link_task *t = j->task;
+    j->r = keeper_link_judge_welcome(t->link, &t->message, t->received);
+}
+
+/* After WELCOME, or what came instead. Returns whether the connection stands. */
+static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
+{
+    struct judging judging = {.task = t};
+    volt_block_in_place(cx, judge_aside, &judging); /* it may wait for a keeper's end */
+    int r = judging.r;
     if (r < 0) {
         if (r == -EPROTO) /* the programs were upgraded, and this voltd still runs */
             keeper_log_unreachable(&t->log, t->link->socket_path, r);
@@ -209,17 +256,17 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
         volt_sleep_fini(&t->pause);
         t->pause_usec =
             t->pause_usec * 2 < RETRY_MAX_USEC ? t->pause_usec * 2 : RETRY_MAX_USEC;
-        int r = dial(t);
-        if (r == -ESHUTDOWN)
+        t->received = dial(cx, t);
+        if (t->received == -ESHUTDOWN)
             return VOLT_READY;
-        if (r < 0) {
-            keeper_log_unreachable(&t->log, t->link->socket_path, r);
+        if (t->received < 0) {
+            keeper_log_unreachable(&t->log, t->link->socket_path, (int)t->received);
             continue;
         }
         VOLT_AWAIT(t->at, receive_poll(cx, t));
         if (t->received == -ESHUTDOWN)
             return VOLT_READY;
-        (void)settle_dialled(t);
+        (void)settle_dialled(cx, t);
     }
     VOLT_END(t->at);
 }

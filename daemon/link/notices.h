@@ -6,32 +6,26 @@
 #define VOLTD_LINK_NOTICES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/inotify.h>
-#include <sys/types.h>
-#include <volt/io.h>
-#include <volt/time.h>
+#include <volt/runtime.h>
 
 /* A new instance, or -1 with a warning in the log that names `what` is watched. */
 int notices_open(const char *what);
 
-/* An event; NULL: some are not known, look at everything. */
-typedef void notices_fn(void *arg, const struct inotify_event *e);
+#define NOTICES_LOOKS 500 /* that one poll takes */
 
-/* Zero-initialised it may be finished. */
-struct notices {
-    bool events; /* the rest is private */
-    struct volt_io io;
-    struct volt_sleep pause;
-    ssize_t received;
-    _Alignas(struct inotify_event) char buf[4096];
+struct notices_ops {
+    /* Begins to tell of an event; NULL: some are not known, everybody is to be told. */
+    void (*begin)(void *arg, const struct inotify_event *e);
+    /* Tells of it while there are looks left, and counts them down. True: there is more
+     * to tell, and others have a turn first. */
+    bool (*go_on)(void *arg, size_t *looks);
 };
 
-/* fd of notices_open(), borrowed; -1: the pauses begin. 0; -ENOMEM; -ESHUTDOWN. */
-int notices_init(struct notices *n, struct volt_runtime *rt, int fd);
-/* For a task that does only this: fn is called for all that comes. READY: the runtime is
- * closing. */
-enum volt_poll notices_poll(struct volt_cx *cx, struct notices *n, notices_fn *fn,
-                            void *arg);
-void notices_fini(struct notices *n);
+/* A task that does so with all that comes, one event after the other, until the runtime
+ * closes. fd: of notices_open(), borrowed for as long. 0; -ENOMEM; -ESHUTDOWN. */
+int notices_start(struct volt_runtime *rt, int fd, const struct notices_ops *ops,
+                  void *arg);
 
 #endif

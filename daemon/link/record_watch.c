@@ -30,7 +30,8 @@ struct record_watch {
     int inotify_fd, dir_fd;
     uint8_t boot_id[RECORD_ID_SIZE];
     struct siphash_key secret;
-    vlock lock; /* protects what follows */
+    size_t rest; /* buckets whose waits are still to be woken; its task's */
+    vlock lock;  /* protects what follows */
     struct list buckets[BUCKETS];
     bool said_removed;
 };
@@ -41,10 +42,12 @@ static struct list *bucket_of(struct record_watch *w, const struct job_key *key)
     return &w->buckets[siphash64(&w->secret, words, sizeof(words)) % BUCKETS];
 }
 
-/* Wakes the waits of a bucket that key names (NULL: all), some at a time, none twice. */
-static void bucket_wake(struct record_watch *w, const struct list *bucket,
-                        const struct job_key *key)
+/* Wakes the waits of a bucket that key names (NULL: all), some at a time, none twice. How
+ * many. */
+static size_t bucket_wake(struct record_watch *w, const struct list *bucket,
+                          const struct job_key *key)
 {
+    size_t all = 0;
     unsigned n;
     do {
         struct volt_waker wakers[WAKES_PER_ROUND];
@@ -63,25 +66,35 @@ static void bucket_wake(struct record_watch *w, const struct list *bucket,
             volt_waker_wake(&wakers[i]);
             volt_waker_fini(&wakers[i]);
         }
+        all += n;
     } while (n == WAKES_PER_ROUND);
+    return all;
 }
 
-static void wake_all(struct record_watch *w)
-{
-    for (size_t i = 0; i < BUCKETS; i++)
-        bucket_wake(w, &w->buckets[i], NULL);
-}
-
-static void take_event(void *arg, const struct inotify_event *e)
+static void begin_event(void *arg, const struct inotify_event *e)
 {
     struct record_watch *w = arg;
     struct job_key key;
 
     if (!e)
-        wake_all(w);
+        w->rest = BUCKETS;
     else if (e->len > 0 && job_key_parse(e->name, &key) == 0)
-        bucket_wake(w, bucket_of(w, &key), &key);
+        (void)bucket_wake(w, bucket_of(w, &key), &key);
 }
+
+/* Wakes all waits, a portion at a time. */
+static bool go_on(void *arg, size_t *looks)
+{
+    struct record_watch *w = arg;
+
+    while (w->rest > 0 && *looks > 0) {
+        size_t looked = 1 + bucket_wake(w, &w->buckets[--w->rest], NULL);
+        *looks -= looked < *looks ? looked : *looks;
+    }
+    return w->rest > 0;
+}
+
+static const struct notices_ops notices_ops = {begin_event, go_on};
 
 /* Said once: what made the directory has to make it again, and the keeper has it open. */
 void record_watch_check(struct record_watch *w)
@@ -156,11 +169,20 @@ static bool is_passing(int r)
            r == -EAGAIN || r == -ENOLCK;
 }
 
-/* Looks. True: the wait is over. */
-static bool wait_look(struct record_wait *x)
+static void probe(void *arg)
+{
+    struct record_wait *x = arg;
+    x->status = record_probe(x->watch->dir_fd, &x->key, x->watch->boot_id, &x->record);
+}
+
+/* Looks. True: the wait is over. Its shim has just written the record, so that it is in
+ * memory, mostly. */
+static bool wait_look(struct volt_cx *cx, struct record_wait *x)
 {
     struct record_watch *w = x->watch;
-    x->status = record_probe(w->dir_fd, &x->key, w->boot_id, &x->record);
+    x->status = record_probe_cached(w->dir_fd, &x->key, w->boot_id, &x->record);
+    if (x->status == -EAGAIN)
+        volt_block_in_place(cx, probe, x);
     if (is_passing(x->status))
         return false;
     if (x->status < 0 || x->record.verdict != RECORD_RUNNING) {
@@ -178,7 +200,7 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
     if (volt_coop_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (wait_take_look(cx, x)) {
-        if (wait_look(x))
+        if (wait_look(cx, x))
             return VOLT_READY;
         /* Closed a moment ago: the lock is about to drop. The first look may have come
          * between the two as well, too late for the event. Where there are no events,
@@ -191,7 +213,7 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
             volt_sleep_init(&x->retry, UINT64_C(1000) << (x->tries - 1));
     }
     while (x->tries > 0 && volt_sleep_poll(cx, &x->retry) == VOLT_READY) {
-        if (wait_look(x))
+        if (wait_look(cx, x))
             return VOLT_READY;
         volt_sleep_fini(&x->retry);
         if (x->tries < RETRIES_MAX)
@@ -275,41 +297,7 @@ void record_watch_free(struct record_watch *w)
     free(w);
 }
 
-struct watch_task {
-    struct record_watch *watch;
-    struct notices notices;
-};
-
-static enum volt_poll watch_poll(struct volt_cx *cx, void *state)
-{
-    struct watch_task *t = state;
-
-    return notices_poll(cx, &t->notices, take_event, t->watch);
-}
-
-static void watch_drop(void *state)
-{
-    struct watch_task *t = state;
-    notices_fini(&t->notices);
-}
-
-static const struct volt_task_type watch_type = {
-    .name = "record-watch",
-    .size = sizeof(struct watch_task),
-    .poll = watch_poll,
-    .drop = watch_drop,
-};
-
 int record_watch_start(struct record_watch *w, struct volt_runtime *rt)
 {
-    struct watch_task *t = volt_task_new(rt, &watch_type);
-    if (t == NULL)
-        return -ENOMEM;
-    t->watch = w;
-    int r = notices_init(&t->notices, rt, w->inotify_fd);
-    if (r < 0) {
-        volt_task_discard(t);
-        return r;
-    }
-    return volt_task_spawn(t, NULL);
+    return notices_start(rt, w->inotify_fd, &notices_ops, w);
 }

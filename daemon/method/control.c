@@ -1,6 +1,7 @@
 /* org.voltd.control: the daemon as a whole. Every client that reaches the control
  * socket may ask it, which the mode and group of the socket decide. Only root and voltd's
- * own account may reload and end it: that account could send it the signals as well. */
+ * own account may reload and end it, and see its tasks: that account could send it the
+ * signals as well. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -30,17 +31,19 @@ static bool has_no_parameters(struct call *call)
     return params_read(call, none, NULL) == 0;
 }
 
-/* False: the call is answered. */
-static bool may_steer(struct call *call)
+bool control_may_steer(struct call *call, const char *what)
 {
     uid_t uid = call_peer(call)->uid;
+    char reason[160];
 
     if (uid == 0 || uid == geteuid())
         return true;
+    (void)snprintf(reason, sizeof(reason),
+                   "only root and the account that voltd runs as may %s: its jobs are of "
+                   "many users",
+                   what);
     (void)call_error(call, "org.varlink.service.PermissionDenied",
-                     json_pack("{s:s}", "reason",
-                               "only root and the account that voltd runs as may "
-                               "reload or end it: its jobs are of many users"));
+                     json_pack("{s:s}", "reason", reason));
     return false;
 }
 
@@ -53,12 +56,12 @@ static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *s
     json_t *reply;
     char **files;
 
-    (void)cx;
     (void)state;
     if (!has_no_parameters(call)) {
         json_decref(settings);
         return VOLT_READY;
     }
+    call_go_aside(cx, call); /* it looks for files */
     for (size_t i = 0; config_item(call_config(call), i, &item) == 0; i++) {
         char name[96];
         (void)snprintf(name, sizeof(name), "%s.%s", item.section, item.name);
@@ -81,10 +84,10 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
     char **needs_restart = NULL;
     json_t *reply;
 
-    (void)cx;
     (void)state;
-    if (!has_no_parameters(call) || !may_steer(call))
+    if (!has_no_parameters(call) || !control_may_steer(call, "reload or end it"))
         return VOLT_READY;
+    call_go_aside(cx, call); /* it reads files */
     if (control_reload(call_service(call)->control, &needs_restart, &err) < 0)
         return call_error(call, "org.voltd.control.ReloadFailed",
                           json_pack("{s:o}", "reason", wire_text(err.text)));
@@ -140,7 +143,7 @@ static int begin_shutdown(struct call *call, struct shutdown *s)
         (void)call_error(call, "org.varlink.service.ExpectedMore", json_object());
         return -EINVAL;
     }
-    if (!may_steer(call))
+    if (!control_may_steer(call, "reload or end it"))
         return -EPERM;
     control_shutdown(call_service(call)->control, s->in.cancel);
     if (!s->in.wait) {
@@ -212,6 +215,7 @@ const struct interface interface_control = {
         (const struct method *const[]){
             &method_stats,
             &method_watch_stats,
+            &method_tasks,
             &method_config,
             &method_reload,
             &method_shutdown,

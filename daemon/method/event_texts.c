@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SLOTS    256
-#define TEXT_MAX 240 /* more than any event takes */
+#define TEXT_MAX 384 /* one with a longer name is encoded by each */
 
 struct event_texts {
     struct slot {
@@ -28,9 +28,9 @@ void event_texts_free(struct event_texts *t)
     free(t);
 }
 
-/* False: it was not there. */
-static bool copy(struct slot *s, uint64_t seq, struct wire_writer *to)
+bool event_texts_copy(struct event_texts *t, uint64_t seq, struct wire_writer *to)
 {
+    struct slot *s = &t->slots[seq % SLOTS];
     char text[TEXT_MAX];
     size_t len = 0;
 
@@ -56,21 +56,19 @@ static void keep(struct slot *s, uint64_t seq, const char *text, size_t len)
     vlock_unlock(&s->lock);
 }
 
-void event_texts_put(struct event_texts *t, const struct job_news *ev,
+void event_texts_put(struct event_texts *t, const struct job_news *ev, const char *name,
                      struct wire_writer *to)
 {
-    struct slot *slot = &t->slots[ev->seq % SLOTS];
     struct wire_buf text = {0};
     struct wire_writer made = {.out = &text};
 
-    if (copy(slot, ev->seq, to))
-        return;
-    job_event_write(&made, ev);
+    job_event_write(&made, ev, name);
     if (made.error < 0) {
         to->error = made.error;
     } else {
         if (wire_buf_len(&text) <= TEXT_MAX)
-            keep(slot, ev->seq, wire_buf_at(&text), wire_buf_len(&text));
+            keep(&t->slots[ev->seq % SLOTS], ev->seq, wire_buf_at(&text),
+                 wire_buf_len(&text));
         wire_put_raw(to, NULL, wire_buf_at(&text), wire_buf_len(&text));
     }
     wire_buf_fini(&text);

@@ -11,8 +11,11 @@ struct event_texts;
 /* Returns new; NULL: no memory. */
 struct event_texts *event_texts_new(void);
 void event_texts_free(struct event_texts *t); /* NULL allowed */
-/* Writes an event of the log as an entry of an array. Any thread. */
-void event_texts_put(struct event_texts *t, const struct job_news *ev,
+/* Write an event of the log as an entry of an array. Any thread. */
+/* False: nobody has encoded it yet, or others have taken its place. */
+bool event_texts_copy(struct event_texts *t, uint64_t seq, struct wire_writer *to);
+/* name: of its job; NULL: not known. */
+void event_texts_put(struct event_texts *t, const struct job_news *ev, const char *name,
                      struct wire_writer *to);
 
 #endif

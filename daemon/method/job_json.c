@@ -2,7 +2,9 @@
 #include "daemon/method/job_json.h"
 
 #include "daemon/method/spec_json.h"
+#include "wire/error_name.h"
 #include "wire/json.h"
+#include "wire/signal_name.h"
 
 json_t *job_id_to_json(uint64_t id, int64_t index)
 {
@@ -13,6 +15,47 @@ json_t *job_id_to_json(uint64_t id, int64_t index)
     return json_string(text);
 }
 
+#define FIELD_NAME(name_) #name_,
+const char *const job_field_names[] = {JOB_FIELDS(FIELD_NAME) NULL};
+_Static_assert(JOB_FIELD_COUNT < 32, "a set of them is a uint32_t");
+
+/* What is written of a job, and where. */
+struct shown {
+    struct wire_writer *to;
+    uint32_t fields;
+};
+
+static bool shows(const struct shown *s, enum job_field field)
+{
+    return s->fields & UINT32_C(1) << field;
+}
+
+static void put_text(const struct shown *s, enum job_field field, const char *text)
+{
+    if (shows(s, field))
+        wire_put_text(s->to, job_field_names[field], text);
+}
+
+static void put_int(const struct shown *s, enum job_field field, int64_t value)
+{
+    if (shows(s, field))
+        wire_put_int(s->to, job_field_names[field], value);
+}
+
+/* Times and the like, for which 0 is "not yet". */
+static void put_known(const struct shown *s, enum job_field field, uint64_t value)
+{
+    if (value)
+        put_int(s, field, (int64_t)value);
+}
+
+/* Absent where it is not so. */
+static void put_true(const struct shown *s, enum job_field field, bool value)
+{
+    if (value && shows(s, field))
+        wire_put_bool(s->to, job_field_names[field], true);
+}
+
 static void put_id(struct wire_writer *to, const struct job_key *key)
 {
     char text[JOB_KEY_TEXT_MAX];
@@ -21,125 +64,140 @@ static void put_id(struct wire_writer *to, const struct job_key *key)
     wire_put_text(to, "id", text);
 }
 
-static void put_uint(struct wire_writer *to, const char *key, uint64_t value)
+static void put_end(const struct shown *s, const struct job_end *end)
 {
-    wire_put_int(to, key, (int64_t)value);
-}
+    char signal[SIGNAL_NAME_MAX], error[ERROR_NAME_MAX];
 
-/* Times and the like, for which 0 is "not yet". */
-static void put_known(struct wire_writer *to, const char *key, uint64_t value)
-{
-    if (value)
-        put_uint(to, key, value);
-}
-
-static void put_result(struct wire_writer *to, enum job_result result, int32_t code)
-{
-    if (result == JOB_RESULT_NONE)
+    if (end->result == JOB_RESULT_NONE)
         return;
-    wire_put_text(to, "result", job_result_name(result));
-    wire_put_int(to, "code", code);
+    put_text(s, JOB_FIELD_result, job_result_name(end->result));
+    switch ((enum job_code)end->code_is) {
+    case JOB_CODE_STATUS:
+        put_int(s, JOB_FIELD_exit_status, end->code);
+        break;
+    case JOB_CODE_SIGNAL:
+        put_text(s, JOB_FIELD_signal, signal_name(end->code, signal));
+        break;
+    case JOB_CODE_ERROR:
+        put_text(s, JOB_FIELD_error, error_name(end->code, error));
+        break;
+    case JOB_CODE_NONE:
+        break;
+    }
 }
 
-static void put_spec(struct wire_writer *to, const struct job_spec *spec, uint32_t fields)
+static void put_spec(const struct shown *s, const struct job_spec *spec, uint32_t fields)
 {
-    wire_put_text(to, "name", spec ? job_spec_display_name(spec) : "");
+    put_text(s, JOB_FIELD_name, spec ? job_spec_display_name(spec) : "");
     if (!spec)
         return;
-    wire_put_text(to, "kind", spec_kind_names[spec->kind]);
-    wire_put_text(to, "queue", spec->queue ? spec->queue : "default");
-    wire_put_int(to, "priority", spec->priority);
+    put_text(s, JOB_FIELD_kind, spec_kind_names[spec->kind]);
+    put_text(s, JOB_FIELD_queue, spec->queue ? spec->queue : "default");
+    put_int(s, JOB_FIELD_priority, spec->priority);
     if (fields)
-        spec_write(to, "spec", spec, fields);
+        spec_write(s->to, "spec", spec, fields);
 }
 
-static void put_usage(struct wire_writer *to, const struct job_status *st)
+static void put_usage(const struct shown *s, const struct job_status *st)
 {
-    wire_open(to, "usage", '{');
-    put_uint(to, "user_usec", st->usage.user_usec);
-    put_uint(to, "system_usec", st->usage.system_usec);
-    put_uint(to, "max_rss_bytes", st->usage.max_rss_bytes);
-    wire_close(to, '}');
+    if (!shows(s, JOB_FIELD_usage))
+        return;
+    wire_open(s->to, "usage", '{');
+    wire_put_int(s->to, "user_usec", (int64_t)st->usage.user_usec);
+    wire_put_int(s->to, "system_usec", (int64_t)st->usage.system_usec);
+    wire_put_int(s->to, "max_rss_bytes", (int64_t)st->usage.max_rss_bytes);
+    wire_close(s->to, '}');
 }
 
-static void put_survivors(struct wire_writer *to, const struct job_view *v)
+static void put_survivors(const struct shown *s, const struct job_view *v)
 {
+    const bool unknown = v->survivors == JOB_SURVIVORS_UNKNOWN;
+
     if (!v->survivors)
         return;
-    wire_open(to, "survivors", '[');
-    for (size_t i = 0; i < JOB_NAMED_MAX && v->named.pid[i]; i++)
-        wire_put_int(to, NULL, v->named.pid[i]);
-    wire_close(to, ']');
-    if (v->survivors == JOB_SURVIVORS_UNKNOWN)
-        wire_put_bool(to, "survivors_unknown", true);
-    else
-        put_uint(to, "survivor_count", v->survivors);
+    if (shows(s, JOB_FIELD_survivors)) {
+        wire_open(s->to, "survivors", '[');
+        for (size_t i = 0; i < JOB_NAMED_MAX && v->named.pid[i]; i++)
+            wire_put_int(s->to, NULL, v->named.pid[i]);
+        wire_close(s->to, ']');
+    }
+    put_true(s, JOB_FIELD_survivors_unknown, unknown);
+    if (!unknown)
+        put_int(s, JOB_FIELD_survivor_count, v->survivors);
 }
 
-static void put_status(struct wire_writer *to, const struct job_view *v)
+static void put_status(const struct shown *s, const struct job_view *v)
 {
     const struct job_status *st = &v->status;
+    const struct job_end end = job_end_of(st);
 
-    wire_put_text(to, "state", job_state_name(st->state));
+    put_text(s, JOB_FIELD_state, job_state_name(st->state));
     if (v->wait != JOB_WAIT_NONE)
-        wire_put_text(to, "wait", job_wait_name(v->wait));
+        put_text(s, JOB_FIELD_wait, job_wait_name(v->wait));
     if (v->wait != JOB_WAIT_NONE && st->state == JOB_QUEUED)
-        put_uint(to, "wait_position", v->wait_position);
-    put_result(to, st->result, st->code);
+        put_int(s, JOB_FIELD_wait_position, (int64_t)v->wait_position);
+    put_end(s, &end);
     if (st->step)
-        wire_put_text(to, "step", st->step);
+        put_text(s, JOB_FIELD_step, st->step);
     if (st->state == JOB_DONE)
-        wire_put_int(to, "exit_code", v->exit_code);
-    put_uint(to, "attempt", st->attempt);
-    put_known(to, "lost_attempts", st->lost);
+        put_int(s, JOB_FIELD_exit_code, v->exit_code);
+    put_int(s, JOB_FIELD_attempt, st->attempt);
+    put_known(s, JOB_FIELD_lost_attempts, st->lost);
     if (st->pid > 0 && st->state != JOB_DONE)
-        put_uint(to, "pid", (uint64_t)st->pid);
-    put_survivors(to, v);
-    put_known(to, "overshoot_bytes", (uint64_t)st->over_kib * 1024);
-    put_known(to, "submitted_at_usec", st->submitted_usec);
-    put_known(to, "started_at_usec", st->started_usec);
-    put_known(to, "ended_at_usec", st->ended_usec);
+        put_int(s, JOB_FIELD_pid, st->pid);
+    put_survivors(s, v);
+    put_known(s, JOB_FIELD_overshoot_bytes, (uint64_t)st->over_kib * 1024);
+    put_known(s, JOB_FIELD_submitted_at_usec, st->submitted_usec);
+    put_known(s, JOB_FIELD_started_at_usec, st->started_usec);
+    put_known(s, JOB_FIELD_ended_at_usec, st->ended_usec);
     if (st->state == JOB_DONE && st->started_usec)
-        put_usage(to, st);
+        put_usage(s, st);
 }
 
-static void put_counts(struct wire_writer *to, const struct job_view *v)
+static void put_counts(const struct shown *s, const struct job_view *v)
 {
-    wire_open(to, "counts", '{');
-    put_uint(to, "total", v->total);
-    put_uint(to, "queued", v->queued);
-    put_uint(to, "running", v->running);
-    put_uint(to, "done", v->done);
-    put_uint(to, "failed", v->failed);
-    wire_close(to, '}');
+    if (!v->has_counts || !shows(s, JOB_FIELD_counts))
+        return;
+    wire_open(s->to, "counts", '{');
+    wire_put_int(s->to, "total", (int64_t)v->total);
+    wire_put_int(s->to, "queued", (int64_t)v->queued);
+    wire_put_int(s->to, "running", (int64_t)v->running);
+    wire_put_int(s->to, "done", (int64_t)v->done);
+    wire_put_int(s->to, "failed", (int64_t)v->failed);
+    wire_close(s->to, '}');
 }
 
 void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
-               uint32_t spec)
+               uint32_t fields, uint32_t spec)
 {
+    const struct shown s = {to, fields};
+
     wire_open(to, key, '{');
     put_id(to, &v->key);
-    put_spec(to, v->spec, spec);
-    put_status(to, v);
-    put_uint(to, "uid", v->owner.uid);
-    wire_put_bool(to, "durable", v->durable);
-    if (v->orphan)
-        wire_put_bool(to, "orphan", true);
-    if (v->forgotten)
-        wire_put_bool(to, "forgotten", true);
-    if (v->has_counts)
-        put_counts(to, v);
+    put_spec(&s, v->spec, spec);
+    put_status(&s, v);
+    put_int(&s, JOB_FIELD_uid, v->owner.uid);
+    if (shows(&s, JOB_FIELD_durable))
+        wire_put_bool(to, "durable", v->durable);
+    put_true(&s, JOB_FIELD_orphan, v->orphan);
+    put_true(&s, JOB_FIELD_forgotten, v->forgotten);
+    put_counts(&s, v);
     wire_close(to, '}');
 }
 
-void job_event_write(struct wire_writer *to, const struct job_news *ev)
+void job_event_write(struct wire_writer *to, const struct job_news *ev, const char *name)
 {
     wire_open(to, NULL, '{');
-    put_uint(to, "cursor", ev->seq);
-    put_uint(to, "at_usec", ev->at_usec);
+    wire_put_int(to, "cursor", (int64_t)ev->seq);
+    wire_put_int(to, "at_usec", (int64_t)ev->at_usec);
     put_id(to, &ev->key);
+    if (name)
+        wire_put_text(to, "name", name);
     wire_put_text(to, "event", job_event_name(ev->type));
     wire_put_text(to, "state", job_state_name(ev->state));
-    put_result(to, ev->result, ev->code);
+    put_end(&(struct shown){to, JOB_ALL_FIELDS}, &ev->end);
+    if (ev->state == JOB_DONE)
+        wire_put_int(to, "exit_code", ev->end.exit_code);
+    wire_put_int(to, "attempt", ev->key.attempt);
     wire_close(to, '}');
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/method/job_json.h"
+#include "daemon/method/job_walk.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
 #include "wire/json.h"
@@ -15,9 +16,6 @@
 
 #define LIST_MAX      1000
 #define LIST_BYTES    (4 << 20) /* an answer with so much text ends */
-#define JOB_TEXT      512       /* bytes that a job mostly takes at most in an answer */
-#define WHOLE_TEXT    4096      /* and with its spec */
-#define LARGE_TEXT    (4 * WHOLE_TEXT)
 #define PROGRESS_USEC UINT64_C(200000)
 
 /* --- Get ---------------------------------------------------------------------------- */
@@ -46,7 +44,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     if (r < 0)
         return no_answer(call, r, &in.id);
     wire_open(&reply, NULL, '{');
-    job_write(&reply, "job", &view, in.with_spec ? SPEC_ALL_FIELDS : 0);
+    job_write(&reply, "job", &view, JOB_ALL_FIELDS, in.with_spec ? SPEC_ALL_FIELDS : 0);
     wire_close(&reply, '}');
     job_view_fini(&view);
     return call_reply_text(call, &reply);
@@ -58,9 +56,9 @@ const struct method method_get = {.name = "Get", .poll = get_poll};
 
 struct list_params {
     struct filter filter;
-    bool newest_first, with_spec, with_fields; /* with_fields: spec_fields is given */
+    bool newest_first;
     uint64_t cursor, limit;
-    uint32_t spec_fields;
+    struct job_wish wish;
 };
 
 static int read_cursor(json_t *value, void *member, struct field_error *err)
@@ -76,110 +74,108 @@ static int read_cursor(json_t *value, void *member, struct field_error *err)
 struct list_state {
     struct list_params in;
     struct manager_filter filter;
-    struct manager_walk walk;
+    struct job_walk jobs;
     struct wire_buf text; /* of the answer, as far as it is */
-    uint32_t spec;        /* the fields of each spec that are shown */
-    size_t job_text;      /* what a job may take of the text: the most that one took */
+    uint64_t left;        /* jobs that may yet be told, those of this answer included */
     bool begun;
 };
 
-static int add_job(void *arg, const struct job_view *v)
+/* The beginning of an answer. 0 or -ENOMEM. */
+static int begin_page(struct list_state *s)
 {
-    struct list_state *s = arg;
-    struct wire_writer to = {.out = &s->text};
-    const size_t before = wire_buf_len(&s->text);
+    struct wire_writer reply = {.out = &s->text};
 
-    job_write(&to, NULL, v, s->spec);
-    const size_t took = wire_buf_len(&s->text) - before;
-    if (took > s->job_text)
-        s->job_text = took;
-    return to.error;
-}
-
-/* A spec without its environment is short. */
-static bool wants_env(const struct list_state *s)
-{
-    return s->spec >> SPEC_FIELD_env & 1;
+    s->jobs.walk.limit = s->left < LIST_MAX ? (size_t)s->left : LIST_MAX;
+    s->jobs.walk.end = false;
+    wire_open(&reply, NULL, '{');
+    wire_open(&reply, "jobs", '[');
+    return reply.error;
 }
 
 /* 0, or the call is answered. */
-static int begin_list(struct call *call, struct list_state *s)
+static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct list_params, filter, FIELD_STRUCT, .fields = filter_fields),
         FIELD(struct list_params, newest_first, FIELD_BOOL),
         FIELD(struct list_params, cursor, FIELD_CUSTOM, .read = read_cursor),
-        FIELD(struct list_params, limit, FIELD_INT, .min = 1, .max = LIST_MAX),
-        FIELD(struct list_params, with_spec, FIELD_BOOL),
-        FIELD(struct list_params, spec_fields, FIELD_SET, .names = spec_field_names,
-              .present = FIELD_PRESENT(struct list_params, with_fields)),
+        FIELD(struct list_params, limit, FIELD_INT, .min = 1, .max = INT64_MAX),
+        JOB_WISH_FIELDS(struct list_params, wish),
         {.name = NULL},
     };
-    struct wire_writer reply = {.out = &s->text};
 
-    s->in.limit = LIST_MAX;
-    if (params_read(call, fields, &s->in) < 0)
+    s->in.limit = call_more(call) ? UINT64_MAX : LIST_MAX;
+    if (params_read(call, fields, &s->in) < 0 ||
+        filter_resolve(cx, call, &s->in.filter) < 0)
         return -EINVAL;
+    if (!call_more(call) && s->in.limit > LIST_MAX) {
+        (void)call_invalid_parameter(call, "limit",
+                                     "must be at most 1000, but with 'more'");
+        return -EINVAL;
+    }
     call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_manager(&s->in.filter);
     s->filter.newest_first = s->in.newest_first;
-    s->spec = s->in.with_fields ? s->in.spec_fields
-              : s->in.with_spec ? SPEC_ALL_FIELDS
-                                : 0;
-    s->job_text = wants_env(s) ? WHOLE_TEXT : JOB_TEXT;
-    s->walk = (struct manager_walk){
-        .kept = true, .cursor = s->in.cursor, .limit = (size_t)s->in.limit};
-    wire_open(&reply, NULL, '{');
-    wire_open(&reply, "jobs", '[');
+    s->left = s->in.limit;
+    job_walk_init(&s->jobs, &s->in.wish, true);
+    s->jobs.walk.cursor = s->in.cursor;
     s->begun = true;
-    return reply.error;
+    return begin_page(s);
 }
 
-/* Looks at as many jobs as the turn has room for. 0 or -errno. It writes a page of the
- * store as a whole: where specs are large, on a thread that is no worker. */
-static int list_portion(struct volt_cx *cx, struct call *call, struct list_state *s)
+/* READY: the answer is full, or the walk at its end; *ret: 0 or -errno. */
+static enum volt_poll fill_page(struct volt_cx *cx, struct call *call,
+                                struct list_state *s, int *ret)
 {
-    size_t before = wire_buf_len(&s->text), room = s->text.cap;
+    *ret = 0;
+    while (*ret == 0 && !s->jobs.walk.end && wire_buf_len(&s->text) < LIST_BYTES) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING ||
+            (call_more(call) && call_drained_poll(cx, call) == VOLT_PENDING))
+            return VOLT_PENDING;
+        const size_t room = s->text.cap;
+        *ret = job_walk_portion(cx, call, &s->filter, &s->jobs, &s->text);
+        call_holds(call, s->text.cap - room);
+    }
+    return VOLT_READY;
+}
+
+/* READY: it was the last answer, or there is no memory for the next one. */
+static enum volt_poll end_page(struct call *call, struct list_state *s)
+{
+    struct wire_writer reply = {.out = &s->text};
+    const size_t room = s->text.cap;
+    char cursor[24];
     int r;
 
-    s->walk.looks = call_entries_left(call);
-    /* Half of the bytes are for specs, and half for text. */
-    s->walk.bytes = 1 + call_bytes_left(call) / 2;
-    s->walk.at_once = 1 + call_bytes_left(call) / 2 / s->job_text;
-    if (s->job_text > LARGE_TEXT)
-        call_go_aside(cx, call);
-    r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &s->filter,
-                          &s->walk, add_job, s);
-    call_did(call, s->walk.looked + s->walk.kept_looked * MANAGER_KEPT_COST,
-             wire_buf_len(&s->text) - before + s->walk.unpacked);
-    call_holds(call, s->text.cap - room);
-    return r;
+    s->left -= (s->left < LIST_MAX ? s->left : LIST_MAX) - s->jobs.walk.limit;
+    wire_close(&reply, ']');
+    if (s->jobs.walk.cursor) {
+        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, s->jobs.walk.cursor);
+        wire_put_text(&reply, "cursor", cursor);
+    }
+    wire_close(&reply, '}');
+    if (!call_more(call) || !s->jobs.walk.cursor || !s->left)
+        return call_reply_text(call, &reply);
+    r = call_continue_text(call, &reply);
+    call_gives_back(call, room);
+    s->text = (struct wire_buf){0};
+    return r < 0 || begin_page(s) < 0 ? call_abort(call) : VOLT_PENDING;
 }
 
 static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct list_state *s = state;
-    struct wire_writer reply = {.out = &s->text};
-    char cursor[24];
+    int r;
 
-    if (!s->begun && begin_list(call, s) < 0)
+    if (!s->begun && begin_list(cx, call, s) < 0)
         return s->begun ? call_abort(call) : VOLT_READY;
-    while (!s->walk.end && wire_buf_len(&s->text) < LIST_BYTES) {
-        int r;
-
-        if (call_turn_poll(cx, call) == VOLT_PENDING)
+    do {
+        if (fill_page(cx, call, s, &r) == VOLT_PENDING)
             return VOLT_PENDING;
-        r = list_portion(cx, call, s);
         if (r < 0)
             return no_answer(call, r, NULL);
-    }
-    wire_close(&reply, ']');
-    if (s->walk.cursor) {
-        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, s->walk.cursor);
-        wire_put_text(&reply, "cursor", cursor);
-    }
-    wire_close(&reply, '}');
-    return call_reply_text(call, &reply);
+    } while (end_page(call, s) == VOLT_PENDING);
+    return VOLT_READY;
 }
 
 static void list_drop(struct call *call, void *state)
@@ -193,7 +189,7 @@ static void list_drop(struct call *call, void *state)
 
 const struct method method_list = {
     .name = "List",
-    .flags = METHOD_READS,
+    .flags = METHOD_MORE | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct list_state),
     .poll = list_poll,
     .drop = list_drop,
@@ -273,7 +269,7 @@ static int check_id(struct volt_cx *cx, struct call *call, const struct job_key 
 }
 
 /* 0, or the call is answered. */
-static int begin_cancel(struct call *call, struct cancel_state *s)
+static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_state *s)
 {
     static const struct field fields[] = {
         FIELD_AS(struct cancel_params, given, "ids", FIELD_CUSTOM,
@@ -283,7 +279,8 @@ static int begin_cancel(struct call *call, struct cancel_state *s)
         {.name = NULL},
     };
 
-    if (params_borrow(call, fields, &s->in) < 0)
+    if (params_borrow(call, fields, &s->in) < 0 ||
+        filter_resolve(cx, call, &s->in.filter) < 0)
         return -EINVAL;
     if (!s->in.given)
         call_parameters_read(call);
@@ -329,12 +326,15 @@ static enum volt_poll cancel_ids_poll(struct volt_cx *cx, struct call *call,
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         s->id.most_facts = call_facts_left(call);
+        s->id.looks = call_entries_left(call);
         int r = manager_cancel_step(call_service(call)->manager, call_peer(call), key->id,
                                     key->index, &s->id);
         call_did(call, s->id.looked, 0);
         call_did_facts(call, s->id.facts);
         if (r == -EAGAIN)
             continue;
+        if (r == -ENOMEM) /* the job is not cancelled: no count says so */
+            s->all.ret = r;
         s->count += r == 0;
         s->id = (struct manager_cancel_at){.begun = false};
         s->asked++;
@@ -403,14 +403,16 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *s
     int r = 0;
 
     if (s->at == CANCEL_BEGIN) {
-        if (begin_cancel(call, s) < 0)
+        if (begin_cancel(cx, call, s) < 0)
             return VOLT_READY;
         s->at = CANCEL_READS;
         s->told_usec = volt_now_usec();
         volt_sleep_init(&s->tick, 0);
     }
-    if (s->at < CANCEL_ALL && cancel_ids_poll(cx, call, s, &r) == VOLT_PENDING)
-        return VOLT_PENDING;
+    if (s->at < CANCEL_ALL && cancel_ids_poll(cx, call, s, &r) == VOLT_PENDING) {
+        bool begun = s->at == CANCEL_IDS;
+        return begun && tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
+    }
     if (r < 0)
         return VOLT_READY;
     if (cancel_all_poll(cx, call, s) == VOLT_PENDING)
@@ -474,7 +476,7 @@ static int check_ended(struct volt_cx *cx, struct call *call, const struct job_k
     return -EBUSY;
 }
 
-static int begin_forget(struct call *call, struct forget_state *s)
+static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct forget_params, filter, FIELD_STRUCT, .fields = filter_fields),
@@ -483,7 +485,8 @@ static int begin_forget(struct call *call, struct forget_state *s)
         {.name = NULL},
     };
 
-    if (params_read(call, fields, &s->in) < 0)
+    if (params_read(call, fields, &s->in) < 0 ||
+        filter_resolve(cx, call, &s->in.filter) < 0)
         return -EINVAL;
     call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_manager(&s->in.filter);
@@ -501,7 +504,7 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
     struct forget_state *s = state;
     static const struct job_key none = {.index = JOB_NO_INDEX};
 
-    if (!s->begun && begin_forget(call, s) < 0)
+    if (!s->begun && begin_forget(cx, call, s) < 0)
         return VOLT_READY;
     for (; s->checked < s->filter.nkeys; s->checked++) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)

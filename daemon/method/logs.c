@@ -6,11 +6,12 @@
  * themselves. */
 #include "daemon/method/methods.h"
 
+#include "base/file.h"
 #include "daemon/config/config.h"
 #include "daemon/exec/follow.h"
-#include "daemon/method/base64.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
+#include "wire/base64.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -66,10 +67,11 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, unsign
                              int error)
 {
     const char *why =
-        error == -ENODATA   ? "the job has not started, or its output goes elsewhere"
-        : error == -EISDIR  ? "it is an array: name an element of it, ID_INDEX"
-        : error == -EBADMSG ? "the store is damaged: voltd --check-store says where"
-                            : strerror(-error);
+        error == -ENODATA  ? "the job has not started, or its output goes elsewhere"
+        : error == -EISDIR ? "it is an array: name an element of it, ID_INDEX"
+        : error == -EBADMSG
+            ? "the store is damaged: voltd --check-store, run as voltd is, says where"
+            : strerror(-error);
 
     if (error == -ENOENT)
         return no_such_job(call, "org.voltd.logs.NoSuchJob", id);
@@ -171,9 +173,23 @@ static ssize_t look_ahead(const struct read_state *s)
     return (ssize_t)(there < s->in.max_bytes ? there : s->in.max_bytes);
 }
 
+/* What is not in memory is read on a thread that is no worker. Bytes read, or -errno. */
+static ssize_t read_bytes(struct volt_cx *cx, struct call *call,
+                          const struct read_state *s, char *bytes, size_t want)
+{
+    ssize_t n = file_read_cached(s->fd, bytes, want, (off_t)s->in.offset);
+
+    if (n != -EAGAIN && (n < 0 || (size_t)n == want))
+        return n;
+    call_go_aside(cx, call);
+    n = pread(s->fd, bytes, want, (off_t)s->in.offset);
+    return n < 0 ? -errno : n;
+}
+
 /* Appends so many bytes of the file from the offset on, in base64. Bytes that were read,
  * or -errno. */
-static ssize_t append_bytes(const struct read_state *s, size_t want,
+static ssize_t append_bytes(struct volt_cx *cx, struct call *call,
+                            const struct read_state *s, size_t want,
                             struct wire_buf *text)
 {
     char *bytes;
@@ -186,10 +202,8 @@ static ssize_t append_bytes(const struct read_state *s, size_t want,
         free(bytes);
         return -ENOMEM;
     }
-    n = pread(s->fd, bytes, want, (off_t)s->in.offset);
-    if (n < 0) {
-        n = -errno;
-    } else {
+    n = read_bytes(cx, call, s, bytes, want);
+    if (n >= 0) {
         base64_encode(bytes, (size_t)n, text->data + text->end);
         text->end += BASE64_SIZE((size_t)n);
     }
@@ -208,7 +222,7 @@ static ssize_t begin_piece(struct volt_cx *cx, struct call *call,
 
     if (n > PIECE_MAX) /* in one answer */
         call_go_aside(cx, call);
-    n = r < 0 ? r : append_bytes(s, (size_t)n, text);
+    n = r < 0 ? r : append_bytes(cx, call, s, (size_t)n, text);
 
     if (n >= 0 && (r = wire_buf_append(text, "\"", 1)) < 0)
         return r;

@@ -14,6 +14,11 @@ extern const struct method method_watch, method_wait;
 
 /* stats.c */
 extern const struct method method_stats, method_watch_stats;
+/* tasks.c */
+extern const struct method method_tasks;
+/* control.c. Root and the account that voltd runs as may do it. False: the call is
+ * answered; what: "reload or end it". */
+bool control_may_steer(struct call *call, const char *what);
 
 extern const struct interface interface_jobs, interface_logs, interface_control;
 

@@ -2,9 +2,10 @@
 #include "daemon/method/params.h"
 
 #include "daemon/method/job_json.h"
-#include "daemon/method/signal_name.h"
 #include "wire/json.h"
+#include "wire/signal_name.h"
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,15 @@ static void drop_repeated(struct key_list *list)
     list->n = kept;
 }
 
+void key_list_sort(void *arg)
+{
+    struct key_list *list = arg;
+
+    if (list->n > 1)
+        qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
+    drop_repeated(list);
+}
+
 static bool in_order(const struct key_list *list)
 {
     for (size_t i = 1; i < list->n; i++)
@@ -169,13 +179,6 @@ static int next_id(struct call *call, struct key_list *list)
     return r < 0 ? r : n;
 }
 
-static void sort_keys(void *arg)
-{
-    struct key_list *list = arg;
-
-    qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
-}
-
 enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader *r,
                         int *ret)
 {
@@ -195,7 +198,7 @@ enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader
         int n = *ret = next_id(call, list);
 
         if (n == 0 && r->unsorted)
-            volt_block_in_place(cx, sort_keys, list);
+            volt_block_in_place(cx, key_list_sort, list);
         if (n == 0) {
             drop_repeated(list);
             call_parameters_read(call);
@@ -216,7 +219,72 @@ void ids_fini(struct call *call, struct ids_reader *r)
     *r = (struct ids_reader){.held = 0};
 }
 
+/* --- submissions -------------------------------------------------------------------- */
+
+enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
+                               struct manager_submit *leaf)
+{
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    leaf->looks = call_entries_left(call);
+    leaf->most_facts = call_facts_left(call);
+    enum volt_poll r = manager_submit_poll(cx, leaf);
+    call_did(call, leaf->looked, 0);
+    call_did_facts(call, leaf->facts);
+    return r;
+}
+
+uint32_t job_wish_fields(const struct job_wish *w)
+{
+    return w->names ? w->fields : JOB_ALL_FIELDS;
+}
+
+uint32_t job_wish_spec(const struct job_wish *w)
+{
+    return w->names_spec ? w->spec_fields : w->with_spec ? SPEC_ALL_FIELDS : 0;
+}
+
+/* What is long of a spec is mostly not asked for. */
+enum manager_specs job_wish_walk(uint32_t spec)
+{
+    return spec & (UINT32_C(1) << SPEC_FIELD_env | UINT32_C(1) << SPEC_FIELD_input |
+                   UINT32_C(1) << SPEC_FIELD_limits)
+               ? MANAGER_SPECS_WHOLE
+               : MANAGER_SPECS_BRIEF;
+}
+
 /* --- filters ------------------------------------------------------------------------ */
+
+#define GLOB_MAX 255 /* bytes, like a name */
+
+const char *const filter_result_names[] = {
+    "success",   "exit", "signal",       "timeout", "exec_failed",
+    "cancelled", "lost", "output_limit", "failed",  NULL};
+_Static_assert(sizeof(filter_result_names) / sizeof(char *) == JOB_RESULT_COUNT + 1,
+               "all of them, and failed");
+#define SUCCESS_BIT UINT32_C(1)
+#define FAILED_BIT  (UINT32_C(1) << (JOB_RESULT_COUNT - 1))
+
+static int more_labels(struct filter *f, size_t n, struct field_error *err)
+{
+    struct job_label *grown =
+        reallocarray(f->labels, f->nlabels + n + 1, sizeof(*f->labels));
+
+    if (!grown)
+        return field_no_memory(err);
+    f->labels = grown;
+    return 0;
+}
+
+/* value NULL: any. There is room. */
+static int add_label(struct filter *f, const char *name, const char *value,
+                     struct field_error *err)
+{
+    struct job_label *l = &f->labels[f->nlabels++];
+
+    *l = (struct job_label){.name = strdup(name), .value = value ? strdup(value) : NULL};
+    return l->name && (l->value || !value) ? 0 : field_no_memory(err);
+}
 
 static int read_labels(json_t *value, void *member, struct field_error *err)
 {
@@ -224,26 +292,54 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
         (struct filter *)((char *)member - offsetof(struct filter, labels));
     const char *name;
     json_t *item;
+    int r;
 
     if (!json_is_object(value))
         return field_fail(err, "", "must be an object of strings");
-    f->labels = calloc(json_object_size(value) + 1, sizeof(*f->labels));
-    if (!f->labels)
-        return field_no_memory(err);
+    r = more_labels(f, json_object_size(value), err);
     json_object_foreach(value, name, item)
     {
-        const char *text = field_string(item, name, err);
-        struct job_label *l = &f->labels[f->nlabels];
+        const char *text = r < 0 ? NULL : field_string(item, name, err);
 
         if (!text)
             return -EINVAL;
-        f->nlabels++;
-        l->name = strdup(name);
-        l->value = strdup(text);
-        if (!l->name || !l->value)
-            return field_no_memory(err);
+        r = add_label(f, name, text, err);
     }
-    return 0;
+    return r;
+}
+
+static int read_label_names(json_t *value, void *member, struct field_error *err)
+{
+    struct filter *f =
+        (struct filter *)((char *)member - offsetof(struct filter, labels));
+    json_t *item;
+    size_t i;
+    int r;
+
+    if (!json_is_array(value))
+        return field_fail(err, "", "must be an array of strings");
+    r = more_labels(f, json_array_size(value), err);
+    json_array_foreach(value, i, item)
+    {
+        const char *name = r < 0 ? NULL : field_string(item, "", err);
+
+        if (!name)
+            return -EINVAL;
+        r = add_label(f, name, NULL, err);
+    }
+    return r;
+}
+
+static int read_glob(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+
+    if (!text)
+        return -EINVAL;
+    if (strlen(text) > GLOB_MAX)
+        return field_fail(err, "", "must be at most 255 bytes long");
+    *(char **)member = strdup(text);
+    return *(char **)member ? 0 : field_no_memory(err);
 }
 
 const struct field filter_fields[] = {
@@ -251,11 +347,14 @@ const struct field filter_fields[] = {
     FIELD(struct filter, states, FIELD_SET, .names = job_state_names,
           .present = FIELD_PRESENT(struct filter, has_states)),
     /* From the second on: the first is "none yet". */
-    FIELD(struct filter, results, FIELD_SET, .names = job_result_names + 1,
+    FIELD(struct filter, results, FIELD_SET, .names = filter_result_names,
           .present = FIELD_PRESENT(struct filter, has_results)),
+    FIELD(struct filter, user, FIELD_STRDUP),
     FIELD(struct filter, name, FIELD_STRDUP),
+    FIELD(struct filter, name_glob, FIELD_CUSTOM, .read = read_glob),
     FIELD(struct filter, queue, FIELD_STRDUP),
     FIELD(struct filter, labels, FIELD_CUSTOM, .read = read_labels),
+    FIELD_AS(struct filter, labels, "has_labels", FIELD_CUSTOM, .read = read_label_names),
     FIELD(struct filter, submitted_since_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, submitted_until_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, orphans, FIELD_BOOL),
@@ -270,9 +369,16 @@ void filter_fini(struct filter *f)
         free(f->labels[i].value);
     }
     free(f->labels);
+    free(f->user);
     free(f->name);
+    free(f->name_glob);
     free(f->queue);
     *f = (struct filter){.states = 0};
+}
+
+static size_t text_size(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
 }
 
 size_t filter_size(const struct filter *f)
@@ -280,9 +386,9 @@ size_t filter_size(const struct filter *f)
     size_t n = f->ids.n * sizeof(*f->ids.keys) + f->nlabels * sizeof(*f->labels);
 
     for (size_t i = 0; i < f->nlabels; i++)
-        n += strlen(f->labels[i].name) + strlen(f->labels[i].value) + 2;
-    n += f->name ? strlen(f->name) + 1 : 0;
-    return n + (f->queue ? strlen(f->queue) + 1 : 0);
+        n += text_size(f->labels[i].name) + text_size(f->labels[i].value);
+    return n + text_size(f->user) + text_size(f->name) + text_size(f->name_glob) +
+           text_size(f->queue);
 }
 
 /* An empty set becomes a bit that nothing has: 0 is everything. */
@@ -291,12 +397,64 @@ static uint32_t set_bits(bool given, uint32_t set)
     return given && !set ? UINT32_C(1) << 31 : set;
 }
 
+static uint32_t with_groups(uint32_t results)
+{
+    uint32_t each = FAILED_BIT - 1;
+
+    return results & FAILED_BIT ? (results | (each & ~SUCCESS_BIT)) & each : results;
+}
+
+/* Asking for a user may mean asking another machine. */
+struct user_question {
+    const char *name;
+    uid_t uid;
+    int error;
+};
+
+static void ask_for_user(void *arg)
+{
+    struct user_question *q = arg;
+    char memory[16384];
+    struct passwd entry, *found = NULL;
+
+    q->error = -getpwnam_r(q->name, &entry, memory, sizeof(memory), &found);
+    if (found)
+        q->uid = found->pw_uid;
+    else if (q->error == 0)
+        q->error = -ENOENT;
+}
+
+int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f)
+{
+    struct user_question q = {.name = f->user};
+    size_t digits = f->user ? strspn(f->user, "0123456789") : 0;
+
+    if (!f->user)
+        return 0;
+    f->of_user = true;
+    if (digits > 0 && digits <= 10 && !f->user[digits] &&
+        strtoull(f->user, NULL, 10) < (uid_t)-1) {
+        f->uid = (uid_t)strtoull(f->user, NULL, 10);
+        return 0;
+    }
+    volt_block_in_place(cx, ask_for_user, &q);
+    f->uid = q.uid;
+    if (q.error == 0)
+        return 0;
+    (void)call_invalid_parameter(call, "filter.user",
+                                 "must be a uid, or the name of a user of this machine");
+    return -EINVAL;
+}
+
 struct manager_filter filter_for_manager(const struct filter *f)
 {
     return (struct manager_filter){
         .states = set_bits(f->has_states, f->states),
-        .results = set_bits(f->has_results, f->results << 1),
+        .results = set_bits(f->has_results, with_groups(f->results) << 1),
+        .of_user = f->of_user,
+        .uid = f->uid,
         .name = f->name,
+        .name_glob = f->name_glob,
         .queue = f->queue,
         .labels = f->labels,
         .nlabels = f->nlabels,
@@ -316,29 +474,25 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
 }
 
 int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
-                 const struct job_news *ev)
+                 const struct job_news *ev, size_t *ret_bytes)
 {
-    struct manager_filter rest = filter_for_manager(f);
-    struct job_view view;
-    bool wanted, ahead;
+    const struct manager_filter rest = filter_for_manager(f);
 
+    *ret_bytes = 0;
     if (!wants_key(f, &ev->key))
         return 0;
     if (rest.states && !(rest.states & UINT32_C(1) << ev->state))
         return 0;
-    if (rest.results && !(rest.results & UINT32_C(1) << ev->result))
+    if (rest.results && !(rest.results & UINT32_C(1) << ev->end.result))
         return 0;
-    if (!f->orphans && !f->name && !f->queue && !f->nlabels && !rest.since_usec &&
-        !rest.until_usec)
+    if (rest.of_user && rest.uid != ev->owner)
+        return 0;
+    if (!f->orphans && !f->name && !f->name_glob && !f->queue && !f->nlabels &&
+        !rest.since_usec && !rest.until_usec)
         return 1;
-    ahead = manager_log_ahead(m); /* asked first: it may enter in between */
-    if (manager_get(m, asker, ev->key.id, ev->key.index, &view) < 0)
-        return ahead ? -EAGAIN : 0;
-    rest.states = rest.results = 0; /* those of the event count, not those of now */
-    rest.orphans = f->orphans || view.orphan;
-    wanted = manager_matches(&view, &rest);
-    job_view_fini(&view);
-    return wanted;
+    bool ahead = manager_log_ahead(m); /* asked first: it may enter in between */
+    int r = manager_wants(m, asker, &ev->key, &rest, ret_bytes);
+    return r >= 0 ? r : ahead ? -EAGAIN : 0;
 }
 
 /* --- errors ------------------------------------------------------------------------- */
@@ -352,9 +506,10 @@ enum volt_poll no_such_job(struct call *call, const char *error,
 
 enum volt_poll no_answer(struct call *call, int error, const struct job_key *key)
 {
-    const char *why = error == -EBADMSG
-                          ? "the store is damaged: voltd --check-store says where"
-                          : "the disk of the store cannot be read";
+    const char *why =
+        error == -EBADMSG
+            ? "the store is damaged: voltd --check-store, run as voltd is, says where"
+            : "the disk of the store cannot be read";
 
     if (error == -ENOENT)
         return no_such_job(call, "org.voltd.jobs.NoSuchJob", key);

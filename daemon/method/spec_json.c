@@ -1,9 +1,11 @@
 /* See spec_json.h. */
 #include "daemon/method/spec_json.h"
 
-#include "daemon/method/signal_name.h"
+#include "daemon/config/config.h"
+#include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/rlimit.h"
+#include "wire/signal_name.h"
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -20,9 +22,11 @@ static const char *const spec_on_exists_names[] = {"same", "reject", "coalesce",
                                                    "replace", NULL};
 static const char *const spec_on_lost_names[] = {"fail", "retry", NULL};
 static const char *const spec_output_names[] = {"file", "null", "path", NULL};
+static const char *const spec_open_mode_names[] = {"append", "truncate", NULL};
 
 const char *const spec_field_names[] = {
 #define SPEC_NUMBER(tag, member, json, least, most, fallback) json,
+#define SPEC_OCTAL(tag, member, json, most, fallback)         json,
 #define SPEC_SIGNED(tag, member, json, least, most)           json,
 #define SPEC_SIGNAL(tag, member, json, fallback)              json,
 #define SPEC_CHOICE(tag, member, json, last)                  json,
@@ -103,6 +107,20 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+/* "NAME=value"; NULL: no memory. */
+static char *variable(const char *name, const char *value)
+{
+    size_t n = strlen(name), m = strlen(value);
+    char *ret = malloc(n + m + 2);
+
+    if (!ret)
+        return NULL;
+    memcpy(ret, name, n);
+    ret[n] = '=';
+    memcpy(ret + n + 1, value, m + 1);
+    return ret;
+}
+
 static int read_env(json_t *value, void *member, struct field_error *err)
 {
     char **env, **next;
@@ -125,12 +143,33 @@ static int read_env(json_t *value, void *member, struct field_error *err)
             return field_fail(err, name,
                               "is not a name of a variable: it must not be empty or "
                               "contain \"=\"");
-        if (asprintf(next, "%s=%s", name, text) < 0) {
-            *next = NULL;
+        *next = variable(name, text);
+        if (!*next)
             return field_no_memory(err);
-        }
         next++;
     }
+    return 0;
+}
+
+static int read_input(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+    size_t len = text ? strlen(text) : 0;
+    struct job_input *input;
+    ssize_t n;
+
+    if (!text)
+        return -EINVAL;
+    input = malloc(sizeof(*input) + len / 4 * 3);
+    if (!input)
+        return field_no_memory(err);
+    n = base64_decode(text, len, input->bytes);
+    if (n < 0) {
+        free(input);
+        return field_fail(err, "", "must be base64, with its padding");
+    }
+    input->n = (size_t)n;
+    *(struct job_input **)member = input;
     return 0;
 }
 
@@ -191,6 +230,21 @@ static int read_rlimits(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+/* Bits of file modes, as people write them. */
+static int read_mode(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+    size_t len = text ? strlen(text) : 0;
+
+    if (!text)
+        return -EINVAL;
+    if (len < 1 || len > 4 || strspn(text, "01234567") != len ||
+        strtoul(text, NULL, 8) > 0777)
+        return field_fail(err, "", "must be octal digits from \"0\" to \"777\"");
+    *(uint32_t *)member = (uint32_t)strtoul(text, NULL, 8);
+    return 0;
+}
+
 static int read_signal(json_t *value, void *member, struct field_error *err)
 {
     const char *text = field_string(value, "", err);
@@ -206,10 +260,46 @@ static int read_signal(json_t *value, void *member, struct field_error *err)
 
 #define SPEC(member_, name_, ...) FIELD_AS(struct job_spec, member_, name_, __VA_ARGS__)
 
+static int read_ranges(json_t *value, void *member, struct field_error *err)
+{
+    static const struct field fields[] = {
+        FIELD(struct job_range, first, FIELD_INT, .required = true, .max = INT64_MAX),
+        FIELD(struct job_range, last, FIELD_INT, .required = true, .max = INT64_MAX),
+        FIELD(struct job_range, step, FIELD_INT, .min = 1, .max = INT64_MAX),
+        {.name = NULL},
+    };
+    struct job_spec *s =
+        (struct job_spec *)((char *)member - offsetof(struct job_spec, ranges));
+    size_t i, n = json_array_size(value);
+    json_t *item;
+    char place[24];
+
+    if (n < 1 || n > JOB_RANGES_MAX)
+        return field_fail(err, "", "must be a list of 1 to %d ranges", JOB_RANGES_MAX);
+    s->ranges = calloc(n, sizeof(*s->ranges));
+    if (!s->ranges)
+        return field_no_memory(err);
+    s->nranges = n;
+    json_array_foreach(value, i, item)
+    {
+        s->ranges[i].step = 1;
+        (void)snprintf(place, sizeof(place), "[%zu]", i);
+        if (!json_is_object(item))
+            return field_fail(err, place, "must be an object");
+        int r = fields_read(fields, item, 0, &s->ranges[i], err);
+        if (r < 0) {
+            field_prefix(err, place);
+            return r;
+        }
+    }
+    return 0;
+}
+
 /* Relative to the spec, not to a struct of their own. */
 static const struct field range_fields[] = {
     SPEC(array_first, "first", FIELD_INT, .required = true, .max = INT64_MAX),
     SPEC(array_last, "last", FIELD_INT, .required = true, .max = INT64_MAX),
+    SPEC(ranges, "ranges", FIELD_CUSTOM, .read = read_ranges),
     {.name = NULL},
 };
 
@@ -220,6 +310,7 @@ static const struct field range_fields[] = {
          .present = FIELD_PRESENT(struct job_spec, shell))
 #define FIELD_labels  SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
 #define FIELD_env     SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
+#define FIELD_input   SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
 #define FIELD_rlimits SPEC(rlimits, "rlimits", FIELD_CUSTOM, .read = read_rlimits)
 #define FIELD_array                                                                      \
     {                                                                                    \
@@ -238,6 +329,8 @@ static const struct field limits_fields[] = {
 static const struct field spec_fields[] = {
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
     SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#define SPEC_OCTAL(tag, member, json, most, fallback)                                    \
+    SPEC(member, json, FIELD_CUSTOM, .read = read_mode),
 #define SPEC_SIGNED(tag, member, json, least, most)                                      \
     SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
 #define SPEC_SIGNAL(tag, member, json, fallback)                                         \
@@ -256,6 +349,21 @@ static const struct field spec_fields[] = {
     {.name = NULL},
 };
 
+/* first and last are those of the ranges: a client that knows none of these goes by them.
+ */
+static int check_ranges(struct job_spec *s, struct field_error *err)
+{
+    const uint64_t first = s->array_first, last = s->array_last;
+
+    if (job_spec_set_ranges(s) < 0)
+        return field_fail(err, "array.ranges",
+                          "must be in order, apart from each other, and each end at a "
+                          "multiple of its step");
+    if (s->array_first != first || s->array_last != last)
+        return field_fail(err, "array.ranges", "must begin at first and end at last");
+    return 0;
+}
+
 static int check(const struct job_spec *s, const struct config *config,
                  struct field_error *err)
 {
@@ -267,6 +375,11 @@ static int check(const struct job_spec *s, const struct config *config,
     if (job_spec_count(s) > config->max_array)
         return field_fail(err, "array", "must have at most %llu elements",
                           (unsigned long long)config->max_array);
+    if (s->input && s->input->n > config->max_stdin)
+        return field_fail(err, "stdin_data",
+                          "has %zu bytes, MaxStdin= allows %llu: keep it in a file, and "
+                          "name that as standard input",
+                          s->input->n, (unsigned long long)config->max_stdin);
     return 0;
 }
 
@@ -284,6 +397,8 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
     s->kill_after_usec = config->kill_after_usec;
     s->output_limit = config->output_limit;
     r = fields_read(spec_fields, object, 0, s, err);
+    if (r == 0 && s->ranges)
+        r = check_ranges(s, err);
     if (r == 0)
         r = check(s, config, err);
     if (r < 0)
@@ -400,6 +515,39 @@ static void put_env(struct wire_writer *to, const struct job_spec *s)
     wire_close(to, '}');
 }
 
+static void put_input(struct wire_writer *to, const struct job_spec *s)
+{
+    const size_t len = s->input ? BASE64_SIZE(s->input->n) : 0;
+    char *text = s->input ? malloc(len + 1) : NULL;
+
+    if (!s->input)
+        return;
+    if (!text) {
+        to->error = -ENOMEM;
+        return;
+    }
+    base64_encode(s->input->bytes, s->input->n, text);
+    text[len] = '\0';
+    wire_put_text(to, "stdin_data", text);
+    free(text);
+}
+
+static void put_ranges(struct wire_writer *to, const struct job_spec *s)
+{
+    wire_open(to, "ranges", '[');
+    for (size_t i = 0; i < s->nranges; i++) {
+        const struct job_range *r = &s->ranges[i];
+
+        wire_open(to, NULL, '{');
+        wire_put_int(to, "first", (int64_t)r->first);
+        wire_put_int(to, "last", (int64_t)r->last);
+        if (r->step != 1)
+            wire_put_int(to, "step", (int64_t)r->step);
+        wire_close(to, '}');
+    }
+    wire_close(to, ']');
+}
+
 static void put_array(struct wire_writer *to, const struct job_spec *s)
 {
     if (!s->is_array)
@@ -407,6 +555,8 @@ static void put_array(struct wire_writer *to, const struct job_spec *s)
     wire_open(to, "array", '{');
     wire_put_int(to, "first", (int64_t)s->array_first);
     wire_put_int(to, "last", (int64_t)s->array_last);
+    if (s->ranges)
+        put_ranges(to, s);
     wire_close(to, '}');
 }
 
@@ -446,6 +596,16 @@ static void put_limits(struct wire_writer *to, const struct job_spec *s)
         wire_close(to, '}');
 }
 
+static void put_mode(struct wire_writer *to, const char *key, uint32_t mode,
+                     uint32_t normal)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof(text), "%03o", mode);
+    if (mode != normal)
+        wire_put_text(to, key, text);
+}
+
 static void put_signal(struct wire_writer *to, const char *key, int n, int normal)
 {
     char text[SIGNAL_NAME_MAX];
@@ -461,6 +621,9 @@ void spec_write(struct wire_writer *to, const char *key, const struct job_spec *
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
     if (wants(fields, SPEC_FIELD_##member))                                              \
         put_number(to, json, s->member, fallback);
+#define SPEC_OCTAL(tag, member, json, most, fallback)                                    \
+    if (wants(fields, SPEC_FIELD_##member))                                              \
+        put_mode(to, json, s->member, fallback);
 #define SPEC_SIGNED(tag, member, json, least, most)                                      \
     if (wants(fields, SPEC_FIELD_##member) && s->member)                                 \
         wire_put_int(to, json, s->member);

@@ -2,11 +2,12 @@
 #ifndef VOLTD_METHOD_SPEC_JSON_H
 #define VOLTD_METHOD_SPEC_JSON_H
 
-#include "daemon/config/config.h"
 #include "daemon/job/spec.h"
 #include "wire/fields.h"
 #include "wire/writer.h"
 #include <stdint.h>
+
+struct config;
 
 /* Reads one spec: fields, bounds, and what they demand of each other. Returns new in
  * *ret; -EINVAL or -ENOMEM with *err set, its path beginning inside the spec ("argv[0]").
@@ -18,6 +19,7 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
  * the submission. A set of them has bit SPEC_FIELD_x for x. */
 enum spec_field {
 #define SPEC_NUMBER(tag, member, json, least, most, fallback) SPEC_FIELD_##member,
+#define SPEC_OCTAL(tag, member, json, most, fallback)         SPEC_FIELD_##member,
 #define SPEC_SIGNED(tag, member, json, least, most)           SPEC_FIELD_##member,
 #define SPEC_SIGNAL(tag, member, json, fallback)              SPEC_FIELD_##member,
 #define SPEC_CHOICE(tag, member, json, last)                  SPEC_FIELD_##member,

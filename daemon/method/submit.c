@@ -83,7 +83,7 @@ static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *s
 
     if (!s->begun && begin_submit(call, s) < 0)
         return VOLT_READY;
-    if (manager_submit_poll(cx, &s->leaf) == VOLT_PENDING)
+    if (submission_poll(cx, call, &s->leaf) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->item.ret_id == 0)
         return refuse(call, &s->item);

@@ -9,6 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
+#include "wire/spec_defaults.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,18 @@
 
 #define SPEC_COST 8 /* entries of a turn that one counts as */
 
+#define FREE_MAX 256 /* items that are freed at once */
+
 /* Entries that are refused here never reach the manager: items has the others,
  * in order. */
 struct batch {
     struct batch_params {
         json_t *specs; /* borrowed; see call_list_next() */
+        json_t *defaults;
         bool atomic;
     } in;
+    json_t *defaults;                  /* NULL: none */
+    size_t defaults_bytes;             /* as text */
     size_t next;                       /* entry to read; at the end: how many there are */
     struct manager_submit_item *items; /* of the entries that can be read */
     size_t nitems;
@@ -53,10 +59,32 @@ static int reject(struct batch *b, size_t position, const char *parameter,
     return to.error;
 }
 
+/* Specs and their defaults together have the limit of a message, MaxBatch=, as if each
+ * had been sent whole. */
+static int check_size(struct call *call, const struct batch *b, size_t n)
+{
+    const struct config *config = call_config(call);
+    struct field_error err;
+
+    if (n > config->max_batch_jobs)
+        (void)field_fail(&err, "specs", "must have at most %llu entries (MaxBatchJobs=)",
+                         (unsigned long long)config->max_batch_jobs);
+    else if (b->defaults_bytes > 0 && n > config->max_batch / b->defaults_bytes)
+        (void)field_fail(&err, "defaults",
+                         "has %zu bytes, which %zu specs get: more than MaxBatch= (%llu "
+                         "bytes) together; send fewer specs at once",
+                         b->defaults_bytes, n, (unsigned long long)config->max_batch);
+    else
+        return 0;
+    (void)params_refuse(call, &err);
+    return -EINVAL;
+}
+
 static int begin_batch(struct call *call, struct batch *b)
 {
     static const struct field fields[] = {
         FIELD(struct batch_params, specs, FIELD_ARRAY, .required = true),
+        FIELD(struct batch_params, defaults, FIELD_OBJECT),
         FIELD(struct batch_params, atomic, FIELD_BOOL),
         {.name = NULL},
     };
@@ -65,13 +93,12 @@ static int begin_batch(struct call *call, struct batch *b)
     if (params_borrow(call, fields, &b->in) < 0)
         return -EINVAL;
     n = call_list_size(call);
-    if (n > call_config(call)->max_batch_jobs) {
-        struct field_error err;
-        (void)field_fail(&err, "specs", "must have at most %llu entries (MaxBatchJobs=)",
-                         (unsigned long long)call_config(call)->max_batch_jobs);
-        (void)params_refuse(call, &err);
-        return -EINVAL;
+    if (b->in.defaults && json_object_size(b->in.defaults) > 0) {
+        b->defaults = json_incref(b->in.defaults);
+        b->defaults_bytes = json_dumpb(b->defaults, NULL, 0, JSON_COMPACT);
     }
+    if (check_size(call, b, n) < 0)
+        return -EINVAL;
     b->items = calloc(n + 1, sizeof(*b->items));
     b->position = calloc(n + 1, sizeof(*b->position));
     call_holds(call, n * (sizeof(*b->items) + sizeof(*b->position)));
@@ -97,8 +124,12 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
 {
     struct job_spec *spec;
     struct field_error err;
-    int r = spec_from_json(entry, call_config(call), &spec, &err);
+    int r = 0;
 
+    if (b->defaults && json_is_object(entry))
+        r = spec_add_defaults(entry, b->defaults);
+    if (r == 0)
+        r = spec_from_json(entry, call_config(call), &spec, &err);
     if (r == -ENOMEM)
         return r;
     if (r == 0 && (r = check_rights(call, spec, &err)) < 0)
@@ -122,7 +153,7 @@ static int read_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 
         if (r <= 0)
             return r;
-        call_did(call, SPEC_COST - 1, 0);
+        call_did(call, SPEC_COST - 1, b->defaults_bytes);
         r = read_entry(call, b, entry);
         json_decref(entry);
         if (r < 0)
@@ -144,6 +175,14 @@ static enum volt_poll give_up(struct call *call, const struct batch *b, int erro
                                   "needs more memory to be parsed than MaxParseMemory=");
 }
 
+static void free_items(struct manager_submit_item *items, size_t from, size_t to)
+{
+    for (; from < to; from++) {
+        job_spec_unref(items[from].spec);
+        free(items[from].ret_text);
+    }
+}
+
 /* --- the answer --------------------------------------------------------------------- */
 
 static int answer_entry(struct batch *b)
@@ -156,11 +195,12 @@ static int answer_entry(struct batch *b)
     if (b->item < b->nitems && b->position[b->item] == at) {
         const struct job_key key = {.id = it->ret_id, .index = JOB_NO_INDEX};
 
-        b->item++;
         if (it->ret_id)
             (void)job_key_format_job(&key, text);
         else if (it->ret_error < 0)
             to.error = reject(b, at, "", manager_submit_reason(it));
+        free_items(b->items, b->item, b->item + 1);
+        b->item++;
     }
     wire_put_text(&to, NULL, text);
     return to.error;
@@ -221,26 +261,63 @@ static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *st
         }
     }
     if (b->at == BATCH_SUBMIT) {
-        if (manager_submit_poll(cx, &b->leaf) == VOLT_PENDING)
+        if (submission_poll(cx, call, &b->leaf) == VOLT_PENDING)
             return VOLT_PENDING;
         b->at = BATCH_ANSWER;
     }
     return answer_batch(cx, call, b);
 }
 
+/* --- what is left of one that was given up ------------------------------------------ */
+
+struct leftover {
+    struct manager_submit_item *items;
+    size_t from, to;
+};
+
+static enum volt_poll leftover_poll(struct volt_cx *cx, void *state)
+{
+    (void)cx;
+    (void)state;
+    return VOLT_READY;
+}
+
+static void leftover_drop(void *state)
+{
+    struct leftover *l = state;
+
+    free_items(l->items, l->from, l->to);
+    free(l->items);
+}
+
+static const struct volt_task_type leftover_type = {
+    "batch given up", sizeof(struct leftover), leftover_poll, leftover_drop, NULL};
+
+/* Frees the items that were not answered. Of many no worker does it. */
+static void drop_items(struct call *call, struct batch *b)
+{
+    struct leftover few = {.items = b->items, .from = b->item, .to = b->nitems};
+    struct leftover *many = b->nitems - b->item > FREE_MAX
+                                ? volt_task_new(call_service(call)->rt, &leftover_type)
+                                : NULL;
+
+    if (!many) {
+        leftover_drop(&few);
+        return;
+    }
+    *many = few;
+    (void)volt_task_spawn_blocking(many, NULL); /* closing: it is dropped */
+}
+
 static void batch_drop(struct call *call, void *state)
 {
     struct batch *b = state;
 
-    (void)call;
     if (b->begun)
         manager_submit_fini(&b->leaf);
-    for (size_t i = 0; i < b->nitems; i++) {
-        job_spec_unref(b->items[i].spec);
-        free(b->items[i].ret_text);
-    }
-    free(b->items);
+    drop_items(call, b);
     free(b->position);
+    json_decref(b->defaults);
     wire_buf_fini(&b->ids);
     wire_buf_fini(&b->rejected);
 }

@@ -1,5 +1,8 @@
 /* Wait: until all of these jobs have ended. Without `more`: whether they have.
  *
+ * A filter becomes ids first: those of the jobs that match when the call is made. Which
+ * of these are gone when they are looked at has ended, in a way that nobody knows.
+ *
  * One entry per id that was asked for, each once, sorted by id. The manager is asked
  * about each once; from then on the end of a single job is taken from its event, and an
  * array is asked about again when one of its elements has ended, or an element when its
@@ -17,36 +20,51 @@
 
 #define PROGRESS_USEC UINT64_C(100000)
 #define JOBS_MAX      1000
-#define STORE_LOOK    8   /* entries of a turn: what a look into the store counts */
 #define SKIPPED       16  /* that are known already count as one */
 #define JOB_TEXT      352 /* bytes that one mostly takes in an answer */
 #define EXIT_UNKNOWN  125
 
 struct entry {
-    struct interest interest;     /* its job, whether it is listened to or not */
+    struct interest interest;     /* in its job */
     uint32_t total, left, failed; /* of an array at most MaxArray= */
-    uint8_t exit_code;
-    bool is_array; /* the array as a whole */
-    bool stale;    /* to be asked about */
+    bool is_array;                /* the array as a whole */
+    bool stale;                   /* to be asked about */
+};
+
+/* Freed by listener_leave(). */
+struct room {
+    struct listener ends;
+    struct entry entries[];
 };
 
 struct wait {
-    bool given;
+    struct wait_params {
+        bool given; /* ids */
+        struct filter filter;
+        bool filtered;
+    } in;
     struct ids_reader ids; /* until each has its entry, if it is to have one */
-    struct entry *entries; /* one per id, in their order; NULL: without `more` */
+    size_t room_for;       /* keys, of those that are found */
+    size_t checked;        /* of the ids, before others are found */
+    struct manager_filter filter;
+    struct manager_walk walk;
+    struct room *room;     /* NULL, with the next: without `more` */
+    struct entry *entries; /* one per id, in their order */
     size_t n, entered;
     uint64_t total, left, failed; /* sums */
     uint64_t told_left, told_failed;
+    struct manager_looks looks;
     size_t looked; /* entries before this one are not stale */
     uint64_t told_usec;
-    int exit_code; /* the greatest; with entries, of none yet */
-    struct listener ends;
+    int exit_code; /* the greatest so far */
     struct volt_sleep tick;
     struct wire_buf text; /* of the last answer */
     size_t put;           /* jobs in it */
     enum {
         WAIT_BEGIN = 0,
-        WAIT_READS, /* the ids */
+        WAIT_READS,  /* the ids */
+        WAIT_CHECKS, /* with a filter: that they are there */
+        WAIT_FINDS,  /* what the filter wants */
         WAIT_ENTERS,
         WAIT_SUMS, /* without `more` */
         WAIT_LOOKS,
@@ -69,23 +87,30 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
     w->failed += failed - e->failed;
     e->left = (uint32_t)left;
     e->failed = (uint32_t)failed;
-    e->exit_code = (uint8_t)exit_code;
+    if (exit_code > w->exit_code)
+        w->exit_code = exit_code;
 }
 
-/* 0, -ENOENT, or -errno of reading the store, which only what memory knows nothing of
- * takes. */
+/* 0, -ENOENT, or -errno of reading the store. */
+static int view(struct volt_cx *cx, struct call *call, struct wait *w,
+                const struct job_key *key, struct job_view *ret)
+{
+    const bool had_page = w->looks.page;
+
+    w->looks.most = 1 + call_entries_left(call) / MANAGER_KEPT_COST;
+    int r = manager_looks_next(cx, &w->looks, key, ret);
+    if (w->looks.page && !had_page)
+        call_holds(call, MANAGER_LOOKS_PAGE);
+    call_did(call, 1 + w->looks.read * MANAGER_KEPT_COST, r < 0 ? 0 : ret->unpacked);
+    return r;
+}
+
 static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct entry *e)
 {
-    struct manager *m = call_service(call)->manager;
+    const struct job_key key = {.id = e->interest.id, .index = e->interest.index};
     struct job_view v;
-    const struct interest *job = &e->interest;
-    int r = manager_get(m, call_peer(call), job->id, job->index, &v);
+    int r = view(cx, call, w, &key, &v);
 
-    call_did(call, 1, r < 0 ? 0 : v.unpacked);
-    if (r == -ENOENT) {
-        r = manager_look(cx, m, call_peer(call), job->id, job->index, &v);
-        call_did(call, STORE_LOOK, 0);
-    }
     e->stale = false;
     if (r < 0)
         return r;
@@ -101,6 +126,16 @@ static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct en
     return 0;
 }
 
+/* Ended and forgotten since: how, nobody knows any more. */
+static void note_gone(struct wait *w, struct entry *e)
+{
+    if (!e->total) {
+        note_total(w, e, 1);
+        note(w, e, 1, 0, 0);
+    }
+    note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
+}
+
 static void mark_stale(struct wait *w, size_t i)
 {
     w->entries[i].stale = true;
@@ -110,13 +145,10 @@ static void mark_stale(struct wait *w, size_t i)
 
 static void apply(struct wait *w, struct entry *e, const struct change *c)
 {
-    struct job_status end = {
-        .state = JOB_DONE, .result = c->result, .code = c->code, .attempt = 1};
-
     if (e->left == 0)
         return;
     if (c->ended && !e->is_array)
-        note(w, e, 0, c->result != JOB_RESULT_SUCCESS, job_exit_code(&end));
+        note(w, e, 0, c->result != JOB_RESULT_SUCCESS, c->exit_code);
     else
         mark_stale(w, (size_t)(e - w->entries));
 }
@@ -145,17 +177,18 @@ static struct job_key key_of(const struct wait *w, size_t i)
                             .index = w->entries[i].interest.index};
 }
 
-static void put_job(struct call *call, const struct job_key *key, struct wire_writer *to)
+/* One that nobody knows any more is left out. */
+static void put_job(struct volt_cx *cx, struct call *call, struct wait *w,
+                    const struct job_key *key, struct wire_writer *to)
 {
     size_t before = wire_buf_len(to->out);
     struct job_view v;
 
-    if (manager_get(call_service(call)->manager, call_peer(call), key->id, key->index,
-                    &v) == 0) {
-        job_write(to, NULL, &v, 0);
+    if (view(cx, call, w, key, &v) == 0) {
+        job_write(to, NULL, &v, JOB_ALL_FIELDS, 0);
         job_view_fini(&v);
     }
-    call_did(call, 1, wire_buf_len(to->out) - before);
+    call_did(call, 0, wire_buf_len(to->out) - before);
 }
 
 static enum volt_poll answer_unfinished(struct call *call, const struct wait *w)
@@ -184,11 +217,8 @@ static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         const struct job_key key = key_of(w, w->put++);
-        put_job(call, &key, &reply);
+        put_job(cx, call, w, &key, &reply);
     }
-    for (size_t i = 0; w->entries && i < w->n; i++)
-        if (w->entries[i].exit_code > w->exit_code)
-            w->exit_code = w->entries[i].exit_code;
     wire_close(&reply, ']');
     wire_put_int(&reply, "exit_code", w->exit_code);
     wire_close(&reply, '}');
@@ -219,12 +249,14 @@ static int make_room(struct volt_cx *cx, struct call *call, struct wait *w)
 
     if (call_keep(call, sizeof(*w) + ids->n * sizeof(*w->entries)) < 0)
         return -EDQUOT;
-    w->entries = calloc(ids->n + 1, sizeof(*w->entries));
-    if (!w->entries) {
+    w->room = calloc(1, sizeof(*w->room) + ids->n * sizeof(*w->entries));
+    if (!w->room) {
         (void)call_abort(call);
         return -ENOMEM;
     }
-    listener_init(cx, &w->ends, call_service(call)->manager, true);
+    w->entries = w->room->entries;
+    listener_init(cx, &w->room->ends, call_service(call)->manager, true,
+                  &w->entries->interest, sizeof(*w->entries));
     return 0;
 }
 
@@ -233,18 +265,141 @@ static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct w
 {
     for (; w->entered < w->n; w->entered++) {
         const struct job_key *key = &w->ids.list.keys[w->entered];
-        struct entry *e = &w->entries[w->entered];
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        e->interest.id = key->id;
-        e->interest.index = key->index;
-        e->stale = true;
-        listener_add(&w->ends, &e->interest, key);
+        w->entries[w->entered].stale = true;
+        listener_add(&w->room->ends, key);
         call_did(call, 1, 0);
     }
     ids_fini(call, &w->ids);
     return VOLT_READY;
+}
+
+/* --- what a filter finds ------------------------------------------------------------ */
+
+#define FIND_AT_ONCE 500
+
+static int find_room(struct call *call, struct wait *w)
+{
+    struct key_list *list = &w->ids.list;
+    size_t more = w->room_for ? w->room_for : list->n + FIND_AT_ONCE;
+
+    if (list->n + FIND_AT_ONCE <= w->room_for)
+        return 0;
+    if (call_keep(call, more * sizeof(*list->keys)) < 0)
+        return -EDQUOT;
+    struct job_key *grown =
+        reallocarray(list->keys, w->room_for + more, sizeof(*list->keys));
+    if (!grown) {
+        (void)call_abort(call);
+        return -ENOMEM;
+    }
+    list->keys = grown;
+    w->room_for += more;
+    return 0;
+}
+
+static int add_found(void *arg, const struct job_view *v)
+{
+    struct key_list *list = arg;
+
+    list->keys[list->n++] = (struct job_key){.id = v->key.id, .index = v->key.index};
+    return 0;
+}
+
+/* READY: the ids are there; or *ret is negative and the call is answered. */
+static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct wait *w,
+                                 int *ret)
+{
+    for (; w->checked < w->ids.list.n; w->checked++) {
+        const struct job_key *key = &w->ids.list.keys[w->checked];
+        struct job_view v;
+
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if ((*ret = view(cx, call, w, key, &v)) < 0) {
+            (void)no_answer(call, *ret, key);
+            return VOLT_READY;
+        }
+        job_view_fini(&v);
+    }
+    return VOLT_READY;
+}
+
+/* READY: those that match are among the ids; or as check_poll(). */
+static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wait *w,
+                                int *ret)
+{
+    do {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if ((*ret = find_room(call, w)) < 0)
+            return VOLT_READY;
+        w->walk.limit = FIND_AT_ONCE;
+        w->walk.kept_sum = 0;
+        w->walk.looks = call_entries_left(call);
+        w->walk.bytes = call_bytes_left(call);
+        w->walk.at_once = FIND_AT_ONCE;
+        *ret = manager_walk_step(cx, call_service(call)->manager, call_peer(call),
+                                 &w->filter, &w->walk, add_found, &w->ids.list);
+        call_did(call, w->walk.looked + w->walk.kept_looked * MANAGER_KEPT_COST,
+                 w->walk.unpacked);
+    } while (*ret == 0 && w->walk.cursor);
+    if (*ret < 0)
+        (void)no_answer(call, *ret, NULL);
+    else
+        volt_block_in_place(cx, key_list_sort, &w->ids.list);
+    return VOLT_READY;
+}
+
+/* 0, or the call is answered. */
+static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    static const struct field fields[] = {
+        FIELD_AS(struct wait_params, given, "ids", FIELD_CUSTOM, .read = expect_job_ids),
+        FIELD(struct wait_params, filter, FIELD_STRUCT, .fields = filter_fields,
+              .present = FIELD_PRESENT(struct wait_params, filtered)),
+        {.name = NULL},
+    };
+    struct manager *m = call_service(call)->manager;
+
+    if (params_borrow(call, fields, &w->in) < 0 ||
+        filter_resolve(cx, call, &w->in.filter) < 0)
+        return -EINVAL;
+    if (!w->in.given && !w->in.filtered) {
+        (void)call_invalid_parameter(
+            call, "ids",
+            "is missing: give ids, or a filter (an empty one is all your jobs)");
+        return -EINVAL;
+    }
+    if (!w->in.given)
+        call_parameters_read(call);
+    call_holds(call, filter_size(&w->in.filter));
+    w->filter = filter_for_manager(&w->in.filter);
+    w->walk = (struct manager_walk){.kept = true, .specs = MANAGER_SPECS_NONE};
+    w->looks = (struct manager_looks){
+        .manager = m, .asker = *call_peer(call), .kept = true, .end_is_enough = true};
+    w->told_left = UINT64_MAX;
+    return 0;
+}
+
+/* READY: all ids are known, or as check_poll(). */
+static enum volt_poll ids_known_poll(struct volt_cx *cx, struct call *call,
+                                     struct wait *w, int *ret)
+{
+    if (w->at == WAIT_READS) {
+        if (w->in.given && ids_poll(cx, call, &w->ids, ret) == VOLT_PENDING)
+            return VOLT_PENDING;
+        w->at = WAIT_CHECKS;
+    }
+    if (*ret == 0 && w->in.filtered && w->at == WAIT_CHECKS &&
+        check_poll(cx, call, w, ret) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (*ret < 0)
+        return VOLT_READY;
+    w->at = WAIT_FINDS;
+    return w->in.filtered ? find_poll(cx, call, w, ret) : VOLT_READY;
 }
 
 /* READY: all ids are there, each with its entry if it is to have one; or *ret is negative
@@ -252,23 +407,16 @@ static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct w
 static enum volt_poll begin_poll(struct volt_cx *cx, struct call *call, struct wait *w,
                                  int *ret)
 {
-    static const struct field fields[] = {
-        FIELD_AS(struct wait, given, "ids", FIELD_CUSTOM, .read = expect_job_ids,
-                 .required = true),
-        {.name = NULL},
-    };
-
     *ret = 0;
     if (w->at == WAIT_BEGIN) {
-        if ((*ret = params_borrow(call, fields, w)) < 0)
+        if ((*ret = read_params(cx, call, w)) < 0)
             return VOLT_READY;
         w->at = WAIT_READS;
     }
-    if (w->at == WAIT_READS) {
-        if (ids_poll(cx, call, &w->ids, ret) == VOLT_PENDING)
+    if (w->at <= WAIT_FINDS) {
+        if (ids_known_poll(cx, call, w, ret) == VOLT_PENDING)
             return VOLT_PENDING;
         w->n = w->ids.list.n;
-        w->told_left = UINT64_MAX;
         w->at = call_more(call) ? WAIT_ENTERS : WAIT_SUMS;
         if (*ret < 0 || (call_more(call) && (*ret = make_room(cx, call, w)) < 0))
             return VOLT_READY;
@@ -298,10 +446,10 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         int r = look(cx, call, w, &e);
-        if (r < 0)
+        if (r == -ENOENT && w->in.filtered)
+            note_gone(w, &e);
+        else if (r < 0)
             return cannot_look(call, r, &e);
-        if (e.exit_code > w->exit_code)
-            w->exit_code = e.exit_code;
     }
     return w->left > 0 ? answer_unfinished(call, w) : answer_poll(cx, call, w);
 }
@@ -325,12 +473,11 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
         int r = look(cx, call, w, e);
         if (r == 0)
             continue;
-        if (w->told_left == UINT64_MAX || r != -ENOENT) {
+        if ((w->told_left == UINT64_MAX && !w->in.filtered) || r != -ENOENT) {
             *ret_gone = e;
             return r;
         }
-        /* Ended and forgotten since: how, nobody knows any more. */
-        note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
+        note_gone(w, e);
     }
     return 0;
 }
@@ -342,7 +489,7 @@ static unsigned take_changes(struct call *call, struct wait *w)
     struct change change;
     unsigned n = 0;
 
-    while (call_entries_left(call) > 0 && (i = listener_next(&w->ends, &change))) {
+    while (call_entries_left(call) > 0 && (i = listener_next(&w->room->ends, &change))) {
         apply(w, (struct entry *)((char *)i - offsetof(struct entry, interest)), &change);
         call_did(call, 1, 0);
         n++;
@@ -410,10 +557,12 @@ static void wait_drop(struct call *call, void *state)
 {
     struct wait *w = state;
 
-    listener_fini(&w->ends);
+    if (w->room)
+        listener_leave(&w->room->ends, call_service(call)->rt, w->room);
     volt_sleep_fini(&w->tick);
+    manager_looks_fini(&w->looks);
     ids_fini(call, &w->ids);
-    free(w->entries);
+    filter_fini(&w->in.filter);
     wire_buf_fini(&w->text);
 }
 

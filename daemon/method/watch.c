@@ -16,25 +16,26 @@
 #include "daemon/exec/audience.h"
 #include "daemon/method/event_texts.h"
 #include "daemon/method/job_json.h"
+#include "daemon/method/job_walk.h"
 #include "daemon/method/params.h"
 #include <errno.h>
 
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
-#define EVENT_TEXT       240 /* bytes that one takes at most in a reply */
-#define JOB_TEXT         512 /* that a job mostly takes at most */
+#define EVENT_TEXT       256 /* bytes that one mostly takes at most in a reply */
 
 struct watch {
     struct watch_params {
         struct filter filter;
         uint64_t after;
         bool resumes;
+        struct job_wish wish;
     } in;
-    uint64_t cursor;          /* events up to here have been told, or need not be */
-    uint64_t lagged;          /* dropped, and not yet told */
-    struct manager_walk walk; /* through the snapshot */
-    bool begun;               /* something was told */
-    bool slow;                /* the output was full */
+    uint64_t cursor;      /* events up to here have been told, or need not be */
+    uint64_t lagged;      /* dropped, and not yet told */
+    struct job_walk jobs; /* through the snapshot */
+    bool begun;           /* something was told */
+    bool slow;            /* the output was full */
     enum {
         WATCH_BEGIN = 0,
         WATCH_SNAPSHOT,
@@ -50,17 +51,19 @@ static uint64_t heartbeat_due(struct call *call, const struct watch *w)
     return w->told_usec + call_config(call)->heartbeat_usec;
 }
 
-static int begin(struct call *call, struct watch *w)
+static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     static const struct field fields[] = {
         FIELD(struct watch_params, filter, FIELD_STRUCT, .fields = filter_fields),
         FIELD(struct watch_params, after, FIELD_INT, .max = INT64_MAX,
               .present = FIELD_PRESENT(struct watch_params, resumes)),
+        JOB_WISH_FIELDS(struct watch_params, wish),
         {.name = NULL},
     };
     struct manager *m = call_service(call)->manager;
 
     if (params_read(call, fields, &w->in) < 0 ||
+        filter_resolve(cx, call, &w->in.filter) < 0 ||
         call_keep(call, sizeof(*w) + filter_size(&w->in.filter)) < 0)
         return -EINVAL;
     hearer_init(&w->news, manager_log_audience(m));
@@ -68,7 +71,7 @@ static int begin(struct call *call, struct watch *w)
     w->cursor = manager_log_seq(m);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     /* Named ones also when only the store has them. */
-    w->walk.kept = w->in.filter.ids.keys;
+    job_walk_init(&w->jobs, &w->in.wish, w->in.filter.ids.keys != NULL);
     w->told_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
     if (w->in.resumes &&
@@ -101,50 +104,25 @@ static int tell(struct call *call, struct watch *w, struct wire_writer *reply)
     return call_continue_text(call, reply);
 }
 
-static int add_job(void *arg, const struct job_view *v)
-{
-    struct wire_writer *to = arg;
-
-    job_write(to, NULL, v, 0);
-    return to->error;
-}
-
-/* Looks at as many jobs as the turn has room for, and writes those that are wanted. */
-static int put_portion(struct volt_cx *cx, struct call *call, struct watch *w,
-                       struct wire_writer *to)
-{
-    const struct manager_filter filter = filter_for_manager(&w->in.filter);
-    size_t before = wire_buf_len(to->out);
-    int r;
-
-    w->walk.looks = call_entries_left(call);
-    /* Half of the bytes are for specs, and half for text. */
-    w->walk.bytes = 1 + call_bytes_left(call) / 2;
-    w->walk.at_once = 1 + call_bytes_left(call) / 2 / JOB_TEXT;
-    r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), &filter,
-                          &w->walk, add_job, to);
-    call_did(call, w->walk.looked + w->walk.kept_looked * MANAGER_KEPT_COST,
-             wire_buf_len(to->out) - before + w->walk.unpacked);
-    return r;
-}
-
 /* Tells what of the snapshot a turn comes by; that there is none, only at its end, so
  * that the client has a beginning. */
 static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
+    const struct manager_filter filter = filter_for_manager(&w->in.filter);
     int r;
 
     begin_telling(w, &reply);
     wire_open(&reply, "jobs", '[');
-    w->walk.limit = JOBS_PER_REPLY;
+    w->jobs.walk.limit = JOBS_PER_REPLY;
     do
-        r = put_portion(cx, call, w, &reply);
-    while (r == 0 && !w->walk.end && call_entries_left(call) && call_bytes_left(call));
-    if (w->walk.cursor == 0)
+        r = job_walk_portion(cx, call, &filter, &w->jobs, &text);
+    while (r == 0 && !w->jobs.walk.end && call_entries_left(call) &&
+           call_bytes_left(call));
+    if (w->jobs.walk.cursor == 0)
         w->at = WATCH_EVENTS;
-    bool none = w->walk.limit == JOBS_PER_REPLY;
+    bool none = w->jobs.walk.limit == JOBS_PER_REPLY;
     if (r < 0 || (none && (w->begun || w->at == WATCH_SNAPSHOT))) {
         wire_buf_fini(&text);
         return r;
@@ -165,8 +143,26 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* Those that the filter wants, up to one of a job that is not in the table yet: it is
- * read again when there is news. Returns their number. */
+/* The first of all watchers asks for the name of its job. 1; -EAGAIN: the job is
+ * not in the table yet. */
+static int put_event(const struct service *s, const struct job_news *ev,
+                     struct wire_writer *to, size_t *ret_bytes)
+{
+    struct job_spec *spec = NULL;
+
+    if (event_texts_copy(s->event_texts, ev->seq, to))
+        return 1;
+    int r = manager_brief_spec(s->manager, ev->key.id, &spec, ret_bytes);
+    if (r == -EAGAIN)
+        return r;
+    event_texts_put(s->event_texts, ev, spec ? job_spec_display_name(spec) : NULL, to);
+    job_spec_unref(spec);
+    return 1;
+}
+
+/* Those that the filter wants, up to one of a job that is not in the table yet, which is
+ * read again when there is news, or until the turn is used up by the specs that were
+ * unpacked for that. Returns their number. */
 static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
                       size_t n, struct wire_writer *to)
 {
@@ -174,14 +170,19 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
     int wanted = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int r = filter_wants(&w->in.filter, s->manager, call_peer(call), &events[i]);
+        size_t unpacked = 0, named = 0, before = wire_buf_len(to->out);
+        bool over = i > 0 && call_bytes_left(call) == 0;
+        int r = over ? -EAGAIN
+                     : filter_wants(&w->in.filter, s->manager, call_peer(call),
+                                    &events[i], &unpacked);
 
+        if (r > 0)
+            r = put_event(s, &events[i], to, &named);
         if (r < 0) {
             w->cursor = events[i].seq - 1;
             break;
         }
-        if (r > 0)
-            event_texts_put(s->event_texts, &events[i], to);
+        call_did(call, 0, unpacked + named + wire_buf_len(to->out) - before);
         wanted += r > 0;
     }
     return wanted;
@@ -203,7 +204,6 @@ static int tell_wanted(struct call *call, struct watch *w, const struct job_news
     }
     wire_close(&reply, ']');
     wire_put_int(&reply, "cursor", (int64_t)w->cursor);
-    call_did(call, 0, wire_buf_len(&text));
     return tell(call, w, &reply) < 0 ? -ENOMEM : 1;
 }
 
@@ -285,7 +285,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct call *call, void *st
     struct watch *w = state;
     int r;
 
-    if (w->at == WATCH_BEGIN && begin(call, w) < 0)
+    if (w->at == WATCH_BEGIN && begin(cx, call, w) < 0)
         return VOLT_READY;
     do {
         if (call_turn_poll(cx, call) == VOLT_PENDING)

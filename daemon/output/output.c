@@ -350,6 +350,16 @@ int output_create(struct outputs *o, const struct job_key *key, enum job_stream 
     return r;
 }
 
+int output_create_spare(struct outputs *o, const struct job_key *key,
+                        enum job_stream stream)
+{
+    struct output_path p;
+
+    output_path_of(key, stream, &p);
+    int r = name_spare(o, &p);
+    return r < 0 ? r : output_append(o, key, stream);
+}
+
 int output_append(struct outputs *o, const struct job_key *key, enum job_stream stream)
 {
     struct output_path p;

@@ -33,8 +33,12 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
+#include "daemon/job/job.h"
 #include "daemon/job/key.h"
-#include "daemon/store/store.h"
+#include "daemon/store/blobs.h"
+
+struct volt_cx;
+struct volt_runtime;
 
 #define OUTPUT_SPARE_MAX 1024
 
@@ -62,6 +66,10 @@ void outputs_close(struct outputs *o);
  * file that is there is an error (ids are never reused) unless it is empty: a daemon that
  * made it died before it could say that it starts the job. */
 int output_create(struct outputs *o, const struct job_key *key, enum job_stream stream);
+/* The same if there is a spare file for it; -ENFILE: there is none; -errno: it was of no
+ * use. */
+int output_create_spare(struct outputs *o, const struct job_key *key,
+                        enum job_stream stream);
 /* The same of a file that is there: the attempt is started once more. */
 int output_append(struct outputs *o, const struct job_key *key, enum job_stream stream);
 /* Bytes that a job has printed to its files so far: their length, and blocks behind their
@@ -75,7 +83,7 @@ uint64_t output_size(struct outputs *o, const struct job_key *key, bool split);
 #define OUTPUT_LAST_BLOCK (UINT64_C(64) << 10)
 void output_give_back(int fd, const struct stat *st);
 /* Opens to read what is there of it, in a file or in the store. -ENODATA: neither. ended:
- * nothing more will come. */
+ * nothing more will come. Blocks on the disk. */
 int output_open(struct outputs *o, struct store *s, const struct job_key *key,
                 enum job_stream stream, bool ended);
 /* An open file without a byte; -errno. */
@@ -98,18 +106,25 @@ struct output_end {
 };
 
 /* Looks at the files of a job that has ended; `fold`: so many bytes of each go to the
- * store, whatever is longer stays a file. */
-void output_end_look(struct outputs *o, const struct job_key *key, bool split,
-                     uint64_t fold, struct output_end *ret);
+ * store, whatever is longer stays a file. What the disk has to be waited for is read by
+ * volt_block_in_place() on behalf of the poll that cx is of (NULL: the caller is no
+ * worker). */
+void output_end_look(struct volt_cx *cx, struct outputs *o, const struct job_key *key,
+                     bool split, uint64_t fold, struct output_end *ret);
 /* kept: the store has the end and these pieces: the files are given up if they still may
  * be. Forgets what was looked at. */
 void output_end_finish(struct outputs *o, const struct job_key *key, struct output_end *e,
                        bool kept);
 
 /* --- oblivion (output_forget.c) ----------------------------------------------------- */
-/* Removes all files of a job or array, which has ended. May take long for an array: then
- * on a thread for blocking calls. Any thread. */
+/* Removes all files of a job or array, which has ended. Blocks on the disk; what may take
+ * long, an array, is done on a thread for blocking calls. */
 void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id);
+/* The same of several, all of it on such a thread. What cannot be begun for want of
+ * memory is left to outputs_tidy(). Any thread. */
+#define OUTPUT_FORGET_AT_ONCE 64
+void output_forget_later(struct outputs *o, struct volt_runtime *rt, const uint64_t *ids,
+                         size_t n);
 /* Removes the files of all jobs that `known` does not know, and empty folders: what a
  * daemon that died had not got to. Blocks. */
 void outputs_tidy(struct outputs *o, bool (*known)(void *arg, uint64_t id), void *arg);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <volt/task.h>
 
 #include "base/crash.h"
+#include "base/file.h"
 #include "daemon/output/output.h"
 
 static void forget(struct output_end *e, unsigned i)
@@ -17,26 +19,48 @@ static void forget(struct output_end *e, unsigned i)
     e->piece[i] = (struct store_piece){0};
 }
 
-/* All that there is, n bytes of it. */
-static bool read_all(int fd, size_t n, struct store_piece *piece)
-{
-    char *bytes = malloc(n);
+struct reading {
+    int fd;
+    char *bytes;
+    size_t n, want;
+};
 
-    piece->bytes = bytes;
-    while (bytes && piece->n < n) {
-        ssize_t got = pread(fd, bytes + piece->n, n - piece->n, (off_t)piece->n);
+static void read_rest(void *arg)
+{
+    struct reading *r = arg;
+
+    while (r->n < r->want) {
+        ssize_t got = pread(r->fd, r->bytes + r->n, r->want - r->n, (off_t)r->n);
 
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             break;
-        piece->n += (size_t)got;
+        r->n += (size_t)got;
     }
-    return piece->n == n;
 }
 
-static void look(struct outputs *o, const char *file, uint64_t fold, struct output_end *e,
-                 unsigned i)
+/* All that there is, n bytes of it. Its job has just written it, so that it is in memory,
+ * mostly: what is not is read while the worker goes on elsewhere. */
+static bool read_all(struct volt_cx *cx, int fd, size_t n, struct store_piece *piece)
+{
+    struct reading r = {.fd = fd, .bytes = malloc(n), .want = n};
+
+    piece->bytes = r.bytes;
+    if (!r.bytes)
+        return false;
+    ssize_t got = file_read_cached(fd, r.bytes, n, 0);
+    r.n = got > 0 ? (size_t)got : 0;
+    if (r.n < n && cx)
+        volt_block_in_place(cx, read_rest, &r);
+    else if (r.n < n)
+        read_rest(&r);
+    piece->n = r.n;
+    return r.n == n;
+}
+
+static void look(struct volt_cx *cx, struct outputs *o, const char *file, uint64_t fold,
+                 struct output_end *e, unsigned i)
 {
     struct stat st;
     int fd = output_open_regular(o->dir_fd, file, O_RDWR, &st);
@@ -54,7 +78,7 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
     output_give_back(fd, &st);
     if ((uint64_t)st.st_size > fold ||
         (st.st_size > 0 &&
-         (!output_is_alone(fd) || !read_all(fd, (size_t)st.st_size, &e->piece[i])))) {
+         (!output_is_alone(fd) || !read_all(cx, fd, (size_t)st.st_size, &e->piece[i])))) {
         forget(e, i);
         e->kept |= (uint8_t)JOB_KEPT_FILE(i);
     } else if (e->piece[i].n > 0) {
@@ -62,8 +86,8 @@ static void look(struct outputs *o, const char *file, uint64_t fold, struct outp
     }
 }
 
-void output_end_look(struct outputs *o, const struct job_key *key, bool split,
-                     uint64_t fold, struct output_end *ret)
+void output_end_look(struct volt_cx *cx, struct outputs *o, const struct job_key *key,
+                     bool split, uint64_t fold, struct output_end *ret)
 {
     struct output_path p;
 
@@ -71,7 +95,7 @@ void output_end_look(struct outputs *o, const struct job_key *key, bool split,
     ret->bytes = 0;
     for (unsigned i = 0; i < (split ? STORE_STREAMS : 1); i++) {
         output_path_of(key, (enum job_stream)i, &p);
-        look(o, p.file, fold, ret, i);
+        look(cx, o, p.file, fold, ret, i);
     }
 }
 

@@ -17,6 +17,8 @@
 struct meters {
     int inotify_fd;
     vat_u64 looks;
+    bool telling; /* all meters, from the bucket `at` on; its task's */
+    unsigned at;
     vlock lock; /* protects what follows */
     struct meter_file *bucket[BUCKETS];
 };
@@ -172,12 +174,12 @@ enum volt_poll meter_poll(struct volt_cx *cx, struct meter *m, struct meters *al
             .all = all, .outputs = outputs, .key = *key, .split = split, .limit = limit};
         begin(cx, m);
     }
-    while (m->by_time ? volt_sleep_poll(cx, &m->pause) == VOLT_READY : is_told(m)) {
+    while (m->printed <= m->limit) {
+        if (m->by_time ? volt_sleep_poll(cx, &m->pause) == VOLT_PENDING : !is_told(m))
+            return VOLT_PENDING;
         look_and_wait(m);
-        if (m->printed > m->limit)
-            return VOLT_READY;
     }
-    return VOLT_PENDING;
+    return VOLT_READY;
 }
 
 void meter_fini(struct meter *m)
@@ -200,12 +202,7 @@ void meter_fini(struct meter *m)
     m->all = NULL;
 }
 
-/* --- the task that reads inotify's events ------------------------------------------- */
-
-struct growth {
-    struct meters *all;
-    struct notices notices;
-};
+/* --- growth ------------------------------------------------------------------------- */
 
 /* The meter of a watch is told; wd -1: the first one from *at on that has not been.
  * False: there is none (any more). */
@@ -238,38 +235,29 @@ static bool tell(struct meters *all, int wd, unsigned *at)
     return true;
 }
 
-static void tell_everybody(struct meters *all)
+static void begin_event(void *arg, const struct inotify_event *e)
 {
-    unsigned at = 0;
+    struct meters *all = arg;
 
-    while (tell(all, -1, &at))
-        ;
+    if (e && e->mask & IN_MODIFY)
+        (void)tell(all, e->wd, NULL);
+    if (e)
+        return;
+    all->at = 0;
+    all->telling = true;
 }
 
-static void tell_growth(void *arg, const struct inotify_event *e)
+/* Tells all meters, a portion at a time. */
+static bool go_on(void *arg, size_t *looks)
 {
-    if (!e)
-        tell_everybody(arg);
-    else if (e->mask & IN_MODIFY)
-        (void)tell(arg, e->wd, NULL);
+    struct meters *all = arg;
+
+    for (; all->telling && *looks > 0; (*looks)--)
+        all->telling = tell(all, -1, &all->at);
+    return all->telling;
 }
 
-static enum volt_poll growth_poll(struct volt_cx *cx, void *state)
-{
-    struct growth *g = state;
-
-    return notices_poll(cx, &g->notices, tell_growth, g->all);
-}
-
-static void growth_drop(void *state)
-{
-    struct growth *g = state;
-
-    notices_fini(&g->notices);
-}
-
-static const struct volt_task_type growth_type = {"output meter", sizeof(struct growth),
-                                                  growth_poll, growth_drop, NULL};
+static const struct notices_ops notices_ops = {begin_event, go_on};
 
 /* --- life --------------------------------------------------------------------------- */
 
@@ -286,19 +274,9 @@ int meters_open(struct meters **ret)
 
 int meters_start(struct meters *all, struct volt_runtime *rt)
 {
-    struct growth *g;
-    int r;
-
     if (all->inotify_fd < 0)
         return 0; /* meters look by time */
-    g = volt_task_new(rt, &growth_type);
-    r = g ? notices_init(&g->notices, rt, all->inotify_fd) : -ENOMEM;
-    if (r < 0) {
-        volt_task_discard(g);
-        return r;
-    }
-    g->all = all;
-    return volt_task_spawn(g, NULL);
+    return notices_start(rt, all->inotify_fd, &notices_ops, all);
 }
 
 void meters_free(struct meters *all)

@@ -72,8 +72,8 @@ struct meter {
     struct volt_sleep pause;
 };
 
-/* READY: the job has printed more than limit to its files. The task is the one that polls
- * here; the arguments are those of the first poll. */
+/* READY, and so each time from then on: the job has printed more than limit to its files.
+ * The task is the one that polls here; the arguments are those of the first poll. */
 enum volt_poll meter_poll(struct volt_cx *cx, struct meter *m, struct meters *all,
                           struct outputs *outputs, const struct job_key *key, bool split,
                           uint64_t limit);

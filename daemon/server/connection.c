@@ -21,7 +21,9 @@
  * Deadlines: a message must be whole frame_timeout after its first byte, a peer with
  * something to read must read within drain_timeout, and one that does nothing at all goes
  * after idle_timeout. One timer serves all three: it is set to the earliest and, when it
- * rings, compared with how things are then; progress does not touch it.
+ * rings, compared with how things are then; progress does not touch it. Time in which
+ * voltd does not do its part is not the peer's: what is in the socket is read before the
+ * time is up, which begins anew after a stop of voltd and behind the line for room.
  *
  * After the end of input the calls that came are still answered (a client may shut its
  * writing side down), but when the peer has closed altogether, the call in hand is given
@@ -37,6 +39,8 @@
 
 #define READ_AHEAD  65536
 #define SHARED_USEC UINT64_C(1000000)
+#define TOO_LATE    UINT64_C(1000000) /* us: for a timer */
+#define LOOK_AGAIN  UINT64_C(10000)   /* us: until readiness has been told */
 
 static struct turn *turn_of(struct connection *c)
 {
@@ -159,31 +163,63 @@ static uint64_t later(uint64_t since, uint64_t duration)
     return duration > UINT64_MAX - since ? UINT64_MAX : since + duration;
 }
 
-/* When the connection ends unless something moves; UINT64_MAX: never. */
-static uint64_t end_of_patience(const struct connection *c)
+/* What the peer has to do, since when and how long it may take; NULL: nothing, or not
+ * before others of its user have given something back. */
+static uint64_t *peer_has_time(struct connection *c, uint64_t *ret_limit)
 {
     const struct config *config = &c->session.config;
 
+    if (wire_buf_len(&c->session.out.bytes) > 0) {
+        *ret_limit = config->drain_timeout_usec;
+        return &c->output_since;
+    }
+    if (c->session.call.method || share_patience(&c->share) != UINT64_MAX)
+        return NULL;
+    *ret_limit = partial(c) ? config->frame_timeout_usec : config->idle_timeout_usec;
+    return partial(c) ? &c->frame_since : &c->quiet_since;
+}
+
+/* Has the peer done it, and nobody has looked yet? */
+static bool peer_has_moved(const struct connection *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
     if (wire_buf_len(&c->session.out.bytes) > 0)
-        return later(c->output_since, config->drain_timeout_usec);
-    if (c->session.call.method)
+        p.events = POLLOUT;
+    return poll(&p, 1, 0) > 0 && (p.revents & p.events);
+}
+
+/* When the connection ends unless something moves; UINT64_MAX: never. A voltd that comes
+ * as late as this was stopped, or had no CPU: the peer had to wait for it, and has all of
+ * its time anew. */
+static uint64_t end_of_patience(struct connection *c, uint64_t now)
+{
+    uint64_t limit, *since = peer_has_time(c, &limit);
+
+    if (!since)
         return UINT64_MAX;
-    if (partial(c))
-        return later(c->frame_since, config->frame_timeout_usec);
-    return later(c->quiet_since, config->idle_timeout_usec);
+    uint64_t end = later(*since, limit);
+    if (end > now)
+        return end;
+    if (now - end >= TOO_LATE) {
+        *since = now;
+        return later(now, limit);
+    }
+    return peer_has_moved(c) ? now + LOOK_AGAIN : end;
 }
 
 /* False when the time is up. */
 static bool keep_time(struct volt_cx *cx, struct connection *c)
 {
-    uint64_t end = end_of_patience(c), room = share_patience(&c->share);
+    uint64_t now = volt_now_usec();
+    uint64_t end = end_of_patience(c, now), room = share_patience(&c->share);
     uint64_t due = end < room ? end : room;
 
+    if (end <= now)
+        return false;
     for (;;) {
         if (due == UINT64_MAX)
             return true; /* a timer that is still set rings for nothing, once */
-        if (end <= volt_now_usec())
-            return false;
         if (room <= volt_now_usec()) {
             volt_cx_wake(cx); /* serve() sees to it */
             return true;
@@ -199,6 +235,10 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
             return true;
         volt_sleep_fini(&c->timer);
         c->armed = false;
+        if (end <= volt_now_usec()) {
+            volt_cx_wake(cx); /* serve() looks at the peer before */
+            return true;
+        }
     }
 }
 
@@ -279,10 +319,16 @@ static bool session_keep(struct session *s, size_t bytes)
 /* May it read on? A short call comes in without being asked. */
 static bool has_room(struct volt_cx *cx, struct connection *c)
 {
+    const bool waited = c->share.waits;
+
     if (frame_pending(&c->session.in) < SESSION_SHORT || c->reserved)
         return true;
     c->asked = true;
-    return share_room_poll(cx, &c->share, SHARE_LONG, limit_of(c)) == VOLT_READY;
+    if (share_room_poll(cx, &c->share, SHARE_LONG, limit_of(c)) == VOLT_PENDING)
+        return false;
+    if (waited)
+        c->frame_since = volt_now_usec();
+    return true;
 }
 
 /* Answers what can be answered. */

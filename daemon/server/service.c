@@ -30,7 +30,7 @@ static enum volt_poll get_info_poll(struct volt_cx *cx, struct call *call, void 
         return call_abort(call);
     return call_reply(call, json_pack("{s:s,s:s,s:s,s:s,s:o}", "vendor", "Volt",
                                       "product", "voltd", "version", VOLT_VERSION, "url",
-                                      "https://volt.invalid/voltd", "interfaces", names));
+                                      "man:voltd(8)", "interfaces", names));
 }
 
 static enum volt_poll describe_poll(struct volt_cx *cx, struct call *call, void *state)

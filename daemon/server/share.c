@@ -103,7 +103,7 @@ static bool fits(const struct holder *h, enum share_pool pool, uint64_t limit)
 
 static bool may_go(const struct holder *h, enum share_pool pool, uint64_t limit)
 {
-    return fits(h, pool, limit) || (pool == SHARE_LONG && !h->turn);
+    return fits(h, pool, limit) || (pool == SHARE_LONG && !h->pass);
 }
 
 static struct share *share_of(struct list_node *n)
@@ -143,10 +143,10 @@ static void note_progress(struct holder *h, enum share_pool pool)
         h->line[pool].moved_usec = volt_now_usec();
 }
 
-static void give_turn_back(struct share *s)
+static void give_pass_back(struct share *s)
 {
-    s->has_turn = false;
-    s->of->turn = NULL;
+    s->has_pass = false;
+    s->of->pass = NULL;
     note_progress(s->of, SHARE_LONG);
 }
 
@@ -165,17 +165,17 @@ void share_hold(struct share *s, uint64_t bytes, uint64_t limit)
     struct holder *h = s->of;
     uint64_t before = s->held, now = bytes - bytes % PAGE;
 
-    if (now == before && !s->has_turn)
+    if (now == before && !s->has_pass)
         return;
     vlock_lock(&h->lock);
     h->line[s->pool].held += now - before;
     s->held = now;
-    if (now < before || s->has_turn) /* whatever it does with its turn */
+    if (now < before || s->has_pass) /* whatever it does with its pass */
         note_progress(h, s->pool);
     if (now == 0)
         s->pool = SHARE_SHORT;
-    if (s->has_turn && now <= SHARE_LITTLE)
-        give_turn_back(s);
+    if (s->has_pass && now <= SHARE_LITTLE)
+        give_pass_back(s);
     unlock_and_wake(h, limit);
 }
 
@@ -183,7 +183,7 @@ bool share_has_room(struct share *s, enum share_pool pool, uint64_t limit)
 {
     struct holder *h = s->of;
 
-    if (s->has_turn)
+    if (s->has_pass)
         return true;
     vlock_lock(&h->lock);
     bool yes = list_is_empty(&h->line[pool].waiters) && fits(h, pool, limit);
@@ -222,15 +222,15 @@ enum volt_poll share_room_poll(struct volt_cx *cx, struct share *s, enum share_p
     vlock_lock(&h->lock);
     struct share_line *line = &h->line[pool];
     bool first = !line->waiters.first || line->waiters.first == &s->node;
-    if (!s->has_turn && !(first && may_go(h, pool, limit))) {
+    if (!s->has_pass && !(first && may_go(h, pool, limit))) {
         stand_in_line(cx, s, pool);
         vlock_unlock(&h->lock);
         return VOLT_PENDING;
     }
     bool waited = leave_line(s);
-    if (!s->has_turn && !fits(h, pool, limit)) {
-        h->turn = s;
-        s->has_turn = true;
+    if (!s->has_pass && !fits(h, pool, limit)) {
+        h->pass = s;
+        s->has_pass = true;
     }
     move_to(s, pool);
     unlock_and_wake(h, limit);

@@ -13,12 +13,12 @@
  * Below its part nobody notices. From it on the connections of this user stand in a line,
  * first come, first served. A stream stands there once for each reply, so that a short
  * call is never behind what many streams or large calls hold. In the line of the long
- * ones the first may go on although there is no room: it has the turn, one at a time, and
+ * ones the first may go on although there is no room: it has the pass, one at a time, and
  * until it holds little again or has gone. Without it a few calls, none of them complete,
  * could hold all there is and wait for each other for ever.
  *
  * Whatever stands in a line where nothing moves for SHARE_PATIENCE (nobody gives anything
- * back, and the connection with the turn does nothing) is refused with the name of the
+ * back, and the connection with the pass does nothing) is refused with the name of the
  * limit: a client gets an answer and not silence.
  *
  * Time: a connection does a turn (turn.h), and then others of its user do theirs. Only so
@@ -29,9 +29,9 @@
  *
  * Those whose latest turn was used up come through a gate first, which as many can be
  * behind as there are workers: so a short call has at most so many of them before it,
- * however many streams tell. Connections that are reserved for admins have a line of
- * their own, beside all this. A user that is alone with SHARE_CROWD connections or less
- * needs no line: there are no more turns than that before another's first step. */
+ * however many streams tell. Connections that are reserved for admins have a queue
+ * of their own, beside all this. A user alone with SHARE_CROWD connections or fewer
+ * needs no queue: there are no more turns than that before another's first step. */
 #ifndef VOLTD_SERVER_SHARE_H
 #define VOLTD_SERVER_SHARE_H
 
@@ -62,7 +62,7 @@ struct holder {
         uint64_t moved_usec; /* something was given back while somebody stood here */
         struct list waiters; /* of shares: the next one first */
     } line[SHARE_POOLS];
-    struct share *turn; /* of the long ones; NULL: free */
+    struct share *pass; /* has that of the long ones; NULL: free */
     uint64_t kept;
 
     vat_u64 crowd; /* connections; for any thread, relaxed: a hint */
@@ -86,10 +86,10 @@ struct share {
     struct holder *of;
     uint64_t held, kept;
     enum share_pool pool; /* that `held` is in */
-    bool reserved;        /* waits in the line for admins */
+    bool reserved;        /* waits in the queue for admins */
     bool heavy;           /* its latest turn was used up */
     bool gated;           /* came through the gate, or waits there */
-    bool has_turn;
+    bool has_pass;
     bool waits; /* stands in the line of: */
     enum share_pool waits_for;
     uint64_t waits_since;
@@ -101,7 +101,7 @@ struct share {
         SHARE_QUEUES,
         SHARE_ENTERS, /* is to be served, after the others that can run now */
     } at;
-    struct volt_sem_acquire place; /* in the line it waits in */
+    struct volt_sem_acquire place; /* in the queue */
 };
 
 /* READY: it may be served, until share_leave() in the same poll of its task.
@@ -113,7 +113,7 @@ void share_leave(struct share *s, bool others_busy);
 void share_hold(struct share *s, uint64_t bytes, uint64_t limit);
 /* May it hold more in this pool, without standing in line? */
 bool share_has_room(struct share *s, enum share_pool pool, uint64_t limit);
-/* READY: it may, with the turn if need be; what it holds is in this pool from now on. */
+/* READY: it may, with the pass if need be; what it holds is in this pool from now on. */
 enum volt_poll share_room_poll(struct volt_cx *cx, struct share *s, enum share_pool pool,
                                uint64_t limit);
 /* Leaves the line. */

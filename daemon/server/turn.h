@@ -16,8 +16,9 @@
  * What cannot be divided is done on a thread that is no worker (volt_block_in_place()):
  *
  *   a message that is long and is no list of ids or specs: its parsing and the beginning
- *   of its call; a Read that has more than a turn in one answer   the turn ends there
- *   sorting ids, a page of the store                              it goes on */
+ *   of its call; a Read that has more than a turn in one answer, or whose bytes are not
+ *   in memory; a reload                                           the turn ends there
+ *   sorting ids, a page of the store, opening an output           it goes on */
 #ifndef VOLTD_SERVER_TURN_H
 #define VOLTD_SERVER_TURN_H
 

@@ -17,6 +17,9 @@
 struct contents_slot {
     struct hash_node node; /* its hash is the content's id */
     uint64_t uses;
+    /* By the transaction under way, so that taking it back needs no memory: */
+    bool fresh; /* its row was inserted */
+    bool gone;  /* its row was deleted */
 };
 
 /* Zero-initialised is empty. */

@@ -217,15 +217,6 @@ void groups_refuse_taken(struct groups *g, int error)
     end_taken(g, error, false, 0);
 }
 
-void groups_count(struct groups *g, uint64_t facts, uint64_t usec)
-{
-    pthread_mutex_lock(&g->lock);
-    g->health.groups++;
-    g->health.facts += facts;
-    g->health.commit_usec = usec;
-    pthread_mutex_unlock(&g->lock);
-}
-
 void groups_refuse(struct groups *g, int error)
 {
     pthread_mutex_lock(&g->lock);

@@ -17,7 +17,8 @@
 #define VOLTD_STORE_GROUP_H
 
 #include <pthread.h>
-#include "daemon/store/store.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/retention.h"
 
 /* The head of what a backend appends: one allocation, malloc(). */
 struct group_entry {
@@ -59,8 +60,6 @@ struct group_entry *groups_take(struct groups *g, uint64_t wait_usec);
 void groups_done(struct groups *g, int submit_status, int status);
 /* Writer only: what was taken is still being written, but its submissions are refused. */
 void groups_refuse_taken(struct groups *g, int error);
-/* Writer only: counts a group of so many facts for groups_health(). */
-void groups_count(struct groups *g, uint64_t facts, uint64_t usec);
 /* Writer only: submissions from now on answer error, -ENOSPC or -EIO; 0: are taken. */
 void groups_refuse(struct groups *g, int error);
 /* Writer only: returns after usec, or at once when it is to stop. */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "daemon/store/store.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/fact.h"
+#include "daemon/store/reader.h"
+#include "daemon/store/retention.h"
 
 struct memory_store {
     struct store store;
@@ -21,6 +24,8 @@ static struct memory_store *of(struct store *s)
     return (struct memory_store *)s;
 }
 
+/* --- commit log: done at once ------------------------------------------------------- */
+
 /* Lock held. */
 static void tell(struct memory_store *s, const struct store_fact *facts, size_t n)
 {
@@ -28,9 +33,8 @@ static void tell(struct memory_store *s, const struct store_fact *facts, size_t 
     size_t told = 0;
 
     for (size_t i = 0; s->fn && i < n; i++) {
-        if (facts[i].forget)
+        if (!store_fact_news(&facts[i], &news[told]))
             continue;
-        news[told] = store_news_of(&facts[i]);
         news[told++].seq = ++s->seq;
         if (told == STORE_FILL_MAX) {
             s->fn(s->arg, news, told);
@@ -89,6 +93,25 @@ static void memory_commit_fini(struct store_commit *c)
     (void)c;
 }
 
+static void memory_health(struct store *s, struct store_health *ret)
+{
+    (void)s;
+    *ret = (struct store_health){0};
+}
+
+static const struct store_log_ops memory_log = {
+    .durable = false,
+    .append = memory_append,
+    .kick = memory_kick,
+    .commit_poll = memory_commit_poll,
+    .commit_fini = memory_commit_fini,
+    .subscribe = memory_subscribe,
+    .numbers = memory_numbers,
+    .health = memory_health,
+};
+
+/* --- reader: nothing has been before ------------------------------------------------ */
+
 static int memory_load(struct store *s, store_load_fn *fn, void *arg,
                        struct volt_error *err)
 {
@@ -105,16 +128,70 @@ static uint64_t memory_last_id(struct store *s)
     return 0;
 }
 
-static void memory_health(struct store *s, struct store_health *ret)
+static int memory_has(struct store *s, uint64_t id)
 {
     (void)s;
-    *ret = (struct store_health){0};
+    (void)id;
+    return 0;
 }
+
+static int memory_history(struct store *s, const struct store_range *range,
+                          store_load_fn *fn, void *arg, uint64_t *ret_at,
+                          struct volt_error *err)
+{
+    (void)s;
+    (void)range;
+    (void)fn;
+    (void)arg;
+    (void)ret_at;
+    (void)err;
+    return 0;
+}
+
+static void memory_most(struct store *s, struct store_read_counts *ret)
+{
+    (void)s;
+    *ret = (struct store_read_counts){0};
+}
+
+static const struct store_reader_ops memory_reader = {
+    .load = memory_load,
+    .last_id = memory_last_id,
+    .has = memory_has,
+    .history = memory_history,
+    .most = memory_most,
+};
+
+/* --- retention: nothing is retained ------------------------------------------------- */
 
 static void memory_retain(struct store *s, const struct store_retention *retention)
 {
     (void)s;
     (void)retention;
+}
+
+static int memory_forget(struct store *s, const uint64_t *ids, size_t n,
+                         struct store_commit *commit)
+{
+    (void)s;
+    (void)ids;
+    (void)n;
+    (void)commit; /* its status is 0 */
+    return 0;
+}
+
+static const struct store_retention_ops memory_retention = {
+    .retain = memory_retain,
+    .forget = memory_forget,
+};
+
+/* --- the store as a whole ----------------------------------------------------------- */
+
+static int memory_witness(struct store *s, bool lasting)
+{
+    (void)s;
+    (void)lasting;
+    return 0;
 }
 
 static void memory_free(struct store *s)
@@ -123,19 +200,9 @@ static void memory_free(struct store *s)
     free(s);
 }
 
-static const struct store_backend memory_backend = {
+static const struct store_ops memory_ops = {
     .name = "memory",
-    .durable = false,
-    .append = memory_append,
-    .kick = memory_kick,
-    .commit_poll = memory_commit_poll,
-    .commit_fini = memory_commit_fini,
-    .load = memory_load,
-    .subscribe = memory_subscribe,
-    .numbers = memory_numbers,
-    .last_id = memory_last_id,
-    .health = memory_health,
-    .retain = memory_retain,
+    .witness = memory_witness,
     .free = memory_free,
 };
 
@@ -147,7 +214,10 @@ struct store *store_memory_new(void)
     if (!s)
         return NULL;
     clock_gettime(CLOCK_REALTIME, &ts);
-    s->store.backend = &memory_backend;
+    s->store = (struct store){.ops = &memory_ops,
+                              .log = &memory_log,
+                              .reader = &memory_reader,
+                              .retention = &memory_retention};
     s->first = s->seq = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
     pthread_mutex_init(&s->lock, NULL);
     return &s->store;

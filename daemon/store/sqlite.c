@@ -1,4 +1,4 @@
-/* The backend's table of functions: opening, appending, loading, closing. */
+/* Opening, loading, closing: see sqlite.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,232 +8,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "daemon/job/event_pack.h"
-#include "daemon/job/spec_pack.h"
 #include "daemon/store/reserve.h"
 #include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_store.h"
 #include "daemon/store/sqlite_wal.h"
-
-static struct sqlite_store *of(struct store *s)
-{
-    return (struct sqlite_store *)s;
-}
-
-/* --- append --------------------------------------------------------------------- */
-
-static void pack_bytes(struct pack *p, const struct pack *part)
-{
-    pack_number(p, part->n);
-    pack_raw(p, part->bytes, part->n);
-    p->failed |= part->failed;
-}
-
-/* spec: memory to work in, as below. */
-static void pack_submit(struct pack *p, const struct store_fact *f,
-                        struct spec_pack *spec)
-{
-    pack_clear(&spec->own);
-    pack_clear(&spec->env);
-    pack_clear(&spec->argv);
-    p->failed |= job_spec_pack(f->spec, spec) < 0;
-    pack_number(p, ENTRY_JOB);
-    pack_number(p, f->key.id);
-    pack_number(p, f->uid);
-    pack_number(p, f->gid);
-    pack_number(p, f->event->at_usec);
-    pack_bytes(p, &spec->own);
-    pack_bytes(p, &spec->env);
-    pack_bytes(p, &spec->argv);
-}
-
-static void pack_news(struct pack *p, const struct store_fact *f)
-{
-    const struct job_news news = store_news_of(f);
-
-    pack_number(p, ENTRY_NEWS);
-    pack_number(p, news.key.id);
-    pack_signed(p, news.key.index);
-    pack_number(p, news.at_usec);
-    pack_number(p, news.type);
-    pack_number(p, news.state);
-    pack_number(p, news.result);
-    pack_signed(p, news.code);
-    pack_number(p, news.owner);
-}
-
-/* The facts from i on that belong into one row of events; returns the index behind. */
-static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t i,
-                          size_t n, uint64_t life, struct pack *events)
-{
-    const struct job_key *key = &facts[i].key;
-    size_t first = i;
-
-    pack_clear(events);
-    do
-        job_event_pack(events, facts[i].event, life);
-    while (!facts[i++].last && i < n && facts[i].event && !facts[i].news_only &&
-           facts[i].event->type != JOB_EV_SUBMIT && facts[i].key.id == key->id &&
-           facts[i].key.index == key->index);
-    pack_number(p, ENTRY_EVENT);
-    pack_number(p, key->id);
-    pack_signed(p, key->index);
-    pack_bytes(p, events);
-    for (; first < i; first++)
-        pack_news(p, &facts[first]);
-    return i;
-}
-
-static void pack_output(struct pack *p, const struct store_fact *f)
-{
-    for (unsigned i = 0; f->output && i < STORE_STREAMS; i++) {
-        if (!f->output[i].n)
-            continue;
-        pack_number(p, ENTRY_OUTPUT);
-        pack_number(p, f->key.id);
-        pack_signed(p, f->key.index);
-        pack_number(p, i);
-        pack_number(p, f->output[i].n);
-        pack_raw(p, f->output[i].bytes, f->output[i].n);
-    }
-}
-
-static void pack_last(struct pack *p, const struct store_fact *f)
-{
-    pack_number(p, ENTRY_LAST);
-    pack_number(p, f->key.id);
-    pack_number(p, f->event ? f->event->at_usec : f->ended_usec);
-    pack_number(p, !f->event);
-    if (!f->event)
-        pack_news(p, f);
-}
-
-static void pack_without_row(struct pack *p, const struct store_fact *f)
-{
-    if (f->news_only) {
-        pack_news(p, f);
-        return;
-    }
-    pack_number(p, ENTRY_FORGET);
-    pack_number(p, f->key.id);
-}
-
-/* An entry that is being packed. */
-struct packing {
-    struct entry head;
-    struct pack p;
-    struct spec_pack part; /* memory to work in */
-    uint64_t life;
-};
-
-static void pack_facts(struct packing *e, const struct store_fact *facts, size_t n)
-{
-    struct pack *p = &e->p;
-
-    for (size_t i = 0; i < n;) {
-        const struct store_fact *f = &facts[i];
-
-        if (f->news_only || f->forget) {
-            pack_without_row(p, f);
-            i++;
-            continue;
-        }
-        if (f->event && f->event->type == JOB_EV_SUBMIT) {
-            pack_submit(p, f, &e->part);
-            e->head.head.submits = true;
-            i++;
-        } else {
-            i = f->event ? pack_events(p, facts, i, n, e->life, &e->part.own) : i + 1;
-        }
-        if (facts[i - 1].last)
-            pack_last(p, &facts[i - 1]);
-    }
-    for (size_t i = 0; i < n && !e->head.head.submits; i++)
-        pack_output(p, &facts[i]);
-    e->head.facts += (uint32_t)n;
-}
-
-/* Returns new, of its exact size, for a burst has 200,000 of them; NULL: no memory. */
-static struct group_entry *packed(struct packing *e)
-{
-    struct pack *p = &e->p;
-
-    spec_pack_fini(&e->part);
-    if (p->failed || p->n > UINT32_MAX) {
-        pack_fini(p);
-        return NULL;
-    }
-    e->head.size = (uint32_t)(p->n - sizeof(e->head));
-    memcpy(p->bytes, &e->head, sizeof(e->head));
-    void *exact = realloc(p->bytes, p->n);
-    return (struct group_entry *)(exact ? exact : (void *)p->bytes);
-}
-
-static int sqlite_append(struct store *store, const struct store_fact *facts, size_t n,
-                         store_fill_fn *fill, void *arg, struct store_commit *commit)
-{
-    struct sqlite_store *s = of(store);
-    struct packing packing = {.life = s->life.number};
-    struct group_entry *e = NULL;
-
-    if (n || fill) {
-        struct store_fact window[STORE_FILL_MAX];
-
-        pack_raw(&packing.p, &packing.head, sizeof(packing.head));
-        pack_facts(&packing, facts, n);
-        while (fill && (n = fill(arg, window, STORE_FILL_MAX)) > 0)
-            pack_facts(&packing, window, n);
-        e = packed(&packing);
-        if (!e)
-            return -ENOMEM;
-    }
-    int r = groups_append(&s->groups, e, commit);
-    if (r < 0)
-        free(e);
-    return r;
-}
-
-static void sqlite_kick(struct store *s, bool patient)
-{
-    groups_kick(&of(s)->groups, patient);
-}
-
-static enum volt_poll sqlite_commit_poll(struct volt_cx *cx, struct store_commit *c)
-{
-    return groups_commit_poll(cx, &of(c->store)->groups, c);
-}
-
-static void sqlite_commit_fini(struct store_commit *c)
-{
-    groups_commit_fini(&of(c->store)->groups, c);
-}
-
-static void sqlite_subscribe(struct store *s, store_news_fn *fn, void *arg)
-{
-    of(s)->told = fn;
-    of(s)->told_arg = arg;
-}
-
-static void sqlite_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_last)
-{
-    *ret_first = of(s)->sums.first;
-    *ret_last = of(s)->sums.seq - 1;
-}
-
-static uint64_t sqlite_last_id(struct store *s)
-{
-    return of(s)->last_id;
-}
-
-static void sqlite_health(struct store *s, struct store_health *ret)
-{
-    groups_health(&of(s)->groups, ret);
-}
-
-static void sqlite_retain(struct store *s, const struct store_retention *retention)
-{
-    groups_retain(&of(s)->groups, retention);
-}
 
 /* --- errors --------------------------------------------------------------------- */
 
@@ -248,17 +26,15 @@ int sqlite_damaged(void *err, const char *text)
 {
     if (err)
         (void)snprintf(((struct volt_error *)err)->text, sizeof(struct volt_error),
-                       "the store is damaged: %.170s (voltd --check-store names it all)",
-                       text);
+                       "the store is damaged: %.200s", text);
     return -EBADMSG;
 }
 
 /* --- load ----------------------------------------------------------------------- */
 
-static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
-                       struct volt_error *err)
+int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_error *err)
 {
-    struct sqlite_store *s = of(store);
+    struct sqlite_store *s = sqlite_of(store);
     struct row_sums found;
     struct scan scan = {.db = &s->db,
                         .fn = fn,
@@ -288,14 +64,13 @@ static int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
 
 /* --- witness --------------------------------------------------------------------- */
 
-static void tell_witness(struct sqlite_store *s, int r)
+static void tell_witness(struct sqlite_store *s, const struct volt_error *err)
 {
-    char text[256];
+    char text[sizeof(err->text) + 80];
 
     (void)snprintf(text, sizeof(text),
-                   "%.150s/witness: %s: an older copy in the place of the store may go "
-                   "unnoticed",
-                   s->dir, file_text(r));
+                   "%s: an older copy in the place of the store may go unnoticed",
+                   err->text);
     if (s->tell)
         s->tell(text);
 }
@@ -303,32 +78,34 @@ static void tell_witness(struct sqlite_store *s, int r)
 /* Its failure is told once, until it can be written again. */
 static int write_witness(struct sqlite_store *s, bool lasting)
 {
+    struct volt_error err;
+
     pthread_mutex_lock(&s->witness_lock);
     pthread_mutex_lock(&s->self_lock);
     const struct witness self = s->self;
     s->witnessed = true;
     pthread_mutex_unlock(&s->self_lock);
-    int r = witness_write(s->dir, &self, lasting);
+    int r = witness_write(s->dir, &self, lasting, &err);
     pthread_mutex_lock(&s->self_lock);
     const bool news = r < 0 && !s->told_witness;
     s->told_witness = r < 0;
     pthread_mutex_unlock(&s->self_lock);
     pthread_mutex_unlock(&s->witness_lock);
     if (news)
-        tell_witness(s, r);
+        tell_witness(s, &err);
     return r;
 }
 
 static int sqlite_witness(struct store *s, bool lasting)
 {
-    return write_witness(of(s), lasting);
+    return write_witness(sqlite_of(s), lasting);
 }
 
 /* --- open and close ------------------------------------------------------------- */
 
 static void sqlite_free(struct store *store)
 {
-    struct sqlite_store *s = of(store);
+    struct sqlite_store *s = sqlite_of(store);
 
     if (s->running) {
         groups_stop(&s->groups);
@@ -353,23 +130,9 @@ static void sqlite_free(struct store *store)
     free(s);
 }
 
-static const struct store_backend sqlite_backend = {
+static const struct store_ops sqlite_ops = {
     .name = "sqlite",
-    .durable = true,
-    .append = sqlite_append,
-    .kick = sqlite_kick,
-    .commit_poll = sqlite_commit_poll,
-    .commit_fini = sqlite_commit_fini,
-    .load = sqlite_load,
-    .subscribe = sqlite_subscribe,
-    .numbers = sqlite_numbers,
-    .last_id = sqlite_last_id,
-    .health = sqlite_health,
-    .retain = sqlite_retain,
     .witness = sqlite_witness,
-    .output = sqlite_output,
-    .has = sqlite_has,
-    .history = sqlite_history,
     .free = sqlite_free,
 };
 
@@ -430,7 +193,33 @@ static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
     return write_self(s, err);
 }
 
-/* accept: without a look at the witness. */
+static int say_journal(struct volt_error *err, int r, const char *path,
+                       const struct volt_error *damage)
+{
+    return r == 0          ? 0
+           : r == -EBADMSG ? sqlite_damaged(err, damage->text)
+                           : error_set(err, r, "%.180s-wal: %s", path, file_text(r));
+}
+
+/* Somebody's copy in the place of the store is refused before anything of it is touched:
+ * its journal, its index, its format. */
+static int judge_untouched(struct sqlite_store *s, const char *path,
+                           struct volt_error *err)
+{
+    struct volt_error damage;
+    int r = say_journal(err, wal_prove(path, &damage), path, &damage);
+
+    if (r == 0)
+        r = db_open(&s->db, path, DB_LOOK, err);
+    if (r == 0)
+        r = read_meta(s, err);
+    if (r == 0)
+        r = witness_judge(s->dir, &s->self, err);
+    db_close(&s->db);
+    return r;
+}
+
+/* The newest, or an empty one. accept: without a look at the witness. */
 static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *err)
 {
     char path[PATH_MAX];
@@ -439,24 +228,19 @@ static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *e
 
     if (r < 0)
         return say_errno(err, r, s->dir);
-    if (s->number == 0) {
+    const bool empty = s->number == 0;
+    if (empty)
         s->number = 1;
-        r = accept ? 0 : witness_judge(s->dir, NULL, err);
-        if (r < 0)
-            return r;
-        r = db_create(s->dir, s->number, err);
-    }
-    if (r < 0)
-        return r;
     r = db_path(s->dir, s->number, "", path);
     if (r < 0)
         return say_errno(err, r, s->dir);
-    r = wal_take_over(path, &damage);
-    if (r == -EBADMSG)
-        return sqlite_damaged(err, damage.text);
-    if (r < 0)
-        return error_set(err, r, "%.180s-wal: %s", path, file_text(r));
-    return db_open(&s->db, path, false, err);
+    if (!accept)
+        r = empty ? witness_judge(s->dir, NULL, err) : judge_untouched(s, path, err);
+    if (r == 0 && empty)
+        r = db_create(s->dir, s->number, err);
+    if (r == 0)
+        r = say_journal(err, wal_take_over(path, &damage), path, &damage);
+    return r < 0 ? r : db_open(&s->db, path, DB_WRITE, err);
 }
 
 static int open_store(struct sqlite_store *s, const struct store_sqlite_options *o,
@@ -466,12 +250,7 @@ static int open_store(struct sqlite_store *s, const struct store_sqlite_options 
 
     if (r == 0)
         r = read_meta(s, err);
-    if (r == 0 && (r = witness_judge(s->dir, &s->self, err)) < 0)
-        /* Somebody's copy: its journal stays its journal. */
-        (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (r == 0)
-        r = begin(s, o, err);
-    return r;
+    return r < 0 ? r : begin(s, o, err);
 }
 
 /* Without it completions have no room of their own, which is no reason not to begin. */
@@ -508,7 +287,11 @@ static int alloc_store(const char *dir, struct sqlite_store **ret, struct volt_e
     pthread_mutex_init(&s->read_lock, NULL);
     pthread_mutex_init(&s->self_lock, NULL);
     pthread_mutex_init(&s->witness_lock, NULL);
-    s->store.backend = &sqlite_backend;
+    s->store = (struct store){.ops = &sqlite_ops,
+                              .log = &sqlite_log,
+                              .reader = &sqlite_reader,
+                              .blobs = &sqlite_blobs,
+                              .retention = &sqlite_retention};
     *ret = s;
     return 0;
 }
@@ -545,25 +328,25 @@ static int accept_it(struct sqlite_store *s, struct volt_error *err)
 {
     const struct witness self = s->self;
     const struct db_life life = s->life;
+    struct volt_error what;
     int r = new_id(&s->self);
 
     if (r < 0)
         return say_errno(err, r, "the id of the store");
-    r = witness_prepare(s->dir, &s->self);
+    r = witness_prepare(s->dir, &s->self, &what);
     if (r < 0)
-        return error_set(err, r, "%.180s/witness.new: %s: nothing has changed", s->dir,
-                         file_text(r));
+        return error_set(err, r, "%.230s: nothing has changed", what.text);
     memset(s->life.boot_id, 0, STORE_ID_SIZE); /* nobody's: the next start is a new one */
     r = write_self(s, err);
     if (r < 0)
         return r;
-    r = witness_publish(s->dir);
+    r = witness_publish(s->dir, &what);
     if (r == 0)
         return 0;
     s->self = self;
     s->life = life;
     const bool back = write_self(s, NULL) == 0;
-    return error_set(err, r, "%.150s/witness: %s: %s", s->dir, file_text(r),
+    return error_set(err, r, "%.200s: %s", what.text,
                      back ? "the store is as it was"
                           : "the store has a new id: accept it again");
 }

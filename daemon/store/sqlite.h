@@ -6,7 +6,7 @@
  * `reserve` is room kept for completions when the disk is full; `witness` says how far
  * the store has come (witness.h).
  *
- * Schema (PRAGMA user_version 9; application_id "VOLT"):
+ * Schema (PRAGMA user_version: DB_VERSION; application_id "VOLT"):
  *
  *   meta(name, body)          "sums": number and sum of the rows of every table,
  *                             numbers of news, the highest id there has been;
@@ -16,14 +16,14 @@
  *   content(id, body)         environments with resource limits, and long
  *                             argvs, each once; id: a hash
  *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)
- *   event(job, item, seq, body)  what happened since: daemon/job/event_pack.h; item -1:
+ *   event(job, item, seq, body)  what happened since: daemon/job/event.h; item -1:
  *                             the job or array itself, otherwise an index of the array
  *   ended(id, at, seq)        jobs that are history, for retention
  *   output(job, item, stream, body)  what a job has printed, when it is little; read when
  *                             it is asked for, so not proved by a load
  *
- * seq is the number of the news (store.h); an event row with several events has those
- * that follow its own, too; in `ended` arrays as a whole have one.
+ * seq is the number of the news (commit_log.h); an event row with several events has
+ * those that follow its own, too; in `ended` arrays as a whole have one.
  *
  * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
  * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
@@ -32,8 +32,8 @@
  * end.
  *
  * One connection on one thread writes, checkpoints and copies; WAL, synchronous=FULL. Its
- * transactions are the groups of store.h. No auto-checkpoint: the writer does it when it
- * has answered.
+ * transactions are the groups of commit_log.h. No auto-checkpoint: the writer does it
+ * when it has answered.
  *
  * Lives: STARTING is kept with the number of the life in which it happened: boot and
  * record directory. The number is in the store before the first START, so a job that was
@@ -45,6 +45,9 @@
 #ifndef VOLTD_STORE_SQLITE_H
 #define VOLTD_STORE_SQLITE_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <volt/error.h>
 #include "daemon/store/store.h"
 
 struct store_sqlite_options {

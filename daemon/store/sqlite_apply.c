@@ -22,9 +22,9 @@ static bool undo_room(struct sqlite_store *s)
     return true;
 }
 
-static void note_undo(struct sqlite_store *s, int64_t id, int uses)
+static void note_undo(struct sqlite_store *s, int64_t id, int uses, bool row)
 {
-    s->undo[s->nundo++] = (struct undo){id, uses};
+    s->undo[s->nundo++] = (struct undo){id, uses, row};
 }
 
 static struct row_key content_key(int64_t id)
@@ -92,6 +92,15 @@ static void remember(struct sqlite_store *s, int64_t id, const void *bytes, size
     s->last_content_id = s->last_content.failed ? 0 : id;
 }
 
+static struct contents_slot *add_fresh(struct sqlite_store *s, int64_t id)
+{
+    struct contents_slot *slot = contents_add(&s->contents, id);
+
+    if (slot)
+        slot->fresh = true;
+    return slot;
+}
+
 /* The id of a content with these bytes, in use once more. n 0: id 0. */
 static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
                        int64_t *ret_id)
@@ -106,21 +115,22 @@ static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
         return SQLITE_NOMEM;
     bool same = is_last(s, bytes, n);
     int64_t id = same ? s->last_content_id : contents_hash(s->life.seed, bytes, n);
-    while ((slot = contents_find(&s->contents, id)) && !same) {
+    while ((slot = contents_find(&s->contents, id)) && !slot->gone && !same) {
         rc = content_is(s, id, bytes, n, &same);
         if (rc != SQLITE_OK || same)
             break;
         id = id == INT64_MAX ? 1 : id + 1;
     }
-    if (rc == SQLITE_OK && !slot) {
+    bool row = !slot || slot->gone;
+    if (rc == SQLITE_OK && row)
         rc = content_insert(s, id, bytes, n);
-        if (rc == SQLITE_OK && !(slot = contents_add(&s->contents, id)))
-            rc = SQLITE_NOMEM;
-    }
+    if (rc == SQLITE_OK && !slot)
+        rc = (slot = add_fresh(s, id)) ? SQLITE_OK : SQLITE_NOMEM;
     if (rc != SQLITE_OK)
         return rc;
+    slot->gone = false;
     slot->uses++;
-    note_undo(s, id, 1);
+    note_undo(s, id, 1, row);
     remember(s, id, bytes, n);
     *ret_id = id;
     return SQLITE_OK;
@@ -133,14 +143,14 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id)
     sqlite3_stmt *drop = s->db.statement[DB_CONTENT_DROP];
     const struct row_key key = content_key(id);
 
-    if (!slot)
+    if (!slot || slot->gone)
         return SQLITE_OK;
     if (!undo_room(s))
         return SQLITE_NOMEM;
-    note_undo(s, id, -1);
-    if (--slot->uses)
+    slot->gone = --slot->uses == 0;
+    note_undo(s, id, -1, slot->gone);
+    if (!slot->gone)
         return SQLITE_OK;
-    contents_remove(&s->contents, id);
     if (s->last_content_id == id)
         s->last_content_id = 0;
     (void)sqlite3_bind_int64(get, 1, id);
@@ -159,9 +169,31 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id)
     return rc;
 }
 
+/* Of a content whose row the transaction has inserted or deleted: the slot stays if there
+ * is a row now. A content may be there several times: it is settled by then. */
+static void settle_content(struct sqlite_store *s, int64_t id, bool committed)
+{
+    struct contents_slot *slot = contents_find(&s->contents, id);
+
+    if (!slot)
+        return;
+    if (committed ? slot->gone : slot->fresh)
+        contents_remove(&s->contents, id);
+    else
+        slot->fresh = slot->gone = false;
+}
+
+static void settle_contents(struct sqlite_store *s, bool committed)
+{
+    for (size_t i = 0; i < s->nundo; i++)
+        if (s->undo[i].row)
+            settle_content(s, s->undo[i].id, committed);
+    s->nundo = 0;
+}
+
 void sqlite_committed(struct sqlite_store *s)
 {
-    s->nundo = 0;
+    settle_contents(s, true);
     pthread_mutex_lock(&s->self_lock);
     s->self.facts = s->sums.seq - s->sums.first - 1;
     pthread_mutex_unlock(&s->self_lock);
@@ -172,17 +204,9 @@ void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
     s->news.n = 0;
     pack_clear(&s->cleaned);
     s->last_content_id = 0;
-    while (s->nundo > 0) {
-        const struct undo *u = &s->undo[--s->nundo];
-        struct contents_slot *slot = contents_find(&s->contents, u->id);
-
-        if (!slot)
-            slot = contents_add(&s->contents, u->id);
-        if (slot) /* without memory it will seem to be new, and its insert fails */
-            slot->uses -= (uint64_t)u->uses;
-        if (slot && slot->uses == 0)
-            contents_remove(&s->contents, u->id);
-    }
+    for (size_t i = 0; i < s->nundo; i++)
+        contents_find(&s->contents, s->undo[i].id)->uses -= (uint64_t)s->undo[i].uses;
+    settle_contents(s, false);
     s->sums = *before;
 }
 
@@ -212,11 +236,14 @@ static int put_news(struct sqlite_store *s, struct unpack *u)
     struct job_news news = {.key.id = unpack_number(u)};
 
     news.key.index = unpack_signed(u);
+    news.key.attempt = (uint32_t)unpack_number(u);
     news.at_usec = unpack_number(u);
     news.type = (uint8_t)unpack_number(u);
     news.state = (uint8_t)unpack_number(u);
-    news.result = (uint8_t)unpack_number(u);
-    news.code = (int32_t)unpack_signed(u);
+    news.end.code = (int32_t)unpack_signed(u);
+    news.end.code_is = (uint8_t)unpack_number(u);
+    news.end.result = (uint8_t)unpack_number(u);
+    news.end.exit_code = (uint8_t)unpack_number(u);
     news.owner = (uid_t)unpack_number(u);
     return give_news(s, news);
 }

@@ -29,35 +29,51 @@ static int find(void *arg, const char *text)
     return 0;
 }
 
-static void find_event(struct check *c, const struct store_fact *fact)
+static void find_event(struct check *c, const struct store_loaded_event *e)
 {
     char name[JOB_KEY_TEXT_MAX], text[128];
 
-    (void)job_key_format_job(&fact->key, name);
+    (void)job_key_format_job(&e->key, name);
     (void)snprintf(text, sizeof(text), "job %s: event %s is out of place", name,
-                   job_event_name(fact->event->type));
+                   job_event_name(e->event->type));
     (void)find(c, text);
 }
 
-/* Events of one element come in a row, behind their job's submission. */
-static int replay(void *arg, const struct store_fact *fact)
+static void begin_status(struct check *c, const struct job_key *key)
 {
-    struct check *c = arg;
-    if (fact->event->type == JOB_EV_SUBMIT) {
-        c->is_array = fact->spec->is_array;
-        c->submit = *fact->event;
+    c->key = *key;
+    c->status = (struct job_status){0};
+    (void)job_update(&c->status, &c->submit);
+}
+
+static void replay_job(struct check *c, const struct store_loaded_job *job)
+{
+    c->is_array = job->spec->is_array;
+    c->submit = job_spec_submission(job->spec, job->submitted_usec);
+    begin_status(c, &(struct job_key){.id = job->id, .index = JOB_NO_INDEX});
+}
+
+/* Events of one element come in a row. */
+static void replay_event(struct check *c, const struct store_loaded_event *e)
+{
+    if (!job_key_equal(&c->key, &e->key))
+        begin_status(c, &e->key);
+    if (c->is_array && e->key.index == JOB_NO_INDEX
+            ? e->event->type != JOB_EV_CANCEL
+            : job_update(&c->status, e->event) < 0)
+        find_event(c, e);
+}
+
+static int replay(void *arg, const struct store_loaded *loaded)
+{
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        replay_job(arg, &loaded->job);
+        break;
+    case STORE_LOADED_EVENT:
+        replay_event(arg, &loaded->event);
+        break;
     }
-    if (fact->event->type == JOB_EV_SUBMIT || !job_key_equal(&c->key, &fact->key)) {
-        c->key = fact->key;
-        c->status = (struct job_status){0};
-        (void)job_update(&c->status, &c->submit);
-    }
-    if (fact->event->type == JOB_EV_SUBMIT)
-        return 0;
-    if (c->is_array && fact->key.index == JOB_NO_INDEX
-            ? fact->event->type != JOB_EV_CANCEL
-            : job_update(&c->status, fact->event) < 0)
-        find_event(c, fact);
     return 0;
 }
 
@@ -126,7 +142,9 @@ int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
     r = wal_prove(path, &err);
     if (r == -EBADMSG)
         (void)find(&c, err.text);
-    r = db_open(&db, path, true, &err);
+    else if (r < 0)
+        return r;
+    r = db_open(&db, path, DB_LOOK, &err);
     if (r < 0) {
         (void)find(&c, err.text);
         return c.findings;

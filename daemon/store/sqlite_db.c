@@ -55,10 +55,19 @@ static const char schema_8[] = "";
 /* Specs may have resource limits: another tag. */
 static const char schema_9[] = "";
 
+/* Specs may have a file for standard error, and empty their files: two tags. */
+static const char schema_10[] = "";
+
+/* Specs may bring their standard input: another tag. */
+static const char schema_11[] = "";
+
+/* Arrays may leave indexes out: another tag. */
+static const char schema_12[] = "";
+
 /* The way from each version to the next; [0] makes a store. */
-static const char *const migrations[DB_VERSION] = {schema_1, schema_2, schema_3,
-                                                   schema_4, schema_5, schema_6,
-                                                   schema_7, schema_8, schema_9};
+static const char *const migrations[DB_VERSION] = {
+    schema_1, schema_2, schema_3, schema_4,  schema_5,  schema_6,
+    schema_7, schema_8, schema_9, schema_10, schema_11, schema_12};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -93,9 +102,7 @@ static const char *const sql[DB_STATEMENTS] = {
         "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3",
     [DB_EVENTS] =
         "SELECT job,item,seq,body FROM event WHERE job=?1 AND (item,seq)>(?2,?3) "
-        "ORDER BY item,seq LIMIT ?4",
-    [DB_EVENTS_ITEM] = "SELECT job,item,seq,body FROM event WHERE job=?1 AND item=?2 AND "
-                       "seq>?3 ORDER BY seq LIMIT ?4",
+        "AND item<=?4 ORDER BY item,seq LIMIT ?5",
 };
 
 /* The version whose schema a statement needs. */
@@ -382,9 +389,22 @@ static int prove_files(const char *path, struct volt_error *err)
     return 0;
 }
 
-int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err)
+/* A connection that nobody shares keeps the journal's index in its memory, if it says so
+ * before it looks into the file. A journal stays what it is; where there is none, the
+ * empty one that SQLite makes goes with the connection. */
+static int leave_no_trace(struct db *db, const char *path)
 {
-    int flags = (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+    char journal[PATH_MAX];
+
+    if (snprintf(journal, sizeof(journal), "%s-wal", path) < PATH_MAX &&
+        access(journal, F_OK) == 0)
+        (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    return sqlite3_exec(db->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
+}
+
+int db_open(struct db *db, const char *path, enum db_mode mode, struct volt_error *err)
+{
+    int flags = (mode == DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
     int r = prove_files(path, err);
 
@@ -393,9 +413,11 @@ int db_open(struct db *db, const char *path, bool read_only, struct volt_error *
         return r;
     configure_once();
     int rc = sqlite3_open_v2(path, &db->handle, flags, NULL);
+    if (rc == SQLITE_OK && mode == DB_LOOK)
+        rc = leave_no_trace(db, path);
     if (rc == SQLITE_OK)
         r = prove_version(db, path, err);
-    if (rc == SQLITE_OK && r == 0 && !read_only) {
+    if (rc == SQLITE_OK && r == 0 && mode == DB_WRITE) {
         rc = sqlite3_exec(db->handle, writing, NULL, NULL, NULL);
         if (rc == SQLITE_OK)
             rc = migrate(db, db->version);

@@ -9,7 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/store/witness.h"
 
-#define DB_VERSION        9
+#define DB_VERSION        12
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -36,8 +36,7 @@ enum db_statement {
     DB_JOB_AT,     /* id and body */
     DB_HISTORY_UP, /* ids of ended jobs in a range */
     DB_HISTORY_DOWN,
-    DB_EVENTS,      /* of a job, behind an item and seq */
-    DB_EVENTS_ITEM, /* the same of one item */
+    DB_EVENTS, /* of a job, behind an item and seq */
     DB_OUTPUT_GET,
     DB_OUTPUT_PUT,
     DB_OUTPUT_RUN,
@@ -71,9 +70,13 @@ void db_sweep(const char *dir, uint64_t number);
 
 /* Makes an empty store: a new file that gets its name when it is complete and on disk. */
 int db_create(const char *dir, uint64_t number, struct volt_error *err);
-/* Opens for writing, or to read only, and proves format and version. 0; -EPROTO: newer;
- * -EBADMSG; -errno. */
-int db_open(struct db *db, const char *path, bool read_only, struct volt_error *err);
+enum db_mode {
+    DB_WRITE,
+    DB_READ, /* beside one that writes */
+    DB_LOOK, /* beside nobody: all files stay as they are, the journal's index too */
+};
+/* Opens, and proves format and version. 0; -EPROTO: newer; -EBADMSG; -errno. */
+int db_open(struct db *db, const char *path, enum db_mode mode, struct volt_error *err);
 void db_close(struct db *db);
 /* A complete copy under the next number, on disk; VACUUM INTO. 0 or -errno. */
 int db_copy(struct db *db, const char *dir, uint64_t number);

@@ -165,3 +165,15 @@ int sqlite_forget_one(struct sqlite_store *s, int64_t id)
         pack_number(&s->cleaned, ids[0]);
     return s->cleaned.failed ? SQLITE_NOMEM : rc;
 }
+
+/* --- the interface ------------------------------------------------------------------ */
+
+static void sqlite_retain(struct store *store, const struct store_retention *retention)
+{
+    groups_retain(&sqlite_of(store)->groups, retention);
+}
+
+const struct store_retention_ops sqlite_retention = {
+    .retain = sqlite_retain,
+    .forget = sqlite_append_forget,
+};

@@ -34,7 +34,7 @@ static int begin_locked(struct sqlite_store *s)
         return 0;
     r = db_path(s->dir, s->number, "", path);
     if (r == 0)
-        r = db_open(&s->reader, path, true, NULL);
+        r = db_open(&s->reader, path, DB_READ, NULL);
     s->reading = r == 0;
     return r;
 }
@@ -68,10 +68,10 @@ static int take_locked(struct sqlite_store *s, sqlite3_stmt *st,
     return 0;
 }
 
-int sqlite_output(struct store *store, const struct job_key *job, unsigned stream,
-                  void **ret, size_t *ret_n)
+static int sqlite_output(struct store *store, const struct job_key *job, unsigned stream,
+                         void **ret, size_t *ret_n)
 {
-    struct sqlite_store *s = (struct sqlite_store *)store;
+    struct sqlite_store *s = sqlite_of(store);
     const struct row_key key = {
         .table = ROW_OUTPUT, .a = (int64_t)job->id, .b = job->index, .c = stream};
 
@@ -89,9 +89,9 @@ int sqlite_output(struct store *store, const struct job_key *job, unsigned strea
     return r;
 }
 
-int sqlite_has(struct store *store, uint64_t id)
+static int sqlite_has(struct store *store, uint64_t id)
 {
-    struct sqlite_store *s = (struct sqlite_store *)store;
+    struct sqlite_store *s = sqlite_of(store);
     int rc = SQLITE_DONE;
 
     sqlite_read_lock(s);
@@ -119,10 +119,18 @@ static int let_others_read(void *store)
     return begin_locked(s);
 }
 
-int sqlite_history(struct store *store, const struct store_range *range,
-                   store_load_fn *fn, void *arg, uint64_t *ret_at, struct volt_error *err)
+/* Lock held. */
+static void keep_largest(vat_u64 *largest, uint64_t value)
 {
-    struct sqlite_store *s = (struct sqlite_store *)store;
+    if (value > vat_u64_load(largest, VAT_RLX))
+        vat_u64_store(largest, value, VAT_RLX);
+}
+
+static int sqlite_history(struct store *store, const struct store_range *range,
+                          store_load_fn *fn, void *arg, uint64_t *ret_at,
+                          struct volt_error *err)
+{
+    struct sqlite_store *s = sqlite_of(store);
     struct scan scan = {.db = &s->reader,
                         .fn = fn,
                         .arg = arg,
@@ -136,6 +144,31 @@ int sqlite_history(struct store *store, const struct store_range *range,
     int r = begin_locked(s);
     if (r == 0)
         r = scan_range(&scan, range, ret_at);
+    keep_largest(&s->most_rows, scan.most.rows);
+    keep_largest(&s->most_bytes, scan.most.bytes);
     pthread_mutex_unlock(&s->read_lock);
     return r;
 }
+
+static void sqlite_most(struct store *store, struct store_read_counts *ret)
+{
+    const struct sqlite_store *s = sqlite_of(store);
+
+    ret->rows = vat_u64_load(&s->most_rows, VAT_RLX);
+    ret->bytes = vat_u64_load(&s->most_bytes, VAT_RLX);
+}
+
+static uint64_t sqlite_last_id(struct store *store)
+{
+    return sqlite_of(store)->last_id;
+}
+
+const struct store_reader_ops sqlite_reader = {
+    .load = sqlite_load,
+    .last_id = sqlite_last_id,
+    .has = sqlite_has,
+    .history = sqlite_history,
+    .most = sqlite_most,
+};
+
+const struct store_blob_ops sqlite_blobs = {.output = sqlite_output};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/job/event_pack.h"
+#include "daemon/job/event.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/sqlite_scan.h"
 
@@ -22,7 +22,8 @@ struct reader {
     struct row_sums *sums;
     sqlite3_stmt *jobs, *events, *ended;
     int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: there is one */
-    int rows;                         /* of a range, since others could read */
+    int rows;                         /* of a range, since others could read ... */
+    size_t bytes;                     /* ... and their bytes */
     bool breathed;                    /* and what was listed may have gone */
     struct cached cache[CACHED];
     int result;
@@ -121,6 +122,7 @@ static const void *content_of(struct reader *r, int64_t id, long long job, size_
     if (c->id != id) {
         (void)sqlite3_bind_int64(st, 1, id);
         const void *body = sqlite3_step(st) == SQLITE_ROW ? body_of(st, 0, &n) : NULL;
+        r->bytes += n;
         c->id = 0;
         pack_clear(&c->bytes);
         if (body && row_open(body, n, &key, &payload)) {
@@ -143,13 +145,13 @@ static const void *content_of(struct reader *r, int64_t id, long long job, size_
 /* --- jobs ----------------------------------------------------------------------- */
 
 static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
-                      struct store_fact *ret, struct job_event *ret_event)
+                      struct store_loaded_job *ret)
 {
     struct spec_parts parts = {0};
 
     ret->uid = (uid_t)unpack_number_max(u, UINT32_MAX);
     ret->gid = (gid_t)unpack_number_max(u, UINT32_MAX);
-    uint64_t at_usec = unpack_number(u);
+    ret->submitted_usec = unpack_number(u);
     int64_t env = (int64_t)unpack_number_max(u, INT64_MAX);
     int64_t argv = (int64_t)unpack_number_max(u, INT64_MAX);
     parts.own = u->at;
@@ -168,8 +170,6 @@ static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
     if (result == 0)
         result = u->failed ? -EBADMSG : job_spec_unpack(&parts, &ret->spec);
     pack_fini(&kept);
-    if (result == 0)
-        *ret_event = job_spec_submission(ret->spec, at_usec);
     return result;
 }
 
@@ -185,17 +185,16 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
 {
     const struct row_key key = {
         .table = ROW_JOB, .a = id, .b = sqlite3_column_int64(r->jobs, 2)};
-    struct job_event submit;
-    const struct store_loaded loaded = {.seq = (uint64_t)key.b,
-                                        .ended_usec = ended ? (uint64_t)ended->b : 0,
-                                        .end_seq = ended ? (uint64_t)ended->c : 0};
-    struct store_fact fact = {.key = {.id = (uint64_t)id, .index = JOB_NO_INDEX},
-                              .event = &submit,
-                              .last = ended != NULL,
-                              .loaded = &loaded};
+    struct store_loaded loaded = {.type = STORE_LOADED_JOB,
+                                  .seq = (uint64_t)key.b,
+                                  .job = {.id = (uint64_t)id,
+                                          .ended = ended != NULL,
+                                          .ended_usec = ended ? (uint64_t)ended->b : 0,
+                                          .end_seq = ended ? (uint64_t)ended->c : 0}};
     size_t n = 0, payload;
     const void *body = body_of(r->jobs, 1, &n);
 
+    r->bytes += n;
     if (!body || !row_open(body, n, &key, &payload)) {
         (void)damage(r, "job %lld: checksum", (long long)id);
         return false;
@@ -204,14 +203,14 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
     r->sums->last_id = (uint64_t)id; /* they come in order */
     note_seq(r, key.b);
     struct unpack u = unpack_of(body, payload);
-    int result = unpack_job(r, &u, id, &fact, &submit);
+    int result = unpack_job(r, &u, id, &loaded.job);
     if (result == -ENOMEM)
         r->result = -ENOMEM;
     else if (result < 0 && r->result == 0)
         (void)damage(r, "job %lld: its spec cannot be read", (long long)id);
     if (result == 0 && r->scan->fn)
-        r->result = r->scan->fn(r->scan->arg, &fact);
-    job_spec_unref(fact.spec);
+        r->result = r->scan->fn(r->scan->arg, &loaded);
+    job_spec_unref(loaded.job.spec);
     return result == 0 && r->result == 0;
 }
 
@@ -227,6 +226,7 @@ static void read_events(struct reader *r, int64_t id)
     struct job_event_room room;
     uint64_t life;
 
+    r->bytes += n;
     if (!body || !row_open(body, n, &key, &payload)) {
         (void)damage(r, "job %lld: event %lld: checksum", (long long)id,
                      (long long)key.c);
@@ -234,13 +234,13 @@ static void read_events(struct reader *r, int64_t id)
     }
     row_sum_add(&r->sums->event, row_digest(body, n, &key));
     note_seq(r, key.c);
-    struct store_loaded loaded = {.seq = (uint64_t)key.c};
+    struct job_event ev;
+    struct store_loaded loaded = {
+        .type = STORE_LOADED_EVENT,
+        .seq = (uint64_t)key.c,
+        .event = {.key = {.id = (uint64_t)id, .index = key.b}, .event = &ev}};
     struct unpack u = unpack_of(body, payload);
     while (u.at < u.end && r->result == 0) {
-        struct job_event ev;
-        struct store_fact fact = {
-            .key = {.id = (uint64_t)id, .index = key.b}, .event = &ev, .loaded = &loaded};
-
         if (job_event_unpack(&u, &ev, &life, &room) < 0) {
             (void)damage(r, "job %lld: event %lld cannot be read", (long long)id,
                          (long long)key.c);
@@ -248,7 +248,7 @@ static void read_events(struct reader *r, int64_t id)
         }
         ev.other_life = ev.type == JOB_EV_STARTING && life != r->scan->life;
         if (r->scan->fn)
-            r->result = r->scan->fn(r->scan->arg, &fact);
+            r->result = r->scan->fn(r->scan->arg, &loaded);
         loaded.seq++;
     }
 }
@@ -413,13 +413,28 @@ static bool at_job(struct reader *r, int64_t id)
     return r->jobs_rc == SQLITE_ROW;
 }
 
+static bool is_enough(const struct reader *r)
+{
+    return r->rows >= ROWS_AT_A_TIME || r->bytes >= BYTES_AT_A_TIME;
+}
+
+static void note_most(struct reader *r)
+{
+    struct store_read_counts *most = &r->scan->most;
+
+    most->rows = most->rows > (uint64_t)r->rows ? most->rows : (uint64_t)r->rows;
+    most->bytes = most->bytes > r->bytes ? most->bytes : r->bytes;
+    r->rows = 0;
+    r->bytes = 0;
+}
+
 /* Others may write and read between two transactions: what they drop is gone as a
  * whole. */
 static void breathe(struct reader *r)
 {
     struct scan *scan = r->scan;
 
-    r->rows = 0;
+    note_most(r);
     r->breathed = true;
     (void)sqlite3_reset(r->jobs);
     r->result = run(r, DB_COMMIT);
@@ -437,32 +452,36 @@ static void breathe_within(struct reader *r, int64_t id)
         r->result = -ESTALE;
 }
 
-/* Events behind an item and seq: all of them, or those of the one item. */
-static void read_events_behind(struct reader *r, int64_t id, bool one_item, int64_t item)
+/* Events of the items from one to another. */
+static void read_events_from(struct reader *r, int64_t id, int64_t item, int64_t last)
 {
     int64_t seq = INT64_MIN;
-    int rows, most;
+    bool enough;
 
     do {
-        rows = 0;
-        most = ROWS_AT_A_TIME - r->rows;
-        r->events = r->scan->db->statement[one_item ? DB_EVENTS_ITEM : DB_EVENTS];
+        int most = ROWS_AT_A_TIME - r->rows;
+
+        r->events = r->scan->db->statement[DB_EVENTS];
         (void)sqlite3_bind_int64(r->events, 1, id);
         (void)sqlite3_bind_int64(r->events, 2, item);
         (void)sqlite3_bind_int64(r->events, 3, seq);
-        (void)sqlite3_bind_int64(r->events, 4, most);
-        for (step_events(r); r->events_rc == SQLITE_ROW && r->result == 0; rows++) {
+        (void)sqlite3_bind_int64(r->events, 4, last);
+        (void)sqlite3_bind_int64(r->events, 5, most);
+        for (step_events(r); r->events_rc == SQLITE_ROW && r->result == 0;) {
             item = sqlite3_column_int64(r->events, 1);
             seq = sqlite3_column_int64(r->events, 2);
+            r->rows++;
             read_events(r, id);
+            if (is_enough(r))
+                break;
             if (r->result == 0)
                 step_events(r);
         }
         (void)sqlite3_reset(r->events);
-        r->rows += rows;
-        if (rows == most && r->result == 0)
+        enough = is_enough(r);
+        if (enough && r->result == 0)
             breathe_within(r, id);
-    } while (rows == most && r->result == 0);
+    } while (enough && r->result == 0);
 }
 
 static void read_ended_job(struct reader *r, const struct store_range *range, int64_t id)
@@ -474,11 +493,12 @@ static void read_ended_job(struct reader *r, const struct store_range *range, in
                      (long long)id);
     r->rows++;
     if (r->result == 0 && there && read_job(r, id, &(struct row_key){0})) {
-        if (range->one_item)
-            read_events_behind(r, id, true, JOB_NO_INDEX);
-        if (r->result == 0)
-            read_events_behind(r, id, range->one_item,
-                               range->one_item ? range->item : INT64_MIN);
+        if (range->some_items)
+            read_events_from(r, id, JOB_NO_INDEX, JOB_NO_INDEX);
+        if (r->result == 0 && range->some_items)
+            read_events_from(r, id, range->item, range->item_last);
+        else if (r->result == 0)
+            read_events_from(r, id, INT64_MIN, INT64_MAX);
     }
     (void)sqlite3_reset(r->jobs);
 }
@@ -496,7 +516,7 @@ static size_t list_ended(struct reader *r, const struct store_range *range,
                              range->last < INT64_MAX ? (int64_t)range->last : INT64_MAX);
     (void)sqlite3_bind_int64(st, 3, (int64_t)max);
     for (step(r, st, &r->ended_rc, "ended"); r->ended_rc == SQLITE_ROW;
-         step(r, st, &r->ended_rc, "ended"))
+         step(r, st, &r->ended_rc, "ended"), r->rows++)
         ids[n++] = sqlite3_column_int64(st, 0);
     (void)sqlite3_reset(st);
     return n;
@@ -520,9 +540,10 @@ int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret
     for (size_t i = 0; i < n && r->result == 0; i++) {
         *ret_at = (uint64_t)ids[i];
         read_ended_job(r, range, ids[i]);
-        if (r->result == 0 && r->rows >= ROWS_AT_A_TIME)
+        if (r->result == 0 && is_enough(r))
             breathe(r);
     }
+    note_most(r);
     if (scan->db->handle && !sqlite3_get_autocommit(scan->db->handle))
         (void)run(r, DB_ROLLBACK);
     for (int i = 0; i < CACHED; i++)

@@ -4,9 +4,11 @@
 #define VOLTD_STORE_SQLITE_SCAN_H
 
 #include "daemon/store/contents.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite_db.h"
 
-#define ROWS_AT_A_TIME 500
+#define ROWS_AT_A_TIME  500
+#define BYTES_AT_A_TIME 65536 /* of rows, and one row more */
 
 struct scan {
     struct db *db;
@@ -18,10 +20,12 @@ struct scan {
      * it. */
     int (*damage)(void *arg, const char *text);
     void *damage_arg;
-    /* Of a range: called after ROWS_AT_A_TIME rows, without a transaction, so that others
-     * may read; db may be another connection after it. 0 or -errno. NULL: nothing. */
+    /* Of a range: called after ROWS_AT_A_TIME rows or BYTES_AT_A_TIME, without a
+     * transaction, so that others may read; db may be another connection after it. 0 or
+     * -errno. NULL: nothing. */
     int (*pause)(void *arg);
     void *pause_arg;
+    struct store_read_counts most; /* of a range: in one go */
 };
 
 /* 0; what fn or damage returned; -errno of reading. *ret_sums: as found in the rows. */

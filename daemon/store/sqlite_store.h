@@ -3,29 +3,17 @@
 #ifndef VOLTD_STORE_SQLITE_STORE_H
 #define VOLTD_STORE_SQLITE_STORE_H
 
+#include "daemon/job/news.h"
 #include "daemon/store/age.h"
+#include "daemon/store/blobs.h"
 #include "daemon/store/contents.h"
 #include "daemon/store/group.h"
 #include "daemon/store/sqlite.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite_db.h"
-
-/* The rows of an append, packed behind the head of its entry: kinds and fields. */
-enum entry_row {
-    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv; news too */
-    ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
-    ENTRY_LAST,    /* id, at, whether its news follow */
-    ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
-    ENTRY_FORGET,  /* id */
-    ENTRY_NEWS,    /* id, index (signed), at, type, state, result, code (signed), uid */
-};
+#include "daemon/store/sqlite_entry.h"
 
 #define FORGET_SLICE 256 /* jobs that go in one transaction */
-
-struct entry {
-    struct group_entry head;
-    uint32_t size; /* bytes behind the struct */
-    uint32_t facts;
-};
 
 #define NEWS_MAX 16384 /* of one transaction; those before them go untold */
 
@@ -40,6 +28,7 @@ struct news_list {
 struct undo {
     int64_t id;
     int uses;
+    bool row; /* was inserted or deleted */
 };
 
 struct sqlite_store {
@@ -79,21 +68,30 @@ struct sqlite_store {
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
     pthread_mutex_t read_turn; /* taken for the moment of taking the next, so that it goes
                                 * round */
-    pthread_mutex_t read_lock; /* protects the two below, and changes of `number` */
-    struct db reader;          /* opened when first needed */
+    vat_u64 most_rows, most_bytes; /* written with read_lock; for any thread, relaxed */
+    pthread_mutex_t read_lock;     /* protects the two below, and changes of `number` */
+    struct db reader;              /* opened when first needed */
     bool reading;
 };
+
+static inline struct sqlite_store *sqlite_of(struct store *s)
+{
+    return (struct sqlite_store *)s;
+}
 
 /* sqlite_write.c: the thread; and to be called for each new connection. */
 void *sqlite_writer(void *store);
 void sqlite_watch_journal(struct sqlite_store *s);
-/* sqlite_read.c: any thread. */
-int sqlite_output(struct store *store, const struct job_key *key, unsigned stream,
-                  void **ret, size_t *ret_n);
-int sqlite_has(struct store *store, uint64_t id);
-int sqlite_history(struct store *store, const struct store_range *range,
-                   store_load_fn *fn, void *arg, uint64_t *ret_at,
-                   struct volt_error *err);
+/* The interfaces of store.h, each in the file that implements it. */
+extern const struct store_log_ops sqlite_log;             /* sqlite_log.c */
+extern const struct store_reader_ops sqlite_reader;       /* sqlite_read.c */
+extern const struct store_blob_ops sqlite_blobs;          /* sqlite_read.c */
+extern const struct store_retention_ops sqlite_retention; /* sqlite_forget.c */
+int sqlite_load(struct store *store, store_load_fn *fn, void *arg,
+                struct volt_error *err); /* sqlite.c */
+/* sqlite_log.c: store_forget(), an entry in order with the facts. */
+int sqlite_append_forget(struct store *store, const uint64_t *ids, size_t n,
+                         struct store_commit *commit);
 /* -EBADMSG, with the place in err (a struct volt_error, or NULL). */
 int sqlite_damaged(void *err, const char *text);
 /* read_lock; one that waits for it has it before one that gives it back and takes it

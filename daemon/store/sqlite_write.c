@@ -44,14 +44,6 @@
 #define FORGET_EVERY  UINT64_C(60000000) /* a look at the clock of an idle store */
 #define LAST_TRIES    8                  /* at the end of the daemon */
 
-static uint64_t now_usec(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 __attribute__((format(printf, 2, 3))) static void say(struct sqlite_store *s,
                                                       const char *format, ...)
 {
@@ -175,7 +167,7 @@ static int open_number(struct sqlite_store *s, uint64_t number)
     int r = db_path(s->dir, number, "", path);
 
     if (r == 0)
-        r = db_open(&db, path, false, NULL);
+        r = db_open(&db, path, DB_WRITE, NULL);
     if (r < 0)
         return r;
     /* The old file is given up: nothing more may be written to it. */
@@ -282,15 +274,6 @@ static void look_for_health(struct sqlite_store *s)
 }
 
 /* --- groups --------------------------------------------------------------------- */
-
-static uint64_t count_facts(const struct group_entry *e)
-{
-    uint64_t n = 0;
-
-    for (; e; e = e->next)
-        n += ((const struct entry *)e)->facts;
-    return n;
-}
 
 /* A group that is being written. */
 struct attempt {
@@ -445,7 +428,7 @@ static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
 {
     if (rc == SQLITE_CORRUPT && !s->told_forgetting)
         say(s, "ended jobs cannot be forgotten: the store is damaged (voltd "
-               "--check-store says where)");
+               "--check-store, run as this voltd is, says where)");
     s->told_forgetting |= rc == SQLITE_CORRUPT;
     if (at_commit && needs_copy(rc) && !db_is_full(&s->db, rc))
         (void)recover(s, rc);
@@ -513,7 +496,6 @@ void *sqlite_writer(void *store)
     age_start(&s->age, (uint64_t)elapsed.tv_sec * 1000000);
     for (;;) {
         struct group_entry *first = groups_take(&s->groups, patience(s));
-        uint64_t began = now_usec(), facts = count_facts(first);
         int submits;
 
         look_for_room(s);
@@ -526,7 +508,6 @@ void *sqlite_writer(void *store)
         }
         int r = write_group(s, first, &submits);
         free_entries(first);
-        groups_count(&s->groups, facts, now_usec() - began);
         groups_done(&s->groups, submits, r);
         CRASH_POINT("store-told");
         checkpoint(s);

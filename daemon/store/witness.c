@@ -79,59 +79,72 @@ int witness_read(const char *dir, struct witness *ret)
     return r;
 }
 
-static int open_dir(const char *dir)
+static int open_dir(const char *dir, struct volt_error *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    return fd < 0 ? -errno : fd;
+    return fd < 0 ? error_set(err, -errno, "%.150s: %s", dir, strerror(errno)) : fd;
 }
 
-static int prepare(int dir_fd, const struct witness *w)
+/* What is wrong with a file of the directory, with its path. */
+static int place(const char *dir, int r, const struct volt_error *what,
+                 struct volt_error *err)
+{
+    return r < 0 ? error_set(err, r, "%.150s/%s", dir, what->text) : 0;
+}
+
+static int prepare(const char *dir, int dir_fd, const struct witness *w,
+                   struct volt_error *err)
 {
     char text[WITNESS_SIZE + 1];
+    struct volt_error what;
 
     format(w, text);
-    return file_prepare(dir_fd, NAME, text, WITNESS_SIZE);
+    return place(dir, file_prepare(dir_fd, NAME, text, WITNESS_SIZE, &what), &what, err);
 }
 
-static int publish(int dir_fd, bool lasting)
+static int publish(const char *dir, int dir_fd, bool lasting, struct volt_error *err)
 {
-    int r = file_publish(dir_fd, NAME);
+    struct volt_error what;
+    int r = place(dir, file_publish(dir_fd, NAME, &what), &what, err);
 
-    return r == 0 && lasting && fsync(dir_fd) < 0 ? -errno : r;
+    return r == 0 && lasting && fsync(dir_fd) < 0
+               ? error_set(err, -errno, "%.150s: %s", dir, strerror(errno))
+               : r;
 }
 
-int witness_prepare(const char *dir, const struct witness *w)
+int witness_prepare(const char *dir, const struct witness *w, struct volt_error *err)
 {
-    int fd = open_dir(dir);
+    int fd = open_dir(dir, err);
 
     if (fd < 0)
         return fd;
-    int r = prepare(fd, w);
+    int r = prepare(dir, fd, w, err);
     (void)close(fd);
     return r;
 }
 
-int witness_publish(const char *dir)
+int witness_publish(const char *dir, struct volt_error *err)
 {
-    int fd = open_dir(dir);
+    int fd = open_dir(dir, err);
 
     if (fd < 0)
         return fd;
-    int r = publish(fd, true);
+    int r = publish(dir, fd, true, err);
     (void)close(fd);
     return r;
 }
 
-int witness_write(const char *dir, const struct witness *w, bool lasting)
+int witness_write(const char *dir, const struct witness *w, bool lasting,
+                  struct volt_error *err)
 {
-    int fd = open_dir(dir);
+    int fd = open_dir(dir, err);
 
     if (fd < 0)
         return fd;
-    int r = prepare(fd, w);
+    int r = prepare(dir, fd, w, err);
     if (r == 0)
-        r = publish(fd, lasting);
+        r = publish(dir, fd, lasting, err);
     (void)close(fd);
     return r;
 }

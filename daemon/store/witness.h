@@ -51,12 +51,13 @@ int witness_read(const char *dir, struct witness *ret);
 
 /* The last step of what makes it last is the sync of the directory: lasting does it, and
  * without it somebody else does soon. 0 or -errno: the witness is the old one, which is
- * as true. Blocks on the disk. */
-int witness_write(const char *dir, const struct witness *w, bool lasting);
+ * as true, and err names the file that is to blame. Blocks on the disk. */
+int witness_write(const char *dir, const struct witness *w, bool lasting,
+                  struct volt_error *err);
 /* Its halves, the second one lasting: all that takes room has succeeded after the first,
  * and the witness is still the old one. */
-int witness_prepare(const char *dir, const struct witness *w);
-int witness_publish(const char *dir);
+int witness_prepare(const char *dir, const struct witness *w, struct volt_error *err);
+int witness_publish(const char *dir, struct volt_error *err);
 
 /* Whether the store may be used: 0; -STORE_NOT_WITNESSED (store.h), with both numbers
  * and the likely cause in err; another errno of reading, with what to do. store NULL:

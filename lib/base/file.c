@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/file.h"
 
 static bool is_null_device(const struct stat *st)
@@ -41,6 +43,22 @@ int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
     return fd;
 }
 
+/* Files in memory are tmpfs and memfds; only these have seals. */
+static bool is_in_memory(int fd)
+{
+    return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+ssize_t file_read_cached(int fd, void *buf, size_t n, off_t at)
+{
+    const struct iovec whole = {buf, n};
+    ssize_t got = preadv2(fd, &whole, 1, at, RWF_NOWAIT);
+
+    if (got < 0 && errno == EOPNOTSUPP)
+        got = is_in_memory(fd) ? pread(fd, buf, n, at) : (errno = EAGAIN, -1);
+    return got < 0 ? -errno : got;
+}
+
 const char *file_text(int r)
 {
     return r == -FILE_NOT_REGULAR ? "it is not a regular file" : strerror(-r);
@@ -66,21 +84,17 @@ static int new_name(const char *name, char made[64])
     return (size_t)snprintf(made, 64, "%s.new", name) >= 64 ? -ENAMETOOLONG : 0;
 }
 
-int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n)
+/* The file of that name, new; what a crash has left there, or somebody has put there,
+ * goes. */
+static int write_new(int dir_fd, const char *made, const void *bytes, size_t n)
 {
-    char made[64];
-    int r = new_name(name, made);
-
-    if (r < 0)
-        return r;
-    /* What a crash has left there, or somebody has put there. */
     if (unlinkat(dir_fd, made, 0) < 0 && errno != ENOENT)
         return -errno;
     int fd =
         openat(dir_fd, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    r = write_all(fd, bytes, n);
+    int r = write_all(fd, bytes, n);
     while (r == 0 && fsync(fd) < 0)
         if (errno != EINTR)
             r = -errno;
@@ -90,7 +104,18 @@ int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n)
     return r;
 }
 
-int file_publish(int dir_fd, const char *name)
+int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n,
+                 struct volt_error *err)
+{
+    char made[64];
+    int r = new_name(name, made);
+
+    if (r == 0)
+        r = write_new(dir_fd, made, bytes, n);
+    return r < 0 ? error_set(err, r, "%s.new: %s", name, file_text(r)) : 0;
+}
+
+int file_publish(int dir_fd, const char *name, struct volt_error *err)
 {
     char made[64];
     int r = new_name(name, made);
@@ -99,12 +124,13 @@ int file_publish(int dir_fd, const char *name)
         r = -errno;
         (void)unlinkat(dir_fd, made, 0);
     }
-    return r;
+    return r < 0 ? error_set(err, r, "%s: %s", name, file_text(r)) : 0;
 }
 
-int file_replace(int dir_fd, const char *name, const void *bytes, size_t n)
+int file_replace(int dir_fd, const char *name, const void *bytes, size_t n,
+                 struct volt_error *err)
 {
-    int r = file_prepare(dir_fd, name, bytes, n);
+    int r = file_prepare(dir_fd, name, bytes, n, err);
 
-    return r < 0 ? r : file_publish(dir_fd, name);
+    return r < 0 ? r : file_publish(dir_fd, name, err);
 }

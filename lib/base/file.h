@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <volt/error.h>
 
 #define FILE_NOT_REGULAR EMEDIUMTYPE /* file_text() has its words */
 
@@ -23,19 +24,26 @@
 int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
                       struct stat *ret_stat);
 
+/* Reads at most n bytes from `at` on, as far as they are in memory, without waiting for a
+ * disk: bytes read, which may be fewer than there are; 0: end of the file; -EAGAIN: none
+ * of them is in memory, or the file system cannot tell; -errno. */
+ssize_t file_read_cached(int fd, void *buf, size_t n, off_t at);
+
 /* strerror() for what these functions return. */
 const char *file_text(int r);
 
 /* Makes the file `name` of the directory, mode 0600, hold these bytes, whatever was
  * there: "<name>.new" is written, synced and renamed. A crash leaves the old file or the
  * new one, a power cut as well; which of them it is, is sure once the directory is
- * synced, which this does not do. 0 or -errno: the old file is there. Blocks on
- * the disk. */
-int file_replace(int dir_fd, const char *name, const void *bytes, size_t n);
+ * synced, which this does not do. 0 or -errno: the old file is there, and err says which
+ * of the two names is to blame: "<name>.new: Is a directory". Blocks on the disk. */
+int file_replace(int dir_fd, const char *name, const void *bytes, size_t n,
+                 struct volt_error *err);
 
 /* Its two halves: "<name>.new" is written and synced; it gets its name, or is removed
  * when that fails. Between them something else may be done that is to go with it. */
-int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n);
-int file_publish(int dir_fd, const char *name);
+int file_prepare(int dir_fd, const char *name, const void *bytes, size_t n,
+                 struct volt_error *err);
+int file_publish(int dir_fd, const char *name, struct volt_error *err);
 
 #endif

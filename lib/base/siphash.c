@@ -85,10 +85,8 @@ void siphash_init128(struct siphash *h, const struct siphash_key *key)
     h->v1 ^= 0xee;
 }
 
-void siphash_add(struct siphash *h, const void *bytes, size_t n)
+static inline struct siphash add(struct siphash s, const uint8_t *p, size_t n)
 {
-    const uint8_t *p = bytes;
-    struct siphash s = *h; /* its words in registers */
     size_t had = s.n & 7, fill = had ? 8 - had : 0;
 
     s.n += n;
@@ -97,16 +95,19 @@ void siphash_add(struct siphash *h, const void *bytes, size_t n)
         s.tail |= load_tail(p, fill) << (8 * had);
         p += fill;
         n -= fill;
-        if (had + fill < 8) {
-            *h = s;
-            return;
-        }
+        if (had + fill < 8)
+            return s;
         take_word(&s, s.tail);
     }
     for (; n >= 8; p += 8, n -= 8)
         take_word(&s, load_word(p));
     s.tail = load_tail(p, n);
-    *h = s;
+    return s;
+}
+
+void siphash_add(struct siphash *h, const void *bytes, size_t n)
+{
+    *h = add(*h, bytes, n);
 }
 
 void siphash_add_number(struct siphash *h, uint64_t number)
@@ -117,7 +118,7 @@ void siphash_add_number(struct siphash *h, uint64_t number)
 }
 
 /* The last word: the bytes that are left, and the length. */
-static void take_end(struct siphash *h, uint8_t mark)
+static inline void take_end(struct siphash *h, uint8_t mark)
 {
     take_word(h, h->tail | h->n << 56);
     h->v2 ^= mark;
@@ -154,7 +155,7 @@ uint64_t siphash64(const struct siphash_key *key, const void *bytes, size_t n)
     struct siphash h;
 
     siphash_init64(&h, key);
-    siphash_add(&h, bytes, n);
+    h = add(h, bytes, n);
     return siphash_end64(&h);
 }
 

@@ -18,6 +18,9 @@
 
 #define ADDRESS_PATH_MAX 107 /* bytes of a socket path: sun_path less its NUL */
 
+/* Exit status of a voltd whose directories another voltd uses. */
+#define ADDRESS_EXIT_TAKEN 3
+
 enum address_scope {
     ADDRESS_ANY = 0, /* the user's, then the system's */
     ADDRESS_USER,

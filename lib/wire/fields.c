@@ -1,5 +1,6 @@
 /* See fields.h. */
 #include "wire/fields.h"
+#include "wire/suggest.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIELDS_MOST 64 /* of one table: bits of a word */
 
 int field_fail(struct field_error *err, const char *path, const char *format, ...)
 {
@@ -59,11 +62,18 @@ static int fail_names(struct field_error *err, const char *path, const char *con
 static int fail_unknown(struct field_error *err, const char *name,
                         const struct field *table)
 {
+    const char *names[FIELDS_MOST + 1] = {NULL}, *near;
+
+    for (size_t n = 0; table[n].name && n < FIELDS_MOST; n++)
+        names[n] = table[n].name;
+    near = suggest(name, names);
+    if (near)
+        return field_fail(err, name, "is not known here; did you mean %s?", near);
+    if (!names[0])
+        return field_fail(err, name, "is not known here; there are no fields");
     (void)field_fail(err, name, "is not known here; known are:");
-    for (const struct field *f = table; f->name; f++)
-        add(err, "%s %s", f == table ? "" : ",", f->name);
-    if (!table->name)
-        (void)field_fail(err, name, "is not known here; there are no fields");
+    for (size_t n = 0; names[n]; n++)
+        add(err, "%s %s", n == 0 ? "" : ",", names[n]);
     return -EINVAL;
 }
 
@@ -333,7 +343,7 @@ int fields_read(const struct field *table, json_t *object, unsigned flags, void 
         }
         if (json_is_null(value))
             continue;
-        assert(f - table < 64);
+        assert(f - table < FIELDS_MOST);
         seen |= UINT64_C(1) << (f - table);
         r = read_one(f, value, flags, out, err);
         if (r < 0) {

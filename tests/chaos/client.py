@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 
-from house import LEDGER_JOB, Varlink
+from house import LEDGER_JOB, Varlink, code_told
 from ledger import Sent, output_of, parse_id
 
 
@@ -219,7 +219,7 @@ class Client:
 
     def note(self, job):
         if job["state"] == "done" and "counts" not in job and not job.get("forgotten"):
-            self.ledger.told(parse_id(job["id"]), job["result"], job.get("code", 0))
+            self.ledger.told(parse_id(job["id"]), job["result"], code_told(job))
 
     def wait(self):
         """Some jobs to their end; what is told then must stay true."""

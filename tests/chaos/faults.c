@@ -46,6 +46,8 @@ enum group {
     GROUP_WATCH = 128, /* inotify instances, of which a user has few */
     GROUP_FLUSH = 256, /* fsync and fdatasync alone */
     GROUP_BIRTH = 512, /* fork and clone alone */
+    GROUP_READ = 1024, /* reads of files at an offset: nothing of them is in memory */
+    GROUP_FIND = 2048, /* opening a file that is there */
 };
 
 struct rule {
@@ -198,7 +200,7 @@ static size_t portion(const char *name, size_t n)
         mode_t mode = va_arg(ap, mode_t);                                                \
         va_end(ap);                                                                      \
         REAL(name);                                                                      \
-        FAIL(#name, GROUP_FILE);                                                         \
+        FAIL(#name, flags &O_CREAT ? GROUP_FILE : GROUP_FILE | GROUP_FIND);              \
         return real(dir, path, flags, mode);                                             \
     }
 OPEN(open)
@@ -268,9 +270,34 @@ static int may_fail(int fd)
 MOVE(read, (int fd, void *buf, size_t n), (fd, buf, n))
 MOVE(write, (int fd, const void *buf, size_t n), (fd, buf, n))
 
-#define WHOLE(ret, name, params, args) CALL(ret, name, GROUP_IO, params, args)
+#define WHOLE(ret, name, params, args)                                                   \
+    CALL(ret, name, GROUP_IO | GROUP_READ, params, args)
 WHOLE(ssize_t, pread, (int fd, void *b, size_t n, off_t at), (fd, b, n, at))
 WHOLE(ssize_t, pread64, (int fd, void *b, size_t n, off64_t at), (fd, b, n, at))
+/* Whether reads of files are armed. */
+static int is_cold(void)
+{
+    for (size_t i = 0; command != NULL && i < 4; i++) {
+        const struct rule *r = &command->rules[i];
+        if (atomic_load(&r->mode) != MODE_OFF && r->roles & 1u << role &&
+            r->groups & GROUP_READ)
+            return 1;
+    }
+    return 0;
+}
+
+/* Without waiting there is nothing to be had then. */
+ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
+{
+    REAL(preadv2);
+    if (flags & RWF_NOWAIT && is_cold()) {
+        errno = EAGAIN;
+        return -1;
+    }
+    FAIL("preadv2", GROUP_IO | GROUP_READ);
+    return real(fd, v, n, at, flags);
+}
+
 CALL(ssize_t, pwrite, GROUP_IO | GROUP_DISK, (int fd, const void *b, size_t n, off_t at),
      (fd, b, n, at))
 CALL(ssize_t, pwrite64, GROUP_IO | GROUP_DISK,

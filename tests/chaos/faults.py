@@ -12,7 +12,8 @@ from house import BUILD, SANITIZER, TEST_BIN
 LIBRARY = BUILD / "tests/chaos/faults.so"
 VOLTD, KEEPER, SHIM, CHILD, KILLER = range(5)
 OFF, NTH, RATE, SHORT, DELAY, STUCK, DIE = range(7)
-FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH, BIRTH = (1 << i for i in range(10))
+FILE, IO, SYNC, PROCESS, MEMORY, SLOW, DISK, WATCH, FLUSH, BIRTH, READ, FIND = (
+    1 << i for i in range(12))
 CALLS = FILE | IO | SYNC | PROCESS      # what the kernel may refuse
 RULE = struct.Struct("<IIIIqIII28s")
 HEAD = 16

@@ -6,6 +6,7 @@ a recycled pid, never somebody else's process.
 """
 
 import ctypes
+import errno
 import importlib.util
 import json
 import os
@@ -241,14 +242,17 @@ class House(integration.Daemon):
             return v.ok("org.voltd.control.Stats")
 
     def quiet(self):
-        """Nothing waits and nothing runs, records of earlier lives included."""
+        """Nothing waits and nothing runs, records of earlier lives included: those whose
+        shim has gone end when voltd has heard of what was left of them."""
+        alive = ("queued", "starting", "running", "stopping")
         try:
             jobs = self.stats()["jobs"]
-            if any(jobs[s] for s in ("queued", "starting", "running", "stopping")):
-                return False
+            with self.connect() as v:
+                orphans = v.ok("org.voltd.jobs.List", {
+                    "limit": 1, "filter": {"orphans": True, "states": alive}})["jobs"]
         except (OSError, AssertionError):
             return False
-        return not any(True for _ in self.pids("volt-shim"))
+        return not (orphans or any(jobs[s] for s in alive) or self.pids("volt-shim"))
 
     def collect(self):
         """What voltd says of every job, and every job's output, into the history."""
@@ -358,11 +362,18 @@ def output_of(v, job):
         return f.read()
 
 
+def code_told(job):
+    """What an answer says of the end as one number, as the store has it."""
+    if "signal" in job:
+        return signal.Signals["SIG" + job["signal"]].value
+    return getattr(errno, job["error"]) if "error" in job else job.get("exit_status", 0)
+
+
 def view_of(job):
     """The part of an answer that is judged."""
     name = job.get("name", "")
     key = int(name[1:]) if name[:1] == "k" and name[1:].isdigit() else None
-    return {"state": job["state"], "result": job.get("result"), "code": job.get("code", 0),
+    return {"state": job["state"], "result": job.get("result"), "code": code_told(job),
             "attempt": job["attempt"], "key": key, "orphan": job.get("orphan", False),
             "step": job.get("step")}
 

@@ -11,16 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/store/commit_log.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
 
-static int print(void *arg, const struct store_fact *f)
+static int print(void *arg, const struct store_loaded *loaded)
 {
+    const struct store_loaded_event *e = &loaded->event;
+    int r = 0;
+
     (void)arg;
-    return printf("%" PRIu64 " %" PRId64 " %d %d %d %u\n", f->key.id, f->key.index,
-                  (int)f->event->type, (int)f->event->result, (int)f->event->code,
-                  f->event->attempt) < 0
-               ? -EIO
-               : 0;
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        r = printf("%" PRIu64 " -1 %d 0 0 0\n", loaded->job.id, (int)JOB_EV_SUBMIT);
+        break;
+    case STORE_LOADED_EVENT:
+        r = printf("%" PRIu64 " %" PRId64 " %d %d %d %u\n", e->key.id, e->key.index,
+                   (int)e->event->type, (int)e->event->result, (int)e->event->code,
+                   e->event->attempt);
+        break;
+    }
+    return r < 0 ? -EIO : 0;
 }
 
 /* After a reboot: another boot, and records of another generation. */

@@ -13,8 +13,8 @@ OF_VOLTD = {"memory": (errno.ENOMEM, MEMORY), "descriptors": (errno.EMFILE, FILE
 OF_A_LIFE = {"full": (errno.ENOSPC, DISK), "write": (errno.EIO, DISK), "sync": (errno.EIO, FLUSH)}
 
 
-def faulty_house():
-    house = House(bin=TEST_BIN)
+def faulty_house(**kwargs):
+    house = House(bin=TEST_BIN, **kwargs)
     house.faults = Faults(house)
     house.history.errors.update(ERRORS)
     return house.start()

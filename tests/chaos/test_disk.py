@@ -3,16 +3,19 @@
 What was acknowledged before, meanwhile and afterwards is there; what is refused is refused
 in words; voltd stays up."""
 
+import base64
+import contextlib
 import errno
+import os
 import shutil
 import subprocess
 
 import pytest
 
 from client import Load
-from faults import DISK, FLUSH, SYNC, VOLTD
+from faults import DISK, FIND, FLUSH, READ, SYNC, VOLTD
 from house import SANITIZER, until
-from sweeps import OF_A_LIFE, OF_VOLTD, finish, run_job, sweep_lives, sweep_voltd
+from sweeps import OF_A_LIFE, OF_VOLTD, faulty_house, finish, run_job, sweep_lives, sweep_voltd
 from test_chaos import SEED, passed
 from test_faults import faulty  # noqa: F401 (fixture)
 from torture import judge
@@ -51,6 +54,68 @@ def test_slow_disk(faulty):  # noqa: F811
     faulty.faults.disarm()
     load.end()
     passed(faulty, judge(faulty, load))
+
+
+@pytest.fixture
+def lone():
+    """A voltd of one worker, whose calls can be made to hang."""
+    house = faulty_house(workers=1)
+    yield house
+    house.faults.disarm()
+    house.stop_guard()
+    house.kill_rest()
+
+
+@contextlib.contextmanager
+def stuck(house, groups):
+    """Such a call of voltd does not return; others are answered meanwhile."""
+    house.faults.stick([VOLTD], groups)
+    yield
+    until(lambda: house.faults.fired()[0] > 0, "a call that does not return")
+    with house.connect() as v:
+        for _ in range(50):
+            v.ok("org.voltd.jobs.List", {"limit": 1})
+    house.faults.disarm()
+
+
+def test_output_on_a_disk_that_does_not_answer(lone):
+    """Who reads it waits: a file, what the store has, what is followed; and the end of a job, whose
+    output is read for the store."""
+    gates = [lone.dir / name for name in ("gate", "another")]
+    for gate in gates:
+        os.mkfifo(gate)
+    with lone.connect() as v, lone.connect() as reader:
+        def submit(text):
+            return v.ok("org.voltd.jobs.Submit", {"spec": {"shell": text}})["id"]
+
+        def read(ident):
+            reader.send("org.voltd.logs.Read", {"id": ident})
+
+        def text():
+            return base64.b64decode(reader.recv()["parameters"]["data"])
+
+        little = submit("echo little")
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [little]})
+        large = submit(f"echo large; head -c 9999 /dev/zero; cat {gates[0]}; sleep 600")
+        until(lambda: lone.ctl("logs", large).out.startswith("large"), "it to print")
+        for ident, begin in (little, b"little"), (large, b"large"):
+            for groups in FIND, READ:
+                with stuck(lone, groups):
+                    read(ident)
+                assert text().startswith(begin)
+        reader.send("org.voltd.logs.Read", {"id": large}, more=True)
+        until(lambda: reader.recv()["parameters"]["next_offset"] == 6 + 9999, "all to be read")
+        with stuck(lone, READ):
+            gates[0].write_text("so ")
+        assert text() == b"so "
+        ends = submit(f"cat {gates[1]}; echo the end")
+        until(lambda: v.ok("org.voltd.jobs.Get", {"id": ends})["job"]["state"] == "running",
+              "it to run")
+        with stuck(lone, READ):
+            gates[1].write_text("so ")
+        *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [ends]})
+        assert last["jobs"][0]["result"] == "success", last
+        assert lone.ctl("logs", ends).out == "so the end\n"
 
 
 @pytest.mark.parametrize("what, step", [

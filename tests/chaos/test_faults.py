@@ -144,7 +144,7 @@ def test_no_process_to_signal_with(faulty):
         v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
         *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
     assert faulty.faults.fired()[0] == 1
-    assert (last["jobs"][0]["result"], last["jobs"][0]["code"]) == ("cancelled", 7), last
+    assert (last["jobs"][0]["result"], last["jobs"][0]["exit_status"]) == ("cancelled", 7), last
     passed(faulty, [])
 
 

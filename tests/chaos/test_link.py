@@ -221,6 +221,33 @@ def test_a_voltd_that_comes_to_a_keeper_that_hangs(hanging):
     passed(house, house.findings + wrong + check(house.history))
 
 
+def test_what_a_keeper_that_hung_has_started_is_found_without_a_slot(hanging):
+    """The keeper carries out a START after the voltd that sent it has died, and the next voltd has
+    no slot for that job: it runs, so it does not go back to the queue, where the voltd after that
+    would start it once more."""
+    house = hanging
+    gates = [house.dir / f"gate{i}" for i in (1, 2)]
+    for gate in gates:
+        os.mkfifo(gate)
+    submit(house, [1], 0, gates[0])
+    until(lambda: house.ledger.stat().st_size == ENTRY.size, "it to run")
+    house.faults.stick([KEEPER], IO)
+    begun, = submit(house, [2], 0, gates[1])
+    until(lambda: job(house, begun).get("wait") == "keeper", "its START to be sent")
+    house.config.write_text(house.config.read_text().replace("Slots=8", "Slots=1"))
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    house.faults.disarm()
+    until(lambda: house.ledger.stat().st_size == 2 * ENTRY.size, "the START to be carried out")
+    until(lambda: job(house, begun)["state"] != "starting", "voltd to look at its record")
+    assert job(house, begun)["state"] == "running"
+    house.kill_voltd()
+    until(house.up.is_set, "voltd to come back")
+    for gate in gates:
+        os.close(os.open(gate, os.O_WRONLY))
+    all_right(house)
+
+
 def test_a_keeper_that_hangs_and_is_killed_before_it_answers(hanging):
     """Another one takes its place."""
     house = hanging
@@ -326,10 +353,10 @@ def test_a_record_that_cannot_be_removed_at_once(ended):
 
 
 @pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
-def test_who_has_a_record_and_never_ran_is_not_queued_again(ended):
+def test_what_never_ran_is_queued_without_its_record(ended):
     """The keeper dies when the record has its name, voltd is killed, and the next one has no slot
-    for the job: while others go back to the queue it must not, or the voltd after that would
-    know nothing of its record."""
+    for the job: it goes back to the queue, but its record goes first, or the voltd after that
+    would know nothing of it."""
     house = ended(crash_house(slots=3, workers=1,
                               env={"VOLT_CRASH_AT": "keeper-record-named#2"}))
     own_programs(house)
@@ -353,7 +380,8 @@ def test_who_has_a_record_and_never_ran_is_not_queued_again(ended):
     house.kill_voltd()
     until(house.up.is_set, "voltd to come back")
     until(lambda: job(house, unborn)["state"] == "queued", "it to go back to the queue")
-    assert job(house, born)["state"] == "starting"
+    until(lambda: job(house, born)["state"] == "queued", "the other one, too")
+    assert not (house.state / "rec" / f"{born}.1").exists()
     house.kill_voltd()
     until(house.up.is_set, "voltd to come back")
     os.close(os.open(gate, os.O_WRONLY))

@@ -75,7 +75,7 @@ def test_wait_of_many(house):
     p = program(house, "voltctl", "wait", *jobs)
     _, err = harass(house, p, lambda: integration.takes_interrupts(p))
     assert p.returncode == 7, err
-    assert [house.job(j)["code"] if i else 0 for i, j in enumerate(jobs)] == list(range(8))
+    assert [house.job(j)["exit_status"] if i else 0 for i, j in enumerate(jobs)] == list(range(8))
 
 
 def crc32c(data):
@@ -108,7 +108,7 @@ def test_an_end_that_was_no_event(house):
             v.ok("org.voltd.jobs.Cancel", {"ids": [job]})
             *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
             end.stdin.close()
-        assert last["jobs"][0]["code"] == 5
+        assert last["jobs"][0]["exit_status"] == 5
     os.kill(pid, signal.SIGKILL)
 
 
@@ -148,7 +148,7 @@ def test_the_runtime_directory_vanishes(house):
 
         def ended(job):
             *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
-            return last["jobs"][0]["code"]
+            return last["jobs"][0]["exit_status"]
 
         shutil.rmtree(house.runtime)
         assert ended(submit(5)) == 5
@@ -195,5 +195,5 @@ def test_a_keeper_of_another_version_under_a_running_voltd():
     until(house.up.is_set, "voltd to come back")
     with house.connect() as v:
         *_, last = v.stream("org.voltd.jobs.Wait", {"ids": [job]})
-    assert last["jobs"][0]["code"] == 6
+    assert last["jobs"][0]["exit_status"] == 6
     passed(house, [])

@@ -155,7 +155,7 @@ type event struct {
 	Event  string `json:"event"`
 	State  string `json:"state"`
 	Result string `json:"result"`
-	Code   int    `json:"code"`
+	Status int    `json:"exit_status"`
 }
 
 // Watches on one connection while submitting on the other, until the job has ended.
@@ -206,7 +206,7 @@ func submitAndWatch(ctx context.Context, calls, watching *varlink.Connection) {
 	}
 	check("Watch tells the whole story", err == nil && len(seen) >= 3 && seen[0] == "submit" &&
 		seen[len(seen)-1] == "exited", err, seen)
-	check("the event has the exact status", last.Result == "exit" && last.Code == 3, last)
+	check("the event has the exact status", last.Result == "exit" && last.Status == 3, last)
 
 	var waited struct {
 		Left     int  `json:"left"`

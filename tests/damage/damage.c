@@ -31,10 +31,13 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
-#include "daemon/job/event_pack.h"
+#include "daemon/job/event.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/contents.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
+#include "tests/support/facts.h"
 #include "daemon/store/witness.h"
 
 #define STORE_BYTES 65536
@@ -79,24 +82,43 @@ static void hash(uint64_t *h, const void *bytes, size_t n)
     *h = (uint64_t)contents_hash(*h, bytes, n);
 }
 
-/* Of everything that the daemon is told. */
-static int note(void *arg, const struct store_fact *f)
+static void pack_job(struct pack *p, const struct store_loaded_job *job)
 {
-    const uint64_t words[] = {f->key.id, (uint64_t)f->key.index, f->uid, f->gid,
-                              f->last,   f->event->other_life};
+    pack_number(p, job->id);
+    pack_number(p, job->submitted_usec);
+    pack_number(p, job->uid);
+    pack_number(p, job->gid);
+    pack_number(p, job->ended);
+}
+
+static void pack_event(struct pack *p, const struct store_loaded_event *e)
+{
+    pack_number(p, e->key.id);
+    pack_signed(p, e->key.index);
+    pack_number(p, e->event->other_life);
+    job_event_pack(p, e->event, 0);
+}
+
+/* Of everything that the daemon is told. */
+static int note(void *arg, const struct store_loaded *loaded)
+{
     struct spec_pack spec = {{0}, {0}, {0}};
     struct told *told = arg;
     struct pack p = {0};
 
-    pack_number(&p, f->event->type);
-    pack_number(&p, f->event->at_usec);
-    if (f->spec && job_spec_pack(f->spec, &spec) < 0)
-        return -ENOMEM;
-    if (!f->spec)
-        job_event_pack(&p, f->event, 0);
-    if (f->key.id < JOBS_MAX)
-        told->kept[f->key.id] |= f->event->kept;
-    hash(&told->hash, words, sizeof(words));
+    pack_number(&p, loaded->type);
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        pack_job(&p, &loaded->job);
+        if (job_spec_pack(loaded->job.spec, &spec) < 0)
+            return -ENOMEM;
+        break;
+    case STORE_LOADED_EVENT:
+        pack_event(&p, &loaded->event);
+        if (loaded->event.key.id < JOBS_MAX)
+            told->kept[loaded->event.key.id] |= loaded->event.event->kept;
+        break;
+    }
     hash(&told->hash, p.bytes, p.n);
     hash(&told->hash, spec.own.bytes, spec.own.n);
     hash(&told->hash, spec.env.bytes, spec.env.n);
@@ -162,17 +184,20 @@ static int load(const char *dir, uint64_t *ret_hash, struct volt_error *err)
 
 /* --- a store with everything in it -------------------------------------------------- */
 
+/* output: of a job that has ended with that; NULL: it has not, or is an element. */
 static void append(struct store *s, uint64_t id, int64_t index,
-                   const struct job_event *events, size_t n, bool last,
+                   const struct job_event *events, size_t n,
                    const struct store_piece *output)
 {
-    struct store_fact facts[4];
+    struct store_fact facts[5];
 
     for (size_t i = 0; i < n; i++)
-        facts[i] = (struct store_fact){.key = {.id = id, .index = index},
-                                       .event = &events[i],
-                                       .last = last && i == n - 1};
-    facts[n - 1].output = output;
+        facts[i] = fact_event(id, index, &events[i]);
+    if (output) {
+        facts[n] = fact_output(id, output);
+        facts[n + 1] = fact_last(id, events[n - 1].at_usec);
+        n += 2;
+    }
     if (store_append(s, facts, n, NULL) < 0)
         die("append");
 }
@@ -221,7 +246,6 @@ static struct job_spec *spec_of(uint64_t id)
 
 static void add_job(struct store *s, uint64_t id)
 {
-    const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
     const struct job_event run[] = {
         {.type = JOB_EV_STARTING, .at_usec = 2000 + id, .attempt = 1},
         {.type = JOB_EV_STARTED, .at_usec = 3000 + id, .pid = (int32_t)(400 + id)},
@@ -234,24 +258,23 @@ static void add_job(struct store *s, uint64_t id)
                  : id % 5                    ? 1
                                              : 3,
          .usage = {id, 2, 3}}};
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
-                              .event = &submit,
-                              .spec = spec_of(id),
-                              .uid = 1000 + (uid_t)(id % 2),
-                              .gid = 100};
+    struct job_spec *spec = spec_of(id);
+    struct store_fact fact = fact_submit(id, 1000 + id, spec);
 
+    fact.submit.uid = 1000 + (uid_t)(id % 2);
+    fact.submit.gid = 100;
     if (store_append(s, &fact, 1, NULL) < 0)
         die("append");
-    for (int64_t i = 1; fact.spec->is_array && i <= 20; i++)
-        append(s, id, i, run, 3, false, NULL);
+    for (int64_t i = 1; spec->is_array && i <= 20; i++)
+        append(s, id, i, run, 3, NULL);
     char *printed = text(id, 100 + id % 200);
     const struct store_piece output[STORE_STREAMS] = {{printed, 100 + id % 200},
                                                       {printed, id % 5 ? 0 : 50}};
-    if (!fact.spec->is_array && id % 3)
-        append(s, id, JOB_NO_INDEX, run, id % 3 == 1 ? 3 : 2, id % 3 == 1,
+    if (!spec->is_array && id % 3)
+        append(s, id, JOB_NO_INDEX, run, id % 3 == 1 ? 3 : 2,
                id % 3 == 1 ? output : NULL);
     free(printed);
-    job_spec_unref(fact.spec);
+    job_spec_unref(spec);
 }
 
 /* --- transactions, one after the other ---------------------------------------------- */
@@ -556,12 +579,12 @@ static struct bytes journal_of(const char *dir)
     if (volt_runtime_new(&(struct volt_options){.workers = 1}, &rt) < 0)
         die("runtime");
     struct store *s = must_open(dir);
-    append(s, 2, JOB_NO_INDEX, &events[0], 1, false, NULL);
+    append(s, 2, JOB_NO_INDEX, &events[0], 1, NULL);
     commit(rt, s);
-    append(s, 2, JOB_NO_INDEX, &events[1], 1, false, NULL);
+    append(s, 2, JOB_NO_INDEX, &events[1], 1, NULL);
     commit(rt, s);
     before = read_journal(dir);
-    append(s, 2, JOB_NO_INDEX, &events[2], 1, true, said);
+    append(s, 2, JOB_NO_INDEX, &events[2], 1, said);
     commit(rt, s);
     sound.journal = read_journal(dir);
     sound.behind = read_file(dir, "");

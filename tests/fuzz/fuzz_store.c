@@ -6,10 +6,13 @@
  * rows (kind and keys, a byte each, length, payload), which get right checksums and right
  * sums, so that what lies behind these is met too: specs, events, their order, who refers
  * to whom. */
-#include "daemon/job/event_pack.h"
+#include "daemon/job/event.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/contents.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
+#include "tests/support/facts.h"
 #include "daemon/store/sqlite_db.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -34,22 +37,35 @@ static uint64_t sound_state;
 
 /* --- loading ------------------------------------------------------------------------ */
 
-static int note(void *arg, const struct store_fact *f)
+static void pack_job(struct pack *p, struct spec_pack *spec,
+                     const struct store_loaded_job *job)
 {
-    const uint64_t words[] = {f->key.id, (uint64_t)f->key.index, f->uid, f->gid, f->last};
+    FUZZ_CHECK(job->spec && job_spec_validate(job->spec, &(const char *){0}, NULL) == 0);
+    FUZZ_CHECK(job_spec_pack(job->spec, spec) == 0);
+    pack_number(p, job->id);
+    pack_number(p, job->submitted_usec);
+    pack_number(p, job->uid);
+    pack_number(p, job->gid);
+    pack_number(p, job->ended);
+}
+
+static int note(void *arg, const struct store_loaded *loaded)
+{
     struct spec_pack spec = {{0}, {0}, {0}};
     struct pack p = {0};
     uint64_t *state = arg;
 
-    pack_number(&p, f->event->type);
-    pack_number(&p, f->event->at_usec);
-    if (f->event->type == JOB_EV_SUBMIT) {
-        FUZZ_CHECK(f->spec && job_spec_validate(f->spec, &(const char *){0}, NULL) == 0);
-        FUZZ_CHECK(job_spec_pack(f->spec, &spec) == 0);
-    } else {
-        job_event_pack(&p, f->event, 0);
+    pack_number(&p, loaded->type);
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        pack_job(&p, &spec, &loaded->job);
+        break;
+    case STORE_LOADED_EVENT:
+        pack_number(&p, loaded->event.key.id);
+        pack_signed(&p, loaded->event.key.index);
+        job_event_pack(&p, loaded->event.event, 0);
+        break;
     }
-    *state = (uint64_t)contents_hash(*state, words, sizeof(words));
     *state = (uint64_t)contents_hash(*state, p.bytes, p.n);
     *state = (uint64_t)contents_hash(*state, spec.own.bytes, spec.own.n);
     *state = (uint64_t)contents_hash(*state, spec.env.bytes, spec.env.n);
@@ -133,17 +149,16 @@ static void clean(void)
 
 static void submit(struct store *s, uint64_t id)
 {
-    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = id};
-    struct job_event end = {.type = JOB_EV_CANCEL, .at_usec = id};
-    struct store_fact facts[2] = {
-        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev, .spec = job_spec_new()},
-        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &end, .last = true}};
+    const struct job_event end = {.type = JOB_EV_CANCEL, .at_usec = id};
+    struct job_spec *spec = job_spec_new();
+    const struct store_fact facts[] = {
+        fact_submit(id, id, spec), fact_event(id, JOB_NO_INDEX, &end), fact_last(id, id)};
 
-    FUZZ_CHECK(facts[0].spec);
-    facts[0].spec->kind = JOB_KIND_NOOP;
-    facts[0].spec->name = strdup("a job");
-    FUZZ_CHECK(store_append(s, facts, id % 2 ? 1 : 2, NULL) == 0);
-    job_spec_unref(facts[0].spec);
+    FUZZ_CHECK(spec);
+    spec->kind = JOB_KIND_NOOP;
+    spec->name = strdup("a job");
+    FUZZ_CHECK(store_append(s, facts, id % 2 ? 1 : 3, NULL) == 0);
+    job_spec_unref(spec);
 }
 
 static void prepare(void)
@@ -256,7 +271,7 @@ static void rows(const uint8_t *data, size_t size)
     int found = 0;
 
     (void)close(image_write(&empty));
-    FUZZ_CHECK(db_open(&db, path, false, &err) == 0);
+    FUZZ_CHECK(db_open(&db, path, DB_WRITE, &err) == 0);
     FUZZ_CHECK(db_run(db.statement[DB_BEGIN]) == SQLITE_OK);
     while (r.at < r.end)
         add_row(&db, &sums, &r);

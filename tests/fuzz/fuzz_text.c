@@ -1,7 +1,7 @@
 /* The small grammars of the command line: durations, ranges, addresses. What is taken
  * stays the same when it is written and read again. */
 #include "wire/duration.h"
-#include "client/range.h"
+#include "client/index_list.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/address.h"
 
@@ -23,18 +23,29 @@ static void duration(const char *text)
     FUZZ_CHECK(strlen(shown) >= 5);
 }
 
-static void range(const char *text)
+/* What is shown is the same list once more. */
+static void indexes(const char *text)
 {
-    uint64_t first, last, again_first, again_last;
-    char shown[64];
+    struct index_list l, again;
+    char shown[80 * INDEX_LIST_RANGES];
+    size_t len = 0;
 
-    if (range_parse(text, &first, &last) < 0)
+    if (index_list_parse(text, &l) < 0)
         return;
-    FUZZ_CHECK(first <= last);
-    (void)snprintf(shown, sizeof(shown), "%llu-%llu", (unsigned long long)first,
-                   (unsigned long long)last);
-    FUZZ_CHECK(range_parse(shown, &again_first, &again_last) == 0);
-    FUZZ_CHECK(again_first == first && again_last == last);
+    for (size_t i = 0; i < l.n; i++) {
+        const struct index_range *r = &l.ranges[i];
+
+        FUZZ_CHECK(r->first <= r->last && r->step > 0);
+        FUZZ_CHECK((r->last - r->first) % r->step == 0);
+        FUZZ_CHECK(i == 0 || r[-1].last < r->first);
+        len += (size_t)snprintf(shown + len, sizeof(shown) - len, "%s%llu-%llu:%llu",
+                                i ? "," : "", (unsigned long long)r->first,
+                                (unsigned long long)r->last, (unsigned long long)r->step);
+    }
+    FUZZ_CHECK(index_list_parse(shown, &again) == 0);
+    FUZZ_CHECK(again.count == l.count && again.n == l.n);
+    index_list_fini(&l);
+    index_list_fini(&again);
 }
 
 static void address(const char *text)
@@ -60,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     duration(text);
-    range(text);
+    indexes(text);
     address(text);
     free(text);
     return 0;

@@ -39,6 +39,14 @@ def ended(v, ident):
     return get(v, ident)
 
 
+def ended_with(job):
+    """How its main process ended: with a number, its exit status; or the name of a signal, or of
+    the error that kept it from running; None: neither."""
+    told = [job[member] for member in ("exit_status", "signal", "error") if member in job]
+    assert len(told) <= 1 and "code" not in job, job
+    return told[0] if told else None
+
+
 def main_of(v, ident):
     """The main process, once voltd knows of it: later than what the job has done by then."""
     until(lambda: get(v, ident)["state"] == "running", "the job to run")
@@ -58,7 +66,7 @@ def alive(pid):
     """Not dead; who is dead may not have been reaped yet."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # also between its opening and its reading
         return False
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 

@@ -14,8 +14,8 @@ import time
 import pytest
 
 from conftest import LIMIT, until, written
-from jobs import (JOBS, alive, ended, get, keeper_of, listed, locked_by_nobody, main_of, records, sh,
-                  submit, submitted, wait)
+from jobs import (JOBS, alive, ended, ended_with, get, keeper_of, listed, locked_by_nobody, main_of, records,
+                  sh, submit, submitted, wait)
 from test_store import config
 
 
@@ -47,9 +47,9 @@ def test_running_jobs_are_adopted_with_exact_ends(private, how):
         wait(v, ident, single)
         for i in range(1, 51):
             job = get(v, f"{ident}_{i}")
-            assert (job["result"], job["code"], job["attempt"]) == ("exit", i, 1)
+            assert (job["result"], ended_with(job), job["attempt"]) == ("exit", i, 1)
         job = get(v, single)
-        assert (job["result"], job["code"]) == ("signal", 9)
+        assert (job["result"], ended_with(job)) == ("signal", "KILL")
         assert listed(v, orphans=True) == []
     assert private.ctl("logs", single).out == "before\nafter\n"
     assert len((private.dir / "ends").read_text().split()) == 51
@@ -316,7 +316,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
     private.start()
     with private.connect() as v:
         job = ended(v, ident)
-        assert (job["result"], job["code"], job["attempt"], job["lost_attempts"]) == \
+        assert (job["result"], ended_with(job), job["attempt"], job["lost_attempts"]) == \
             ("exit", 9, 3, 2), job
         assert wait(v, whole)["exit_code"] == 9
     assert not alive(second)

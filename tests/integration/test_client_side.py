@@ -57,7 +57,7 @@ def test_help_fits_90_columns(alone):
     (["--wait=1", "true"], "--wait takes no value"),
     ([], "a command is needed"),
     (["--timeout", "soon", "true"], "soon is not a time"),
-    (["--array", "9-1", "true"], "9-1 is not a range"),
+    (["--array", "9-1", "true"], "9-1 is not a list"),
     (["--priority", "high", "true"], "high is not a number"),
     (["--umask", "9", "true"], "9 is not an octal number"),
     (["--stop-signal", "SIGNOPE", "true"], "SIGNOPE is not a signal"),
@@ -116,7 +116,7 @@ def test_submit_usage(fake, args, text):
     (["reload", "x"], "x: nothing is expected"),
     (["config", "x"], "x: nothing is expected"),
     (["version", "x"], "x: nothing is expected"),
-    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 12-40 or @last"),
+    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 12-40, @last or @last_3"),
     (["show", ""], "an empty word is not a job id"),
     (["--address=", "list"], "--address: a value is needed"),
     (["list", "--name", ""], "--name: a value is needed"),
@@ -170,9 +170,9 @@ def test_version(alone):
 def test_no_daemon_names_every_path(alone):
     del alone.env["VOLT_ADDRESS"]
     alone.env["XDG_RUNTIME_DIR"] = str(alone.dir)
-    r = alone.submit("--wait", "true")
+    r = alone.submit("--wait", "--no-autostart", "true")
     assert r.code == 125 and r.out == ""
-    assert f"{alone.dir}/voltd/voltd.sock" in r.err and "voltd --user" in r.err
+    assert f"{alone.dir}/voltd/voltd.sock" in r.err and "volt-submit starts one" in r.err
     if not os.path.exists("/run/voltd/voltd.sock"):
         assert "/run/voltd/voltd.sock" in r.err
     r = alone.ctl("--user", "stats")
@@ -231,7 +231,7 @@ def test_spec_captures(alone):
     assert spec["env"] == {k: v for k, v in alone.env.items()}
     old = os.umask(0o027)
     try:
-        assert dry(alone, "true")["umask"] == 0o027
+        assert dry(alone, "true")["umask"] == "027"
     finally:
         os.umask(old)
     names = {"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile",
@@ -269,13 +269,13 @@ def test_spec_fields(alone):
     spec = dry(alone, "-n", "nm", "-q", "qq", "-p", "-5", "--timeout", "1h30m",
                "--kill-after=2s", "--stop-signal=int", "--kill-mode=main", "-d", "sub",
                "--no-env", "-E", "A=1", "-E", "HOME", "--umask", "077", "--stdin", "in.txt",
-               "--output", "out.txt", "--split-output", "--label", "k=v", "--label=l=w=x",
+               "--output", "out.txt", "--error=file", "--label", "k=v", "--label=l=w=x",
                "--array", "3-9", "--output-limit=10M", "--no-limits", "--no-check", "--", "./step", "{i}")
     assert spec == {
         "name": "nm", "queue": "qq", "priority": -5, "timeout_usec": 5400000000,
         "kill_after_usec": 2000000, "stop_signal": "SIGINT", "kill_mode": "main",
         "cwd": f"{alone.dir}/sub", "env": {"A": "1", "HOME": str(alone.dir)},
-        "umask": 0o077, "stdin": f"{alone.dir}/in.txt", "output": "path",
+        "umask": "077", "stdin": f"{alone.dir}/in.txt", "output": "path",
         "output_path": f"{alone.dir}/out.txt", "output_split": True,
         "labels": {"k": "v", "l": "w=x"}, "array": {"first": 3, "last": 9},
         "limits": {"output_bytes": 10485760},
@@ -359,6 +359,12 @@ def test_heartbeats_are_not_the_end(fake):
     ({"result": "lost", "step": "reboot"},
      "job 1: lost: its exit status cannot be known (reboot)"),
     ({"result": "cancelled"}, "job 1: cancelled"),
+    ({"result": "exec_failed", "error": "ENOENT", "step": "exec"},
+     "job 1: could not be started: exec: No such file or directory"),
+    ({"result": "signal", "signal": "KILL"}, "job 1: killed by signal 9 (SIGKILL)"),
+    ({"result": "signal", "signal": "RTMIN+1"}, "job 1: killed by signal 35 (SIGRTMIN+1)"),
+    ({"result": "signal", "signal": "33"}, "job 1: killed by signal 33 (signal 33)"),
+    # A voltd of the release before.
     ({"result": "exec_failed", "code": 2, "step": "exec"},
      "job 1: could not be started: exec: No such file or directory"),
     ({"result": "signal", "code": 9}, "job 1: killed by signal 9 (SIGKILL)"),
@@ -369,6 +375,16 @@ def test_reasons(fake, job, text):
                                           "jobs": [job]}}]))
     r = d.submit("--wait", "true")
     assert r.code == 125 and r.out == "1\n" and r.err == f"volt-submit: {text}\n"
+
+
+@pytest.mark.parametrize("said, word", [
+    ({"result": "exit", "exit_status": 3}, "exit 3"), ({"result": "signal", "signal": "HUP"}, "SIGHUP"),
+    ({"result": "exit", "code": 3}, "exit 3"), ({"result": "signal", "code": 1}, "SIGHUP"),  # the release before
+])
+def test_words_for_results(fake, said, word):
+    job = {"id": "1", "state": "done", **said}
+    d = fake(lambda method, parameters: [{"parameters": {"jobs": [job]}}])
+    assert d.ctl("list", "--no-legend", "--output=result").lines == [word]
 
 
 def test_lost_connection_is_retried_then_given_up(fake):
@@ -474,24 +490,25 @@ def test_rejected_entries_name_their_lines(fake):
 
 
 def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
-    """Four are on their way when the first is refused: what the others became is told, and
-    nothing more is sent. A refusal that names an entry leaves the rest to be sent."""
+    """Four are on their way behind the first one's answer when the first of them is refused: what
+    the others became is told, and nothing more is sent. A refusal that names an entry leaves the
+    rest to be sent."""
     def answer(method, parameters):
         n = len(d.fake.calls)
-        if n == 1:
+        if n == refused:
             return [refusal]
         return [{"parameters": {"ids": [str(n)] * len(parameters["specs"]),
                                 "rejected": [], "durable": False}}]
 
     text = '{"kind":"noop"}\n' * 5000 * 6
     refusal = {"error": "org.voltd.jobs.StoreUnavailable", "parameters": {"reason": "full"}}
-    d = fake(answer)
+    refused, d = 2, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and "out of order: full" in r.err, r
-    assert r.lines == ["2"] * 5000 + ["3"] * 5000 + ["4"] * 5000
+    assert r.lines == ["1"] * 5000 + ["3"] * 5000 + ["4"] * 5000 + ["5"] * 5000
     refusal = {"error": "org.varlink.service.InvalidParameter",
                "parameters": {"parameter": "specs[7]", "reason": "is too large"}}
-    d = fake(answer)
+    refused, d = 1, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and len(r.lines) == 25000, r.err
     said = r.err.splitlines()
@@ -517,6 +534,43 @@ def test_logs_without_a_descriptor(fake):
     assert done.returncode == 0 and done.stdout == data
 
 
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_end_of_an_output_has_a_limit(fake, tmp_path, opens):
+    """By lines and, for status, by bytes, with or without a descriptor."""
+    file = tmp_path / "out"
+
+    def answer(method, parameters):
+        data = file.read_bytes()
+        if method.endswith(".Get"):
+            return [{"parameters": {"job": {"id": "1", "state": "done", "result": "exit"}}}]
+        if method.endswith(".Open"):
+            fd = {"fd": os.open(file, os.O_RDONLY)} if opens else {}
+            return [{"parameters": {"size_bytes": len(data), "ended": True}, **fd}]
+        offset = parameters.get("offset", 0)
+        part = data[offset:offset + parameters.get("max_bytes", 10000)]
+        return [{"parameters": {"data": base64.b64encode(part).decode(),
+                                "next_offset": offset + len(part),
+                                "end": offset + len(part) == len(data)}}]
+    d = fake(answer)
+
+    def tail(*args):
+        r = d.ctl(*args, "1")
+        assert r.code == 0, r
+        return r.out.split("\n\n", 1)[-1]
+    file.write_text("x" * 300000)
+    note = "[the last {} of {} bytes; voltctl logs 1 prints all]\n"
+    assert tail("status") == note.format(10240, 300000) + "x" * 10240
+    assert tail("status", "-n", "3") == note.format(3072, 300000) + "x" * 3072
+    assert tail("status", "-n", "1000") == tail("logs") == tail("logs", "-n", "1") == "x" * 300000
+    file.write_text("x" * 300000 + "\n" + "y" * 1023 + "\n")
+    assert tail("status", "-n", "1") == tail("logs", "-n1") == "y" * 1023 + "\n"  # just so
+    assert tail("logs", "-n2") == file.read_text()
+    assert tail("logs", "-n0") == ""
+    file.write_text("".join(f"{i}\n" for i in range(100000)))
+    assert tail("status") == tail("logs", "-n10") == "".join(f"{i}\n" for i in range(99990, 100000))
+    assert tail("logs", "-n", "50000") == "".join(f"{i}\n" for i in range(50000, 100000))
+
+
 def test_an_end_that_comes_with_another_answer_is_seen(fake, tmp_path):
     (tmp_path / "out").write_text("out\n")
 
@@ -528,6 +582,71 @@ def test_an_end_that_comes_with_another_answer_is_seen(fake, tmp_path):
                 {"parameters": {"left": 0, "failed": 0, "exit_code": 0, "jobs": []}}]
     r = fake(answer).ctl("logs", "-f", "1")
     assert (r.code, r.out, r.err) == (0, "out\n", "")
+
+
+@pytest.mark.parametrize("args, said", [
+    (["shutdown", "--cancel", "--wait"],
+     "waiting for the end of 2 jobs: 12 (stopping, waiting for processes that SIGKILL does not "
+     "end), 13 (running)"),
+    (["wait", "12", "13"],
+     "waiting for 12 (stopping, waiting for processes that SIGKILL does not end)"),
+    (["wait", "--any", "12", "13"],
+     "waiting for 12 (stopping, waiting for processes that SIGKILL does not end)"),
+])
+def test_what_is_waited_for_is_said(fake, args, said):
+    """Also where standard error is no terminal: of a shutdown all, else what is stuck."""
+    go_on = threading.Event()
+    jobs = [{"id": "12", "state": "stopping", "wait": "survivors"}, {"id": "13", "state": "running"}]
+    left = {"left": 2, "total": 2, "failed": 0}
+    ended = [{"id": "12", "state": "done", "result": "success"}]
+
+    def stream(first, last):
+        yield {"parameters": first, "continues": True}
+        go_on.wait(LIMIT)
+        yield {"parameters": last, **({"continues": True} if "events" in last else {})}
+        yield None
+
+    def answer(method, parameters):
+        name = method.rsplit(".", 1)[-1]
+        if name == "Stats":
+            return [{"parameters": {"pid": 0}}]
+        if name == "GetInfo":
+            return [{"parameters": {}}]
+        if name == "List":
+            assert "done" not in parameters["filter"]["states"]
+            return [{"parameters": {"jobs": jobs}}]
+        if name == "Get":
+            return [{"parameters": {"job": ended[0]}}]
+        if name == "Watch":
+            return stream({"jobs": jobs}, {"events": ended})
+        if name == "Wait" and "--any" in args:
+            return [{"parameters": left}]
+        return stream(left, {"left": 0, "total": 2, "failed": 0, "exit_code": 0})
+    process = fake(answer).popen("voltctl", *args)
+    assert process.stderr.readline() == f"voltctl: {said}\n"
+    go_on.set()
+    process.communicate(timeout=LIMIT)
+    assert process.returncode == 0
+
+
+def test_an_older_voltd(fake):
+    """What nobody has asked for is done without; an option that it does not know is named."""
+    def answer(method, parameters):
+        for unknown in "fields", "spec_fields", "after":
+            if unknown in parameters:
+                return [{"error": "org.varlink.service.InvalidParameter",
+                         "parameters": {"parameter": unknown}}]
+        assert parameters["with_spec"]
+        last = "cursor" in parameters
+        job = {"id": "2" if last else "1", "state": "running",
+               "spec": {"argv": ["sleep", "9"], "env": {"A": "1"}}}
+        return [{"parameters": {"jobs": [job], **({} if last else {"cursor": "1"})}}]
+    d = fake(answer)
+    r = d.ctl("list", "--no-legend")
+    assert r.code == 0 and r.err == "", r
+    assert [row.split()[0] for row in r.lines] == ["1", "2"] and "sleep 9" in r.out, r
+    r = d.ctl("events", "--after=5")
+    assert r.code == 2 and r.err == "voltctl: --after: this voltd does not know it: it is older\n", r
 
 
 def test_wait_in_portions(fake):

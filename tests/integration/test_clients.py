@@ -186,7 +186,7 @@ def test_stdin_and_output(shared):
     assert shared.ctl("logs", ident).code == 1
     assert log(shared, wait(shared, "--", "cat")) == ""
     assert shared.ctl("logs", wait(shared, "--output=null", "--", "echo", "x")).code == 1
-    both = wait(shared, "--split-output", "--shell", "echo out; echo err >&2")
+    both = wait(shared, "--error=file", "--shell", "echo out; echo err >&2")
     assert log(shared, both) == "out\n" and log(shared, both, "--stderr") == "err\n"
     fifo = shared.dir / "fifo"
     os.mkfifo(fifo)
@@ -195,7 +195,7 @@ def test_stdin_and_output(shared):
         assert r.code == 125 and ": neither a regular file nor /dev/null" in r.err, r
     together = wait(shared, "--shell", "echo out; echo err >&2; echo out")
     r = shared.ctl("logs", "--stderr", together)
-    assert r.code == 1 and "part of the output, except with --split-output" in r.err
+    assert r.code == 1 and "part of the output, except with --error=file" in r.err
     assert log(shared, together) == "out\nerr\nout\n"
 
 
@@ -257,6 +257,23 @@ def test_a_refusal_names_the_option(shared, args, said):
     assert r.code == 125 and r.err.startswith("volt-submit: " + said), r
 
 
+def test_a_misspelt_field_is_named_with_the_nearest(shared):
+    r = shared.submit("-f", "-", input='{"argv": ["true"]}\n{"argv": ["true"], "prioritty": 3}\n')
+    assert r.code == 125 and "line 2: prioritty: is not known here; did you mean priority?" in r.err
+    r = shared.submit("-f", "-", input='{"argv": ["true"], "array": {"first": 1, "lst": 3}}')
+    assert "array.lst: is not known here; did you mean last?" in r.err, r
+
+
+def test_an_option_that_is_given_twice(shared):
+    """The last one counts, which is said; not where several are meant, or one is said twice."""
+    r = shared.submit("--dry-run", "--name=a", "-n", "b", "-f", "-", input='{"argv": ["true"]}')
+    assert r.json["name"] == "b"
+    assert r.err == "volt-submit: --name is given twice: b counts, and not a\n"
+    r = shared.submit("--dry-run", "--name=a", "-n", "a", "--label=a=1", "--label=b=2", "-E", "A=1",
+                      "-E", "B=2", "true")
+    assert r.code == 0 and r.err == "", r
+
+
 def test_batch_file(shared):
     (shared.dir / "jobs.ndjson").write_text("".join(
         json.dumps({"argv": ["sh", "-c", f"exit {i % 3}"], "name": "batch"}) + "\n"
@@ -265,7 +282,7 @@ def test_batch_file(shared):
     assert r.code == 2 and len(set(ids(r))) == 30
     assert "30 jobs ended: 10 succeeded, 20 failed" in r.err
     jobs = shared.ctl("list", "--name=batch", "--result=exit", "--json").json
-    assert len(jobs) == 20 and {j["code"] for j in jobs} == {1, 2}
+    assert len(jobs) == 20 and {j["exit_status"] for j in jobs} == {1, 2}
 
 
 def test_batch_errors_name_the_line(shared):
@@ -353,7 +370,7 @@ def test_status(shared):
     r = shared.ctl("status", ident)
     assert r.code == 0 and r.err == ""
     assert f"{ident} - shown" in r.lines[0].replace("\u25cf ", "")
-    assert "State: done, success; exit code 0" in r.out and "Command: sh -c 'seq 1 30'" in r.out
+    assert "State: done, success\n" in r.out and "Command: sh -c 'seq 1 30'" in r.out
     assert r.lines[-10:] == [str(i) for i in range(21, 31)]
     assert shared.ctl("status", "-n", "2", ident).lines[-3:] == ["", "29", "30"]
     r = shared.ctl("status", ident, "999999999")
@@ -506,7 +523,7 @@ def test_wait_json_is_ndjson(shared):
     assert events[0]["event"] == "submitted"
     assert events[-1]["event"] == "finished" and events[-1]["exit_code"] == 3
     ident = events[0]["id"]
-    ended = {e["id"]: e["code"] for e in events if e["event"] == "exited"}
+    ended = {e["id"]: e["exit_status"] for e in events if e["event"] == "exited"}
     assert ended == {f"{ident}_{i}": i for i in (1, 2, 3)} or any(
         e["event"] == "snapshot" for e in events)
 
@@ -514,7 +531,7 @@ def test_wait_json_is_ndjson(shared):
 def test_json_of_every_verb(shared):
     ident = wait(shared, "--kind=noop")
     for verb in (["list", "--all"], ["list", "-o", "json"], ["show", ident], ["status", ident],
-                 ["stats"], ["config"], ["reload"], ["version"], ["cancel", ident]):
+                 ["stats"], ["tasks"], ["config"], ["reload"], ["version"], ["cancel", ident]):
         args = verb if "-o" in verb else [*verb, "--json"]
         r = shared.ctl(*args)
         assert r.code == 0 and r.err == "", (verb, r)
@@ -560,6 +577,21 @@ def test_stats_text_and_watch(shared):
     p.communicate(timeout=LIMIT)
 
 
+def test_tasks(shared, private):
+    """Every voltd says what runs; one with VOLT_DEBUG=leaves also what its tasks wait on."""
+    r = shared.ctl("tasks")
+    assert r.code == 0 and r.lines[0].split()[:3] == ["COUNT", "TYPE", "STATE"]
+    rows = shared.ctl("tasks", "--json").json["tasks"]
+    assert all(t["count"] > 0 and t["state"] in ("running", "queued", "waiting") for t in rows)
+    assert any(t["state"] == "running" for t in rows)  # the one that answers
+    private.env["VOLT_DEBUG"] = "leaves"
+    private.start()
+    rows = private.ctl("tasks", "--json").json["tasks"]
+    assert any(t["waits_on"] == "volt_io (read)" and t["oldest_usec"] >= t["longest_usec"] > 0
+               for t in rows), rows
+    assert any("volt_io (read)" in line for line in private.ctl("tasks").lines)
+
+
 def test_config_and_reload(private):
     private.start(config="[Queue]\nSlots=3\n")
     assert "Queue.Slots=3" in private.ctl("config").lines
@@ -585,7 +617,7 @@ def test_shutdown_cancel_wait(private):
     ident = submit(private, "--array", "1-20", "--", "sleep", "600")
     until(lambda: private.job(ident)["counts"]["running"] > 0, "one to run")
     r = private.ctl("shutdown", "--cancel", "--wait")
-    assert r.code == 0 and r.out == "" and r.err == "", r
+    assert r.code == 0 and r.out == "", r
     assert private.process.wait(LIMIT) == 0
     assert processes(str(private.dir)) == []
     assert not private.socket.exists()

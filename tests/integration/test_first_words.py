@@ -88,12 +88,47 @@ def submit_with_pipe(daemon, data, *words):
 
 
 def test_a_pipe_is_not_read(shared):
-    assert "give --stdin=FILE" in submit_with_pipe(shared, b"a", "-w", "cat")
-    assert "give --stdin=FILE" in submit_with_pipe(shared, b"a", "--shell", "cat")
+    assert "--stdin=- gives it" in submit_with_pipe(shared, b"a", "-w", "cat")
+    assert "--stdin=- gives it" in submit_with_pipe(shared, b"a", "--shell", "cat")
     (shared.dir / "input").write_text("from the file\n")
     for data, words in ((b"", ["cat"]), (b"a", ["--quiet", "cat"]), (b"a", ["--kind=noop"]),
                         (b"a", ["--stdin=input", "cat"]), (b'{"shell":"true"}', ["-f", "-"])):
         assert submit_with_pipe(shared, data, *words) == "", words
+
+
+def test_a_pipe_that_is_slow_is_noticed(shared):
+    """Its writer begins when the job is over: volt-submit looks once more."""
+    reading, writing = os.pipe()
+    with open(reading) as pipe, open(writing, "wb", buffering=0) as end:
+        p = subprocess.Popen([BIN / "volt-submit", "-w", "--shell", "while ! [ -e written ]; do sleep 0.05; done"],
+                             stdin=pipe, env=shared.env, cwd=shared.dir, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        p.stdout.readline()  # the id: the first look is over
+        with shared.connect() as v:
+            until(lambda: v.ok("org.voltd.jobs.List", {"filter": {"states": ["running"]}})["jobs"])
+        end.write(b"late")
+        (shared.dir / "written").touch()
+        assert "--stdin=- gives it" in p.communicate(timeout=LIMIT)[1] and p.returncode == 0
+
+
+@pytest.mark.parametrize("verb, ours", [
+    ("qsub", "volt-submit COMMAND"), ("sbatch", "volt-submit COMMAND"), ("stop", "voltctl cancel ID"),
+    ("rm", "voltctl clean"), ("ps", "voltctl list"), ("restart", "voltctl status ID"),
+    ("hold", "voltctl kill -STOP ID"), ("resume", "voltctl kill -CONT ID"), ("scancel", "voltctl cancel ID"),
+])
+def test_verbs_of_others(shared, verb, ours):
+    r = shared.ctl(verb, "1")
+    assert r.code == 2 and f"voltctl has no verb {verb}; use `{ours}`" in r.err, r
+
+
+def test_the_last_job_and_its_elements(shared):
+    array = shared.submit("-w", "--array=3-9", "--shell", "echo $VOLT_ARRAY_INDEX; exit $VOLT_ARRAY_INDEX").lines[0]
+    assert shared.ctl("logs", "@last_7").out == "7\n"
+    assert shared.ctl("wait", "@last_4-5").code == 5
+    assert shared.ctl("status", "-n0", "@last").out.startswith(f"\u25cf {array} ")
+    assert shared.ctl("status", "@last_99").code == 4
+    assert "@lastly is not a job id" in shared.ctl("status", "@lastly").err
+    assert "@last_x is not a job id" in shared.ctl("status", "@last_x").err
 
 
 @pytest.mark.parametrize("words", [

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from conftest import until
+
 JOBS = "org.voltd.jobs."
 CONFIG = "[Store]\nKeepEndedJobs=3\n[Queue]\nSlots=2\n"
 
@@ -132,3 +134,105 @@ def test_readers_hold_up_neither_the_journal_nor_the_work(private):
             t.join()
         for c in stalled:
             c.close()
+
+
+def answers(v, arrays, elements):
+    """What is said of ended arrays and their elements, by every method that can be asked."""
+    said = [ok(v, "Get", id=i, with_spec=True)["job"] for i in [*arrays, *elements]]
+    said += [ok(v, "Wait", ids=[i]) for i in [*arrays, *elements[:9]]]
+    said += [ok(v, "Wait", ids=elements), wait(v, [*arrays, *elements])]
+    for down in (False, True):
+        got, cursor = [], {}
+        while True:
+            r = ok(v, "List", filter={"ids": elements}, newest_first=down, limit=70, **cursor)
+            got += r["jobs"]
+            if "cursor" not in r:
+                break
+            cursor = {"cursor": r["cursor"]}
+        said.append(got)
+    for i in elements[:9]:
+        said.append(v.call(JOBS + "Signal", {"id": i, "signal": "TERM"}))
+        said.append(v.call(JOBS + "Forget", {"filter": {"ids": [i]}}))
+        said.append(v.call("org.voltd.logs.Read", {"id": i}))
+    said.append(ok(v, "Cancel", ids=[*arrays, *elements]))
+    for i in arrays:
+        last = int(said[arrays.index(i)]["spec"]["array"]["last"])
+        said.append(v.call(JOBS + "Get", {"id": f"{i}_{last + 1}"}))
+    return said
+
+
+def test_ended_arrays_are_loaded_as_counts(private):
+    """After a restart their elements are in the store alone, and every question has the answer that it
+    had before."""
+    private.start(config="[Queue]\nSlots=2\n")
+    with private.connect() as v:
+        spec = {"shell": "echo $VOLT_ARRAY_INDEX; exit $VOLT_ARRAY_INDEX", "array": {"first": 3, "last": 7}}
+        arrays = [ok(v, "Submit", spec=spec)["id"]]
+        wait(v, arrays)
+        arrays.append(ok(v, "Submit", spec={"argv": ["sleep", "600"], "array": {"first": 0, "last": 9}})["id"])
+        while ok(v, "Get", id=arrays[1])["job"]["counts"]["running"] < 2:
+            pass
+        assert ok(v, "Cancel", ids=[arrays[1] + "_5"])["count"] == 1
+        assert ok(v, "Cancel", ids=[arrays[1]])["count"] == 1
+        wait(v, arrays)
+        arrays.append(ok(v, "Submit", spec={"kind": "noop", "array": {"first": 0, "last": 999}})["id"])
+        wait(v, arrays)
+        elements = [f"{arrays[0]}_{i}" for i in range(3, 8)] + [f"{arrays[1]}_{i}" for i in range(10)]
+        elements += [f"{arrays[2]}_{i}" for i in range(1000)]
+        before = answers(v, arrays, elements)
+    for _ in range(2):
+        private.stop()
+        private.start(config="[Store]\nKeepEndedJobs=4\n")
+        with private.connect() as v:
+            after = answers(v, arrays, elements)
+            for a, b in zip(before, after):
+                assert a == b
+            # What is read for one is told for those behind it, in one answer; and in turns.
+            got = ok(v, "List", filter={"ids": elements[15:]})
+            assert [j["id"] for j in got["jobs"]] == elements[15:]
+            with private.connect_control() as c:
+                turns = c.ok("org.voltd.control.Stats")["turns"]
+            assert turns["largest_entries"] <= 510, turns
+            # All of them are in memory, as three jobs.
+            v.send(JOBS + "Watch", more=True)
+            assert [j["id"] for j in v.recv()["parameters"]["jobs"]] == arrays
+
+
+@pytest.mark.parametrize("array", [
+    {"first": 3, "last": 12, "ranges": [{"first": 3, "last": 3}, {"first": 5, "last": 5}, {"first": 9, "last": 12}]},
+    {"first": 1, "last": 9, "ranges": [{"first": 1, "last": 9, "step": 2}]}])
+def test_ended_arrays_with_gaps(private, array):
+    """Each element has its own end, whether the store is asked for one or for many."""
+    private.start()
+    with private.connect() as v:
+        ident = ok(v, "Submit", spec={"shell": "exit $VOLT_ARRAY_INDEX", "array": array})["id"]
+        wait(v, [ident])
+        indexes = [i for r in array["ranges"] for i in range(r["first"], r["last"] + 1, r.get("step", 1))]
+        names = [f"{ident}_{i}" for i in indexes]
+        before = answers(v, [ident], names)
+    for _ in range(2):
+        with private.connect() as v:
+            for newest in False, True:
+                got = ok(v, "List", filter={"ids": names}, newest_first=newest)["jobs"]
+                assert [(j["id"], j["exit_status"]) for j in got] == [*zip(names, indexes)][::-1 if newest else 1]
+            assert answers(v, [ident], names) == before
+        private.stop()
+        private.start(config="[Store]\nKeepEndedJobs=1\n")
+
+
+def test_the_times_of_an_array(private):
+    """From the first start to the last end, also when it comes from the store."""
+    private.start(config="[Queue]\nSlots=1\n")
+    ident = private.submit("--wait", "--quiet", "--array=1-3", "sleep", "0.01").out.strip()
+    for _ in range(2):
+        elements = [private.job(f"{ident}_{i}") for i in (1, 2, 3)]
+        array = private.job(ident)
+        assert array["started_at_usec"] == min(e["started_at_usec"] for e in elements)
+        assert array["ended_at_usec"] == max(e["ended_at_usec"] for e in elements)
+        status = private.ctl("status", ident).out
+        assert "   Started: " in status and "     Ended: " in status and "   Runtime: " in status
+        private.stop(9)
+        private.start()
+    ident = private.submit("--array=1-2", "sleep", "1000").out.splitlines()[0]
+    until(lambda: "started_at_usec" in private.job(ident))
+    assert "ended_at_usec" not in private.job(ident)

@@ -92,6 +92,29 @@ def test_header_is_cxx(header):
                    check=True)
 
 
+POLL = """#include <volt/volt.h>
+struct s { int at, i; struct volt_yield y; };
+enum volt_poll poll(struct volt_cx *cx, void *state);
+enum volt_poll poll(struct volt_cx *cx, void *state)
+{
+    struct s *s = state;
+    VOLT_BEGIN(s->at);
+    for (LOCAL = 0; NAME < 3; NAME++)
+        VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->y));
+    VOLT_END(s->at);
+}
+"""
+
+
+@pytest.mark.parametrize("local, name, warned", [("s->i", "s->i", False), ("int i", "i", True)])
+def test_locals_that_do_not_survive_an_await_are_warned_of(local, name, warned):
+    done = subprocess.run(["gcc", "-Wall", "-Wextra", "-fsyntax-only", "-x", "c", f"-I{ROOT}/lib/include",
+                           "-"], input=POLL.replace("LOCAL", local).replace("NAME", name),
+                          capture_output=True, text=True, check=True)
+    assert ("-Wjump-misses-init" in done.stderr) == warned, done.stderr
+    assert warned or done.stderr == ""
+
+
 def test_example_of_volt_7(tmp_path):
     text = (ROOT / "lib/man/volt.7").read_text()
     code = re.search(r"^\.Sh EXAMPLES.*?^\.Bd -literal.*?\n(.*?)^\.Ed$", text, re.M | re.S).group(1)

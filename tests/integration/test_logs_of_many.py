@@ -149,7 +149,7 @@ def test_nobody_reads_any_more(shared, array):
 
 
 def test_standard_error_of_several(shared):
-    r = shared.submit("-w", "--split-output", "--array", "1-2", "--shell", "echo out; echo err >&2")
+    r = shared.submit("-w", "--error=file", "--array", "1-2", "--shell", "echo out; echo err >&2")
     ident = r.lines[0]
     assert shared.ctl("logs", "--stderr", ident).out == f"{ident}_1: err\n{ident}_2: err\n"
     assert shared.ctl("logs", "--stdout", ident).out == f"{ident}_1: out\n{ident}_2: out\n"

@@ -35,7 +35,7 @@ def test_volt_submit():
 def test_voltctl():
     text, everything = page("voltctl.1"), help_of("voltctl")
     verbs = set(re.findall(r"^  (\w+) .*[A-Z]", everything.split("\n\n")[1], re.M)) - {"help"}
-    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 14
+    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 15
     common = options(everything)
     for part in re.split(r"^\.Ss ", text, flags=re.M)[1:]:
         verb = part.split("\n")[0]
@@ -71,7 +71,7 @@ def test_voltd_conf():
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
-@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltd.8", "voltd.conf.5"])
+@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltclient.3", "voltd.8", "voltd.conf.5"])
 def test_formats_without_a_warning(name):
     done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", MAN / name],
                           capture_output=True, text=True)

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from conftest import LIMIT, Varlink, until
+from jobs import ended_with
 from protocol import (CONTROL, INFO, JOBS, LOGS, SERVICE, ended, error, invalid,
                       job_to_talk_about, wait_done)
 
@@ -213,7 +214,7 @@ def test_cancel_and_signal(shared):
         assert v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running"
         assert v.ok(JOBS + "Signal", {"id": ident, "signal": "USR1"}) == {}
         got = wait_done(v, ident)["jobs"][0]
-        assert (got["result"], got["code"]) == ("signal", 10)
+        assert (got["result"], ended_with(got)) == ("signal", "USR1")
         assert v.ok(JOBS + "Cancel", {"ids": [ident]}) == {"count": 0}
         got = error(v.call(JOBS + "Signal", {"id": ident, "signal": "TERM"}),
                     JOBS + "NotRunning")

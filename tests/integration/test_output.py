@@ -16,7 +16,7 @@ import time
 import pytest
 
 from conftest import LIMIT, SANITIZER, until
-from jobs import get, sh, submit, wait
+from jobs import ended_with, get, sh, submit, wait
 from test_jobs import switches
 from test_store import check_store
 
@@ -30,7 +30,7 @@ def test_who_prints_too_much_is_killed(shared):
     r = shared.submit("--wait", "--output-limit=100K", "--shell", ENDLESS)
     assert r.code == 125 and "output_limit: it printed more than it may" in r.err, r
     job = shared.ctl("list", "--json", "--all", r.out.strip()).json[0]
-    assert (job["result"], job["code"], job["state"]) == ("output_limit", 9, "done")
+    assert (job["result"], ended_with(job), job["state"]) == ("output_limit", "KILL", "done")
     size = len(shared.ctl("logs", r.out.strip()).out)
     assert size > 100 << 10
     # By how much, in KiB that are rounded up; here and where people look.
@@ -41,7 +41,7 @@ def test_who_prints_too_much_is_killed(shared):
 
 def test_the_tree_is_killed_and_both_streams_count(shared):
     """Neither of the two alone is too much. What ignores TERM is killed as well."""
-    r = shared.submit("--wait", "--output-limit=150K", "--split-output", "--shell",
+    r = shared.submit("--wait", "--output-limit=150K", "--error=file", "--shell",
                       "trap '' TERM; head -c 100000 /dev/zero; head -c 100000 /dev/zero >&2; "
                       "sleep 1000 & sleep 1000")
     assert r.code == 125 and "output_limit" in r.err, r
@@ -139,11 +139,16 @@ def test_who_is_followed_and_prints_too_much(private, much):
     assert private.ctl("list", "--json", "--all", ident).json[0]["result"] == "output_limit"
 
 
+def end_of(v, ident):
+    job = get(v, ident)
+    return job["result"], ended_with(job)
+
+
 def test_the_limit_and_the_end_at_once(private):
     """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at:
     each end is one of those that it may be, and stays that one."""
     private.start(config="[Queue]\nSlots=80\n")
-    over = ("output_limit", 9)
+    over = ("output_limit", "KILL")
     may, cancels = {}, []
     with private.connect() as v:
         look = math.ceil(time.monotonic()) + 1
@@ -160,20 +165,20 @@ def test_the_limit_and_the_end_at_once(private):
             itself = {("exit" if i else "success", i), ("output_limit", i)}  # too late to be killed
             may[job(f"sleep {late}; exit {i}")] = {*itself, over}
             timed = job("exec sleep 1000", timeout_usec=int(late * 1e6))
-            may[timed] = {("timeout", signal.SIGTERM), over}
+            may[timed] = {("timeout", "TERM"), over}
             cancels.append((when, job("exec sleep 1000")))
-            may[cancels[-1][1]] = {("cancelled", signal.SIGTERM), over}
+            may[cancels[-1][1]] = {("cancelled", "TERM"), over}
         for when, ident in sorted(cancels):
             time.sleep(max(0, when - time.monotonic()))
             v.ok("org.voltd.jobs.Cancel", {"ids": [ident]})
         wait(v, *may)
-        first = {i: (get(v, i)["result"], get(v, i)["code"]) for i in may}
+        first = {i: end_of(v, i) for i in may}
     for ident, end in first.items():
         assert end in may[ident], (ident, end, may[ident])
     private.stop(signal.SIGKILL)
     private.start()
     with private.connect() as v:
-        assert {i: (get(v, i)["result"], get(v, i)["code"]) for i in may} == first
+        assert {i: end_of(v, i) for i in may} == first
         assert wait(v, submit(v, sh("exit 4")))["exit_code"] == 4
 
 
@@ -220,7 +225,7 @@ def test_many_jobs_are_few_files(private):
 
 
 def test_a_kept_output_has_offsets_and_lines(shared):
-    ident = shared.submit("--wait", "--split-output", "--shell",
+    ident = shared.submit("--wait", "--error=file", "--shell",
                           "seq 1 20; echo wrong >&2").out.strip()
     assert log(shared, ident, "-n", "2") == "19\n20\n"
     assert log(shared, ident, "--stderr") == "wrong\n"

@@ -38,3 +38,94 @@ def test_the_rest_of_a_path_stays(shared):
     assert (shared.dir / "{i}{x}{").read_text() == "a\nb\n"  # appended to
     r = shared.submit("-w", "-n", "n" * 250, "--output", "{name}" * 40, "true")
     assert r.code in (125, 126) and "could not be started: stdout" in r.err, r
+
+
+def test_standard_error_in_a_file_of_its_own(shared):
+    """Beside the output that voltd keeps, beside another file, and beside none."""
+    both = "echo out; echo err >&2"
+    for where, out in [((), None), (("--output", "o.{i}"), "o.7"), (("--output=null",), None)]:
+        error = shared.dir / "e.7"
+        error.unlink(missing_ok=True)
+        r = shared.submit("-w", "--array=7", *where, "--error", "e.{i}", "--shell", both)
+        assert r.code == 0 and error.read_text() == "err\n", (where, r)
+        if out:
+            assert (shared.dir / out).read_text() == "out\n"
+        elif not where:
+            assert shared.ctl("logs", "--no-prefix", r.lines[0]).out == "out\n"
+    r = shared.submit("-w", "--error=null", "--shell", both)
+    assert shared.ctl("logs", r.lines[0]).out == "out\n"
+    r = shared.ctl("logs", "--stderr", r.lines[0])
+    assert r.code == 1 and "--error=PATH (a file of yours)" in r.err, r
+
+
+def test_the_last_place_that_is_given_counts(shared):
+    r = shared.submit("--dry-run", "--output=x", "--output=null", "--error=file", "--error", "y", "true")
+    assert r.json["output"] == "null" and r.json["error_path"].endswith("/y"), r
+    assert "output_path" not in r.json and "output_split" not in r.json
+
+
+def test_what_is_there_stays_or_goes(shared):
+    """append is the default; truncate empties both files, /dev/null stays what it is."""
+    out, err = shared.dir / "mode.out", shared.dir / "mode.err"
+    line = ("--output", out, "--error", err, "--shell", "echo out; echo err >&2")
+    for mode, times in [((), 1), (("--open-mode=append",), 2), (("--open-mode=truncate",), 1)]:
+        assert shared.submit("-w", *mode, *line).code == 0
+        assert (out.read_text(), err.read_text()) == ("out\n" * times, "err\n" * times), mode
+    r = shared.submit("-w", "--open-mode=truncate", "--output=/dev/null", "--error", out, "--shell",
+                      "echo long enough; echo e >&2")
+    assert r.code == 0 and out.read_text() == "e\n"
+    r = shared.submit("-w", "--open-mode=truncate", "--output", out, "--error", out, "--shell",
+                      "echo one; echo two >&2; echo three")
+    assert r.code == 0 and out.read_text() == "one\ntwo\nthree\n"
+
+
+def test_another_attempt_does_not_empty_the_file(shared):
+    """Its shim is killed: what the first one has written is why people look."""
+    out = shared.dir / "attempts"
+    r = shared.submit("-w", "--on-lost=retry", "--open-mode=truncate", "--output", out, "--shell",
+                      'echo $VOLT_ATTEMPT; test $VOLT_ATTEMPT != 1 || kill -9 $PPID; '
+                      'test $VOLT_ATTEMPT != 1 || exec sleep 1h')
+    assert r.code == 0 and out.read_text() == "1\n2\n", (r, out.read_text())
+
+
+def test_elements_do_not_empty_the_files_of_each_other(shared):
+    r = shared.submit("--array=1-2", "--open-mode=truncate", "--output=all", "true")
+    assert r.code == 125 and "--open-mode: each element" in r.err and "{i} or {id}" in r.err, r
+    assert shared.submit("--open-mode=truncate", "true").err == (
+        "volt-submit: --open-mode: only with output_path or error_path\n")
+    assert "open_mode" not in shared.submit("--open-mode=never", "true").err
+
+
+def test_status_names_the_files(shared):
+    """As they are, and of an array as they were given."""
+    ident = shared.submit("--wait", f"--output={shared.dir}/{{name}}.{{id}}{{i}}", "--name=a/b",
+                          "--error=e {id}", "--", "true").out.strip()
+    status = shared.ctl("status", ident).out
+    assert f"    Output: {shared.dir}/a_b.{ident}{{i}}\n" in status, status
+    assert f"    Errors: {shared.dir}/e {ident}\n" in status, status
+    assert (shared.dir / f"a_b.{ident}{{i}}").exists()
+    ident = shared.submit("--wait", "--quiet", "--array=4-5", f"--output={shared.dir}/{{id}}.{{i}}",
+                          "--", "true").out.strip()
+    assert f"    Output: {shared.dir}/{{id}}.{{i}}\n" in shared.ctl("status", ident).out
+    assert f"    Output: {shared.dir}/{ident}_5.5\n" in shared.ctl("status", f"{ident}_5").out
+    assert "Output:" not in shared.ctl("status", shared.submit("--wait", "true").out.strip()).out
+
+
+def test_logs_names_the_path(shared):
+    """Of what voltd does not keep: also before the job starts, and with -f, at once."""
+    folder = shared.dir / "named"
+    folder.mkdir()
+    where = ["--output", "named/{name} {id}.{i}", "--error", "named/err"]
+    done = shared.submit("-w", "-n", "a/b", "--array=7", *where, "true").lines[0]
+    waits = shared.submit("-n", "c", *where, "sleep", "600").lines[0]
+    try:
+        for words, path in [((f"{done}_7",), f"'{folder}/a_b {done}_7.7'"),
+                            ((waits,), f"'{folder}/c {waits}.{{i}}'"),
+                            (("-f", waits), f"'{folder}/c {waits}.{{i}}'"),
+                            (("--stderr", waits), f"{folder}/err"),
+                            ((waits, f"{done}_7"), f"'{folder}/c {waits}.{{i}}'")]:
+            r = shared.ctl("logs", *words)
+            assert r.code == 1 and r.out == "", r
+            assert f"prints to a file that voltd does not keep: tail -f {path}" in r.err, r
+    finally:
+        assert shared.ctl("cancel", waits).code == 0

@@ -1,7 +1,9 @@
 """The protocol on the socket of a real daemon: each rule with its negative, and that one
 bad client is nobody else's trouble."""
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -9,6 +11,7 @@ import resource
 import select
 import signal
 import socket
+import termios
 import threading
 import time
 
@@ -214,6 +217,7 @@ def test_wrong_specs_are_named(shared, spec, parameter, reason):
     (LOGS + "Read", {"id": "1", "offset": -1}, "offset"),
     (LOGS + "Read", {"id": "1", "max_bytes": 2**20 + 1}, "max_bytes"),
     (CONTROL + "Stats", {"x": 1}, "x"),
+    (CONTROL + "Tasks", {"x": 1}, "x"),
     (CONTROL + "Config", {"x": 1}, "x"),
     (CONTROL + "Reload", {"x": 1}, "x"),
     (CONTROL + "Shutdown", {"cancel": "yes"}, "cancel"),
@@ -326,6 +330,32 @@ def test_deadlines_of_a_frame_and_of_idleness(private):
         assert time.monotonic() - began >= 1.0
     lift_limits(private)
     is_fine(private)
+
+
+def unread(sock):
+    """Bytes that the other end has not read."""
+    left = array.array("i", [0])
+    fcntl.ioctl(sock, termios.TIOCOUTQ, left)
+    return left[0]
+
+
+@pytest.mark.parametrize("size", [100, 60_000, 250_000])
+def test_time_in_which_voltd_is_late_is_not_the_peers(private, size):
+    """A message that begins before voltd is stopped, and is in the socket, or as much of it as
+    there is room for, long before it goes on."""
+    private.start(config="[Limits]\nFrameTimeoutSec=1s\n")
+    text = INFO[:-2] + b" " * size + b"}\0"
+    with private.connect() as v:
+        v.send_raw(text[:20])
+        until(lambda: unread(v.sock) == 0, "voltd to read the beginning")
+        private.stand_still()
+        rest = threading.Thread(target=v.send_raw, args=(text[20:],))
+        rest.start()
+        begun = time.monotonic()
+        until(lambda: time.monotonic() - begun > 2.5)  # the time of that message, and more
+        private.process.send_signal(signal.SIGCONT)
+        assert "parameters" in v.recv()
+        rest.join()
 
 
 def test_a_stream_outlives_the_idle_deadline(private):

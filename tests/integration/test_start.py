@@ -118,6 +118,19 @@ def test_without_a_home(private):
     assert code == 1 and "/proc/none" in err and "configuration" not in err
 
 
+def put(path, what):
+    """Something else than a file."""
+    if what == "fifo":
+        os.mkfifo(path)
+    elif what == "directory":
+        path.mkdir()
+    elif what == "link":
+        path.symlink_to("generation")
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+
+
 @pytest.mark.parametrize("what", ["fifo", "socket", "directory"])
 @pytest.mark.parametrize("name", [
     "state/ids", "state/witness", "state/lock", "run/lock", "state/rec/generation",
@@ -131,18 +144,40 @@ def test_what_is_no_file_is_refused_by_its_name(private, name, what):
     path = private.dir / name
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
-    if what == "fifo":
-        os.mkfifo(path)
-    elif what == "directory":
-        path.mkdir()
-    else:
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
+    put(path, what)
     code, err = start(private, "--user", f"--runtime-dir={private.runtime}",
                       f"--state-dir={private.state}", f"--config={private.config}")
     assert code == 1 and (str(path) in err or f'"{path.name}"' in err), err
     reason = "is a directory" if what == "directory" else "it is not a regular file"
     assert reason in err.replace("Is", "is"), err
+
+
+@pytest.mark.parametrize("what", ["fifo", "socket", "directory", "link"])
+def test_what_stands_in_the_place_of_a_record(private, what):
+    """It is a damaged record, whose job is lost; it stops no start and no other job."""
+    private.start()
+    ident = private.submit("--wait", "true").out.strip()
+    assert private.stop() == 0
+    record = private.state / "rec" / "700.1"
+    put(record, what)
+    put(private.state / "rec" / f"{ident}.1", what)  # of one that the store knows
+    private.start()
+    assert f"{record} is a damaged exit record, or none" in private.log.read_text()
+    lost, = private.ctl("list", "--orphans", "--json").json
+    assert (lost["id"], lost["result"], lost["step"]) == ("700", "lost", "record damaged"), lost
+    assert private.job(ident)["result"] == "success"
+    assert private.submit("--wait", "--", "sh", "-c", "exit 3").code == 3
+
+
+def test_a_record_that_cannot_be_read_is_named(private):
+    private.as_service().start()
+    assert private.stop() == 0
+    record = private.state / "rec" / "700.1"
+    record.touch(mode=0)
+    private.start(wait=False)
+    assert private.process.wait(LIMIT) == 1
+    private.process = None
+    assert f"cannot read the exit record {record}: Permission denied: " in private.log.read_text()
 
 
 def test_what_is_in_the_way_does_not_hold_up_a_submission(private):
@@ -154,6 +189,17 @@ def test_what_is_in_the_way_does_not_hold_up_a_submission(private):
     assert private.submit("--wait", "--", "sh", "-c", "exit 3").code == 3
     assert (private.state / "ids").is_file()
     assert "reserve: it is not a regular file" in private.log.read_text()
+
+
+def test_a_directory_in_the_way_is_named(private):
+    """Not the file that was to come of it."""
+    made = private.state / "ids.new"
+    made.mkdir(mode=0o700, parents=True)
+    private.start()
+    r = private.submit("true")
+    assert r.code == 125 and "cannot reserve job ids: ids.new: Is a directory" in r.err, r
+    made.rmdir()
+    assert private.submit("--wait", "true").code == 0
 
 
 def test_the_null_device_is_an_empty_configuration(private):
@@ -172,7 +218,7 @@ def test_the_null_device_is_an_empty_configuration(private):
     ("[Queue]\nSlots=3\n\0\0\0", ":3: a NUL byte: the file is damaged"),
     pytest.param("\0" * 4096, ":1: a NUL byte: the file is damaged", id="NUL bytes"),
     ("[Queue]\nSlots=3\0\n", ":2: a NUL byte: the file is damaged"),
-    ("[queue]\nSlots=3\n", ":2: Slots= does not belong in [queue] but in [Queue]"),
+    ("[queue]\nSlots=3\n", ":2: unknown section [queue]; did you mean [Queue]?"),
 ])
 def test_configuration_names_the_line(private, text, where):
     private.config.write_text(text)
@@ -265,3 +311,20 @@ def test_nobody_else_reaches_the_keeper(private, mask):
         os.umask(before)
     paths = private.runtime, private.runtime / "keeper.sock"
     assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o600 & ~mask]
+
+
+def test_a_shutdown_that_waits_says_for_what(private):
+    private.start()
+    ready = private.dir / "ready"
+    ident = private.submit("--kill-after=1h", "--shell", "trap '' TERM; "
+                           f"touch {ready}; while :; do sleep 0.02; done").out.strip()
+    until(lambda: ready.exists() and private.job(ident)["state"] == "running")
+    pid = private.job(ident)["pid"]
+    asked = private.popen("voltctl", "shutdown", "--cancel", "--wait")
+    assert asked.stderr.readline() == \
+        f"voltctl: waiting for the end of 1 job: {ident} (stopping)\n"
+    os.kill(pid, signal.SIGKILL)
+    asked.communicate(timeout=LIMIT)
+    assert asked.returncode == 0
+    assert private.process.wait(LIMIT) == 0
+    private.process = None

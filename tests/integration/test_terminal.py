@@ -17,6 +17,9 @@ from conftest import BIN, LIMIT, until
 NASTY = "a\tb\r\n\x1b[31mred\x7f\u009b31m\u0085\u202eevil\u2066\u2028end"
 
 
+CLEAR = b"\033[H\033[2J"
+
+
 def on_terminal(daemon, program, *args, columns=80):
     """What the program writes to a terminal of this width, line ends as they were."""
     ours, theirs = pty.openpty()
@@ -40,6 +43,23 @@ def on_terminal(daemon, program, *args, columns=80):
     os.close(ours)
     assert p.wait(LIMIT) >= 0
     return data.decode()
+
+
+def watched(daemon, columns, lines):
+    """The first screen of voltctl stats --watch."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    env = {k: v for k, v in daemon.env.items() if k not in ("COLUMNS", "LINES")}
+    p = subprocess.Popen([BIN / "voltctl", "stats", "--watch=0.1"], env=env, stdin=theirs,
+                         stdout=theirs, stderr=theirs, cwd=daemon.dir)
+    os.close(theirs)
+    data = b""
+    while data.count(CLEAR) < 2:
+        data += os.read(ours, 1 << 16)
+    p.terminate()
+    p.wait(LIMIT)
+    os.close(ours)
+    return data.split(CLEAR)[1].decode().replace("\r\n", "\n")
 
 
 def width(text):
@@ -156,7 +176,20 @@ def test_stats_fit(shared, columns):
     out = on_terminal(shared, "voltctl", "stats", columns=columns)
     assert out.startswith("voltd ")  # without --watch nothing is cleared
     workers = out.split("\n\n")[1].splitlines()
-    assert max(map(width, workers)) <= max(columns, 22 + 2 * 13)
+    assert max(map(width, workers)) <= max(columns, 22 + 2 * 7)
+    assert [line.split()[0] for line in workers[1:5]] == ["polled", "stolen", "parked", "lifo_hits"]
+
+
+@pytest.mark.parametrize("columns, lines", [(80, 24), (200, 50), (64, 24), (40, 24)])
+def test_stats_that_are_watched_fit_the_screen(shared, columns, lines):
+    """Title and numbers of the four that tell most are on it, and nothing has scrolled away."""
+    screen = watched(shared, columns, lines)
+    rows = screen.split("\n")
+    assert rows[0].startswith("voltd ") and rows[-1] == "" and len(rows) <= lines, screen
+    assert max(map(width, rows[1:])) <= columns
+    words = [row.split()[0] for row in rows if row]
+    assert words[2:6] == ["polled", "stolen", "parked", "lifo_hits"]
+    assert "slots" in words and (columns < 65 or "tasks" in words), screen
 
 
 def test_progress_leaves_one_line(shared):
@@ -202,3 +235,45 @@ def test_cancel_shows_how_far_it_is(private):
     assert counts == sorted(counts) and counts and 0 < counts[0] <= jobs, shown
     assert shown.endswith(f"\r\x1b[Kvoltctl: {jobs} jobs asked to end\n"), shown[-200:]
     assert private.ctl("cancel", "--all").err == "voltctl: 0 jobs asked to end\n"
+
+
+def test_many_ids_are_several_messages(private):
+    """Their progress is one, and one that is no job stops all."""
+    private.start(config="[Queue]\nSlots=1\n")
+    jobs = 20_000
+    private.submit("-f", "-", input='{"argv": ["sleep", "600"]}\n' * jobs)
+    r = private.ctl("cancel", f"1-{jobs + 1}")
+    assert r.code == 4 and r.err == f"voltctl: no such job: {jobs + 1}\n" \
+        f"voltctl: none of the {jobs + 1} has been asked to end\n", r
+    shown = on_terminal(private, "voltctl", "cancel", f"1-{jobs}")
+    counts = [int(c) for c in re.findall(r"\r(\d+) asked to end\x1b\[K", shown)]
+    assert counts == sorted(counts) and len(counts) >= 2 and counts[-1] > 15_000, shown
+    assert shown.endswith(f"\r\x1b[Kvoltctl: {jobs} jobs asked to end\n"), shown[-200:]
+    assert private.ctl("cancel", "--json", f"1-{jobs}").json == {"count": 0}
+    assert private.ctl("wait", "--quiet", f"1-{jobs}").code == 125
+    assert private.ctl("clean", f"1-{jobs}").err.endswith(f"voltctl: {jobs} jobs removed\n")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_logs_waits_for(private, several):
+    """After a while a person is told; a file is not."""
+    private.start(config="[Queue]\nSlots=1\n")
+    os.mkfifo(private.dir / "go")
+    first = private.submit("--shell", "read go <go").lines[0]
+    waits = [private.submit("echo", "begun").lines[0] for _ in range(1 + several)]
+    silent = subprocess.Popen([BIN / "voltctl", "logs", "-f", *waits], env=private.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ours, theirs = pty.openpty()
+    p = subprocess.Popen([BIN / "voltctl", "logs", "-f", *waits], env=private.env,
+                         stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    said = b""
+    while b"\n" not in said:
+        said += os.read(ours, 1 << 16)
+    assert f"waiting for {waits[0]} (queued, waiting for a slot (place 1))".encode() in said, said
+    (private.dir / "go").write_text("\n")
+    lines = sorted(f"{i}: begun" for i in waits) if several else ["begun"]
+    assert sorted(p.communicate()[0].splitlines()) == lines and p.returncode == 0
+    os.close(ours)
+    assert silent.communicate()[1] == "" and silent.returncode == 0
+    assert private.ctl("wait", first).code == 0

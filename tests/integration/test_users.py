@@ -67,7 +67,8 @@ def test_a_voltd_that_is_root_serves_root_alone(private):
     assert not (private.dir / "ran").exists()
 
 
-@pytest.mark.parametrize("method, parameters", [("Reload", {}), ("Shutdown", {"cancel": True})])
+@pytest.mark.parametrize("method, parameters", [("Reload", {}), ("Tasks", {}),
+                                                 ("Shutdown", {"cancel": True})])
 def test_another_user_ends_and_reloads_nothing(private, method, parameters):
     """He may ask on the same socket."""
     start_for_all(private)

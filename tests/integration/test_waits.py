@@ -2,6 +2,8 @@
 
 import pytest
 
+from protocol import message
+
 JOBS = "org.voltd.jobs."
 CONFIG = "[Queue]\nSlots=2\n[Limits]\nMaxConnectionsPerUser=1000\n"
 
@@ -19,6 +21,13 @@ def wait(daemon, *ids):
     v = daemon.connect()
     v.send(JOBS + "Wait", {"ids": list(ids)}, more=True)
     assert v.recv()["continues"]
+    return v
+
+
+def wait_begun(daemon, *ids):
+    """The same, and nothing is known yet of whether the jobs are there."""
+    v = daemon.connect()
+    v.send(JOBS + "Wait", {"ids": list(ids)}, more=True)
     return v
 
 
@@ -53,6 +62,20 @@ def test_others_wake_nobody(house):
     v.ok(JOBS + "Cancel", {"ids": [job]})
     for w in waits:
         assert end(w)["exit_code"] == 125
+
+
+def test_news_of_many_elements_are_told_at_once(private):
+    """Each element has news; its waiter is woken once for all that were ready together."""
+    private.start(config=CONFIG + "[Store]\nBackend=memory\n", workers=1)
+    with private.connect() as v:
+        before = polled(private)
+        array = str(int(submit(v, kind="noop")) + 1)
+        spec = {"kind": "noop", "array": {"first": 1, "last": 200000}}
+        v.sock.sendall(message(JOBS + "Submit", {"spec": spec}) +
+                       message(JOBS + "Wait", {"ids": [array]}, more=True))
+        assert v.recv()["parameters"]["id"] == array
+        assert end(v)["exit_code"] == 0
+    assert polled(private) - before < 1.5 * 200000  # 3 for each when it is woken for each
 
 
 def test_each_hears_of_his_own(house):
@@ -112,3 +135,68 @@ def test_a_program_that_is_not_there(house):
     job = submit(v, argv=["/nonexistent/program"], env={})
     *_, last = v.stream(JOBS + "Wait", {"ids": [job]})
     assert last["exit_code"] == 127
+
+
+def forgets(v, ident):
+    """False: it has not ended."""
+    reply = v.call(JOBS + "Forget", {"filter": {"ids": [ident]}})
+    return "error" not in reply and reply["parameters"]["count"] == 1
+
+
+def gone(daemon, ident):
+    """Somebody else has it forgotten."""
+    with daemon.connect() as v:
+        assert forgets(v, ident)
+        assert v.call(JOBS + "Get", {"id": ident})["error"] == JOBS + "NoSuchJob"
+
+
+def told_left(w, left):
+    """The progress of a Wait, once it tells that so many are left."""
+    while True:
+        reply = w.recv()
+        assert reply["continues"], reply
+        if reply["parameters"]["left"] == left:
+            return reply["parameters"]
+
+
+@pytest.mark.parametrize("array", [None, {"first": 1, "last": 3}])
+def test_a_job_that_is_forgotten_while_it_is_waited_for(house, array):
+    """What was known of its end counts, and the answer is of those that are there."""
+    daemon, v = house
+    left = 3 if array else 1
+    go = daemon.dir / "go"
+    failing = submit(v, argv=["sh", "-c", f"until [ -e {go} ]; do sleep 0.02; done; exit 7"],
+                     **({"array": array} if array else {}))
+    job = sleeping(v)
+    w = wait(daemon, failing, job)
+    go.touch()
+    assert told_left(w, 1)["failed"] == left
+    gone(daemon, failing)
+    with daemon.connect() as late:
+        assert late.call(JOBS + "Wait", {"ids": [failing]})["error"] == JOBS + "NoSuchJob"
+    v.ok(JOBS + "Cancel", {"ids": [job]})
+    got = end(w)
+    assert (got["total"], got["left"], got["exit_code"]) == (left + 1, 0, 125)
+    assert [j["id"] for j in got["jobs"]] == [job]
+
+
+def test_a_job_that_is_forgotten_before_the_wait_looks(house):
+    """Of a program that could not be executed only the job itself says how it ended: where it has
+    gone, nobody knows, and the answer comes all the same."""
+    daemon, v = house
+    for _ in range(50):
+        job = submit(v, argv=["/nonexistent/program"], env={})
+        w = wait_begun(daemon, job)
+        with daemon.connect() as other:
+            while not forgets(other, job):
+                pass
+        last = w.recv()
+        while last.get("continues"):
+            last = w.recv()
+        if "error" in last:     # it had gone before
+            assert last["error"] == JOBS + "NoSuchJob", last
+        else:
+            last = last["parameters"]
+            assert (last["left"], last["failed"]) == (0, 1) and last["exit_code"] in (125, 127), last
+            assert [j["id"] for j in last["jobs"]] in ([], [job])
+        w.close()

@@ -3,7 +3,7 @@ event comes twice."""
 
 import pytest
 
-from jobs import JOBS, sh, submit
+from jobs import JOBS, ended_with, main_of, sh, submit, wait
 
 PAGES, PAGE = 8, 500
 # A connection whose client does not read holds up the snapshot in its midst.
@@ -60,3 +60,69 @@ def test_changes_while_a_snapshot_is_told(private, backend, named):
     ends = [e["id"] for e in events if e["state"] == "done"]
     assert len(ends) == len({*ends})
     assert {*ends} == gone | {marker} | ({*new} if not named else set())
+
+
+def told(w, ident, last="exited"):
+    """The events of a job, up to its last one."""
+    events = []
+    while not events or (events[-1]["id"], events[-1]["event"]) != (ident, last):
+        events += [e for e in w.recv()["parameters"].get("events", []) if e["id"].split("_")[0] == ident]
+    return events
+
+
+def test_an_event_says_of_what_it_is(private):
+    """What people ask of one, without a Get for each."""
+    private.start()
+    with private.connect() as v, private.connect() as w:
+        w.send(JOBS + "Watch", {}, more=True)
+        w.recv()
+        one = submit(v, sh("exit 3", name="one"))
+        events = told(w, one)
+        assert {e["name"] for e in events} == {"one"}
+        assert [(e["event"], e["attempt"]) for e in events] == \
+            [("submit", 0), ("starting", 1), ("started", 1), ("exited", 1)]
+        assert [e.get("exit_code") for e in events] == [None, None, None, 3]
+        assert ended_with(events[-1]) == 3
+        gone = told(w, submit(v, {"argv": ["/does/not/exist"]}))[-1]
+        assert (gone["name"], gone["exit_code"], ended_with(gone)) == ("exist", 127, "ENOENT")
+        many = submit(v, {**sh("exit {i}; kill -9 $$"), "name": "many",
+                          "array": {"first": 1, "last": 2}})
+        events = []
+        while (many, "exited") not in [(e["id"], e["event"]) for e in events]:
+            events += told(w, many)
+        assert {e["name"] for e in events} == {"many"}
+        ends = {e["id"]: e["exit_code"] for e in events if e["event"] == "exited"}
+        assert ends == {f"{many}_1": 1, f"{many}_2": 2, many: 2}
+        other = submit(v, sh("exec sleep 1000"))
+        main_of(v, other)
+        v.ok(JOBS + "Cancel", {"ids": [other]})
+        end = told(w, other)[-1]
+        assert (end["result"], end["exit_code"], ended_with(end)) == ("cancelled", 125, "TERM")
+        after = end["cursor"]
+        last = submit(v, sh("exit 5", name="last"))
+        wait(v, last)
+    private.stop()
+    private.start()
+    with private.connect() as w:
+        w.send(JOBS + "Watch", {"after": after}, more=True)
+        events = told(w, last)
+        assert [(e["name"], e["attempt"], e.get("exit_code")) for e in events] == \
+            [("last", 0, None), ("last", 1, None), ("last", 1, None), ("last", 1, 5)]
+
+
+def test_the_snapshot_has_specs_where_they_are_asked_for(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    with private.connect() as v:
+        for i in range(3):
+            submit(v, sh(f"exec sleep 100{i}", env={"A": "b"}))
+
+        def snapshot(**more):
+            with private.connect() as w:
+                w.send(JOBS + "Watch", more, more=True)
+                return [j.get("spec") for j in w.recv()["parameters"]["jobs"]]
+        assert snapshot() == [None] * 3
+        assert [s["shell"] for s in snapshot(spec_fields=["shell"])] == \
+            [f"exec sleep 100{i}" for i in range(3)]
+        assert all("env" not in s for s in snapshot(spec_fields=["shell"]))
+        assert [s["env"] for s in snapshot(with_spec=True)] == [{"A": "b"}] * 3
+        v.ok(JOBS + "Cancel", {"filter": {}})

@@ -1,5 +1,6 @@
 """A store that is not the one it was is refused, until somebody chooses."""
 
+import os
 import shutil
 import signal
 import sqlite3
@@ -74,16 +75,23 @@ def contents(private):
             if p.stat().st_size or p.suffix != ".db-wal"}
 
 
+def traces(private):
+    """Of the store, its journal and the index of that: bytes, and when they were written."""
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns, p.stat().st_ino)
+            for p in private.state.glob("jobs.*")}
+
+
 def is_refused(private, *words):
-    """By a start, which changes nothing, and by --check-store."""
-    before = contents(private)
+    """By a start, which touches nothing, and by --check-store."""
+    before, untouched = contents(private), traces(private)
     code, said = refused(private)
     assert code == 2, said
     for word in ["voltd --accept-store", "jobs may be missing", "may run twice", *words]:
         assert word in said, (word, said)
+    assert traces(private) == untouched
     r = voltd(private, "--check-store")
     assert r.returncode == 1 and words[-1] in r.stdout, r
-    assert contents(private) == before
+    assert traces(private) == untouched and contents(private) == before
 
 
 def is_sound(private):
@@ -251,11 +259,38 @@ def test_a_witness_that_cannot_be_written(private):
     for _ in range(2):
         with private.connect() as v:
             v.ok("org.voltd.jobs.SubmitBatch", {"specs": [{"kind": "noop"}] * 2000})
-    assert private.log.read_text().count("witness: Is a directory: an older copy") == 1
+    assert private.log.read_text().count(
+        f"{private.state}/witness.new: Is a directory: an older copy") == 1
     (private.state / "witness.new").rmdir()
     private.stop()
     assert seen(private)[1] >= 4000
     is_sound(private)
+
+
+@pytest.mark.parametrize("mode", ["--user", "--system"])
+def test_the_line_to_run_is_said(private, mode):
+    """With mode, directories and account; it does what is needed as it stands."""
+    directory = private.dir / "it's here"  # a shell has its own opinion of that
+    private.runtime, private.state = directory / "run", directory / "state"
+    private.socket, private.control = (private.runtime / name for name in ("voltd.sock", "control.sock"))
+    private.env["VOLT_ADDRESS"] = f"unix:{private.socket}"
+    private.mode = mode
+    if mode == "--system":
+        private.as_service()
+    private.start(config=SQLITE)
+    private.stop()
+    for p in files(private):
+        p.unlink()
+    code, said = refused(private)
+    assert code == 2
+    line = said.split("jobs may run twice: ")[1].splitlines()[0]
+    if mode == "--system" and os.getuid() != 0:
+        assert line.startswith(("runuser -u ", "setpriv --reuid="))
+        line = line.split(" -- " if line.startswith("runuser") else "--clear-groups ", 1)[1]
+    r = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=LIMIT,
+                       cwd=private.dir)
+    assert r.returncode == 0 and "accepted an empty store" in r.stdout, (line, r)
+    private.start()
 
 
 def test_memory_has_no_witness(private):

@@ -20,7 +20,7 @@ static vat_u64 hook_live;     /* allocated, not freed */
 static vat_u64 hook_fail;     /* the call that fails; 0: none */
 static vat_u32 hook_for_good; /* and those after it */
 
-static uint64_t hook_count(void)
+__attribute__((unused)) static uint64_t hook_count(void)
 {
     return vat_u64_load(&hook_calls, VAT_RLX);
 }

@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 #include <volt/volt.h>
 
+#include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
 char stored_dir[SCRATCH_MAX];
@@ -83,12 +84,10 @@ static void waiter_drop(void *state)
 static const struct volt_task_type waiter_type = {"waiter", sizeof(struct waiter),
                                                   waiter_poll, waiter_drop, NULL};
 
-/* Appends and waits: the status of the commit, or of the append. */
-int stored_keep(struct store *s, const struct store_fact *facts, size_t n)
+/* r: of the append. Its status, or that of the commit. */
+static int wait_for(struct waiter *w, int r)
 {
-    struct waiter *w = volt_task_new(rt, &waiter_type);
     struct volt_join join;
-    int r = store_append(s, facts, n, &w->commit);
 
     if (r < 0) {
         w->commit = (struct store_commit){0};
@@ -99,6 +98,31 @@ int stored_keep(struct store *s, const struct store_fact *facts, size_t n)
     assert_int_equal(volt_join_wait(&join), 0);
     r = ((struct waiter *)volt_join_state(&join))->status;
     volt_join_fini(&join);
+    return r;
+}
+
+int stored_keep(struct store *s, const struct store_fact *facts, size_t n)
+{
+    struct waiter *w = volt_task_new(rt, &waiter_type);
+
+    return wait_for(w, store_append(s, facts, n, &w->commit));
+}
+
+int stored_forget(struct store *s, uint64_t id)
+{
+    struct waiter *w = volt_task_new(rt, &waiter_type);
+
+    return wait_for(w, store_forget(s, &id, 1, &w->commit));
+}
+
+int stored_replace(struct store *s, uint64_t gone, uint64_t id, const char *argument,
+                   const char *env)
+{
+    struct store_commit first;
+
+    assert_int_equal(store_forget(s, &gone, 1, &first), 0);
+    int r = stored_submit(s, id, argument, env); /* which waits for both */
+    store_commit_fini(&first);
     return r;
 }
 
@@ -118,22 +142,20 @@ static struct job_spec *spec_new(const char *argument, const char *env)
 
 int stored_submit(struct store *s, uint64_t id, const char *argument, const char *env)
 {
-    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
-                              .event = &ev,
-                              .spec = spec_new(argument, env),
-                              .uid = 1,
-                              .gid = 2};
-    int r = stored_keep(s, &fact, 1);
+    struct job_spec *spec = spec_new(argument, env);
+    struct store_fact fact = fact_submit(id, 1000 + id, spec);
 
-    job_spec_unref(fact.spec);
+    fact.submit.uid = 1;
+    fact.submit.gid = 2;
+    int r = stored_keep(s, &fact, 1);
+    job_spec_unref(spec);
     return r;
 }
 
 int stored_starting(struct store *s, uint64_t id)
 {
     struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev};
+    const struct store_fact fact = fact_event(id, JOB_NO_INDEX, &ev);
 
     return stored_keep(s, &fact, 1);
 }
@@ -148,14 +170,11 @@ int stored_end_with(struct store *s, uint64_t id, int code, const char *out,
                                .code = code}};
     const struct store_piece output[STORE_STREAMS] = {{out, out ? strlen(out) : 0},
                                                       {err, err ? strlen(err) : 0}};
-    struct store_fact facts[2] = {
-        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0]},
-        {.key = {.id = id, .index = JOB_NO_INDEX},
-         .event = &ev[1],
-         .last = true,
-         .output = output}};
+    const struct store_fact facts[] = {
+        fact_event(id, JOB_NO_INDEX, &ev[0]), fact_event(id, JOB_NO_INDEX, &ev[1]),
+        fact_output(id, output), fact_last(id, ev[1].at_usec)};
 
-    return stored_keep(s, facts, 2);
+    return stored_keep(s, facts, 4);
 }
 
 int stored_end(struct store *s, uint64_t id, int code)
@@ -165,21 +184,27 @@ int stored_end(struct store *s, uint64_t id, int code)
 
 /* --- what a load finds ---------------------------------------------------------- */
 
-static int note(void *arg, const struct store_fact *f)
+static int note(void *arg, const struct store_loaded *loaded)
 {
+    const struct store_loaded_job *job = &loaded->job;
+    const struct store_loaded_event *e = &loaded->event;
     struct found *found = arg;
     size_t n = strlen(found->text);
 
-    if (f->event->type == JOB_EV_SUBMIT)
-        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:%s:%s:%s%s ",
-                       (unsigned long long)f->key.id, job_event_name(f->event->type),
-                       f->spec->argv[1], f->spec->env ? f->spec->env[0] : "",
-                       f->last ? ":last" : "");
-    else
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:submit:%s:%s%s ",
+                       (unsigned long long)job->id, job->spec->argv[1],
+                       job->spec->env ? job->spec->env[0] : "",
+                       job->ended ? ":last" : "");
+        break;
+    case STORE_LOADED_EVENT:
         (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu_%lld:%s%s%d ",
-                       (unsigned long long)f->key.id, (long long)f->key.index,
-                       job_event_name(f->event->type), f->event->other_life ? "!" : "",
-                       f->event->code);
+                       (unsigned long long)e->key.id, (long long)e->key.index,
+                       job_event_name(e->event->type), e->event->other_life ? "!" : "",
+                       e->event->code);
+        break;
+    }
     return 0;
 }
 

@@ -5,6 +5,11 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include "daemon/store/blobs.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/fact.h"
+#include "daemon/store/reader.h"
+#include "daemon/store/retention.h"
 #include "daemon/store/sqlite.h"
 #include "tests/support/scratch.h"
 
@@ -25,6 +30,11 @@ struct store *stored_fresh(void);
 
 /* Appends and waits: the status of the commit, or of the append. */
 int stored_keep(struct store *s, const struct store_fact *facts, size_t n);
+/* The same of a job to forget. */
+int stored_forget(struct store *s, uint64_t id);
+/* Job `gone` is forgotten and another one submitted, as below, in one transaction. */
+int stored_replace(struct store *s, uint64_t gone, uint64_t id, const char *argument,
+                   const char *env);
 /* The same of jobs that are "echo ARGUMENT", by id. Strings may be NULL, but that one. */
 int stored_submit(struct store *s, uint64_t id, const char *argument, const char *env);
 int stored_starting(struct store *s, uint64_t id);

@@ -46,15 +46,22 @@ static struct array *live_array(uint64_t total)
 }
 
 /* Its element ends with this exit code, from wherever it is. */
-static struct array_effects end_with(struct array *a, int64_t item, int code)
+static struct array_effects end_at(struct array *a, int64_t item, int code,
+                                   uint64_t at_usec)
 {
     struct job_event ev = event(JOB_EV_EXITED);
 
+    ev.at_usec = at_usec;
     if (!array_own(a, item) || array_own(a, item)->state == JOB_QUEUED)
         (void)must(a, item, event(JOB_EV_STARTING));
     ev.result = code ? JOB_RESULT_EXIT : JOB_RESULT_SUCCESS;
     ev.code = code;
     return must(a, item, ev);
+}
+
+static struct array_effects end_with(struct array *a, int64_t item, int code)
+{
+    return end_at(a, item, code, 9);
 }
 
 /* --- rows --------------------------------------------------------------------------- */
@@ -241,27 +248,41 @@ static void a_cancel_is_the_end_where_nothing_runs(void **state)
     array_free(a);
 }
 
-/* The largest exit code; of equal ones the first that ended, also a success. */
-static void the_worst_result_is_the_first_of_its_code(void **state)
+/* Of the same code the earliest; at the same time the lowest offset. The order in which the
+ * ends come does not count. */
+static void the_worst_result_is_the_earliest_of_its_code(void **state)
 {
-    static const int codes[] = {0, 0, 3, 7, 7, 5};
-    static const int worst[] = {0, 0, 2, 3, 3, 3};
+    static const int codes[] = {0, 0, 3, 7, 7, 7, 7, 5};
+    static const uint64_t at[] = {9, 10, 9, 20, 10, 10, 11, 1};
+    static const int worst[] = {0, 0, 2, 3, 4, 5, 5, 5};
     struct array *a = live_array(SIZE(codes));
 
     (void)state;
     for (size_t i = 0; i < SIZE(codes); i++) {
         struct job_event started = event(JOB_EV_STARTED);
-        int64_t at = (int64_t)(SIZE(codes) - 1 - i); /* not in the order of offsets */
+        int64_t item = (int64_t)(SIZE(codes) - 1 - i); /* not in the order of offsets */
 
-        (void)must(a, at, event(JOB_EV_STARTING));
+        (void)must(a, item, event(JOB_EV_STARTING));
         started.pid = 100 + (int)i;
-        (void)must(a, at, started);
-        (void)end_with(a, at, codes[i]);
+        (void)must(a, item, started);
+        (void)end_at(a, item, codes[i], at[i]);
         assert_int_equal(a->worst.pid, 100 + worst[i]);
         assert_int_equal(a->exit_code, codes[worst[i]]);
     }
-    assert_int_equal(array_failed(a), 4);
+    assert_int_equal(array_failed(a), 6);
     assert_int_equal(array_status(a).code, 7);
+    array_free(a);
+}
+
+static void the_first_element_behind_an_empty_chunk_is_found(void **state)
+{
+    struct array *a = live_array(2 * ARRAY_CHUNK + 3);
+    int64_t at = 1;
+
+    (void)state;
+    (void)must(a, 2 * ARRAY_CHUNK, event(JOB_EV_CANCEL));
+    assert_ptr_equal(array_find_own(a, &at), array_own(a, 2 * ARRAY_CHUNK));
+    assert_int_equal(at, 2 * ARRAY_CHUNK);
     array_free(a);
 }
 
@@ -300,14 +321,13 @@ static void the_next_element_passes_over_those_cancelled(void **state)
 
 struct listed {
     struct job_status st;
-    bool touched;
-    uint32_t ended; /* in which order; 0: not yet */
+    bool touched, ended;
 };
 
 struct list {
     uint64_t total;
     uint64_t cancelled_usec;
-    uint32_t ends;
+    uint64_t first_start; /* of all attempts */
     struct listed element[MOST];
 };
 
@@ -334,7 +354,6 @@ static void list_init(struct list *l, uint64_t total, const struct job_event *su
 
 static void list_cancel_untouched(struct list *l)
 {
-    l->ends++;
     for (uint64_t i = 0; i < l->total; i++) {
         struct listed *e = &l->element[i];
 
@@ -345,7 +364,7 @@ static void list_cancel_untouched(struct list *l)
                                     .cancel_asked = true,
                                     .submitted_usec = e->st.submitted_usec,
                                     .ended_usec = l->cancelled_usec};
-        e->ended = l->ends;
+        e->ended = true;
     }
 }
 
@@ -380,25 +399,32 @@ static bool list_update(struct list *l, int64_t item, const struct job_event *ev
     if (job_update(&e->st, ev) < 0)
         return false;
     e->touched = true;
+    if (e->st.started_usec && (!l->first_start || e->st.started_usec < l->first_start))
+        l->first_start = e->st.started_usec;
     if (e->st.state == JOB_DONE)
-        e->ended = ++l->ends;
+        e->ended = true;
     return true;
 }
 
-/* The worst by its definition: over all ends in their order. */
+/* By the definition; the rest, which has not been touched, is behind all others. */
+static bool is_worse(const struct listed *a, const struct listed *b)
+{
+    int x = job_exit_code(&a->st), y = job_exit_code(&b->st);
+
+    if (x != y)
+        return x > y;
+    if (a->st.ended_usec != b->st.ended_usec)
+        return a->st.ended_usec < b->st.ended_usec;
+    return a->touched && !b->touched;
+}
+
 static const struct listed *list_worst(const struct list *l)
 {
     const struct listed *worst = NULL;
 
-    for (uint32_t end = 1; end <= l->ends; end++) {
-        for (uint64_t i = 0; i < l->total; i++) {
-            const struct listed *e = &l->element[i];
-
-            if (e->ended == end &&
-                (!worst || job_exit_code(&e->st) > job_exit_code(&worst->st)))
-                worst = e;
-        }
-    }
+    for (uint64_t i = 0; i < l->total; i++)
+        if (l->element[i].ended && (!worst || is_worse(&l->element[i], worst)))
+            worst = &l->element[i];
     return worst;
 }
 
@@ -426,9 +452,33 @@ static void compare_worst(const struct array *a, const struct list *l)
     CHECK(st.result == (st.state == JOB_DONE ? worst->st.result : JOB_RESULT_NONE));
 }
 
-static void compare(const struct array *a, const struct list *l)
+static void compare_counts(const struct array *a, const struct list *l)
 {
     uint64_t by_state[JOB_STATE_COUNT] = {0}, by_result[JOB_RESULT_COUNT] = {0};
+    uint64_t last_end = 0;
+
+    for (uint64_t i = 0; i < l->total; i++) {
+        const struct listed *e = &l->element[i];
+
+        if (e->st.state == JOB_DONE && e->st.ended_usec > last_end)
+            last_end = e->st.ended_usec;
+        by_state[e->st.state]++;
+        by_result[e->st.result] += e->st.state == JOB_DONE;
+    }
+    CHECK(memcmp(a->by_state, by_state, sizeof(by_state)) == 0);
+    CHECK(memcmp(a->by_result, by_result, sizeof(by_result)) == 0);
+    CHECK(array_done(a) == list_all_ended(l));
+    CHECK(array_failed(a) == by_state[JOB_DONE] - by_result[JOB_RESULT_SUCCESS]);
+    CHECK(array_busy(a) == l->total - by_state[JOB_QUEUED] - by_state[JOB_DONE]);
+    CHECK(array_status(a).state == list_state(l, by_state));
+    CHECK(array_status(a).cancel_asked == (l->cancelled_usec != 0));
+    CHECK(array_status(a).started_usec == l->first_start);
+    CHECK(array_status(a).ended_usec == (array_done(a) ? last_end : 0));
+    compare_worst(a, l);
+}
+
+static void compare(const struct array *a, const struct list *l)
+{
     uint64_t rest = 0;
     int64_t next = ARRAY_WHOLE, at = 0;
 
@@ -436,8 +486,6 @@ static void compare(const struct array *a, const struct list *l)
         const struct listed *e = &l->element[i];
         const struct job_status own = array_element(a, (int64_t)i);
 
-        by_state[e->st.state]++;
-        by_result[e->st.result] += e->st.state == JOB_DONE;
         if (!e->touched && !e->ended && rest++ == 0)
             next = (int64_t)i;
         CHECK(own.state == e->st.state);
@@ -455,15 +503,8 @@ static void compare(const struct array *a, const struct list *l)
         }
     }
     CHECK(!array_find_own(a, &at));
-    CHECK(memcmp(a->by_state, by_state, sizeof(by_state)) == 0);
-    CHECK(memcmp(a->by_result, by_result, sizeof(by_result)) == 0);
     CHECK(a->rest == rest && array_next(a) == next);
-    CHECK(array_done(a) == list_all_ended(l));
-    CHECK(array_failed(a) == by_state[JOB_DONE] - by_result[JOB_RESULT_SUCCESS]);
-    CHECK(array_busy(a) == l->total - by_state[JOB_QUEUED] - by_state[JOB_DONE]);
-    CHECK(array_status(a).state == list_state(l, by_state));
-    CHECK(array_status(a).cancel_asked == (l->cancelled_usec != 0));
-    compare_worst(a, l);
+    compare_counts(a, l);
 }
 
 /* The counters of a caller who goes by the effects alone. */
@@ -538,6 +579,38 @@ static int by_item(const void *a, const void *b)
     return (x->ev.at_usec > y->ev.at_usec) - (x->ev.at_usec < y->ev.at_usec);
 }
 
+/* The same facts into counts alone. What has no end is lost. */
+static void fold(struct list *l, const struct job_event *submit, const struct fact *facts,
+                 size_t n)
+{
+    struct array *a = array_new_counts(l->total);
+    struct array_effects fx;
+    struct array_fold f;
+
+    assert_non_null(a);
+    assert_true(array_is_counts(a));
+    CHECK(array_update(a, ARRAY_WHOLE, submit, &fx) == 0);
+    array_fold_begin(&f, a);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(array_fold_event(&f, facts[i].item, &facts[i].ev) == 0);
+        if (facts[i].item == ARRAY_WHOLE)
+            CHECK(array_fold_event(&f, ARRAY_WHOLE, &facts[i].ev) == -EPROTO);
+    }
+    array_fold_end(&f);
+    for (uint64_t i = 0; i < l->total; i++) {
+        struct listed *e = &l->element[i];
+
+        if (e->ended)
+            continue;
+        e->st = e->touched ? array_ended_as(&e->st) : array_ended_without(a);
+        CHECK(e->st.state == JOB_DONE && e->st.result == JOB_RESULT_LOST);
+        e->ended = true;
+    }
+    compare_counts(a, l);
+    CHECK(array_done(a) && a->rest == 0);
+    array_free(a);
+}
+
 /* The facts as a store gives them: without the SUBMIT of elements, those of the array
  * first, and of some elements not the last ones, which were not durable yet. */
 static void replay(struct rng *r, uint64_t total, const struct job_event *submit,
@@ -547,6 +620,7 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
     struct array *a = array_new(total);
     struct array_effects fx;
     uint64_t cancelled = 0;
+    size_t taken = 0;
 
     assert_non_null(a);
     list_init(&l, total, submit);
@@ -558,6 +632,7 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
             cancelled = facts[i].ev.at_usec;
             CHECK(array_update(a, ARRAY_WHOLE, &facts[i].ev, &fx) == 0);
             CHECK(array_update(a, ARRAY_WHOLE, &facts[i].ev, &fx) == -EPROTO);
+            facts[taken++] = facts[i];
             continue;
         }
         if (rng_below(r, 8) == 0) { /* the rest of its facts is missing */
@@ -568,6 +643,7 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
         CHECK(array_reserve(a, facts[i].item) == 0);
         CHECK(array_update(a, facts[i].item, &facts[i].ev, &fx) == 0);
         CHECK(list_update(&l, facts[i].item, &facts[i].ev));
+        facts[taken++] = facts[i];
     }
     l.cancelled_usec = cancelled;
     if (cancelled)
@@ -575,6 +651,7 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
     array_replay_end(a);
     compare(a, &l);
     array_free(a);
+    fold(&l, submit, facts, taken);
 }
 
 static void one_history(struct rng *r)
@@ -629,7 +706,8 @@ int main(void)
         cmocka_unit_test(rows_of_an_element),
         cmocka_unit_test(the_state_follows_from_the_counts),
         cmocka_unit_test(a_cancel_is_the_end_where_nothing_runs),
-        cmocka_unit_test(the_worst_result_is_the_first_of_its_code),
+        cmocka_unit_test(the_worst_result_is_the_earliest_of_its_code),
+        cmocka_unit_test(the_first_element_behind_an_empty_chunk_is_found),
         cmocka_unit_test(the_next_element_passes_over_those_cancelled),
         cmocka_unit_test(random_histories),
     };

@@ -1,4 +1,5 @@
-/* Attempts of a manager with a keeper, under a store that refuses what it is told to. */
+/* Attempts of a manager with a keeper, and a store that refuses what it is told to
+ * refuse. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +14,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/store/fact.h"
 #include "tests/support/scratch.h"
 #include "tests/support/submission.h"
 
@@ -24,23 +26,28 @@ static struct manager *m;
 static int record_fd;
 static uint8_t boot[RECORD_ID_SIZE];
 
-/* No end of this job can be stored: the Makefile redirects the calls. */
+/* No end of this job can be stored; and so many events of a type, as without memory. Set
+ * and counted with the manager's lock. */
 static uint64_t refused;
-int __real_jobs_keep(struct manager *manager, struct job *job, int64_t offset,
-                     const struct job_event *ev, bool last, struct store_commit *c,
-                     struct aftermath *after);
-int __wrap_jobs_keep(struct manager *manager, struct job *job, int64_t offset,
-                     const struct job_event *ev, bool last, struct store_commit *c,
-                     struct aftermath *after);
+static unsigned refusals[JOB_EV_COUNT];
+static struct store_log_ops refusing;
+static const struct store_log_ops *taking;
 
-int __wrap_jobs_keep(struct manager *manager, struct job *job, int64_t offset,
-                     const struct job_event *ev, bool last, struct store_commit *c,
-                     struct aftermath *after)
+static int append(struct store *s, const struct store_fact *facts, size_t n,
+                  store_fill_fn *fill, void *arg, struct store_commit *commit)
 {
-    if (job->id != refused || !c || !ev || ev->type != JOB_EV_EXITED)
-        return __real_jobs_keep(manager, job, offset, ev, last, c, after);
-    *c = (struct store_commit){.status = -EIO};
-    return -EIO;
+    for (size_t i = 0; i < n; i++) {
+        if (facts[i].type != STORE_EVENT)
+            continue;
+        enum job_event_type type = facts[i].event.event->type;
+        if (facts[i].event.key.id == refused && type == JOB_EV_EXITED)
+            return -EIO;
+        if (refusals[type] > 0) {
+            refusals[type]--;
+            return -ENOMEM;
+        }
+    }
+    return taking->append(s, facts, n, fill, arg, commit);
 }
 
 static int setup(void **state)
@@ -64,10 +71,16 @@ static int setup(void **state)
     assert_int_equal(record_boot_id(boot), 0);
     config_defaults(&config);
     config.backend = CONFIG_BACKEND_MEMORY;
+    config.slots = 1;
+    refused = 0;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &rt), 0);
     o.rt = rt;
     if (manager_new(&o, &m, &err) < 0)
         fail_msg("%s", err.text);
+    taking = m->store->log;
+    refusing = *taking;
+    refusing.append = append;
+    m->store->log = &refusing;
     return 0;
 }
 
@@ -81,18 +94,13 @@ static int teardown(void **state)
     return scratch_remove(base);
 }
 
-/* The id of a job that ends with that exit code. */
-static uint64_t submit(const char *code)
+/* Submits the spec, which is given up; returns the id. */
+static uint64_t submit_spec(struct job_spec *spec)
 {
-    struct job_spec *spec = job_spec_new();
     struct manager_submit_item item = {.spec = spec};
     struct manager_submit *s = volt_task_new(rt, &submission_type);
     struct volt_join join;
 
-    spec->argv = calloc(4, sizeof(*spec->argv));
-    spec->argv[0] = strdup("/bin/sh");
-    spec->argv[1] = strdup("-c");
-    assert_true(asprintf(&spec->argv[2], "exit %s", code) > 0);
     manager_submit_init(s, m, &me, &item, 1, false);
     assert_int_equal(volt_task_spawn(s, &join), 0);
     assert_int_equal(volt_join_wait(&join), 0);
@@ -101,6 +109,58 @@ static uint64_t submit(const char *code)
     job_spec_unref(spec);
     free(item.ret_text);
     return item.ret_id;
+}
+
+static struct job_spec *shell(const char *what, const char *arg)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->argv = calloc(4, sizeof(*spec->argv));
+    spec->argv[0] = strdup("/bin/sh");
+    spec->argv[1] = strdup("-c");
+    assert_true(asprintf(&spec->argv[2], "%s %s", what, arg) > 0);
+    return spec;
+}
+
+/* The id of a job that ends with that exit code. */
+static uint64_t submit(const char *code)
+{
+    return submit_spec(shell("exit", code));
+}
+
+static void refuse(enum job_event_type type, unsigned times)
+{
+    pthread_mutex_lock(&m->lock);
+    refusals[type] = times;
+    pthread_mutex_unlock(&m->lock);
+}
+
+static unsigned left(enum job_event_type type)
+{
+    pthread_mutex_lock(&m->lock);
+    unsigned n = refusals[type];
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+static enum job_state state_of(uint64_t id, enum job_result *ret_result)
+{
+    struct job_view v;
+
+    assert_int_equal(manager_get(m, &me, id, JOB_NO_INDEX, &v), 0);
+    enum job_state state = (enum job_state)v.status.state;
+    *ret_result = (enum job_result)v.status.result;
+    job_view_fini(&v);
+    return state;
+}
+
+static void wait_result(uint64_t id, enum job_result result)
+{
+    enum job_result seen;
+
+    while (state_of(id, &seen) != JOB_DONE)
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(seen, result);
 }
 
 static void wait_ended(uint64_t id, int32_t code)
@@ -143,10 +203,78 @@ static void a_record_whose_end_is_not_stored_stays(void **state)
     assert_int_equal(r.exited.status, 3);
 }
 
+/* What stops a job is posted until the store takes it; only then it is stopped. */
+static void what_is_refused_is_posted_again(void **state)
+{
+    struct job_spec *spec = shell("exec sleep", "1000");
+    enum job_result seen;
+
+    (void)state;
+    refuse(JOB_EV_TIMEOUT, 2);
+    spec->timeout_usec = 1000;
+    wait_result(submit_spec(spec), JOB_RESULT_TIMEOUT);
+    assert_int_equal(left(JOB_EV_TIMEOUT), 0);
+
+    refuse(JOB_EV_TIMEOUT, 2);
+    spec = job_spec_new();
+    spec->kind = JOB_KIND_SLEEP;
+    spec->duration_usec = UINT64_C(1000000000);
+    spec->timeout_usec = 1000;
+    wait_result(submit_spec(spec), JOB_RESULT_TIMEOUT);
+    assert_int_equal(left(JOB_EV_TIMEOUT), 0);
+
+    refuse(JOB_EV_OUTPUT_LIMIT, 2);
+    spec = shell("echo much; exec sleep", "1000");
+    spec->output_limit = 1;
+    wait_result(submit_spec(spec), JOB_RESULT_OUTPUT_LIMIT);
+    assert_int_equal(left(JOB_EV_OUTPUT_LIMIT), 0);
+
+    /* One that waits for the slot, and is told of a cancel that has not happened. */
+    uint64_t first = submit_spec(shell("exec sleep", "1000")), second = submit("5");
+    refuse(JOB_EV_CANCEL, 1);
+    assert_int_equal(manager_cancel(m, &me, first, JOB_NO_INDEX), -ENOMEM);
+    assert_true(state_of(first, &seen) < JOB_STOPPING);
+    assert_int_equal(state_of(second, &seen), JOB_QUEUED);
+    refuse(JOB_EV_STARTING, 2);
+    refuse(JOB_EV_EXITED, 2);
+    assert_int_equal(manager_cancel(m, &me, first, JOB_NO_INDEX), 0);
+    wait_result(first, JOB_RESULT_CANCELLED);
+    wait_ended(second, 5);
+    assert_int_equal(left(JOB_EV_STARTING), 0);
+    assert_int_equal(left(JOB_EV_EXITED), 0);
+}
+
+static struct job_spec *keyed_sleep(uint64_t usec)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->kind = JOB_KIND_SLEEP;
+    spec->duration_usec = usec;
+    spec->key = strdup("nightly");
+    spec->on_exists = JOB_ON_EXISTS_REPLACE;
+    return spec;
+}
+
+/* The store has it that one job replaces another: without memory for the cancel it is the
+ * dispatcher's, until there is. */
+static void what_is_replaced_is_cancelled_in_the_end(void **state)
+{
+    (void)state;
+    uint64_t first = submit_spec(keyed_sleep(UINT64_C(1000000000)));
+    refuse(JOB_EV_CANCEL, 4);
+    uint64_t second = submit_spec(keyed_sleep(1));
+    wait_result(first, JOB_RESULT_CANCELLED);
+    assert_int_equal(left(JOB_EV_CANCEL), 0);
+    wait_result(second, JOB_RESULT_SUCCESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_record_whose_end_is_not_stored_stays, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_refused_is_posted_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_replaced_is_cancelled_in_the_end, setup,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

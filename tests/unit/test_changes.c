@@ -11,49 +11,33 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <sys/stat.h>
-#include "daemon/config/config.h"
 #include "daemon/exec/changes.h"
 #include "daemon/exec/jobs.h"
-#include "tests/support/scratch.h"
+#include "tests/support/managed.h"
 #include "tests/support/submission.h"
 
 enum { MANY = EVENT_RING_CAPACITY + 10 };
 
 static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
-static char base[SCRATCH_MAX], records[64];
-static struct config config;
 static struct volt_runtime *rt;
 static struct manager *m;
 
 static int set_up(void **state)
 {
-    struct manager_options o = {.config = &config,
-                                .runtime_dir = base,
-                                .state_dir = base,
-                                .record_dir = records,
-                                .address = "unix:/x"};
-    struct volt_error err = {{0}};
+    struct config config = managed_config();
 
-    (void)state;
-    if (scratch_make(base) < 0)
+    if (managed_make(state) < 0)
         return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    config_defaults(&config);
-    config.backend = CONFIG_BACKEND_MEMORY;
     config.slots = 1;
-    rt = o.rt = lone_runtime();
-    return mkdir(records, 0700) < 0 ? -1 : manager_new(&o, &m, &err);
+    rt = lone_runtime();
+    m = managed_start(&config, rt);
+    return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
-    if (volt_runtime_shutdown(rt, UINT64_MAX) < 0)
-        return -1;
-    manager_free(m);
-    volt_runtime_free(rt);
-    return scratch_remove(base);
+    managed_stop(m, rt);
+    return managed_remove(state);
 }
 
 /* An array of so many elements, of which one sleeps and the others wait. */
@@ -94,8 +78,8 @@ static enum volt_poll ear_poll(struct volt_cx *cx, void *state)
     struct ear *e = state;
 
     if (!e->begun) {
-        listener_init(cx, &e->listener, m, true);
-        listener_add(&e->listener, &e->interest, &wanted);
+        listener_init(cx, &e->listener, m, true, &e->interest, sizeof(e->interest));
+        listener_add(&e->listener, &wanted);
         e->begun = true;
     }
     heard = listener_next(&e->listener, &change);

@@ -78,7 +78,7 @@ static void test_closed_refuses_and_gives_what_is_there(void **state)
 
 struct sender {
     struct volt_channel *ch;
-    struct volt_send send;
+    struct volt_channel_send send;
     int value, status;
 };
 
@@ -87,10 +87,10 @@ static enum volt_poll sender_poll(struct volt_cx *cx, void *state)
     struct sender *s = state;
 
     if (!s->send.channel)
-        volt_send_init(&s->send, s->ch, &s->value);
-    if (volt_send_poll(cx, &s->send) == VOLT_PENDING)
+        volt_channel_send_init(&s->send, s->ch, &s->value);
+    if (volt_channel_send_poll(cx, &s->send) == VOLT_PENDING)
         return VOLT_PENDING;
-    s->status = volt_send_status(&s->send);
+    s->status = volt_channel_send_status(&s->send);
     return VOLT_READY;
 }
 
@@ -98,7 +98,7 @@ static void sender_drop(void *state)
 {
     struct sender *s = state;
 
-    volt_send_fini(&s->send);
+    volt_channel_send_fini(&s->send);
 }
 
 static const struct volt_task_type sender_type = {
@@ -206,20 +206,24 @@ static void test_closing_answers_those_that_wait(void **state)
     volt_channel_free(ch);
 }
 
+static struct volt_channel_recv receive; /* there is one receiver */
+
 static enum volt_poll recv_poll(struct volt_cx *cx, struct fn_task *f)
 {
-    int status;
-
-    if (volt_channel_recv_poll(cx, f->arg, &f->value, &status) == VOLT_PENDING)
+    if (!receive.channel)
+        volt_channel_recv_init(&receive, f->arg, &f->value);
+    if (volt_channel_recv_poll(cx, &receive) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (status < 0)
-        f->value = status;
+    if (volt_channel_recv_status(&receive) < 0)
+        f->value = volt_channel_recv_status(&receive);
     return VOLT_READY;
 }
 
 static void recv_drop(struct fn_task *f)
 {
-    volt_channel_recv_fini(f->arg);
+    (void)f;
+    volt_channel_recv_fini(&receive);
+    receive.channel = NULL;
 }
 
 static void spawn_receiver(struct volt_runtime *rt, struct volt_channel *ch,
@@ -273,7 +277,7 @@ enum { SENDERS = 8, EACH = 2000 };
 
 struct many {
     struct volt_channel *ch;
-    struct volt_send send;
+    struct volt_channel_send send;
     uint64_t from, n, value;
     int at;
 };
@@ -285,9 +289,9 @@ static enum volt_poll many_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(m->at);
     for (m->n = 0; m->n < EACH; m->n++) {
         m->value = m->from << 32 | m->n;
-        volt_send_init(&m->send, m->ch, &m->value);
-        VOLT_AWAIT(m->at, volt_send_poll(cx, &m->send));
-        FN_CHECK(volt_send_status(&m->send) == 0);
+        volt_channel_send_init(&m->send, m->ch, &m->value);
+        VOLT_AWAIT(m->at, volt_channel_send_poll(cx, &m->send));
+        FN_CHECK(volt_channel_send_status(&m->send) == 0);
     }
     VOLT_END(m->at);
 }
@@ -301,7 +305,7 @@ static const struct volt_task_type many_type = {
 struct collector {
     struct volt_channel *ch;
     uint64_t next[SENDERS], value;
-    int status;
+    struct volt_channel_recv recv;
 };
 
 /* Until the end. */
@@ -309,10 +313,12 @@ static enum volt_poll collector_poll(struct volt_cx *cx, void *state)
 {
     struct collector *c = state;
 
+    if (!c->recv.channel)
+        volt_channel_recv_init(&c->recv, c->ch, &c->value);
     for (;;) {
-        if (volt_channel_recv_poll(cx, c->ch, &c->value, &c->status) == VOLT_PENDING)
+        if (volt_channel_recv_poll(cx, &c->recv) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (c->status < 0)
+        if (volt_channel_recv_status(&c->recv) < 0)
             return VOLT_READY;
         FN_CHECK(c->value >> 32 < SENDERS);
         FN_CHECK(c->next[c->value >> 32]++ == (uint32_t)c->value);
@@ -351,7 +357,7 @@ static void run_many(size_t room)
     volt_channel_close(ch);
     assert_int_equal(volt_join_wait(&end), 0);
     c = volt_join_state(&end);
-    assert_int_equal(c->status, -EPIPE);
+    assert_int_equal(volt_channel_recv_status(&c->recv), -EPIPE);
     for (int i = 0; i < SENDERS; i++)
         assert_int_equal(c->next[i], EACH);
     volt_join_fini(&end);

@@ -13,38 +13,27 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include "daemon/config/config.h"
 #include "daemon/exec/submission.h"
-#include "tests/support/scratch.h"
+#include "tests/support/managed.h"
 #include "tests/support/submission.h"
 
 enum { MANY = 1000 }; /* several slices */
 
 static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
-static char base[SCRATCH_MAX], records[64];
-static struct config config;
 static struct volt_runtime *rt;
 static struct manager *m;
 
 static int set_up_with(uint64_t keep_ended, uint64_t keep_history)
 {
-    struct manager_options o = {.config = &config,
-                                .runtime_dir = base,
-                                .state_dir = base,
-                                .record_dir = records,
-                                .address = "unix:/x"};
-    struct volt_error err = {{0}};
+    struct config config = managed_config();
 
-    if (scratch_make(base) < 0)
+    if (managed_make(NULL) < 0)
         return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    config_defaults(&config);
-    config.backend = CONFIG_BACKEND_MEMORY;
     config.keep_ended_jobs = keep_ended;
     config.keep_history = keep_history;
-    rt = o.rt = lone_runtime();
-    return mkdir(records, 0700) < 0 ? -1 : manager_new(&o, &m, &err);
+    rt = lone_runtime();
+    m = managed_start(&config, rt);
+    return 0;
 }
 
 static int set_up(void **state)
@@ -67,12 +56,8 @@ static int set_up_for_one_key(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
-    if (volt_runtime_shutdown(rt, UINT64_MAX) < 0)
-        return -1;
-    manager_free(m);
-    volt_runtime_free(rt);
-    return scratch_remove(base);
+    managed_stop(m, rt);
+    return managed_remove(state);
 }
 
 /* --- submissions -------------------------------------------------------------------- */
@@ -211,13 +196,11 @@ static void a_claim_that_comes_to_nothing_is_told(void **state)
 /* Whether the key is known; if so, that submission claims it from now on, NULL: none. */
 static bool claim_by_hand(const char *key, const struct submission *by)
 {
-    struct aftermath after = {0};
-
     manager_lock(m);
     struct keys_entry *e = keys_find(&m->keys, keys_name(&m->keys, me.uid, key));
     if (e)
         e->claim = by;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return e;
 }
 

@@ -167,7 +167,10 @@ static void test_errors_name_line_key_and_what_is_allowed(void **state)
 static void test_unknown_names_are_errors(void **state)
 {
     (void)state;
-    refuse("[Daemon]\nWorker=3\n", "voltd.conf:2: unknown key Worker=", "[Daemon]");
+    refuse("[Daemon]\nWorker=3\n", "voltd.conf:2: unknown key Worker=",
+           "did you mean Workers=?");
+    refuse("[Daemon]\nSlot=3\n", "unknown key Slot= in [Daemon]", "Slots= of [Queue]?");
+    refuse("[Daemon]\nColour=red\n", "unknown key Colour=", "lists every key");
     refuse("[Demon]\nColour=red\n", ":2: unknown section [Demon]", "[Daemon]");
     refuse("[Daemon]\nMaxDepth=3\n", ":2: MaxDepth= does not belong in [Daemon]",
            "[Limits]");

@@ -1,6 +1,5 @@
 /* Durations, sizes and array ranges of the command line. */
 #include "wire/duration.h"
-#include "client/range.h"
 #include "client/size.h"
 
 #include <errno.h>
@@ -75,34 +74,6 @@ static void test_format(void **state)
     assert_string_equal(buf, "1:02:03");
 }
 
-static void test_range(void **state)
-{
-    (void)state;
-    uint64_t a, b;
-    assert_int_equal(range_parse("1-1000", &a, &b), 0);
-    assert_int_equal(a, 1);
-    assert_int_equal(b, 1000);
-    assert_int_equal(range_parse("7", &a, &b), 0);
-    assert_int_equal(a, 7);
-    assert_int_equal(b, 7);
-    assert_int_equal(range_parse("0-0", &a, &b), 0);
-    const char *const bad[] = {"",
-                               "-",
-                               "1-",
-                               "-5",
-                               "5-1",
-                               "1-2-3",
-                               "a-b",
-                               "1 2",
-                               "1..5",
-                               "1-5x",
-                               "99999999999999999999",
-                               NULL};
-    for (const char *const *x = bad; *x; x++)
-        assert_int_equal(range_parse(*x, &a, &b), -EINVAL);
-    assert_int_equal(b, 0); /* untouched */
-}
-
 static void test_size(void **state)
 {
     static const struct {
@@ -130,8 +101,9 @@ static void test_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_duration), cmocka_unit_test(test_duration_bad),
-        cmocka_unit_test(test_format),   cmocka_unit_test(test_range),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_duration_bad),
+        cmocka_unit_test(test_format),
         cmocka_unit_test(test_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,7 +144,8 @@ static void fails(const char *text, const char *path, const char *reason)
 static void every_error(void **state)
 {
     (void)state;
-    fails("{\"nope\":1}", "nope", "is not known here; known are: yes, small");
+    fails("{\"elsewhere\":1}", "elsewhere", "is not known here; known are: yes, small");
+    fails("{\"smal\":1}", "smal", "is not known here; did you mean small?");
     fails("{\"yes\":1}", "yes", "must be true or false");
     fails("{\"small\":6}", "small", "must be an integer from -5 to 5");
     fails("{\"small\":-6}", "small", "from -5 to 5");

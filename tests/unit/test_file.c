@@ -101,19 +101,23 @@ static void test_replace(void **state)
     static const char long_name[] =
         "a-name-of-which-the-file-that-is-made-first-would-have-a-longer-one";
 
-    assert_int_equal(file_replace(dir, "file", "one", 3), 0);
+    struct volt_error err;
+
+    assert_int_equal(file_replace(dir, "file", "one", 3, NULL), 0);
     expect("file", "one");
     assert_int_equal(mkfifoat(dir, "file.new", 0600), 0); /* goes */
-    assert_int_equal(file_replace(dir, "file", "second", 6), 0);
+    assert_int_equal(file_replace(dir, "file", "second", 6, &err), 0);
     expect("file", "second");
     assert_int_equal(try("file.new", O_RDONLY), -ENOENT);
     assert_int_equal(mkdirat(dir, "file.new", 0700), 0); /* stays, and so does the old */
-    assert_int_equal(file_replace(dir, "file", "3", 1), -EISDIR);
+    assert_int_equal(file_replace(dir, "file", "3", 1, &err), -EISDIR);
+    assert_string_equal(err.text, "file.new: Is a directory");
     expect("file", "second");
     assert_int_equal(mkdirat(dir, "folder", 0700), 0);
-    assert_int_equal(file_replace(dir, "folder", "4", 1), -EISDIR);
+    assert_int_equal(file_replace(dir, "folder", "4", 1, &err), -EISDIR);
+    assert_string_equal(err.text, "folder: Is a directory");
     assert_int_equal(try("folder.new", O_RDONLY), -ENOENT); /* nothing is left behind */
-    assert_int_equal(file_replace(dir, long_name, "5", 1), -ENAMETOOLONG);
+    assert_int_equal(file_replace(dir, long_name, "5", 1, NULL), -ENAMETOOLONG);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

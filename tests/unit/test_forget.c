@@ -7,47 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/stat.h>
 
-#include "daemon/config/config.h"
 #include "daemon/exec/jobs.h"
-#include "tests/support/scratch.h"
+#include "tests/support/managed.h"
 
-static char base[SCRATCH_MAX];
-static char records[64];
 static struct volt_runtime *rt;
 static struct manager *m;
 static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
 
 static int setup(void **state)
 {
-    (void)state;
-    struct volt_options opt = {.workers = 2};
-    struct config config;
-    struct manager_options o = {.config = &config,
-                                .runtime_dir = base,
-                                .state_dir = base,
-                                .record_dir = records,
-                                .address = "unix:/x"};
+    const struct config config = managed_config();
 
-    if (scratch_make(base) < 0)
+    if (managed_make(state) < 0 ||
+        volt_runtime_new(&(struct volt_options){.workers = 2}, &rt) < 0)
         return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    config_defaults(&config);
-    config.backend = CONFIG_BACKEND_MEMORY;
-    if (mkdir(records, 0700) < 0 || volt_runtime_new(&opt, &rt) < 0)
-        return -1;
-    o.rt = rt;
-    return manager_new(&o, &m, NULL);
+    m = managed_start(&config, rt);
+    return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
-    manager_free(m);
-    volt_runtime_free(rt);
-    return scratch_remove(base);
+    managed_stop(m, rt);
+    return managed_remove(state);
 }
 
 /* Leaf futures, driven from the test's thread. */
@@ -120,13 +102,11 @@ static uint64_t forget_all(void)
 /* Adds to the tasks of a job, as one of its own would. False: there is no such job. */
 static bool add_task(uint64_t id, int change)
 {
-    struct aftermath after = {0};
-
     manager_lock(m);
     struct job *job = table_get(&m->table, id);
     if (job)
         job->tasks += (uint32_t)change;
-    manager_unlock(m, &after);
+    manager_unlock(m);
     return job != NULL;
 }
 

@@ -53,14 +53,14 @@ static void never_twice(void **state)
     for (int life = 0; life < 5; life++) {
         assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
         assert_false(ids_take(&ids, 1, &first)); /* nothing is reserved yet */
-        assert_int_equal(ids_reserve(&ids, 3), 0);
+        assert_int_equal(ids_reserve(&ids, 3, NULL), 0);
         assert_true(ids_take(&ids, 3, &first));
         assert_true(first > last);
         last = first + 2;
         assert_true(ids_take(&ids, 1, &first)); /* the block holds more */
         assert_int_equal(first, last + 1);
         last = first;
-        assert_int_equal(ids_reserve(&ids, 5000), 0);
+        assert_int_equal(ids_reserve(&ids, 5000, NULL), 0);
         assert_true(ids_take(&ids, 5000, &first));
         assert_int_equal(first, last + 1);
         last = first + 4999;
@@ -72,7 +72,7 @@ static uint64_t take_one(struct ids *ids)
 {
     uint64_t id;
 
-    assert_int_equal(ids_reserve(ids, 1), 0);
+    assert_int_equal(ids_reserve(ids, 1, NULL), 0);
     assert_true(ids_take(ids, 1, &id));
     return id;
 }
@@ -146,7 +146,7 @@ static void above_what_records_say(void **state)
 
     write_file("1025\n");
     assert_int_equal(ids_open(&ids, dir_fd, 70000, NULL), 0);
-    assert_int_equal(ids_reserve(&ids, 1), 0);
+    assert_int_equal(ids_reserve(&ids, 1, NULL), 0);
     assert_true(ids_take(&ids, 1, &first));
     assert_int_equal(first, 70000);
     ids_close(&ids);
@@ -194,7 +194,7 @@ static void without_a_sum(void **state)
 
     assert_int_equal(goes_on_from("70001\n", 6), 70001);
     assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
-    assert_int_equal(ids_reserve(&ids, 1), 0);
+    assert_int_equal(ids_reserve(&ids, 1, NULL), 0);
     ids_close(&ids);
     assert_int_equal(ids_read(dir_fd, &mark), 0);
     assert_true(mark > 70001);
@@ -215,7 +215,7 @@ static void every_damage_is_seen(void **state)
 
     assert_int_equal(goes_on_from("19000\n", 6), 19000);
     assert_int_equal(ids_open(&ids, dir_fd, 1, NULL), 0);
-    assert_int_equal(ids_reserve(&ids, 1), 0);
+    assert_int_equal(ids_reserve(&ids, 1, NULL), 0);
     ids_close(&ids);
     int fd = openat(dir_fd, "ids", O_RDONLY | O_CLOEXEC);
     ssize_t got = read(fd, text, sizeof(text));

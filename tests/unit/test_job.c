@@ -210,6 +210,7 @@ static void verdicts(void **state)
     st = FOLD(STARTING, STARTED, EXITED(JOB_RESULT_EXIT, 7, NULL));
     assert_int_equal(st.result, JOB_RESULT_EXIT);
     assert_int_equal(st.code, 7);
+    assert_int_equal(st.code_is, JOB_CODE_STATUS);
     assert_int_equal(st.pid, 42);
     assert_int_equal(st.started_usec, 3);
     assert_int_equal(st.ended_usec, 6);
@@ -243,6 +244,45 @@ static void verdicts(void **state)
     assert_int_equal(st.result, JOB_RESULT_CANCELLED);
     assert_int_equal(st.attempt, 0);
     assert_int_equal(st.ended_usec, 5);
+}
+
+/* What the code of an end is does not follow from the result. */
+static void codes(void **state)
+{
+    (void)state;
+    struct job_event seen[] = {
+        EXITED(JOB_RESULT_SUCCESS, 0, NULL),
+        EXITED(JOB_RESULT_EXIT, 9, NULL),
+        EXITED(JOB_RESULT_SIGNAL, SIGKILL, NULL),
+    };
+    static const enum job_code is[] = {JOB_CODE_STATUS, JOB_CODE_STATUS, JOB_CODE_SIGNAL};
+    struct job_event asked[] = {TIMEOUT, OUTPUT_LIMIT, CANCEL};
+    static const enum job_result result[] = {JOB_RESULT_TIMEOUT, JOB_RESULT_OUTPUT_LIMIT,
+                                             JOB_RESULT_CANCELLED};
+
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++) {
+            struct job_status st = FOLD(STARTING, STARTED, asked[j], seen[i]);
+            struct job_end end = job_end_of(&st);
+
+            assert_int_equal(end.result, result[j]);
+            assert_int_equal(end.code_is, is[i]);
+            assert_int_equal(end.code, seen[i].code);
+            assert_int_equal(end.exit_code, job_exit_code(&st));
+        }
+
+    /* One that never began, or has no process, has exited with nothing. */
+    struct job_status st = FOLD(STARTING, CANCEL, EXITED(JOB_RESULT_SUCCESS, 0, NULL));
+    assert_int_equal(st.code_is, JOB_CODE_NONE);
+    st = FOLD(CANCEL);
+    assert_int_equal(st.code_is, JOB_CODE_NONE);
+    st = FOLD(STARTING, STARTED, EXITED(JOB_RESULT_LOST, 0, NULL));
+    assert_int_equal(st.code_is, JOB_CODE_NONE);
+    st = FOLD(STARTING, EXITED(JOB_RESULT_EXEC_FAILED, ENOENT, "exec"));
+    assert_int_equal(st.code_is, JOB_CODE_ERROR);
+    st = FOLD(STARTING, STARTED);
+    assert_int_equal(job_end_of(&st).result, JOB_RESULT_NONE);
+    assert_int_equal(job_end_of(&st).exit_code, 0);
 }
 
 /* Events that carry nonsense change nothing. */
@@ -315,6 +355,7 @@ int main(void)
         cmocka_unit_test(lost_attempts),
         cmocka_unit_test(deferred),
         cmocka_unit_test(verdicts),
+        cmocka_unit_test(codes),
         cmocka_unit_test(refused_contents),
         cmocka_unit_test(exit_codes),
         cmocka_unit_test(names),

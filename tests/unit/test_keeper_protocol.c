@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -218,6 +219,7 @@ static void test_launch_round_trip(void **state)
     assert_string_equal(l.stdout_path, "out");
     assert_null(l.stdin_path);
     assert_null(l.stderr_path);
+    assert_false(l.truncate);
     assert_int_equal(l.argc, 3);
     assert_int_equal(l.envc, 2);
     for (size_t i = 0; i < 3; i++)
@@ -318,8 +320,10 @@ static void test_launch_each_flipped_bit(void **state)
         memcpy(copy, buf, size);
         copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
         int r = launch_decode(copy, size, &l);
-        if (bit < sizeof(struct launch_head) * 8)
-            assert_int_equal(r, -EBADMSG); /* the head: any change is seen */
+        if (bit == offsetof(struct launch_head, flags) * 8)
+            assert_true(r == 0 && l.truncate);
+        else if (bit < sizeof(struct launch_head) * 8)
+            assert_int_equal(r, -EBADMSG); /* the head: any other change is seen */
         if (r == 0) {
             assert_true(l.argc >= 1 && l.argv[l.argc] == NULL && l.env[l.envc] == NULL);
             for (size_t i = 0; i < l.envc; i++)

@@ -10,20 +10,19 @@
 #include <string.h>
 #include <cmocka.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
 
 #include "daemon/exec/jobs.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
-#include "tests/support/scratch.h"
+#include "tests/support/facts.h"
+#include "tests/support/managed.h"
 
 #define JOBS   2000
 #define STRAY  1500 /* submitted in 1970 */
 #define MINUTE UINT64_C(60000000)
 #define BEGIN  UINT64_C(1795000000000000)
 
-static char base[SCRATCH_MAX];
-static char records[64];
-static struct config config;
 static struct volt_runtime *rt;
 static struct manager *m;
 
@@ -32,29 +31,17 @@ static uint64_t submitted(uint64_t id)
     return id == STRAY ? 1 : BEGIN + id * MINUTE;
 }
 
-static int nothing(void *arg, const struct store_fact *fact)
+static int nothing(void *arg, const struct store_loaded *loaded)
 {
     (void)arg;
-    (void)fact;
+    (void)loaded;
     return 0;
-}
-
-static void put(struct store *s, uint64_t id, const struct job_event *event,
-                struct job_spec *spec, bool last)
-{
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
-                              .event = event,
-                              .spec = spec,
-                              .last = last,
-                              .ended_usec = submitted(id) + 1};
-
-    assert_int_equal(store_append(s, &fact, 1, NULL), 0);
 }
 
 /* Every third one waits still. */
 static void fill(void)
 {
-    struct store_sqlite_options o = {.dir = base};
+    struct store_sqlite_options o = {.dir = managed_dir};
     struct volt_error err = {{0}};
     struct job_spec *spec = job_spec_new();
     struct store *s = NULL;
@@ -65,15 +52,13 @@ static void fill(void)
     if (store_sqlite_open(&o, &s, &err) < 0 || store_load(s, nothing, NULL, &err) < 0)
         fail_msg("%s", err.text);
     for (uint64_t id = 1; id <= JOBS; id++) {
-        const struct job_event submit = {.type = JOB_EV_SUBMIT, .at_usec = submitted(id)};
         const struct job_event cancel = {.type = JOB_EV_CANCEL,
                                          .at_usec = submitted(id) + 1};
+        const struct store_fact facts[] = {fact_submit(id, submitted(id), spec),
+                                           fact_event(id, JOB_NO_INDEX, &cancel),
+                                           fact_last(id, cancel.at_usec)};
 
-        put(s, id, &submit, spec, false);
-        if (id % 3 == 0)
-            continue;
-        put(s, id, &cancel, NULL, false);
-        put(s, id, NULL, NULL, true);
+        assert_int_equal(store_append(s, facts, id % 3 ? 3 : 1, NULL), 0);
     }
     job_spec_unref(spec);
     store_free(s);
@@ -81,41 +66,17 @@ static void fill(void)
 
 static void start(uint64_t keep)
 {
-    struct manager_options o = {.config = &config,
-                                .runtime_dir = base,
-                                .state_dir = base,
-                                .record_dir = records,
-                                .address = "unix:/x"};
-    struct volt_error err = {{0}};
+    struct config config;
 
+    config_defaults(&config);
     config.keep_ended_jobs = keep;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
-    o.rt = rt;
-    if (manager_new(&o, &m, &err) < 0)
-        fail_msg("%s", err.text);
+    m = managed_start(&config, rt);
 }
 
 static void stop(void)
 {
-    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
-    manager_free(m);
-    volt_runtime_free(rt);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    if (scratch_make(base) < 0)
-        return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    config_defaults(&config);
-    return mkdir(records, 0700);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return scratch_remove(base);
+    managed_stop(m, rt);
 }
 
 static bool seen[JOBS + 1];
@@ -137,7 +98,7 @@ static int list(const struct manager_filter *f, size_t limit)
 
     memset(seen, 0, sizeof(seen));
     do
-        r = manager_list_kept(NULL, m, &root, f, cursor, limit, see, NULL, &cursor);
+        r = managed_list(m, &root, f, cursor, limit, see, NULL, &cursor);
     while (r == 0 && cursor);
     return r;
 }
@@ -215,7 +176,7 @@ static void no_further_than_needed(void **state)
     (void)state;
     fill();
     start(10);
-    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", base);
+    (void)snprintf(path, sizeof(path), "%s/jobs.1.db", managed_dir);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(
         sqlite3_exec(db, "UPDATE job SET body = x'00' WHERE id = 850", NULL, NULL, NULL),
@@ -235,8 +196,10 @@ static void no_further_than_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(from_memory_and_from_the_store, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_further_than_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(from_memory_and_from_the_store, managed_make,
+                                        managed_remove),
+        cmocka_unit_test_setup_teardown(no_further_than_needed, managed_make,
+                                        managed_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,15 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/stat.h>
 
-#include "daemon/config/config.h"
-#include "daemon/exec/manager.h"
 #include "daemon/exec/table.h"
-#include "tests/support/scratch.h"
+#include "tests/support/managed.h"
+#include "tests/support/recount.h"
 
-static char base[SCRATCH_MAX];
-static char records[64];
 static struct volt_runtime *rt;
 static struct manager *m;
 static struct config config;
@@ -27,33 +23,20 @@ static const struct job_owner other = {.uid = 4321};
 
 static void start(void)
 {
-    struct volt_options opt = {.workers = 2};
-    struct manager_options o = {.config = &config,
-                                .runtime_dir = base,
-                                .state_dir = base,
-                                .record_dir = records,
-                                .address = "unix:/x"};
-    struct volt_error err = {{0}};
-
-    assert_int_equal(volt_runtime_new(&opt, &rt), 0);
-    o.rt = rt;
-    if (manager_new(&o, &m, &err) < 0)
-        fail_msg("%s", err.text);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &rt), 0);
+    m = managed_start(&config, rt);
 }
 
 static void stop(void)
 {
-    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
-    manager_free(m);
-    volt_runtime_free(rt);
+    managed_stop(m, rt);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    config_defaults(&config);
+    config = managed_config();
     config.keep_ended_jobs = 100;
-    config.backend = CONFIG_BACKEND_MEMORY;
     start();
     return 0;
 }
@@ -61,6 +44,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    recount_index(m, false);
     stop();
     return 0;
 }
@@ -449,12 +433,10 @@ static void big_batch_is_cancelled_and_forgotten(void **state)
     submit_all(items, N, true);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(items[i].ret_id, items[0].ret_id + i);
-    assert_int_equal(
-        manager_list_kept(NULL, m, &me, &f, 0, 10, count_view, &last, &cursor), 0);
+    assert_int_equal(managed_list(m, &me, &f, 0, 10, count_view, &last, &cursor), 0);
     assert_int_equal(last, items[9].ret_id);
     assert_int_equal(cursor, last);
-    assert_int_equal(
-        manager_list_kept(NULL, m, &me, &f, cursor, N, count_view, &last, &cursor), 0);
+    assert_int_equal(managed_list(m, &me, &f, cursor, N, count_view, &last, &cursor), 0);
     assert_int_equal(last, items[N - 1].ret_id);
     assert_int_equal(cursor, 0);
     assert_int_equal(cancel_all(&other, &f), 0);
@@ -577,21 +559,6 @@ static void a_job_that_cannot_enter_leaves_its_id_unused(void **state)
     }
 }
 
-static int group_setup(void **state)
-{
-    (void)state;
-    if (scratch_make(base) < 0)
-        return -1;
-    (void)snprintf(records, sizeof(records), "%s/rec", base);
-    return mkdir(records, 0700);
-}
-
-static int group_teardown(void **state)
-{
-    (void)state;
-    return scratch_remove(base);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -607,5 +574,5 @@ int main(void)
         TEST(ids_go_on_in_the_next_life),
         TEST(a_job_that_cannot_enter_leaves_its_id_unused),
     };
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, managed_make, managed_remove);
 }

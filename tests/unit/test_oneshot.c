@@ -9,22 +9,25 @@
 #include <cmocka.h>
 
 struct receiver {
-    struct volt_oneshot *o;
-    int *value, *status;
+    struct volt_oneshot_recv recv;
+    int *status;
 };
 
 static enum volt_poll receiver_poll(struct volt_cx *cx, void *state)
 {
     struct receiver *s = state;
 
-    return volt_oneshot_recv_poll(cx, s->o, s->value, s->status);
+    if (volt_oneshot_recv_poll(cx, &s->recv) == VOLT_PENDING)
+        return VOLT_PENDING;
+    *s->status = volt_oneshot_recv_status(&s->recv);
+    return VOLT_READY;
 }
 
 static void receiver_drop(void *state)
 {
     struct receiver *s = state;
 
-    volt_oneshot_recv_drop(s->o);
+    volt_oneshot_recv_fini(&s->recv);
 }
 
 static const struct volt_task_type receiver_type = {
@@ -40,7 +43,8 @@ static void spawn_receiver(struct volt_runtime *rt, struct volt_oneshot *o, int 
     struct receiver *s = volt_task_new(rt, &receiver_type);
 
     assert_non_null(s);
-    *s = (struct receiver){.o = o, .value = value, .status = status};
+    s->status = status;
+    volt_oneshot_recv_init(&s->recv, o, value);
     lone_spawn(s, join);
 }
 
@@ -87,7 +91,7 @@ static void test_sender_gives_up(void **state)
     (void)state;
     spawn_receiver(rt, o, &got, &status, &join);
     lone_settle(rt);
-    volt_oneshot_send_drop(o);
+    volt_oneshot_send_fini(o);
     assert_int_equal(lone_join(&join), 0);
     assert_int_equal(status, -EPIPE);
     assert_int_equal(got, 7);
@@ -98,6 +102,7 @@ static void test_receiver_gives_up(void **state)
 {
     struct volt_runtime *rt = lone_runtime();
     struct volt_oneshot *o = new_int();
+    struct volt_oneshot_recv recv;
     int value = 1, status = 0;
     struct volt_join join;
 
@@ -109,23 +114,28 @@ static void test_receiver_gives_up(void **state)
     assert_int_equal(volt_oneshot_send(o, &value), -EPIPE);
 
     o = new_int();
-    volt_oneshot_recv_drop(o);
-    volt_oneshot_send_drop(o);
+    volt_oneshot_recv_init(&recv, o, &value);
+    volt_oneshot_recv_fini(&recv);
+    volt_oneshot_recv_fini(&recv); /* gives nothing up twice */
+    volt_oneshot_send_fini(o);
     o = new_int();
-    volt_oneshot_send_drop(o);
-    volt_oneshot_recv_drop(o);
+    volt_oneshot_send_fini(o);
+    volt_oneshot_recv_init(&recv, o, &value);
+    volt_oneshot_recv_fini(&recv);
     volt_runtime_free(rt);
 }
 
 static void test_no_bytes_is_a_value(void **state)
 {
     struct volt_oneshot *o = volt_oneshot_new(0);
+    struct volt_oneshot_recv recv;
 
     (void)state;
     assert_non_null(o);
     assert_int_equal(volt_oneshot_send(o, ""), 0);
-    assert_int_equal(volt_oneshot_recv_wait(o, NULL), 0);
-    volt_oneshot_recv_drop(o);
+    volt_oneshot_recv_init(&recv, o, NULL);
+    assert_int_equal(volt_oneshot_recv_wait(&recv), 0);
+    volt_oneshot_recv_fini(&recv);
     assert_null(volt_oneshot_new(SIZE_MAX));
 }
 
@@ -141,14 +151,16 @@ static void test_thread_waits(void **state)
     (void)state;
     for (int i = 0; i < 200; i++) {
         struct volt_oneshot *o = new_int();
+        struct volt_oneshot_recv recv;
         pthread_t sender;
         int got = 0;
         void *sent;
 
         assert_int_equal(pthread_create(&sender, NULL, send_42, o), 0);
-        assert_int_equal(volt_oneshot_recv_wait(o, &got), 0);
+        volt_oneshot_recv_init(&recv, o, &got);
+        assert_int_equal(volt_oneshot_recv_wait(&recv), 0);
         assert_int_equal(got, 42);
-        volt_oneshot_recv_drop(o);
+        volt_oneshot_recv_fini(&recv);
         assert_int_equal(pthread_join(sender, &sent), 0);
         assert_non_null(sent);
     }

@@ -152,14 +152,19 @@ static enum volt_poll parent_poll(struct volt_cx *cx, struct fn_task *f)
     VOLT_END(f->at);
 }
 
+struct receiving {
+    struct volt_oneshot_recv recv;
+    int got;
+};
+
 static enum volt_poll recv_poll(struct volt_cx *cx, struct fn_task *f)
 {
-    struct volt_oneshot **o = f->arg;
-    int got, status;
+    struct receiving *r = f->arg;
 
-    if (volt_oneshot_recv_poll(cx, *o, &got, &status) == VOLT_PENDING)
+    if (volt_oneshot_recv_poll(cx, &r->recv) == VOLT_PENDING)
         return VOLT_PENDING;
-    FN_CHECK(status == -EPIPE || (status == 0 && got == 42));
+    int status = volt_oneshot_recv_status(&r->recv);
+    FN_CHECK(status == -EPIPE || (status == 0 && r->got == 42));
     f->value = status;
     return VOLT_READY;
 }
@@ -248,20 +253,22 @@ static void walk_sync(struct volt_runtime *rt)
 static void walk_oneshot(struct volt_runtime *rt)
 {
     struct volt_oneshot *o = volt_oneshot_new(sizeof(int));
+    struct receiving r;
     struct volt_join join = {0};
     struct fn_task *f;
     int value = 42;
 
     if (!o)
         return;
-    f = new_task(rt, recv_poll, &o);
+    volt_oneshot_recv_init(&r.recv, o, &r.got);
+    f = new_task(rt, recv_poll, &r);
     if (f)
         FN_CHECK(volt_task_spawn(f, &join) == 0);
     FN_CHECK(volt_oneshot_send(o, &value) == 0);
     if (join.task)
         FN_CHECK(volt_join_wait(&join) == 0);
     volt_join_fini(&join);
-    volt_oneshot_recv_drop(o);
+    volt_oneshot_recv_fini(&r.recv);
 }
 
 static void walk_channel(void)
@@ -274,6 +281,46 @@ static void walk_channel(void)
     FN_CHECK(volt_channel_try_send(ch, &value) == 0);
     FN_CHECK(volt_channel_try_recv(ch, &got) == 0 && got == 42);
     volt_channel_free(ch);
+}
+
+static void walk_watch(void)
+{
+    int value = 42, got = 0;
+    struct volt_watch *w = volt_watch_new(sizeof(int), &value);
+
+    if (!w)
+        return;
+    volt_watch_get(w, &got);
+    FN_CHECK(got == 42);
+    volt_watch_free(w);
+}
+
+static void nothing_seen(void *arg, const struct volt_task_info *info)
+{
+    (void)arg;
+    (void)info;
+}
+
+/* What is refused a place in the set is still its caller's. */
+static void walk_join_set(struct volt_runtime *rt)
+{
+    struct volt_join_set *set = volt_join_set_new();
+    struct fn_task *f = new_task(rt, nothing_poll, NULL);
+    struct volt_join join = {0};
+    struct volt_stats stats;
+
+    if (f)
+        FN_CHECK(volt_task_spawn(f, &join) == 0);
+    if (set && f && volt_join_set_add(set, &join) == -ENOMEM)
+        FN_CHECK(join.task != NULL);
+    FN_CHECK(volt_runtime_tasks(rt, nothing_seen, NULL) >= -ENOMEM);
+    if (join.task)
+        FN_CHECK(volt_join_wait(&join) == 0);
+    volt_join_fini(&join);
+    volt_join_set_free(set);
+    do /* its task goes on without it */
+        volt_runtime_stats(rt, &stats);
+    while (stats.live > 0);
 }
 
 static void walk_blocking(struct volt_runtime *rt)
@@ -337,6 +384,8 @@ static void walk(struct ground *g)
     walk_sync(rt);
     walk_oneshot(rt);
     walk_channel();
+    walk_watch();
+    walk_join_set(rt);
     walk_blocking(rt);
     walk_io(rt, g);
     volt_runtime_stats(rt, &stats);

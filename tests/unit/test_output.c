@@ -95,7 +95,7 @@ static const char *end(const struct job_key *key, bool kept)
     struct output_end e = {0};
     struct store_piece piece[STORE_STREAMS];
 
-    output_end_look(&o, key, false, FOLD, &e);
+    output_end_look(NULL, &o, key, false, FOLD, &e);
     memcpy(piece, e.piece, sizeof(piece));
     bool any = piece[0].n > 0;
     assert_int_equal(piece[1].n, 0);
@@ -197,14 +197,14 @@ static void the_second_look_counts(void **state)
 
     (void)state;
     close(begin(&a, "text", &inode));
-    output_end_look(&o, &a, false, FOLD, &e);
+    output_end_look(NULL, &o, &a, false, FOLD, &e);
     int reader = output_open(&o, store, &a, JOB_STDOUT, false);
     output_end_finish(&o, &a, &e, true);
     read_back(&a, true, "text");
     close(reader);
 
     close(begin(&b, "text", &inode));
-    output_end_look(&o, &b, false, FOLD, &e);
+    output_end_look(NULL, &o, &b, false, FOLD, &e);
     int fd = output_append(&o, &b, JOB_STDOUT);
     assert_int_equal(write(fd, "more", 4), 4);
     close(fd);
@@ -225,7 +225,7 @@ static void both_streams(void **state)
     assert_int_equal(write(fd, "err!", 4), 4);
     close(fd);
     assert_int_equal(output_size(&o, &a, true), 7);
-    output_end_look(&o, &a, true, FOLD, &e);
+    output_end_look(NULL, &o, &a, true, FOLD, &e);
     memcpy(piece, e.piece, sizeof(piece));
     assert_int_equal(piece[0].n, 3);
     assert_int_equal(piece[1].n, 4);
@@ -338,7 +338,7 @@ static unsigned kept_of(const struct job_key *key, bool began)
 {
     struct output_end e = {.began = began};
 
-    output_end_look(&o, key, false, FOLD, &e);
+    output_end_look(NULL, &o, key, false, FOLD, &e);
     unsigned kept = e.kept;
     output_end_finish(&o, key, &e, true);
     return kept;

@@ -1,4 +1,4 @@
-/* Bytes for keeping: numbers, strings, specs and events come back as they were; anything
+/* Bytes for keeping: numbers, strings and specs come back as they were; anything
  * else is refused, whatever byte of it is wrong. */
 #include <errno.h>
 #include <setjmp.h>
@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <cmocka.h>
 
-#include "daemon/job/event_pack.h"
 #include "daemon/job/spec_pack.h"
 
 static void numbers_and_strings(void **state)
@@ -175,6 +174,30 @@ static void specs_come_back_as_they_were(void **state)
     s->shell = true;
     s->output_split = true;
     round_trip(s, false);
+    s = full_spec(false);
+    s->is_array = false;
+    s->array_first = s->array_last = 0;
+    s->error_path = strdup("/tmp/err");
+    s->open_mode = JOB_OPEN_TRUNCATE;
+    round_trip(s, false);
+    s = full_spec(false);
+    free(s->stdin_path);
+    s->stdin_path = NULL;
+    s->input = calloc(1, sizeof(*s->input) + 3);
+    s->input->n = 3;
+    memcpy(s->input->bytes, "a\0b", 3);
+    round_trip(s, true);
+    s = full_spec(false);
+    s->nranges = 2;
+    s->ranges = calloc(2, sizeof(*s->ranges));
+    s->ranges[0] = (struct job_range){.first = 3, .last = 7, .step = 2};
+    s->ranges[1] = (struct job_range){.first = 9, .last = 9, .step = 1};
+    assert_int_equal(job_spec_set_ranges(s), 0);
+    round_trip(s, false);
+    s = job_spec_new();
+    s->argv = strings("cat", NULL);
+    s->input = calloc(1, sizeof(*s->input));
+    round_trip(s, true);
     s = full_spec(false); /* an environment without limits */
     free(s->rlimits);
     s->rlimits = NULL;
@@ -291,76 +314,6 @@ static void a_spec_without_its_environment_is_none(void **state)
     job_spec_unref(s);
 }
 
-/* --- events --------------------------------------------------------------------- */
-
-static void events_come_back_as_they_were(void **state)
-{
-    const struct job_event all[] = {
-        {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 3},
-        {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 4711},
-        {.type = JOB_EV_TIMEOUT, .at_usec = 7},
-        {.type = JOB_EV_CANCEL, .at_usec = 8},
-        {.type = JOB_EV_OUTPUT_LIMIT, .at_usec = 8},
-        {.type = JOB_EV_DEFERRED, .at_usec = 9},
-        {.type = JOB_EV_EXITED,
-         .at_usec = 9,
-         .result = JOB_RESULT_LOST,
-         .code = -1,
-         .step = "reboot",
-         .usage = {1, 2, UINT64_MAX},
-         .survivors = 12,
-         .kept = 15},
-        {.type = JOB_EV_EXITED,
-         .at_usec = 10,
-         .survivors = JOB_SURVIVORS_UNKNOWN,
-         .named = &(struct job_named){{1, 2, UINT32_MAX, 0, 5, 6, 7, 8}},
-         .kept = 1},
-        {.type = JOB_EV_EXITED,
-         .at_usec = 11,
-         .result = JOB_RESULT_SIGNAL,
-         .over_kib = 7},
-    };
-    struct pack p = {0};
-    struct job_event ev;
-    struct job_event_room room;
-    uint64_t life;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        job_event_pack(&p, &all[i], 99);
-    struct unpack u = unpack_of(p.bytes, p.n);
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        assert_int_equal(job_event_unpack(&u, &ev, &life, &room), 0);
-        assert_int_equal(ev.type, all[i].type);
-        assert_true(ev.at_usec == all[i].at_usec);
-        assert_int_equal(ev.attempt, all[i].attempt);
-        assert_int_equal(ev.pid, all[i].pid);
-        assert_int_equal(ev.result, all[i].result);
-        assert_int_equal(ev.code, all[i].code);
-        assert_int_equal(ev.survivors, all[i].survivors);
-        assert_int_equal(ev.kept, all[i].kept);
-        assert_int_equal(ev.over_kib, all[i].over_kib);
-        assert_true(!ev.named == !all[i].named);
-        if (ev.named)
-            assert_memory_equal(ev.named, all[i].named, sizeof(*ev.named));
-        assert_memory_equal(&ev.usage, &all[i].usage, sizeof(ev.usage));
-        assert_int_equal(life, ev.type == JOB_EV_STARTING ? 99 : 0);
-        assert_true(!ev.step == !all[i].step);
-        if (ev.step)
-            assert_string_equal(ev.step, all[i].step);
-    }
-    assert_true(u.at == u.end);
-    for (size_t n = p.n - 1; n > 0; n--) {
-        int r = 0;
-
-        u = unpack_of(p.bytes, n);
-        while (r == 0 && u.at < u.end)
-            r = job_event_unpack(&u, &ev, &life, &room);
-        assert_true(r == 0 || r == -EBADMSG);
-    }
-    pack_fini(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,7 +324,6 @@ int main(void)
         cmocka_unit_test(limits_are_shared),
         cmocka_unit_test(damaged_specs_do_no_harm),
         cmocka_unit_test(a_spec_without_its_environment_is_none),
-        cmocka_unit_test(events_come_back_as_they_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void test_differing_stay_apart(void **state)
     add(&p, 2, 3);
     past_add(&p, 3, 1001, &st); /* another owner */
     assert_int_equal(p.n, 3);
-    assert_int_equal(past_find(&p, 2)->code, 3);
+    assert_int_equal(past_find(&p, 2)->end.code, 3);
     assert_int_equal(past_find(&p, 3)->uid, 1001);
     past_fini(&p);
 }
@@ -76,7 +76,7 @@ static void test_random_order(void **state)
         const struct past_range *r = past_find(&p, id);
 
         assert_non_null(r);
-        assert_int_equal(r->code, (int32_t)(id / 7 % 3));
+        assert_int_equal(r->end.code, (int32_t)(id / 7 % 3));
     }
     assert_int_equal(p.n, N / 7 + 1); /* every seven the code changes */
     past_fini(&p);
@@ -103,7 +103,7 @@ static void test_remove(void **state)
             const struct past_range *r = past_find(&p, i);
 
             assert_int_equal(r != NULL, there[i]);
-            assert_true(!r || r->code == (i > 20));
+            assert_true(!r || r->end.code == (i > 20));
         }
     }
     assert_int_equal(p.n, 0);

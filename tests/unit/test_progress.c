@@ -1,7 +1,7 @@
 /* The progress line, suggestions, and how jobs are shown. */
 #include "client/job_view.h"
 #include "client/progress.h"
-#include "client/suggest.h"
+#include "wire/suggest.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -93,8 +93,10 @@ static void test_outcome(void **state)
         "could not be started: exec: No such file or directory");
     outcome("{\"state\":\"stopping\",\"wait\":\"keeper\"}",
             "stopping, waiting for voltd-keeper, which does not answer");
-    outcome("{\"state\":\"queued\",\"wait\":\"slot\",\"wait_position\":1}",
+    outcome("{\"state\":\"queued\",\"wait\":\"slot\",\"wait_position\":0}",
             "queued, waiting for a slot (place 1)");
+    outcome("{\"state\":\"queued\",\"wait\":\"turn\",\"wait_position\":3}",
+            "queued, waiting for its turn (place 4)");
     outcome("{\"state\":\"running\"}", "running");
     outcome("{\"state\":\"running\",\"counts\":{\"total\":5,\"done\":2,\"failed\":1,"
             "\"running\":1,\"queued\":2}}",

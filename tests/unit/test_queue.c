@@ -168,6 +168,31 @@ static void array_keeps_its_place(void **state)
 }
 
 /* Also of the next higher priority, whose bucket is the one before. */
+static void one_that_wants_many_takes_what_there_is(void **state)
+{
+    struct queue *q = calloc(1, sizeof(*q));
+    struct queue_node n = {.queued = false};
+
+    (void)state;
+    assert_non_null(q);
+    queue_init(q, 10);
+    queue_add(q, &n, 0);
+    assert_ptr_equal(queue_take(q), &n);
+    assert_int_equal(queue_take_more(q, 0), 0);
+    assert_int_equal(queue_take_more(q, 4), 4);
+    assert_int_equal(queue_take_more(q, UINT64_MAX), 5);
+    assert_int_equal(queue_take_more(q, 1), 0);
+    assert_int_equal(q->used, 10);
+    queue_set_slots(q, 3); /* fewer than are used */
+    assert_int_equal(queue_take_more(q, 1), 0);
+    queue_release_some(q, 8);
+    assert_int_equal(queue_take_more(q, 5), 1);
+    queue_release_some(q, 0);
+    queue_release_some(q, 3);
+    assert_int_equal(q->used, 0);
+    free(q);
+}
+
 static void the_more_urgent_are_in_front(void **state)
 {
     (void)state;
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test(places_compare_by_priority_then_order),
         cmocka_unit_test(removal_anywhere),
         cmocka_unit_test(array_keeps_its_place),
+        cmocka_unit_test(one_that_wants_many_takes_what_there_is),
         cmocka_unit_test(the_more_urgent_are_in_front),
         cmocka_unit_test(far_positions_are_bounds),
     };

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -519,6 +521,54 @@ static void test_pool(void **state)
     record_sweep(d->fd);
 }
 
+static void make_socket(const char *path)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true((size_t)snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path) <
+                sizeof(sun.sun_path));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&sun, sizeof(sun)), 0);
+    close(fd);
+}
+
+static void make_odd(const struct dir *d, const char *what, const char *name)
+{
+    char path[256];
+    assert_true((size_t)snprintf(path, sizeof(path), "%s/%s", d->path, name) <
+                sizeof(path));
+    if (strcmp(what, "FIFO") == 0)
+        assert_int_equal(mkfifo(path, 0600), 0);
+    else if (strcmp(what, "directory") == 0)
+        assert_int_equal(mkdir(path, 0700), 0);
+    else if (strcmp(what, "link") == 0)
+        assert_int_equal(symlink("generation", path), 0);
+    else
+        make_socket(path);
+}
+
+/* What stands in the place of a record is a damaged one, and goes like one; but nobody
+ * empties a directory. */
+static void test_no_file(void **state)
+{
+    struct dir *d = *state;
+    const char *const odd[] = {"FIFO", "directory", "link", "socket"};
+    struct record_started started;
+    struct record r;
+    uint32_t seed;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        const struct job_key mine = {30, JOB_NO_INDEX, 1};
+        bool stays = strcmp(odd[i], "directory") == 0;
+        make_odd(d, odd[i], "30.1");
+        assert_int_equal(record_probe(d->fd, &mine, boot, &r), 0);
+        assert_int_equal(r.verdict, RECORD_DAMAGED);
+        assert_int_equal(record_started(d->fd, &mine, boot, &started), 0);
+        assert_int_equal(record_create(d->fd, NULL, &mine, boot, 0, &seed), -EEXIST);
+        assert_int_equal(record_remove(d->fd, NULL, &mine, boot), 0);
+        assert_int_equal(unlinkat(d->fd, "30.1", stays ? AT_REMOVEDIR : 0),
+                         stays ? 0 : -1);
+    }
+}
+
 static int count_one(const struct job_key *k, void *arg)
 {
     (void)k;
@@ -660,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_lock_is_life),
         cmocka_unit_test(test_started),
         cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_scan_and_sweep),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_key_text),

@@ -11,8 +11,14 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
+#include "daemon/config/config.h"
+#include "daemon/exec/cancel.h"
 #include "daemon/exec/jobs.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
+#include "tests/support/managed.h"
+#include "tests/support/facts.h"
 #include "tests/support/scratch.h"
 
 static char base[SCRATCH_MAX];
@@ -37,10 +43,10 @@ static int teardown(void **state)
 
 /* --- a store written by hand -------------------------------------------------------- */
 
-static int nothing(void *arg, const struct store_fact *fact)
+static int nothing(void *arg, const struct store_loaded *loaded)
 {
     (void)arg;
-    (void)fact;
+    (void)loaded;
     return 0;
 }
 
@@ -58,7 +64,7 @@ static struct store *open_store(void)
 
 static void put(struct store *s, uint64_t id, int64_t index, const struct job_event *ev)
 {
-    struct store_fact fact = {.key = {.id = id, .index = index}, .event = ev};
+    const struct store_fact fact = fact_event(id, index, ev);
 
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
 }
@@ -68,12 +74,9 @@ static enum job_on_lost on_lost;
 /* Takes spec. */
 static void submit_spec(struct store *s, uint64_t id, struct job_spec *spec)
 {
-    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 100 + id};
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
-                              .event = &ev,
-                              .spec = spec,
-                              .uid = 1000 + (uid_t)id % 3};
+    struct store_fact fact = fact_submit(id, 100 + id, spec);
 
+    fact.submit.uid = 1000 + (uid_t)id % 3;
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
     job_spec_unref(spec);
 }
@@ -230,8 +233,7 @@ static void the_state_is_that_of_the_events(void **state)
 
 static void mark_ended(struct store *s, uint64_t id)
 {
-    struct store_fact fact = {
-        .key = {.id = id, .index = JOB_NO_INDEX}, .last = true, .ended_usec = 300};
+    const struct store_fact fact = fact_last(id, 300);
 
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
 }
@@ -296,9 +298,8 @@ static void see_list(struct life *l, struct seen *seen, const struct manager_fil
     uint64_t cursor = 0;
 
     do {
-        assert_int_equal(manager_list_kept(NULL, l->m,
-                                           f->name ? &user : &(struct job_owner){0}, f,
-                                           cursor, limit, see, seen, &cursor),
+        assert_int_equal(managed_list(l->m, f->name ? &user : &(struct job_owner){0}, f,
+                                      cursor, limit, see, seen, &cursor),
                          0);
         (void)fprintf(seen->out, "-- %zu\n", limit);
     } while (cursor);
@@ -397,7 +398,8 @@ static void load(struct manager *m)
     struct volt_error err = {{0}};
     uint64_t max;
 
-    *m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .config = config};
+    *m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .kinds = &kinds_all};
+    interned_init(&m->interned);
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &m->rt), 0);
     queue_init(&m->queue, 2);
     volt_notify_init(&m->news);
@@ -415,8 +417,8 @@ static void unload(struct manager *m)
     manager_forget_all(m);
     shares_fini(&m->shares);
     keys_fini(&m->keys);
-    free(m->replaced);
     free(m->successions);
+    interned_fini(&m->interned);
     store_free(m->store);
     volt_notify_fini(&m->news);
     users_fini(&m->users);
@@ -464,9 +466,9 @@ static void a_job_is_replaced_by_its_owner_alone(void **state)
                          table_get(&m.table, 1)->owner.uid);
     assert_false(table_get(&m.table, 2)->held);
     assert_true(table_get(&m.table, 4)->held);
-    assert_int_equal(m.nreplaced, 1);
-    assert_int_equal(m.replaced[0].id, 1);
-    assert_int_equal(m.replaced[0].by.uid, table_get(&m.table, 4)->owner.uid);
+    assert_ptr_equal(m.agenda.first, table_get(&m.table, 1));
+    assert_int_equal(m.agenda.first->due, DUE_CANCEL);
+    assert_null(m.agenda.first->next);
     unload(&m);
 }
 
@@ -502,8 +504,8 @@ static void an_array_is_cancelled_with_elements_behind_one_that_waits(void **sta
 static void a_retry_may_be_cancelled_before_it_begins(void **state)
 {
     struct store *s = open_store();
-    struct aftermath after = {0};
     struct manager m;
+    struct tx tx;
 
     (void)state;
     submit_process(s, 1);
@@ -513,10 +515,11 @@ static void a_retry_may_be_cancelled_before_it_begins(void **state)
     struct job *job = table_get(&m.table, 1);
     assert_int_equal(job->status.state, JOB_QUEUED);
     assert_int_equal(job->status.attempt, 1);
-    assert_true(jobs_give_task(&m, job, &after));
-    assert_int_equal(jobs_cancel_one(&m, job, NO_OFFSET, &after), 0);
-    assert_int_equal(after.nspawn, 1);
-    volt_task_discard(after.spawn[0]);
+    tx_init(&tx, &m);
+    assert_true(jobs_give_task(&tx, job));
+    assert_int_equal(core_cancel(&tx, job, NO_OFFSET), 0);
+    assert_int_equal(tx.nspawn, 1);
+    volt_task_discard(tx.spawn[0]);
     unload(&m);
     load(&m);
     job = table_get(&m.table, 1);
@@ -557,6 +560,31 @@ static void lost_attempts_go_on(void **state)
     finish(&l);
 }
 
+/* The first start finds all elements ended, and makes the array history; the next one needs
+ * no more of them. */
+static void an_ended_array_is_loaded_as_counts(void **state)
+{
+    struct store *s = open_store();
+    struct manager m;
+
+    (void)state;
+    submit(s, 1, 3);
+    for (int64_t i = 1; i <= 3; i++)
+        end(s, 1, i, i == 2 ? &lost : &exited);
+    store_free(s);
+    for (int life = 0; life < 3; life++) {
+        load(&m);
+        const struct job *job = table_get(&m.table, 1);
+        assert_int_equal(array_is_counts(job->array), life > 0);
+        assert_int_equal(job->elements == NULL, life > 0);
+        assert_int_equal(job->array->by_result[JOB_RESULT_LOST], 1);
+        assert_int_equal(job->array->worst.result, JOB_RESULT_LOST);
+        assert_int_equal(m.counts.ended, 3);
+        assert_int_equal(m.ended_weight, 1);
+        unload(&m);
+    }
+}
+
 static void two_replays_give_the_same_state(void **state)
 {
     struct store *s = open_store();
@@ -588,7 +616,7 @@ static void ids_are_above_those_of_the_store(void **state)
     store_free(s);
     if (begin(&l, &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(ids_reserve(&l.m->ids, 1), 0);
+    assert_int_equal(ids_reserve(&l.m->ids, 1, NULL), 0);
     assert_true(ids_take(&l.m->ids, 1, &first));
     assert_int_equal(first, 3001);
     finish(&l);
@@ -618,6 +646,7 @@ int main(void)
         T(what_memory_let_go_is_answered_from_the_store),
         T(a_sleep_does_not_end_with_the_daemon),
         T(lost_attempts_go_on),
+        T(an_ended_array_is_loaded_as_counts),
         T(two_replays_give_the_same_state),
         T(what_cannot_have_happened_is_damage),
         T(an_array_is_cancelled_with_elements_behind_one_that_waits),

@@ -220,7 +220,7 @@ static void no_children(void **state)
 
 /* --- others meanwhile */
 
-static enum volt_poll raise(struct volt_cx *cx, struct fn_task *f)
+static enum volt_poll set_flag(struct volt_cx *cx, struct fn_task *f)
 {
     (void)cx, (void)f;
     vat_u32_store(&flag, 1, VAT_REL);
@@ -249,7 +249,7 @@ static enum volt_poll crowd_poll(struct volt_cx *cx, void *state)
 
     VOLT_BEGIN(f->at);
     FN_CHECK(volt_scope_init(cx, &f->scope, &busy_type, TURNS) == 0);
-    FN_CHECK(fn_spawn(rt, raise, NULL, NULL) == 0);
+    FN_CHECK(fn_spawn(rt, set_flag, NULL, NULL) == 0);
     VOLT_AWAIT(f->at, volt_scope_poll(cx, &f->scope));
     for (int i = 0; i < TURNS; i++)
         f->total += child(f, i)->total;

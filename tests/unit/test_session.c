@@ -319,8 +319,8 @@ static void errors(void **state)
             "{\"error\":\"" V
             "InvalidParameter\",\"parameters\":{\"parameter\":\"upgrade\","
             "\"reason\":\"no method here takes the connection over\"}}");
-    answers("{\"method\":\"" T "Typed\",\"parameters\":{\"m\":1}}",
-            "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"m\","
+    answers("{\"method\":\"" T "Typed\",\"parameters\":{\"other\":1}}",
+            "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"other\","
             "\"reason\":\"is not known here; known are: n\"}}");
     answers("{\"method\":\"" T "Typed\",\"parameters\":{\"n\":9223372036854775808}}",
             "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"n\","
@@ -829,7 +829,7 @@ static void introspection(void **state)
     (void)state;
     answers("{\"method\":\"" V "GetInfo\"}",
             "{\"parameters\":{\"vendor\":\"Volt\",\"product\":\"voltd\",\"version\":"
-            "\"" VOLT_VERSION "\",\"url\":\"https://volt.invalid/voltd\",\"interfaces\":"
+            "\"" VOLT_VERSION "\",\"url\":\"man:voltd(8)\",\"interfaces\":"
             "[\"org.varlink.service\",\"org.volt.test\",\"org.voltd.jobs\"]}}");
     answers("{\"method\":\"" V "GetInfo\",\"parameters\":{\"x\":1}}",
             "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"x\","

@@ -114,7 +114,7 @@ static int tear_down(void **state)
     assert_int_equal(f.user->line[SHARE_SHORT].held, 0);
     assert_int_equal(f.user->line[SHARE_LONG].held, 0);
     assert_int_equal(f.user->kept, 0);
-    assert_null(f.user->turn);
+    assert_null(f.user->pass);
     holder_free(f.user);
     return 0;
 }
@@ -181,7 +181,7 @@ static enum volt_poll stream_poll(struct volt_cx *cx, void *state)
 static const struct volt_task_type stream_type = {
     .name = "stream", .size = sizeof(struct stream), .poll = stream_poll};
 
-/* Streams stand in line once for each reply: the turn goes round. */
+/* Streams stand in line once for each reply: the pass goes round. */
 static void the_turn_goes_to_the_next_in_line(void **state)
 {
     static const unsigned rounds[9] = {1, 2, 3, 1, 2, 3, 1, 2, 3};
@@ -210,7 +210,7 @@ static void room_is_for_all_that_wait(void **state)
     (void)state;
     hold(0, 2 * LIMIT);
     ask(1, 3);
-    hold(1, 64 * KIB); /* keeps the turn */
+    hold(1, 64 * KIB); /* keeps the pass */
     assert_int_equal(going(), 2);
     hold(0, 0);
     assert_int_equal(going(), 14);

@@ -86,6 +86,14 @@ static void checks_of_exec(void **state)
     EXEC_WITH("output_path", s->output = JOB_OUTPUT_PATH; s->output_path = strdup("x"));
     EXEC_WITH(NULL, s->output = JOB_OUTPUT_PATH; s->output_path = strdup("/x"));
     EXEC_WITH("output_split", s->output = JOB_OUTPUT_NULL; s->output_split = true);
+    EXEC_WITH(NULL, s->error_path = strdup("/x"));
+    EXEC_WITH("error_path", s->error_path = strdup("x"));
+    EXEC_WITH("error_path", s->error_path = strdup("/x"); s->output_split = true);
+    EXEC_WITH("open_mode", s->open_mode = JOB_OPEN_TRUNCATE);
+    EXEC_WITH(NULL, s->input = calloc(1, sizeof(*s->input)));
+    EXEC_WITH("stdin_data", s->input = calloc(1, sizeof(*s->input));
+              s->stdin_path = strdup("/x"));
+    EXEC_WITH(NULL, s->open_mode = JOB_OPEN_TRUNCATE; s->error_path = strdup("/x"));
     EXEC_WITH("env", s->env = list((const char *const[]){"A=1", "=x"}, 2));
     EXEC_WITH("env", s->env = list((const char *const[]){"A"}, 1));
     EXEC_WITH(NULL, s->env = list((const char *const[]){"A="}, 1));
@@ -107,6 +115,88 @@ static void checks_of_arrays(void **state)
     EXEC_WITH("array", s->is_array = true; s->array_first = s->array_last = UINT64_MAX);
     EXEC_WITH(NULL, s->is_array = true; s->array_last = JOB_ARRAY_MAX - 1;
               assert_int_equal(job_spec_count(s), JOB_ARRAY_MAX));
+}
+
+static struct job_spec *with_ranges(const struct job_range *r, size_t n)
+{
+    struct job_spec *s = exec_spec("/bin/true");
+
+    s->is_array = true;
+    s->nranges = n;
+    s->ranges = calloc(n, sizeof(*r));
+    memcpy(s->ranges, r, n * sizeof(*r));
+    return s;
+}
+
+/* 1, 3, 5, 7, 20, 21 */
+static void arrays_that_leave_indexes_out(void **state)
+{
+    static const struct job_range some[] = {{1, 7, 2, 0}, {20, 21, 1, 0}};
+    static const int64_t indexes[] = {1, 3, 5, 7, 20, 21};
+    struct job_spec *s = with_ranges(some, 2);
+    int64_t offset = 0;
+
+    (void)state;
+    assert_int_equal(job_spec_set_ranges(s), 0);
+    assert_int_equal(s->array_first, 1);
+    assert_int_equal(s->array_last, 21);
+    assert_int_equal(job_spec_count(s), 6);
+    for (int64_t i = 0; i < 30; i++) {
+        bool there = offset < 6 && indexes[offset] == i;
+
+        assert_int_equal(job_spec_offset(s, i), there ? offset : -1);
+        if (there)
+            assert_int_equal(job_spec_index(s, offset++), i);
+    }
+    assert_int_equal(job_spec_offset(s, -1), -1);
+    check(s, NULL);
+    s = exec_spec("/bin/true");
+    assert_int_equal(job_spec_offset(s, 0), -1); /* no array */
+    s->is_array = true;
+    s->array_first = 5;
+    s->array_last = 7;
+    assert_int_equal(job_spec_offset(s, 4), -1);
+    assert_int_equal(job_spec_offset(s, 7), 2);
+    assert_int_equal(job_spec_offset(s, 8), -1);
+    assert_int_equal(job_spec_index(s, 2), 7);
+    job_spec_unref(s);
+}
+
+static void ranges_that_are_none(void **state)
+{
+    static const struct job_range bad[][2] = {
+        {{1, 2, 1, 0}, {2, 3, 1, 0}}, {{5, 6, 1, 0}, {1, 2, 1, 0}},
+        {{1, 2, 0, 0}, {5, 6, 1, 0}}, {{1, 4, 2, 0}, {5, 6, 1, 0}},
+        {{2, 1, 1, 0}, {5, 6, 1, 0}}, {{1, 2, 1, 0}, {5, UINT64_MAX, 1, 0}}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct job_spec *s = with_ranges(bad[i], 2);
+        assert_int_equal(job_spec_set_ranges(s), -EINVAL);
+        job_spec_unref(s);
+    }
+    struct job_range many[JOB_RANGES_MAX + 1];
+    for (uint64_t i = 0; i <= JOB_RANGES_MAX; i++)
+        many[i] = (struct job_range){2 * i, 2 * i, 1, 0};
+    struct job_spec *s = with_ranges(many, JOB_RANGES_MAX + 1);
+    assert_int_equal(job_spec_set_ranges(s), 0);
+    check(s, "array");
+}
+
+static void elements_that_truncate_have_paths_of_their_own(void **state)
+{
+    (void)state;
+#define TRUNCATES(...)                                                                   \
+    s->is_array = true;                                                                  \
+    s->open_mode = JOB_OPEN_TRUNCATE;                                                    \
+    __VA_ARGS__
+    EXEC_WITH("open_mode", TRUNCATES(s->error_path = strdup("/x")));
+    EXEC_WITH(NULL, TRUNCATES(s->error_path = strdup("/x.{i}")));
+    EXEC_WITH(NULL, TRUNCATES(s->error_path = strdup("/{id}/x")));
+    EXEC_WITH("open_mode",
+              TRUNCATES(s->error_path = strdup("/{i}"); s->output = JOB_OUTPUT_PATH;
+                        s->output_path = strdup("/{name}")));
+#undef TRUNCATES
 }
 
 static void checks_of_other_kinds(void **state)
@@ -211,12 +301,16 @@ static void equality(void **state)
     DIFFERS(b->is_array = true);
     DIFFERS(b->array_first = 1);
     DIFFERS(b->array_last = 1);
+    DIFFERS(b->ranges = calloc(1, sizeof(*b->ranges)); b->nranges = 1);
     DIFFERS(b->duration_usec = 1);
     DIFFERS(b->name = strdup("x"));
     DIFFERS(b->cwd = strdup("/"));
     DIFFERS(b->stdin_path = strdup("/x"));
+    DIFFERS(b->input = calloc(1, sizeof(*b->input)));
     DIFFERS(b->queue = strdup("default"));
     DIFFERS(b->output_path = strdup("/x"));
+    DIFFERS(b->error_path = strdup("/x"));
+    DIFFERS(b->open_mode = JOB_OPEN_TRUNCATE);
     DIFFERS(b->env = list((const char *const[]){"A=1"}, 1));
     DIFFERS(b->rlimits = calloc(1, sizeof(*b->rlimits)); b->rlimits->given = 1);
     DIFFERS(free(b->argv[1]); b->argv[1] = NULL);
@@ -244,6 +338,9 @@ int main(void)
         cmocka_unit_test(defaults),
         cmocka_unit_test(checks_of_exec),
         cmocka_unit_test(checks_of_arrays),
+        cmocka_unit_test(arrays_that_leave_indexes_out),
+        cmocka_unit_test(ranges_that_are_none),
+        cmocka_unit_test(elements_that_truncate_have_paths_of_their_own),
         cmocka_unit_test(checks_of_other_kinds),
         cmocka_unit_test(display_name_and_bytes),
         cmocka_unit_test(equality),

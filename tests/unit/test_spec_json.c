@@ -12,8 +12,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "daemon/method/signal_name.h"
+#include "daemon/config/config.h"
 #include "daemon/method/spec_json.h"
+#include "wire/error_name.h"
+#include "wire/signal_name.h"
 
 static struct config config;
 
@@ -73,7 +75,7 @@ static void there_and_back(void **state)
     round_trip(
         "{\"argv\":[\"./step\",\"{i}\"],\"name\":\"n\",\"labels\":{\"a\":\"1\","
         "\"b\":\"\"},\"cwd\":\"/tmp\",\"env\":{\"PATH\":\"/bin\",\"E\":\"a=b\"},"
-        "\"umask\":63,\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
+        "\"umask\":\"077\",\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
         "\"priority\":-7,\"timeout_usec\":1,\"kill_after_usec\":0,"
         "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"on_lost\":\"retry\",\"output\":\"path\","
         "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
@@ -202,8 +204,11 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"env\":{\"\":\"x\"}}", "env", "must not be empty");
     wrong("{\"argv\":[\"a\"],\"env\":{\"A\":1}}", "env.A", "string");
     wrong("{\"argv\":[\"a\"],\"env\":[\"A=1\"]}", "env", "object of strings");
-    wrong("{\"argv\":[\"a\"],\"umask\":512}", "umask", "from 0 to 511");
-    wrong("{\"argv\":[\"a\"],\"umask\":1.5}", "umask", "integer");
+    wrong("{\"argv\":[\"a\"],\"umask\":\"1000\"}", "umask", "octal digits");
+    wrong("{\"argv\":[\"a\"],\"umask\":\"8\"}", "umask", "octal digits");
+    wrong("{\"argv\":[\"a\"],\"umask\":\"00022\"}", "umask", "octal digits");
+    wrong("{\"argv\":[\"a\"],\"umask\":\"\"}", "umask", "octal digits");
+    wrong("{\"argv\":[\"a\"],\"umask\":18}", "umask", "string");
     wrong("{\"argv\":[\"a\"],\"priority\":1001}", "priority", "from -1000 to 1000");
     wrong("{\"argv\":[\"a\"],\"timeout_usec\":-1}", "timeout_usec", "integer from 0");
     wrong("{\"argv\":[\"a\"],\"stop_signal\":\"HUGE\"}", "stop_signal", "\"TERM\"");
@@ -247,15 +252,39 @@ static void signals(void **state)
     assert_int_equal(signal_from_name(""), -EINVAL);
     assert_int_equal(signal_from_name("RTMIN+99"), -EINVAL);
     assert_string_equal(signal_name(SIGHUP, buf), "HUP");
-    assert_int_equal(signal_from_name(signal_name(SIGRTMIN + 1, buf)), SIGRTMIN + 1);
+    assert_string_equal(signal_name(SIGRTMIN, buf), "RTMIN");
+    assert_string_equal(signal_name(SIGRTMAX, buf), "RTMIN+30");
+    assert_string_equal(signal_name(33, buf), "33");
+    for (int n = 1; n <= SIGRTMAX; n++)
+        assert_int_equal(signal_from_name(signal_name(n, buf)), n);
+}
+
+static void errors(void **state)
+{
+    char buf[ERROR_NAME_MAX];
+
+    (void)state;
+    assert_string_equal(error_name(ENOENT, buf), "ENOENT");
+    assert_string_equal(error_name(EAGAIN, buf), "EAGAIN");
+    assert_string_equal(error_name(0, buf), "0");
+    assert_string_equal(error_name(-2, buf), "-2");
+    assert_int_equal(error_from_name("ENOEXEC"), ENOEXEC);
+    assert_int_equal(error_from_name("EWOULD"), 0);
+    assert_int_equal(error_from_name(""), 0);
+    for (int n = 1; n < 4096; n++)
+        assert_int_equal(error_from_name(error_name(n, buf)), n);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back),        cmocka_unit_test(some_fields),
-        cmocka_unit_test(rlimits_of_all_others), cmocka_unit_test(fields_of_the_spec),
-        cmocka_unit_test(what_is_wrong),         cmocka_unit_test(signals),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(some_fields),
+        cmocka_unit_test(rlimits_of_all_others),
+        cmocka_unit_test(fields_of_the_spec),
+        cmocka_unit_test(what_is_wrong),
+        cmocka_unit_test(signals),
+        cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

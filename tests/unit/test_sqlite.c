@@ -18,6 +18,7 @@
 #include <volt/volt.h>
 
 #include "daemon/store/sqlite.h"
+#include "tests/support/facts.h"
 #include "daemon/store/sqlite_store.h"
 #include "tests/support/stored.h"
 
@@ -105,10 +106,7 @@ static void a_content_goes_with_its_last_job(void **state)
         assert_int_equal(stored_end(s, id, 0), 0);
     }
     for (uint64_t id = 1; id <= 2; id++) {
-        const struct store_fact forget = {.key = {.id = id, .index = JOB_NO_INDEX},
-                                          .forget = true};
-
-        assert_int_equal(stored_keep(s, &forget, 1), 0);
+        assert_int_equal(stored_forget(s, id), 0);
         store_free(s);
         assert_int_equal(stored_query("SELECT count(*) FROM content"), 2 - (int)id);
         assert_int_equal(stored_reload(1, &found, &err), 0);
@@ -162,15 +160,13 @@ static void nothing_goes_for_its_age_at_once(void **state)
 
 static void the_last_id_is_remembered(void **state)
 {
-    const struct store_fact forget = {.key = {.id = 70, .index = JOB_NO_INDEX},
-                                      .forget = true};
     struct store *s = stored_fresh();
 
     (void)state;
     assert_int_equal(stored_submit(s, 70, "x", NULL), 0);
     assert_int_equal(stored_starting(s, 70), 0);
     assert_int_equal(stored_end(s, 70, 0), 0);
-    assert_int_equal(stored_keep(s, &forget, 1), 0);
+    assert_int_equal(stored_forget(s, 70), 0);
     for (int life = 0; life < 2; life++) {
         store_free(s);
         s = stored_fresh();
@@ -318,7 +314,7 @@ static void make_first_format(void)
     char path[PATH_MAX];
 
     stored_path("jobs.1.db", path);
-    assert_int_equal(db_open(&db, path, false, &err), 0);
+    assert_int_equal(db_open(&db, path, DB_WRITE, &err), 0);
     assert_int_equal(db_meta_get(&db, "sums", &sums), 0);
     assert_true(row_sums_unpack(&want, sums.bytes, sums.n));
     want.job = want.ended = (struct row_sum){0};
@@ -518,12 +514,12 @@ struct counted {
     uint32_t last;         /* ... and at the last */
 };
 
-static int count_fact(void *arg, const struct store_fact *fact)
+static int count_fact(void *arg, const struct store_loaded *loaded)
 {
     struct counted *c = arg;
 
-    if (fact->key.index >= 0)
-        assert_int_equal(fact->key.index + 1, c->facts);
+    if (loaded->type == STORE_LOADED_EVENT)
+        assert_int_equal(loaded->event.key.index + 1, c->facts);
     c->last = vat_u32_load(&c->asking->answers, VAT_RLX);
     if (c->facts++ == 0)
         c->first = c->last;
@@ -534,13 +530,13 @@ static int count_fact(void *arg, const struct store_fact *fact)
 static void store_elements(struct store *s, uint64_t id)
 {
     struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
-    struct store_fact facts[ELEMENTS];
+    struct store_fact facts[ELEMENTS + 1];
 
     assert_int_equal(stored_submit(s, id, "x", NULL), 0);
     for (int64_t i = 0; i < ELEMENTS; i++)
-        facts[i] = (struct store_fact){.key = {.id = id, .index = i}, .event = &ev};
-    facts[ELEMENTS - 1].last = true;
-    assert_int_equal(stored_keep(s, facts, ELEMENTS), 0);
+        facts[i] = fact_event(id, i, &ev);
+    facts[ELEMENTS] = fact_last(id, 5);
+    assert_int_equal(stored_keep(s, facts, ELEMENTS + 1), 0);
 }
 
 /* What a thread asks for while another reads a job with many events is answered before

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/support/failing_vfs.h"
+#include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
 #define SECTOR 512
@@ -166,7 +167,7 @@ static void fail_next(void *arg, uint64_t id)
 /* As after that of a group: the file is not to be trusted any more. */
 static void a_failed_sync_while_it_forgets(void **state)
 {
-    static struct store_fact ends[MANY];
+    static struct store_fact ends[2 * MANY];
     const struct job_event exited = {.type = JOB_EV_EXITED, .at_usec = 7};
     bool armed = false;
     char path[PATH_MAX];
@@ -178,10 +179,10 @@ static void a_failed_sync_while_it_forgets(void **state)
     stored_fill(s);
     for (uint64_t i = 0; i < MANY; i++) {
         assert_int_equal(stored_submit(s, 10 + i, "f", NULL), 0);
-        ends[i] = (struct store_fact){
-            .key = {.id = 10 + i, .index = JOB_NO_INDEX}, .event = &exited, .last = true};
+        ends[2 * i] = fact_event(10 + i, JOB_NO_INDEX, &exited);
+        ends[2 * i + 1] = fact_last(10 + i, exited.at_usec);
     }
-    assert_int_equal(stored_keep(s, ends, MANY), 0);
+    assert_int_equal(stored_keep(s, ends, 2 * MANY), 0);
     store_retain(
         s, &(struct store_retention){
                .jobs = 0, .usec = UINT64_MAX, .gone = fail_next, .gone_arg = &armed});

@@ -7,12 +7,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/store/store.h"
+#include "daemon/store/retention.h"
+#include "tests/support/facts.h"
+#include "daemon/store/reader.h"
 
-static int refuse_fact(void *arg, const struct store_fact *fact)
+static int refuse(void *arg, const struct store_loaded *loaded)
 {
     (void)arg;
-    (void)fact;
+    (void)loaded;
     return -1;
 }
 
@@ -20,21 +22,25 @@ static void memory(void **state)
 {
     (void)state;
     struct store *s = store_memory_new();
-    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1};
-    struct store_fact facts[2] = {{.key = {.id = 1, .index = -1}, .event = &ev},
-                                  {.key = {.id = 2, .index = -1}, .event = &ev}};
+    const struct store_fact facts[2] = {fact_submit(1, 1, NULL), fact_submit(2, 1, NULL)};
+    const uint64_t ids[] = {1, 2};
     struct store_commit c;
 
     assert_non_null(s);
     assert_false(store_durable(s));
-    assert_string_equal(s->backend->name, "memory");
+    assert_string_equal(s->ops->name, "memory");
     memset(&c, 0xff, sizeof(c)); /* append sets it up */
     assert_int_equal(store_append(s, facts, 2, &c), 0);
     assert_int_equal(store_commit_poll(NULL, &c), VOLT_READY);
     assert_int_equal(c.status, 0);
     store_commit_fini(&c);
     store_commit_fini(&c); /* any state */
-    assert_int_equal(store_load(s, refuse_fact, NULL, NULL), 0);
+    memset(&c, 0xff, sizeof(c));
+    assert_int_equal(store_forget(s, ids, 2, &c), 0);
+    assert_int_equal(store_commit_poll(NULL, &c), VOLT_READY);
+    assert_int_equal(c.status, 0);
+    store_commit_fini(&c);
+    assert_int_equal(store_load(s, refuse, NULL, NULL), 0);
     store_free(s);
     store_free(NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/store/sqlite_store.h"
+#include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
 static struct store *open_store(void)
@@ -30,24 +31,21 @@ static void keep(struct store *s, const struct store_fact *facts, size_t n)
 
 static void keep_submit(struct store *s, uint64_t id)
 {
-    struct job_event ev = {.type = JOB_EV_SUBMIT, .at_usec = 1000 + id};
-    struct store_fact fact = {.key = {.id = id, .index = JOB_NO_INDEX},
-                              .event = &ev,
-                              .spec = job_spec_new(),
-                              .uid = 1};
+    struct job_spec *spec = job_spec_new();
+    const struct store_fact fact = fact_submit(id, 1000 + id, spec);
 
-    fact.spec->argv = calloc(2, sizeof(*fact.spec->argv));
-    fact.spec->argv[0] = strdup("true");
+    spec->argv = calloc(2, sizeof(*spec->argv));
+    spec->argv[0] = strdup("true");
     keep(s, &fact, 1);
-    job_spec_unref(fact.spec);
+    job_spec_unref(spec);
 }
 
 static void keep_starting(struct store *s, uint64_t id)
 {
     struct job_event ev = {.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
-    struct store_fact fact = {
-        .key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev, .state = JOB_STARTING};
+    struct store_fact fact = fact_event(id, JOB_NO_INDEX, &ev);
 
+    fact.event.after.state = JOB_STARTING;
     keep(s, &fact, 1);
 }
 
@@ -57,14 +55,12 @@ static void keep_end(struct store *s, uint64_t id)
     const struct job_event ev[2] = {
         {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
         {.type = JOB_EV_EXITED, .at_usec = 7, .result = JOB_RESULT_SUCCESS}};
-    struct store_fact facts[2] = {
-        {.key = {.id = id, .index = JOB_NO_INDEX}, .event = &ev[0], .state = JOB_RUNNING},
-        {.key = {.id = id, .index = JOB_NO_INDEX},
-         .event = &ev[1],
-         .state = JOB_DONE,
-         .last = true}};
+    struct store_fact facts[] = {fact_event(id, JOB_NO_INDEX, &ev[0]),
+                                 fact_event(id, JOB_NO_INDEX, &ev[1]), fact_last(id, 7)};
 
-    keep(s, facts, 2);
+    facts[0].event.after.state = JOB_RUNNING;
+    facts[1].event.after.state = JOB_DONE;
+    keep(s, facts, 3);
 }
 
 static void fill(struct store *s)
@@ -108,12 +104,21 @@ static void hear(void *arg, const struct job_news *news, size_t n)
     }
 }
 
-/* The number of each fact of a load. */
-static int number(void *arg, const struct store_fact *f)
+/* The number of all that a load brings. */
+static int number(void *arg, const struct store_loaded *loaded)
 {
-    const struct job_news news = {
-        .seq = f->loaded->seq, .key = f->key, .type = (uint8_t)f->event->type};
+    struct job_news news = {.seq = loaded->seq};
 
+    switch (loaded->type) {
+    case STORE_LOADED_JOB:
+        news.key.id = loaded->job.id;
+        news.type = JOB_EV_SUBMIT;
+        break;
+    case STORE_LOADED_EVENT:
+        news.key = loaded->event.key;
+        news.type = (uint8_t)loaded->event.event->type;
+        break;
+    }
     hear(arg, &news, 1);
     return 0;
 }
@@ -171,13 +176,12 @@ static void told_with_their_numbers(void **state)
 /* What is not kept has a number all the same, and takes no other's. */
 static void not_kept_and_the_end_of_an_array(void **state)
 {
-    const struct job_event ev = {.type = JOB_EV_EXITED, .at_usec = 3};
-    const struct store_fact only = {
-        .key = {.id = 77, .index = JOB_NO_INDEX}, .event = &ev, .news_only = true};
-    const struct store_fact end = {.key = {.id = 1, .index = JOB_NO_INDEX},
-                                   .last = true,
-                                   .ended_usec = 9,
-                                   .state = JOB_DONE};
+    const struct job_news news = {
+        .key = {.id = 77, .index = JOB_NO_INDEX}, .type = JOB_EV_EXITED, .at_usec = 3};
+    const struct store_fact only = {.type = STORE_NEWS, .news = &news};
+    const struct store_fact end = {
+        .type = STORE_ARRAY_END,
+        .array_end = {.id = 1, .at_usec = 9, .after = {.state = JOB_DONE}}};
     struct heard h, loaded;
     struct store *s = begin(&h, &loaded);
 
@@ -201,15 +205,15 @@ static void not_kept_and_the_end_of_an_array(void **state)
 static void many_at_once(void **state)
 {
     enum { N = NEWS_MAX * 2 + 100 };
-    const struct job_event ev = {.type = JOB_EV_CANCEL, .at_usec = 3};
+    const struct job_news news = {
+        .key = {.id = 1, .index = JOB_NO_INDEX}, .type = JOB_EV_CANCEL, .at_usec = 3};
     struct store_fact *facts = calloc(N, sizeof(*facts));
     struct heard h, loaded;
     struct store *s = begin(&h, &loaded);
 
     (void)state;
     for (uint64_t i = 0; i < N; i++)
-        facts[i] = (struct store_fact){
-            .key = {.id = i + 1, .index = JOB_NO_INDEX}, .event = &ev, .news_only = true};
+        facts[i] = (struct store_fact){.type = STORE_NEWS, .news = &news};
     uint64_t from = h.last;
     h.last += N - NEWS_MAX;
     keep(s, facts, N);
@@ -231,16 +235,15 @@ static void forgetting_is_no_news(void **state)
 {
     struct heard h, loaded;
     struct store *s = begin(&h, &loaded);
-    struct store_fact facts[4];
+    const uint64_t ids[] = {1, 2, 3, 4}; /* 4 has never been */
+    struct store_commit commit;
 
     (void)state;
     fill(s);
-    for (uint64_t i = 0; i < 4; i++) /* 4 has never been */
-        facts[i] = (struct store_fact){.key = {.id = i + 1, .index = JOB_NO_INDEX},
-                                       .forget = true};
     store_retain(s, &(struct store_retention){UINT64_MAX, UINT64_MAX, .gone = note_gone,
                                               .gone_arg = gone});
-    keep(s, facts, 4);
+    assert_int_equal(store_forget(s, ids, 4, &commit), 0);
+    store_commit_fini(&commit);
     keep_end(s, 2);
     store_free(s);
     assert_int_equal(h.last - h.first, 9);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "daemon/exec/tries.h"
+#include "daemon/job/tries.h"
 
 static void without_a_keeper_it_waits_for_ever(void **state)
 {
@@ -21,7 +21,7 @@ static void without_a_keeper_it_waits_for_ever(void **state)
         assert_int_equal(tries_rest(&t), 0); /* one rest for one loss */
         expected = expected < 3200000 ? 2 * expected : expected;
     }
-    assert_false(t.alone); /* it may be followed as before */
+    assert_false(tries_are_alone(&t)); /* it may be followed as before */
 }
 
 static void what_a_keeper_refuses_counts(void **state)
@@ -31,16 +31,14 @@ static void what_a_keeper_refuses_counts(void **state)
 
     (void)state;
     for (int i = 1; i < TRIES_MAX; i++) {
-        tries_refused(&t, "keeper", ENOSPC);
+        tries_refused(&t, true);
         assert_false(tries_are_over(&t));
         waited += tries_rest(&t);
     }
     tries_lost(&t); /* says nothing */
     assert_false(tries_are_over(&t));
-    tries_refused(&t, "keeper", EMFILE);
+    tries_refused(&t, true);
     assert_true(tries_are_over(&t));
-    assert_int_equal(t.error, EMFILE);
-    assert_string_equal(t.refuser, "keeper");
     assert_in_range(waited, 15000000, 17000000);
 }
 
@@ -49,10 +47,8 @@ static void what_will_not_pass_is_the_end(void **state)
     struct tries t = {0};
 
     (void)state;
-    tries_refused(&t, "launch", EBADMSG);
+    tries_refused(&t, false);
     assert_true(tries_are_over(&t));
-    assert_int_equal(t.error, EBADMSG);
-    assert_string_equal(t.refuser, "launch");
 }
 
 /* The first time it may have been taken back with the one behind it: at once, and alone.
@@ -66,14 +62,35 @@ static void a_shim_that_dies_counts(void **state)
     assert_int_equal(tries_rest(&t), 0);
     assert_int_equal(t.refused, 0);
     for (int i = 1; i <= TRIES_MAX; i++) {
-        assert_true(t.alone);
+        assert_true(tries_are_alone(&t));
         assert_false(tries_are_over(&t));
         tries_in_vain(&t);
         assert_true(tries_rest(&t) > 0);
     }
     assert_true(tries_are_over(&t));
-    assert_int_equal(t.error, EAGAIN);
-    assert_string_equal(t.refuser, "shim");
+}
+
+/* Counters of one byte, and any number of failures. */
+static void no_counter_goes_round(void **state)
+{
+    struct tries t = {0};
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        tries_in_vain(&t);
+        tries_refused(&t, i % 2 == 0);
+        (void)tries_rest(&t);
+        assert_true(tries_are_alone(&t));
+        assert_true(i < TRIES_MAX || tries_are_over(&t));
+    }
+}
+
+static void errors_that_pass(void **state)
+{
+    (void)state;
+    assert_true(tries_passing(-EAGAIN) && tries_passing(-ENFILE));
+    assert_false(tries_passing(0) || tries_passing(-EEXIST) || tries_passing(-ESRCH));
+    assert_false(tries_passing(-ECONNRESET));
 }
 
 int main(void)
@@ -83,6 +100,8 @@ int main(void)
         cmocka_unit_test(what_a_keeper_refuses_counts),
         cmocka_unit_test(what_will_not_pass_is_the_end),
         cmocka_unit_test(a_shim_that_dies_counts),
+        cmocka_unit_test(no_counter_goes_round),
+        cmocka_unit_test(errors_that_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,12 +211,14 @@ static void test_wakes_and_joins_go_across(void **state)
 
 static enum volt_poll receives(struct volt_cx *cx, struct fn_task *f)
 {
-    int status;
+    static struct volt_oneshot_recv recv;
 
-    if (volt_oneshot_recv_poll(cx, f->arg, &f->value, &status) == VOLT_PENDING)
+    if (!recv.oneshot)
+        volt_oneshot_recv_init(&recv, f->arg, &f->value);
+    if (volt_oneshot_recv_poll(cx, &recv) == VOLT_PENDING)
         return VOLT_PENDING;
-    FN_CHECK(status == 0 && f->value == 42);
-    volt_oneshot_recv_drop(f->arg);
+    FN_CHECK(volt_oneshot_recv_status(&recv) == 0 && f->value == 42);
+    volt_oneshot_recv_fini(&recv);
     return VOLT_READY;
 }
 

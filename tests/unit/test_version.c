@@ -39,6 +39,17 @@ static void test_sizes_of_this_abi(void **state)
     assert_int_equal(sizeof(struct volt_notified), 72);
     assert_int_equal(sizeof(struct volt_sleep), 48);
     assert_int_equal(sizeof(struct volt_io), 16);
+    assert_int_equal(sizeof(struct volt_interval), 72);
+    assert_int_equal(sizeof(struct volt_channel_send), 72);
+    assert_int_equal(sizeof(struct volt_channel_recv), 32);
+    assert_int_equal(sizeof(struct volt_oneshot_recv), 32);
+    assert_int_equal(sizeof(struct volt_broadcast_recv), 96);
+    assert_int_equal(sizeof(struct volt_watch_recv), 96);
+    assert_int_equal(sizeof(struct volt_wait_group), 32);
+    assert_int_equal(sizeof(struct volt_wait_group_wait), 64);
+    assert_int_equal(sizeof(struct volt_join_next), 24);
+    assert_int_equal(sizeof(struct volt_child), 24);
+    assert_int_equal(sizeof(struct volt_signals), 152);
 }
 
 int main(void)

@@ -66,14 +66,14 @@ static void test_what_is_written_is_read(void **state)
     struct witness w;
 
     assert_int_equal(witness_read(dir, &w), -ENOENT);
-    assert_int_equal(witness_write(dir, &some, true), 0);
+    assert_int_equal(witness_write(dir, &some, true, NULL), 0);
     assert_int_equal(witness_read(dir, &w), 0);
     assert_memory_equal(w.id, some.id, sizeof(w.id));
     assert_int_equal(w.starts, 5);
     assert_int_equal(w.facts, 1234567);
     assert_int_equal(get(text), WITNESS_SIZE);
     assert_memory_equal(text, "1 0102ab", 8);
-    assert_int_equal(witness_write(dir, &most, false), 0);
+    assert_int_equal(witness_write(dir, &most, false, NULL), 0);
     assert_int_equal(get(text), WITNESS_SIZE);
     assert_int_equal(witness_read(dir, &w), 0);
     assert_true(w.facts == UINT64_MAX);
@@ -93,7 +93,7 @@ static void test_stores(void **state)
 
     assert_int_equal(judge(NULL, &err), 0); /* the first start */
     assert_int_equal(judge(&some, &err), 0);
-    assert_int_equal(witness_write(dir, &some, false), 0);
+    assert_int_equal(witness_write(dir, &some, false, NULL), 0);
     assert_int_equal(judge(&some, &err), 0);
     s.starts++;
     assert_int_equal(judge(&s, &err), 0);
@@ -137,7 +137,7 @@ static void test_every_damage_is_seen(void **state)
     char text[WITNESS_SIZE + 2];
     struct witness w;
 
-    assert_int_equal(witness_write(dir, &some, false), 0);
+    assert_int_equal(witness_write(dir, &some, false, NULL), 0);
     assert_int_equal(get(text), WITNESS_SIZE);
     for (size_t i = 0; i < WITNESS_SIZE; i++) {
         const char was = text[i];
@@ -176,7 +176,7 @@ static void test_what_is_no_file(void **state)
 
     assert_int_equal(mkfifo(path, 0600), 0);
     says(-FILE_NOT_REGULAR, "it is not a regular file");
-    assert_int_equal(witness_write(dir, &some, false), 0); /* takes its place */
+    assert_int_equal(witness_write(dir, &some, false, NULL), 0); /* takes its place */
     assert_int_equal(judge(&some, &err), 0);
     assert_int_equal(truncate(path, 100000), 0);
     says(-STORE_NOT_WITNESSED, "it has 100000 bytes and not 86");
@@ -186,7 +186,7 @@ static void test_what_is_no_file(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
     says(-EISDIR, "it is a directory");
-    assert_int_equal(witness_write(dir, &some, false), -EISDIR);
+    assert_int_equal(witness_write(dir, &some, false, NULL), -EISDIR);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

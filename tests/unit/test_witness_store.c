@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/store/witness.h"
+#include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
 static const struct witness another = {.id = {9}, .starts = 7, .facts = 1000};
@@ -29,8 +30,7 @@ static void the_last_witness_has_seen_the_last_fact(void **state)
 {
     const struct job_event starting = {
         .type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
-    const struct store_fact fact = {.key = {.id = 1, .index = JOB_NO_INDEX},
-                                    .event = &starting};
+    const struct store_fact fact = fact_event(1, JOB_NO_INDEX, &starting);
     struct store *s = stored_fresh();
     struct volt_error err = {{0}};
     struct found found;
@@ -58,7 +58,7 @@ static void what_was_starting_in_an_accepted_store_is_of_another_life(void **sta
     store_free(s);
     assert_int_equal(stored_reload(1, &found, &err), 0);
     assert_string_equal(found.text, stored_expected);
-    assert_int_equal(witness_write(stored_dir, &another, true), 0);
+    assert_int_equal(witness_write(stored_dir, &another, true, NULL), 0);
     assert_int_equal(stored_reload(1, &found, &err), -STORE_NOT_WITNESSED);
     assert_int_equal(store_sqlite_accept(stored_dir, text, &err), 1);
     assert_int_equal(stored_reload(1, &found, &err), 0); /* of the same boot */
@@ -72,7 +72,7 @@ static void an_empty_store_that_cannot_be_accepted_is_not_there(void **state)
     char path[PATH_MAX], text[256];
 
     (void)state;
-    assert_int_equal(witness_write(stored_dir, &another, true), 0);
+    assert_int_equal(witness_write(stored_dir, &another, true, NULL), 0);
     stored_path("witness.new", path);
     assert_int_equal(mkdir(path, 0700), 0); /* in the place of the next witness */
     assert_true(store_sqlite_accept(stored_dir, text, &err) < 0);

@@ -122,7 +122,7 @@ func main() {
 		}
 	}
 	runtime.GOMAXPROCS(workers)
-	for _, part := range [][]workload{spawns, locks, timers, latencies} {
+	for _, part := range [][]workload{spawns, locks, timers, latencies, loads} {
 		for i := range part {
 			w := &part[i]
 			switch {

@@ -100,7 +100,11 @@ func imbalance() [2]float64 {
 		}
 	}()
 	<-gate
-	used := float64(pieces*piece.Nanoseconds()) / float64(workers)
+	processors := workers
+	if processors > runtime.NumCPU() {
+		processors = runtime.NumCPU()
+	}
+	used := float64(pieces*piece.Nanoseconds()) / float64(processors)
 	return [2]float64{used / float64(time.Since(start).Nanoseconds())}
 }
 

@@ -12,6 +12,9 @@ const (
 	tasks    = 1000
 	times    = 1000
 	handoffs = 200
+	rivals   = 2
+	sections = 20000
+	section  = time.Microsecond
 	permits  = 10
 	writes   = 10
 	messages = 1000000
@@ -41,9 +44,31 @@ func users(n, times int, use func(i int)) [2]float64 {
 	return perOp(start, n*times)
 }
 
+// counted is the same where one in `each` is exclusive and counts itself.
+func counted(n, times, each int, use func(i int)) [2]float64 {
+	inside = 0
+	result := users(n, times, use)
+	if inside != n*times/each {
+		panic("a section is missing")
+	}
+	return result
+}
+
 func useMutex(int) {
 	mutex.Lock()
 	inside++
+	mutex.Unlock()
+}
+
+func turnMutex(i int) {
+	useMutex(i)
+	runtime.Gosched()
+}
+
+func workInMutex(int) {
+	mutex.Lock()
+	inside++
+	burn(section)
 	mutex.Unlock()
 }
 
@@ -81,6 +106,11 @@ func mixed(i int) {
 	}
 }
 
+func turnMixed(i int) {
+	mixed(i)
+	runtime.Gosched()
+}
+
 func mpsc(producers int) [2]float64 {
 	to := make(chan int, room)
 	expect(1)
@@ -103,14 +133,17 @@ func mpsc(producers int) [2]float64 {
 }
 
 var locks = []workload{
-	{"mutex_uncontended", timeOnly, false, func() [2]float64 { return users(1, alone, useMutex) }},
+	{"mutex_uncontended", timeOnly, false, func() [2]float64 { return counted(1, alone, 1, useMutex) }},
 	{"rwlock_read_uncontended", timeOnly, false, func() [2]float64 { return users(1, alone, read) }},
 	{"semaphore_uncontended", timeOnly, false, func() [2]float64 { return users(1, alone, useSem) }},
-	{"mutex_contended", timeOnly, false, func() [2]float64 { return users(tasks, times, useMutex) }},
-	{"mutex_handoff", timeOnly, false, func() [2]float64 { return users(tasks, handoffs, keepMutex) }},
+	{"mutex_contended", timeOnly, false, func() [2]float64 { return counted(tasks, times, 1, useMutex) }},
+	{"mutex_turns", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, 1, turnMutex) }},
+	{"mutex_handoff", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, 1, keepMutex) }},
+	{"mutex_1us", timeOnly, false, func() [2]float64 { return counted(rivals, sections, 1, workInMutex) }},
 	{"semaphore_contended", timeOnly, false, func() [2]float64 { return users(tasks, times, useSem) }},
 	{"semaphore_handoff", timeOnly, false, func() [2]float64 { return users(tasks, handoffs, keepSem) }},
-	{"rwlock_mixed", timeOnly, false, func() [2]float64 { return users(tasks, times, mixed) }},
+	{"rwlock_mixed", timeOnly, false, func() [2]float64 { return counted(tasks, times, writes, mixed) }},
+	{"rwlock_turns", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, writes, turnMixed) }},
 	{"mpsc_1", timeOnly, false, func() [2]float64 { return mpsc(1) }},
 	{"mpsc_4", timeOnly, false, func() [2]float64 { return mpsc(4) }},
 }

@@ -1,8 +1,7 @@
-/* The pool that everybody writes first: threads, one list, a mutex and a condition. Its
- * tasks are calls, they cannot wait: where a workload of bench_*.c needs that, the
- * continuation is queued by whoever it waits for. Locks are those of pthreads, held by a
- * call. */
-#include "bench/harness.h"
+/* The workloads of bench_*.c on the naive pool. Its calls cannot wait: where a workload
+ * needs that, the continuation is queued by what it waits for. Locks are those of
+ * pthreads, held by a call. */
+#include "bench/peers/naive/naive.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,6 +21,10 @@ enum {
     ALONE = 1000000,
     TASKS = 1000,
     TIMES = 1000,
+    TURNS = 200,
+    RIVALS = 2,
+    SECTIONS = 20000,
+    SECTION_NS = 1000,
     PERMITS = 10,
     WRITES = 10,
     MESSAGES = 1000000,
@@ -33,98 +36,6 @@ enum {
     PIECES = 20000,
     PIECE_NS = 10000,
 };
-
-/* --- the pool */
-
-struct call {
-    void (*run)(struct call *c); /* owns c */
-    struct call *next;
-    long n;
-};
-
-static struct {
-    pthread_mutex_t lock; /* protects all that follows */
-    pthread_cond_t more;
-    struct call *head, **tail;
-    unsigned threads;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
-
-static void put(struct call *c)
-{
-    c->next = NULL;
-    pthread_mutex_lock(&pool.lock);
-    *pool.tail = c;
-    pool.tail = &c->next;
-    pthread_cond_signal(&pool.more);
-    pthread_mutex_unlock(&pool.lock);
-}
-
-static void spawn(void (*run)(struct call *c), long n)
-{
-    struct call *c = malloc(sizeof(*c));
-
-    if (!c)
-        bench_die("out of memory");
-    c->run = run;
-    c->n = n;
-    put(c);
-}
-
-/* Pool lock held; gives it up. */
-static void run_one(void)
-{
-    struct call *c = pool.head;
-
-    pool.head = c->next;
-    if (!pool.head)
-        pool.tail = &pool.head;
-    pthread_mutex_unlock(&pool.lock);
-    c->run(c);
-}
-
-static void *worker(void *arg)
-{
-    for (;;) {
-        pthread_mutex_lock(&pool.lock);
-        while (!pool.head)
-            pthread_cond_wait(&pool.more, &pool.lock);
-        run_one();
-    }
-    return arg;
-}
-
-/* A process runs one workload, with one number of threads; they are never stopped. */
-static void start_pool(unsigned threads)
-{
-    pthread_t thread;
-
-    if (pool.threads == 0)
-        pool.tail = &pool.head;
-    if (pool.threads > threads)
-        bench_die("one workload at a time");
-    for (; pool.threads < threads; pool.threads++) {
-        if (pthread_create(&thread, NULL, worker, NULL) != 0)
-            bench_die("cannot start a thread");
-    }
-}
-
-static void start_default(void)
-{
-    start_pool(bench_workers());
-}
-
-static _Alignas(128) atomic_long left;
-
-static void expect(long n)
-{
-    atomic_store(&left, n);
-}
-
-static void done(void)
-{
-    if (atomic_fetch_sub_explicit(&left, 1, memory_order_acq_rel) == 1)
-        bench_gate_open();
-}
 
 /* --- as bench_spawn.c */
 
@@ -166,32 +77,6 @@ static void spawn_local(const struct bench_workload *w, double *ret)
     *ret = bench_per_op(start, SPAWNS);
 }
 
-static _Alignas(128) atomic_long wave_left;
-static void wave(struct call *c);
-
-static void wave_child(struct call *c)
-{
-    long n = c->n;
-
-    free(c);
-    if (atomic_fetch_sub(&wave_left, 1) == 1)
-        spawn(wave, n);
-}
-
-static void wave(struct call *c)
-{
-    long n = c->n;
-
-    free(c);
-    if (n == 0) {
-        bench_gate_open();
-        return;
-    }
-    atomic_store(&wave_left, WAVE);
-    for (int i = 0; i < WAVE; i++)
-        spawn(wave_child, n - 1);
-}
-
 static void spawn_local_200(const struct bench_workload *w, double *ret)
 {
     uint64_t start;
@@ -199,8 +84,7 @@ static void spawn_local_200(const struct bench_workload *w, double *ret)
     (void)w;
     start_default();
     start = bench_now();
-    spawn(wave, SPAWNS / WAVE);
-    bench_gate_wait();
+    waves(WAVE, SPAWNS / WAVE);
     *ret = bench_per_op(start, SPAWNS);
 }
 
@@ -330,6 +214,33 @@ static void mutex_user(struct call *c)
     done();
 }
 
+/* A yield is a call put back. */
+static void mutex_turn(struct call *c)
+{
+    if (c->n == 0) {
+        free(c);
+        done();
+        return;
+    }
+    c->n--;
+    pthread_mutex_lock(&mutex);
+    inside++;
+    pthread_mutex_unlock(&mutex);
+    put(c);
+}
+
+static void mutex_rival(struct call *c)
+{
+    for (; c->n > 0; c->n--) {
+        pthread_mutex_lock(&mutex);
+        inside++;
+        bench_burn(SECTION_NS);
+        pthread_mutex_unlock(&mutex);
+    }
+    free(c);
+    done();
+}
+
 static void reader(struct call *c)
 {
     for (; c->n > 0; c->n--) {
@@ -340,19 +251,34 @@ static void reader(struct call *c)
     done();
 }
 
+static void use_mixed(long n)
+{
+    if (n % WRITES == 0) {
+        pthread_rwlock_wrlock(&rwlock);
+        inside++;
+    } else {
+        pthread_rwlock_rdlock(&rwlock);
+    }
+    pthread_rwlock_unlock(&rwlock);
+}
+
 static void mixed(struct call *c)
 {
-    for (; c->n > 0; c->n--) {
-        if (c->n % WRITES == 0) {
-            pthread_rwlock_wrlock(&rwlock);
-            inside++;
-        } else {
-            pthread_rwlock_rdlock(&rwlock);
-        }
-        pthread_rwlock_unlock(&rwlock);
-    }
+    for (; c->n > 0; c->n--)
+        use_mixed(c->n);
     free(c);
     done();
+}
+
+static void mixed_turn(struct call *c)
+{
+    if (c->n == 0) {
+        free(c);
+        done();
+        return;
+    }
+    use_mixed(c->n--);
+    put(c);
 }
 
 static void sem_user(struct call *c)
@@ -365,32 +291,40 @@ static void sem_user(struct call *c)
     done();
 }
 
-static void users(void (*run)(struct call *c), int tasks, int times, double *ret)
+/* exclusive: acquisitions that count themselves. */
+static void users(void (*run)(struct call *c), int tasks, int times, uint64_t exclusive,
+                  double *ret)
 {
     uint64_t start;
 
     start_default();
     sem_init(&sem, 0, PERMITS);
+    inside = 0;
     expect(tasks);
     start = bench_now();
     for (int i = 0; i < tasks; i++)
         spawn(run, times);
     bench_gate_wait();
     *ret = bench_per_op(start, (uint64_t)tasks * (uint64_t)times);
+    if (inside != exclusive)
+        bench_die("a section is missing");
 }
 
-#define USERS(name, run, tasks, times)                                                   \
+#define USERS(name, run, tasks, times, exclusive)                                        \
     static void name(const struct bench_workload *w, double *ret)                        \
     {                                                                                    \
         (void)w;                                                                         \
-        users(run, tasks, times, ret);                                                   \
+        users(run, tasks, times, exclusive, ret);                                        \
     }
-USERS(mutex_uncontended, mutex_user, 1, ALONE)
-USERS(rwlock_read_uncontended, reader, 1, ALONE)
-USERS(semaphore_uncontended, sem_user, 1, ALONE)
-USERS(mutex_contended, mutex_user, TASKS, TIMES)
-USERS(semaphore_contended, sem_user, TASKS, TIMES)
-USERS(rwlock_mixed, mixed, TASKS, TIMES)
+USERS(mutex_uncontended, mutex_user, 1, ALONE, ALONE)
+USERS(rwlock_read_uncontended, reader, 1, ALONE, 0)
+USERS(semaphore_uncontended, sem_user, 1, ALONE, 0)
+USERS(mutex_contended, mutex_user, TASKS, TIMES, TASKS *TIMES)
+USERS(mutex_turns, mutex_turn, TASKS, TURNS, TASKS *TURNS)
+USERS(mutex_1us, mutex_rival, RIVALS, SECTIONS, RIVALS *SECTIONS)
+USERS(semaphore_contended, sem_user, TASKS, TIMES, 0)
+USERS(rwlock_mixed, mixed, TASKS, TIMES, TASKS *TIMES / WRITES)
+USERS(rwlock_turns, mixed_turn, TASKS, TURNS, TASKS *TURNS / WRITES)
 
 static struct {
     pthread_mutex_t lock; /* protects all that follows */
@@ -522,7 +456,7 @@ static void imbalance(const struct bench_workload *w, double *ret)
     start = bench_now();
     spawn(divider, 0);
     bench_gate_wait();
-    *ret = (double)PIECES * PIECE_NS / bench_workers() / (double)(bench_now() - start);
+    *ret = (double)PIECES * PIECE_NS / bench_processors() / (double)(bench_now() - start);
 }
 
 static void idle(const struct bench_workload *w, double *ret)
@@ -547,6 +481,11 @@ static void idle(const struct bench_workload *w, double *ret)
         {"p50", "us", NULL, false}, {"p99", "us", NULL, false},                          \
     }
 
+#define LOAD                                                                             \
+    {                                                                                    \
+        {"time", "ns", NULL, false}, {"switches", "/1000", NULL, false},                 \
+    }
+
 static const struct bench_workload workloads[] = {
     {"spawn_remote", TIME, spawn_remote, 0, false},
     {"spawn_remote_1w", TIME, spawn_remote, 1, false},
@@ -563,8 +502,11 @@ static const struct bench_workload workloads[] = {
     {"rwlock_read_uncontended", TIME, rwlock_read_uncontended, 0, false},
     {"semaphore_uncontended", TIME, semaphore_uncontended, 0, false},
     {"mutex_contended", TIME, mutex_contended, 0, false},
+    {"mutex_turns", TIME, mutex_turns, 0, false},
+    {"mutex_1us", TIME, mutex_1us, 0, false},
     {"semaphore_contended", TIME, semaphore_contended, 0, false},
     {"rwlock_mixed", TIME, rwlock_mixed, 0, false},
+    {"rwlock_turns", TIME, rwlock_turns, 0, false},
     {"mpsc_1", TIME, mpsc, 1, false},
     {"mpsc_4", TIME, mpsc, 4, false},
     {"wake", P50_P99, wake, 0, false},
@@ -574,6 +516,19 @@ static const struct bench_workload workloads[] = {
     {"idle",
      {{"switches", "/s", NULL, false}, {"cpu", "us/s", NULL, false}},
      idle,
+     0,
+     true},
+    {"echo_1", LOAD, naive_echo, 1, false},
+    {"echo_4", LOAD, naive_echo, 4, false},
+    {"echo_64", LOAD, naive_echo, 64, false},
+    {"skew", LOAD, naive_skew, 0, false},
+    {"fork_join", LOAD, naive_fib, 24, false},
+    {"fork_scope", LOAD, naive_fib, 28, false},
+    {"fork_10k", LOAD, naive_fork_10k, 0, false},
+    {"join_set", LOAD, naive_join_set, 0, false},
+    {"canary",
+     {{"late_p99", "ms", NULL, false}, {"late_max", "ms", NULL, false}},
+     naive_canary,
      0,
      true},
 };

@@ -34,6 +34,15 @@ enum {
     POLL_NS = 1000,
     PIECES = 20000,
     PIECE_NS = 10000,
+    SKEWED = 20000,
+    SHORT_NS = 100,
+    LONG_NS = 20000,
+    FIB_CALLS = 150049,        // of fib(24)
+    FIB_SCOPE_CALLS = 1028457, // of fib(28)
+    FORKED = 10000,
+    FORKS = 20,
+    SET = 1000,
+    SETS = 200,
     MAX_WORKERS = 8,
 };
 
@@ -251,7 +260,7 @@ void imbalance(const bench_workload *, double *ret)
         done();
     });
     bench_gate_wait();
-    *ret = static_cast<double>(PIECES) * PIECE_NS / bench_workers() /
+    *ret = static_cast<double>(PIECES) * PIECE_NS / bench_processors() /
            static_cast<double>(bench_now() - start);
 }
 
@@ -264,6 +273,105 @@ void idle(const bench_workload *, double *ret)
     bench_idle(1, &ret[0], &ret[1]);
 }
 
+// --- as bench_load.c
+
+// Nanoseconds for each operation, and switches for each thousand, of a task of the arena.
+template <class F> void load(uint64_t operations, double *ret, F task)
+{
+    expect(1);
+    double before = bench_switches();
+    uint64_t start = bench_now();
+    arena().enqueue([&task] {
+        task();
+        done();
+    });
+    bench_gate_wait();
+    ret[0] = bench_per_op(start, operations);
+    ret[1] = (bench_switches() - before) * 1000 / static_cast<double>(operations);
+}
+
+void skew(const bench_workload *, double *ret)
+{
+    load(SKEWED, ret, [] {
+        tbb::task_group group;
+        for (int i = 0; i < SKEWED; i++)
+            group.run([i] { bench_burn(i % 10 ? SHORT_NS : LONG_NS); });
+        group.wait();
+    });
+}
+
+// The calls of its whole tree.
+long fib(int n)
+{
+    if (n < 2)
+        return 1;
+    tbb::task_group children;
+    long one, other;
+    children.run([&one, n] { one = fib(n - 1); });
+    children.run([&other, n] { other = fib(n - 2); });
+    children.wait();
+    return 1 + one + other;
+}
+
+// The same; the second child runs in its parent's place.
+long fib_scope(int n)
+{
+    if (n < 2)
+        return 1;
+    tbb::task_group children;
+    long one, other;
+    children.run([&one, n] { one = fib_scope(n - 1); });
+    children.run_and_wait([&other, n] { other = fib_scope(n - 2); });
+    return 1 + one + other;
+}
+
+void fork_join(const bench_workload *, double *ret)
+{
+    load(FIB_CALLS, ret, [] {
+        if (fib(24) != FIB_CALLS)
+            bench_die("a call is missing");
+    });
+}
+
+void fork_scope(const bench_workload *, double *ret)
+{
+    load(FIB_SCOPE_CALLS, ret, [] {
+        if (fib_scope(28) != FIB_SCOPE_CALLS)
+            bench_die("a call is missing");
+    });
+}
+
+void fork_10k(const bench_workload *, double *ret)
+{
+    load(uint64_t{FORKED} * FORKS, ret, [] {
+        tbb::task_group children;
+        for (int turn = 0; turn < FORKS; turn++) {
+            for (int i = 0; i < FORKED; i++)
+                children.run([] {});
+            children.wait();
+        }
+    });
+}
+
+// What each leaves goes through a queue, in the order of their ends; it is taken when all have.
+void join_set(const bench_workload *, double *ret)
+{
+    load(uint64_t{SET} * SETS, ret, [] {
+        for (int turn = 0; turn < SETS; turn++) {
+            tbb::task_group set;
+            tbb::concurrent_queue<long> results;
+            long sum = 0;
+            for (int i = 0; i < SET; i++)
+                set.run([&results, i] { results.push(i); });
+            set.wait();
+            for (long n = 0; results.try_pop(n);)
+                sum += n;
+            if (sum != SET * (SET - 1) / 2)
+                bench_die("a member is missing");
+        }
+    });
+}
+
 #define TIME                                                                             \
     {                                                                                    \
         {                                                                                \
@@ -273,6 +381,11 @@ void idle(const bench_workload *, double *ret)
 #define P50_P99                                                                          \
     {                                                                                    \
         {"p50", "us", nullptr, false}, {"p99", "us", nullptr, false},                    \
+    }
+
+#define LOAD                                                                             \
+    {                                                                                    \
+        {"time", "ns", nullptr, false}, {"switches", "/1000", nullptr, false},           \
     }
 
 const bench_workload workloads[] = {
@@ -296,6 +409,11 @@ const bench_workload workloads[] = {
      idle,
      0,
      true},
+    {"skew", LOAD, skew, 0, false},
+    {"fork_join", LOAD, fork_join, 0, false},
+    {"fork_scope", LOAD, fork_scope, 0, false},
+    {"fork_10k", LOAD, fork_10k, 0, false},
+    {"join_set", LOAD, join_set, 0, false},
 };
 
 } // namespace

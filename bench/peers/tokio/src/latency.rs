@@ -102,7 +102,8 @@ fn imbalance() -> [f64; 2] {
     });
     gate_wait();
     let ns = start.elapsed().as_nanos() as f64;
-    [PIECES as f64 * PIECE_NS as f64 / workers() as f64 / ns, 0.0]
+    let processors = workers().min(std::thread::available_parallelism().unwrap().get());
+    [PIECES as f64 * PIECE_NS as f64 / processors as f64 / ns, 0.0]
 }
 
 /// Times on a processor, and nanoseconds on it, of all threads but the main one.

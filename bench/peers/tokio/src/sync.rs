@@ -10,19 +10,21 @@ const ALONE: usize = 1_000_000;
 const TASKS: usize = 1000;
 const TIMES: usize = 1000;
 const HANDOFFS: usize = 200;
+const RIVALS: usize = 2;
+const SECTIONS: usize = 20_000;
+const SECTION_NS: u64 = 1000;
 const PERMITS: usize = 10;
 const WRITES: usize = 10;
 const MESSAGES: usize = 1_000_000;
 const ROOM: usize = 1024;
 
 /// So many tasks of `body`, each for so many times.
-fn run<T, F>(tasks: usize, times: usize, lock: T, body: fn(Arc<T>, usize) -> F) -> [f64; 2]
+fn run<T, F>(tasks: usize, times: usize, lock: Arc<T>, body: fn(Arc<T>, usize) -> F) -> [f64; 2]
 where
     T: Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
     let rt = rt();
-    let lock = Arc::new(lock);
     expect(tasks);
     let start = Instant::now();
     for _ in 0..tasks {
@@ -36,9 +38,46 @@ where
     per_op(start, (tasks * times) as u64)
 }
 
+/// Of tasks that count what they do under the mutex.
+fn on_mutex<F>(tasks: usize, times: usize, body: fn(Arc<Mutex<u64>>, usize) -> F) -> [f64; 2]
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let lock = Arc::new(Mutex::new(0));
+    let result = run(tasks, times, lock.clone(), body);
+    assert_eq!(*lock.blocking_lock(), (tasks * times) as u64);
+    result
+}
+
+/// The same, of those that write each tenth time.
+fn on_rwlock<F>(times: usize, body: fn(Arc<RwLock<u64>>, usize) -> F) -> [f64; 2]
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let lock = Arc::new(RwLock::new(0));
+    let result = run(TASKS, times, lock.clone(), body);
+    assert_eq!(*lock.blocking_read(), (TASKS * times / WRITES) as u64);
+    result
+}
+
 async fn mutex(lock: Arc<Mutex<u64>>, times: usize) {
     for _ in 0..times {
         *lock.lock().await += 1;
+    }
+}
+
+async fn mutex_turns(lock: Arc<Mutex<u64>>, times: usize) {
+    for _ in 0..times {
+        *lock.lock().await += 1;
+        yield_now().await;
+    }
+}
+
+async fn mutex_rival(lock: Arc<Mutex<u64>>, times: usize) {
+    for _ in 0..times {
+        let mut inside = lock.lock().await;
+        *inside += 1;
+        burn(SECTION_NS);
     }
 }
 
@@ -69,13 +108,24 @@ async fn read(lock: Arc<RwLock<u64>>, times: usize) {
     }
 }
 
+async fn use_mixed(lock: &RwLock<u64>, i: usize) {
+    if i % WRITES == 0 {
+        *lock.write().await += 1;
+    } else {
+        let _inside = lock.read().await;
+    }
+}
+
 async fn mixed(lock: Arc<RwLock<u64>>, times: usize) {
     for i in 0..times {
-        if i % WRITES == 0 {
-            *lock.write().await += 1;
-        } else {
-            let _inside = lock.read().await;
-        }
+        use_mixed(&lock, i).await;
+    }
+}
+
+async fn mixed_turns(lock: Arc<RwLock<u64>>, times: usize) {
+    for i in 0..times {
+        use_mixed(&lock, i).await;
+        yield_now().await;
     }
 }
 
@@ -101,15 +151,22 @@ fn messages(producers: usize) -> [f64; 2] {
     per_op(start, MESSAGES as u64)
 }
 
+fn permits() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(PERMITS))
+}
+
 pub const ALL: &[Workload] = &[
-    time("mutex_uncontended", || run(1, ALONE, Mutex::new(0), mutex)),
-    time("rwlock_read_uncontended", || run(1, ALONE, RwLock::new(0), read)),
-    time("semaphore_uncontended", || run(1, ALONE, Semaphore::new(PERMITS), semaphore)),
-    time("mutex_contended", || run(TASKS, TIMES, Mutex::new(0), mutex)),
-    time("mutex_handoff", || run(TASKS, HANDOFFS, Mutex::new(0), mutex_keep)),
-    time("semaphore_contended", || run(TASKS, TIMES, Semaphore::new(PERMITS), semaphore)),
-    time("semaphore_handoff", || run(TASKS, HANDOFFS, Semaphore::new(PERMITS), semaphore_keep)),
-    time("rwlock_mixed", || run(TASKS, TIMES, RwLock::new(0), mixed)),
+    time("mutex_uncontended", || on_mutex(1, ALONE, mutex)),
+    time("rwlock_read_uncontended", || run(1, ALONE, Arc::new(RwLock::new(0)), read)),
+    time("semaphore_uncontended", || run(1, ALONE, permits(), semaphore)),
+    time("mutex_contended", || on_mutex(TASKS, TIMES, mutex)),
+    time("mutex_turns", || on_mutex(TASKS, HANDOFFS, mutex_turns)),
+    time("mutex_handoff", || on_mutex(TASKS, HANDOFFS, mutex_keep)),
+    time("mutex_1us", || on_mutex(RIVALS, SECTIONS, mutex_rival)),
+    time("semaphore_contended", || run(TASKS, TIMES, permits(), semaphore)),
+    time("semaphore_handoff", || run(TASKS, HANDOFFS, permits(), semaphore_keep)),
+    time("rwlock_mixed", || on_rwlock(TIMES, mixed)),
+    time("rwlock_turns", || on_rwlock(HANDOFFS, mixed_turns)),
     time("mpsc_1", || messages(1)),
     time("mpsc_4", || messages(4)),
 ];

@@ -10,6 +10,13 @@ use tokio::time::{sleep, sleep_until, Sleep};
 const CANCELS: usize = 1_000_000;
 const CROWD: usize = 100_000;
 const CALM: usize = 10_000;
+const MILLION: usize = 1_000_000;
+const MILLION_FROM: Duration = Duration::from_secs(1);
+const MILLION_SPAN: Duration = Duration::from_secs(40);
+const CANARY: usize = 2000;
+const CANARY_SLEEP: Duration = Duration::from_millis(1);
+const CANCELLED: usize = 100_000;
+const CANCELLED_SLEEP: Duration = Duration::from_secs(60);
 
 /// Polls a timer once, so that it is armed.
 struct Arm<'a>(Pin<&'a mut Sleep>);
@@ -80,6 +87,53 @@ fn timers_10k() -> [f64; 2] {
     [quantile(&mut late, 0.5), quantile(&mut late, 0.99)]
 }
 
+/// Polled once it is asleep, and counts as done.
+async fn doze() {
+    let timer = sleep(CANCELLED_SLEEP);
+    tokio::pin!(timer);
+    Arm(timer.as_mut()).await;
+    done();
+    timer.await;
+}
+
+fn cancel() -> [f64; 2] {
+    expect(CANCELLED);
+    let tasks: Vec<_> = (0..CANCELLED).map(|_| rt().spawn(doze())).collect();
+    gate_wait();
+    let start = Instant::now();
+    for task in &tasks {
+        task.abort();
+    }
+    rt().block_on(async {
+        for task in tasks {
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+    });
+    per_op(start, CANCELLED as u64)
+}
+
+/// Milliseconds that each of its sleeps was late.
+async fn sing() -> Vec<f64> {
+    let mut late = Vec::with_capacity(CANARY);
+    for _ in 0..CANARY {
+        let at = Instant::now() + CANARY_SLEEP;
+        sleep_until(at.into()).await;
+        late.push(at.elapsed().as_nanos() as f64 / 1e6);
+    }
+    late
+}
+
+fn canary() -> [f64; 2] {
+    let rt = rt();
+    let begin = Instant::now() + MILLION_FROM;
+    for i in 0..MILLION {
+        let at = begin + MILLION_SPAN * (i * 7919 % MILLION) as u32 / MILLION as u32;
+        rt.spawn(async move { sleep_until(at.into()).await });
+    }
+    let mut late = rt.block_on(rt.spawn(sing())).unwrap();
+    [quantile(&mut late, 0.99), quantile(&mut late, 1.0)]
+}
+
 const fn ms(name: &'static str) -> Metric {
     Metric { name, unit: "ms", more_is_better: false }
 }
@@ -97,5 +151,12 @@ pub const ALL: &[Workload] = &[
         metrics: &[ms("late_p50"), ms("late_p99")],
         once: false,
         run: timers_10k,
+    },
+    time("cancel", cancel),
+    Workload {
+        name: "canary",
+        metrics: &[ms("late_p99"), ms("late_max")],
+        once: true,
+        run: canary,
     },
 ];

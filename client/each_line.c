@@ -1,0 +1,182 @@
+/* See each_line.h. The lines become NDJSON, line by line, so that mistakes are told as
+ * those of a batch are. An entry holds what differs; the rest are the defaults of the
+ * batch. */
+#include "client/each_line.h"
+#include "wire/buffer.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE "{}"
+
+static int append(struct wire_buf *to, const char *text)
+{
+    return wire_buf_append(to, text, strlen(text));
+}
+
+/* Takes any line as one word of sh. */
+static int append_quoted(struct wire_buf *to, const char *line)
+{
+    int r = append(to, "'");
+    for (; r == 0 && *line; line++)
+        r = *line == '\'' ? append(to, "'\\''") : wire_buf_append(to, line, 1);
+    return r == 0 ? append(to, "'") : r;
+}
+
+/* New string; NULL: no memory, or the line is not UTF-8. */
+static json_t *expand(const char *text, const char *line, bool quoted)
+{
+    struct wire_buf to = {0};
+    json_t *string = NULL;
+    int r = 0;
+    while (r == 0 && *text) {
+        const char *place = strstr(text, PLACE);
+        r = wire_buf_append(&to, text, place ? (size_t)(place - text) : strlen(text));
+        text = place ? place + strlen(PLACE) : "";
+        if (r == 0 && place)
+            r = quoted ? append_quoted(&to, line) : append(&to, line);
+    }
+    if (r == 0)
+        string = json_stringn(to.data ? wire_buf_at(&to) : "", wire_buf_len(&to));
+    wire_buf_fini(&to);
+    return string;
+}
+
+static bool has_place(const json_t *argv)
+{
+    size_t i;
+    const json_t *word;
+    json_array_foreach(argv, i, word)
+    {
+        if (strstr(json_string_value(word), PLACE))
+            return true;
+    }
+    return false;
+}
+
+static json_t *expand_argv(const json_t *argv, const char *line)
+{
+    json_t *list = json_array(), *word;
+    size_t i;
+    int r = 0;
+    json_array_foreach(argv, i, word)
+    {
+        r |= json_array_append_new(list, expand(json_string_value(word), line, false));
+    }
+    if (!has_place(argv))
+        r |= json_array_append_new(list, json_string(line));
+    if (r == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* What this line makes of the spec. NULL: as expand(). */
+static json_t *entry_of(const json_t *spec, const char *line)
+{
+    static const char *const texts[] = {"shell", "name", "key"};
+    const json_t *argv = json_object_get(spec, "argv");
+    json_t *entry = json_object();
+    int r = 0;
+    if (argv)
+        r = json_object_set_new(entry, "argv", expand_argv(argv, line));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *text = json_string_value(json_object_get(spec, texts[i]));
+        if (text && r == 0)
+            r = json_object_set_new(entry, texts[i], expand(text, line, i == 0));
+    }
+    if (r == 0)
+        return entry;
+    json_decref(entry);
+    return NULL;
+}
+
+static int complain(struct volt_error *err, unsigned number, const char *what)
+{
+    (void)snprintf(err->text, sizeof(err->text), "line %u: %s", number, what);
+    return -EINVAL;
+}
+
+/* One line of NDJSON; an empty one stays empty. */
+static int put_line(struct wire_buf *to, const json_t *spec, char *line, size_t len,
+                    unsigned number, struct volt_error *err)
+{
+    if (len > 0 && line[len - 1] == '\n')
+        line[--len] = '\0';
+    if (memchr(line, '\0', len))
+        return complain(err, number, "a NUL byte");
+    json_t *entry = len > 0 ? entry_of(spec, line) : NULL;
+    if (len > 0 && !entry)
+        return complain(err, number, "not UTF-8");
+    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
+    int r = entry ? text ? append(to, text) : -ENOMEM : 0;
+    json_decref(entry);
+    free(text);
+    return r < 0 ? r : append(to, "\n");
+}
+
+static int put_lines(struct wire_buf *to, const json_t *spec, FILE *in,
+                     struct volt_error *err)
+{
+    char *line = NULL;
+    size_t room = 0;
+    unsigned number = 0;
+    ssize_t len;
+    int r = 0;
+    errno = 0;
+    while (r == 0 && (len = getline(&line, &room, in)) >= 0)
+        r = put_line(to, spec, line, (size_t)len, ++number, err);
+    if (r == 0 && ferror(in))
+        r = errno ? -errno : -EIO;
+    free(line);
+    return r;
+}
+
+/* Whether a place of the line stands within quotes of the shell text, where the line,
+ * which comes with quotes of its own, would be code. */
+static bool is_quoted(const char *text)
+{
+    char open = '\0';
+    for (; *text; text++) {
+        if (open && strncmp(text, PLACE, strlen(PLACE)) == 0)
+            return true;
+        if (*text == '\\' && open != '\'' && text[1])
+            text++;
+        else if (*text == open)
+            open = '\0';
+        else if (!open && (*text == '\'' || *text == '"'))
+            open = *text;
+    }
+    return false;
+}
+
+int each_line_read(struct batch *b, const json_t *spec, FILE *in, struct volt_error *err)
+{
+    const char *shell = json_string_value(json_object_get(spec, "shell"));
+    struct wire_buf text = {0};
+    err->text[0] = '\0';
+    if (shell && !strstr(shell, PLACE)) {
+        (void)snprintf(err->text, sizeof(err->text),
+                       "--shell needs {} in its text: the place of the line");
+        return -EINVAL;
+    }
+    if (shell && is_quoted(shell)) {
+        (void)snprintf(
+            err->text, sizeof(err->text),
+            "--shell has {} within quotes: leave these out, the line is quoted "
+            "already");
+        return -EINVAL;
+    }
+    int r = put_lines(&text, spec, in, err);
+    FILE *specs = r == 0 ? fmemopen(wire_buf_at(&text), wire_buf_len(&text), "r") : NULL;
+    if (r == 0)
+        r = specs ? batch_read(b, specs, err) : -ENOMEM;
+    if (specs)
+        (void)fclose(specs);
+    wire_buf_fini(&text);
+    if (r < 0 && !err->text[0])
+        (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-r));
+    return r;
+}

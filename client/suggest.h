@@ -1,8 +1,0 @@
-/* "Did you mean": the nearest of a list of words. */
-#ifndef VOLT_CLIENT_SUGGEST_H
-#define VOLT_CLIENT_SUGGEST_H
-
-/* The word of the NULL-terminated list that is near enough to text, or NULL. Borrowed. */
-const char *suggest(const char *text, const char *const words[]);
-
-#endif

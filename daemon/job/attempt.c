@@ -1,0 +1,375 @@
+/* The table of the start protocol: attempt.h. */
+#include "daemon/job/attempt.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define ROWS(name, shared)                                                               \
+    static const struct attempt_rows name##_rows = {                                     \
+        name, sizeof(name) / sizeof((name)[0]), shared}
+#define OVER .next = ATTEMPT_ENDING, .end
+
+/* --- until START is answered ------------------------------------------------------ */
+
+static const struct attempt_row new[] = {
+    {ON_MARKED, .next = ATTEMPT_WAITING},
+    {ON_UNMARKED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
+    {ON_ADOPTED, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE},
+    {ON_LATE, ATTEMPT_HEARING, .todo = DO_RECALL},
+};
+ROWS(new, NULL);
+
+static const struct attempt_row hearing[] = {
+    {ON_RESET, ATTEMPT_HEARING, .todo = DO_RECALL},
+    {ON_ANSWERED, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE},
+};
+ROWS(hearing, NULL);
+
+/* It is to stop, and has not begun: only the record knows that for certain where a START
+ * was not answered. */
+static const struct attempt_row idle[] = {
+    {ON_STOP, ATTEMPT_SEEKING, IF_UNSURE, .todo = DO_RECALL},
+    {ON_STOP, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
+};
+ROWS(idle, NULL);
+
+static const struct attempt_row waiting[] = {
+    {ON_SLOT, ATTEMPT_STARTING, .todo = DO_PREPARE | DO_START},
+    {ON_CHAIN, ATTEMPT_CHAINING, .todo = DO_PREPARE | DO_START},
+    {ON_DEFERRED, ATTEMPT_NEW, .when = IF_FRESH},
+};
+ROWS(waiting, &idle_rows);
+
+static const struct attempt_row resting[] = {
+    {ON_LIMIT, .next = ATTEMPT_WAITING},
+};
+ROWS(resting, &idle_rows);
+
+static const struct attempt_row starting[] = {
+    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_RELAY | DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_EXISTS, ATTEMPT_TAKEN, IF_TRIED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_EXISTS, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
+    {ON_RESET, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_UNSURE},
+    {ON_SHORT, ATTEMPT_TAKEN, IF_SPENT | IF_UNSURE,
+     .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_SHORT, .when = IF_SPENT, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
+    {ON_SHORT, ATTEMPT_RESTING, IF_UNSURE, .todo = DO_LIMIT},
+    {ON_SHORT, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_TRIED},
+    {ON_REFUSED, ATTEMPT_TAKEN, IF_UNSURE, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_REFUSED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
+    {ON_WITHDRAWN, ATTEMPT_SEEKING, IF_UNSURE, .todo = DO_RECALL},
+    {ON_WITHDRAWN, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
+    {ON_UNREADY, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
+};
+ROWS(starting, NULL);
+
+/* Its record need not be looked at before something is heard of it: it mostly ends before
+ * it would be. */
+static const struct attempt_row chaining[] = {
+    {ON_TAKEN, ATTEMPT_CHAINED, .todo = DO_RELAY | DO_CLOSE | DO_LIMIT | DO_PROBE},
+    {ON_ELSEWHERE, ATTEMPT_WAITING, .todo = DO_PART},
+    {ON_RESET, ATTEMPT_SEEKING, .todo = DO_RECALL, .known = ATTEMPT_UNSURE},
+};
+ROWS(chaining, &starting_rows);
+
+/* Once a keeper answers, nothing that an earlier connection has asked for can begin. */
+static const struct attempt_row seeking[] = {
+    {ON_RESET, ATTEMPT_SEEKING, .todo = DO_RECALL},
+    {ON_ANSWERED, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+};
+ROWS(seeking, NULL);
+
+/* --- until the record says that it is over ---------------------------------------- */
+
+static const struct attempt_row watched[] = {
+    {ON_OVER, .todo = DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
+    {ON_SHIM_KILLED, ATTEMPT_CLEARING, .todo = DO_SIGNAL},
+    {ON_NEVER_RAN, .todo = DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
+    {ON_ABSENT, .todo = DO_POST_EXITED, OVER = ATTEMPT_MISSING},
+};
+ROWS(watched, NULL);
+
+static const struct attempt_row taken[] = {
+    {ON_STARTED, ATTEMPT_RUNNING, .todo = DO_POST_STARTED},
+    {ON_NEVER_RAN, .when = IF_STRANGE, .todo = DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
+    {ON_NEVER_RAN, ATTEMPT_REMOVING, IF_DOUBTFUL, .todo = DO_REMOVE},
+    {ON_NEVER_RAN, ATTEMPT_REMOVING, .todo = DO_REMOVE | DO_BLAME},
+    {ON_ABSENT, .when = IF_DOUBTFUL | IF_SPENT, .todo = DO_VOID | DO_POST_EXITED,
+     OVER = ATTEMPT_FAILED},
+    {ON_ABSENT, ATTEMPT_RESTING, IF_DOUBTFUL | IF_REST, .todo = DO_VOID | DO_LIMIT},
+    {ON_ABSENT, ATTEMPT_WAITING, IF_DOUBTFUL, .todo = DO_VOID},
+};
+ROWS(taken, &watched_rows);
+
+/* What was taken back from behind another job was no try in vain. */
+static const struct attempt_row recalled[] = {
+    {ON_NEVER_RAN, ATTEMPT_REMOVING, .todo = DO_REMOVE},
+};
+ROWS(recalled, &taken_rows);
+
+static const struct attempt_row chained[] = {
+    {ON_STOP, ATTEMPT_RECALLING, .todo = DO_RECALL},
+    {ON_CALLED_BACK, ATTEMPT_RECALLING, .todo = DO_RECALL},
+    {ON_LIMIT, ATTEMPT_RECALLING, .todo = DO_RECALL},
+};
+ROWS(chained, &recalled_rows);
+
+/* The answer says nothing: the record does. With a connection all that waits falls. */
+static const struct attempt_row recalling[] = {
+    {ON_ANSWERED, .next = ATTEMPT_RECALLED},
+    {ON_RESET, .next = ATTEMPT_RECALLED},
+};
+ROWS(recalling, &recalled_rows);
+
+static const struct attempt_row running[] = {
+    {ON_STOP, ATTEMPT_KILLING, IF_STOP_KILLS, .todo = DO_LIMIT | DO_SIGNAL},
+    {ON_STOP, ATTEMPT_ASKING, .todo = DO_LIMIT | DO_SIGNAL},
+    {ON_LIMIT, ATTEMPT_KILLING, IF_STOP_KILLS,
+     .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
+    {ON_LIMIT, ATTEMPT_ASKING, .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
+    {ON_PRINTED, ATTEMPT_KILLING, .todo = DO_POST_OUTPUT_LIMIT | DO_LIMIT | DO_SIGNAL},
+};
+ROWS(running, &watched_rows);
+
+static const struct attempt_row unposted[] = {
+    {ON_PROBE, .next = ATTEMPT_RUNNING},
+};
+ROWS(unposted, &watched_rows);
+
+/* The next step is SIGKILL: after kill_after, then again and again. */
+static const struct attempt_row signalled[] = {
+    {ON_LIMIT, ATTEMPT_KILLING, .todo = DO_LIMIT | DO_SIGNAL},
+};
+ROWS(signalled, &watched_rows);
+
+/* A signal is sent again: at once where nobody knows whether it was sent, after a moment
+ * where the keeper had no process to send it with. Where there is no process the keeper
+ * has seen what was no event, or will be one. */
+static const struct attempt_row asking[] = {
+    {ON_UNPOSTED, ATTEMPT_UNPOSTED, .todo = DO_PROBE},
+    {ON_ANSWERED, .next = ATTEMPT_ASKED},
+    {ON_GONE, ATTEMPT_ASKED, .todo = DO_LOOK},
+    {ON_RESET, ATTEMPT_ASKING, .todo = DO_SIGNAL},
+    {ON_SHORT, ATTEMPT_ASK_AGAIN, .todo = DO_PROBE},
+};
+ROWS(asking, &watched_rows);
+
+static const struct attempt_row ask_again[] = {
+    {ON_PROBE, ATTEMPT_ASKING, .todo = DO_SIGNAL},
+};
+ROWS(ask_again, &signalled_rows);
+
+static const struct attempt_row killing[] = {
+    {ON_UNPOSTED, ATTEMPT_UNPOSTED, .todo = DO_PROBE},
+    {ON_ANSWERED, ATTEMPT_KILLED, .todo = DO_NOTE_LEFT | DO_LIMIT},
+    {ON_GONE, ATTEMPT_KILLED, .todo = DO_NOTE_LEFT | DO_LIMIT | DO_LOOK},
+    {ON_RESET, ATTEMPT_KILLING, .todo = DO_SIGNAL},
+    {ON_SHORT, ATTEMPT_KILL_AGAIN, .todo = DO_PROBE},
+};
+ROWS(killing, &watched_rows);
+
+static const struct attempt_row kill_again[] = {
+    {ON_PROBE, ATTEMPT_KILLING, .todo = DO_SIGNAL},
+};
+ROWS(kill_again, &signalled_rows);
+
+/* --- from there to the durable end ------------------------------------------------ */
+
+/* A broken connection says nothing, and both requests may be repeated. Two attempts never
+ * run side by side: the next one waits for the end of all that is left of this one. */
+static const struct attempt_row clearing[] = {
+    {ON_ANSWERED, .todo = DO_NOTE_LEFT | DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
+    {ON_LEFT, ATTEMPT_LEFT, .todo = DO_NOTE_LEFT | DO_LIMIT},
+    {ON_RESET, ATTEMPT_CLEAR_AGAIN, .todo = DO_LIMIT},
+    {ON_SHORT, .when = IF_SHORT, .todo = DO_NOTE_LEFT | DO_POST_EXITED,
+     OVER = ATTEMPT_RECORDED},
+    {ON_SHORT, ATTEMPT_CLEAR_AGAIN, .todo = DO_LIMIT},
+};
+ROWS(clearing, NULL);
+
+static const struct attempt_row clear_again[] = {
+    {ON_LIMIT, ATTEMPT_CLEARING, .todo = DO_SIGNAL},
+};
+ROWS(clear_again, NULL);
+
+/* A job that is to stop does not wait for the end of what is left: it ends as it is. */
+static const struct attempt_row left[] = {
+    {ON_STOP, ATTEMPT_CLEARING, .todo = DO_SIGNAL},
+};
+ROWS(left, &clear_again_rows);
+
+static const struct attempt_row removing[] = {
+    {ON_ANSWERED, .when = IF_SPENT, .todo = DO_VOID | DO_POST_EXITED,
+     OVER = ATTEMPT_FAILED},
+    {ON_ANSWERED, ATTEMPT_RESTING, IF_REST, .todo = DO_VOID | DO_LIMIT},
+    {ON_ANSWERED, ATTEMPT_WAITING, .todo = DO_VOID},
+    {ON_RESET, ATTEMPT_REMOVE_AGAIN, .todo = DO_LIMIT},
+    {ON_SHORT, .when = IF_SHORT, .todo = DO_POST_EXITED, OVER = ATTEMPT_STUCK},
+    {ON_SHORT, ATTEMPT_REMOVE_AGAIN, .todo = DO_LIMIT},
+    {ON_REFUSED, .todo = DO_POST_EXITED, OVER = ATTEMPT_STUCK},
+};
+ROWS(removing, NULL);
+
+static const struct attempt_row remove_again[] = {
+    {ON_LIMIT, ATTEMPT_REMOVING, .todo = DO_REMOVE},
+};
+ROWS(remove_again, NULL);
+
+/* Where the end could not be stored, the record tells it to the next voltd. */
+static const struct attempt_row ending[] = {
+    {ON_KEPT, ATTEMPT_ENDED, IF_RECORD, .todo = DO_REMOVE_LATER},
+    {ON_KEPT, .next = ATTEMPT_ENDED},
+    {ON_UNKEPT, .next = ATTEMPT_ENDED},
+};
+ROWS(ending, NULL);
+
+static const struct attempt_rows no_rows;
+
+const struct attempt_rows *const attempt_table[ATTEMPT_PHASES] = {
+    [ATTEMPT_NEW] = &new_rows,
+    [ATTEMPT_HEARING] = &hearing_rows,
+    [ATTEMPT_WAITING] = &waiting_rows,
+    [ATTEMPT_RESTING] = &resting_rows,
+    [ATTEMPT_STARTING] = &starting_rows,
+    [ATTEMPT_CHAINING] = &chaining_rows,
+    [ATTEMPT_SEEKING] = &seeking_rows,
+    [ATTEMPT_TAKEN] = &taken_rows,
+    [ATTEMPT_CHAINED] = &chained_rows,
+    [ATTEMPT_RECALLING] = &recalling_rows,
+    [ATTEMPT_RECALLED] = &recalled_rows,
+    [ATTEMPT_RUNNING] = &running_rows,
+    [ATTEMPT_UNPOSTED] = &unposted_rows,
+    [ATTEMPT_ASKING] = &asking_rows,
+    [ATTEMPT_ASKED] = &signalled_rows,
+    [ATTEMPT_ASK_AGAIN] = &ask_again_rows,
+    [ATTEMPT_KILLING] = &killing_rows,
+    [ATTEMPT_KILLED] = &signalled_rows,
+    [ATTEMPT_KILL_AGAIN] = &kill_again_rows,
+    [ATTEMPT_CLEARING] = &clearing_rows,
+    [ATTEMPT_CLEAR_AGAIN] = &clear_again_rows,
+    [ATTEMPT_LEFT] = &left_rows,
+    [ATTEMPT_REMOVING] = &removing_rows,
+    [ATTEMPT_REMOVE_AGAIN] = &remove_again_rows,
+    [ATTEMPT_ENDING] = &ending_rows,
+    [ATTEMPT_ENDED] = &no_rows,
+};
+
+/* --- going by it ------------------------------------------------------------------ */
+
+static unsigned conditions(const struct attempt_state *s)
+{
+    static const uint16_t of_known[] = {
+        [ATTEMPT_FRESH] = IF_FRESH,
+        [ATTEMPT_TRIED] = IF_TRIED,
+        [ATTEMPT_UNSURE] = IF_TRIED | IF_UNSURE | IF_DOUBTFUL,
+        [ATTEMPT_ADOPTED] = IF_DOUBTFUL,
+        [ATTEMPT_STRANGE] = IF_STRANGE,
+    };
+    unsigned c = of_known[s->known];
+
+    c |= tries_are_over(&s->tries) ? IF_SPENT : 0;
+    c |= s->tries.due ? IF_REST : 0;
+    c |= s->short_of >= ATTEMPT_SHORT_MAX ? IF_SHORT : 0;
+    c |= s->stop_kills ? IF_STOP_KILLS : 0;
+    c |= s->end == ATTEMPT_RECORDED || s->end == ATTEMPT_STUCK ? IF_RECORD : 0;
+    return c;
+}
+
+static const struct attempt_row *find(const struct attempt_state *s,
+                                      enum attempt_input in)
+{
+    for (const struct attempt_rows *r = attempt_table[s->phase]; r; r = r->like)
+        for (unsigned i = 0; i < r->n; i++)
+            if (r->row[i].on == in &&
+                (r->row[i].when == 0 || (r->row[i].when & ~conditions(s)) == 0))
+                return &r->row[i];
+    return NULL;
+}
+
+bool attempt_may_defer(const struct attempt_state *s)
+{
+    return find(s, ON_DEFERRED) != NULL;
+}
+
+uint32_t attempt_hears(const struct attempt_state *s)
+{
+    uint32_t hears = 0;
+
+    for (const struct attempt_rows *r = attempt_table[s->phase]; r; r = r->like)
+        for (unsigned i = 0; i < r->n; i++)
+            hears |= UINT32_C(1) << r->row[i].on;
+    return hears;
+}
+
+/* What the input tells, whatever row is taken. */
+static void count(struct attempt_state *s, enum attempt_input in)
+{
+    bool start = s->phase == ATTEMPT_STARTING || s->phase == ATTEMPT_CHAINING;
+
+    if (start && in == ON_RESET)
+        tries_lost(&s->tries);
+    else if (start && (in == ON_SHORT || in == ON_REFUSED))
+        tries_refused(&s->tries, in == ON_SHORT);
+    else if (in == ON_SHORT)
+        s->short_of += s->short_of < ATTEMPT_SHORT_MAX;
+    else if (in == ON_SHIM_KILLED || in == ON_NEVER_RAN)
+        s->short_of = 0;
+}
+
+const struct attempt_row *attempt_find(struct attempt_state *s, enum attempt_input in)
+{
+    struct attempt_state counted = *s;
+
+    count(&counted, in);
+    const struct attempt_row *row = find(&counted, in);
+    if (row)
+        *s = counted;
+    return row;
+}
+
+void attempt_follow(struct attempt_state *s, const struct attempt_row *row)
+{
+    s->phase = row->next;
+    if (row->known != ATTEMPT_FRESH)
+        s->known = row->known;
+    if (row->todo & DO_VOID)
+        s->known = ATTEMPT_FRESH;
+    if (row->end != ATTEMPT_NOT_OVER)
+        s->end = row->end;
+    if (row->todo & DO_BLAME)
+        tries_in_vain(&s->tries);
+    if (row->todo & DO_NOTE_LEFT)
+        s->kills++;
+}
+
+bool attempt_step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_todo)
+{
+    const struct attempt_row *row = attempt_find(s, in);
+
+    if (!row)
+        return false;
+    attempt_follow(s, row);
+    *ret_todo = row->todo;
+    return true;
+}
+
+enum attempt_input attempt_answer(uint32_t hears, int status)
+{
+    enum attempt_input in = ON_REFUSED;
+
+    if (status == -ECONNRESET)
+        return ON_RESET;
+    if (status == -ECANCELED)
+        return ON_WITHDRAWN;
+    if (status == 0)
+        in = ON_TAKEN;
+    else if (status == -EEXIST)
+        in = ON_EXISTS;
+    else if (status == -ESRCH)
+        in = attempt_is_heard(hears, ON_GONE) ? ON_GONE : ON_ELSEWHERE;
+    else if (tries_passing(status))
+        in = ON_SHORT;
+    if (status != 0 && !attempt_is_heard(hears, in))
+        in = ON_REFUSED;
+    return attempt_is_heard(hears, in) ? in : ON_ANSWERED;
+}

@@ -1,0 +1,226 @@
+/* The start protocol: one run of a process, as a table. Pure.
+ *
+ * An attempt is in one phase. Each input takes it to the next phase by one row of the
+ * table in attempt.c, which says what is to be done then. The driver (daemon/exec) asks
+ * attempt_hears() what the phase waits for, polls only that, turns it into an input, and
+ * carries out the actions of attempt_step() in the order of their bits.
+ *
+ *     new        STARTING is on its way into the store
+ *     hearing    of an earlier voltd; the keeper has not answered HELLO yet
+ *     waiting    for a slot, or for a job to follow
+ *     resting    before the next START
+ *     starting   START is on its way
+ *     chaining   START after another job is on its way
+ *     seeking    whether START was carried out; RECALL is on its way
+ *     taken      the keeper has it; nothing says that it has begun
+ *     chained    the same, and it begins when another job has ended
+ *     recalling, recalled   the same, called back from there
+ *     running    it has begun, and STARTED is posted
+ *     unposted   it is to stop, as soon as there is memory to post that
+ *     asking, asked, ask_again      the stop signal: on its way, sent, to be sent again
+ *     killing, killed, kill_again   SIGKILL: likewise
+ *     clearing, clear_again, left   its shim was killed: SIGKILL to its tree is on its
+ *                way, to be sent again, has left processes
+ *     removing, remove_again   it never ran: REMOVE of its record is on its way, to be
+ *                sent again
+ *     ending     EXITED is on its way into the store
+ *     ended
+ *
+ * Invariants, proved by tests/unit/test_attempt_search.c with a crash of voltd, keeper,
+ * shim and machine at every edge:
+ *
+ *   T-1  No START before its STARTING is durable.
+ *   T-2  An attempt runs at most once, and not once its EXITED has been posted.
+ *   T-3  Two attempts of a job do not run side by side.
+ *   T-4  What ends without a look at its record has not run, and fails only where
+ *        something has failed. What ends as lost was lost with its shim, with the
+ *        machine, or with its record.
+ *   T-5  A record goes when its EXITED is durable, or before the same attempt is started
+ *        once more: never when it alone knows the end.
+ *   T-6  Every event that is posted is one that job.h allows; EXITED is posted once.
+ *   T-7  A job goes back to the queue (DEFERRED) when nothing of it is at the keeper.
+ *   T-8  START goes out in a slot, or behind a job that has one; no slot is left taken.
+ *   T-9  From every state a way leads to the durable end, without a further fault. */
+#ifndef VOLTD_JOB_ATTEMPT_H
+#define VOLTD_JOB_ATTEMPT_H
+
+#include "daemon/job/tries.h"
+
+/* Requests for what a record needs, refused in a row for want of something. */
+#define ATTEMPT_SHORT_MAX 10
+
+enum attempt_phase {
+    ATTEMPT_NEW = 0,
+    ATTEMPT_HEARING,
+    ATTEMPT_WAITING,
+    ATTEMPT_RESTING,
+    ATTEMPT_STARTING,
+    ATTEMPT_CHAINING,
+    ATTEMPT_SEEKING,
+    ATTEMPT_TAKEN,
+    ATTEMPT_CHAINED,
+    ATTEMPT_RECALLING,
+    ATTEMPT_RECALLED,
+    ATTEMPT_RUNNING,
+    ATTEMPT_UNPOSTED,
+    ATTEMPT_ASKING,
+    ATTEMPT_ASKED,
+    ATTEMPT_ASK_AGAIN,
+    ATTEMPT_KILLING,
+    ATTEMPT_KILLED,
+    ATTEMPT_KILL_AGAIN,
+    ATTEMPT_CLEARING,
+    ATTEMPT_CLEAR_AGAIN,
+    ATTEMPT_LEFT,
+    ATTEMPT_REMOVING,
+    ATTEMPT_REMOVE_AGAIN,
+    ATTEMPT_ENDING,
+    ATTEMPT_ENDED,
+    ATTEMPT_PHASES,
+};
+
+enum attempt_input {
+    /* the store */
+    ON_MARKED,   /* STARTING is durable */
+    ON_UNMARKED, /* the store has refused it */
+    ON_KEPT,     /* EXITED is durable */
+    ON_UNKEPT,   /* the store has refused it */
+    ON_UNPOSTED, /* there is no memory to post TIMEOUT or OUTPUT_LIMIT */
+    /* what an earlier voltd has begun */
+    ON_ADOPTED,
+    ON_LATE, /* and the keeper may still be at its requests */
+    /* its place */
+    ON_SLOT,
+    ON_CHAIN,    /* there is a job to follow */
+    ON_DEFERRED, /* it is in the queue again */
+    ON_STOP,     /* it is to stop */
+    ON_UNREADY,  /* what START needs cannot be had */
+    /* answers of the keeper */
+    ON_TAKEN,     /* START: its shim has been told */
+    ON_EXISTS,    /* START: there is a record */
+    ON_ELSEWHERE, /* START: nothing can begin after that job */
+    ON_WITHDRAWN, /* START: nobody has had it */
+    ON_RESET,     /* the connection broke before the answer */
+    ON_SHORT,     /* of something, for a moment: nothing was done */
+    ON_GONE,      /* signal: there is no such process */
+    ON_LEFT,      /* SIGKILL has left processes, and another attempt is to follow */
+    ON_REFUSED,   /* anything else that says no, where that matters */
+    ON_ANSWERED,  /* all the rest */
+    /* its record */
+    ON_STARTED, /* slot 1 */
+    ON_OVER,    /* it says how the job ended, or that nobody will know */
+    ON_SHIM_KILLED,
+    ON_NEVER_RAN,
+    ON_ABSENT,
+    /* timers and others */
+    ON_CALLED_BACK, /* it is not to wait for that job any longer */
+    ON_PROBE,       /* a signal is to be sent once more */
+    ON_LIMIT,   /* the time of the phase is up: a rest, the timeout, kill_after, ... */
+    ON_PRINTED, /* more than output_limit */
+    ATTEMPT_INPUTS,
+};
+
+/* Carried out in this order. */
+enum attempt_action {
+    DO_VOID = 1 << 0,    /* nothing can follow it: it has not begun */
+    DO_PART = 1 << 1,    /* it follows nothing any more */
+    DO_PREPARE = 1 << 2, /* what START needs; where that fails: ON_UNREADY, no START */
+    DO_START = 1 << 3,   /* the phase says whether after another job */
+    DO_RELAY = 1 << 4,   /* other jobs may follow it, unless it goes alone */
+    DO_CLOSE = 1 << 5,   /* what was prepared */
+    DO_RECALL = 1 << 6,  /* of its latest START */
+    DO_POST_STARTED = 1 << 7,      /* and the timeout begins */
+    DO_POST_TIMEOUT = 1 << 8,      /* where that fails, ON_UNPOSTED instead of the rest */
+    DO_POST_OUTPUT_LIMIT = 1 << 9, /* likewise */
+    DO_NOTE_LEFT = 1 << 10,        /* the processes that SIGKILL has left */
+    DO_LIMIT = 1 << 11,            /* ON_LIMIT comes after the time of the new phase */
+    DO_SIGNAL = 1 << 12,           /* that of the new phase */
+    DO_PROBE = 1 << 13,            /* ON_PROBE comes after a moment */
+    DO_REMOVE = 1 << 14,           /* the record of what never ran */
+    DO_LOOK = 1 << 15,             /* at the record, even if nothing is heard of it */
+    DO_POST_EXITED = 1 << 16,      /* state.end says which */
+    DO_REMOVE_LATER = 1 << 17,     /* the record of what is over */
+    DO_BLAME = 1 << 18,            /* a try in vain; too many end as its shim's failure */
+};
+
+/* What is known of its STARTs. */
+enum attempt_known {
+    ATTEMPT_FRESH = 0, /* nothing of it is at the keeper, nor will be */
+    ATTEMPT_TRIED,     /* one was refused: its record may be there all the same */
+    ATTEMPT_UNSURE,    /* one was not answered: it may have been carried out */
+    ATTEMPT_ADOPTED,   /* an earlier voltd may have sent one: likewise */
+    ATTEMPT_STRANGE,   /* likewise; and it has begun, or another life of the machine might
+                          have seen it begin: never to be started again */
+};
+
+enum attempt_end {
+    ATTEMPT_NOT_OVER = 0,
+    ATTEMPT_RECORDED,  /* as its record says */
+    ATTEMPT_MISSING,   /* its record is not there */
+    ATTEMPT_CANCELLED, /* it has not begun, nor will it */
+    ATTEMPT_FAILED,    /* likewise; the driver knows why: the answer to START, what cannot
+                          be prepared, the store, or the shim (DO_BLAME) */
+    ATTEMPT_STUCK,     /* the record of what never ran cannot be removed */
+};
+
+struct attempt_state {  /* zeroes, and `known` and `stop_kills` as they are */
+    uint8_t phase;      /* enum attempt_phase */
+    uint8_t known;      /* enum attempt_known */
+    uint8_t end;        /* enum attempt_end */
+    uint8_t stop_kills; /* 1: the stop signal is SIGKILL */
+    uint8_t short_of;   /* how often the keeper was, since the record was read */
+    struct tries tries;
+    uint32_t kills; /* SIGKILLs that have been answered */
+};
+
+/* Conditions of a row: all must hold. Of rows with the same input the first counts. */
+enum attempt_when {
+    IF_FRESH = 1 << 0,      /* known: FRESH */
+    IF_TRIED = 1 << 1,      /* known: TRIED or UNSURE */
+    IF_UNSURE = 1 << 2,     /* known: UNSURE */
+    IF_DOUBTFUL = 1 << 3,   /* known: UNSURE or ADOPTED */
+    IF_STRANGE = 1 << 4,    /* known: STRANGE */
+    IF_SPENT = 1 << 5,      /* tries_are_over() */
+    IF_REST = 1 << 6,       /* a rest is due */
+    IF_SHORT = 1 << 7,      /* the keeper was short of something too often */
+    IF_STOP_KILLS = 1 << 8, /* stop_kills */
+    IF_RECORD = 1 << 9,     /* the record is still there */
+};
+
+struct attempt_row {
+    uint8_t on;    /* enum attempt_input */
+    uint8_t next;  /* enum attempt_phase */
+    uint16_t when; /* IF_ */
+    uint32_t todo; /* DO_ */
+    uint8_t known; /* enum attempt_known from now on; 0: as before */
+    uint8_t end;   /* enum attempt_end */
+};
+
+/* Rows of a phase, then those of `like`, which several phases share; NULL: no more. */
+struct attempt_rows {
+    const struct attempt_row *row;
+    uint8_t n;
+    const struct attempt_rows *like;
+};
+extern const struct attempt_rows *const attempt_table[ATTEMPT_PHASES];
+
+/* What the attempt waits for: bits 1 << enum attempt_input. */
+uint32_t attempt_hears(const struct attempt_state *s);
+/* Whether ON_DEFERRED may come now. */
+bool attempt_may_defer(const struct attempt_state *s);
+static inline bool attempt_is_heard(uint32_t hears, enum attempt_input in)
+{
+    return hears >> in & 1;
+}
+/* True, with *ret_todo; false: the phase has no row for it, and nothing has changed. */
+bool attempt_step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_todo);
+
+/* The halves of attempt_step(): counts the input and finds its row, NULL: none, ... */
+const struct attempt_row *attempt_find(struct attempt_state *s, enum attempt_input in);
+/* ... and goes where the row says. */
+void attempt_follow(struct attempt_state *s, const struct attempt_row *row);
+
+/* The keeper's answer, 0 or -errno, as an input of a phase that hears these. */
+enum attempt_input attempt_answer(uint32_t hears, int status);
+
+#endif

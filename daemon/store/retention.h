@@ -1,0 +1,44 @@
+/* Store, retention: which ended jobs leave the store, and when. A job leaves as a whole:
+ * its facts and its output. One that has not ended never leaves. */
+#ifndef VOLTD_STORE_RETENTION_H
+#define VOLTD_STORE_RETENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/store/commit_log.h"
+#include "daemon/store/store.h"
+
+/* Ended jobs beyond either limit leave, the oldest first, while the writer is idle. */
+struct store_retention {
+    uint64_t jobs; /* their number */
+    uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
+    /* Called on the writer's thread, without a lock, when a job of kind exec has left, by
+     * a limit or on demand; NULL: nobody is notified. */
+    void (*gone)(void *arg, uint64_t id);
+    void *gone_arg;
+};
+
+struct store_retention_ops {
+    void (*retain)(struct store *s, const struct store_retention *retention);
+    int (*forget)(struct store *s, const uint64_t *ids, size_t n,
+                  struct store_commit *commit); /* store_forget() */
+};
+
+/* Sets the limits, from now on. Copied. Any thread; `manager.lock` may be held. */
+static inline void store_retain(struct store *s, const struct store_retention *retention)
+{
+    s->retention->retain(s, retention);
+}
+
+/* Appends, in order with the facts, that these ended jobs leave now; ids that are unknown
+ * or have not ended are ignored. Copies ids. Sets commit up, as store_append() does; it
+ * is not NULL. 0; -ENOMEM. No news. Never blocks; any thread, `manager.lock` may be held.
+ * */
+static inline int store_forget(struct store *s, const uint64_t *ids, size_t n,
+                               struct store_commit *commit)
+{
+    *commit = (struct store_commit){.store = s};
+    return s->retention->forget(s, ids, n, commit);
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* What one append leaves for the writer: an entry of a group (group.h), its rows packed
+ * behind its head. Made here on the caller's thread, applied by sqlite_apply.c on the
+ * writer's. Knows nothing of the database. */
+#ifndef VOLTD_STORE_SQLITE_ENTRY_H
+#define VOLTD_STORE_SQLITE_ENTRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "daemon/job/pack.h"
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/fact.h"
+#include "daemon/store/group.h"
+
+/* Kinds of rows and their fields. */
+enum entry_row {
+    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv; news too */
+    ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
+    ENTRY_LAST,    /* id, at, whether its news follow */
+    ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
+    ENTRY_FORGET,  /* id */
+    ENTRY_NEWS,    /* id, index (signed), attempt, at, type, state, of the end code
+                    * (signed), code_is, result, exit_code; uid */
+};
+
+struct entry {
+    struct group_entry head;
+    uint32_t size; /* bytes behind the struct */
+};
+
+/* An entry that is being packed. */
+struct entry_packing {
+    struct entry head;
+    struct pack p;
+    struct spec_pack part; /* memory to work in */
+    uint64_t life;         /* for STARTING */
+};
+
+void entry_begin(struct entry_packing *e, uint64_t life);
+/* Any number of times; a failure shows at the end. */
+void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n);
+void entry_add_forget(struct entry_packing *e, const uint64_t *ids, size_t n);
+/* Returns new, from malloc(), of its exact size; NULL: no memory. e is used up. */
+struct group_entry *entry_end(struct entry_packing *e);
+
+#endif

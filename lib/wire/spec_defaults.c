@@ -1,0 +1,60 @@
+/* See spec_defaults.h. */
+#include "wire/spec_defaults.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static bool is_of_process(const char *field)
+{
+    return strcmp(field, "env") == 0 || strcmp(field, "cwd") == 0 ||
+           strcmp(field, "umask") == 0 || strcmp(field, "limits") == 0;
+}
+
+static bool is_merged(const char *field)
+{
+    return strcmp(field, "env") == 0 || strcmp(field, "limits") == 0 ||
+           strcmp(field, "rlimits") == 0;
+}
+
+/* Both are objects; those that are merged inside them as well. */
+static int merge(json_t *own, json_t *defaults)
+{
+    const char *field;
+    json_t *value;
+
+    json_object_foreach(defaults, field, value)
+    {
+        json_t *mine = json_object_get(own, field);
+
+        if (!mine && json_object_set(own, field, value) < 0)
+            return -ENOMEM;
+        if (mine && is_merged(field) && json_is_object(mine) && json_is_object(value) &&
+            !json_object_get(mine, "*") && json_object_update_missing(mine, value) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int spec_add_defaults(json_t *spec, const json_t *defaults)
+{
+    const char *kind = json_string_value(json_object_get(spec, "kind"));
+    bool process = !kind || strcmp(kind, "exec") == 0;
+    const char *field;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)defaults, field, value)
+    {
+        json_t *own = json_object_get(spec, field);
+        int r = 0;
+
+        if ((!own || json_is_null(own)) && (process || !is_of_process(field)))
+            r = json_object_set(spec, field, value) < 0 ? -ENOMEM : 0;
+        else if (is_merged(field) && json_is_object(own) && json_is_object(value))
+            r = merge(own, value);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

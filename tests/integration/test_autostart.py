@@ -1,0 +1,91 @@
+"""The first submission starts a voltd where none runs; no other one does."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BIN, LIMIT, daemon_for_a_test, until
+
+
+@pytest.fixture
+def nobody():
+    """Directories of a user who has no voltd yet."""
+    with daemon_for_a_test() as daemon:
+        (daemon.dir / "runtime").mkdir(mode=0o700)
+        del daemon.env["VOLT_ADDRESS"]
+        daemon.env.update(XDG_RUNTIME_DIR=str(daemon.dir / "runtime"), XDG_STATE_HOME=str(daemon.dir / "state"),
+                          XDG_CONFIG_HOME=str(daemon.dir / "config"))
+        yield daemon
+        daemon.ctl("--user", "shutdown", "--cancel", "--wait")
+
+
+def test_the_first_submission(nobody):
+    r = nobody.submit("-w", "--user", "--", "sh", "-c", "echo hello; exit 7")
+    assert (r.code, r.out) == (7, "1\n") and "started one for this user" in r.err, r
+    r = nobody.submit("-w", "--user", "true")
+    assert (r.code, r.out, r.err) == (0, "2\n", ""), r
+    assert nobody.ctl("--user", "logs", "1").out == "hello\n"
+    log = nobody.dir / "runtime/voltd/voltd.log"
+    assert "listening on" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    pid = int(nobody.ctl("--user", "stats", "--json").json["pid"])
+    assert os.getsid(pid) == pid and os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert nobody.ctl("--user", "shutdown", "--wait").code == 0
+    assert nobody.submit("-w", "--quiet", "--user", "true").err == ""  # started again, silently
+
+
+def test_many_at_once_start_one(nobody):
+    crowd = [subprocess.Popen([BIN / "volt-submit", "--user", "-w", "true"], env=nobody.env, cwd=nobody.dir,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) for _ in range(8)]
+    told = [p.communicate(timeout=LIMIT) for p in crowd]
+    assert [p.returncode for p in crowd] == [0] * 8, told
+    assert sorted(out.strip() for out, _ in told) == [str(n) for n in range(1, 9)]
+    assert sum("started one" in err for _, err in told) == 1
+
+
+def test_another_one_that_starts_or_ends_is_waited_for(nobody):
+    """While it holds the lock there is no answer, and no failure either."""
+    runtime = nobody.dir / "runtime/voltd"
+    runtime.mkdir(mode=0o700)
+    holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys\n"
+                               f"f = open({str(runtime / 'lock')!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX)\n"
+                               "print(flush=True); sys.stdin.read()"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    submit = nobody.popen("volt-submit", "--user", "-w", "--", "sh", "-c", "exit 7")
+    log = runtime / "voltd.log"
+    until(lambda: log.exists() and f"another voltd (pid {holder.pid})" in log.read_text())
+    holder.communicate()
+    out, err = submit.communicate(timeout=LIMIT)
+    assert (submit.returncode, out) == (7, "1\n") and "started one for this user" in err, err
+
+
+def test_it_has_no_descriptor_of_ours(nobody):
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    p = subprocess.run([BIN / "volt-submit", "--user", "true"], env=nobody.env, cwd=nobody.dir,
+                       capture_output=True, text=True, close_fds=False, timeout=LIMIT)
+    os.close(writing)
+    assert p.returncode == 0 and os.read(reading, 1) == b""  # nobody holds its other end
+    os.close(reading)
+
+
+def test_none_is_started(nobody):
+    for words in (["--no-autostart", "--user"], ["--address", nobody.dir / "runtime/voltd/voltd.sock"],
+                  ["--system"]):
+        r = nobody.submit(*words, "true")
+        assert r.code == 125 and "no voltd answers" in r.err, r
+    assert nobody.submit("--dry-run", "--user", "true").code == 0
+    assert nobody.ctl("--user", "list").code == 3
+    assert list((nobody.dir / "runtime").iterdir()) == []
+
+
+def test_why_it_could_not_be_started(nobody):
+    (nobody.dir / "config/voltd").mkdir(parents=True)
+    (nobody.dir / "config/voltd/voltd.conf").write_text("[Queue]\nSlot=1\n")
+    r = nobody.submit("--user", "true")
+    assert r.code == 125 and "ended at once" in r.err and "unknown key Slot=" in r.err, r
+    nobody.env["XDG_RUNTIME_DIR"] = str(nobody.dir / "missing")
+    r = nobody.submit("--user", "true")
+    assert r.code == 125 and "voltd cannot be started" in r.err and "No such file" in r.err, r

@@ -1,0 +1,70 @@
+"""Arrays that leave indexes out: which elements there are, everywhere and after a restart."""
+import pytest
+
+
+def indexes(daemon, ident, *words):
+    lines = daemon.ctl("list", "--elements", "--no-legend", "-o", "id", *words, ident).lines
+    return [line.split("_")[1] for line in lines]
+
+
+def test_each_of_them_runs_once(shared):
+    r = shared.submit("-w", "--array=1-9:2,20,7", "--shell", "echo $VOLT_ARRAY_INDEX; test $VOLT_ARRAY_INDEX != 5")
+    ident = r.lines[0]
+    assert r.code == 1 and "6 jobs ended: 5 succeeded, 1 failed" in r.err, r
+    assert indexes(shared, ident) == ["1", "3", "5", "7", "9", "20"]
+    assert shared.ctl("logs", "--no-prefix", ident).out.split() == ["1", "3", "5", "7", "9", "20"]
+    out = shared.ctl("status", ident).out
+    assert "5 success" in out and "Failed: 5\n" in out
+    for missing in (2, 8, 19, 21):
+        assert shared.ctl("status", f"{ident}_{missing}").code == 4
+    assert shared.ctl("status", "-n0", f"{ident}_20").code == 0
+
+
+def test_after_a_restart(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    gate = private.dir / "gate"
+    ident = private.submit("--array=3,1000000-1000004:2", "--shell",
+                           f"until [ -e {gate} ]; do sleep 0.05; done; echo $VOLT_ARRAY_INDEX").lines[0]
+    private.ctl("cancel", f"{ident}_1000002")
+    private.stop()
+    private.start()
+    gate.touch()
+    assert private.ctl("wait", ident).code == 125  # one was cancelled
+    assert private.ctl("logs", "--no-prefix", ident).out.split() == ["3", "1000000", "1000004"]
+    assert indexes(private, ident, "--result=cancelled") == ["1000002"]
+    private.stop()
+    private.start()
+    assert indexes(private, ident) == ["3", "1000000", "1000002", "1000004"]
+    assert private.ctl("status", f"{ident}_4").code == 4
+
+
+def test_what_is_submitted(shared):
+    def array(text):
+        return shared.submit("--dry-run", "--array", text, "true").json["array"]
+    assert array("1-5") == {"first": 1, "last": 5}
+    assert array("1-5,6") == {"first": 1, "last": 6}
+    assert array("1-9:2,20") == {"first": 1, "last": 20, "ranges": [
+        {"first": 1, "last": 9, "step": 2}, {"first": 20, "last": 20}]}
+
+
+@pytest.mark.parametrize("text, why", [
+    ("1-", "is not a list of indexes like 1-1000"), ("1-9:0", "is not a list"), ("1,,2", "is not a list"),
+    ("1-9%4", "an array has no limit of its own"), ("1-9000000:2", "more than 1000000 elements"),
+])
+def test_no_list(shared, text, why):
+    r = shared.submit("--array", text, "true")
+    assert r.code == 125 and why in r.err, r
+
+
+@pytest.mark.parametrize("array, path", [
+    ({"first": 1, "last": 5, "ranges": []}, "spec.array.ranges"),
+    ({"first": 1, "last": 5, "ranges": [{"first": 1, "last": 4}]}, "spec.array.ranges"),
+    ({"first": 1, "last": 5, "ranges": [{"first": 1, "last": 4, "step": 2}]}, "spec.array.ranges"),
+    ({"first": 1, "last": 5, "ranges": [{"first": 1, "last": 3}, {"first": 3, "last": 5}]}, "spec.array.ranges"),
+    ({"first": 1, "last": 5, "ranges": [{"first": 1, "last": 3}, {"first": 4}]}, "spec.array.ranges[1].last"),
+    ({"first": 1, "last": 5, "ranges": [7]}, "spec.array.ranges[0]"),
+])
+def test_the_field_is_checked(shared, array, path):
+    with shared.connect() as v:
+        reply = v.call("org.voltd.jobs.Submit", {"spec": {"argv": ["true"], "array": array}})
+        assert reply["parameters"]["parameter"] == path, reply

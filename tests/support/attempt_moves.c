@@ -1,0 +1,826 @@
+/* The moves of the world around an attempt: attempt_world.h. */
+#include "tests/support/attempt_world_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- moves: voltd ----------------------------------------------------------------- */
+
+static bool turn(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || w->memory.state != JOB_QUEUED || !(w->granted || w->ahead) ||
+        w->npending > 0 || w->memory.attempt == WORLD_ATTEMPTS)
+        return false;
+    if (!w->has)
+        world_forget_attempt(w);
+    if (w->a.phase != ATTEMPT_NEW)
+        return false;
+    w->has = true;
+    world_post(w, FACT_STARTING, true, rules);
+    w->kept_started = false;
+    return true;
+}
+
+/* The first fact that is on its way becomes durable. */
+static bool commit(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || w->npending == 0)
+        return false;
+    uint8_t fact = w->pending[0];
+    w->npending--;
+    memmove(w->pending, w->pending + 1, WORLD_PENDING - 1);
+    w->pending[WORLD_PENDING - 1] = 0;
+    world_promise(rules, world_apply_fact(&w->durable, fact),
+                  "T-6: the store has an event out of place");
+    if (fact == FACT_STARTING && w->has && w->a.phase == ATTEMPT_NEW)
+        return world_take(w, ON_MARKED, rules);
+    if (!world_is_end(fact) || !w->has || w->a.phase != ATTEMPT_ENDING)
+        return true;
+    if (w->ending)
+        (void)world_apply_fact(&w->memory, fact & (uint8_t)~WITH_STARTED);
+    (void)world_take(w, ON_KEPT, rules);
+    world_forget_attempt(w);
+    if (w->memory.state == JOB_DONE) /* or it was cancelled before another attempt */
+        w->granted = w->ahead = w->before = false;
+    return true;
+}
+
+static bool refuse_mark(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || !w->has || w->npending != 1 || w->pending[0] != FACT_STARTING ||
+        w->a.phase != ATTEMPT_NEW)
+        return false;
+    w->failed = true; /* no memory to append it: the end goes with one that is owed */
+    return world_take(w, ON_UNMARKED, rules);
+}
+
+static bool drop_end(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_UNKEPT) || !w->ending || w->npending == 0)
+        return false;
+    w->npending--; /* it was the last, and nothing can follow */
+    uint8_t fact = w->pending[w->npending] & (uint8_t)~WITH_STARTED;
+    w->pending[w->npending] = 0;
+    (void)world_apply_fact(&w->memory, fact);
+    (void)world_take(w, ON_UNKEPT, rules);
+    world_forget_attempt(w);
+    return true; /* the next voltd will know */
+}
+
+static bool adopt(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || !w->has || w->a.phase != ATTEMPT_NEW || w->a.known < ATTEMPT_ADOPTED)
+        return false;
+    return world_take(w, w->greeted ? ON_ADOPTED : ON_LATE, rules);
+}
+
+static bool cancel(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || w->cancel_came || w->ending || w->memory.state == JOB_DONE ||
+        w->memory.cancelled || w->npending >= WORLD_PENDING - 2)
+        return false;
+    w->cancel_came = true;
+    world_post(w, FACT_CANCEL, true, rules);
+    if (w->memory.state == JOB_DONE && (!w->has || w->a.phase != ATTEMPT_ENDING)) {
+        world_forget_attempt(w); /* nothing of it is anywhere */
+        w->granted = w->ahead = w->before = false;
+    }
+    return true;
+}
+
+/* --- moves: its place ------------------------------------------------------------- */
+
+static bool grant(struct world *w)
+{
+    if (!w->voltd || w->granted || w->ending || w->memory.state == JOB_DONE ||
+        (w->memory.state != JOB_QUEUED && !w->ahead && !w->before))
+        return false;
+    w->called_back |= w->before;
+    world_settle(w);
+    w->granted = true;
+    w->ahead = w->before = false;
+    return true;
+}
+
+static bool go_ahead(struct world *w)
+{
+    if (!w->voltd || w->granted || w->ahead || w->memory.state != JOB_QUEUED)
+        return false;
+    return w->ahead = true;
+}
+
+/* The job before it has ended: its slot passes on. */
+static bool end_before(struct world *w, bool with_slot)
+{
+    if (!w->voltd || !w->before)
+        return false;
+    w->before = false;
+    if (with_slot) {
+        w->granted = true;
+        w->ahead = false;
+    }
+    return true;
+}
+
+static bool call_back(struct world *w)
+{
+    if (!w->voltd || !w->before || w->called_back || !w->has)
+        return false;
+    w->called_back = true;
+    world_settle(w);
+    return w->called_back;
+}
+
+static bool find_place(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_SLOT))
+        return false;
+    if (w->memory.state >= JOB_STOPPING)
+        return world_take(w, ON_STOP, rules);
+    return w->granted && world_take(w, ON_SLOT, rules);
+}
+
+static bool find_chain(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_CHAIN) || w->granted || w->adopted ||
+        w->memory.state >= JOB_STOPPING)
+        return false;
+    w->before = true;
+    w->called_back = false;
+    return world_take(w, ON_CHAIN, rules);
+}
+
+static bool find_no_launch(struct world *w, struct world_rules *rules)
+{
+    if (w->prepared || (!find_chain(w, rules) && !find_place(w, rules)) ||
+        (w->call != OP_START && w->call != OP_CHAIN))
+        return false;
+    rules->broken = NULL;
+    w->call = OP_NONE;
+    w->prepared = w->unsent = false;
+    w->failed = true;
+    return world_take(w, ON_UNREADY, rules);
+}
+
+static bool defer(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_DEFERRED) || !attempt_may_defer(&w->a) || !w->ahead ||
+        w->before || w->memory.state != JOB_STARTING || w->npending >= WORLD_PENDING - 1)
+        return false;
+    world_promise(rules,
+                  world_truth(w)->record == RECORD_IS_ABSENT || world_truth(w)->forgiven,
+                  "T-7: what goes back to the queue has a record");
+    for (unsigned i = 0; i < w->nrequests; i++)
+        world_promise(rules, w->request[i].op != OP_START && w->request[i].op != OP_CHAIN,
+                      "T-7: what goes back to the queue is on its way to the keeper");
+    world_post(w, FACT_DEFERRED, true, rules);
+    w->ahead = false;
+    return world_take(w, ON_DEFERRED, rules);
+}
+
+/* --- moves: what an attempt hears ------------------------------------------------- */
+
+static bool send_call(struct world *w)
+{
+    if (!w->voltd || w->call == OP_NONE || !w->unsent || !w->connected ||
+        w->nrequests == WORLD_REQUESTS)
+        return false;
+    w->request[w->nrequests++] =
+        (struct world_request){w->call, (uint8_t)world_current(w), true};
+    w->unsent = false;
+    return true;
+}
+
+static bool withdraw(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_WITHDRAWN) || !w->unsent || w->memory.state < JOB_STOPPING)
+        return false;
+    w->call = OP_NONE;
+    w->unsent = false;
+    return world_take(w, ON_WITHDRAWN, rules);
+}
+
+static bool hear_answer(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_RESET) || w->call == OP_NONE || !w->answered)
+        return false;
+    enum attempt_input in = w->status == SAID_LEFT
+                                ? ON_LEFT
+                                : attempt_answer(attempt_hears(&w->a), w->status);
+    w->call = OP_NONE;
+    w->answered = false;
+    w->status = 0;
+    return world_take(w, in, rules);
+}
+
+/* While a call is on its way the record alone is looked at besides. */
+static bool is_quiet(const struct world *w)
+{
+    return !world_hears(w, ON_RESET);
+}
+
+static bool has_slot1(const struct world *w)
+{
+    uint8_t r = w->truth[world_current(w)].record;
+
+    return r == RECORD_IS_RUN || r == RECORD_IS_DONE || r == RECORD_IS_KILLED;
+}
+
+static bool see_start(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_STARTED) && is_quiet(w) && w->probe && has_slot1(w) &&
+           world_take(w, ON_STARTED, rules);
+}
+
+static bool look(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_OVER) || !w->look)
+        return false;
+    uint8_t r = world_truth(w)->record;
+    w->look = false;
+    if (world_truth(w)->removed && (w->a.known == ATTEMPT_UNSURE || w->adopted))
+        world_truth(w)->forgiven = true; /* that it was there nobody can know */
+    if (world_is_held(r))
+        return true;
+    if (world_hears(w, ON_STARTED) && has_slot1(w)) {
+        w->look = true; /* it comes first */
+        return world_take(w, ON_STARTED, rules);
+    }
+    w->armed = false;
+    return world_take(w,
+                      r == RECORD_IS_ABSENT   ? ON_ABSENT
+                      : r == RECORD_IS_NEVER  ? ON_NEVER_RAN
+                      : r == RECORD_IS_KILLED ? ON_SHIM_KILLED
+                                              : ON_OVER,
+                      rules);
+}
+
+static bool stop(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_STOP) && is_quiet(w) && w->memory.state >= JOB_STOPPING &&
+           world_take(w, ON_STOP, rules);
+}
+
+static bool be_called_back(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_CALLED_BACK) &&
+           (w->called_back || (!w->granted && !w->before)) &&
+           world_take(w, ON_CALLED_BACK, rules);
+}
+
+static bool reach_limit(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_LIMIT) || !is_quiet(w) || !w->limit ||
+        (w->a.phase == ATTEMPT_RUNNING && w->memory.state != JOB_RUNNING) ||
+        w->npending >= WORLD_PENDING - 1)
+        return false;
+    return world_take(w, ON_LIMIT, rules);
+}
+
+/* The row is not carried out: there was no memory for its event. */
+static bool post_nothing(struct world *w, enum attempt_input in,
+                         struct world_rules *rules)
+{
+    if (!world_hears(w, in) || w->a.phase != ATTEMPT_RUNNING ||
+        w->memory.state != JOB_RUNNING || (in == ON_LIMIT && !w->limit))
+        return false;
+    attempt_follow(&w->a, attempt_find(&w->a, in));
+    return world_take(w, ON_UNPOSTED, rules);
+}
+
+static bool reach_probe(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_PROBE) && w->probe && world_take(w, ON_PROBE, rules);
+}
+
+static bool print(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_PRINTED) && w->memory.state == JOB_RUNNING &&
+           w->npending < WORLD_PENDING - 1 && world_take(w, ON_PRINTED, rules);
+}
+
+/* --- moves: shims ----------------------------------------------------------------- */
+
+static bool take_order(struct world *w, unsigned n)
+{
+    struct world_attempt *t = &w->truth[n];
+
+    if (t->record != RECORD_IS_ORDER)
+        return false;
+    if (t->doomed)
+        world_close_record(w, n, RECORD_IS_NEVER);
+    else
+        t->record = RECORD_IS_BORN;
+    return true;
+}
+
+static bool run(struct world *w, unsigned n, struct world_rules *rules)
+{
+    struct world_attempt *t = &w->truth[n], *other = &w->truth[1 - n];
+
+    if (t->record != RECORD_IS_BORN)
+        return false;
+    world_promise(rules, t->runs == 0 || t->forgiven, "T-2: an attempt runs twice");
+    world_promise(rules, !world_is_posted(w, n), "T-2: an attempt runs after its end");
+    world_promise(rules, !other->lives || other->removed,
+                  "T-3: two attempts run side by side");
+    t->record = RECORD_IS_RUN;
+    t->runs = 1;
+    t->lives = true;
+    return true;
+}
+
+static bool end_process(struct world *w, unsigned n)
+{
+    struct world_attempt *t = &w->truth[n];
+
+    if (!t->lives || (t->record == RECORD_IS_RUN))
+        return false;
+    t->lives = false;
+    return true;
+}
+
+/* One that is to stop does not do so by itself. */
+static bool write_end(struct world *w, unsigned n, bool by_itself)
+{
+    struct world_attempt *t = &w->truth[n];
+    bool defies = t->lives && w->voltd && w->memory.state >= JOB_STOPPING;
+
+    if (t->record != RECORD_IS_RUN || defies != by_itself)
+        return false;
+    t->lives = false;
+    world_close_record(w, n, RECORD_IS_DONE);
+    return true;
+}
+
+static bool fail_fork(struct world *w, unsigned n)
+{
+    if (w->truth[n].record != RECORD_IS_BORN)
+        return false;
+    world_close_record(w, n, RECORD_IS_FAILED);
+    return true;
+}
+
+/* --- moves: the link -------------------------------------------------------------- */
+
+static bool begin_voltd(struct world *w, bool late)
+{
+    if (w->voltd)
+        return false;
+    w->voltd = true;
+    w->memory = w->durable;
+    world_forget_attempt(w);
+    w->granted = w->ahead = w->before = w->ending = false;
+    w->kept_started = w->durable.started;
+    if (!late) { /* HELLO is answered before anything is judged */
+        w->keeper = w->connected = w->greeted = true;
+        w->nrequests = 0;
+        memset(w->request, 0, sizeof(w->request));
+        world_take_orders_back(w);
+    } else if (!w->keeper) {
+        return false;
+    }
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) /* orphans_scan() */
+        w->truth[n].swept =
+            w->truth[n].record != RECORD_IS_ABSENT && w->durable.attempt >= n + 1 &&
+            (w->durable.state == JOB_DONE || w->durable.state == JOB_QUEUED ||
+             w->durable.attempt > n + 1);
+    if (w->durable.state == JOB_DONE || w->durable.state == JOB_QUEUED)
+        return true;
+    struct world_attempt *t = world_truth(w);
+    bool strange = w->durable.other_life || w->durable.started;
+    w->adopted = w->has = true;
+    w->a.known = strange ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
+    w->ahead = w->durable.state == JOB_STARTING && !strange &&
+               (t->record == RECORD_IS_ABSENT || t->record == RECORD_IS_NEVER);
+    w->granted = !w->ahead;
+    return true;
+}
+
+static bool connect_keeper(struct world *w)
+{
+    if (!w->voltd || w->connected)
+        return false;
+    world_lose_connection(w);
+    world_take_orders_back(w);
+    return w->keeper = w->connected = w->greeted = true;
+}
+
+static bool sweep(struct world *w, unsigned n, struct world_rules *rules)
+{
+    if (!w->voltd || !w->connected || !w->truth[n].swept)
+        return false;
+    w->truth[n].swept = false;
+    if (!world_is_held(w->truth[n].record))
+        world_remove_record(w, n, rules);
+    return true;
+}
+
+/* --- moves: faults ---------------------------------------------------------------- */
+
+/* After it nothing can be known any more of a record that was spoiled. */
+static bool kill_voltd(struct world *w)
+{
+    if (!w->voltd || w->spoiled)
+        return false;
+    world_forget_attempt(w); /* what it has sent stays on its way */
+    w->voltd = w->connected = w->greeted = false;
+    w->granted = w->ahead = w->before = w->ending = w->kept_started = false;
+    memset(&w->memory, 0, sizeof(w->memory));
+    memset(w->pending, 0, sizeof(w->pending));
+    w->npending = 0;
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
+        w->truth[n].swept = false;
+    return true;
+}
+
+/* An end that could not be stored is the next voltd's. */
+static bool end_voltd(struct world *w)
+{
+    return w->memory.state == JOB_DONE && w->durable.state != JOB_DONE &&
+           w->npending == 0 && kill_voltd(w);
+}
+
+static bool kill_keeper(struct world *w)
+{
+    if (!w->keeper)
+        return false;
+    world_lose_connection(w);
+    w->keeper = false;
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
+        w->truth[n].doomed = w->truth[n].record == RECORD_IS_ORDER;
+    return true;
+}
+
+static bool die_in_start(struct world *w, struct world_rules *rules)
+{
+    bool starts = w->nrequests > 0 &&
+                  (w->request[0].op == OP_START || w->request[0].op == OP_CHAIN);
+
+    return starts && world_serve(w, SERVE_DYING, rules) && kill_keeper(w);
+}
+
+static bool break_connection(struct world *w)
+{
+    if (!w->connected)
+        return false;
+    world_lose_connection(w);
+    world_take_orders_back(w);
+    return true;
+}
+
+static bool kill_shim(struct world *w, unsigned n)
+{
+    struct world_attempt *t = &w->truth[n];
+
+    if (!world_is_held(t->record))
+        return false;
+    t->excused |= t->record == RECORD_IS_RUN;
+    w->failed |= t->record == RECORD_IS_BORN;
+    world_close_record(w, n,
+                       t->record == RECORD_IS_RUN ? RECORD_IS_KILLED : RECORD_IS_NEVER);
+    return true;
+}
+
+static bool cut_power(struct world *w, bool keeps_records)
+{
+    if (w->spoiled)
+        return false;
+    (void)kill_voltd(w);
+    (void)kill_keeper(w);
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) {
+        struct world_attempt *t = &w->truth[n];
+        t->lives = t->doomed = false;
+        t->excused |= w->durable.attempt == n + 1;
+        if (!keeps_records)
+            t->record = RECORD_IS_ABSENT;
+        else if (t->record != RECORD_IS_ABSENT && t->record != RECORD_IS_DONE &&
+                 t->record != RECORD_IS_FAILED)
+            t->record = RECORD_IS_BOOT;
+    }
+    w->durable.other_life =
+        w->durable.state != JOB_QUEUED && w->durable.state != JOB_DONE;
+    return true;
+}
+
+/* What somebody else does to the record of the first attempt, once. */
+static bool spoil_record(struct world *w, uint8_t from, uint8_t to)
+{
+    struct world_attempt *t = &w->truth[0];
+
+    if (!w->voltd || w->spoiled || t->record == to || (from != to && t->record != from))
+        return false;
+    w->spoiled = w->failed = t->excused = true;
+    t->removed = true;
+    /* Of what is not known to be there nobody can see that it has gone. */
+    t->forgiven =
+        to != from || !w->voltd || w->call != OP_NONE || w->a.known != ATTEMPT_FRESH;
+    world_close_record(w, 0, to);
+    return true;
+}
+
+/* --- all moves -------------------------------------------------------------------- */
+
+enum {
+    MOVE_TURN,
+    MOVE_COMMIT,
+    MOVE_ADOPT,
+    MOVE_GRANT,
+    MOVE_AHEAD,
+    MOVE_BEFORE_ENDS,
+    MOVE_PLACE,
+    MOVE_CHAIN,
+    MOVE_DEFER,
+    MOVE_SEND,
+    MOVE_WITHDRAW,
+    MOVE_ANSWER,
+    MOVE_SLOT1,
+    MOVE_LOOK,
+    MOVE_STOP,
+    MOVE_CALLED_BACK,
+    MOVE_LIMIT,
+    MOVE_PROBE,
+    MOVE_SERVE,
+    MOVE_ORDER_1,
+    MOVE_ORDER_2,
+    MOVE_RUN_1,
+    MOVE_RUN_2,
+    MOVE_LEFT_1,
+    MOVE_LEFT_2,
+    MOVE_END_1,
+    MOVE_END_2,
+    MOVE_BEGIN,
+    MOVE_CONNECT,
+    MOVE_SWEEP_1,
+    MOVE_SWEEP_2,
+    MOVE_RESTART,
+    MOVE_CANCEL,
+    MOVE_DEFY_1,
+    MOVE_DEFY_2,
+    MOVE_PRINT,
+    MOVE_BEFORE_GOES,
+    MOVE_CALL_BACK,
+    MOVE_NO_LAUNCH,
+    MOVE_NO_TIMEOUT,
+    MOVE_NO_OUTPUT_LIMIT,
+    MOVE_NO_STARTING,
+    MOVE_NO_EXITED,
+    MOVE_BEGIN_LATE,
+    MOVE_SHORT,
+    MOVE_SHORT_LEAVING,
+    MOVE_NO,
+    MOVE_ELSEWHERE,
+    MOVE_SURVIVED,
+    MOVE_KILL_VOLTD,
+    MOVE_KILL_KEEPER,
+    MOVE_DIE_IN_START,
+    MOVE_BREAK,
+    MOVE_KILL_SHIM_1,
+    MOVE_KILL_SHIM_2,
+    MOVE_NO_FORK_1,
+    MOVE_POWER,
+    MOVE_POWER_KEEPS,
+    MOVE_REMOVES,
+    MOVE_EMPTIES,
+    MOVE_LEAVES,
+};
+
+static const struct {
+    const char *name;
+    bool fault;
+    uint8_t part; /* of the world that has it: enum world_part; 0: all */
+} moves[] = {
+    [MOVE_TURN] = {"its turn comes: STARTING is appended", false, 0},
+    [MOVE_COMMIT] = {"a fact becomes durable", false, 0},
+    [MOVE_ADOPT] = {"voltd takes up what an earlier one began", false, 0},
+    [MOVE_GRANT] = {"it gets a slot", false, 0},
+    [MOVE_AHEAD] = {"it is taken ahead", false, 0},
+    [MOVE_BEFORE_ENDS] = {"the job before it ends, the slot passes on", false, 0},
+    [MOVE_PLACE] = {"voltd looks for a place", false, 0},
+    [MOVE_CHAIN] = {"voltd finds a job to follow", false, WORLD_CHAINS},
+    [MOVE_DEFER] = {"it goes back to the queue", false, 0},
+    [MOVE_SEND] = {"a request is sent", false, 0},
+    [MOVE_WITHDRAW] = {"START is withdrawn", false, 0},
+    [MOVE_ANSWER] = {"the keeper's answer comes", false, 0},
+    [MOVE_SLOT1] = {"slot 1 is seen", false, 0},
+    [MOVE_LOOK] = {"the record is looked at", false, 0},
+    [MOVE_STOP] = {"it is to stop", false, 0},
+    [MOVE_CALLED_BACK] = {"it is called back", false, 0},
+    [MOVE_LIMIT] = {"a time is up", false, 0},
+    [MOVE_PROBE] = {"a signal is due again", false, 0},
+    [MOVE_SERVE] = {"the keeper serves a request", false, 0},
+    [MOVE_ORDER_1] = {"the shim of attempt 1 takes the order", false, 0},
+    [MOVE_ORDER_2] = {"the shim of attempt 2 takes the order", false, 0},
+    [MOVE_RUN_1] = {"attempt 1 runs", false, 0},
+    [MOVE_RUN_2] = {"attempt 2 runs", false, 0},
+    [MOVE_LEFT_1] = {"what attempt 1 has left ends", false, 0},
+    [MOVE_LEFT_2] = {"what attempt 2 has left ends", false, 0},
+    [MOVE_END_1] = {"attempt 1 ends: slot 2", false, 0},
+    [MOVE_END_2] = {"attempt 2 ends: slot 2", false, 0},
+    [MOVE_BEGIN] = {"voltd begins, after HELLO", false, 0},
+    [MOVE_CONNECT] = {"voltd connects", false, 0},
+    [MOVE_SWEEP_1] = {"the record of attempt 1 is removed", false, 0},
+    [MOVE_SWEEP_2] = {"the record of attempt 2 is removed", false, 0},
+    [MOVE_RESTART] = {"voltd ends", false, 0},
+    [MOVE_CANCEL] = {"somebody cancels the job", true, 0},
+    [MOVE_DEFY_1] = {"attempt 1 ends while it is to stop", true, 0},
+    [MOVE_DEFY_2] = {"attempt 2 ends while it is to stop", true, 0},
+    [MOVE_PRINT] = {"it has printed too much", true, WORLD_STOPS},
+    [MOVE_BEFORE_GOES] = {"the job before it goes, with its slot", true, 0},
+    [MOVE_CALL_BACK] = {"the manager calls it back", true, 0},
+    [MOVE_NO_LAUNCH] = {"nothing can be prepared", true, WORLD_REFUSALS},
+    [MOVE_NO_TIMEOUT] = {"there is no memory to post TIMEOUT", true, 0},
+    [MOVE_NO_OUTPUT_LIMIT] = {"there is no memory to post OUTPUT_LIMIT", true,
+                              WORLD_STOPS},
+    [MOVE_NO_STARTING] = {"the store refuses STARTING", true, WORLD_REFUSALS},
+    [MOVE_NO_EXITED] = {"the store refuses EXITED", true, WORLD_REFUSALS},
+    [MOVE_BEGIN_LATE] = {"voltd begins; the keeper stands still", true, WORLD_CHAINS},
+    [MOVE_SHORT] = {"the keeper is short of something", true, 0},
+    [MOVE_SHORT_LEAVING] = {"the keeper is short of something, and leaves a record", true,
+                            WORLD_REFUSALS},
+    [MOVE_NO] = {"the keeper refuses", true, WORLD_REFUSALS},
+    [MOVE_ELSEWHERE] = {"nothing can begin after that job", true, 0},
+    [MOVE_SURVIVED] = {"SIGKILL leaves processes", true, 0},
+    [MOVE_KILL_VOLTD] = {"voltd is killed", true, 0},
+    [MOVE_KILL_KEEPER] = {"the keeper is killed", true, 0},
+    [MOVE_DIE_IN_START] = {"the keeper dies when it has made a record", true, 0},
+    [MOVE_BREAK] = {"the connection breaks", true, 0},
+    [MOVE_KILL_SHIM_1] = {"the shim of attempt 1 is killed", true, 0},
+    [MOVE_KILL_SHIM_2] = {"the shim of attempt 2 is killed", true, 0},
+    [MOVE_NO_FORK_1] = {"attempt 1 cannot be forked", true, WORLD_REFUSALS},
+    [MOVE_POWER] = {"the power is cut; records are gone", true, 0},
+    [MOVE_POWER_KEEPS] = {"the power is cut; records stay", true, 0},
+    [MOVE_REMOVES] = {"somebody removes the record of attempt 1", true, WORLD_SPOILS},
+    [MOVE_EMPTIES] = {"somebody empties the record of attempt 1", true, WORLD_SPOILS},
+    [MOVE_LEAVES] = {"somebody has left a record for attempt 1", true, WORLD_SPOILS},
+};
+
+const char *world_move_name(unsigned move)
+{
+    return move < sizeof(moves) / sizeof(moves[0]) ? moves[move].name : NULL;
+}
+
+bool world_move_is_fault(unsigned move)
+{
+    return moves[move].fault;
+}
+
+static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
+{
+    switch (move) {
+    case MOVE_TURN:
+        return turn(w, rules);
+    case MOVE_COMMIT:
+        return commit(w, rules);
+    case MOVE_ADOPT:
+        return adopt(w, rules);
+    case MOVE_GRANT:
+        return grant(w);
+    case MOVE_AHEAD:
+        return go_ahead(w);
+    case MOVE_BEFORE_ENDS:
+        return end_before(w, true);
+    case MOVE_PLACE:
+        return find_place(w, rules);
+    case MOVE_CHAIN:
+        return find_chain(w, rules);
+    case MOVE_DEFER:
+        return defer(w, rules);
+    case MOVE_SEND:
+        return send_call(w);
+    case MOVE_WITHDRAW:
+        return withdraw(w, rules);
+    case MOVE_ANSWER:
+        return hear_answer(w, rules);
+    case MOVE_SLOT1:
+        return see_start(w, rules);
+    case MOVE_LOOK:
+        return look(w, rules);
+    case MOVE_STOP:
+        return stop(w, rules);
+    case MOVE_CALLED_BACK:
+        return be_called_back(w, rules);
+    case MOVE_LIMIT:
+        return reach_limit(w, rules);
+    case MOVE_PROBE:
+        return reach_probe(w, rules);
+    case MOVE_SERVE:
+        return world_serve(w, SERVE_WELL, rules);
+    case MOVE_ORDER_1:
+        return take_order(w, 0);
+    case MOVE_ORDER_2:
+        return take_order(w, 1);
+    case MOVE_RUN_1:
+        return run(w, 0, rules);
+    case MOVE_RUN_2:
+        return run(w, 1, rules);
+    case MOVE_LEFT_1:
+        return end_process(w, 0);
+    case MOVE_LEFT_2:
+        return end_process(w, 1);
+    case MOVE_END_1:
+        return write_end(w, 0, false);
+    case MOVE_END_2:
+        return write_end(w, 1, false);
+    case MOVE_BEGIN:
+        return begin_voltd(w, false);
+    case MOVE_CONNECT:
+        return connect_keeper(w);
+    case MOVE_SWEEP_1:
+        return sweep(w, 0, rules);
+    case MOVE_SWEEP_2:
+        return sweep(w, 1, rules);
+    case MOVE_RESTART:
+        return end_voltd(w);
+    case MOVE_CANCEL:
+        return cancel(w, rules);
+    case MOVE_DEFY_1:
+        return write_end(w, 0, true);
+    case MOVE_DEFY_2:
+        return write_end(w, 1, true);
+    case MOVE_PRINT:
+        return print(w, rules);
+    case MOVE_BEFORE_GOES:
+        return end_before(w, false);
+    case MOVE_CALL_BACK:
+        return call_back(w);
+    case MOVE_NO_LAUNCH:
+        return find_no_launch(w, rules);
+    case MOVE_NO_TIMEOUT:
+        return post_nothing(w, ON_LIMIT, rules);
+    case MOVE_NO_OUTPUT_LIMIT:
+        return post_nothing(w, ON_PRINTED, rules);
+    case MOVE_NO_STARTING:
+        return refuse_mark(w, rules);
+    case MOVE_NO_EXITED:
+        return drop_end(w, rules);
+    case MOVE_BEGIN_LATE:
+        return begin_voltd(w, true);
+    case MOVE_SHORT:
+        return world_serve(w, SERVE_SHORT, rules);
+    case MOVE_SHORT_LEAVING:
+        return world_serve(w, SERVE_SHORT_LEAVING, rules);
+    case MOVE_NO:
+        return world_serve(w, SERVE_NO, rules);
+    case MOVE_ELSEWHERE:
+        return world_serve(w, SERVE_ELSEWHERE, rules);
+    case MOVE_SURVIVED:
+        return world_serve(w, SERVE_SURVIVED, rules);
+    case MOVE_KILL_VOLTD:
+        return kill_voltd(w);
+    case MOVE_KILL_KEEPER:
+        return kill_keeper(w);
+    case MOVE_DIE_IN_START:
+        return die_in_start(w, rules);
+    case MOVE_BREAK:
+        return break_connection(w);
+    case MOVE_KILL_SHIM_1:
+        return kill_shim(w, 0);
+    case MOVE_KILL_SHIM_2:
+        return kill_shim(w, 1);
+    case MOVE_NO_FORK_1:
+        return fail_fork(w, 0);
+    case MOVE_POWER:
+        return cut_power(w, false);
+    case MOVE_POWER_KEEPS:
+        return cut_power(w, true);
+    case MOVE_REMOVES:
+        return spoil_record(w, RECORD_IS_ABSENT, RECORD_IS_ABSENT);
+    case MOVE_EMPTIES:
+        return spoil_record(w, RECORD_IS_KILLED, RECORD_IS_NEVER);
+    case MOVE_LEAVES:
+        return spoil_record(w, RECORD_IS_ABSENT, RECORD_IS_NEVER);
+    }
+    return false;
+}
+
+bool world_move(struct world *w, unsigned move, struct world_rules *rules)
+{
+    rules->broken = NULL;
+    rules->row = NULL;
+    if (moves[move].part & ~rules->parts)
+        return false;
+    return make_move(w, move, rules);
+}
+
+void world_init(struct world *w, const struct world_rules *rules)
+{
+    memset(w, 0, sizeof(*w));
+    w->durable.retry = rules->retry;
+    w->stop_kills = rules->stop_kills;
+    w->durable.lost = LOST_BEFORE;
+    w->memory = w->durable;
+    w->voltd = w->keeper = w->connected = w->greeted = true;
+    world_settle_counters(&w->a);
+}
+
+bool world_is_over(const struct world *w)
+{
+    if (!w->voltd || w->durable.state != JOB_DONE || w->npending > 0)
+        return false;
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
+        if (w->truth[n].record != RECORD_IS_ABSENT &&
+            w->truth[n].record != RECORD_IS_NEVER && !w->truth[n].forgiven)
+            return false;
+    return !w->granted && !w->ahead;
+}

@@ -1,0 +1,28 @@
+/* A manager in a scratch directory, for tests with jobs that need no process. One at a
+ * time. Fails the test when something is wrong. */
+#ifndef TESTS_SUPPORT_MANAGED_H
+#define TESTS_SUPPORT_MANAGED_H
+
+#include "daemon/config/config.h"
+#include "daemon/exec/manager.h"
+#include "tests/support/scratch.h"
+
+extern char managed_dir[SCRATCH_MAX];
+/* Set-up and tear-down of cmocka: the directory. */
+int managed_make(void **state);
+int managed_remove(void **state);
+
+/* The defaults, with jobs in memory. */
+struct config managed_config(void);
+/* One life of it, on a runtime that goes with it. */
+struct manager *managed_start(const struct config *config, struct volt_runtime *rt);
+void managed_stop(struct manager *m, struct volt_runtime *rt);
+
+/* Calls fn for up to limit jobs of those that are kept, from the cursor on: the walk to
+ * its end, or to fn's first result that is not 0, which is returned. */
+int managed_list(struct manager *m, const struct job_owner *asker,
+                 const struct manager_filter *f, uint64_t cursor, size_t limit,
+                 int (*fn)(void *arg, const struct job_view *v), void *arg,
+                 uint64_t *ret_cursor);
+
+#endif

@@ -1,0 +1,89 @@
+/* Memory goes back to the system also when the many jobs that have left it are elements of
+ * few arrays. A promise that is not kept hangs the test. */
+#include "tests/support/lone.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "base/atomic.h"
+#include "tests/support/managed.h"
+#include "tests/support/submission.h"
+
+enum { MANY = 540000 }; /* eight count as one of TRIM_GONE */
+
+static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+static struct volt_runtime *rt;
+static struct manager *m;
+static vat_u32 trims;
+
+int __wrap_malloc_trim(size_t pad);
+
+/* Linked in the place of malloc_trim(). */
+int __wrap_malloc_trim(size_t pad)
+{
+    (void)pad;
+    (void)vat_u32_add(&trims, 1, VAT_RLX);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct config config = managed_config();
+
+    if (managed_make(state) < 0)
+        return -1;
+    config.keep_ended_jobs = 10;
+    rt = lone_runtime();
+    m = managed_start(&config, rt);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    managed_stop(m, rt);
+    return managed_remove(state);
+}
+
+/* An array of so many elements that do nothing. */
+static void run_array(uint64_t n)
+{
+    struct manager_submit *s = volt_task_new(rt, &submission_type);
+    struct job_spec *spec = job_spec_new();
+    struct manager_submit_item item = {.spec = spec};
+    struct volt_join join;
+
+    spec->kind = JOB_KIND_NOOP;
+    spec->is_array = true;
+    spec->array_last = n - 1;
+    manager_submit_init(s, m, &me, &item, 1, false);
+    lone_spawn(s, &join);
+    assert_int_equal(lone_join(&join), 0);
+    assert_int_equal(item.ret_error, 0);
+    job_spec_unref(spec);
+    free(item.ret_text);
+    lone_settle(rt);
+}
+
+static void after_a_large_array(void **state)
+{
+    (void)state;
+    run_array(MANY); /* the newest stays whatever it weighs */
+    assert_int_equal(vat_u32_load(&trims, VAT_RLX), 0);
+    run_array(1);
+    while (vat_u32_load(&trims, VAT_RLX) == 0)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(after_a_large_array, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
