@@ -151,7 +151,9 @@ static int open_record(const struct look *l, int *ret_fd, struct record *ret)
 {
     char name[JOB_KEY_TEXT_MAX];
     (void)job_key_format(l->key, name);
-    int fd = file_open_regular(l->dir_fd, name, O_RDONLY | O_NOFOLLOW, 0, NULL);
+    const int flags = O_RDONLY | O_NOFOLLOW;
+    int fd = l->cached ? file_open_cached(l->dir_fd, name, flags)
+                       : file_open_regular(l->dir_fd, name, flags, 0, NULL);
     if (is_no_file(fd))
         ret->verdict = RECORD_DAMAGED;
     if (fd < 0)

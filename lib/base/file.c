@@ -1,9 +1,11 @@
 /* See file.h. */
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,11 +27,10 @@ static int prove_regular(const struct stat *st, int flags)
     return (flags & O_ACCMODE) == O_RDONLY && is_null_device(st) ? 0 : -FILE_NOT_REGULAR;
 }
 
-int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
-                      struct stat *ret_stat)
+/* Takes what open() returned. */
+static int keep_regular(int fd, int flags, struct stat *ret_stat)
 {
     struct stat st;
-    int fd = openat(dir_fd, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
 
     if (fd < 0) /* ENXIO: a socket, or a FIFO without a reader */
         return errno == ENXIO ? -FILE_NOT_REGULAR : -errno;
@@ -41,6 +42,28 @@ int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
     if (ret_stat)
         *ret_stat = st;
     return fd;
+}
+
+int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
+                      struct stat *ret_stat)
+{
+    int fd = openat(dir_fd, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+
+    return keep_regular(fd, flags, ret_stat);
+}
+
+int file_open_cached(int dir_fd, const char *path, int flags)
+{
+    const struct open_how how = {
+        .flags = (unsigned)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+        .resolve = RESOLVE_CACHED,
+    };
+    int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+
+    /* EINVAL: Linux before 5.12; ENOSYS, EPERM: before 5.6, or a filter of calls. */
+    if (fd < 0 && (errno == EINVAL || errno == ENOSYS || errno == EPERM))
+        errno = EAGAIN;
+    return keep_regular(fd, flags, NULL);
 }
 
 /* Files in memory are tmpfs and memfds; only these have seals. */

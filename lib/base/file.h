@@ -24,6 +24,11 @@
 int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
                       struct stat *ret_stat);
 
+/* Opens a file that is there, as file_open_regular() does, without waiting for a disk.
+ * -EAGAIN: its name or inode is not in memory, or the kernel cannot tell (before Linux
+ * 5.12). Source: openat2(2), RESOLVE_CACHED. */
+int file_open_cached(int dir_fd, const char *path, int flags);
+
 /* Reads at most n bytes from `at` on, as far as they are in memory, without waiting for a
  * disk: bytes read, which may be fewer than there are; 0: end of the file; -EAGAIN: none
  * of them is in memory, or the file system cannot tell; -errno. */

@@ -26,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -159,6 +160,18 @@ static int hit(const char *name, uint32_t groups)
     return 0;
 }
 
+/* Whether such calls are armed. */
+static int is_cold(uint32_t group)
+{
+    for (size_t i = 0; command != NULL && i < 4; i++) {
+        const struct rule *r = &command->rules[i];
+        if (atomic_load(&r->mode) != MODE_OFF && r->roles & 1u << role &&
+            r->groups & group)
+            return 1;
+    }
+    return 0;
+}
+
 /* How many of n bytes this call may move. */
 static size_t portion(const char *name, size_t n)
 {
@@ -274,27 +287,15 @@ MOVE(write, (int fd, const void *buf, size_t n), (fd, buf, n))
     CALL(ret, name, GROUP_IO | GROUP_READ, params, args)
 WHOLE(ssize_t, pread, (int fd, void *b, size_t n, off_t at), (fd, b, n, at))
 WHOLE(ssize_t, pread64, (int fd, void *b, size_t n, off64_t at), (fd, b, n, at))
-/* Whether reads of files are armed. */
-static int is_cold(void)
-{
-    for (size_t i = 0; command != NULL && i < 4; i++) {
-        const struct rule *r = &command->rules[i];
-        if (atomic_load(&r->mode) != MODE_OFF && r->roles & 1u << role &&
-            r->groups & GROUP_READ)
-            return 1;
-    }
-    return 0;
-}
-
-/* Without waiting there is nothing to be had then. */
+/* Without waiting there is nothing to be had while reads are armed. */
 ssize_t preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
     REAL(preadv2);
-    if (flags & RWF_NOWAIT && is_cold()) {
+    if (flags & RWF_NOWAIT && is_cold(GROUP_READ)) {
         errno = EAGAIN;
         return -1;
     }
-    FAIL("preadv2", GROUP_IO | GROUP_READ);
+    FAIL("preadv2", flags & RWF_NOWAIT ? GROUP_IO : GROUP_IO | GROUP_READ);
     return real(fd, v, n, at, flags);
 }
 
@@ -407,8 +408,15 @@ long syscall(long number, ...)
     static long (*real)(long, ...);
     if (real == NULL)
         real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-    if (number != 202) /* futex: how threads sleep */
+    if (number == SYS_openat2) { /* asked not to wait: see preadv2 */
+        if (is_cold(GROUP_FIND)) {
+            errno = EAGAIN;
+            return -1;
+        }
+        FAIL("openat2", GROUP_FILE);
+    } else if (number != SYS_futex) { /* how threads sleep */
         FAIL("syscall", GROUP_PROCESS);
+    }
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -84,6 +85,37 @@ static void test_only_regular_files(void **state)
     assert_int_equal(try("/dev/zero", O_RDONLY), -FILE_NOT_REGULAR);
 }
 
+/* What is in memory, or -EAGAIN: the kernel cannot tell. */
+static int try_cached(const char *name, int flags)
+{
+    int fd = file_open_cached(dir, name, flags);
+
+    if (fd >= 0)
+        assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd < 0 ? fd : 0;
+}
+
+static void test_cached(void **state)
+{
+    (void)state;
+    bool tells;
+
+    assert_int_equal(try("file", O_RDWR | O_CREAT), 0);
+    assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
+    assert_int_equal(mkdirat(dir, "directory", 0700), 0);
+    assert_int_equal(symlinkat("file", dir, "link"), 0);
+    tells = try_cached("file", O_RDONLY) != -EAGAIN;
+    assert_int_equal(try_cached("file", O_RDONLY), tells ? 0 : -EAGAIN);
+    assert_int_equal(try_cached("fifo", O_RDONLY), tells ? -FILE_NOT_REGULAR : -EAGAIN);
+    assert_int_equal(try_cached("directory", O_RDONLY), tells ? -EISDIR : -EAGAIN);
+    assert_int_equal(try_cached("link", O_RDONLY | O_NOFOLLOW), tells ? -ELOOP : -EAGAIN);
+    /* That a name is not there is remembered by some file systems only. */
+    int r = try_cached("none", O_RDONLY);
+    assert_true(r == -EAGAIN || (tells && r == -ENOENT));
+}
+
 static void expect(const char *name, const char *text)
 {
     char is[64] = "";
@@ -126,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_only_regular_files),
+        TEST(test_cached),
         TEST(test_replace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
