@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "daemon/keeper/keeper.h"
+#include "daemon/keeper/tree.h"
 
 #define RETIRE_TIMEOUT_MS 10000
 
@@ -66,13 +67,35 @@ static bool is_keeper(pid_t pid)
     return n == sizeof(name) - 1 && memcmp(text, name, sizeof(name) - 1) == 0;
 }
 
-void keeper_continue(int fd)
+/* 0: none is known. */
+static pid_t keeper_behind(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof(peer);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 1 &&
-        is_keeper(peer.pid))
-        (void)kill(peer.pid, SIGCONT); /* of another user: not */
+    bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                 peer.pid > 1 && is_keeper(peer.pid);
+    return known ? peer.pid : 0;
+}
+
+void keeper_continue(int fd)
+{
+    pid_t pid = keeper_behind(fd);
+    if (pid > 0)
+        (void)kill(pid, SIGCONT); /* of another user: not */
+}
+
+pid_t keeper_kill_stopped(int fd)
+{
+    struct proc proc;
+    pid_t pid = keeper_behind(fd);
+    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (pidfd < 0)
+        return 0;
+    /* Compared after the process is held: never one that has its pid now. */
+    bool killed = is_keeper(pid) && proc_read(pid, &proc) == 0 && proc.stopped &&
+                  syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0;
+    (void)close(pidfd);
+    return killed ? pid : 0;
 }
 
 /* Whether the OOM killer spares this process more than others. */

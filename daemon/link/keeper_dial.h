@@ -13,6 +13,11 @@ int keeper_dial(const char *socket_path);
  * have stopped it. */
 void keeper_continue(int fd);
 
+/* Kills the keeper behind this connection if it is stopped now, in spite of SIGCONT: what
+ * somebody stops in a loop may never get to run, but it can be ended. Its jobs go on with
+ * their shims, and another keeper follows. Returns its pid; 0: it was not killed. */
+pid_t keeper_kill_stopped(int fd);
+
 /* Binds socket_path, replacing what a keeper that has gone left there, and starts
  * `program` on it. Only one process may do this for one path: voltd's locks see to it. 0
  * and the new child's pid; -errno. */

@@ -63,11 +63,21 @@ static uint64_t cont_pause(uint64_t lasts)
                                    : CONT_MAX_USEC;
 }
 
+/* What is stopped now, after SIGCONT all the time, is being stopped in a loop. */
+static void end_stopped(int fd, uint64_t lasts)
+{
+    pid_t pid = lasts >= PATIENCE_USEC ? keeper_kill_stopped(fd) : 0;
+    if (pid > 0)
+        keeper_log_killed(pid);
+}
+
 /* One that does not say WELCOME may have been stopped before this voltd began. */
 static uint64_t judge_dialled(struct link_task *t)
 {
+    uint64_t lasts = volt_now_usec() - t->since;
+    end_stopped(t->dialled, lasts);
     keeper_continue(t->dialled);
-    return cont_pause(volt_now_usec() - t->since);
+    return cont_pause(lasts);
 }
 
 /* When the task looks again; UINT64_MAX: nothing waits, and the sender of the next call
@@ -92,6 +102,7 @@ static uint64_t judge_silence(struct link_task *t)
         return CONT_MIN_USEC - lasts;
     if (lasts >= PATIENCE_USEC)
         keeper_log_silent(&t->log, pid, lasts, waiting);
+    end_stopped(link->fd, lasts);
     (void)kill((pid_t)pid, SIGCONT); /* of another user: not */
     return cont_pause(lasts);
 }

@@ -41,10 +41,17 @@ void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
         log_warning(
             "the keeper (pid %u) has not answered for %llu s; requests that wait: "
             "%u; jobs start and stop when it answers, running ones go on; it is sent "
-            "SIGCONT in case it was stopped; if that does not help, another one follows "
-            "it after kill -KILL %u",
+            "SIGCONT in case it was stopped, and SIGKILL when it stays stopped: another one "
+            "follows it then, and after kill -KILL %u",
             pid, (unsigned long long)(usec / 1000000), requests, pid);
     log->silent = true;
+}
+
+void keeper_log_killed(pid_t pid)
+{
+    log_warning("the keeper (pid %d) was stopped again and again and could not answer: "
+                "killed; its jobs go on, and another one follows",
+                (int)pid);
 }
 
 void keeper_log_well(struct keeper_log *log)

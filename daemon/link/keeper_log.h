@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct keeper_log { /* zero-initialised: it answers */
     bool gone, silent;
@@ -22,6 +23,8 @@ void keeper_log_late(struct keeper_log *log, const char *socket_path);
 void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
                        unsigned requests);
 /* It has answered a request. */
+/* Somebody has stopped it again and again, and it was killed. */
+void keeper_log_killed(pid_t pid);
 void keeper_log_well(struct keeper_log *log);
 
 #endif

@@ -294,7 +294,8 @@ static void a_random_history(bool fails)
 
     for (int i = 0; i < 6000; i++) {
         change(fails);
-        recount_index(&m, fails);
+        if (i % 16 == 0) /* what is wrong once stays wrong */
+            recount_index(&m, fails);
         ask();
         without += m.index.missing != 0;
     }

@@ -2,6 +2,7 @@
  * it is worth; and in any case its meter hears of too much. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,6 +264,7 @@ static void nothing_is_watched_when_a_job_has_ended(void **state)
 }
 
 static struct meter meters[3];
+static pthread_mutex_t meters_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static enum volt_poll one_poll(struct volt_cx *cx, void *state)
 {
@@ -274,7 +276,9 @@ static enum volt_poll one_poll(struct volt_cx *cx, void *state)
 
 static void one_drop(void *state)
 {
+    pthread_mutex_lock(&meters_lock);
     meter_fini(&meters[*(unsigned *)state]);
+    pthread_mutex_unlock(&meters_lock);
 }
 
 static const struct volt_task_type one_type = {"one", sizeof(unsigned), one_poll,
@@ -306,9 +310,12 @@ static void those_around_one_that_goes_stay_together(void **state)
     print(fd[1], LIMIT + 1);
     assert_int_equal(volt_join_wait(&join[1]), 0);
     volt_join_fini(&join[1]);
-    assert_int_equal(meters[2].file[0].wd - meters[0].file[0].wd, 2048);
-    assert_ptr_equal(meters[2].file[0].next, &meters[0].file[0]);
-    assert_ptr_equal(meters[0].file[0].prev, &meters[2].file[0]);
+    pthread_mutex_lock(&meters_lock);
+    const struct meter_file first = meters[0].file[0], last = meters[2].file[0];
+    pthread_mutex_unlock(&meters_lock);
+    assert_int_equal(last.wd - first.wd, 2048);
+    assert_ptr_equal(last.next, &meters[0].file[0]);
+    assert_ptr_equal(first.prev, &meters[2].file[0]);
     for (unsigned i = 0; i < 3; i += 2) {
         print(fd[i], LIMIT + 1);
         assert_int_equal(volt_join_wait(&join[i]), 0);
