@@ -77,25 +77,33 @@ static pid_t keeper_behind(int fd)
     return known ? peer.pid : 0;
 }
 
-void keeper_continue(int fd)
+/* Compared after the process is held: never one that has its pid now. */
+static bool signal_stopped(pid_t pid, int sig)
 {
-    pid_t pid = keeper_behind(fd);
-    if (pid > 0)
-        (void)kill(pid, SIGCONT); /* of another user: not */
+    struct proc proc;
+    int pidfd = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (pidfd < 0)
+        return false;
+    bool done = is_keeper(pid) && proc_read(pid, &proc) == 0 && proc.stopped &&
+                syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
+    (void)close(pidfd);
+    return done;
+}
+
+void keeper_continue(pid_t pid)
+{
+    (void)signal_stopped(pid, SIGCONT); /* of another user: not */
+}
+
+void keeper_continue_behind(int fd)
+{
+    keeper_continue(keeper_behind(fd));
 }
 
 pid_t keeper_kill_stopped(int fd)
 {
-    struct proc proc;
     pid_t pid = keeper_behind(fd);
-    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    if (pidfd < 0)
-        return 0;
-    /* Compared after the process is held: never one that has its pid now. */
-    bool killed = is_keeper(pid) && proc_read(pid, &proc) == 0 && proc.stopped &&
-                  syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0;
-    (void)close(pidfd);
-    return killed ? pid : 0;
+    return signal_stopped(pid, SIGKILL) ? pid : 0;
 }
 
 /* Whether the OOM killer spares this process more than others. */

@@ -9,9 +9,13 @@
  * descriptor; -ECONNREFUSED, -ENOENT: nobody there; -errno. */
 int keeper_dial(const char *socket_path);
 
-/* Sends SIGCONT to the keeper that has accepted this connection, or is to: somebody may
- * have stopped it. */
-void keeper_continue(int fd);
+/* Sends SIGCONT to the keeper with this pid if it is stopped now: somebody may have
+ * stopped it. One that runs gets none: SIGCONT takes back a SIGSTOP that is on its way,
+ * and a debugger or a leak checker that attaches with one would wait for ever
+ * (ptrace(2)). */
+void keeper_continue(pid_t pid);
+/* The same to the keeper that has accepted this connection, or is to. */
+void keeper_continue_behind(int fd);
 
 /* Kills the keeper behind this connection if it is stopped now, in spite of SIGCONT: what
  * somebody stops in a loop may never get to run, but it can be ended. Its jobs go on with

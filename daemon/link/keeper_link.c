@@ -16,7 +16,7 @@
 #include "daemon/link/keeper_link_parts.h"
 
 #define OPEN_TIMEOUT_MS 2000
-#define OPEN_CONT_MS    100 /* between two SIGCONT */
+#define CONT_MS         100 /* between two looks whether the keeper is stopped */
 #define OPEN_TRIES      5
 #define BYE_TIMEOUT_MS  5000
 
@@ -109,13 +109,14 @@ static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize
     return *ret < 0 ? -errno : 0;
 }
 
-/* Somebody may have stopped the keeper before this voltd began, in a loop even. */
-static int await_welcome(int fd, union keeper_message *m, ssize_t *ret)
+/* As above. A keeper that is stopped meanwhile is continued: somebody may stop it in a
+ * loop, and may have begun before this voltd did. */
+static int receive_awake(int fd, union keeper_message *m, int timeout_ms, ssize_t *ret)
 {
     int r = -ETIMEDOUT;
-    for (int ms = 0; r == -ETIMEDOUT && ms < OPEN_TIMEOUT_MS; ms += OPEN_CONT_MS) {
-        keeper_continue(fd);
-        r = receive_within(fd, m, OPEN_CONT_MS, ret);
+    for (int ms = 0; r == -ETIMEDOUT && ms < timeout_ms; ms += CONT_MS) {
+        keeper_continue_behind(fd);
+        r = receive_within(fd, m, CONT_MS, ret);
     }
     return r;
 }
@@ -158,7 +159,7 @@ static int link_connect_once(struct keeper_link *link)
     int fd = keeper_link_dial(link);
     if (fd < 0)
         return fd;
-    int r = await_welcome(fd, &m, &n);
+    int r = receive_awake(fd, &m, OPEN_TIMEOUT_MS, &n);
     if (r == 0)
         r = keeper_link_judge_welcome(link, &m, n);
     if (r < 0) {
@@ -258,9 +259,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     if (TEMP_FAILURE_RETRY(
             send(link->fd, &bye, sizeof(bye), MSG_NOSIGNAL | MSG_DONTWAIT)) < 0)
         return;
-    /* One that was stopped hears it only then, and nobody continues it later. */
-    keeper_continue(link->fd);
-    while (receive_within(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
+    while (receive_awake(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
         if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)
             continue; /* what cancelled calls had asked for */

@@ -76,7 +76,7 @@ static uint64_t judge_dialled(struct link_task *t)
 {
     uint64_t lasts = volt_now_usec() - t->since;
     end_stopped(t->dialled, lasts);
-    keeper_continue(t->dialled);
+    keeper_continue_behind(t->dialled);
     return cont_pause(lasts);
 }
 
@@ -103,7 +103,7 @@ static uint64_t judge_silence(struct link_task *t)
     if (lasts >= PATIENCE_USEC)
         keeper_log_silent(&t->log, pid, lasts, waiting);
     end_stopped(link->fd, lasts);
-    (void)kill((pid_t)pid, SIGCONT); /* of another user: not */
+    keeper_continue((pid_t)pid);
     return cont_pause(lasts);
 }
 
@@ -134,7 +134,7 @@ static void watch_child(struct volt_cx *cx, struct link_task *t)
         if (n != (ssize_t)sizeof(info))
             t->has_children = false; /* the runtime is closing */
         else if (t->link->child > 0)
-            (void)kill(t->link->child, SIGCONT);
+            keeper_continue(t->link->child);
 }
 
 static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)

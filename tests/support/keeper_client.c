@@ -40,8 +40,8 @@ void keeper_client_fini(struct keeper_client *c)
     if (c->fd >= 0)
         close(c->fd);
     if (c->keeper > 0) {
-        kill(c->keeper, SIGTERM);
         kill(c->keeper, SIGCONT);
+        kill(c->keeper, SIGTERM);
         waitpid(c->keeper, NULL, 0);
     }
     close(c->record_fd);

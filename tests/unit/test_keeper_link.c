@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
+#include "daemon/link/keeper_dial.h"
 #include "daemon/link/keeper_link.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/keeper/tree.h"
@@ -497,6 +498,79 @@ static void test_cannot_start(void **state)
     keeper_client_fini(&files);
 }
 
+/* Something with a keeper's name that listens and cannot stop: it awaits its vfork(2). The
+ * kernel holds back what would stop it until that has ended. */
+static pid_t start_unstoppable(const char *path, int *ret_gate)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int ready[2], gate[2];
+    char byte;
+    strncpy(a.sun_path, path, sizeof(a.sun_path) - 1);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        (void)close(gate[1]);
+        if (prctl(PR_SET_NAME, "voltd-keeper") < 0 ||
+            bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4) < 0)
+            _exit(1);
+        if (vfork() == 0) {
+            (void)!write(ready[1], "", 1);
+            (void)!read(gate[0], &byte, 1);
+            _exit(0);
+        }
+        _exit(0);
+    }
+    (void)close(gate[0]);
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    *ret_gate = gate[1];
+    return pid;
+}
+
+static bool awaits_stop(pid_t pid)
+{
+    char path[32], line[128];
+    unsigned long long pending = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f) != NULL)
+        if (sscanf(line, "ShdPnd: %llx", &pending) == 1)
+            break;
+    (void)fclose(f);
+    return (pending & 1ULL << (SIGSTOP - 1)) != 0;
+}
+
+/* What attaches to a keeper with ptrace(2) awaits the SIGSTOP that it has sent: the leak
+ * checker does when a keeper exits, just when the next voltd dials it. */
+static void test_a_stop_on_its_way_is_left_alone(void **state)
+{
+    struct keeper_client files;
+    int status, gate;
+    (void)state;
+    keeper_client_init(&files);
+    pid_t pid = start_unstoppable(files.socket_path, &gate);
+    int fd = keeper_dial(files.socket_path);
+    assert_true(fd >= 0);
+    kill(pid, SIGSTOP);
+    assert_true(awaits_stop(pid));
+    keeper_continue_behind(fd);
+    keeper_continue(pid);
+    assert_true(awaits_stop(pid));
+    (void)close(gate);
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    keeper_continue_behind(fd);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)close(fd);
+    keeper_client_fini(&files);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -511,6 +585,7 @@ int main(void)
         TEST(test_bye_while_dialling),
         cmocka_unit_test(test_another_version_is_replaced),
         cmocka_unit_test(test_cannot_start),
+        cmocka_unit_test(test_a_stop_on_its_way_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
