@@ -55,6 +55,8 @@ def asked(house, n, error, groups):
     try:
         ask_all(house)
         whole = True
+    except TimeoutError:
+        raise           # a call is refused or its connection ends: it never stays unanswered
     except (OSError, AssertionError, TypeError):
         whole = False   # the connection or the call was the price
     hit = house.faults.fired()[0]
@@ -87,6 +89,8 @@ def sweep_lives(house, error, groups, step=1):
         for env in {}, {**LARGE, "N": str(n)}:
             try:
                 run_job(house, len(house.history.sent) + 1, env=env)
+            except TimeoutError:
+                raise
             except (OSError, AssertionError, TypeError):
                 pass    # refused; the judge knows what was acknowledged
         hit = house.faults.fired()[0]
