@@ -202,6 +202,7 @@ check-hash:
 	@tests/tools/check-hash --self-test
 check-spec:
 	@tests/tools/check-spec --self-test
+	@tests/tools/check-page --self-test
 check-words:
 	@tests/tools/check-words --self-test
 check-mutants:
@@ -349,7 +350,7 @@ make check-deep      all that takes long: model, mutants, weaken, chaos, soak, f
 make check-layers    who may include or call whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
 make check-hash      what clients choose is hashed by lib/base/siphash alone
-make check-spec      the fields of a job are the same in the code and in the description
+make check-spec      the fields of a job are the same in the code, in the description and in volt-job(5)
 make check-mutants   each planted mistake of the lists still has its place in the sources
 make check-words     comments and messages name things, and say "it" of them
 make check-install   install, and use what was installed

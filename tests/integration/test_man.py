@@ -65,13 +65,22 @@ def test_voltd():
         assert f"Fl -{option}" in text, option
 
 
+def test_pages_name_pages_that_there_are():
+    for file in MAN.iterdir():
+        for name, section in re.findall(r"^\.Xr (volt[\w.-]*) (\d)", page(file.name), re.M):
+            assert (MAN / f"{name}.{section}").exists(), f"{file.name}: {name}({section})"
+        if file.name != "volt-job.5":
+            assert ".Xr volt-job 5" in page(file.name).split(".Sh SEE ALSO")[1], file.name
+
+
 def test_voltd_conf():
     keys = re.findall(r"^#(\w+=.*)$", (ROOT / "conf/voltd.conf").read_text(), re.M)
     assert re.findall(r"^\.It Cm (.*)$", page("voltd.conf.5"), re.M) == keys
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
-@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltclient.3", "voltd.8", "voltd.conf.5"])
+@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltclient.3", "volt-job.5", "voltd.8",
+                                  "voltd.conf.5"])
 def test_formats_without_a_warning(name):
     done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", MAN / name],
                           capture_output=True, text=True)
