@@ -74,7 +74,7 @@ _volt_values() { # OPTION
     --if-exists) echo coalesce replace reject ;;
     --output) echo table wide json ndjson ;;
     --sort)
-        echo id name user state result done queue prio attempt pid runtime submitted started \
+        echo id index name user state result exit done queue prio attempt pid runtime submitted started \
             ended labels directory command
         ;;
     esac

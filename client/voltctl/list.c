@@ -1,7 +1,6 @@
 /* voltctl list: jobs as a table, or as JSON. What voltd answers is printed page by page,
  * and the next page is asked for before that; only what has to be sorted or turned round
  * is held as a whole. */
-#include "client/elements.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -50,7 +49,6 @@ struct listing {
     uint64_t limit;
     char **ids; /* operands; 0: all jobs */
     size_t nids;
-    json_t *states, *results; /* with elements: taken from the filter, for them */
 
     json_t *also;     /* parameters of List: what of the specs is needed */
     uint64_t now;     /* for all of them */
@@ -208,24 +206,13 @@ static json_t *wishes(const struct listing *l)
     json_t *fields = json_array(), *spec_fields = json_array();
     list_columns_need(&l->columns, fields, spec_fields);
     list_columns_need(&l->by, fields, spec_fields);
-    if (l->elements) {
-        (void)json_array_append_new(fields, json_string("counts"));
-        (void)json_array_append_new(fields, json_string("state"));
-        (void)json_array_append_new(fields, json_string("result"));
-        (void)json_array_append_new(spec_fields, json_string("array"));
-    }
     return json_pack("{s:o, s:o}", "fields", fields, "spec_fields", spec_fields);
-}
-
-static bool is_bounded(const struct listing *l)
-{
-    return l->has_limit && !l->elements;
 }
 
 /* How many the next answer may have. */
 static uint64_t wanted(const struct listing *l)
 {
-    return is_bounded(l) && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
+    return l->has_limit && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
 }
 
 /* Takes the cursor; NULL: from the beginning. What has no bound comes in a stream. */
@@ -236,10 +223,10 @@ static int ask(struct ctl *ctl, const struct listing *l, bool newest_first,
                                newest_first, "cursor", cursor);
     if (!params)
         return no_memory();
-    if (is_bounded(l))
+    if (l->has_limit)
         (void)json_object_set_new(params, "limit", json_integer((json_int_t)wanted(l)));
     (void)json_object_update(params, l->also);
-    return ctl_send(ctl, "org.voltd.jobs.List", params, is_bounded(l) ? 0 : CLIENT_MORE);
+    return ctl_send(ctl, "org.voltd.jobs.List", params, l->has_limit ? 0 : CLIENT_MORE);
 }
 
 /* Takes back a wish that an older voltd does not know. False: there is none such. */
@@ -313,97 +300,6 @@ static int fetch(struct ctl *ctl, struct listing *l, bool newest_first)
     return code;
 }
 
-/* --- elements ----------------------------------------------------------------------- */
-
-/* Filters by state and result are for elements, and for jobs that are no arrays: an array
- * whose elements match may itself run still, or have a worse result. */
-static void split_filter(struct listing *l)
-{
-    if (!l->elements || !l->filter)
-        return;
-    l->states = json_incref(json_object_get(l->filter, "states"));
-    l->results = json_incref(json_object_get(l->filter, "results"));
-    (void)json_object_del(l->filter, "states");
-    (void)json_object_del(l->filter, "results");
-}
-
-/* "failed" is every result but success. */
-static bool is_meant(const char *asked, const char *word)
-{
-    bool failed = *word && strcmp(word, "success") != 0;
-    return strcmp(asked, word) == 0 || (strcmp(asked, "failed") == 0 && failed);
-}
-
-static bool has_word(const json_t *list, const char *word)
-{
-    size_t i;
-    const json_t *item;
-    json_array_foreach(list, i, item)
-    {
-        if (is_meant(json_string_value(item), word))
-            return true;
-    }
-    return list == NULL;
-}
-
-static int append(void *arg, json_t *job)
-{
-    return json_array_append(arg, job) < 0 ? -ENOMEM : 0;
-}
-
-static int expand_array(struct ctl *ctl, const struct listing *l, const json_t *array,
-                        json_t *to)
-{
-    struct client_reply error = CLIENT_REPLY_EMPTY;
-    struct elements e;
-    int r = 0, code = CTL_EXIT_OK;
-    if (elements_of(array, &e)) {
-        e.states = l->states;
-        e.results = l->results;
-        e.also = l->also;
-        r = elements_walk(ctl->client, &e, append, to, &error);
-    }
-    if (r != 0)
-        code = r == 1 ? ctl_refused(&error) : ctl_lost(r);
-    client_reply_fini(&error);
-    return code;
-}
-
-/* Arrays give way to those of their elements that match. */
-static int expand(struct ctl *ctl, const struct listing *l, json_t **jobs)
-{
-    json_t *to = json_array();
-    int code = CTL_EXIT_OK;
-    size_t i;
-    json_t *job;
-    json_array_foreach(*jobs, i, job)
-    {
-        if (code != CTL_EXIT_OK)
-            break;
-        if (json_is_object(json_object_get(job, "counts")))
-            code = expand_array(ctl, l, job, to);
-        else if (has_word(l->states, job_view_string(job, "state")) &&
-                 has_word(l->results, job_view_string(job, "result")))
-            (void)append(to, job);
-    }
-    json_decref(*jobs);
-    *jobs = to;
-    return code;
-}
-
-/* Leaves the newest `most` of jobs, which are in the order of their submission; turned:
- * the newest first. */
-static void cut(json_t **jobs, uint64_t most, bool turned)
-{
-    json_t *kept = json_array();
-    size_t n = json_array_size(*jobs), left = n < most ? n : (size_t)most;
-    for (size_t i = 0; i < left; i++)
-        (void)json_array_append(kept,
-                                json_array_get(*jobs, turned ? n - 1 - i : n - left + i));
-    json_decref(*jobs);
-    *jobs = kept;
-}
-
 /* --- the end of it ------------------------------------------------------------------ */
 
 /* The newest that have ended, below those that wait or run. False: there are none, or
@@ -469,20 +365,23 @@ static int check_ids(struct ctl *ctl, const struct listing *l)
     return worst;
 }
 
-/* Those that were held, in their order. */
-static int arrange(struct ctl *ctl, struct listing *l, bool newest_first)
+static void turn_round(json_t **jobs)
 {
-    int code = CTL_EXIT_OK;
-    if (newest_first && (!l->newest || l->elements))
-        cut(&l->held, UINT64_MAX, true);
-    if (l->elements) {
-        code = expand(ctl, l, &l->held);
-        cut(&l->held, l->has_limit ? l->limit : UINT64_MAX, l->newest);
-    }
-    if (code == CTL_EXIT_OK && l->by.n > 0 &&
-        list_columns_sort(&l->by, l->held, l->now) < 0)
-        code = no_memory();
-    return code == CTL_EXIT_OK ? print_jobs(l, l->held) : code;
+    json_t *turned = json_array();
+    for (size_t n = json_array_size(*jobs); n > 0; n--)
+        (void)json_array_append(turned, json_array_get(*jobs, n - 1));
+    json_decref(*jobs);
+    *jobs = turned;
+}
+
+/* Those that were held, in their order. */
+static int arrange(struct listing *l, bool newest_first)
+{
+    if (newest_first && !l->newest)
+        turn_round(&l->held);
+    if (l->by.n > 0 && list_columns_sort(&l->by, l->held, l->now) < 0)
+        return no_memory();
+    return print_jobs(l, l->held);
 }
 
 /* Prints all jobs that are to be shown, in their order. */
@@ -490,11 +389,11 @@ static int print_all(struct ctl *ctl, struct listing *l)
 {
     /* From the end that is near to what is asked for: nobody looks at the rest. */
     bool newest_first = l->newest || l->has_limit || l->has_since;
-    if (l->elements || l->by.n > 0 || (newest_first && !l->newest))
+    if (l->by.n > 0 || (newest_first && !l->newest))
         l->held = json_array();
     int code = fetch(ctl, l, newest_first);
     if (code == CTL_EXIT_OK && l->held)
-        code = arrange(ctl, l, newest_first);
+        code = arrange(l, newest_first);
     return code == CTL_EXIT_OK ? end_printing(l) : code;
 }
 
@@ -512,7 +411,8 @@ static int list(struct ctl *ctl, struct listing *l)
         l->filter = json_object();
     if (!l->all)
         (void)json_object_set_new(l->filter, "states", live_states());
-    split_filter(l);
+    if (l->elements)
+        (void)json_object_set_new(l->filter, "elements", json_true());
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code == CTL_EXIT_OK)
         code = print_all(ctl, l);
@@ -533,8 +433,6 @@ static int run(struct ctl *ctl)
         code = list(ctl, &l);
     table_free(l.table);
     json_decref(l.filter);
-    json_decref(l.states);
-    json_decref(l.results);
     json_decref(l.also);
     json_decref(l.held);
     json_decref(l.listed);
@@ -549,19 +447,22 @@ const struct verb verb_list = {
         "All filters given must match. Filters and ids also find jobs that have ended.\n"
         "An id of no job is an error, when the others have been listed. An array is one\n"
         "line, its elements done in DONE; with --elements each of them is a line, and\n"
-        "--state and --result are about them. A command is shown as it was typed.\n"
+        "--state and --result are about them. An array that the store has let go is one\n"
+        "line: of its elements nothing is known. A command is shown as it was typed.\n"
         "\nOn a terminal columns that have nothing to tell, or no room, are left out, and\n"
         "the newest five jobs that have ended come behind those that wait or run. Columns\n"
-        "that are named with --output are all shown: id, name, user, state, result, done,\n"
-        "queue, prio, attempt, pid, runtime, submitted, started, ended, labels, directory,\n"
-        "command. JSON has each job with what was submitted, in its member spec.\n"
+        "that are named with --output are all shown: id, index, name, user, state, result,\n"
+        "exit, done, queue, prio, attempt, pid, runtime, submitted, started, ended, labels,\n"
+        "directory, command; index is that of an element, exit an exit status. JSON has each\n"
+        "job with what was submitted, in its member spec.\n"
         "\nExamples:\n"
         "  voltctl list --all -n 20\n"
         "  voltctl list --since=yesterday --until=today --result=exit\n"
         "  voltctl list --state=running --sort=-runtime\n"
         "  voltctl list -o id,user,labels,command --label=night=1\n"
         "  voltctl list --result=failed --json 12-40\n"
-        "  voltctl list --elements --result=failed 17   which of an array failed\n",
+        "  voltctl list --elements --result=failed 17   which of an array failed\n"
+        "  voltctl list --elements -o index,result,exit,started,ended 17\n",
     .options = options,
     .run = run,
 };

@@ -46,6 +46,26 @@ static int put_id(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "id"));
 }
 
+/* Of an element, behind the id of its array. */
+static const char *index_text(const json_t *job)
+{
+    const char *mark = strchr(job_view_string(job, "id"), '_');
+    return mark ? mark + 1 : "";
+}
+
+static int put_index(struct wire_buf *to, const json_t *job, uint64_t now)
+{
+    (void)now;
+    return add(to, index_text(job));
+}
+
+static int put_exit(struct wire_buf *to, const json_t *job, uint64_t now)
+{
+    const json_t *status = json_object_get(job, "exit_status");
+    (void)now;
+    return json_is_integer(status) ? add_int(to, json_integer_value(status)) : 0;
+}
+
 static int put_name(struct wire_buf *to, const json_t *job, uint64_t now)
 {
     (void)now;
@@ -241,6 +261,18 @@ static int64_t id_of(const json_t *job, uint64_t now)
     return (int64_t)strtoull(job_view_string(job, "id"), NULL, 10);
 }
 
+static int64_t index_of(const json_t *job, uint64_t now)
+{
+    (void)now;
+    return (int64_t)strtoull(index_text(job), NULL, 10);
+}
+
+static int64_t exit_of(const json_t *job, uint64_t now)
+{
+    (void)now;
+    return job_view_int(job, "exit_status");
+}
+
 static int64_t user_of(const json_t *job, uint64_t now)
 {
     (void)now;
@@ -316,6 +348,7 @@ static int64_t ended_of(const json_t *job, uint64_t now)
 /* In the order of -o wide. */
 static const struct list_column set[] = {
     {"id", {"ID", LEFT}, put_id, id_of, "", NULL, true, true},
+    {"index", {"INDEX", RIGHT}, put_index, index_of, "", NULL, false, false},
     {"name", {"NAME", FLEXIBLE, .rank = 3}, put_name, NULL, "name", NULL, true, true},
     {"user", {"USER", LEFT}, put_user, user_of, "uid", NULL, false, true},
     {"state", {"STATE", LEFT}, put_state, state_of, "state", NULL, true, true},
@@ -327,6 +360,7 @@ static const struct list_column set[] = {
      NULL,
      true,
      true},
+    {"exit", {"EXIT", RIGHT}, put_exit, exit_of, "exit_status", NULL, false, false},
     {"done",
      {"DONE", RIGHT, OPTIONAL, .rank = 4},
      put_done,

@@ -76,9 +76,14 @@ static struct job_view *add_view(struct history *h, const struct store_loaded_jo
 /* Those of the elements asked for that the array has. */
 static void add_elements(struct history *h, const struct store_loaded_job *job)
 {
-    for (int64_t i = h->index; job->spec->is_array && i <= h->index_last; i++)
-        if (job_spec_offset(job->spec, i) >= 0)
-            add_view(h, job)->key.index = i;
+    const int64_t count = job->spec->is_array ? (int64_t)job_spec_count(job->spec) : 0;
+    int64_t index;
+
+    for (int64_t o = job_spec_offset_from(job->spec, h->index);
+         o < count && h->n < JOBS_SLICE &&
+         (index = job_spec_index(job->spec, o)) <= h->index_last;
+         o++)
+        add_view(h, job)->key.index = index;
 }
 
 static int begin_job(struct history *h, const struct store_loaded_job *job)

@@ -246,6 +246,9 @@ bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_f
 /* The same for manager_wants(). */
 bool jobs_wanted_of_event(struct manager *m, struct job *job,
                           const struct manager_filter *f);
+/* An element of an array, if the filter wants its state and its result. */
+bool jobs_view_element(struct manager *m, struct job *array, int64_t offset,
+                       const struct manager_filter *f, struct job_view *ret);
 /* Returns a reference of the caller's own, or NULL: no memory. A dormant spec is unpacked
  * without its environment, which no filter looks at: that is most of it. *ret_unpacked:
  * bytes. */

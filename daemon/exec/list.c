@@ -7,12 +7,18 @@
  *
  * A list with limits of time ends early: ids are in the order of submission. Times are so
  * but for steps of the clock and submissions of the same moment, so a list ends at
- * STRAYS in a row that are more than STRAY_USEC beyond what is asked for. */
+ * STRAYS in a row that are more than STRAY_USEC beyond what is asked for.
+ *
+ * With elements an array that is found is not told, but those of its elements that are
+ * wanted (expand.h). Half of what a portion may look at is for them. Where that does not
+ * suffice the portion ends within the array, or before the next job, and what else was
+ * found is looked at again. */
 #include <stdlib.h>
 #include <errno.h>
 #include <unistd.h>
 
 #include "daemon/exec/candidates.h"
+#include "daemon/exec/expand.h"
 #include "daemon/exec/history.h"
 
 #define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
@@ -25,7 +31,8 @@ struct listing {
     struct volt_cx *cx;
     bool kept; /* also what only the store has */
     const struct manager_filter *f;
-    size_t looks;      /* entries that a slice may look at ... */
+    const struct manager_filter *rows; /* with elements: what they have to match */
+    size_t looks;                      /* entries that a slice may look at ... */
     size_t bytes;      /* of specs that it may unpack for that, and one spec more */
     size_t at_once;    /* jobs of memory that a slice may tell */
     size_t kept_looks; /* ... and jobs of the store, of which so many ... */
@@ -47,6 +54,15 @@ struct listing {
     void *arg;
     size_t limit; /* jobs that may yet go there */
     int result;   /* not 0: of fn, or of the store */
+
+    /* With elements: */
+    size_t budget;                /* looks of the portion */
+    size_t room;                  /* jobs that it may yet tell */
+    bool full;                    /* it ends here */
+    bool within;                  /* in the array at the cursor, */
+    int64_t index;                /* behind this element */
+    size_t key_after[JOBS_SLICE]; /* of each of a slice of keys: at_key behind it */
+    size_t told_key;              /* that of the last one that was told */
 };
 
 /* Of each job that a walk comes by. True: it need not go on. */
@@ -155,6 +171,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
             continue;
         f.orphans = views[n].orphan; /* named is named */
         l->unpacked += views[n].unpacked;
+        l->key_after[n] = l->at_key;
         if (manager_matches(&views[n], &f))
             n++;
         else
@@ -216,18 +233,98 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
 
 static bool is_over(const struct listing *l)
 {
-    return l->result || !l->limit;
+    return l->result || !l->limit || l->full;
 }
 
-/* Takes v, and finishes it. */
-static void tell(struct listing *l, struct job_view *v)
+static void pass(struct listing *l, const struct job_view *v)
 {
-    if (!is_over(l)) {
-        l->result = l->fn(l->arg, v);
-        l->limit--;
-        l->at = v->key.id;
+    if (is_over(l))
+        return;
+    l->result = l->fn(l->arg, v);
+    l->limit--;
+    l->room -= l->room > 0;
+}
+
+/* What the portion may yet look at. */
+static size_t looks_left(const struct listing *l)
+{
+    const size_t spent = l->looked + l->kept_looked * MANAGER_KEPT_COST;
+
+    return spent < l->budget ? l->budget - spent : 0;
+}
+
+static size_t at_least_one(size_t n)
+{
+    return n ? n : 1;
+}
+
+/* A portion of the elements of an array: from its beginning, or from l->index on. */
+static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
+{
+    struct expansion *e = calloc(1, sizeof(*e));
+
+    if (!e) {
+        l->result = -ENOMEM;
+        return;
     }
+    e->m = l->m;
+    e->uid = l->uid;
+    e->cx = l->cx;
+    e->kept = l->kept;
+    e->f = l->rows;
+    e->id = id;
+    e->spec = spec;
+    e->within = l->within;
+    e->index = l->index;
+    e->looks = looks_left(l);
+    e->most = at_least_one(l->room < l->limit ? l->room : l->limit);
+    e->bytes = l->shows ? at_least_one(l->bytes) : 0;
+    l->result = expand_portion(e);
+    for (size_t i = 0; i < e->n; i++) {
+        pass(l, &e->views[i]);
+        job_view_fini(&e->views[i]);
+    }
+    l->looked += e->looked;
+    l->kept_looked += e->kept_looked;
+    l->within = !e->end;
+    l->index = e->index;
+    l->full |= l->within;
+    free(e);
+}
+
+/* An element whose array is one of the keys as well is told with that. */
+static bool is_told_with_array(const struct listing *l, const struct job_key *key)
+{
+    const struct job_key array = {.id = key->id, .index = JOB_NO_INDEX};
+
+    return l->keys && key->index >= 0 &&
+           bsearch(&array, l->keys, l->f->nkeys, sizeof(*l->keys), job_key_compare);
+}
+
+static void tell_rows(struct listing *l, const struct job_view *v)
+{
+    if (v->has_counts && expand_may_find(v, l->rows))
+        tell_elements(l, v->key.id, v->spec);
+    else if (!v->has_counts && manager_status_wanted(&v->status, l->rows) &&
+             (v->orphan || !is_told_with_array(l, &v->key)))
+        pass(l, v);
+}
+
+/* Takes v, and finishes it. False: it is not its turn yet. */
+static bool tell(struct listing *l, struct job_view *v)
+{
+    const bool over = is_over(l);
+
+    if (!over && l->rows)
+        tell_rows(l, v);
+    else if (!over)
+        pass(l, v);
+    if (!over)
+        l->at = v->key.id;
     job_view_fini(v);
+    if (l->rows && (!l->room || !looks_left(l)))
+        l->full = true;
+    return !over;
 }
 
 /* The next one in the store that the filter wants. NULL: none is left, or l->result says
@@ -243,7 +340,9 @@ static struct job_view *next_kept(struct listing *l, struct history *h)
         }
         if (h->end || h->looked >= l->kept_looks)
             return NULL;
+        const size_t before = h->looked;
         l->result = history_page(l->cx, h);
+        l->kept_looked += h->looked - before;
     }
     return NULL;
 }
@@ -323,21 +422,41 @@ static void list_slice(struct listing *l)
     l->strays = 0;
     size_t n = next_slice(l, views, l->limit < l->at_once ? l->limit : l->at_once);
     const uint64_t slice_end = l->at;
+    bool all = true;
 
     l->strays = l->kept_strays; /* the store is another walk */
     struct history *h = l->keys ? NULL : begin_history(l, from);
 
     if (h) {
         merge(l, h, views, n);
-        l->kept_strays = l->strays;
-        l->kept_looked += h->looked;
+        if (!l->full) /* else they are looked at again */
+            l->kept_strays = l->strays;
         history_fini(h);
         free(h);
         return;
     }
     for (size_t i = 0; i < n; i++)
-        tell(l, &views[i]);
-    l->at = slice_end;
+        if (tell(l, &views[i]))
+            l->told_key = l->key_after[i];
+        else
+            all = false;
+    if (all && !l->within) {
+        l->at = slice_end;
+        return;
+    }
+    l->at_key = l->told_key;
+    l->end = false;
+}
+
+/* The rest of the array that the cursor has passed. */
+static void go_on_within(struct listing *l)
+{
+    uint64_t id = l->at;
+
+    l->end = false;
+    if (l->keys)
+        id = l->at_key > 0 ? key_at(l, l->at_key - 1)->id : 0;
+    tell_elements(l, id, NULL);
 }
 
 static void begin_list(struct listing *l, uint64_t cursor)
@@ -395,15 +514,30 @@ int manager_walk_step(struct volt_cx *cx, struct manager *m,
                         .kept_strays = w->strays,
                         .fn = fn,
                         .arg = arg,
-                        .limit = w->limit};
+                        .limit = w->limit,
+                        .within = w->within,
+                        .index = w->index};
+    const struct manager_filter jobs = expand_jobs(f);
     int r;
 
+    if (f->elements && !f->orphans) {
+        l.f = &jobs;
+        l.rows = f;
+        l.budget = w->looks < MANAGER_ROWS_LOOKS ? MANAGER_ROWS_LOOKS : w->looks;
+        l.looks = 1 + l.budget / 2;
+        l.room = l.at_once;
+        l.specs = w->specs == MANAGER_SPECS_NONE ? MANAGER_SPECS_BRIEF : w->specs;
+    }
     begin_list(&l, w->cursor);
     if (may_be_kept(&l))
         divide_looks(&l);
-    if (!is_over(&l))
+    if (!is_over(&l) && l.rows && l.within)
+        go_on_within(&l);
+    else if (!is_over(&l))
         list_slice(&l);
     r = end_list(&l, &w->cursor);
+    w->within = l.within;
+    w->index = l.index;
     w->limit = l.limit;
     w->strays = l.kept_strays;
     w->looked = l.looked;

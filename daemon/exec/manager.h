@@ -128,10 +128,13 @@ struct manager_filter {
     size_t nkeys;
     uint64_t since_usec, until_usec; /* of submission, both included; 0: any */
     bool orphans;                    /* only records without a job */
+    bool elements; /* of arrays their elements instead: states and results are of these */
     bool newest_first;
 };
 /* Whether the filter wants this job; its keys are not looked at. */
 bool manager_matches(const struct job_view *v, const struct manager_filter *f);
+/* The same of its states and results alone. */
+bool manager_status_wanted(const struct job_status *st, const struct manager_filter *f);
 /* The same of the job that an event is about, whose state and result now are not looked
  * at. 1, 0; -ENOENT: memory has no such job. *ret_bytes: of its spec, unpacked for it. */
 int manager_wants(struct manager *m, const struct job_owner *asker,
@@ -148,10 +151,12 @@ int manager_brief_spec(struct manager *m, uint64_t id, struct job_spec **ret,
  * cursor is where to go on: an id, or with keys how many of them have been looked at; 0
  * at the end. It stops when fn returns non-zero and returns that; it may stop before
  * limit when few of many match, and ends where jobs are beyond since_usec, or until_usec,
- * in the order asked for. fn runs without the lock. */
+ * in the order asked for. fn runs without the lock. With elements of arrays (expand.h)
+ * the place within an array is a part of the cursor. */
 #define MANAGER_WALK_LOOKS 500
 #define MANAGER_WALK_BYTES 65536
 #define MANAGER_KEPT_COST  8 /* entries that a job of the store counts as */
+#define MANAGER_ROWS_LOOKS 24 /* with elements: a portion looks at so many at least */
 enum manager_specs {
     MANAGER_SPECS_BRIEF, /* some may be without environment, resource limits and input */
     MANAGER_SPECS_WHOLE,
@@ -170,8 +175,10 @@ struct manager_walk {
     size_t unpacked;    /* of it: bytes of specs */
     size_t kept_looked; /* of it, in the store: a page */
     bool end;           /* the cursor is 0, or enough for one answer has been told */
-    uint64_t kept_sum;  /* private, with the next */
-    unsigned strays;
+    bool within; /* in an array, the last one that the cursor has passed: with elements */
+    int64_t index;     /* then: of its element that was looked at last */
+    uint64_t kept_sum; /* of the answer: looked at in the store */
+    unsigned strays;   /* private */
 };
 int manager_walk_step(struct volt_cx *cx, struct manager *m,
                       const struct job_owner *asker, const struct manager_filter *f,

@@ -52,11 +52,16 @@ static bool time_matches(const struct job_view *v, const struct manager_filter *
            (!f->until_usec || (at && at <= f->until_usec));
 }
 
+bool manager_status_wanted(const struct job_status *st, const struct manager_filter *f)
+{
+    return (!f->states || f->states & 1u << st->state) &&
+           (!f->results || f->results & 1u << st->result);
+}
+
 static bool status_matches(const struct job_view *v, const struct manager_filter *f)
 {
     return f->orphans == v->orphan && (!f->of_user || f->uid == v->owner.uid) &&
-           (!f->states || f->states & 1u << v->status.state) &&
-           (!f->results || f->results & 1u << v->status.result) && time_matches(v, f);
+           manager_status_wanted(&v->status, f) && time_matches(v, f);
 }
 
 bool manager_matches(const struct job_view *v, const struct manager_filter *f)
@@ -214,6 +219,17 @@ bool jobs_view_wanted(struct manager *m, struct job *job, const struct manager_f
     if (specs == MANAGER_SPECS_WHOLE)
         view_spec(m, job, ret);
     view_wait(m, job, ret);
+    return true;
+}
+
+bool jobs_view_element(struct manager *m, struct job *array, int64_t offset,
+                       const struct manager_filter *f, struct job_view *ret)
+{
+    view_cheap(array, offset, ret);
+    if (!manager_status_wanted(&ret->status, f))
+        return false;
+    view_spec(m, array, ret);
+    view_wait(m, array, ret);
     return true;
 }
 

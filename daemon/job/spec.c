@@ -370,6 +370,19 @@ int64_t job_spec_offset(const struct job_spec *s, int64_t index)
     return (int64_t)(r->before + (i - r->first) / r->step);
 }
 
+int64_t job_spec_offset_from(const struct job_spec *s, int64_t index)
+{
+    const struct job_range all = whole(s);
+    const uint64_t i = index > 0 ? (uint64_t)index : 0;
+    const struct job_range *r = s->ranges ? range_at(s, i, true) : &all;
+
+    if (!r || i <= r->first)
+        return (int64_t)(r ? r->before : 0);
+    if (i > r->last)
+        return (int64_t)(r->before + range_count(r));
+    return (int64_t)(r->before + (i - r->first + r->step - 1) / r->step);
+}
+
 int job_spec_set_ranges(struct job_spec *s)
 {
     uint64_t before = 0;

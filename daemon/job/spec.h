@@ -147,6 +147,8 @@ uint64_t job_spec_count(const struct job_spec *s);
 int64_t job_spec_index(const struct job_spec *s, int64_t offset);
 /* The other way round; -1: there is no such element. */
 int64_t job_spec_offset(const struct job_spec *s, int64_t index);
+/* The offset of the first element at or behind an index; the count: there is none. */
+int64_t job_spec_offset_from(const struct job_spec *s, int64_t index);
 /* Completes ranges that were filled in but for `before`, and sets array_first and
  * array_last by them. -EINVAL: they are out of order, overlap, or end between two
  * steps. */

@@ -42,6 +42,10 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
 {
     const size_t before = wire_buf_len(text);
 
+    if (filter->elements && call_entries_left(call) < MANAGER_ROWS_LOOKS) {
+        call_did(call, call_entries_left(call), 0); /* too few: in the next turn */
+        return 0;
+    }
     w->walk.looks = call_entries_left(call);
     /* Half of the bytes are for specs, and half for text. */
     w->walk.bytes = 1 + call_bytes_left(call) / 2;

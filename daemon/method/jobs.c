@@ -57,17 +57,15 @@ const struct method method_get = {.name = "Get", .poll = get_poll};
 struct list_params {
     struct filter filter;
     bool newest_first;
-    uint64_t cursor, limit;
+    struct job_key cursor; /* with an index: within an array */
+    uint64_t limit;
     struct job_wish wish;
 };
 
 static int read_cursor(json_t *value, void *member, struct field_error *err)
 {
-    struct job_key key;
-
-    if (read_job_id(value, &key, err) < 0 || key.index >= 0)
+    if (read_job_id(value, member, err) < 0)
         return field_fail(err, "", "must be the cursor of an earlier answer");
-    *(uint64_t *)member = key.id;
     return 0;
 }
 
@@ -87,6 +85,7 @@ static int begin_page(struct list_state *s)
 
     s->jobs.walk.limit = s->left < LIST_MAX ? (size_t)s->left : LIST_MAX;
     s->jobs.walk.end = false;
+    s->jobs.walk.kept_sum = 0;
     wire_open(&reply, NULL, '{');
     wire_open(&reply, "jobs", '[');
     return reply.error;
@@ -105,9 +104,15 @@ static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *
     };
 
     s->in.limit = call_more(call) ? UINT64_MAX : LIST_MAX;
+    s->in.cursor.index = JOB_NO_INDEX;
     if (params_read(call, fields, &s->in) < 0 ||
-        filter_resolve(cx, call, &s->in.filter) < 0)
+        filter_resolve(cx, call, &s->in.filter, true) < 0)
         return -EINVAL;
+    if (s->in.cursor.index >= 0 && !s->in.filter.elements) {
+        (void)call_invalid_parameter(call, "cursor",
+                                     "must be the cursor of an earlier answer");
+        return -EINVAL;
+    }
     if (!call_more(call) && s->in.limit > LIST_MAX) {
         (void)call_invalid_parameter(call, "limit",
                                      "must be at most 1000, but with 'more'");
@@ -118,7 +123,9 @@ static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *
     s->filter.newest_first = s->in.newest_first;
     s->left = s->in.limit;
     job_walk_init(&s->jobs, &s->in.wish, true);
-    s->jobs.walk.cursor = s->in.cursor;
+    s->jobs.walk.cursor = s->in.cursor.id;
+    s->jobs.walk.within = s->in.cursor.index >= 0;
+    s->jobs.walk.index = s->in.cursor.index;
     s->begun = true;
     return begin_page(s);
 }
@@ -144,13 +151,17 @@ static enum volt_poll end_page(struct call *call, struct list_state *s)
 {
     struct wire_writer reply = {.out = &s->text};
     const size_t room = s->text.cap;
-    char cursor[24];
+    const struct manager_walk *walk = &s->jobs.walk;
+    char cursor[JOB_KEY_TEXT_MAX];
     int r;
 
     s->left -= (s->left < LIST_MAX ? s->left : LIST_MAX) - s->jobs.walk.limit;
     wire_close(&reply, ']');
-    if (s->jobs.walk.cursor) {
-        (void)snprintf(cursor, sizeof(cursor), "%" PRIu64, s->jobs.walk.cursor);
+    if (walk->cursor) {
+        const struct job_key at = {.id = walk->cursor,
+                                   .index = walk->within ? walk->index : JOB_NO_INDEX};
+
+        (void)job_key_format_job(&at, cursor);
         wire_put_text(&reply, "cursor", cursor);
     }
     wire_close(&reply, '}');
@@ -280,7 +291,7 @@ static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_sta
     };
 
     if (params_borrow(call, fields, &s->in) < 0 ||
-        filter_resolve(cx, call, &s->in.filter) < 0)
+        filter_resolve(cx, call, &s->in.filter, false) < 0)
         return -EINVAL;
     if (!s->in.given)
         call_parameters_read(call);
@@ -486,7 +497,7 @@ static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_sta
     };
 
     if (params_read(call, fields, &s->in) < 0 ||
-        filter_resolve(cx, call, &s->in.filter) < 0)
+        filter_resolve(cx, call, &s->in.filter, false) < 0)
         return -EINVAL;
     call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_manager(&s->in.filter);

@@ -358,6 +358,7 @@ const struct field filter_fields[] = {
     FIELD(struct filter, submitted_since_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, submitted_until_usec, FIELD_INT, .min = 1, .max = INT64_MAX),
     FIELD(struct filter, orphans, FIELD_BOOL),
+    FIELD(struct filter, elements, FIELD_BOOL),
     {.name = NULL},
 };
 
@@ -424,11 +425,17 @@ static void ask_for_user(void *arg)
         q->error = -ENOENT;
 }
 
-int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f)
+int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f, bool elements)
 {
     struct user_question q = {.name = f->user};
     size_t digits = f->user ? strspn(f->user, "0123456789") : 0;
 
+    if (f->elements && !elements) {
+        (void)call_invalid_parameter(call, "filter.elements",
+                                     "is for List: other methods take arrays as a whole, "
+                                     "or the ids of elements");
+        return -EINVAL;
+    }
     if (!f->user)
         return 0;
     f->of_user = true;
@@ -463,6 +470,7 @@ struct manager_filter filter_for_manager(const struct filter *f)
         .since_usec = f->submitted_since_usec,
         .until_usec = f->submitted_until_usec,
         .orphans = f->orphans,
+        .elements = f->elements,
     };
 }
 

@@ -82,13 +82,15 @@ struct filter {
     uid_t uid;
     char *user, *name, *name_glob, *queue;
     uint64_t submitted_since_usec, submitted_until_usec;
-    bool orphans;
+    bool orphans, elements;
 };
 extern const struct field filter_fields[];
 /* The results that a filter may ask for: all of job_result_names, and groups. */
 extern const char *const filter_result_names[];
-/* After it was read: the user by name. 0; -EINVAL, and the call is answered. */
-int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f);
+/* After it was read: the user by name. elements: it may ask for these. 0; -EINVAL, and
+ * the call is answered. */
+int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f,
+                   bool elements);
 void filter_fini(struct filter *f);
 /* Bytes that it takes. */
 size_t filter_size(const struct filter *f);

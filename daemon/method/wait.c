@@ -365,7 +365,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
     struct manager *m = call_service(call)->manager;
 
     if (params_borrow(call, fields, &w->in) < 0 ||
-        filter_resolve(cx, call, &w->in.filter) < 0)
+        filter_resolve(cx, call, &w->in.filter, false) < 0)
         return -EINVAL;
     if (!w->in.given && !w->in.filtered) {
         (void)call_invalid_parameter(

@@ -63,7 +63,7 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
     struct manager *m = call_service(call)->manager;
 
     if (params_read(call, fields, &w->in) < 0 ||
-        filter_resolve(cx, call, &w->in.filter) < 0 ||
+        filter_resolve(cx, call, &w->in.filter, false) < 0 ||
         call_keep(call, sizeof(*w) + filter_size(&w->in.filter)) < 0)
         return -EINVAL;
     hearer_init(&w->news, manager_log_audience(m));

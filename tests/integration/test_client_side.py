@@ -109,7 +109,7 @@ def test_submit_usage(fake, args, text):
     (["list", "-o", "id,,state"], '--output: "" is neither'),
     (["list", "-o", "id,state,ID"], '--output: "ID" is neither'),
     (["list", "-o", "-id"], '--output: "-id" is neither'),
-    (["list", "--sort=id,colour"], '--sort: "colour" is not one of the columns, each once: id, name'),
+    (["list", "--sort=id,colour"], '--sort: "colour" is not one of the columns, each once: id, index'),
     (["list", "--sort=id,-id"], '--sort: "-id" is not'),
     (["help", "me"], "unknown verb me"),
     (["shutdown", "12"], "12: nothing is expected"),

@@ -145,6 +145,7 @@ static void arrays_that_leave_indexes_out(void **state)
         bool there = offset < 6 && indexes[offset] == i;
 
         assert_int_equal(job_spec_offset(s, i), there ? offset : -1);
+        assert_int_equal(job_spec_offset_from(s, i), offset);
         if (there)
             assert_int_equal(job_spec_index(s, offset++), i);
     }
@@ -158,6 +159,10 @@ static void arrays_that_leave_indexes_out(void **state)
     assert_int_equal(job_spec_offset(s, 4), -1);
     assert_int_equal(job_spec_offset(s, 7), 2);
     assert_int_equal(job_spec_offset(s, 8), -1);
+    assert_int_equal(job_spec_offset_from(s, -1), 0);
+    assert_int_equal(job_spec_offset_from(s, 5), 0);
+    assert_int_equal(job_spec_offset_from(s, 7), 2);
+    assert_int_equal(job_spec_offset_from(s, 8), 3);
     assert_int_equal(job_spec_index(s, 2), 7);
     job_spec_unref(s);
 }
