@@ -174,6 +174,21 @@ static void test_made_later_or_given_up(void **state)
     volt_runtime_free(rt);
 }
 
+/* A task that waits is cancelled. One that the shutdown meets in a poll is told: an event
+ * of its socket has just woken it. */
+static void assert_shut_down(struct volt_join *join)
+{
+    int r = volt_join_wait(join);
+    const struct client *c = volt_join_state(join);
+
+    if (r == 0)
+        assert_true(c->status == -ESHUTDOWN || c->put == -ESHUTDOWN ||
+                    c->got == -ESHUTDOWN);
+    else
+        assert_int_equal(r, -ECANCELED);
+    volt_join_fini(join);
+}
+
 static void test_shutdown_while_it_waits(void **state)
 {
     struct volt_runtime *rt = lone_runtime();
@@ -187,7 +202,7 @@ static void test_shutdown_while_it_waits(void **state)
     lone_settle(rt);
     assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(lone_join(&join[i]), -ECANCELED);
+        assert_shut_down(&join[i]);
     close(fd);
     volt_runtime_free(rt);
 }
