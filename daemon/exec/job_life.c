@@ -147,6 +147,7 @@ void job_retire(struct tx *tx, struct job *job)
             .type = STORE_ARRAY_END,
             .array_end = {.id = job->id,
                           .at_usec = jobs_now_usec(),
+                          .count = job->array->total,
                           .after = {.owner = job->owner.uid,
                                     .state = JOB_DONE,
                                     .end = job_end_of(&job->array->worst)}}};

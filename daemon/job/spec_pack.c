@@ -294,7 +294,7 @@ static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
                             struct job_spec *s)
 {
     u->failed |= s->argv != NULL;
-    if (!u->failed)
+    if (!u->failed && !parts->own_only)
         s->argv = get_shared(u, parts->argv, parts->argv_n);
 }
 
@@ -304,7 +304,7 @@ static void get_input(struct unpack *u, const struct spec_parts *parts,
     struct unpack part = unpack_of(parts->argv, parts->argv_n);
 
     u->failed |= s->argv != NULL;
-    if (u->failed)
+    if (u->failed || parts->own_only)
         return;
     s->argv = parts->argv ? unpack_strings(&part) : NULL;
     u->failed |= !s->argv;
@@ -429,30 +429,57 @@ static void get_field(struct unpack *u, const struct packed *f, struct job_spec 
         *(bool *)at = v;
 }
 
+/* All fields up to the end. */
+static void get_fields(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
+{
+    uint64_t tag, before = 0;
+
+    /* Ascending: no field comes twice, so none leaks. */
+    while (!u->failed && (tag = unpack_number_max(u, TAG_COUNT - 1)) != TAG_END) {
+        u->failed |= tag <= before || fields[tag].type == NONE;
+        before = tag;
+        if (u->failed)
+            break;
+        if (fields[tag].type == OWN)
+            fields[tag].get(u, parts, s);
+        else
+            get_field(u, &fields[tag], s);
+    }
+}
+
+static int reason(const struct unpack *u)
+{
+    return u->no_memory ? -ENOMEM : -EBADMSG;
+}
+
 int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
 {
     struct unpack u = unpack_of(parts->own, parts->own_n);
     struct job_spec *s = job_spec_new();
-    uint64_t tag, before = 0;
     const char *field;
 
     if (!s)
         return -ENOMEM;
-    /* Ascending: no field comes twice, so none leaks. */
-    while (!u.failed && (tag = unpack_number_max(&u, TAG_COUNT - 1)) != TAG_END) {
-        u.failed |= tag <= before || fields[tag].type == NONE;
-        before = tag;
-        if (u.failed)
-            break;
-        if (fields[tag].type == OWN)
-            fields[tag].get(&u, parts, s);
-        else
-            get_field(&u, &fields[tag], s);
-    }
+    get_fields(&u, parts, s);
     if (!u.failed && u.at == u.end && job_spec_validate(s, &field, NULL) == 0) {
         *ret = s;
         return 0;
     }
     job_spec_unref(s);
-    return u.no_memory ? -ENOMEM : -EBADMSG;
+    return reason(&u);
+}
+
+int spec_pack_count(const void *own, size_t n, uint64_t *ret)
+{
+    const struct spec_parts parts = {.without_env = true, .own_only = true};
+    struct unpack u = unpack_of(own, n);
+    struct job_spec *s = job_spec_new();
+
+    if (!s)
+        return -ENOMEM;
+    get_fields(&u, &parts, s);
+    *ret = u.failed ? 0 : job_spec_count(s);
+    job_spec_unref(s);
+    return u.failed ? reason(&u) : 0;
 }

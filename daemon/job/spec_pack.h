@@ -32,12 +32,16 @@ void spec_pack_fini(struct spec_pack *p);
 
 /* Whether a spec with this part of its own is of kind exec; nothing else is looked at. */
 bool spec_pack_is_exec(const void *own, size_t n);
+/* The elements of an array with this part of its own; of another job 1. 0; -EBADMSG:
+ * these bytes are no spec; -ENOMEM. */
+int spec_pack_count(const void *own, size_t n, uint64_t *ret);
 
 /* Borrowed bytes of the three parts; NULL and 0 where there is none. */
 struct spec_parts {
     const void *own, *env, *argv;
     size_t own_n, env_n, argv_n;
-    bool without_env; /* the environment, resource limits and input are left out */
+    bool without_env; /* the environment, resource limits and input are left out; */
+    bool own_only;    /* and so is all else that is in another part */
 };
 
 /* Returns new in *ret, with one reference. 0; -EBADMSG: these bytes are no spec; -ENOMEM.

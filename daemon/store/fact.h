@@ -63,6 +63,7 @@ struct store_fact_last {
 struct store_fact_array_end {
     uint64_t id;
     uint64_t at_usec;
+    uint64_t count; /* its elements: retention goes by them */
     struct store_after after;
 };
 

@@ -10,7 +10,8 @@
 
 /* Ended jobs beyond either limit leave, the oldest first, while the writer is idle. */
 struct store_retention {
-    uint64_t jobs; /* their number */
+    uint64_t jobs; /* their number, that of an array's elements for an array; but the
+                    * newest stays, unless it is 0 */
     uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
     /* Called on the writer's thread, without a lock, when a job of kind exec has left, by
      * a limit or on demand; NULL: nobody is notified. */

@@ -54,6 +54,7 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
     if (s->sums.last_id < found.last_id) /* of an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;
+    s->sums.history = found.history;
     /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
     (void)sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                     NULL);

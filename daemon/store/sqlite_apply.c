@@ -370,6 +370,7 @@ static int put_last(struct sqlite_store *s, struct unpack *u)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_PUT];
     int64_t id = (int64_t)unpack_number(u), at = (int64_t)unpack_number(u);
+    uint64_t count = unpack_number(u);
     int64_t seq = unpack_number(u) ? (int64_t)s->sums.seq : 0;
     const struct row_key key = ended_key(id, at, seq);
 
@@ -377,8 +378,10 @@ static int put_last(struct sqlite_store *s, struct unpack *u)
     (void)sqlite3_bind_int64(st, 2, at);
     (void)sqlite3_bind_int64(st, 3, seq);
     int rc = db_run(st);
-    if (rc == SQLITE_OK)
-        row_sum_add(&s->sums.ended, row_digest(NULL, 0, &key));
+    if (rc != SQLITE_OK)
+        return rc;
+    row_sum_add(&s->sums.ended, row_digest(NULL, 0, &key));
+    s->sums.history += count;
     return rc;
 }
 

@@ -87,8 +87,12 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_EVENT_DROP] = "DELETE FROM event WHERE job BETWEEN ?1 AND ?2",
     [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id BETWEEN ?1 AND ?2",
-    [DB_ENDED_OLDEST] = "SELECT id,at,seq FROM ended ORDER BY id LIMIT ?1",
-    [DB_ENDED_GET] = "SELECT at,seq FROM ended WHERE id=?1",
+    [DB_ENDED_OLDEST] =
+        "SELECT e.id,at,e.seq,body FROM ended e LEFT JOIN job j ON j.id=e.id "
+        "ORDER BY e.id LIMIT ?1",
+    [DB_ENDED_GET] =
+        "SELECT e.id,at,e.seq,body FROM ended e LEFT JOIN job j ON j.id=e.id "
+        "WHERE e.id=?1",
     [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
     [DB_OUTPUT_RUN] =

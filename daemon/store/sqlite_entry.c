@@ -90,11 +90,13 @@ static void pack_output(struct pack *p, const struct store_fact_output *f)
     }
 }
 
-static void pack_last(struct pack *p, uint64_t id, uint64_t at_usec, bool has_news)
+static void pack_last(struct pack *p, uint64_t id, uint64_t at_usec, uint64_t count,
+                      bool has_news)
 {
     pack_number(p, ENTRY_LAST);
     pack_number(p, id);
     pack_number(p, at_usec);
+    pack_number(p, count);
     pack_number(p, has_news);
 }
 
@@ -123,10 +125,10 @@ void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n
             pack_output(p, &f->output);
             break;
         case STORE_LAST:
-            pack_last(p, f->last.id, f->last.at_usec, false);
+            pack_last(p, f->last.id, f->last.at_usec, 1, false);
             break;
         case STORE_ARRAY_END:
-            pack_last(p, f->array_end.id, f->array_end.at_usec, true);
+            pack_last(p, f->array_end.id, f->array_end.at_usec, f->array_end.count, true);
             pack_news(p, f);
             break;
         case STORE_NEWS:

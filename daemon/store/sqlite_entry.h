@@ -15,7 +15,7 @@
 enum entry_row {
     ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv; news too */
     ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
-    ENTRY_LAST,    /* id, at, whether its news follow */
+    ENTRY_LAST,    /* id, at, its elements or 1, whether its news follow */
     ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
     ENTRY_FORGET,  /* id */
     ENTRY_NEWS,    /* id, index (signed), attempt, at, type, state, of the end code

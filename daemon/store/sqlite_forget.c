@@ -3,6 +3,8 @@
  * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
  * over its rows, for the sums, and a deletion in each table, instead of some statements
  * per job. */
+#include <errno.h>
+
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/sqlite_store.h"
 
@@ -106,26 +108,63 @@ static int drop_run(struct sqlite_store *s, uint64_t *ids, int n)
     return rc == SQLITE_OK ? drop(s, DB_ENDED_DROP, first, last) : rc;
 }
 
+/* What a job is, by its body: so many elements, or 1. SQLITE_OK or the error. */
+static int count_of(const void *body, size_t n, uint64_t *ret)
+{
+    struct unpack u = unpack_of(body, n);
+
+    for (int i = 0; i < 5; i++)
+        (void)unpack_number(&u);
+    int r = u.failed ? -EBADMSG : spec_pack_count(u.at, unpack_left(&u), ret);
+    return r == 0 ? SQLITE_OK : r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT;
+}
+
+/* Takes the ended job at which the statement is out of the sums. SQLITE_OK or the
+ * error. */
+static int take_out(struct sqlite_store *s, sqlite3_stmt *st)
+{
+    const struct row_key key = {.table = ROW_ENDED,
+                                .a = sqlite3_column_int64(st, 0),
+                                .b = sqlite3_column_int64(st, 1),
+                                .c = sqlite3_column_int64(st, 2)};
+    const void *body = sqlite3_column_blob(st, 3);
+    uint64_t count = 0;
+    int rc = count_of(body, (size_t)sqlite3_column_bytes(st, 3), &count);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    if (count > s->sums.history)
+        return SQLITE_CORRUPT;
+    row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
+    s->sums.history -= count;
+    return SQLITE_OK;
+}
+
+/* The newest stays whatever it counts for, unless none is to. */
+uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep)
+{
+    const uint64_t n = s->sums.history;
+
+    return n > keep && (s->sums.ended.rows > 1 || keep == 0) ? n - keep : 0;
+}
+
 /* Notes in `forgotten` which of the oldest are beyond retention, and takes them out of
- * the sum. SQLITE_OK or the error. */
+ * the sums. SQLITE_OK or the error. */
 static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_n)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
-    int rc = SQLITE_ROW;
+    int rc = SQLITE_OK;
 
     *ret_n = 0;
     (void)sqlite3_bind_int64(st, 1, n);
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-        const struct row_key key = {.table = ROW_ENDED,
-                                    .a = sqlite3_column_int64(st, 0),
-                                    .b = sqlite3_column_int64(st, 1),
-                                    .c = sqlite3_column_int64(st, 2)};
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const uint64_t ended_usec = (uint64_t)sqlite3_column_int64(st, 1);
 
-        if (s->sums.ended.rows <= keep && (uint64_t)key.b >= before_usec)
+        if (!sqlite_history_beyond(s, keep) && ended_usec >= before_usec)
             break;
-        row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
-        s->forgotten[(*ret_n)++] = (uint64_t)key.a;
+        s->forgotten[(*ret_n)++] = (uint64_t)sqlite3_column_int64(st, 0);
+        rc = take_out(s, st);
     }
     (void)sqlite3_reset(st);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -152,15 +191,14 @@ int sqlite_forget_one(struct sqlite_store *s, int64_t id)
 
     (void)sqlite3_bind_int64(get, 1, id);
     int rc = sqlite3_step(get);
-    const struct row_key key = {.table = ROW_ENDED,
-                                .a = id,
-                                .b = sqlite3_column_int64(get, 0),
-                                .c = sqlite3_column_int64(get, 1)};
+    const bool there = rc == SQLITE_ROW;
+    if (there)
+        rc = take_out(s, get);
     (void)sqlite3_reset(get);
-    if (rc != SQLITE_ROW) /* it has gone, or has not ended */
+    if (!there) /* it has gone, or has not ended */
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
-    rc = drop_run(s, ids, 1);
+    if (rc == SQLITE_OK)
+        rc = drop_run(s, ids, 1);
     if (rc == SQLITE_OK && ids[0])
         pack_number(&s->cleaned, ids[0]);
     return s->cleaned.failed ? SQLITE_NOMEM : rc;

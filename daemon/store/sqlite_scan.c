@@ -208,6 +208,8 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
         r->result = -ENOMEM;
     else if (result < 0 && r->result == 0)
         (void)damage(r, "job %lld: its spec cannot be read", (long long)id);
+    if (result == 0 && ended)
+        r->sums->history += job_spec_count(loaded.job.spec);
     if (result == 0 && r->scan->fn)
         r->result = r->scan->fn(r->scan->arg, &loaded);
     job_spec_unref(loaded.job.spec);

@@ -103,9 +103,12 @@ void sqlite_read_end_locked(struct sqlite_store *s);
 int sqlite_apply(struct sqlite_store *s, const struct entry *e);
 /* One job less uses content id; 0: none. */
 int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
-/* sqlite_forget.c: deletes up to n of the oldest ended jobs that are beyond keep in
- * number or ended before usec, all they had included. Their number, and the ids of those
- * that were processes in `forgotten`, 0 for others; or -1 with *ret_rc. */
+/* sqlite_forget.c: by how much the ended jobs are beyond this number; an array counts as
+ * its elements. */
+uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep);
+/* Deletes up to n of the oldest ended jobs that are beyond keep in number or ended before
+ * usec, all they had included. Their number, and the ids of those that were processes in
+ * `forgotten`, 0 for others; or -1 with *ret_rc. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
                   int *ret_rc);
 /* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */

@@ -466,7 +466,7 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
-    uint64_t beyond = s->sums.ended.rows > keep.jobs ? s->sums.ended.rows - keep.jobs : 0;
+    const uint64_t beyond = sqlite_history_beyond(s, keep.jobs);
     bool more =
         !s->full && !s->failing &&
         (idle ? beyond || keep.usec != UINT64_MAX

@@ -211,6 +211,34 @@ def test_keys_outlive_what_is_forgotten(private):
         assert submitted(v, {"kind": "noop", "key": "d0"})["created"] is True
 
 
+def test_history_counts_the_elements_of_arrays(private):
+    """The store keeps 1,500: one array of a thousand and not two. They go as a whole."""
+    config = "[Store]\nKeepEndedJobs=0\nKeepHistoryJobs=1500\n"
+    private.start(config=config)
+    thousand = {"kind": "noop", "array": {"first": 1, "last": 1000}}
+
+    def known():
+        with private.connect() as v:
+            return [job["id"] for job in v.ok(JOBS + "List", {"limit": 1000})["jobs"]]
+
+    with private.connect() as v:
+        ids = []
+        for _ in range(3):
+            ids.append(submit(v, thousand))
+            wait(v, ids[-1])
+        until(lambda: known() == ids[2:], "the older ones to go")
+        private.stop()
+    private.start(config=config)
+    assert known() == ids[2:]
+    with private.connect() as v:
+        ids.append(submit(v, {"kind": "noop", "array": {"first": 1, "last": 5000}}))
+        wait(v, ids[-1])
+        until(lambda: known() == ids[3:], "the one from before the restart to go")
+        ids.append(submit(v, {"kind": "noop"}))
+        wait(v, ids[-1])
+        until(lambda: known() == ids[4:], "the large one, which is no longer the newest, to go")
+
+
 # --- what is shown -------------------------------------------------------------------------
 
 

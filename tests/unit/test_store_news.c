@@ -181,7 +181,7 @@ static void not_kept_and_the_end_of_an_array(void **state)
     const struct store_fact only = {.type = STORE_NEWS, .news = &news};
     const struct store_fact end = {
         .type = STORE_ARRAY_END,
-        .array_end = {.id = 1, .at_usec = 9, .after = {.state = JOB_DONE}}};
+        .array_end = {.id = 1, .at_usec = 9, .count = 1, .after = {.state = JOB_DONE}}};
     struct heard h, loaded;
     struct store *s = begin(&h, &loaded);
 

@@ -1,0 +1,213 @@
+/* What the store keeps of history: by number, in which an array counts as its elements,
+ * also when it was there at the start. What is to go goes when the writer has time: a
+ * promise that is not kept hangs the test. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/job/spec_pack.h"
+#include "daemon/store/store.h"
+#include "tests/support/facts.h"
+#include "tests/support/stored.h"
+
+enum { LIMIT = 1500 };
+
+static struct store *with_limit(uint64_t jobs)
+{
+    struct store *s = stored_fresh();
+
+    store_retain(s, &(struct store_retention){.jobs = jobs, .usec = UINT64_MAX});
+    return s;
+}
+
+static struct job_spec *array_spec(uint64_t n)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->argv = calloc(3, sizeof(*spec->argv));
+    spec->argv[0] = strdup("echo");
+    spec->argv[1] = strdup("x");
+    spec->is_array = true;
+    spec->array_first = 1;
+    spec->array_last = n;
+    return spec;
+}
+
+static void end_array(struct store *s, uint64_t id, uint64_t n)
+{
+    struct job_spec *spec = array_spec(n);
+    const struct store_fact submit = fact_submit(id, 1000 + id, spec);
+    const struct store_fact end = {
+        .type = STORE_ARRAY_END,
+        .array_end = {
+            .id = id, .at_usec = 2000 + id, .count = n, .after = {.state = JOB_DONE}}};
+
+    assert_int_equal(stored_keep(s, &submit, 1), 0);
+    assert_int_equal(stored_keep(s, &end, 1), 0);
+    job_spec_unref(spec);
+}
+
+static void end_jobs(struct store *s, uint64_t first, uint64_t last)
+{
+    for (uint64_t id = first; id <= last; id++) {
+        assert_int_equal(stored_submit(s, id, "x", NULL), 0);
+        assert_int_equal(stored_starting(s, id), 0);
+        assert_int_equal(stored_end(s, id, 0), 0);
+    }
+}
+
+static void await_gone(struct store *s, uint64_t id)
+{
+    int there;
+
+    while ((there = store_has(s, id)) > 0)
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(there, 0);
+}
+
+static void an_array_counts_as_its_elements(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+
+    (void)state;
+    end_array(s, 1, 1000);
+    end_jobs(s, 2, 11);
+    end_array(s, 12, 1000);
+    await_gone(s, 1);
+    assert_int_equal(store_has(s, 2), 1);
+    end_array(s, 13, 1000);
+    await_gone(s, 12);
+    assert_int_equal(store_has(s, 11), 0);
+    assert_int_equal(store_has(s, 13), 1);
+    store_free(s);
+}
+
+static void also_one_that_was_there_at_the_start(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+
+    (void)state;
+    end_array(s, 1, 1000);
+    end_jobs(s, 2, 6);
+    end_array(s, 7, 490);
+    store_free(s);
+    s = with_limit(LIMIT);
+    end_jobs(s, 8, 12);
+    assert_int_equal(store_has(s, 1), 1); /* they are 1,500 */
+    end_array(s, 13, 1000);
+    await_gone(s, 1);
+    assert_int_equal(store_has(s, 2), 1);
+    store_free(s);
+}
+
+static void what_was_forgotten_on_demand_counts_no_more(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+
+    (void)state;
+    end_jobs(s, 1, 1);
+    end_array(s, 2, 1000);
+    assert_int_equal(stored_forget(s, 2), 0);
+    end_array(s, 3, 1000);
+    end_array(s, 4, 499);
+    /* Had 2 been counted still, 4 would go too. */
+    end_array(s, 5, 1000);
+    await_gone(s, 3);
+    assert_int_equal(store_has(s, 4), 1);
+    assert_int_equal(store_has(s, 5), 1);
+    store_free(s);
+}
+
+static void the_newest_stays_whatever_it_counts_for(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+
+    (void)state;
+    end_jobs(s, 1, 1);
+    end_array(s, 2, 5000);
+    await_gone(s, 1);
+    assert_int_equal(store_has(s, 2), 1);
+    end_jobs(s, 3, 3);
+    await_gone(s, 2);
+    assert_int_equal(store_has(s, 3), 1);
+    store_free(s);
+}
+
+static void none_stays_where_none_is_to(void **state)
+{
+    struct store *s = with_limit(0);
+
+    (void)state;
+    end_array(s, 1, 1000);
+    await_gone(s, 1);
+    store_free(s);
+}
+
+static uint64_t count_of(const struct job_spec *spec)
+{
+    struct spec_pack pack = {.own = {0}};
+    uint64_t n = 0;
+
+    assert_int_equal(job_spec_pack(spec, &pack), 0);
+    assert_int_equal(spec_pack_count(pack.own.bytes, pack.own.n, &n), 0);
+    for (size_t i = 0; i < pack.own.n; i++) /* what is cut off is no spec */
+        assert_int_equal(spec_pack_count(pack.own.bytes, i, &(uint64_t){0}), -EBADMSG);
+    spec_pack_fini(&pack);
+    return n;
+}
+
+/* Whatever else the job has, in parts of their own. */
+static void the_count_of_a_packed_job(void **state)
+{
+    struct job_spec *spec = array_spec(77);
+    char text[600];
+
+    (void)state;
+    assert_int_equal(count_of(spec), 77);
+    memset(text, 'y', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    free(spec->argv[1]);
+    spec->argv[1] = strdup(text);
+    spec->env = calloc(2, sizeof(*spec->env));
+    spec->env[0] = strdup("E=1");
+    spec->rlimits = calloc(1, sizeof(*spec->rlimits));
+    spec->rlimits->given = 1;
+    spec->name = strdup("name");
+    assert_int_equal(count_of(spec), 77);
+    spec->input = calloc(1, sizeof(*spec->input) + 3);
+    spec->input->n = 3;
+    assert_int_equal(count_of(spec), 77);
+    spec->ranges = calloc(2, sizeof(*spec->ranges));
+    spec->ranges[0] = (struct job_range){.first = 3, .last = 9, .step = 2};
+    spec->ranges[1] = (struct job_range){.first = 20, .last = 20, .step = 1};
+    spec->nranges = 2;
+    assert_int_equal(job_spec_set_ranges(spec), 0);
+    assert_int_equal(count_of(spec), 5);
+    job_spec_unref(spec);
+    spec = job_spec_new();
+    spec->kind = JOB_KIND_NOOP;
+    assert_int_equal(count_of(spec), 1);
+    job_spec_unref(spec);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(an_array_counts_as_its_elements),
+        T(also_one_that_was_there_at_the_start),
+        T(what_was_forgotten_on_demand_counts_no_more),
+        T(the_newest_stays_whatever_it_counts_for),
+        T(none_stays_where_none_is_to),
+        cmocka_unit_test(the_count_of_a_packed_job),
+    };
+    return cmocka_run_group_tests(tests, stored_start, stored_stop);
+}
