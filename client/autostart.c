@@ -1,5 +1,6 @@
 /* See autostart.h. voltd gets a session of its own, no descriptor of ours, and a log
- * beside its socket. The lock on that log is held until it answers. */
+ * beside its socket. The lock on that log is held until it answers; what waits for the
+ * lock looks for an answer too, as the process that has it may be stopped (^Z). */
 #include "client/autostart.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -11,14 +12,18 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PATIENCE 3000 /* looks: 30 s */
+#define SILENCE  300  /* of these, before it is said what is waited for */
 #define REST     10   /* of these, before another start */
+
+static const struct timespec pause_of_a_look = {.tv_nsec = 10000000};
 
 bool autostart_helps(const struct address_choice *choice,
                      const struct client_tried *tried)
@@ -32,7 +37,7 @@ struct start {
     off_t end; /* of what others have written to it */
 };
 
-/* Opens and locks the log, in the directory of the socket. 0; negative, and said. */
+/* Opens the log, in the directory of the socket. 0; negative, and said. */
 static int open_log(struct start *s)
 {
     struct volt_error err = {.text = ""};
@@ -47,13 +52,53 @@ static int open_log(struct start *s)
         s->fd =
             open(s->log,
                  O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-        r = s->fd < 0 || flock(s->fd, LOCK_EX) < 0 ? -errno : 0;
+        r = s->fd < 0 ? -errno : 0;
     }
-    if (r == 0)
-        s->end = lseek(s->fd, 0, SEEK_END);
-    else
+    if (r < 0)
         say("voltd cannot be started: %s: %s", dir, *err.text ? err.text : strerror(-r));
     return r;
+}
+
+/* 1: the lock is ours. 0: that of process *ret_holder. Negative. */
+static int try_lock(const struct start *s, pid_t *ret_holder)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(s->fd, F_SETLK, &lock) == 0)
+        return 1;
+    if (errno != EAGAIN && errno != EACCES)
+        return -errno;
+    if (fcntl(s->fd, F_GETLK, &lock) < 0)
+        return -errno;
+    *ret_holder = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+    return 0;
+}
+
+/* 1: nobody else starts one; 0: one answers; negative, and said. */
+static int lock_or_connect(struct start *s, const struct address_choice *choice,
+                           bool quiet, struct client **ret)
+{
+    struct client_tried tried;
+    pid_t holder = 0;
+    for (int look = 0; look < PATIENCE; look++) {
+        int r = try_lock(s, &holder);
+        if (r < 0) {
+            say("voltd cannot be started: %s: %s", s->log, strerror(-r));
+            return r;
+        }
+        if (client_open(choice, ADDRESS_JOBS, ret, &tried) == 0)
+            return 0;
+        if (r > 0) {
+            s->end = lseek(s->fd, 0, SEEK_END);
+            return 1;
+        }
+        if (look == SILENCE && !quiet)
+            say("waits for process %d, which starts voltd", (int)holder);
+        (void)nanosleep(&pause_of_a_look, NULL);
+    }
+    say("voltd cannot be started: process %d has been starting one for 30 s; if it is "
+        "stopped, continue or end it",
+        (int)holder);
+    return -ETIMEDOUT;
 }
 
 /* voltd beside this program, or the one that PATH has. */
@@ -66,6 +111,64 @@ static void find_voltd(char path[PATH_MAX])
         (void)strcpy(slash + 1, "voltd");
     if (!slash || access(path, X_OK) < 0)
         (void)strcpy(path, "voltd");
+}
+
+/* What would end voltd or hinder its store, though it was meant for one command. */
+static const int hindering[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS,
+                                RLIMIT_NPROC};
+#define HINDERING (sizeof(hindering) / sizeof(hindering[0]))
+
+struct bounds {
+    struct rlimit limit[HINDERING];
+    int nice;
+};
+
+/* Takes from this process, for the moment of a start, what voltd shall not inherit: all
+ * of its jobs would. 0; negative: it cannot be taken, and said. */
+static int leave_bounds(struct bounds *b)
+{
+    b->nice = getpriority(PRIO_PROCESS, 0);
+    if (b->nice > 0 && setpriority(PRIO_PROCESS, 0, 0) < 0) {
+        say("voltd is not started here: it, and all its jobs, would have the niceness %d "
+            "of this command for good; `systemctl --user start voltd` has none",
+            b->nice);
+        return -EPERM;
+    }
+    for (size_t i = 0; i < HINDERING; i++) {
+        (void)getrlimit(hindering[i], &b->limit[i]);
+        const struct rlimit all = {b->limit[i].rlim_max, b->limit[i].rlim_max};
+        (void)setrlimit(hindering[i], &all);
+    }
+    return 0;
+}
+
+static void return_to_bounds(const struct bounds *b)
+{
+    for (size_t i = 0; i < HINDERING; i++)
+        (void)setrlimit(hindering[i], &b->limit[i]);
+    if (b->nice > 0)
+        (void)setpriority(PRIO_PROCESS, 0, b->nice);
+}
+
+/* Hard limits stay: voltd would be killed for the CPU time of its life, or could not
+ * write its store. 0; -EPERM, and said. */
+static int check_hard_limits(void)
+{
+    static const struct {
+        int resource;
+        const char *what, *option;
+    } deadly[] = {{RLIMIT_CPU, "CPU time", "-Ht"}, {RLIMIT_FSIZE, "file size", "-Hf"}};
+    for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+        struct rlimit l;
+        if (getrlimit(deadly[i].resource, &l) < 0 || l.rlim_max == RLIM_INFINITY)
+            continue;
+        say("voltd is not started here: it, and all its jobs, would have the hard limit of "
+            "%s of this shell (ulimit %s) for good; `systemctl --user start voltd` has "
+            "none",
+            deadly[i].what, deadly[i].option);
+        return -EPERM;
+    }
+    return 0;
 }
 
 static int spawn(const struct start *s, pid_t *ret)
@@ -124,7 +227,6 @@ static void say_ended(const struct start *s)
 static int await_answer(const struct address_choice *choice, pid_t pid, int *left,
                         struct client **ret)
 {
-    const struct timespec pause = {.tv_nsec = 10000000};
     struct client_tried tried;
     for (; *left > 0; --*left) {
         int status;
@@ -135,21 +237,37 @@ static int await_answer(const struct address_choice *choice, pid_t pid, int *lef
             return WIFEXITED(status) && WEXITSTATUS(status) == ADDRESS_EXIT_TAKEN
                        ? -EBUSY
                        : -ECHILD;
-        (void)nanosleep(&pause, NULL);
+        (void)nanosleep(&pause_of_a_look, NULL);
     }
     return -ETIMEDOUT;
 }
 
+/* Whether this process listens where c is connected to. */
+static bool answers(const struct client *c, pid_t pid)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(client_fd(c), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           peer.pid == pid;
+}
+
 /* Starts voltd, and again while another one has the directories: that one answers soon,
- * or is on its way out. */
+ * or is on its way out. *ret_ours: the one that was started is the one that answers. */
 static int start_one(const struct address_choice *choice, const struct start *s,
-                     struct client **ret)
+                     struct client **ret, bool *ret_ours)
 {
     const struct timespec pause = {.tv_nsec = 10000000L * REST};
     int left = PATIENCE, r;
     pid_t pid = 0;
+    struct bounds bounds;
+    if (check_hard_limits() < 0)
+        return -EPERM;
     do {
+        r = leave_bounds(&bounds);
+        if (r < 0)
+            return r;
         r = spawn(s, &pid);
+        return_to_bounds(&bounds);
         if (r < 0) {
             say("voltd cannot be started: %s", strerror(-r));
             return r;
@@ -160,6 +278,7 @@ static int start_one(const struct address_choice *choice, const struct start *s,
             left -= REST;
         }
     } while (r == -EBUSY && left > 0);
+    *ret_ours = r == 0 && answers(*ret, pid);
     if (r == -EBUSY || r == -ECHILD)
         say_ended(s);
     else if (r < 0)
@@ -170,12 +289,13 @@ static int start_one(const struct address_choice *choice, const struct start *s,
 int autostart(const struct address_choice *choice, bool quiet, struct client **ret)
 {
     struct start s = {.fd = -1};
-    struct client_tried tried;
+    bool ours = false;
     int r = open_log(&s);
-    bool started = r == 0 && client_open(choice, ADDRESS_JOBS, ret, &tried) < 0;
-    if (started) /* and nobody else has meanwhile */
-        r = start_one(choice, &s, ret);
-    if (r == 0 && started && !quiet)
+    if (r == 0)
+        r = lock_or_connect(&s, choice, quiet, ret);
+    if (r > 0) /* and nobody else has started one meanwhile */
+        r = start_one(choice, &s, ret, &ours);
+    if (ours && !quiet)
         say("no voltd ran: started one for this user; `voltctl shutdown` ends it");
     if (s.fd >= 0)
         (void)close(s.fd);

@@ -8,8 +8,9 @@
  * address names another one. */
 bool autostart_helps(const struct address_choice *choice,
                      const struct client_tried *tried);
-/* Starts `voltd --user` and connects to it. Of several at once one starts it, the others
- * wait for that. 0; negative, and said. */
+/* Starts `voltd --user` and connects to it. Of several at once one starts it; the others
+ * wait until it answers, or until the one that starts it has ended. 0; negative, and
+ * said. */
 int autostart(const struct address_choice *choice, bool quiet, struct client **ret);
 
 #endif

@@ -1,5 +1,7 @@
 """The first submission starts a voltd where none runs; no other one does."""
 import os
+import resource
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +20,17 @@ def nobody():
                           XDG_CONFIG_HOME=str(daemon.dir / "config"))
         yield daemon
         daemon.ctl("--user", "shutdown", "--cancel", "--wait")
+
+
+def lock(path):
+    """A process that has the lock of a start, as one that was stopped has it."""
+    path.parent.mkdir(mode=0o700)
+    holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys\n"
+                               f"f = open({str(path)!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX)\n"
+                               "print(flush=True); sys.stdin.read()"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    return holder
 
 
 def test_the_first_submission(nobody):
@@ -47,18 +60,73 @@ def test_many_at_once_start_one(nobody):
 def test_another_one_that_starts_or_ends_is_waited_for(nobody):
     """While it holds the lock there is no answer, and no failure either."""
     runtime = nobody.dir / "runtime/voltd"
-    runtime.mkdir(mode=0o700)
-    holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys\n"
-                               f"f = open({str(runtime / 'lock')!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX)\n"
-                               "print(flush=True); sys.stdin.read()"],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    holder.stdout.readline()
+    holder = lock(runtime / "lock")
     submit = nobody.popen("volt-submit", "--user", "-w", "--", "sh", "-c", "exit 7")
     log = runtime / "voltd.log"
     until(lambda: log.exists() and f"another voltd (pid {holder.pid})" in log.read_text())
     holder.communicate()
     out, err = submit.communicate(timeout=LIMIT)
     assert (submit.returncode, out) == (7, "1\n") and "started one for this user" in err, err
+
+
+def test_a_starter_that_is_stopped_holds_nobody(nobody):
+    """While it has begun nothing it is waited for, and named; once voltd answers it is not."""
+    holder = lock(nobody.dir / "runtime/voltd/voltd.log")
+    submits = [nobody.popen("volt-submit", "--user", "-w", "true") for _ in range(2)]
+    for submit in submits:
+        assert f"waits for process {holder.pid}, which starts voltd" in submit.stderr.readline()
+    with open(nobody.log, "ab") as log:
+        voltd = subprocess.Popen([BIN / "voltd", "--user"], env=nobody.env, stdout=log, stderr=log)
+    told = [submit.communicate(timeout=LIMIT) for submit in submits]
+    assert [(submit.returncode, err) for submit, (_, err) in zip(submits, told)] == [(0, "")] * 2
+    assert sorted(out for out, _ in told) == ["1\n", "2\n"]
+    assert holder.poll() is None
+    assert nobody.ctl("--user", "shutdown", "--wait").code == 0
+    voltd.wait(LIMIT)
+    holder.communicate()
+
+
+def test_what_another_one_started_is_not_called_ours(nobody):
+    """Here the voltd that was started ends at once, and another one answers."""
+    programs = nobody.dir / "bin"
+    programs.mkdir()
+    shutil.copy(BIN / "volt-submit", programs)
+    (programs / "voltd").write_text(f'#!/bin/sh\n"{BIN}/voltd" "$@" & sleep 600\n')
+    (programs / "voltd").chmod(0o755)
+    p = subprocess.run([programs / "volt-submit", "--user", "-w", "--", "sh", "-c", "exit 7"],
+                       env=nobody.env, cwd=nobody.dir, capture_output=True, text=True, timeout=LIMIT)
+    assert (p.returncode, p.stdout, p.stderr) == (7, "1\n", "")
+
+
+def bounded(nobody, which, soft, hard, *words):
+    """A first submission under such a limit."""
+    return subprocess.run([BIN / "volt-submit", "--user", *words, "true"], env=nobody.env, cwd=nobody.dir,
+                          capture_output=True, text=True, timeout=LIMIT,
+                          preexec_fn=lambda: resource.setrlimit(which, (soft, hard)))
+
+
+def test_limits_of_one_command_are_not_those_of_voltd(nobody):
+    for which, what in (resource.RLIMIT_CPU, "CPU time"), (resource.RLIMIT_FSIZE, "file size"):
+        r = bounded(nobody, which, 1 << 20, 1 << 20)
+        assert r.returncode == 125 and f"the hard limit of {what}" in r.stderr, r
+    assert not (nobody.dir / "runtime/voltd/voltd.sock").exists()
+    r = bounded(nobody, resource.RLIMIT_FSIZE, 1 << 20, resource.RLIM_INFINITY, "-w")
+    assert r.returncode == 0, r
+    pid = int(nobody.ctl("--user", "stats", "--json").json["pid"])
+    assert resource.prlimit(pid, resource.RLIMIT_FSIZE) == (resource.RLIM_INFINITY,) * 2
+    r = nobody.submit("--user", "-w", "--follow", "--", "sh", "-c", "ulimit -Sf")
+    assert (r.code, r.out.split()[-1]) == (0, "unlimited"), r
+
+
+def test_niceness_of_one_command_is_not_that_of_voltd(nobody):
+    p = subprocess.run(["nice", "-n", "7", BIN / "volt-submit", "--user", "-w", "true"], env=nobody.env,
+                       cwd=nobody.dir, capture_output=True, text=True, timeout=LIMIT)
+    if os.geteuid() != 0:
+        assert p.returncode == 125 and "the niceness 7 of this command" in p.stderr, p
+        return
+    assert p.returncode == 0, p
+    pid = int(nobody.ctl("--user", "stats", "--json").json["pid"])
+    assert os.getpriority(os.PRIO_PROCESS, pid) == 0
 
 
 def test_it_has_no_descriptor_of_ours(nobody):
