@@ -25,6 +25,9 @@ struct client {
     size_t scanned; /* no NUL before this offset */
     int pending_fd; /* a descriptor that came and waits for its reply */
     bool gone;      /* end of stream seen */
+    bool heard;     /* a byte or the end has come */
+    bool unheard;   /* client_is_unheard() */
+    unsigned calls; /* sent as a whole */
     bool system;    /* the socket is that of the system's daemon */
     struct address address;
     void (*on_silence)(void);
@@ -138,6 +141,11 @@ bool client_is_own(const struct client *c)
            peer.uid == geteuid();
 }
 
+bool client_is_unheard(const struct client *c)
+{
+    return c->unheard;
+}
+
 int client_fd(const struct client *c)
 {
     return c->fd;
@@ -198,8 +206,16 @@ static int read_some(struct client *c)
                          .msg_control = control.bytes,
                          .msg_controllen = sizeof(control.bytes)};
     ssize_t n = recvmsg(c->fd, &msg, MSG_CMSG_CLOEXEC);
-    if (n < 0)
-        return errno == EINTR || errno == EAGAIN ? -EAGAIN : -ECONNRESET;
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return -EAGAIN;
+    if (n < 0) {
+        /* Of a Unix socket that was closed with bytes that nobody had read; otherwise its
+         * end is an end of stream (Linux, net/unix/af_unix.c: unix_release_sock()). The
+         * end of the first call is among them. */
+        c->unheard = errno == ECONNRESET && c->calls <= 1 && !c->heard;
+        return -ECONNRESET;
+    }
+    c->heard = true;
     if (n == 0) {
         c->gone = true;
         return -ECONNRESET;
@@ -259,6 +275,8 @@ int client_send(struct client *c, const char *method, json_t *parameters, unsign
     text = json_dumps(call, JSON_COMPACT);
     if (text)
         r = write_all(c, text, strlen(text) + 1);
+    c->unheard |= r == -ECONNRESET && c->calls == 0 && !c->heard;
+    c->calls += r == 0;
 out:
     free(text);
     json_decref(call);

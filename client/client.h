@@ -64,6 +64,9 @@ void client_set_silence(struct client *c, void (*fn)(void));
 /* Whether the daemon runs for this user alone: neither the system's nor that of another
  * user. */
 bool client_is_own(const struct client *c);
+/* Whether the connection has ended without a whole call of ours having been read: the
+ * first one may be made again on another connection, and is not made twice by that. */
+bool client_is_unheard(const struct client *c);
 /* For poll(): readable means that client_receive() may have something. Borrowed. */
 int client_fd(const struct client *c);
 

@@ -148,11 +148,46 @@ static void durable(void *arg, bool yes)
         "end");
 }
 
+static int connect_or_start(const struct submit_options *o, struct client_tried *tried,
+                            struct client **ret)
+{
+    int r = client_open(&o->choice, ADDRESS_JOBS, ret, tried);
+    if (r == 0 || o->no_autostart || !autostart_helps(&o->choice, tried))
+        return r;
+    return autostart(&o->choice, o->quiet, ret);
+}
+
+static int call_submit(struct submission *s, struct client_reply *ret)
+{
+    json_t *params = json_pack("{s:O}", "spec", s->o->spec);
+    return client_call(s->c, "org.voltd.jobs.Submit", params, ret);
+}
+
+/* The voltd that was connected to has ended, and knows nothing of the job: another one is
+ * asked, if it is of the same kind, for which the environment was chosen. Negative: there
+ * is none. */
+static int call_again(struct submission *s, struct client_reply *ret)
+{
+    struct client_tried tried;
+    struct client *c;
+    if (connect_or_start(s->o, &tried, &c) < 0)
+        return -ECONNRESET;
+    if (client_is_own(c) != client_is_own(s->c)) {
+        client_free(c);
+        return -ECONNRESET;
+    }
+    client_free(s->c);
+    s->c = c;
+    client_set_silence(c, s->o->quiet ? NULL : say_silence);
+    return call_submit(s, ret);
+}
+
 static int submit_one(struct submission *s, struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    json_t *params = json_pack("{s:O}", "spec", s->o->spec);
-    int r = client_call(s->c, "org.voltd.jobs.Submit", params, &reply);
+    int r = call_submit(s, &reply);
+    if (r == -ECONNRESET && client_is_unheard(s->c))
+        r = call_again(s, &reply);
     if (r == 0 && reply.error) {
         *error = reply;
         return 1;
@@ -332,6 +367,9 @@ static int submit_and_wait(struct submission *s)
         say_refused(s, &error);
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
+    if (r == -ECONNRESET && !client_is_unheard(s->c))
+        say("what has no id here may have been accepted all the same: see `voltctl list`; "
+            "with --key a submission can be repeated");
     client_reply_fini(&error);
     if (s->out_of_memory)
         say("out of memory");

@@ -408,6 +408,7 @@ class Fake:
         self.answer = answer
         self.calls = []
         self.connections = 0
+        self.deaf = 0       # connections that are closed before what has come is read
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(self.path))
         self.listener.listen(8)
@@ -425,6 +426,10 @@ class Fake:
     def serve(self, sock):
         data = b""
         with sock:
+            if self.deaf:
+                self.deaf -= 1
+                sock.recv(1, socket.MSG_PEEK)
+                return
             while True:
                 try:
                     more = sock.recv(1 << 16)
