@@ -39,10 +39,11 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
 INC    := -Ilib/include -Iclient/include -Ilib -I. -I$(B)/gen
 ALLC   := $(CSTD) $(CFLAGS) $(WARN) $(SANFLAGS) $(INC) -fvisibility=hidden -fPIC -pthread -MMD -MP
-LINK    = $(call say,LD,$@)$(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) -o $@
+# LINKED: what is linked into every program besides (tests/tools/coverage).
+LINK    = $(call say,LD,$@)$(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) $(LINKED) -o $@
 
 # Sources: one library per layer.
-MAINS       := daemon/main.c daemon/keeper/main.c client/volt-submit.c client/voltctl.c
+MAINS       := daemon/main.c daemon/keeper/main.c client/volt-submit.c client/volt-lock.c client/voltctl.c
 LIBVOLT_SRC := $(wildcard $(addprefix lib/,base/*.c task/*.c sync/*.c driver/*.c sched/*.c runtime/*.c io/*.c))
 WIRE_SRC    := $(wildcard lib/wire/*.c)
 KEEPER_SRC  := $(filter-out $(MAINS),$(wildcard daemon/keeper/*.c))
@@ -138,14 +139,30 @@ EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 
 # Tests that count allocations, and make them fail: tests/support/alloc_hook.h.
 WRAP := malloc calloc realloc aligned_alloc free mmap pthread_create eventfd timerfd_create epoll_create1
-$(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table test_idset test_postings test_index): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
+$(addprefix $(B)/tests/unit/,test_no_allocation test_out_of_memory test_hash_table test_idset test_postings test_index test_admit_memory test_each): LDFLAGS += $(WRAP:%=-Wl,--wrap=%)
+# Those that make system calls fail as well: tests/support/call_hook.h.
+WRAP_CALLS := $(WRAP) socket connect bind listen accept4 getsockopt open openat fcntl fstat unlink fchmod poll signalfd \
+              inotify_init1 inotify_add_watch getrlimit read write pread preadv2 recv send recvmsg sendmsg syscall strdup reallocarray \
+              fsync fdatasync ftruncate rename renameat unlinkat pwrite posix_fallocate opendir \
+              posix_spawn posix_spawn_file_actions_init posix_spawn_file_actions_adddup2 posix_spawnattr_init
+$(addprefix $(B)/tests/unit/,test_link_fails test_methods_fail test_spec_fails test_store_fails): LDFLAGS += $(WRAP_CALLS:%=-Wl,--wrap=%)
 $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
-$(B)/tests/unit/test_manager: LDFLAGS += -Wl,--wrap=table_put
+$(B)/tests/unit/test_adopted_memory: LDFLAGS += -Wl,--wrap=calloc
+$(B)/tests/unit/test_freezer: LDFLAGS += -Wl,--wrap=fstatfs -Wl,--wrap=fgetxattr -Wl,--wrap=write -Wl,--wrap=pread -Wl,--wrap=poll -Wl,--wrap=mono_usec
+$(B)/tests/unit/test_interned: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray -Wl,--wrap=strdup
+$(B)/tests/unit/test_survivors: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray
+$(B)/tests/unit/test_jobs_live: LDFLAGS += -Wl,--wrap=table_put
+$(B)/tests/unit/test_attempt: LDFLAGS += -Wl,--wrap=grant_try
 $(B)/tests/unit/test_refused_start: LDFLAGS += -Wl,--wrap=recover_start
+$(B)/tests/unit/test_recover_stopping: LDFLAGS += -Wl,--wrap=recover_start -Wl,--wrap=volt_task_spawn
 $(B)/tests/unit/test_trim_arrays: LDFLAGS += -Wl,--wrap=malloc_trim
 $(B)/tests/unit/test_follow: LDFLAGS += -Wl,--wrap=inotify_init1
-$(B)/tests/unit/test_keeper_start: LDFLAGS += -Wl,--wrap=crew_start -Wl,--wrap=unlinkat
+$(B)/tests/unit/test_keeper_start: LDFLAGS += -Wl,--wrap=shim_pool_start -Wl,--wrap=unlinkat
 $(B)/tests/unit/test_keeper_signal: LDFLAGS += -Wl,--wrap=fork
+$(B)/tests/unit/test_methods: LDFLAGS += -Wl,--wrap=query_why
+$(B)/tests/unit/test_output: LDFLAGS += -Wl,--wrap=fcntl
+$(B)/tests/unit/test_group: LDFLAGS += -Wl,--wrap=pthread_cond_signal
+$(B)/tests/unit/test_store_names: LDFLAGS += -Wl,--wrap=fsync
 $(B)/tests/unit/test_tree: LDFLAGS += -Wl,--wrap=syscall -Wl,--wrap=access
 
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
@@ -184,8 +201,8 @@ stress: all $(STRESS)
 	@$(RUN) tests/stress/run $(SECS) "$(WORKERS)" $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
-# Two at a time, each with daemons of its own: one alone waits more than it works.
-INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rs -n 2 --dist loadfile
+# Three at a time, each with daemons of its own: one alone waits more than it works.
+INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rsfE -n 3 --dist loadfile
 check-integration: all
 	@$(RUN) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest tests/integration
 # Many restarts of a voltd that is not root, with jobs that wait: all outputs can be read.
@@ -197,24 +214,36 @@ check-layers:
 	@tests/tools/check-order --self-test
 	@tests/tools/check-skips --self-test .ci/skips
 check-promises:
-	@tests/tools/check-promises
+	@tests/tools/check-promises --self-test
 check-hash:
 	@tests/tools/check-hash --self-test
+# What daemon/job/kinds.def says of the kinds of jobs, into the description and volt-job(5).
+spec:
+	@tests/tools/check-spec --write
 check-spec:
 	@tests/tools/check-spec --self-test
 	@tests/tools/check-page --self-test
 check-words:
 	@tests/tools/check-words --self-test
 check-mutants:
+	@$(PYTHON) tests/mutants/operators.py --self-test
 	@$(PYTHON) tests/tools/check-mutants
 # Models are of the plain build: the explorer switches stacks, which sanitizers do not
 # follow.
 check-model:
 -include tests/model/model.mk
 -include tests/damage/damage.mk
+-include tests/sim/sim.mk
 -include tests/chaos/chaos.mk
 -include tests/fuzz/fuzz.mk
 -include tests/mutants/mutants.mk
+# Lines and branches of daemon/ that unit tests and simulator reach, room by room; check-coverage
+# fails where a room is below its bounds.
+coverage: deps-coverage
+	@tests/tools/coverage $(if $(FILES),--files)
+check-coverage: deps-coverage
+	@tests/tools/coverage --check
+.PHONY: coverage check-coverage
 check-install: all
 	+@tests/tools/check-install $(abspath $(B))/install
 # Clients and systems that are not ours: they need Go, and a VM.
@@ -226,14 +255,19 @@ check-vm: deps-vm all
 # As a user who is not root: tests/tools/unprivileged runs it.
 check-unprivileged: deps
 	@$(MAKE) --no-print-directory all
-	+@RESTARTS=100 tests/tools/run-checks "$(VARIANT)" $(REPORTS) check-unit check-integration check-restarts check-chaos
+	+@RESTARTS=100 tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(filter-out $(WITHOUT),check-unit check-integration check-restarts check-chaos)
 # Late is a failure, in the build with crash points: heartbeats an hour away, so that what
 # only a heartbeat wakes hangs; and sentinels on their watch, with nothing for them to rescue.
+# And no job is marked as starting before there is a slot for it: StartAhead=0, chaos as well.
+LATE_PARTS ?= late-heartbeats late-rescues late-starts
 check-late:
-	+@$(MAKE) --no-print-directory CHAOS=1 SAN= late-heartbeats late-rescues
+	+@$(MAKE) --no-print-directory CHAOS=1 SAN= $(LATE_PARTS)
 late-heartbeats late-rescues: late-%: all
 	@$(RUN) VOLT_LATE=$* $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$* tests/integration
-late-rescues: | late-heartbeats
+late-rescues: | $(filter late-heartbeats,$(LATE_PARTS))
+late-starts: all $(CHAOS_NEEDS) | $(filter late-rescues,$(LATE_PARTS))
+	@$(RUN) VOLT_LATE=starts $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$@ tests/integration
+	@$(RUN) VOLT_LATE=starts tests/tools/contain tests/chaos/run $(PYTHON)
 # Each program late, now and then, in whatever another may wait for; in the build whose programs
 # are linked dynamically.
 LATE := $(B)/tests/late/late.so
@@ -249,27 +283,28 @@ late-programs-integration:
 late-programs-chaos:
 	@$(RUN) tests/tools/late $(LATE) tests/tools/contain tests/chaos/run $(PYTHON)
 
-CHECKS := check-layers check-promises check-hash check-spec check-words check-mutants check-unit $(if $(SAN),,check-model check-install) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
+CHECKS := check-layers check-promises check-hash check-spec check-words check-mutants check-unit check-sim $(if $(SAN),,check-model check-install check-benches) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
+# WITHOUT: checks that are not wanted.
 check: deps
 	@$(MAKE) --no-print-directory all
-	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(CHECKS)
+	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(filter-out $(WITHOUT),$(CHECKS))
 
 include bench/bench.mk
 demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-hash check-spec check-words check-mutants check-model check-install \
+.PHONY: all spec check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-hash check-spec check-words check-mutants check-model check-install \
         check-clients check-vm demo
 
 # Everything that takes long, one after the other, also after a failure; hours.
-DEEP := model mutants mutants-daemon weaken chaos power-cuts soak fuzz check-damage check-restarts check-late check-late-programs check-clang
+DEEP := model mutants mutants-runtime mutants-daemon mutants-operators check-coverage weaken sim chaos power-cuts soak fuzz check-damage check-restarts check-late check-late-programs check-clang
 check-deep: deps deps-clang
 	@$(MAKE) --no-print-directory all
 	+@tests/tools/run-checks deep $(REPORTS) $(DEEP)
 check-clang:
 	+@$(MAKE) --no-print-directory CC=clang check
-.PHONY: check-deep check-clang check-late late-heartbeats late-rescues check-unprivileged \
+.PHONY: check-deep check-clang check-late late-heartbeats late-rescues late-starts check-unprivileged \
         check-late-programs late-programs late-programs-integration late-programs-chaos
 
 # ---- packages -------------------------------------------------------------------------------
@@ -284,7 +319,10 @@ bindir     := $(prefix)/bin
 libdir     := $(prefix)/lib
 libexecdir := $(prefix)/libexec/voltd
 mandir     := $(prefix)/share/man
-completions := $(prefix)/share/bash-completion/completions
+docdir     := $(prefix)/share/doc/voltd
+bashdir    := $(prefix)/share/bash-completion/completions
+zshdir     := $(prefix)/share/zsh/$(if $(filter /usr,$(prefix)),vendor-completions,site-functions)
+fishdir    := $(prefix)/share/fish/vendor_completions.d
 sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 systemddir := $(if $(filter /usr /usr/local,$(prefix)),/usr,$(prefix))/lib/systemd
 D          := $(DESTDIR)
@@ -296,7 +334,7 @@ UNIT_OF    = $(SUBST) -e '/^@template@/d' -e 's|^@$(1)@||' -e '/^@$(if $(filter 
 install: all
 	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d \
 	    $(D)$(systemddir)/system $(D)$(systemddir)/user $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
-	    $(D)$(completions)
+	    $(D)$(bashdir) $(D)$(zshdir) $(D)$(fishdir)
 	install -m 755 $(filter-out %/voltd-keeper,$(PROGRAMS)) $(D)$(bindir)
 	install -d $(D)$(libexecdir) # of a program that may not be read no process is dumpable
 	install -m 711 $(filter %/voltd-keeper,$(PROGRAMS)) $(D)$(libexecdir)
@@ -306,8 +344,13 @@ install: all
 	ln -sf $(CLIENT_SO) $(D)$(libdir)/libvoltclient.so
 	install -m 644 lib/include/volt/*.h client/include/volt/*.h $(D)$(prefix)/include/volt
 	install -m 644 $(filter-out %/org.varlink.service.varlink,$(IDL)) $(D)$(prefix)/share/varlink
-	install -m 644 client/completion/volt.bash $(D)$(completions)/voltctl
-	ln -sf voltctl $(D)$(completions)/volt-submit
+	install -m 644 client/completion/volt.bash $(D)$(bashdir)/voltctl
+	ln -sf voltctl $(D)$(bashdir)/volt-submit
+	ln -sf voltctl $(D)$(bashdir)/volt-lock
+	install -m 644 client/completion/_volt $(D)$(zshdir)
+	install -m 644 client/completion/volt.fish $(D)$(fishdir)/voltctl.fish
+	ln -sf voltctl.fish $(D)$(fishdir)/volt-submit.fish
+	ln -sf voltctl.fish $(D)$(fishdir)/volt-lock.fish
 	[ -e $(D)$(sysconfdir)/voltd/voltd.conf ] || install -m 644 conf/voltd.conf $(D)$(sysconfdir)/voltd
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
 	$(SUBST) client/voltclient.pc.in >$(D)$(libdir)/pkgconfig/voltclient.pc
@@ -315,10 +358,13 @@ install: all
 	    $(call UNIT_OF,system) systemd/$$unit >$(D)$(systemddir)/system/$$unit && \
 	    $(call UNIT_OF,user) systemd/$$unit >$(D)$(systemddir)/user/$$unit || exit 1; done
 	install -d $(addprefix $(D)$(mandir)/man,1 3 5 7 8)
-	for page in client/man/*.[1358] lib/man/*.[37]; do \
+	for page in client/man/*.[13578] lib/man/*.[37]; do \
 	    install -m 644 $$page $(D)$(mandir)/man$${page##*.} || exit 1; done
 	for page in lib/man/*.3 client/man/*.3; do for name in $$(sed -n 's/^\.Nm \(\w*\).*/\1/p' $$page); do \
 	    [ $$name.3 = $${page##*/} ] || ln -sf $${page##*/} $(D)$(mandir)/man3/$$name.3 || exit 1; done; done
+	install -d $(D)$(docdir)/examples
+	install -m 644 client/examples/hello.c $(D)$(docdir)/examples
+	install -m 755 client/examples/agent.py $(D)$(docdir)/examples
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
 # What install would put there goes; a configuration only as install has left it.
@@ -326,7 +372,10 @@ uninstall: all
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
 	$(MAKE) --no-print-directory -s install prefix=$(prefix) DESTDIR="$$tmp" && \
 	tests/tools/uninstall "$$tmp" "$(D)" $(sysconfdir)/voltd/voltd.conf
-.PHONY: install uninstall
+# Completions of the shells, from the option tables.
+completions: $(PROGRAMS)
+	@client/completion/generate $(BIN) client/completion
+.PHONY: install uninstall completions
 
 define HELP
 make                 libraries and programs: $(BIN)/
@@ -334,31 +383,40 @@ make demo            build, run real work through a private voltd, clean up
 make check           all tests of this build (below); installs what it needs
 make check-unit      cmocka programs, tests/unit
 make check-model     the explorer on the real sources, tests/model
+make check-sim       random histories of a whole voltd in a simulated world, tests/sim; SEED=
+make sim             the same for long: SECS=600 SEED=
 make check-fuzz      a corpus and mutations of it through every parser, tests/fuzz
 make fuzz            the same with libFuzzer, SECS=60 seconds each
 make check-damage    a store with each byte flipped and cut at each length (a part: in check)
 make check-stress    short stress runs, tests/stress
 make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt
+make check-benches   builds the benchmarks that need no packages of their own
 make check-integration  pytest against real daemons, tests/integration
 make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=
 make check-restarts  restarts with waiting jobs, all outputs can be read: RESTARTS=1000
-make check-late      integration without heartbeats, and without rescues by sentinels
+make check-late      integration without heartbeats, without rescues by sentinels, and with chaos without early starts
 make check-late-programs  integration and chaos with every program late, now and then; as root
 make check-unprivileged  unit, integration, chaos; for tests/tools/unprivileged make ...
 make check-deep      all that takes long: model, mutants, weaken, chaos, soak, fuzz, clang ...
 make check-layers    who may include or call whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
 make check-hash      what clients choose is hashed by lib/base/siphash alone
+make spec            writes what daemon/job/kinds.def says into the description and volt-job(5)
 make check-spec      the fields of a job are the same in the code, in the description and in volt-job(5)
 make check-mutants   each planted mistake of the lists still has its place in the sources
 make check-words     comments and messages name things, and say "it" of them
 make check-install   install, and use what was installed
+make completions     writes client/completion anew, from the option tables
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu)
-make mutants-daemon  mistakes in daemon/, each of which a test must find (-part: in two minutes)
+make mutants-runtime  mistakes in lib/ that models do not reach, each of which a test must find
+make mutants-daemon  mistakes in daemon/, each of which a test must find (-part: in 90 s)
+make mutants-operators  operators, numbers, conditions changed in daemon/: N=160 SEED= ROOM= (-part: 12)
 make chaos           check-chaos for long: SECS=600 SEED=
 make soak            one voltd under load and faults for long: SECS=3600 SEED=
+make coverage        lines and branches of daemon/ that unit tests and simulator reach (FILES=1)
+make check-coverage  the same; fails where a room is below its bounds
 make coverage-keeper branches of the privileged program that tests reach
 make bench           benchmarks of libvolt
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool

@@ -79,6 +79,17 @@ $(B)/bench/daemon/stages: $(B)/bench/daemon/stages.o $(LIBD) $(LIBKEEPER) $(LIBW
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
 
+# Admission alone; WAITERS=1000000.
+$(B)/bench/daemon/admission: $(B)/bench/daemon/admission.o $(LIBD) $(LIBWIRE) $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
+bench-admission: $(B)/bench/daemon/admission
+	@$< $(WAITERS)
+
+# All that need no packages of their own, so that they do not fall behind what they measure.
+check-benches: $(BENCHES) $(filter-out %/queues,$(DAEMON_BENCH)) $(B)/bench/daemon/admission
+	@echo "benches passed=$(words $^) failed=0"
+
 bench-daemon: deps
 	@tests/tools/deps bench-daemon
 	+@$(MAKE) --no-print-directory bench-daemon-run
@@ -93,4 +104,13 @@ bench-shares: all
 bench-survey: all
 	@bench/daemon/survey --bin $(abspath $(BIN)) $(BENCH)
 
-.PHONY: bench-shares bench-survey bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run
+# A million jobs that wait for more than slots; WAITERS=1000000.
+bench-waiting: all
+	@bench/daemon/waiting --bin $(abspath $(BIN)) $(if $(WAITERS),--jobs $(WAITERS))
+
+# What voltd executes for one job; BENCH: the rows wanted.
+bench-instructions: all
+	@tests/tools/deps bench-instructions
+	@bench/daemon/instructions $(BENCH:%=--row %) $(abspath $(BIN))
+
+.PHONY: check-benches bench-admission bench-waiting bench-instructions bench-shares bench-survey bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run

@@ -11,6 +11,7 @@
  *   idle          a runtime with nothing to do for a second
  *   parked_task   bytes of memory per task that waits, beside its own state */
 #include "bench/tasks.h"
+#include "task/limits.h"
 
 enum {
     WAKES = 300,

@@ -1,6 +1,6 @@
 /* Loads on which a second worker may help, and must not cost: each is to be run with one
- * worker and with more (--workers). Nanoseconds of wall time per operation, and what it
- * took in switches of threads (both kinds, the whole process) per 1,000 operations.
+ * worker and with more (--workers). Nanoseconds of wall time per operation, and per 1,000
+ * operations the switches of threads, and those of them that the system forced.
  *
  *   echo_1 _4 _64  TCP over loopback, 64 bytes there and back over so many connections.
  *                  One thread that is no worker is all clients: it writes to every
@@ -80,8 +80,7 @@ static void echo(const struct bench_workload *w, double *ret)
 {
     struct volt_runtime *rt = bench_runtime(bench_workers());
     int client[ECHO_CONNECTIONS], server[ECHO_CONNECTIONS], n = w->arg;
-    uint64_t start;
-    double before;
+    struct bench_load load;
 
     echo_connect(client, server, n);
     bench_tasks_expect((uint32_t)n);
@@ -94,11 +93,9 @@ static void echo(const struct bench_workload *w, double *ret)
         bench_spawn(e);
     }
     echo_ask(client, n, ECHOES / 10);
-    before = bench_switches();
-    start = bench_now();
+    load = bench_load_begin();
     echo_ask(client, n, ECHOES);
-    ret[0] = bench_per_op(start, ECHOES);
-    ret[1] = (bench_switches() - before) * 1000 / ECHOES;
+    bench_load_end(&load, ECHOES, ret);
     echo_hang_up(client, n);
     bench_gate_wait();
 }
@@ -135,16 +132,14 @@ BENCH_TYPE(mixer, 0);
 static void skew(const struct bench_workload *w, double *ret)
 {
     struct volt_runtime *rt = bench_runtime(bench_workers());
-    double before = bench_switches();
-    uint64_t start;
+    struct bench_load load;
 
     (void)w;
     bench_tasks_expect(SKEWED);
-    start = bench_now();
+    load = bench_load_begin();
     bench_spawn(bench_task(rt, &mixer_type));
     bench_gate_wait();
-    ret[0] = bench_per_op(start, SKEWED);
-    ret[1] = (bench_switches() - before) * 1000 / SKEWED;
+    bench_load_end(&load, SKEWED, ret);
 }
 
 static double limit_skew(void)
@@ -203,15 +198,13 @@ static void fork_join(const struct bench_workload *w, double *ret)
 {
     struct fib *f = bench_task(bench_runtime(bench_workers()), &fib_type);
     struct volt_join join;
-    double before = bench_switches();
-    uint64_t start = bench_now();
+    struct bench_load load = bench_load_begin();
 
     (void)w;
     f->n = FIB;
     if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
         bench_die("cannot spawn");
-    ret[0] = bench_per_op(start, FIB_CALLS);
-    ret[1] = (bench_switches() - before) * 1000 / FIB_CALLS;
+    bench_load_end(&load, FIB_CALLS, ret);
     if (((struct fib *)volt_join_state(&join))->calls != FIB_CALLS)
         bench_die("a call is missing");
     volt_join_fini(&join);
@@ -263,15 +256,13 @@ static void fork_scope(const struct bench_workload *w, double *ret)
 {
     struct scoped *f = bench_task(bench_runtime(bench_workers()), &scoped_type);
     struct volt_join join;
-    double before = bench_switches();
-    uint64_t start = bench_now();
+    struct bench_load load = bench_load_begin();
 
     (void)w;
     f->n = FIB_SCOPE;
     if (volt_task_spawn(f, &join) < 0 || volt_join_wait(&join) < 0)
         bench_die("cannot spawn");
-    ret[0] = bench_per_op(start, FIB_SCOPE_CALLS);
-    ret[1] = (bench_switches() - before) * 1000 / FIB_SCOPE_CALLS;
+    bench_load_end(&load, FIB_SCOPE_CALLS, ret);
     if (((struct scoped *)volt_join_state(&join))->calls != FIB_SCOPE_CALLS)
         bench_die("a call is missing");
     volt_join_fini(&join);
@@ -311,8 +302,7 @@ BENCH_TYPE(parent, sizeof(struct parent));
 static void fork_10k(const struct bench_workload *w, double *ret)
 {
     struct volt_join join;
-    double before = bench_switches();
-    uint64_t start = bench_now();
+    struct bench_load load = bench_load_begin();
 
     (void)w;
     if (volt_task_spawn(bench_task(bench_runtime(bench_workers()), &parent_type), &join) <
@@ -320,8 +310,7 @@ static void fork_10k(const struct bench_workload *w, double *ret)
         volt_join_wait(&join) < 0)
         bench_die("cannot spawn");
     volt_join_fini(&join);
-    ret[0] = bench_per_op(start, (uint64_t)FORKED * FORKS);
-    ret[1] = (bench_switches() - before) * 1000 / FORKED / FORKS;
+    bench_load_end(&load, (uint64_t)FORKED * FORKS, ret);
 }
 
 struct member {
@@ -354,7 +343,7 @@ struct taker {
     int at, turn;
     uint64_t sum;
     struct volt_join_set *set;
-    struct volt_join_next next;
+    struct volt_join_set_next next;
 };
 
 static enum volt_poll taker_poll(struct volt_cx *cx, void *state)
@@ -364,16 +353,16 @@ static enum volt_poll taker_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(s->at);
     for (s->turn = 0; s->turn < SETS; s->turn++) {
         s->set = set_of_members(volt_cx_runtime(cx));
-        volt_join_next_init(&s->next, s->set);
+        volt_join_set_next_init(&s->next, s->set);
         for (s->sum = 0;;) {
-            VOLT_AWAIT(s->at, volt_join_next_poll(cx, &s->next));
+            VOLT_AWAIT(s->at, volt_join_set_next_poll(cx, &s->next));
             if (!s->next.join.task)
                 break;
             s->sum += ((struct member *)volt_join_state(&s->next.join))->n;
         }
         if (s->sum != SET * (SET - 1) / 2)
             bench_die("a member is missing");
-        volt_join_next_fini(&s->next);
+        volt_join_set_next_fini(&s->next);
         volt_join_set_free(s->set);
     }
     bench_task_done();
@@ -384,20 +373,17 @@ BENCH_TYPE(taker, sizeof(struct taker));
 static void join_set(const struct bench_workload *w, double *ret)
 {
     struct volt_runtime *rt = bench_runtime(bench_workers());
-    double before = bench_switches();
-    uint64_t start;
+    struct bench_load load;
 
     (void)w;
     bench_tasks_expect(1);
-    start = bench_now();
+    load = bench_load_begin();
     bench_spawn(bench_task(rt, &taker_type));
     bench_gate_wait();
-    ret[0] = bench_per_op(start, SET * SETS);
-    ret[1] = (bench_switches() - before) * 1000 / SET / SETS;
+    bench_load_end(&load, SET * SETS, ret);
 }
 
-#define LOAD(limit_of)                                                                   \
-    .metrics = {{"time", "ns", limit_of, false}, {"switches", "/1000", NULL, false}}
+#define LOAD(limit_of) .metrics = {{"time", "ns", limit_of, false}, BENCH_LOAD_METRICS}
 
 static const struct bench_workload workloads[] = {
     {"echo_1", LOAD(NULL), echo, 1, false},

@@ -251,7 +251,7 @@ static enum volt_poll ponger_poll(struct volt_cx *cx, void *state)
     if (volt_oneshot_recv_poll(cx, &s->ball) == VOLT_PENDING)
         return VOLT_PENDING;
     volt_oneshot_recv_fini(&s->ball);
-    (void)volt_oneshot_send(s->answer, &s->value);
+    (void)volt_oneshot_try_send(s->answer, &s->value);
     return VOLT_READY;
 }
 BENCH_TYPE(ponger, sizeof(struct ponger));
@@ -278,7 +278,7 @@ static enum volt_poll pinger_poll(struct volt_cx *cx, void *state)
         volt_oneshot_recv_init(&other->ball, ball, &other->value);
         other->answer = answer;
         bench_spawn(other);
-        (void)volt_oneshot_send(ball, &value);
+        (void)volt_oneshot_try_send(ball, &value);
     }
     if (volt_oneshot_recv_poll(cx, &s->answer) == VOLT_PENDING)
         return VOLT_PENDING;

@@ -183,8 +183,8 @@ static enum volt_poll reader_poll(struct volt_cx *cx, void *state)
 
     VOLT_BEGIN(s->at);
     for (; s->n < s->times; s->n++) {
-        volt_rwlock_read_init(&s->wait.rwlock, &rwlock);
-        VOLT_AWAIT(s->at, volt_rwlock_poll(cx, &s->wait.rwlock));
+        volt_rwlock_acquire_init_read(&s->wait.rwlock, &rwlock);
+        VOLT_AWAIT(s->at, volt_rwlock_acquire_poll(cx, &s->wait.rwlock));
         volt_rwlock_read_unlock(&rwlock);
     }
     bench_task_done();
@@ -196,9 +196,9 @@ static void mixed_init(struct user *s)
 {
     s->write = s->n % WRITES == 0;
     if (s->write)
-        volt_rwlock_write_init(&s->wait.rwlock, &rwlock);
+        volt_rwlock_acquire_init_write(&s->wait.rwlock, &rwlock);
     else
-        volt_rwlock_read_init(&s->wait.rwlock, &rwlock);
+        volt_rwlock_acquire_init_read(&s->wait.rwlock, &rwlock);
 }
 
 static void mixed_unlock(const struct user *s)
@@ -218,7 +218,7 @@ static enum volt_poll mixed_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(s->at);
     for (; s->n < s->times; s->n++) {
         mixed_init(s);
-        VOLT_AWAIT(s->at, volt_rwlock_poll(cx, &s->wait.rwlock));
+        VOLT_AWAIT(s->at, volt_rwlock_acquire_poll(cx, &s->wait.rwlock));
         mixed_unlock(s);
     }
     bench_task_done();
@@ -233,7 +233,7 @@ static enum volt_poll mixed_turns_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(s->at);
     for (; s->n < s->times; s->n++) {
         mixed_init(s);
-        VOLT_AWAIT(s->at, volt_rwlock_poll(cx, &s->wait.rwlock));
+        VOLT_AWAIT(s->at, volt_rwlock_acquire_poll(cx, &s->wait.rwlock));
         mixed_unlock(s);
         s->yield = (struct volt_yield){0};
         VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));

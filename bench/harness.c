@@ -88,12 +88,25 @@ uint64_t bench_cpu(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-double bench_switches(void)
+struct bench_load bench_load_begin(void)
 {
     struct rusage u;
 
     (void)getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_nvcsw + u.ru_nivcsw);
+    return (struct bench_load){.switches = (double)(u.ru_nvcsw + u.ru_nivcsw),
+                               .preempted = (double)u.ru_nivcsw,
+                               .start = bench_now()};
+}
+
+void bench_load_end(const struct bench_load *l, uint64_t operations, double *ret)
+{
+    double n = (double)operations / 1000;
+    struct bench_load now;
+
+    ret[0] = bench_per_op(l->start, operations);
+    now = bench_load_begin();
+    ret[1] = (now.switches - l->switches) / n;
+    ret[2] = (now.preempted - l->preempted) / n;
 }
 
 uint64_t bench_resident(void)

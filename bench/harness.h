@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { BENCH_METRICS = 2 };
+enum { BENCH_METRICS = 3 };
 
 /* One cell of the table. The most important one of a workload comes first. */
 struct bench_metric {
@@ -56,8 +56,20 @@ void bench_sleep(uint64_t ns);
 void bench_burn(uint64_t ns);
 /* CPU time of this process so far, in nanoseconds. */
 uint64_t bench_cpu(void);
-/* Switches of threads so far, both kinds, of this whole process. */
-double bench_switches(void);
+/* Of a load: nanoseconds per operation; and per 1,000 operations, of this whole process, the
+ * switches of threads, and those of them in which the system took the processor from a
+ * thread that could go on. _end stores them in this order. */
+struct bench_load {
+    double switches, preempted;
+    uint64_t start;
+};
+struct bench_load bench_load_begin(void);
+void bench_load_end(const struct bench_load *l, uint64_t operations, double *ret);
+#define BENCH_LOAD_METRICS                                                               \
+    {"switches", "/1000", NULL, false},                                                  \
+    {                                                                                    \
+        "preempted", "/1000", NULL, false                                                \
+    }
 /* Resident bytes of this process. */
 uint64_t bench_resident(void);
 /* Sleeps for `seconds` and answers, per second, the switches of every thread but the main

@@ -19,9 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE 3000 /* looks: 30 s */
-#define SILENCE  300  /* of these, before it is said what is waited for */
-#define REST     10   /* of these, before another start */
+#define PATIENCE  3000 /* looks: 30 s */
+#define SILENCE   300  /* of these, before it is said what is waited for */
+#define REST      10   /* of these, before another start */
+#define ELSEWHERE 5    /* starts in vain until it is believed that it runs elsewhere */
 
 static const struct timespec pause_of_a_look = {.tv_nsec = 10000000};
 
@@ -32,30 +33,40 @@ bool autostart_helps(const struct address_choice *choice,
 }
 
 struct start {
+    char dir[ADDRESS_PATH_MAX + 1]; /* of the socket */
     char log[ADDRESS_PATH_MAX + 16];
     int fd;    /* of the log */
     off_t end; /* of what others have written to it */
 };
 
 /* Opens the log, in the directory of the socket. 0; negative, and said. */
-static int open_log(struct start *s)
+static int open_log_masked(struct start *s)
 {
     struct volt_error err = {.text = ""};
-    char dir[ADDRESS_PATH_MAX + 1];
-    int r = address_user_dir(dir, sizeof(dir));
-    if (r == 0 && mkdir(dir, 0700) < 0 && errno != EEXIST)
+    int r = address_user_dir(s->dir, sizeof(s->dir));
+    if (r == 0 && mkdir(s->dir, 0700) < 0 && errno != EEXIST)
         r = -errno;
     if (r == 0)
-        r = address_check_dir(dir, &err);
+        r = address_check_dir(s->dir, &err);
     if (r == 0) {
-        (void)snprintf(s->log, sizeof(s->log), "%s/voltd.log", dir);
+        (void)snprintf(s->log, sizeof(s->log), "%s/voltd.log", s->dir);
         s->fd =
             open(s->log,
                  O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         r = s->fd < 0 ? -errno : 0;
     }
     if (r < 0)
-        say("voltd cannot be started: %s: %s", dir, *err.text ? err.text : strerror(-r));
+        say("voltd cannot be started: %s: %s", s->dir,
+            *err.text ? err.text : strerror(-r));
+    return r;
+}
+
+/* Whatever the mask of this command is: others shall find both usable. */
+static int open_log(struct start *s)
+{
+    mode_t mask = umask(077);
+    int r = open_log_masked(s);
+    (void)umask(mask);
     return r;
 }
 
@@ -213,7 +224,8 @@ static int spawn(const struct start *s, pid_t *ret)
 static void say_ended(const struct start *s)
 {
     char text[2048] = "", line[1024];
-    ssize_t n = pread(s->fd, text, sizeof(text) - 1, s->end);
+    off_t tail = lseek(s->fd, 0, SEEK_END) - (off_t)(sizeof(text) - 1);
+    ssize_t n = pread(s->fd, text, sizeof(text) - 1, tail > s->end ? tail : s->end);
     while (n > 0 && text[n - 1] == '\n')
         n--;
     text[n > 0 ? n : 0] = '\0';
@@ -251,13 +263,28 @@ static bool answers(const struct client *c, pid_t pid)
            peer.pid == pid;
 }
 
+/* Whether a voltd has the directory of our socket. */
+static bool is_taken(const struct start *s)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[sizeof(s->dir) + sizeof("/lock")];
+    (void)snprintf(path, sizeof(path), "%s/lock", s->dir);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool taken = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fd >= 0)
+        (void)close(fd);
+    return taken;
+}
+
 /* Starts voltd, and again while another one has the directories: that one answers soon,
- * or is on its way out. *ret_ours: the one that was started is the one that answers. */
+ * or is on its way out; or it has the state directory alone, and sockets of which nothing
+ * is known here: one of a version that does not say where they are, or on another machine
+ * with the same home. *ret_ours: the one that was started is the one that answers. */
 static int start_one(const struct address_choice *choice, const struct start *s,
                      struct client **ret, bool *ret_ours)
 {
     const struct timespec pause = {.tv_nsec = 10000000L * REST};
-    int left = PATIENCE, r;
+    int left = PATIENCE, elsewhere = 0, r;
     pid_t pid = 0;
     struct bounds bounds;
     if (check_hard_limits() < 0)
@@ -276,12 +303,17 @@ static int start_one(const struct address_choice *choice, const struct start *s,
         if (r == -EBUSY) {
             (void)nanosleep(&pause, NULL);
             left -= REST;
+            elsewhere = is_taken(s) ? 0 : elsewhere + 1;
         }
-    } while (r == -EBUSY && left > 0);
+    } while (r == -EBUSY && left > 0 && elsewhere < ELSEWHERE);
     *ret_ours = r == 0 && answers(*ret, pid);
     if (r == -EBUSY || r == -ECHILD)
         say_ended(s);
-    else if (r < 0)
+    if (elsewhere == ELSEWHERE)
+        say("its sockets are not in %s: set XDG_RUNTIME_DIR as in the session where it was "
+            "started, or VOLT_ADDRESS to its socket",
+            s->dir);
+    else if (r < 0 && r != -EBUSY && r != -ECHILD)
         say("voltd was started (pid %d) and does not answer: see %s", (int)pid, s->log);
     return r;
 }

@@ -1,11 +1,13 @@
 /* Waiting; see await.h. */
 #include "client/await.h"
-#include "client/failures.h"
 #include "client/id_range.h"
+#include "client/failures.h"
+#include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
 #include "client/progress.h"
 #include "client/reconnect.h"
+#include "client/retry_watch.h"
 #include "client/say.h"
 #include "client/term.h"
 
@@ -63,11 +65,12 @@ int wait_interrupt_fd(void)
 
 void wait_say_interrupted(char *const *ids, size_t nids)
 {
+    char text[256];
+    id_range_format(ids, nids, text, sizeof(text));
     if (nids == 1)
         say("interrupted; job %s goes on. Wait again: voltctl wait %s", ids[0], ids[0]);
     else
-        say("interrupted; the %zu jobs go on. Wait again: voltctl wait %s ...", nids,
-            ids[0]);
+        say("interrupted; the %zu jobs go on. Wait again: voltctl wait %s", nids, text);
 }
 
 void wait_say_stuck(const struct wait_request *rq, json_t *ids)
@@ -75,10 +78,12 @@ void wait_say_stuck(const struct wait_request *rq, json_t *ids)
     struct client_tried tried;
     struct client *c;
     char names[512];
+    const bool one = rq->nids == 1 && term_is_tty(STDERR_FILENO);
+    const enum patience_which which = one ? PATIENCE_WAITING : PATIENCE_STUCK;
     if (client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return;
     client_set_interrupt_fd(c, rq->interrupt);
-    if (patience_name(c, json_pack("{s:O}", "ids", ids), true, names, sizeof(names)))
+    if (patience_name(c, json_pack("{s:O}", "ids", ids), which, names, sizeof(names)))
         say("waiting for %s", names);
     client_free(c);
 }
@@ -98,7 +103,8 @@ static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
     if (w->rq->json || (p->failed == 0 && w->exit_code == 0))
         return;
     progress_line_clear(&w->line);
-    w->failures.all = !w->rq->quiet && w->total > 1;
+    w->failures.all = !w->rq->quiet && (w->total > 1 || json_array_size(jobs) > 0);
+    w->failures.lines = !w->rq->quiet && (w->total > 1 || !w->rq->printed);
     failures_say(&w->failures, p->c, p->ids, jobs);
 }
 
@@ -184,6 +190,13 @@ static bool main_connection_busy(const struct waiting *w)
     return false;
 }
 
+static int send_wait(struct portion *p)
+{
+    json_t *params = json_pack("{s:O}", "ids", p->ids);
+    inside_add(params, p->c);
+    return client_send(p->c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
+}
+
 static int start_portion(struct waiting *w, struct portion *p)
 {
     struct client_tried tried;
@@ -191,8 +204,7 @@ static int start_portion(struct waiting *w, struct portion *p)
     if (main_connection_busy(w) && p != &w->portions[0])
         p->c = NULL;
     return p->c || client_open(w->rq->choice, ADDRESS_JOBS, &p->c, &tried) == 0
-               ? client_send(p->c, "org.voltd.jobs.Wait",
-                             json_pack("{s:O}", "ids", p->ids), CLIENT_MORE)
+               ? send_wait(p)
                : -ECONNRESET;
 }
 
@@ -234,9 +246,7 @@ static int forget(const struct waiting *w, struct portion *p)
     p->ids = kept;
     p->left = json_array_size(kept);
     p->ended = p->left == 0;
-    return r < 0 || p->ended ? r
-                             : client_send(p->c, "org.voltd.jobs.Wait",
-                                           json_pack("{s:O}", "ids", kept), CLIENT_MORE);
+    return r < 0 || p->ended ? r : send_wait(p);
 }
 
 /* 0; 1: refused, said, exit_code set; negative as client_receive(). */
@@ -311,15 +321,24 @@ static void say_stuck(struct waiting *w)
     wait_say_stuck(w->rq, w->portions[i].ids);
 }
 
+static void say_retries(struct waiting *w, bool any)
+{
+    if (!any)
+        return;
+    progress_line_clear(&w->line);
+    retry_watch_take(w->rq->retries);
+}
+
 /* Waits for all on these connections. 0: all have ended; otherwise as take_reply(). */
 static int wait_portions(struct waiting *w)
 {
     int r;
     while ((r = start_portions(w)) > 0) {
-        struct pollfd fds[PORTIONS_MOST + 2] = {
+        struct pollfd fds[PORTIONS_MOST + 3] = {
             {.fd = w->rq->interrupt, .events = POLLIN},
-            {.fd = w->rq->json ? STDOUT_FILENO : -1}};
-        nfds_t n = 2;
+            {.fd = w->rq->json ? STDOUT_FILENO : -1},
+            {.fd = retry_watch_fd(w->rq->retries), .events = POLLIN}};
+        nfds_t n = 3;
         for (size_t i = 0; i < w->nportions; i++)
             if (w->portions[i].c)
                 fds[n++] =
@@ -330,6 +349,7 @@ static int wait_portions(struct waiting *w)
             return -EINTR;
         if (fds[1].revents & POLLERR)
             return -EPIPE; /* nobody reads what would be said of the end */
+        say_retries(w, fds[2].revents != 0);
         say_stuck(w);
         for (size_t i = 0; i < w->nportions; i++) {
             if (w->portions[i].c)
@@ -479,6 +499,10 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
             break;
         r = connect_again(&w);
     }
+    if (r == 0 && retry_watch_fd(rq->retries) >= 0)
+        progress_line_clear(&w.line);
+    if (r == 0)
+        retry_watch_finish(rq->retries);
     sum_up(&w);
     if (w.forgotten > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
         w.exit_code = WAIT_EXIT_VOLT_FAILED;

@@ -17,6 +17,8 @@ enum {
     WAIT_EXIT_INTERRUPTED = 130,
 };
 
+struct retry_watch;
+
 struct wait_request {
     const struct address_choice *choice;
     char *const *ids;
@@ -25,9 +27,11 @@ struct wait_request {
     uint64_t reconnect_usec; /* how long a lost connection is retried */
     int no_such_job_code;    /* what to return for an id that does not exist */
     bool own;                /* the ids were given out by this voltd just now */
+    bool printed;            /* their output has been printed already */
     bool json;               /* NDJSON on standard output */
     bool quiet;              /* no progress, no summary; errors are said */
     int interrupt;           /* readable when the user wants to go; -1: none */
+    struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
 };
 
 /* Waits until all have ended. Returns the exit code to end with. *c may be replaced by a
@@ -37,7 +41,8 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq);
 /* A signalfd for SIGINT and SIGTERM, which are blocked from then on; what is ignored
  * stays ignored. -1: not possible. */
 int wait_interrupt_fd(void);
-/* Says which of these ids something keeps from ending (patience.h), if one is. */
+/* Says which of these ids something keeps from ending (patience.h), if one is; to a
+ * person also what a single job waits for. */
 void wait_say_stuck(const struct wait_request *rq, json_t *ids);
 /* Says that the jobs go on, and how to wait for them again. */
 void wait_say_interrupted(char *const *ids, size_t nids);

@@ -7,6 +7,7 @@
  * tell. A watch that missed events (lagged) begins anew. */
 #include "client/await_any.h"
 #include "client/elements.h"
+#include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
 #include "client/reconnect.h"
@@ -219,6 +220,7 @@ static int look_at(const struct racing *w, const json_t *p, char *ret, size_t si
 static int watch(struct racing *w, char *ret, size_t size)
 {
     json_t *params = json_pack("{s:{s:O}}", "filter", "ids", w->ids);
+    inside_add(params, *w->c);
     client_set_interrupt_fd(*w->c, w->rq->interrupt);
     int r = client_send(*w->c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     while (r == 0) {

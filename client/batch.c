@@ -2,15 +2,21 @@
 #include "client/batch.h"
 
 #include "wire/spec_defaults.h"
+#include "wire/spec_local.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INPUT_MAX     ((size_t)4 << 30)
-#define MESSAGE_BYTES ((size_t)2 << 20) /* far below the limit of 16 MiB */
+#define MESSAGE_MOST  ((size_t)16 << 20)
+#define MESSAGE_BYTES ((size_t)2 << 20) /* far below that */
 #define MESSAGE_SPECS 5000
 #define IN_FLIGHT     4
+
+/* What voltd says of the entries of an atomic batch that are not at fault. */
+#define OTHER_REFUSED "another spec of this batch was refused"
 
 static int complain(struct volt_error *err, unsigned line, const char *text)
 {
@@ -73,26 +79,38 @@ static const char *mistake(const json_error_t *je)
 }
 
 /* Checks one entry by parsing it; jansson counts lines from the entry's first. */
-static int check(const struct batch_entry *e, const char *text, struct volt_error *err)
+static int check(struct batch *b, const struct batch_entry *e, struct volt_error *err)
 {
+    const char *text = b->text;
     json_error_t je;
     json_t *value = json_loadb(text + e->offset, e->len,
                                JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     int r = 0;
     if (e->len == 0)
         r = complain(err, e->line, "a job is missing beside a comma");
+    else if (!value && isalpha((unsigned char)text[e->offset]))
+        r = complain(
+            err, e->line,
+            "no JSON; where each line is a command: --each-line FILE -- sh -c {}");
     else if (!value)
         r = complain(err, e->line + (je.line > 1 ? (unsigned)je.line - 1 : 0),
                      mistake(&je));
     else if (!json_is_object(value))
         r = complain(err, e->line, "a job is a JSON object");
+    b->named |= spec_says_local(value);
+    b->tries |= json_object_get(value, "retry") || json_object_get(value, "on_lost");
     json_decref(value);
     return r;
 }
 
+static bool is_blank(char ch)
+{
+    return ch == ' ' || ch == '\t' || ch == '\r';
+}
+
 static size_t skip_space(const struct batch *b, size_t at, unsigned *line)
 {
-    for (; at < b->len && strchr(" \t\r\n", b->text[at]) && b->text[at]; at++)
+    for (; at < b->len && (is_blank(b->text[at]) || b->text[at] == '\n'); at++)
         *line += b->text[at] == '\n';
     return at;
 }
@@ -132,7 +150,7 @@ static int split_array(struct batch *b, size_t at, unsigned line, struct volt_er
         size_t end = element_end(b, at, &line);
         int r = add(b, at, end - at, begin);
         if (r == 0)
-            r = check(&b->entries[b->count - 1], b->text, err);
+            r = check(b, &b->entries[b->count - 1], err);
         if (r < 0)
             return r;
         first = false;
@@ -153,11 +171,13 @@ static int split_lines(struct batch *b, size_t at, struct volt_error *err)
     for (; at < b->len; line++) {
         char *nl = memchr(b->text + at, '\n', b->len - at);
         size_t end = nl ? (size_t)(nl - b->text) : b->len;
-        size_t start = at + strspn(b->text + at, " \t\r");
+        size_t start = at;
+        while (start < end && is_blank(b->text[start]))
+            start++;
         if (start < end) {
             int r = add(b, start, end - start, line);
             if (r == 0)
-                r = check(&b->entries[b->count - 1], b->text, err);
+                r = check(b, &b->entries[b->count - 1], err);
             if (r < 0)
                 return r;
         }
@@ -247,9 +267,9 @@ static json_t *next_message(const struct batch *b, const struct common *common,
 {
     json_t *specs = json_array();
     size_t bytes = 0, i = *next;
-    for (; specs && i < b->count && i - *next < MESSAGE_SPECS; i++) {
+    for (; specs && i < b->count && (b->named || i - *next < MESSAGE_SPECS); i++) {
         bytes += b->entries[i].len + common->bytes;
-        if (i > *next && bytes > MESSAGE_BYTES)
+        if (i > *next && bytes > MESSAGE_BYTES && !b->named)
             break;
         json_t *spec = batch_spec(b, i, common->apart ? NULL : common->defaults, err);
         if (!spec || json_array_append_new(specs, spec) < 0) {
@@ -280,6 +300,8 @@ static void report(const struct batch *b, size_t first, const json_t *p,
         size_t at = first + (size_t)json_integer_value(json_object_get(item, "position"));
         const char *name = json_string_value(json_object_get(item, "parameter"));
         const char *why = json_string_value(json_object_get(item, "reason"));
+        if (b->named && why && strcmp(why, OTHER_REFUSED) == 0)
+            continue;
         sink->rejected(sink->arg, at < b->count ? b->entries[at].line : 0,
                        name ? name : "", why ? why : "");
     }
@@ -298,27 +320,31 @@ static bool refuses_defaults(const struct client_reply *reply)
            strcmp(name, "defaults") == 0;
 }
 
-/* The entry that the refusal of a message is about, if it is about one. */
+/* The entry that the refusal of a message is about, if it is about one; *ret_field: what
+ * of it. */
 static bool refused_entry(const struct message *m, const struct client_reply *reply,
-                          size_t *ret)
+                          size_t *ret, const char **ret_field)
 {
     const char *name = json_string_value(json_object_get(reply->parameters, "parameter"));
     size_t position;
     int end = 0;
     if (!client_error_is(reply, "InvalidParameter") || !name || refuses_defaults(reply))
         return false;
-    if (sscanf(name, "specs[%zu]%n", &position, &end) == 1 && !name[end] &&
+    *ret_field = "";
+    if (sscanf(name, "specs[%zu]%n", &position, &end) == 1 && end > 0 &&
         position < m->end - m->first) {
         *ret = m->first + position;
+        *ret_field = name[end] ? name + end + 1 : "";
         return true;
     }
     *ret = m->first;
     return m->end - m->first == 1;
 }
 
-/* A message is refused as a whole for one entry: those that went with it are as well. */
+/* A message is refused as a whole for one entry, which is told first: those that went
+ * with it are as well. */
 static void report_refused(const struct batch *b, const struct message *m, size_t entry,
-                           const struct client_reply *reply,
+                           const char *field, const struct client_reply *reply,
                            const struct batch_sink *sink)
 {
     const char *reason = json_string_value(json_object_get(reply->parameters, "reason"));
@@ -326,11 +352,10 @@ static void report_refused(const struct batch *b, const struct message *m, size_
     (void)snprintf(text, sizeof(text),
                    "not taken: line %u, which goes with it, is refused",
                    b->entries[entry].line);
-    for (size_t i = m->first; i < m->end; i++)
-        sink->rejected(sink->arg, b->entries[i].line, "",
-                       i != entry ? text
-                       : reason   ? reason
-                                  : "refused");
+    sink->rejected(sink->arg, b->entries[entry].line, field, reason ? reason : "refused");
+    for (size_t i = m->first; i < m->end && !b->named; i++)
+        if (i != entry)
+            sink->rejected(sink->arg, b->entries[i].line, "", text);
 }
 
 static int send_next(const struct batch *b, const struct common *common, struct client *c,
@@ -348,15 +373,16 @@ static int receive_answer(const struct batch *b, const struct message *m,
                           struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
+    const char *field;
     size_t entry;
     int r = client_receive(c, CLIENT_FOREVER, &reply);
-    if (r == 1 && reply.error && !refused_entry(m, &reply, &entry)) {
+    if (r == 1 && reply.error && !refused_entry(m, &reply, &entry, &field)) {
         client_reply_fini(error);
         *error = reply;
         return 1;
     }
     if (r == 1 && reply.error)
-        report_refused(b, m, entry, &reply, sink);
+        report_refused(b, m, entry, field, &reply, sink);
     else if (r == 1)
         report(b, m->first, reply.parameters, sink);
     client_reply_fini(&reply);
@@ -394,6 +420,8 @@ int batch_submit(const struct batch *b, const json_t *defaults, struct client *c
     struct common common = {.defaults = defaults,
                             .bytes = json_dumpb(defaults, NULL, 0, JSON_COMPACT),
                             .apart = json_object_size(defaults) > 0};
+    if (b->named && b->len + b->count * common.bytes > MESSAGE_MOST)
+        return -EFBIG;
     int r = submit_all(b, &common, c, sink, error);
     if (r != 1 || !common.apart || !refuses_defaults(error))
         return r;

@@ -2,7 +2,8 @@
  *
  * The whole input is read and checked before anything is submitted, so that a slip in the
  * last line does not leave half a batch behind. Then entries go out in batches below the
- * limits of one message, a few in flight at a time. */
+ * limits of one message, a few in flight at a time; in one message where there are local
+ * names, which count in it alone. */
 #ifndef VOLT_CLIENT_BATCH_H
 #define VOLT_CLIENT_BATCH_H
 
@@ -20,6 +21,9 @@ struct batch {
     size_t len;
     struct batch_entry *entries;
     size_t count, room;
+    bool named; /* an entry has a local name, or waits for one by it: they go in one
+                 * message, all or none */
+    bool tries; /* an entry says when its job is tried again */
 };
 
 /* Reads and splits the input; a mark of byte order before it is passed over. 0; -EINVAL
@@ -42,7 +46,9 @@ struct batch_sink {
 };
 
 /* Submits all. 0; 1: an error reply in *error that is about no single entry: no more was
- * sent, and what was on its way has been told; negative as client_call(). */
+ * sent, and what was on its way has been told; -EFBIG: it has local names, and needs more
+ * than one message; negative as client_call(). Of a batch with local names those entries
+ * are told that are at fault. */
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
                  const struct batch_sink *sink, struct client_reply *error);
 

@@ -2,6 +2,7 @@
  * like; then what people type by habit (an assignment, a builtin of the shell, a whole
  * line in quotes, a script of this folder), each with the words that work. */
 #include "client/check_command.h"
+#include "daemon/job/account_path.def"
 #include "client/shell_words.h"
 
 #include <ctype.h>
@@ -49,6 +50,30 @@ void command_quote(char *buf, size_t size, char *const argv[])
     }
 }
 
+static bool is_operator(const char *word)
+{
+    static const char *const operators[] = {"&&", "||", ";", "|",    "&",
+                                            ">",  ">>", "<", "2>&1", NULL};
+
+    for (const char *const *o = operators; *o; o++)
+        if (strcmp(*o, word) == 0)
+            return true;
+    return false;
+}
+
+/* The words as a line for the shell, where operators stay what they are. */
+static void join(char *buf, size_t size, char *const argv[])
+{
+    for (; *argv; argv++) {
+        if (*buf)
+            append(buf, size, " ");
+        if (is_operator(*argv))
+            append(buf, size, *argv);
+        else
+            quote(buf, size, *argv);
+    }
+}
+
 /* "--shell 'WORDS'": a line for the shell, of which only words that it would not read as
  * one are quoted. One word is the line itself. */
 static void advise_shell(struct command_advice *ret, char *const argv[])
@@ -56,7 +81,7 @@ static void advise_shell(struct command_advice *ret, char *const argv[])
     char line[sizeof(ret->instead) / 2] = "";
 
     if (argv[1])
-        command_quote(line, sizeof(line), argv);
+        join(line, sizeof(line), argv);
     else
         append(line, sizeof(line), argv[0]);
     append(ret->instead, sizeof(ret->instead), "--shell ");
@@ -75,6 +100,8 @@ static enum command_check look_at(const char *file, enum command_check directory
         return errno == ENOENT || errno == ENOTDIR ? COMMAND_NOT_FOUND : COMMAND_FOUND;
     if (S_ISDIR(st.st_mode))
         return directory;
+    if (!S_ISREG(st.st_mode))
+        return COMMAND_NOT_EXECUTABLE;
     return st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH) ? COMMAND_FOUND
                                                       : COMMAND_NOT_EXECUTABLE;
 }
@@ -97,13 +124,9 @@ static const char *in_directory(char buf[FILE_ROOM], const char *dir, const char
 
 static enum command_check search(const char *name, const char *cwd, const char *path)
 {
-    char folder[FILE_ROOM], file[2 * FILE_ROOM], system_path[256] = "";
+    char folder[FILE_ROOM], file[2 * FILE_ROOM];
     enum command_check best = COMMAND_NOT_FOUND;
 
-    if (!path) {
-        (void)confstr(_CS_PATH, system_path, sizeof(system_path));
-        path = system_path;
-    }
     for (const char *at = path;; at++) {
         size_t len = strcspn(at, ":");
         char dir[PATH_MAX];
@@ -122,28 +145,97 @@ static enum command_check search(const char *name, const char *cwd, const char *
     }
 }
 
-/* The interpreter in the first line of a script, without its path; "sh" where none is
- * named. */
-static void interpreter(const char *file, char name[64])
+/* The first line of a script behind its #!. False: it has none. */
+static bool first_line(const char *file, char line[256])
 {
-    char line[256] = "";
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-    (void)snprintf(name, 64, "sh");
     if (fd < 0)
-        return;
-    ssize_t n = read(fd, line, sizeof(line) - 1);
+        return false;
+    ssize_t n = read(fd, line, 255);
     (void)close(fd);
+    line[n > 0 ? n : 0] = '\0';
     if (n < 3 || line[0] != '#' || line[1] != '!')
-        return;
+        return false;
     line[strcspn(line, "\n")] = '\0';
-    char *save, *word = strtok_r(line + 2, " \t", &save);
+    memmove(line, line + 2, strlen(line + 2) + 1);
+    return true;
+}
+
+/* What runs a file of this name, if it does not say so itself; NULL: any shell. */
+static const char *language_of(const char *file)
+{
+    static const char *const languages[][2] = {
+        {".py", "python3"}, {".pl", "perl"},   {".rb", "ruby"}, {".js", "node"},
+        {".php", "php"},    {".R", "Rscript"}, {".lua", "lua"}, {".tcl", "tclsh"},
+        {".jl", "julia"},   {".bash", "bash"}, {".zsh", "zsh"}, {NULL, NULL}};
+    const char *dot = strrchr(file, '.');
+
+    for (size_t i = 0; dot && languages[i][0]; i++)
+        if (strcmp(dot, languages[i][0]) == 0)
+            return languages[i][1];
+    return NULL;
+}
+
+/* The interpreter in the first line of a script, without its path; where none is named,
+ * that of its name, or "sh". */
+static void interpreter(const char *file, char name[64])
+{
+    char line[256];
+    const char *language = language_of(file);
+
+    (void)snprintf(name, 64, "%s", language ? language : "sh");
+    if (!first_line(file, line))
+        return;
+    line[strcspn(line, "\r")] = '\0';
+    char *save, *word = strtok_r(line, " \t", &save);
     if (word && strcmp(word, "/usr/bin/env") == 0)
         word = strtok_r(NULL, " \t", &save);
     if (word && strrchr(word, '/'))
         word = strrchr(word, '/') + 1;
     if (word && *word)
         (void)snprintf(name, 64, "%s", word);
+}
+
+/* A script that can be executed, but by nothing: false, with the reason. */
+static bool has_interpreter(struct command_advice *ret, char *const argv[],
+                            const char *file)
+{
+    char line[256];
+    const char *language = language_of(file);
+    bool named = first_line(file, line);
+
+    if (!named && !language)
+        return true;
+    char *word = line + (named ? strspn(line, " \t") : 0);
+    if (named)
+        word[strcspn(word, " \t")] = '\0';
+    if (named && (word[0] != '/' || access(word, F_OK) == 0 || errno != ENOENT))
+        return true;
+    bool cr = named && strchr(word, '\r');
+    if (cr)
+        *strchr(word, '\r') = '\0';
+    if (cr)
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.80s has lines that end with CR LF: no %.80s with a CR is there "
+                       "(sed -i 's/\\r$//' removes them)",
+                       argv[0], word);
+    else if (named)
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.100s: its first line names %.100s, which is not there", argv[0],
+                       word);
+    else
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.100s has no first line like #!/usr/bin/env %s: sh would run it",
+                       argv[0], language);
+    if (!named) {
+        append(ret->instead, sizeof(ret->instead), language);
+        append(ret->instead, sizeof(ret->instead), " ");
+        char command[sizeof(ret->instead) / 2] = "";
+        command_quote(command, sizeof(command), argv);
+        append(ret->instead, sizeof(ret->instead), command);
+    }
+    return false;
 }
 
 /* --- what people type by habit */
@@ -160,17 +252,36 @@ static bool is_assignment(const char *word)
     return true;
 }
 
+static bool is_among(const char *const *words, const char *word)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
+/* Words that change the shell itself: alone they do nothing for the job. */
+static bool is_setting(const char *word)
+{
+    static const char *const settings[] = {"export", "alias", "ulimit", "umask", "set",
+                                           "unset",  "shift", "trap",   "local", NULL};
+    return is_among(settings, word);
+}
+
+/* Words that begin what needs more lines or words: the shell that called us has taken it
+ * apart. */
+static bool is_keyword(const char *word)
+{
+    static const char *const keywords[] = {"if", "for", "while",  "until", "case", "{",
+                                           "(",  "[[",  "select", "do",    "then", NULL};
+    return is_among(keywords, word);
+}
+
 static bool is_builtin(const char *word)
 {
     static const char *const builtins[] = {
-        "cd",    "export", "source", ".",     "alias", "ulimit", "umask", "set", "unset",
-        "eval",  "exec",   "if",     "for",   "while", "until",  "case",  "{",   "(",
-        "shift", "trap",   "wait",   "local", "read",  "pushd",  "type",  "!",   NULL};
-
-    for (const char *const *b = builtins; *b; b++)
-        if (strcmp(*b, word) == 0)
-            return true;
-    return false;
+        "cd", "source", ".", "eval", "exec", "wait", "read", "pushd", "type", "!", NULL};
+    return is_among(builtins, word) || is_setting(word) || is_keyword(word);
 }
 
 static void advise_assignment(struct command_advice *ret, char *const argv[])
@@ -191,17 +302,72 @@ static void advise_assignment(struct command_advice *ret, char *const argv[])
     }
 }
 
+/* cd DIR, and perhaps && COMMAND. */
+static void advise_cd(struct command_advice *ret, char *const argv[])
+{
+    char command[sizeof(ret->instead) / 2] = "";
+    char *const *rest = argv[2] && is_operator(argv[2]) ? argv + 3 : argv + 2;
+    bool line = false;
+
+    append(ret->instead, sizeof(ret->instead), "--chdir=");
+    quote(ret->instead, sizeof(ret->instead), argv[1]);
+    for (char *const *word = rest; *word; word++)
+        line |= is_operator(*word);
+    append(ret->instead, sizeof(ret->instead), line ? " " : " -- ");
+    if (line)
+        advise_shell(ret, rest);
+    else if (*rest)
+        command_quote(command, sizeof(command), rest);
+    else
+        append(command, sizeof(command), "COMMAND");
+    append(ret->instead, sizeof(ret->instead), command);
+}
+
+/* A file that sh reads, which looks for one without a slash in PATH. */
+static void advise_source(struct command_advice *ret, char *const argv[])
+{
+    char line[sizeof(ret->instead) / 2] = ". ";
+
+    if (!strchr(argv[1], '/'))
+        append(line, sizeof(line), "./");
+    quote(line, sizeof(line), argv[1]);
+    for (char *const *word = argv + 2; *word; word++)
+        join(line, sizeof(line), (char *const[]){*word, NULL});
+    append(ret->instead, sizeof(ret->instead), "--shell ");
+    quote(ret->instead, sizeof(ret->instead), line);
+}
+
+static void advise_setting(struct command_advice *ret, char *const argv[])
+{
+    char line[sizeof(ret->instead) / 2] = "";
+
+    join(line, sizeof(line), argv);
+    if (!strpbrk(line, ";&|"))
+        append(line, sizeof(line), "; COMMAND");
+    append(ret->instead, sizeof(ret->instead), "--shell ");
+    quote(ret->instead, sizeof(ret->instead), line);
+}
+
 static void advise_builtin(struct command_advice *ret, char *const argv[])
 {
-    (void)snprintf(ret->problem, sizeof(ret->problem),
-                   "%.100s is a word of the shell, not a program", argv[0]);
-    if (strcmp(argv[0], "cd") == 0 && argv[1] && !argv[2]) {
-        append(ret->instead, sizeof(ret->instead), "--chdir=");
-        quote(ret->instead, sizeof(ret->instead), argv[1]);
-        append(ret->instead, sizeof(ret->instead), " -- COMMAND");
-        return;
-    }
-    advise_shell(ret, argv);
+    bool source = strcmp(argv[0], "source") == 0 || strcmp(argv[0], ".") == 0;
+
+    (void)snprintf(
+        ret->problem, sizeof(ret->problem),
+        is_keyword(argv[0])
+            ? "%.100s begins a line of the shell; the whole line goes into quotes"
+            : "%.100s is a word of the shell, not a program",
+        argv[0]);
+    if (is_keyword(argv[0]))
+        append(ret->instead, sizeof(ret->instead), "--shell 'LINE'");
+    else if (strcmp(argv[0], "cd") == 0 && argv[1])
+        advise_cd(ret, argv);
+    else if (source && argv[1])
+        advise_source(ret, argv);
+    else if (is_setting(argv[0]))
+        advise_setting(ret, argv);
+    else
+        advise_shell(ret, argv);
 }
 
 /* A script of the folder where the job would run, by its name alone. */
@@ -228,8 +394,20 @@ static bool advise_script(struct command_advice *ret, char *const argv[], const 
     return true;
 }
 
+/* python where there is python3 alone. */
+static void advise_third(struct command_advice *ret, char *const argv[], const char *cwd,
+                         const char *path)
+{
+    char name[64];
+    int n = snprintf(name, sizeof(name), "%s3", argv[0]);
+    if (n >= (int)sizeof(name) || search(name, cwd, path) != COMMAND_FOUND)
+        return;
+    append(ret->instead, sizeof(ret->instead), name);
+    command_quote(ret->instead, sizeof(ret->instead), argv + 1);
+}
+
 static void advise_missing(struct command_advice *ret, char *const argv[],
-                           const char *cwd, bool named)
+                           const char *cwd, const char *path, bool named)
 {
     bool line = strpbrk(argv[0], SHELL_CHARS) != NULL;
 
@@ -247,6 +425,8 @@ static void advise_missing(struct command_advice *ret, char *const argv[],
         (void)snprintf(ret->problem, sizeof(ret->problem),
                        named ? "%.100s: no such file" : "%.100s: not found in PATH",
                        argv[0]);
+        if (!named)
+            advise_third(ret, argv, cwd, path);
     }
 }
 
@@ -254,10 +434,16 @@ static void advise_not_executable(struct command_advice *ret, char *const argv[]
                                   const char *file)
 {
     char name[64];
+    struct stat st;
 
     if (is_directory(file)) {
         (void)snprintf(ret->problem, sizeof(ret->problem), "%.100s is a directory",
                        argv[0]);
+        return;
+    }
+    if (stat(file, &st) == 0 && !S_ISREG(st.st_mode)) {
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.100s is neither a program nor a script", argv[0]);
         return;
     }
     (void)snprintf(ret->problem, sizeof(ret->problem),
@@ -276,16 +462,42 @@ enum command_check command_check(char *const argv[], const char *cwd, const char
     bool named = strchr(argv[0], '/') != NULL;
     char buf[FILE_ROOM];
     const char *file = in_directory(buf, cwd, argv[0]);
+    if (!path)
+        path = ACCOUNT_PATH;
     enum command_check result =
         named ? look_at(file, COMMAND_NOT_EXECUTABLE) : search(argv[0], cwd, path);
 
     *ret = (struct command_advice){{0}, {0}};
+    if (result == COMMAND_FOUND && named && !has_interpreter(ret, argv, file))
+        return COMMAND_NOT_EXECUTABLE;
     if (result == COMMAND_NOT_FOUND)
-        advise_missing(ret, argv, cwd, named);
+        advise_missing(ret, argv, cwd, path, named);
     else if (result == COMMAND_NOT_EXECUTABLE && named)
         advise_not_executable(ret, argv, file);
     else if (result == COMMAND_NOT_EXECUTABLE)
         (void)snprintf(ret->problem, sizeof(ret->problem),
                        "%.100s was found in PATH, but is not executable", argv[0]);
     return result;
+}
+
+bool command_has_operators(char *const argv[], struct command_advice *ret)
+{
+    static const char *const takers[] = {
+        "grep", "egrep", "fgrep", "expr", "test",  "[",      "awk",  "sed", "find",
+        "tr",   "cut",   "sort",  "join", "paste", "printf", "echo", "jq",  NULL};
+    const char *slash = strrchr(argv[0], '/');
+    char *const *at = argv + 1;
+
+    *ret = (struct command_advice){{0}, {0}};
+    if (is_among(takers, slash ? slash + 1 : argv[0]))
+        return false;
+    while (*at && !is_operator(*at))
+        at++;
+    if (!*at)
+        return false;
+    (void)snprintf(
+        ret->problem, sizeof(ret->problem),
+        "%s is an argument of the command, and does nothing else without a shell", *at);
+    advise_shell(ret, argv);
+    return true;
 }

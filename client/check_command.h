@@ -3,6 +3,7 @@
 #ifndef VOLT_CLIENT_CHECK_COMMAND_H
 #define VOLT_CLIENT_CHECK_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum command_check {
@@ -18,11 +19,15 @@ struct command_advice {
 };
 
 /* Looks for argv[0] as execvp(3) would: with a slash from the directory cwd, else in the
- * folders of path (NULL: not set, the default of the system). argv is NULL-terminated;
- * its first word is not empty. Fills *ret unless the result is COMMAND_FOUND. What this
- * process may not look at counts as found: the job may be another user. */
+ * folders of path; NULL: in those of an account. argv is NULL-terminated; its first word
+ * is not empty. Fills *ret unless the result is COMMAND_FOUND. What this process may not
+ * look at counts as found: the job may be another user. */
 enum command_check command_check(char *const argv[], const char *cwd, const char *path,
                                  struct command_advice *ret);
+
+/* Whether a word behind the first one is an operator of a shell, and the program none
+ * that takes such words itself: *ret says which, and has the line that is meant. */
+bool command_has_operators(char *const argv[], struct command_advice *ret);
 
 /* Appends the words to buf, quoted for a shell where they need it and cut at its size. */
 void command_quote(char *buf, size_t size, char *const argv[]);

@@ -1,6 +1,7 @@
 /* The connection: framing, pipelining, descriptors; see client.h. */
 #include "client/client.h"
 #include "wire/duration.h"
+#include "wire/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A reply longer than this is no reply of voltd. */
@@ -59,9 +61,11 @@ struct client *client_new(int fd)
 int client_open(const struct address_choice *choice, enum address_endpoint which,
                 struct client **ret, struct client_tried *tried)
 {
-    struct address list[2];
+    struct address list[ADDRESS_CANDIDATES];
     struct volt_error err = {.text = ""};
-    *tried = (struct client_tried){.text = ""};
+    *tried = (struct client_tried){.text = "",
+                                   .named = choice->jobs || choice->control,
+                                   .system = choice->scope == ADDRESS_SYSTEM};
     int n = address_candidates(choice, which, list, &err);
     if (n < 0) {
         (void)snprintf(tried->text, sizeof(tried->text), "  %s\n", err.text);
@@ -80,6 +84,7 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
             return 0;
         }
         tried->absent &= fd == -ENOENT || fd == -ECONNREFUSED;
+        tried->forbidden |= fd == -EACCES;
         if (first == 0)
             first = fd;
         size_t used = strlen(tried->text);
@@ -104,6 +109,11 @@ int client_open_same(const struct client *c, struct client **ret, struct volt_er
     same->address = c->address;
     *ret = same;
     return 0;
+}
+
+const char *client_socket(const struct client *c)
+{
+    return c->address.path;
 }
 
 void client_free(struct client *c)
@@ -139,6 +149,23 @@ bool client_is_own(const struct client *c)
     socklen_t len = sizeof(peer);
     return !c->system && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
            peer.uid == geteuid();
+}
+
+/* Of a socket unit the peer is systemd's root: the directory of the socket is that of the
+ * account. */
+uid_t client_account(const struct client *c)
+{
+    struct ucred peer = {.uid = 0};
+    struct stat st;
+    char dir[sizeof(c->address.path)];
+    socklen_t len = sizeof(peer);
+    if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid != 0)
+        return peer.uid;
+    (void)snprintf(dir, sizeof(dir), "%s", c->address.path);
+    char *slash = strrchr(dir, '/');
+    if (slash && slash != dir)
+        *slash = '\0';
+    return c->system && stat(dir, &st) == 0 ? st.st_uid : 0;
 }
 
 bool client_is_unheard(const struct client *c)
@@ -238,11 +265,31 @@ static int unread(struct client *c)
                : -ECONNRESET;
 }
 
-static int write_all(struct client *c, const char *data, size_t len)
+/* fd goes with the first byte; -1: none. */
+static ssize_t write_some(struct client *c, const char *data, size_t len, int fd)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.room);
+    }
+    return sendmsg(c->fd, &message, MSG_NOSIGNAL);
+}
+
+static int write_all(struct client *c, const char *data, size_t len, int fd)
 {
     while (len > 0) {
-        ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
+        ssize_t n = write_some(c, data, len, fd);
         if (n > 0) {
+            fd = -1;
             data += n;
             len -= (size_t)n;
             continue;
@@ -263,7 +310,8 @@ static int write_all(struct client *c, const char *data, size_t len)
     return 0;
 }
 
-int client_send(struct client *c, const char *method, json_t *parameters, unsigned flags)
+static int send_call(struct client *c, const char *method, json_t *parameters,
+                     unsigned flags, int fd)
 {
     json_t *call = json_pack("{s:s, s:o*}", "method", method, "parameters", parameters);
     if (!call)
@@ -274,13 +322,18 @@ int client_send(struct client *c, const char *method, json_t *parameters, unsign
         goto out;
     text = json_dumps(call, JSON_COMPACT);
     if (text)
-        r = write_all(c, text, strlen(text) + 1);
+        r = write_all(c, text, strlen(text) + 1, fd);
     c->unheard |= r == -ECONNRESET && c->calls == 0 && !c->heard;
     c->calls += r == 0;
 out:
     free(text);
     json_decref(call);
     return r;
+}
+
+int client_send(struct client *c, const char *method, json_t *parameters, unsigned flags)
+{
+    return send_call(c, method, parameters, flags, -1);
 }
 
 /* Turns one message into a reply. */
@@ -314,8 +367,35 @@ out:
     return r;
 }
 
-/* 1: a reply was in the buffer; 0: not yet. */
-static int take_reply(struct client *c, struct client_reply *ret)
+/* The same, and the list stays text. The rest of the message is short. */
+static int parse_around(struct client *c, char *text, size_t len,
+                        struct client_list *list, struct client_reply *ret)
+{
+    const struct scan_limits limits = {
+        .usual = {SIZE_MAX, UINT64_MAX}, .depth = UINT32_MAX, .usual_list = list->name};
+    struct scan scan = {0};
+    size_t used;
+    list->text = NULL;
+    list->len = 0;
+    (void)scan_feed(&scan, &limits, text, len, &used);
+    if (scan.list_end == 0)
+        return parse_reply(c, text, len, ret);
+    size_t behind = len - scan.list_end;
+    char *rest = malloc(scan.list_begin + behind);
+    if (!rest)
+        return -ENOMEM;
+    memcpy(rest, text, scan.list_begin);
+    memcpy(rest + scan.list_begin, text + scan.list_end, behind);
+    int r = parse_reply(c, rest, scan.list_begin + behind, ret);
+    free(rest);
+    list->text = text + scan.list_begin;
+    list->len = scan.list_end - scan.list_begin;
+    return r;
+}
+
+/* 1: a reply was in the buffer; 0: not yet. list: NULL, or what stays text. */
+static int take_reply(struct client *c, struct client_list *list,
+                      struct client_reply *ret)
 {
     char *nul = c->end > c->scanned
                     ? memchr(c->in + c->scanned, '\0', c->end - c->scanned)
@@ -324,11 +404,11 @@ static int take_reply(struct client *c, struct client_reply *ret)
         c->scanned = c->end;
         return 0;
     }
-    const char *text = c->in + c->start;
+    char *text = c->in + c->start;
     size_t len = (size_t)(nul - text);
     c->start += len + 1;
     c->scanned = c->start;
-    return parse_reply(c, text, len, ret);
+    return list ? parse_around(c, text, len, list, ret) : parse_reply(c, text, len, ret);
 }
 
 /* Milliseconds for poll() until the deadline, rounded up. */
@@ -353,13 +433,14 @@ static int lose(struct client *c, int r)
     return r;
 }
 
-int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret)
+static int receive(struct client *c, uint64_t timeout_usec, struct client_list *list,
+                   struct client_reply *ret)
 {
     uint64_t deadline = CLIENT_FOREVER;
     if (timeout_usec != CLIENT_FOREVER)
         deadline = duration_now_usec() + timeout_usec;
     for (;;) {
-        int r = take_reply(c, ret);
+        int r = take_reply(c, list, ret);
         if (r != 0)
             return r < 0 ? lose(c, r) : r;
         if (c->gone)
@@ -385,6 +466,11 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
     }
 }
 
+int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret)
+{
+    return receive(c, timeout_usec, NULL, ret);
+}
+
 int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret)
 {
@@ -392,14 +478,62 @@ int client_call(struct client *c, const char *method, json_t *parameters,
     return r < 0 ? r : client_answer(c, ret);
 }
 
-int client_answer(struct client *c, struct client_reply *ret)
+int client_call_fd(struct client *c, const char *method, json_t *parameters, int fd,
+                   struct client_reply *ret)
 {
-    int r = client_receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, ret);
+    int r = send_call(c, method, parameters, 0, fd);
+    return r < 0 ? r : client_answer(c, ret);
+}
+
+int client_answer_list(struct client *c, struct client_list *list,
+                       struct client_reply *ret)
+{
+    int r = receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, list, ret);
     if (r == 0) {
         c->on_silence();
-        r = client_receive(c, CLIENT_FOREVER, ret);
+        r = receive(c, CLIENT_FOREVER, list, ret);
     }
     return r < 0 ? r : 0;
+}
+
+int client_answer(struct client *c, struct client_reply *ret)
+{
+    return client_answer_list(c, NULL, ret);
+}
+
+/* Behind the string that begins at p; mostly its first quote is its last one, and what is
+ * long is found faster by memchr(). */
+static char *string_end(char *p, const char *end)
+{
+    char *quote = memchr(p + 1, '"', (size_t)(end - p - 1));
+    if (quote && quote[-1] != '\\')
+        return quote + 1;
+    for (p++; p < end && *p != '"'; p++)
+        if (*p == '\\')
+            p++;
+    return p + 1;
+}
+
+char *client_list_next(const struct client_list *list, size_t *at)
+{
+    if (!list->text || *at >= list->len)
+        return NULL;
+    char *begin = list->text + *at, *end = list->text + list->len, *p = begin;
+    unsigned depth = 0;
+    while (p < end && (*p != ',' || depth > 0)) {
+        if (*p == '"') {
+            p = string_end(p, end);
+            continue;
+        }
+        depth += *p == '{' || *p == '[';
+        depth -= (*p == '}' || *p == ']') && depth > 0;
+        p++;
+    }
+    if (p > end) /* a string without an end: then it was no JSON */
+        p = end;
+    *p = '\0'; /* the bracket of the list is behind the last one */
+    *at = (size_t)(p - list->text) + 1;
+    return begin;
 }
 
 bool client_error_is(const struct client_reply *reply, const char *name)
@@ -422,6 +556,7 @@ static const struct {
     {"LimitReached", "refused"},
     {"KeyTaken", "refused"},
     {"Refused", "refused"},
+    {"Deadlock", "refused"},
     {"PermissionDenied", "refused"},
     {"ShuttingDown", "voltd is shutting down"},
     {"StoreUnavailable", "the store of voltd is out of order"},
@@ -436,6 +571,22 @@ static const char *plain_error(const struct client_reply *reply)
     return NULL;
 }
 
+/* With the names of those that there are. */
+static void no_such_queue(const struct client_reply *reply, char *buf, size_t size)
+{
+    const json_t *queues = json_object_get(reply->parameters, "queues"), *name;
+    int n = snprintf(buf, size, "no such queue: %s", parameter(reply, "name"));
+    size_t i;
+
+    json_array_foreach(queues, i, name)
+    {
+        const size_t at = n < 0 ? size : (size_t)n;
+        if (at < size)
+            n += snprintf(buf + at, size - at, "%s%s", i ? ", " : "; there are: ",
+                          json_string_value(name));
+    }
+}
+
 void client_error_text(const struct client_reply *reply, char *buf, size_t size)
 {
     const char *id = parameter(reply, "id"), *reason = parameter(reply, "reason");
@@ -444,6 +595,8 @@ void client_error_text(const struct client_reply *reply, char *buf, size_t size)
         (void)snprintf(buf, size, "%s%s%s", plain, sep, reason);
     else if (client_error_is(reply, "NoSuchJob"))
         (void)snprintf(buf, size, "no such job: %s", id);
+    else if (client_error_is(reply, "NoSuchQueue"))
+        no_such_queue(reply, buf, size);
     else if (client_error_is(reply, "NotRunning"))
         (void)snprintf(buf, size, "job %s is not running (%s)", id,
                        parameter(reply, "state"));
@@ -453,6 +606,9 @@ void client_error_text(const struct client_reply *reply, char *buf, size_t size)
         (void)snprintf(buf, size,
                        "the output of job %s is gone: %s was removed or replaced", id,
                        parameter(reply, "path"));
+    else if (client_error_is(reply, "OutputUnreadable"))
+        (void)snprintf(buf, size, "the output of job %s cannot be read%s%s", id, sep,
+                       reason);
     else if (client_error_is(reply, "InvalidParameter"))
         (void)snprintf(buf, size, "%s%s%s", parameter(reply, "parameter"),
                        *reason ? ": " : ": not a parameter this voltd knows", reason);

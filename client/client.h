@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <volt/error.h>
 
 struct client;
@@ -40,7 +41,10 @@ void client_reply_fini(struct client_reply *reply);
 /* What became of looking for a daemon: every path tried, and why not, a line each. */
 struct client_tried {
     char text[1024];
-    bool absent; /* nothing listens on any of them */
+    bool absent;    /* nothing listens on any of them */
+    bool forbidden; /* one of them is there, and not for this user */
+    bool named;     /* an address was given: there is no other */
+    bool system;    /* only that of the system was looked for */
 };
 
 /* Connects to the first socket that answers. 0; -EINVAL or -ENAMETOOLONG for an unusable
@@ -61,9 +65,13 @@ void client_set_output_fd(struct client *c, int fd);
 /* Called when a call has had no answer for 5 s; it is waited for all the same.
  * NULL: none. */
 void client_set_silence(struct client *c, void (*fn)(void));
+/* The path of the socket that client_open() found; borrowed. */
+const char *client_socket(const struct client *c);
 /* Whether the daemon runs for this user alone: neither the system's nor that of another
  * user. */
 bool client_is_own(const struct client *c);
+/* The account that the daemon runs as, as far as can be seen. */
+uid_t client_account(const struct client *c);
 /* Whether the connection has ended without a whole call of ours having been read: the
  * first one may be made again on another connection, and is not made twice by that. */
 bool client_is_unheard(const struct client *c);
@@ -80,8 +88,27 @@ int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply 
 /* Send and receive one reply. 0, or negative as above. */
 int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret);
-/* The second half of that. */
+/* The same with a descriptor that goes with the call; borrows it. */
+int client_call_fd(struct client *c, const char *method, json_t *parameters, int fd,
+                   struct client_reply *ret);
+/* The second half of client_call(). */
 int client_answer(struct client *c, struct client_reply *ret);
+
+/* A long list of a reply, as text: parsing it takes far longer than reading it. */
+struct client_list {
+    const char *name; /* the parameter that is an array */
+    char *text;       /* its inside, which may be written to, until the connection is used
+                       * again; NULL: it is among the parameters, or is not there */
+    size_t len;
+};
+
+/* client_answer(); the parameters of the reply have an empty array in place of the list,
+ * where its name is spelt without escapes. */
+int client_answer_list(struct client *c, struct client_list *list,
+                       struct client_reply *ret);
+/* The next value in such a text, from *at on, which moves on behind it: cut off with a
+ * NUL. NULL: there is no more. */
+char *client_list_next(const struct client_list *list, size_t *at);
 
 /* Says what an error reply means, for people. */
 void client_error_text(const struct client_reply *reply, char *buf, size_t size);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PLACE "{}"
 
@@ -93,32 +94,53 @@ static json_t *entry_of(const json_t *spec, const char *line)
     return NULL;
 }
 
-static int complain(struct volt_error *err, unsigned number, const char *what)
+/* What is read, and what it becomes. */
+struct reading {
+    const json_t *spec;
+    bool null; /* entries end with a NUL byte, and not with the line */
+    struct wire_buf specs;
+    struct volt_error *err;
+};
+
+static int complain(const struct reading *r, unsigned number, const char *what)
 {
-    (void)snprintf(err->text, sizeof(err->text), "line %u: %s", number, what);
+    (void)snprintf(r->err->text, sizeof(r->err->text), "%s %u: %s",
+                   r->null ? "entry" : "line", number, what);
     return -EINVAL;
 }
 
-/* One line of NDJSON; an empty one stays empty. */
-static int put_line(struct wire_buf *to, const json_t *spec, char *line, size_t len,
-                    unsigned number, struct volt_error *err)
+/* The line alone is the program, and looks like a command with its arguments. */
+static bool is_command_line(const json_t *spec, const char *line)
 {
-    if (len > 0 && line[len - 1] == '\n')
-        line[--len] = '\0';
-    if (memchr(line, '\0', len))
-        return complain(err, number, "a NUL byte");
-    json_t *entry = len > 0 ? entry_of(spec, line) : NULL;
-    if (len > 0 && !entry)
-        return complain(err, number, "not UTF-8");
-    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
-    int r = entry ? text ? append(to, text) : -ENOMEM : 0;
-    json_decref(entry);
-    free(text);
-    return r < 0 ? r : append(to, "\n");
+    const json_t *argv = json_object_get(spec, "argv");
+    const char *word = json_string_value(json_array_get(argv, 0));
+    return json_array_size(argv) == 1 && strcmp(word, PLACE) == 0 &&
+           strpbrk(line, " \t;|&<>$`") && access(line, F_OK) < 0;
 }
 
-static int put_lines(struct wire_buf *to, const json_t *spec, FILE *in,
-                     struct volt_error *err)
+/* One line of NDJSON; an empty one stays empty. */
+static int put_line(struct reading *in, char *line, size_t len, unsigned number)
+{
+    if (len > 0 && line[len - 1] == (in->null ? '\0' : '\n'))
+        line[--len] = '\0';
+    if (memchr(line, '\0', len))
+        return complain(in, number,
+                        "a NUL byte; --null (-0) takes what find -print0 prints");
+    if (is_command_line(in->spec, line))
+        return complain(in, number,
+                        "no program is called like the whole line; where each line is a "
+                        "command: -- sh -c {}");
+    json_t *entry = len > 0 ? entry_of(in->spec, line) : NULL;
+    if (len > 0 && !entry)
+        return complain(in, number, "not UTF-8, as all texts of a job have to be");
+    char *text = entry ? json_dumps(entry, JSON_COMPACT) : NULL;
+    int r = entry ? text ? append(&in->specs, text) : -ENOMEM : 0;
+    json_decref(entry);
+    free(text);
+    return r < 0 ? r : append(&in->specs, "\n");
+}
+
+static int put_lines(struct reading *to, FILE *in)
 {
     char *line = NULL;
     size_t room = 0;
@@ -126,8 +148,8 @@ static int put_lines(struct wire_buf *to, const json_t *spec, FILE *in,
     ssize_t len;
     int r = 0;
     errno = 0;
-    while (r == 0 && (len = getline(&line, &room, in)) >= 0)
-        r = put_line(to, spec, line, (size_t)len, ++number, err);
+    while (r == 0 && (len = getdelim(&line, &room, to->null ? '\0' : '\n', in)) >= 0)
+        r = put_line(to, line, (size_t)len, ++number);
     if (r == 0 && ferror(in))
         r = errno ? -errno : -EIO;
     free(line);
@@ -152,14 +174,23 @@ static bool is_quoted(const char *text)
     return false;
 }
 
-int each_line_read(struct batch *b, const json_t *spec, FILE *in, struct volt_error *err)
+int each_line_read(struct batch *b, const json_t *spec, FILE *in, bool null,
+                   struct volt_error *err)
 {
     const char *shell = json_string_value(json_object_get(spec, "shell"));
-    struct wire_buf text = {0};
+    struct reading lines = {.spec = spec, .null = null, .err = err};
+    struct wire_buf *text = &lines.specs;
     err->text[0] = '\0';
     if (shell && !strstr(shell, PLACE)) {
         (void)snprintf(err->text, sizeof(err->text),
                        "--shell needs {} in its text: the place of the line");
+        return -EINVAL;
+    }
+    if (shell && strcmp(shell, PLACE) == 0) {
+        (void)snprintf(
+            err->text, sizeof(err->text),
+            "--shell {} would look for a program that is called as the whole line; "
+            "where each line is a command: -- sh -c {}");
         return -EINVAL;
     }
     if (shell && is_quoted(shell)) {
@@ -169,13 +200,13 @@ int each_line_read(struct batch *b, const json_t *spec, FILE *in, struct volt_er
             "already");
         return -EINVAL;
     }
-    int r = put_lines(&text, spec, in, err);
-    FILE *specs = r == 0 ? fmemopen(wire_buf_at(&text), wire_buf_len(&text), "r") : NULL;
+    int r = put_lines(&lines, in);
+    FILE *specs = r == 0 ? fmemopen(wire_buf_at(text), wire_buf_len(text), "r") : NULL;
     if (r == 0)
         r = specs ? batch_read(b, specs, err) : -ENOMEM;
     if (specs)
         (void)fclose(specs);
-    wire_buf_fini(&text);
+    wire_buf_fini(text);
     if (r < 0 && !err->text[0])
         (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-r));
     return r;

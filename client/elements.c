@@ -12,8 +12,8 @@
 
 json_t *elements_failed_results(void)
 {
-    return json_pack("[s,s,s,s,s,s,s]", "exit", "signal", "timeout", "exec_failed",
-                     "cancelled", "lost", "output_limit");
+    return json_pack("[s,s,s,s,s,s,s,s,s]", "exit", "signal", "timeout", "exec_failed",
+                     "cancelled", "lost", "output_limit", "expired", "dependency");
 }
 
 bool elements_of(const json_t *job, struct elements *e)
@@ -24,20 +24,20 @@ bool elements_of(const json_t *job, struct elements *e)
     return json_is_object(array) && json_is_object(json_object_get(job, "counts"));
 }
 
-/* The place in an array that is walked. */
-struct place {
-    const json_t *range; /* NULL: behind the last */
-    size_t number;       /* of it, in the ranges */
-    int64_t index;
-};
-
-static void enter(struct place *p, const json_t *range)
+static void enter(struct elements_place *p, const json_t *range)
 {
     p->range = range;
     p->index = range ? job_view_int(range, "first") : 0;
 }
 
-static void step(struct place *p, const json_t *array)
+void elements_first(struct elements_place *p, const json_t *array)
+{
+    const json_t *ranges = json_object_get(array, "ranges");
+    p->number = 0;
+    enter(p, json_array_size(ranges) > 0 ? json_array_get(ranges, 0) : array);
+}
+
+void elements_next(struct elements_place *p, const json_t *array)
 {
     int64_t by = job_view_int(p->range, "step");
     by = by > 0 ? by : 1;
@@ -48,7 +48,7 @@ static void step(struct place *p, const json_t *array)
 }
 
 /* The ids of the next portion. NULL: no memory. */
-static json_t *next_ids(const struct elements *e, struct place *p)
+static json_t *next_ids(const struct elements *e, struct elements_place *p)
 {
     json_t *ids = json_array();
     char element[64];
@@ -58,7 +58,7 @@ static json_t *next_ids(const struct elements *e, struct place *p)
             json_decref(ids);
             return NULL;
         }
-        step(p, e->array);
+        elements_next(p, e->array);
     }
     return ids;
 }
@@ -113,11 +113,10 @@ int elements_walk(struct client *c, const struct elements *e,
                   int (*fn)(void *arg, json_t *job), void *arg,
                   struct client_reply *error)
 {
-    const json_t *ranges = json_object_get(e->array, "ranges");
-    struct place at = {0};
+    struct elements_place at;
     uint64_t left = e->most;
     int r = 0;
-    enter(&at, json_array_size(ranges) > 0 ? json_array_get(ranges, 0) : e->array);
+    elements_first(&at, e->array);
     while (at.range && left > 0 && r == 0) {
         json_t *filter = json_pack("{s:o, s:O*, s:O*}", "ids", next_ids(e, &at), "states",
                                    e->states, "results", e->results);

@@ -18,6 +18,16 @@ struct elements {
     uint64_t most;         /* so many, then it ends; UINT64_MAX: all */
 };
 
+/* An index of an array, which is its object in the spec. */
+struct elements_place {
+    const json_t *range; /* NULL: behind the last */
+    size_t number;       /* of it, in the ranges */
+    int64_t index;
+};
+
+void elements_first(struct elements_place *p, const json_t *array);
+void elements_next(struct elements_place *p, const json_t *array);
+
 /* Zeroes *e, and fills id and array from the answer, which has the field "array" of the
  * spec at least. False: that job is no array. */
 bool elements_of(const json_t *job, struct elements *e);

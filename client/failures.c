@@ -49,7 +49,7 @@ static void say_failure(struct failures *f, struct client *c, const json_t *job)
     char outcome[256], line[TAIL + 1] = "", shown[LINE_SHOWN];
     job_view_outcome(job, outcome, sizeof(outcome));
     bool ran = strcmp(job_view_string(job, "result"), "exec_failed") != 0;
-    if (f->all && ran) {
+    if (f->lines && ran) {
         get_last_line(c, id, "stderr", line, sizeof(line)); /* with --error=file */
         if (!line[0])
             get_last_line(c, id, "stdout", line, sizeof(line));

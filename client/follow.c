@@ -1,9 +1,11 @@
 /* Output of a job; see follow.h. */
 #include "wire/base64.h"
 #include "client/follow.h"
+#include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
 #include "client/reconnect.h"
+#include "client/retry_watch.h"
 #include "client/say.h"
 #include "client/term.h"
 #include "wire/duration.h"
@@ -52,14 +54,30 @@ static int watch_file(int fd)
     return in;
 }
 
+enum { REFUSED = 2 };
+
+/* Not where the job follows its own output, which waits for nothing: it may do so in the
+ * background, and would be refused. */
+static void add_inside(json_t *params, const struct client *c,
+                       const struct follow_request *rq)
+{
+    if (!inside_is_own(c, rq->id))
+        inside_add(params, c);
+}
+
 /* All replies that are there: poll() knows nothing of those that came in one read with
- * another. */
-static int take_news(struct client *c, bool *ended)
+ * another. REFUSED with *error. */
+static int take_news(struct client *c, bool *ended, struct client_reply *error)
 {
     int got = 1;
     while (got > 0 && !*ended) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         got = client_receive(c, 0, &reply);
+        /* A job that is forgotten meanwhile has ended. */
+        if (got > 0 && reply.error && !client_error_is(&reply, "NoSuchJob")) {
+            *error = reply;
+            return REFUSED;
+        }
         *ended = got > 0 && !reply.continues;
         client_reply_fini(&reply);
     }
@@ -70,13 +88,16 @@ static int take_news(struct client *c, bool *ended)
  * yet. */
 static int await_news(struct client *c, const struct follow_request *rq, int in)
 {
-    struct pollfd p[4] = {{.fd = client_fd(c), .events = POLLIN},
+    struct pollfd p[5] = {{.fd = client_fd(c), .events = POLLIN},
                           {.fd = in, .events = POLLIN},
                           {.fd = rq->printer->out, .events = 0},
-                          {.fd = rq->interrupt, .events = POLLIN}};
-    if (poll(p, 4, in < 0 ? LOOK_MSEC : -1) < 0 && errno != EINTR)
+                          {.fd = rq->interrupt, .events = POLLIN},
+                          {.fd = retry_watch_fd(rq->retries), .events = POLLIN}};
+    if (poll(p, 5, in < 0 ? LOOK_MSEC : -1) < 0 && errno != EINTR)
         return -errno;
     char events[4096];
+    if (p[4].revents)
+        retry_watch_take(rq->retries);
     if (p[1].revents)
         (void)!read(in, events, sizeof(events));
     if (p[2].revents & POLLERR) {
@@ -87,12 +108,13 @@ static int await_news(struct client *c, const struct follow_request *rq, int in)
 }
 
 /* Copies growth until the daemon says that the job has ended (the Wait call on c). 1: it
- * has not, and the file cannot be watched. */
+ * has not, and the file cannot be watched; REFUSED with *error. */
 static int follow_file(struct client *c, const struct follow_request *rq, int fd,
-                       off_t *offset, char *buf)
+                       off_t *offset, char *buf, struct client_reply *error)
 {
     const uint64_t watch_at = duration_now_usec() + WATCH_AFTER_USEC;
     json_t *params = json_pack("{s:[s]}", "ids", rq->id);
+    add_inside(params, c, rq);
     int r = client_send(c, "org.voltd.jobs.Wait", params, CLIENT_MORE), in = -1;
     bool ended = false;
     while (r == 0 && !ended) {
@@ -103,7 +125,7 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
         if (r == 0)
             r = await_news(c, rq, in);
         if (r == 0)
-            r = take_news(c, &ended);
+            r = take_news(c, &ended, error);
     }
     if (r == 0)
         r = drain(rq, fd, offset, buf);
@@ -114,12 +136,13 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
 
 /* Not followed: to the end that the file has now. As follow_file(). */
 static int print_file(struct client *c, const struct follow_request *rq, int fd,
-                      bool follow, off_t *offset)
+                      bool follow, off_t *offset, struct client_reply *error)
 {
     char *buf = malloc(CHUNK);
     if (!buf)
         return -ENOMEM;
-    int r = follow ? follow_file(c, rq, fd, offset, buf) : drain(rq, fd, offset, buf);
+    int r =
+        follow ? follow_file(c, rq, fd, offset, buf, error) : drain(rq, fd, offset, buf);
     free(buf);
     return r;
 }
@@ -159,6 +182,8 @@ static int print_by_read(struct client *c, const struct follow_request *rq, off_
     for (;;) {
         json_t *params = json_pack("{s:s, s:s, s:I}", "id", rq->id, "stream", rq->stream,
                                    "offset", (json_int_t)*offset);
+        if (rq->follow)
+            add_inside(params, c, rq);
         int r =
             client_send(c, "org.voltd.logs.Read", params, rq->follow ? CLIENT_MORE : 0);
         bool more = r == 0, end = false;
@@ -213,7 +238,7 @@ static void say_waits(const struct follow_request *rq)
     if (client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return;
     client_set_interrupt_fd(c, rq->interrupt);
-    if (patience_name(c, json_pack("{s:[s]}", "ids", rq->id), false, names,
+    if (patience_name(c, json_pack("{s:[s]}", "ids", rq->id), PATIENCE_ALL, names,
                       sizeof(names)))
         say("waiting for %s", names);
     client_free(c);
@@ -240,9 +265,10 @@ static bool prints_to_file(const struct follow_request *rq, const json_t *job)
 }
 
 /* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
- * wait for, as of an array, which has no output, or of a job whose output voltd does not
- * keep; negative as client_receive(). */
-static int await_start(struct client *c, const struct follow_request *rq)
+ * wait for, as of an array, which has no output, or of a job whose output is not to be
+ * had; REFUSED with *error; negative as client_receive(). */
+static int await_start(struct client *c, const struct follow_request *rq,
+                       struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     struct patience patience;
@@ -250,20 +276,26 @@ static int await_start(struct client *c, const struct follow_request *rq)
                         json_pack("{s:s, s:b}", "id", rq->id, "with_spec", 1), &reply);
     const json_t *job = json_object_get(reply.parameters, "job");
     bool early = is_early(job);
-    bool any = job && !json_object_get(job, "counts") && !prints_to_file(rq, job);
+    bool any =
+        job && !json_object_get(job, "counts") && (rq->files || !prints_to_file(rq, job));
     client_reply_fini(&reply);
     if (r < 0 || !any)
         return r;
     if (!early) /* since we asked for its output, perhaps */
         return 1;
     json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", rq->id);
+    add_inside(params, c, rq);
     r = client_send(c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     patience_init(&patience);
     while (r == 0) {
         r = receive_patiently(c, rq, &patience, &reply);
         if (r < 0)
             return r;
-        bool over = reply.error || !reply.continues;
+        if (reply.error) {
+            *error = reply;
+            return REFUSED;
+        }
+        bool over = !reply.continues;
         bool started = any_started(json_object_get(reply.parameters, "jobs")) ||
                        any_started(json_object_get(reply.parameters, "events"));
         client_reply_fini(&reply);
@@ -277,6 +309,17 @@ static int open_output(struct client *c, const struct follow_request *rq,
 {
     json_t *params = json_pack("{s:s, s:s}", "id", rq->id, "stream", rq->stream);
     return client_call(c, "org.voltd.logs.Open", params, reply);
+}
+
+/* What voltd does not keep, from *offset on. */
+static int open_file(struct client *c, const struct follow_request *rq, off_t *offset,
+                     struct client_reply *reply)
+{
+    off_t from;
+    int r = job_files_open(rq->files, c, rq->id, rq->stream, reply, &from);
+    if (r > 0 && *offset < 0)
+        *offset = from;
+    return r < 0 ? r : 0;
 }
 
 /* A new connection in place of one that a stream occupies. */
@@ -354,9 +397,9 @@ static int print_opened(struct client **c, const struct follow_request *rq,
     if (r == 0 && reply->fd < 0)
         return print_by_read(*c, rq, offset, error);
     if (r == 0)
-        r = print_file(*c, rq, reply->fd, follow, offset);
-    if (r <= 0)
-        return r;
+        r = print_file(*c, rq, reply->fd, follow, offset, error);
+    if (r != 1)
+        return r == REFUSED ? 1 : r;
     r = reopen(c, rq);
     return r < 0 ? r : print_by_read(*c, rq, offset, error);
 }
@@ -368,14 +411,19 @@ static int print_output(struct client **c, const struct follow_request *rq, off_
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = open_output(*c, rq, &reply);
     if (r == 0 && rq->follow && client_error_is(&reply, "NoOutput")) {
-        r = await_start(*c, rq);
-        if (r > 0) {
+        r = await_start(*c, rq, error);
+        if (r > 0)
             client_reply_fini(&reply);
+        if (r == REFUSED)
+            return 1;
+        if (r > 0) {
             r = reopen(c, rq);
             if (r == 0)
                 r = open_output(*c, rq, &reply);
         }
     }
+    if (r == 0 && rq->files && client_error_is(&reply, "NoOutput"))
+        r = open_file(*c, rq, offset, &reply);
     if (r == 0 && reply.error) {
         *error = reply;
         return 1;

@@ -7,10 +7,13 @@
 #define VOLT_CLIENT_FOLLOW_H
 
 #include "client/client.h"
+#include "client/job_files.h"
 #include "client/printer.h"
 #include "client/tail.h"
 
 #include <sys/types.h>
+
+struct retry_watch;
 
 struct follow_request {
     const struct address_choice
@@ -23,6 +26,8 @@ struct follow_request {
     struct tail tail;        /* only this; a line says when bytes limit it */
     off_t offset;            /* printed before; -1: nothing yet, begin by the tail */
     bool follow;             /* to the end of the job; waits for its start */
+    const struct job_files *files; /* with follow: a file of the user too; or NULL */
+    struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
 };
 
 /* *c may be replaced by another connection, and is NULL when there is none any more. 0;

@@ -6,6 +6,7 @@
  *   tsp, -i ID     the table of jobs; of those that are queued their commands: words with
  *                  blanks between, whose quotes are lost */
 #include "client/import.h"
+#include "client/check_command.h"
 #include "client/say.h"
 #include "client/submit.h"
 #include "client/term.h"
@@ -14,10 +15,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct import {
     json_t *env; /* crontab's assignments */
@@ -145,8 +148,8 @@ static json_t *base64_of(const struct wire_buf *bytes)
     return string;
 }
 
-/* As cron runs it: with the shell of the crontab, in the home directory. NULL: it is not
- * UTF-8. */
+/* As cron runs it: with the shell of the crontab, in the home directory, with what the
+ * crontab sets beside the variables of the account. NULL: it is not UTF-8. */
 static json_t *cron_spec(const struct import *to, const char *command)
 {
     const char *shell = json_string_value(json_object_get(to->env, "SHELL"));
@@ -157,6 +160,7 @@ static json_t *cron_spec(const struct import *to, const char *command)
     if (home && json_object_set_new(spec, "cwd", json_string(home)) < 0)
         (void)json_object_clear(spec);
     (void)json_object_set(spec, "env", to->env);
+    (void)json_object_set_new(spec, "env_adds", json_true());
     return spec;
 }
 
@@ -270,14 +274,36 @@ static void take_tsp_line(struct import *to, char *line)
     wire_buf_fini(&info);
 }
 
+/* The server of tsp, which the command would start where there is none. */
+static bool tsp_runs(char *path, size_t size)
+{
+    const char *socket = getenv("TS_SOCKET"), *dir = getenv("TMPDIR");
+    if (socket && *socket)
+        (void)snprintf(path, size, "%s", socket);
+    else
+        (void)snprintf(path, size, "%s/socket-ts.%u", dir && *dir ? dir : "/tmp",
+                       (unsigned)getuid());
+    return access(path, F_OK) == 0;
+}
+
+/* In PATH, for sh says it in words of its own. */
+static bool is_installed(const char *program)
+{
+    struct command_advice advice;
+    char name[16];
+    char *const argv[] = {name, NULL};
+    (void)snprintf(name, sizeof(name), "%s", program);
+    return command_check(argv, "/", getenv("PATH"), &advice) == COMMAND_FOUND;
+}
+
 int import_run(const char *what)
 {
     static const struct {
-        const char *what, *command;
+        const char *what, *program, *command;
         void (*take)(struct import *, char *);
-    } tools[] = {{"crontab", "crontab -l", take_cron_line},
-                 {"at", "atq", take_atq_line},
-                 {"tsp", "tsp", take_tsp_line}};
+    } tools[] = {{"crontab", "crontab", "crontab -l", take_cron_line},
+                 {"at", "atq", "atq", take_atq_line},
+                 {"tsp", "tsp", "tsp", take_tsp_line}};
     struct import to = {.env = json_object()};
     size_t i = 0;
     while (i < sizeof(tools) / sizeof(tools[0]) && strcmp(tools[i].what, what) != 0)
@@ -287,11 +313,22 @@ int import_run(const char *what)
         json_decref(to.env);
         return SUBMIT_EXIT_FAILED;
     }
+    char path[PATH_MAX];
+    bool installed = is_installed(tools[i].program);
+    if (!installed)
+        say("%s is not installed: there is no %s in PATH", what, tools[i].program);
+    bool has_queue = strcmp(what, "tsp") != 0 || tsp_runs(path, sizeof(path));
+    if (installed && !has_queue)
+        say("tsp has no queue: there is no %s", path);
+    if (!installed || !has_queue) {
+        json_decref(to.env);
+        return SUBMIT_EXIT_FAILED;
+    }
     if (each_line(tools[i].command, tools[i].take, &to) < 0)
         to.failed = true;
     if (to.timed > 0)
-        say("note: voltd has no start times: a job runs once, when it is submitted; the label "
-            "%s is when it ran there",
+        say("note: times are not taken over: a job runs once, when it is submitted; the "
+            "label %s has its time",
             what);
     if (to.unquoted > 0)
         say("note: tsp does not keep the quotes of commands: look whether the shell reads "

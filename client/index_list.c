@@ -122,30 +122,56 @@ static int take_whole(const struct index_range *r, struct index_list *ret)
     return 0;
 }
 
+/* What is behind the indexes: "", or "%N". */
+static int limit(const char *s, uint64_t *ret)
+{
+    *ret = 0;
+    if (!*s)
+        return 0;
+    if (*s != '%')
+        return -EINVAL;
+    s = number(s + 1, ret);
+    if (!s || *s || *ret == 0)
+        return -EINVAL;
+    return *ret > INDEX_LIST_MOST ? -E2BIG : 0;
+}
+
+/* Several parts, or one with a step; `s` is what follows the first one. */
+static int take_parts(const char *s, struct index_range r, struct index_list *ret)
+{
+    struct numbers numbers = {0};
+    int result = 0;
+    while (result == 0 && *s == ',') {
+        result = add(&numbers, &r);
+        s = part(s + 1, &r);
+        if (result == 0 && !s)
+            result = -EINVAL;
+    }
+    if (result == 0)
+        result = limit(s, &ret->at_once);
+    if (result == 0)
+        result = add(&numbers, &r);
+    if (result == 0) {
+        sort(&numbers);
+        result = join(&numbers, ret);
+    }
+    free(numbers.at);
+    return result;
+}
+
 int index_list_parse(const char *text, struct index_list *ret)
 {
     struct index_list l = {0};
-    struct numbers numbers = {0};
     struct index_range r;
     const char *s = part(text, &r);
     int result = s ? 0 : -EINVAL;
-    if (s && !*s && r.step == 1) {
-        result = take_whole(&r, &l);
-    } else {
-        while (result == 0 && *s == ',') {
-            result = add(&numbers, &r);
-            s = part(s + 1, &r);
-            if (result == 0 && !s)
-                result = -EINVAL;
-        }
+    if (s && (!*s || *s == '%') && r.step == 1) {
+        result = limit(s, &l.at_once);
         if (result == 0)
-            result = *s == '%' ? -EOPNOTSUPP : *s ? -EINVAL : add(&numbers, &r);
-        if (result == 0) {
-            sort(&numbers);
-            result = join(&numbers, &l);
-        }
+            result = take_whole(&r, &l);
+    } else if (s) {
+        result = take_parts(s, r, &l);
     }
-    free(numbers.at);
     if (result == 0)
         *ret = l;
     else

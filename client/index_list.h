@@ -1,4 +1,5 @@
-/* The indexes of an array, as --array takes them: "1-1000", "7", "1-9:2,20". */
+/* The indexes of an array, as --array takes them: "1-1000", "7", "1-9:2,20", and behind
+ * them how many may run at once: "1-1000%4". */
 #ifndef VOLT_CLIENT_INDEX_LIST_H
 #define VOLT_CLIENT_INDEX_LIST_H
 
@@ -16,12 +17,13 @@ struct index_range {
 struct index_list {
     struct index_range *ranges; /* in order, apart from each other; at least one */
     size_t n;
-    uint64_t count; /* elements */
+    uint64_t count;   /* elements */
+    uint64_t at_once; /* 0: it does not say */
 };
 
 /* Of indexes named twice one counts; their order does not matter. 0, and *ret is to be
- * finished; -EINVAL: no such list; -E2BIG: beyond one of the two; -EOPNOTSUPP: it ends
- * with "%N", a limit of elements at a time; -ENOMEM. */
+ * finished; -EINVAL: no such list; -E2BIG: beyond one of the two, or more at once than
+ * INDEX_LIST_MOST; -ENOMEM. */
 int index_list_parse(const char *text, struct index_list *ret);
 void index_list_fini(struct index_list *l);
 

@@ -53,7 +53,7 @@ static void signal_word(int sig, char *buf, size_t size)
 {
     char name[SIGNAL_NAME_MAX];
     bool number = strspn(signal_name(sig, name), "-0123456789") > 0;
-    (void)snprintf(buf, size, "%s%s", number ? "signal " : "SIG", name);
+    (void)snprintf(buf, size, "%s%s", number ? "signal " : "", name);
 }
 
 /* What the step that failed was about, as far as the spec tells; "" otherwise. */
@@ -105,6 +105,31 @@ static void failed_start(const json_t *job, char *buf, size_t size)
                                            : strerror(error));
 }
 
+/* What a job did by which another one can start no more. */
+static const char *cause_text(const json_t *cause)
+{
+    static const struct {
+        const char *result, *text;
+    } texts[] = {
+        {"success", "succeeded"},
+        {"exit", "failed"},
+        {"signal", "was killed by a signal"},
+        {"timeout", "was stopped by its timeout"},
+        {"exec_failed", "could not be started"},
+        {"cancelled", "was cancelled"},
+        {"lost", "was lost"},
+        {"output_limit", "printed more than it may"},
+        {"expired", "did not start in time"},
+        {"dependency", "never started, as a job for which it waited did not do what it had to"},
+    };
+    const char *result = job_view_string(cause, "result");
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (strcmp(texts[i].result, result) == 0)
+            return texts[i].text;
+    return "ended otherwise";
+}
+
 static void outcome_done(const json_t *job, char *buf, size_t size)
 {
     const char *result = job_view_string(job, "result");
@@ -122,6 +147,12 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
         if (over > 0 && n > 0 && (size_t)n < size)
             (void)snprintf(buf + n, size - (size_t)n, " (%.*f MiB more)",
                            over < 1 ? 3 : 1, over);
+    } else if (strcmp(result, "expired") == 0) {
+        (void)snprintf(buf, size, "expired: it had not started in time");
+    } else if (strcmp(result, "dependency") == 0) {
+        const json_t *cause = json_object_get(job, "cause");
+        (void)snprintf(buf, size, "dependency: job %s, for which it waited, %s",
+                       job_view_string(cause, "id"), cause_text(cause));
     } else if (strcmp(result, "exec_failed") == 0) {
         failed_start(job, buf, size);
     } else if (strcmp(result, "lost") == 0) {
@@ -133,14 +164,70 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
     }
 }
 
-static void outcome_array(const json_t *counts, char *buf, size_t size)
+static void outcome_array(const json_t *counts, const char *held, char *buf, size_t size)
 {
+    const int64_t paused = job_view_int(counts, "paused");
+    const int64_t resting = job_view_int(counts, "backing_off");
+    char stands[40] = "", rests[64] = "";
+    if (paused > 0)
+        (void)snprintf(stands, sizeof(stands), ", %" PRId64 " paused", paused);
+    if (resting > 0)
+        (void)snprintf(rests, sizeof(rests), " (%" PRId64 " until the next attempt)",
+                       resting);
     (void)snprintf(buf, size,
                    "%" PRId64 " of %" PRId64 " done, %" PRId64 " failed, %" PRId64
-                   " running, %" PRId64 " queued",
+                   " running%s, %" PRId64 " queued%s%s",
                    job_view_int(counts, "done"), job_view_int(counts, "total"),
-                   job_view_int(counts, "failed"), job_view_int(counts, "running"),
-                   job_view_int(counts, "queued"));
+                   job_view_int(counts, "failed"),
+                   job_view_int(counts, "running") - paused, stands,
+                   job_view_int(counts, "queued"), rests, held);
+}
+
+int64_t job_view_begin(const json_t *job)
+{
+    const json_t *spec = json_object_get(job, "spec");
+    const int64_t delay = job_view_int(spec, "delay_usec");
+    int64_t at = job_view_int(spec, "at_usec");
+    if (delay > 0 && at < job_view_int(job, "submitted_at_usec") + delay)
+        at = job_view_int(job, "submitted_at_usec") + delay;
+    return at;
+}
+
+int64_t job_view_attempts(const json_t *job)
+{
+    const json_t *retry = json_object_get(json_object_get(job, "spec"), "retry");
+    return retry ? job_view_int(retry, "times") + 1 + job_view_int(job, "lost_attempts")
+                 : 0;
+}
+
+/* Which attempt is next, of how many, and when. */
+static void outcome_backoff(const json_t *job, char *buf, size_t size)
+{
+    const int64_t most = job_view_attempts(job), now = (int64_t)job_view_now();
+    const int64_t at = job_view_int(job, "wait_ends_at_usec");
+    char of[32] = "", span[32] = "0ms";
+    if (most > 0)
+        (void)snprintf(of, sizeof(of), " of %" PRId64, most);
+    if (at > now)
+        duration_format((uint64_t)(at - now), span, sizeof(span));
+    (void)snprintf(buf, size, "queued, attempt %" PRId64 "%s in %s",
+                   job_view_int(job, "attempt") + 1, of, span);
+}
+
+static void outcome_time(const json_t *job, char *buf, size_t size)
+{
+    int64_t at = job_view_begin(job);
+    char date[64];
+    if (job_view_int(job, "attempt") > 0) {
+        outcome_backoff(job, buf, size);
+        return;
+    }
+    if (at <= 0) {
+        (void)snprintf(buf, size, "queued, until it is time");
+        return;
+    }
+    job_view_time((uint64_t)at, 0, date, sizeof(date));
+    (void)snprintf(buf, size, "queued until %s", date);
 }
 
 void job_view_outcome(const json_t *job, char *buf, size_t size)
@@ -150,9 +237,28 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
     const char *wait = job_view_string(job, "wait");
     int64_t before = job_view_int(job, "wait_position");
     if (json_is_object(counts)) {
-        outcome_array(counts, buf, size);
+        outcome_array(counts, strcmp(wait, "hold") == 0 ? " (held)" : "", buf, size);
     } else if (strcmp(state, "done") == 0) {
         outcome_done(job, buf, size);
+    } else if (strcmp(wait, "array") == 0) {
+        (void)snprintf(buf, size, "queued, as many of its array run as may at once");
+    } else if (strcmp(state, "paused") == 0) {
+        (void)snprintf(buf, size, "paused, until `voltctl resume %s`",
+                       job_view_string(job, "id"));
+    } else if (strcmp(wait, "paused") == 0) {
+        (void)snprintf(buf, size, "queued, its queue is paused");
+    } else if (strcmp(wait, "lock") == 0 || strcmp(wait, "rate") == 0) {
+        (void)snprintf(buf, size, "%s, waiting for %s %s", state, wait,
+                       job_view_string(job, "wait_lock"));
+    } else if (strcmp(wait, "hold") == 0) {
+        (void)snprintf(buf, size, "queued, held until `voltctl release`");
+    } else if (strcmp(wait, "replace") == 0) {
+        (void)snprintf(buf, size, "queued, waiting for the end of the job it replaces");
+    } else if (strcmp(wait, "dependency") == 0) {
+        (void)snprintf(buf, size, "queued, waiting for other jobs (voltctl why %s)",
+                       job_view_string(job, "id"));
+    } else if (strcmp(wait, "time") == 0) {
+        outcome_time(job, buf, size);
     } else if (strcmp(state, "queued") == 0 && *wait) {
         int n = snprintf(buf, size, "queued, waiting for %s %s",
                          strcmp(wait, "turn") == 0 ? "its" : "a", wait);
@@ -183,6 +289,18 @@ void job_view_result_word(const json_t *job, char *buf, size_t size)
         (void)snprintf(buf, size, "%s", *result ? result : "-");
 }
 
+const char *const job_view_live_states[] = {"queued", "starting", "running",
+                                            "paused", "stopping", NULL};
+
+json_t *job_view_live(bool queued)
+{
+    json_t *states = json_array();
+
+    for (const char *const *s = job_view_live_states + !queued; *s; s++)
+        (void)json_array_append_new(states, json_string(*s));
+    return states;
+}
+
 enum term_style job_view_style(const json_t *job)
 {
     const json_t *counts = json_object_get(job, "counts");
@@ -192,7 +310,7 @@ enum term_style job_view_style(const json_t *job)
         return TERM_RED;
     if (strcmp(state, "running") == 0 || strcmp(state, "starting") == 0)
         return TERM_BOLD;
-    if (strcmp(state, "stopping") == 0)
+    if (strcmp(state, "paused") == 0 || strcmp(state, "stopping") == 0)
         return TERM_YELLOW;
     if (strcmp(state, "done") != 0)
         return TERM_PLAIN;
@@ -208,7 +326,11 @@ uint64_t job_view_runtime(const json_t *job, uint64_t now_usec)
     uint64_t end = (uint64_t)job_view_int(job, "ended_at_usec");
     if (end == 0)
         end = now_usec;
-    return start == 0 || end < start ? 0 : end - start;
+    uint64_t since = (uint64_t)job_view_int(job, "paused_at_usec");
+    uint64_t paused = (uint64_t)job_view_int(job, "paused_usec");
+    if (since > 0 && end > since)
+        paused += end - since;
+    return start == 0 || end < start || end - start < paused ? 0 : end - start - paused;
 }
 
 void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size)
@@ -282,5 +404,21 @@ char *job_view_path(const json_t *job, const char *field)
     }
     char *copy = wire_buf_append(&path, "", 1) == 0 ? strdup(wire_buf_at(&path)) : NULL;
     wire_buf_fini(&path);
+    return copy;
+}
+
+char *job_view_word(const json_t *job, const char *word)
+{
+    const char *index = strchr(job_view_string(job, "id"), '_');
+    struct wire_buf text = {0};
+    char *copy = NULL;
+    while (*word) {
+        bool place = index && strncmp(word, "{i}", 3) == 0;
+        put_text(&text, place ? index + 1 : word, place ? strlen(index + 1) : 1);
+        word += place ? 3 : 1;
+    }
+    if (wire_buf_append(&text, "", 1) == 0)
+        copy = strdup(wire_buf_at(&text));
+    wire_buf_fini(&text);
     return copy;
 }

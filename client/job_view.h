@@ -25,11 +25,25 @@ enum term_style job_view_style(const json_t *job);
 /* Microseconds it ran, up to now_usec while it runs; 0 when it has not started, and for
  * arrays. */
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec);
+/* When it may begin, us since the epoch: the later of its times, as far as its spec is
+ * there; 0: at once. */
+int64_t job_view_begin(const json_t *job);
+/* How many attempts it may have, with those that were lost; 0: not known. It needs the
+ * spec. */
+int64_t job_view_attempts(const json_t *job);
 /* "Sat 2026-11-21 14:31:02 UTC", and with now_usec > 0 "; 3min 2s ago". */
 void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size);
 /* The path in this field of its spec, output_path or error_path, as voltd makes it when
  * the job starts. Returns new; NULL: there is none, or no memory. */
 char *job_view_path(const json_t *job, const char *field);
+/* A word of its command with {i} as the job has it: an element of an array has its index
+ * there. Returns new; NULL: no memory. */
+char *job_view_word(const json_t *job, const char *word);
+/* The states of a job that has not ended, in the order in which it comes by them; then
+ * NULL. */
+extern const char *const job_view_live_states[];
+/* These as JSON, without "queued" unless it is wanted. NULL: no memory. */
+json_t *job_view_live(bool queued);
 /* CLOCK_REALTIME in microseconds. */
 uint64_t job_view_now(void);
 

@@ -2,6 +2,7 @@
 #include <volt/client.h>
 
 #include "client/client.h"
+#include "client/inside.h"
 #include "client/options.h"
 
 #include <errno.h>
@@ -106,8 +107,9 @@ int volt_client_submit(struct volt_client *c, const char *spec,
 int volt_client_wait(struct volt_client *c, const char *id, int *ret_code,
                      struct volt_error *err)
 {
-    int r = client_send(c->c, "org.voltd.jobs.Wait", json_pack("{s:[s]}", "ids", id),
-                        CLIENT_MORE);
+    json_t *params = json_pack("{s:[s]}", "ids", id);
+    inside_add(params, c->c);
+    int r = client_send(c->c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
     for (bool more = true; more;) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         if (r >= 0)

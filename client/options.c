@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 };
+enum { MOST = 96 };
 
 const struct option_entry options_connection[] = {
     {"user", OPTION_USER, NULL, "talk to the voltd of this user only"},
@@ -17,7 +17,7 @@ const struct option_entry options_connection[] = {
     {"address", OPTION_ADDRESS, "ADDRESS",
      "the job socket: unix:PATH or a path (VOLT_ADDRESS)"},
     {"control-address", OPTION_CONTROL_ADDRESS, "ADDRESS",
-     "the control socket, where it is not control.sock beside\n"
+     "the control socket, where it is not control.sock beside "
      "the job socket (VOLT_CONTROL_ADDRESS)"},
     {NULL, 0, NULL, NULL},
 };
@@ -110,22 +110,76 @@ static void written(const struct options *o, char *buf, size_t size)
         (void)snprintf(buf, size, "%.*s", (int)strcspn(word, "="), word);
 }
 
+/* Behind its "=", or the next word; NULL: there is none. */
+static const char *value_of_unknown(const struct options *o)
+{
+    const char *equals = strchr(o->argv[optind > 0 ? optind - 1 : 0], '=');
+    return equals ? equals + 1 : optind < o->argc ? o->argv[optind] : NULL;
+}
+
+/* What an unknown option is called here; NULL: it is not one that others have. */
+static const char *called_here(const struct options *o, const char *word)
+{
+    char padded[72];
+    (void)snprintf(padded, sizeof(padded), " %s ", word);
+    for (const struct option_elsewhere *e = o->elsewhere; e && e->words; e++)
+        if (strstr(e->words, padded))
+            return e->ours;
+    return NULL;
+}
+
+/* What goes before it. */
+static const char *use_of(const char *ours)
+{
+    const bool leave = strncmp(ours, OPTION_LEAVE_OUT, strlen(OPTION_LEAVE_OUT)) == 0;
+    return leave ? "" : "use ";
+}
+
 static int complain(const struct options *o, const struct getopt_tables *t, int got)
 {
     char word[64];
     written(o, word, sizeof(word));
-    const char *near = NULL;
+    if (got != ':' && o->explain && o->explain(word, value_of_unknown(o)))
+        return OPTION_BAD;
+    const char *near = NULL, *ours = called_here(o, word);
     if (word[0] == '-' && word[1] == '-')
         near = suggest(word + 2, t->names);
     if (got == ':')
         say("option %s needs a value; try --help", word);
     else if (near && strcmp(near, word + 2) == 0)
-        say("option %s takes no value; try --help", word);
+        say("option %s takes no value; %s%s", word, ours ? use_of(ours) : "try ",
+            ours ? ours : "--help");
+    else if (ours)
+        say("unknown option %s; %s%s", word, use_of(ours), ours);
     else if (near)
         say("unknown option %s; did you mean --%s?", word, near);
     else
         say("unknown option %s; try --help", word);
     return OPTION_BAD;
+}
+
+/* Whether an option was written as the beginning of its name, and is what others call
+ * something else: --time of Slurm is minutes, and not --timeout. */
+static bool is_foreign(const struct options *o, int key)
+{
+    const struct option_entry *entry = options_find(o, key);
+    const char *word = o->argv[optind - 1];
+    const char *ours;
+    char name[64];
+    if (optarg == word)
+        word = o->argv[optind - 2];
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    if (strncmp(name, "--", 2) != 0 || strcmp(name + 2, entry->name) == 0 ||
+        !(ours = called_here(o, name)))
+        return false;
+    say("unknown option %s; %s%s", name, use_of(ours), ours);
+    return true;
+}
+
+/* Whether the value is the "--" that ends the options; not that of --name=--. */
+static bool is_forgotten(const struct options *o)
+{
+    return strcmp(optarg, "--") == 0 && optarg == o->argv[optind - 1];
 }
 
 int options_next(struct options *o)
@@ -143,11 +197,33 @@ int options_next(struct options *o)
         return OPTION_END;
     if (got == '?' || got == ':')
         return complain(o, &t, got);
-    if (optarg && !*optarg) { /* mostly a variable of somebody's script */
-        say("--%s: a value is needed", options_find(o, got)->name);
+    if (is_foreign(o, got))
+        return OPTION_BAD;
+    if (optarg && (!*optarg || is_forgotten(o))) {
+        /* Mostly a variable of somebody's script; or a value that was forgotten. */
+        say("--%s: a value is needed%s%s", options_find(o, got)->name,
+            *optarg ? ", and not " : "", optarg);
         return OPTION_BAD;
     }
     return got;
+}
+
+enum { WIDTH = 79, HELP_AT = 30 };
+
+/* Prints text in lines, from column HELP_AT on; the first one begins where we are. */
+static void print_wrapped(const char *text)
+{
+    const size_t room = WIDTH - HELP_AT;
+    while (strlen(text) > room) {
+        size_t len = room;
+        while (len > 0 && text[len] != ' ')
+            len--;
+        if (len == 0) /* a word that is too long */
+            len = strcspn(text, " ");
+        term_print("%.*s\n%*s", (int)len, text, HELP_AT, "");
+        text += len + (text[len] == ' ');
+    }
+    term_print("%s\n", text);
 }
 
 void options_print(const struct option_entry *table)
@@ -166,17 +242,9 @@ void options_print(const struct option_entry *table)
         else
             (void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", e->name, sep,
                            e->arg ? e->arg : "");
-        const char *help = e->help;
-        term_print("  %-27s", left);
-        if (strlen(left) > 26)
-            term_print("\n%29s", "");
-        for (;;) {
-            size_t len = strcspn(help, "\n");
-            term_print(" %.*s\n", (int)len, help);
-            if (!help[len])
-                break;
-            help += len + 1;
-            term_print("%29s", "");
-        }
+        term_print("  %-28s", left);
+        if (strlen(left) >= HELP_AT - 2)
+            term_print("\n%*s", HELP_AT, "");
+        print_wrapped(e->help);
     }
 }

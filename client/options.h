@@ -13,10 +13,17 @@ struct option_entry {
     const char *name; /* long name without dashes */
     int key;          /* its letter, or OPTION_LONG + n */
     const char *arg;  /* "NAME"; "[SEC]" optional (long form only); NULL: none */
-    const char *help; /* one or more lines, '\n' between them */
+    const char *help; /* one line, which options_print() wraps */
 };
 
 #define OPTION_LONG 256 /* keys without a letter start here */
+
+/* What other programs call an option: words between blanks, and what to write here, or
+ * OPTION_LEAVE_OUT with the reason. Tables end with words NULL. */
+#define OPTION_LEAVE_OUT "leave it out"
+struct option_elsewhere {
+    const char *words, *ours;
+};
 
 enum { OPTION_END = -1, OPTION_BAD = -2 };
 
@@ -24,6 +31,9 @@ struct options {
     const struct option_entry *const *tables; /* NULL-terminated list of tables */
     int argc;
     char **argv;
+    const struct option_elsewhere *elsewhere; /* NULL: none */
+    /* NULL, or it may say itself what is wrong with an option that is not known: true */
+    bool (*explain)(const char *option, const char *value);
     bool stop_at_operand; /* the first word that is no option ends them */
     bool started;
     const char *arg; /* of the option just returned; NULL when none */
@@ -34,7 +44,7 @@ struct options {
 int options_next(struct options *o);
 /* The option with that key; NULL: there is none. */
 const struct option_entry *options_find(const struct options *o, int key);
-/* Prints the table as two columns. */
+/* Prints the table as two columns, in lines of at most 79 characters. */
 void options_print(const struct option_entry *table);
 
 /* The options that every command has. */

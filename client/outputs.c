@@ -103,6 +103,15 @@ void outputs_refused(struct outputs *o, struct client *c, struct client_reply *e
     client_reply_fini(error);
 }
 
+void outputs_skipped(struct outputs *o, struct client_reply *error)
+{
+    if (!o->none.error)
+        o->none = *error;
+    else
+        client_reply_fini(error);
+    *error = CLIENT_REPLY_EMPTY;
+}
+
 /* Each of them once, in the order of the operands. */
 static int resolve_all(struct outputs *o, struct client *c)
 {
@@ -143,7 +152,9 @@ static int follow_one(struct outputs *o, const struct source *s,
                                 .printer = &printer,
                                 .tail = {o->rq->lines, UINT64_MAX},
                                 .offset = s->offset,
-                                .follow = o->rq->follow};
+                                .follow = o->rq->follow,
+                                .files = o->rq->files,
+                                .retries = o->rq->retries};
     int r = follow_output(o->c, &rq, error);
     o->writing |= printer.failed;
     return r;
@@ -154,8 +165,9 @@ static int print_one(struct outputs *o, const struct source *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = follow_one(o, s, &error);
+    o->any |= r == 0;
     if (r == 1 && (s->element || o->rq->own) && client_error_is(&error, "NoOutput"))
-        client_reply_fini(&error);
+        outputs_skipped(o, &error);
     else if (r == 1)
         outputs_refused(o, *o->c, &error);
     return r == 1 ? 0 : r;
@@ -208,13 +220,16 @@ static int print_several(struct outputs *o)
         r = print_in_order(o);
     if (r == OUTPUTS_UNWATCHED) /* the daemon watches and sends, one after the other */
         r = print_in_order(o);
+    if (r == 0 && !o->any && o->none.error && *o->c)
+        outputs_refused(o, *o->c, &o->none);
+    client_reply_fini(&o->none);
     return r;
 }
 
 int outputs_print(struct client **c, const struct outputs_request *rq, int *ret_code,
                   bool *ret_writing)
 {
-    struct outputs o = {.rq = rq, .c = c};
+    struct outputs o = {.rq = rq, .c = c, .none = CLIENT_REPLY_EMPTY};
     client_set_interrupt_fd(*c, rq->interrupt);
     int r = rq->nids == 1 ? print_single(&o) : 1;
     if (r == 1)

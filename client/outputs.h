@@ -3,7 +3,10 @@
 #define VOLT_CLIENT_OUTPUTS_H
 
 #include "client/client.h"
+#include "client/job_files.h"
 #include "client/printer.h"
+
+struct retry_watch;
 
 struct outputs_request {
     const struct address_choice *choice;
@@ -15,9 +18,11 @@ struct outputs_request {
     int out;
     bool cleans; /* see struct printer */
     bool no_prefix;
-    uint64_t lines;  /* of each only the last so many; UINT64_MAX: all */
-    bool follow;     /* to the end of all */
-    bool keep_order; /* with follow: each whole before the next */
+    uint64_t lines;                /* of each only the last so many; UINT64_MAX: all */
+    bool follow;                   /* to the end of all */
+    bool keep_order;               /* with follow: each whole before the next */
+    const struct job_files *files; /* with follow: files of the user too; or NULL */
+    struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
     bool own; /* given out by this voltd just now: one without output is no mistake */
     /* Says it; returns a code. c: a connection without a stream, or NULL. */
     int (*refused)(struct client *c, const struct client_reply *error);

@@ -1,7 +1,9 @@
 /* Following several at once; see outputs_watch.h and outputs.c. */
 #include "client/outputs_watch.h"
+#include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
+#include "client/retry_watch.h"
 #include "client/reconnect.h"
 #include "client/say.h"
 #include "client/tail.h"
@@ -134,6 +136,17 @@ static void finish(struct watching *w, struct source *s)
     s->finished = true;
 }
 
+/* A file of the user, which voltd does not keep. */
+static int open_file(struct watching *w, struct source *s, const char *id,
+                     struct client_reply *reply)
+{
+    off_t from;
+    int r = job_files_open(w->o->rq->files, w->calls, id, w->o->rq->stream, reply, &from);
+    if (r > 0 && s->offset < 0)
+        s->offset = from;
+    return r < 0 ? r : 0;
+}
+
 /* 0 with *ret, NULL where there is no output; negative. */
 static int open_one(struct watching *w, struct source *s, struct opened **ret)
 {
@@ -146,16 +159,23 @@ static int open_one(struct watching *w, struct source *s, struct opened **ret)
                         &reply);
     if (r < 0)
         return r;
+    if (w->o->rq->files && client_error_is(&reply, "NoOutput"))
+        r = open_file(w, s, id, &reply);
+    if (r < 0)
+        return r;
     bool none = client_error_is(&reply, "NoOutput");
     if (reply.error && !(none && (s->element || w->o->rq->own))) {
         finish(w, s);
         outputs_refused(w->o, w->calls, &reply);
         return 0;
     }
-    if (!reply.error && reply.fd >= 0) {
+    if (none)
+        outputs_skipped(w->o, &reply);
+    else if (reply.fd >= 0) {
+        w->o->any = true;
         r = opened_new(w, s, reply.fd, ret);
         reply.fd = -1;
-    } else if (!reply.error) {
+    } else {
         r = -EPROTO; /* a local voltd sends a descriptor */
     }
     client_reply_fini(&reply);
@@ -220,14 +240,22 @@ static int look_at_all(struct watching *w)
     return r;
 }
 
-/* One reply of the watch. */
-static int take_reply(struct watching *w, const struct client_reply *reply)
+enum { REFUSED = 1 };
+
+/* One reply of the watch. REFUSED: and told. */
+static int take_reply(struct watching *w, struct client_reply *reply)
 {
     size_t i;
     const json_t *event;
     int r = 0;
-    if (reply->error || !reply->continues)
-        return client_error_is(reply, "ShuttingDown") ? -ECONNRESET : -EPROTO;
+    if (client_error_is(reply, "ShuttingDown"))
+        return -ECONNRESET;
+    if (reply->error) {
+        outputs_refused(w->o, *w->o->c, reply);
+        return REFUSED;
+    }
+    if (!reply->continues)
+        return -EPROTO;
     if (job_view_int(reply->parameters, "lagged") > 0)
         r = look_at_all(w);
     json_array_foreach(json_object_get(reply->parameters, "events"), i, event)
@@ -278,7 +306,7 @@ static void say_waits(struct watching *w, struct patience *patience)
     json_t *ids = json_array();
     for (size_t i = 0; i < w->o->rq->nids; i++)
         (void)json_array_append_new(ids, json_string(w->o->rq->ids[i]));
-    if (patience_name(w->calls, json_pack("{s:o}", "ids", ids), false, names,
+    if (patience_name(w->calls, json_pack("{s:o}", "ids", ids), PATIENCE_ALL, names,
                       sizeof(names)))
         say("waiting for %s", names);
 }
@@ -290,18 +318,22 @@ static int follow_on(struct watching *w)
     int r = 0;
     patience_init(&patience);
     while (r == 0 && w->left > 0) {
-        struct pollfd p[4] = {{.fd = client_fd(*w->o->c), .events = POLLIN},
+        struct retry_watch *retries = w->o->rq->retries;
+        struct pollfd p[5] = {{.fd = client_fd(*w->o->c), .events = POLLIN},
                               {.fd = w->in, .events = POLLIN},
                               {.fd = w->o->rq->out},
-                              {.fd = w->o->rq->interrupt, .events = POLLIN}};
+                              {.fd = w->o->rq->interrupt, .events = POLLIN},
+                              {.fd = retry_watch_fd(retries), .events = POLLIN}};
         r = read_watch(w); /* a reply that came with another one makes nothing readable */
-        if (r < 0 || w->left == 0)
+        if (r != 0 || w->left == 0)
             break;
-        if (poll(p, 4, person && !w->open ? patience_left_ms(&patience) : -1) < 0 &&
+        if (poll(p, 5, person && !w->open ? patience_left_ms(&patience) : -1) < 0 &&
             errno != EINTR)
             return -errno;
         if (p[3].revents)
             return -EINTR;
+        if (p[4].revents)
+            retry_watch_take(retries);
         if (person)
             say_waits(w, &patience);
         if (p[2].revents & POLLERR) {
@@ -321,8 +353,9 @@ static int follow_once(struct watching *w)
     json_t *ids = json_array();
     for (size_t i = 0; i < rq->nids; i++)
         (void)json_array_append_new(ids, json_string(rq->ids[i]));
-    int r = client_send(*w->o->c, "org.voltd.jobs.Watch",
-                        json_pack("{s:{s:o}}", "filter", "ids", ids), CLIENT_MORE);
+    json_t *params = json_pack("{s:{s:o}}", "filter", "ids", ids);
+    inside_add(params, *w->o->c);
+    int r = client_send(*w->o->c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     if (r == 0) /* from its snapshot on events are told */
         r = client_receive(*w->o->c, CLIENT_FOREVER, &reply);
@@ -371,5 +404,7 @@ int outputs_watch(struct outputs *o)
     free(w.buf);
     if (w.in >= 0)
         (void)close(w.in);
-    return w.in < 0 || w.unwatched ? OUTPUTS_UNWATCHED : r;
+    if (w.in < 0 || w.unwatched)
+        return OUTPUTS_UNWATCHED;
+    return r == REFUSED ? 0 : r;
 }

@@ -25,6 +25,8 @@ struct outputs {
     struct source **sorted;
     size_t n, room;
     bool prefixed, arrays, in_array, writing;
+    bool any;                 /* one had an output */
+    struct client_reply none; /* why the first element without one has none; empty */
     int code;
 };
 
@@ -35,6 +37,9 @@ void outputs_id(const struct source *s, char *buf, size_t size);
 struct printer outputs_printer(const struct outputs *o, const char *prefix);
 /* Takes an error reply: says it, and keeps its code. c: see outputs_request. */
 void outputs_refused(struct outputs *o, struct client *c, struct client_reply *error);
+
+/* Takes the error of an element that has no output, which is said if none has any. */
+void outputs_skipped(struct outputs *o, struct client_reply *error);
 
 enum { OUTPUTS_UNWATCHED = 1 };
 

@@ -39,21 +39,26 @@ bool patience_is_over(struct patience *p)
     return true;
 }
 
-static bool is_stuck(const json_t *job)
+static bool is_named(const json_t *job, enum patience_which which)
 {
     const char *wait = job_view_string(job, "wait");
-    return strcmp(wait, "keeper") == 0 || strcmp(wait, "survivors") == 0;
+    if (which == PATIENCE_WAITING)
+        return !json_object_get(job, "counts") &&
+               (*wait || strcmp(job_view_string(job, "state"), "paused") == 0);
+    return which == PATIENCE_ALL || strcmp(wait, "keeper") == 0 ||
+           strcmp(wait, "survivors") == 0;
 }
 
 /* Of one page of jobs. */
-static bool name_some(const json_t *jobs, bool stuck, bool more, char *buf, size_t size)
+static bool name_some(const json_t *jobs, enum patience_which which, bool more, char *buf,
+                      size_t size)
 {
     size_t i, used = 0, named = 0;
     const json_t *job;
     json_array_foreach(jobs, i, job)
     {
         char doing[256];
-        if (stuck && !is_stuck(job))
+        if (!is_named(job, which))
             continue;
         if (used >= size || named++ == NAMED) {
             more = true;
@@ -68,17 +73,18 @@ static bool name_some(const json_t *jobs, bool stuck, bool more, char *buf, size
     return named > 0;
 }
 
-bool patience_name(struct client *c, json_t *filter, bool stuck, char *buf, size_t size)
+bool patience_name(struct client *c, json_t *filter, enum patience_which which, char *buf,
+                   size_t size)
 {
+    const bool stuck = which == PATIENCE_STUCK;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     bool any = false;
-    (void)json_object_set_new(filter, "states",
-                              json_pack("[s, s, s, s*]", "starting", "running",
-                                        "stopping", stuck ? NULL : "queued"));
+    (void)json_object_set_new(filter, "states", job_view_live(!stuck));
     json_t *params =
-        json_pack("{s:o, s:i}", "filter", filter, "limit", stuck ? LOOKED_AT : NAMED);
+        json_pack("{s:o, s:i, s:[s]}", "filter", filter, "limit",
+                  stuck ? LOOKED_AT : NAMED, "spec_fields", "retry");
     if (client_call(c, "org.voltd.jobs.List", params, &reply) == 0)
-        any = name_some(json_object_get(reply.parameters, "jobs"), stuck,
+        any = name_some(json_object_get(reply.parameters, "jobs"), which,
                         json_is_string(json_object_get(reply.parameters, "cursor")), buf,
                         size);
     client_reply_fini(&reply);

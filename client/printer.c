@@ -71,6 +71,10 @@ static int put_lines(struct printer *p, const char *data, size_t len)
 
 static int put(struct printer *p, const char *data, size_t len)
 {
+    int r = p->apart && len > 0 ? write_all(p, "\n", 1) : 0;
+    if (r < 0)
+        return r;
+    p->apart = p->apart && len == 0;
     return p->prefix ? put_lines(p, data, len) : write_all(p, data, len);
 }
 

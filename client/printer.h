@@ -9,6 +9,7 @@ struct printer {
     int out;
     bool cleans;        /* what would steer a terminal is shown as escapes */
     const char *prefix; /* before each line; NULL: none */
+    bool apart;         /* an empty line comes before the first byte */
     bool in_line;       /* what was printed last was no line end */
     bool failed;        /* writing; the error has been returned */
     struct term_filter filter;

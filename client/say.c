@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void say_init(void)
@@ -16,20 +17,49 @@ void say_init(void)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-void say(const char *format, ...)
+static void __attribute__((format(printf, 1, 2))) put(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    flockfile(stderr);
-    (void)fprintf(stderr, "%s: ", program_invocation_short_name);
     term_vprint(stderr, format, ap);
-    (void)fputc('\n', stderr);
-    funlockfile(stderr);
     va_end(ap);
+}
+
+/* In one write, so that programs that share the file do not mix inside a line. */
+void say(const char *format, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, format);
+    if (vasprintf(&text, format, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    put("%s: %s\n", program_invocation_short_name, text ? text : "out of memory");
+    free(text);
 }
 
 void say_no_daemon(const struct client_tried *tried)
 {
+    if (tried->forbidden) {
+        say("this user may not use the voltd that is here; tried\n%s"
+            "root makes a user a member of the group by `usermod -aG voltd USER`, from the next\n"
+            "login on; `volt-submit --user` starts one for this user alone",
+            tried->text);
+        return;
+    }
+    if (tried->named) {
+        say("no voltd answers; tried\n%s"
+            "the address was given: without --address and VOLT_ADDRESS the sockets of this\n"
+            "user and of the system are tried",
+            tried->text);
+        return;
+    }
+    if (tried->system) {
+        say("no voltd answers; tried\n%s"
+            "root starts it by `systemctl start voltd`",
+            tried->text);
+        return;
+    }
     say("no voltd answers; tried\n%s"
         "volt-submit starts one for this user; `systemctl start voltd` that of the system,\n"
         "or name its socket with --address=unix:PATH or VOLT_ADDRESS",
@@ -41,8 +71,8 @@ void say_silence(void)
     static bool said;
 
     if (!said)
-        say("voltd has taken the call and has not answered for 5 s; it is waited for: see "
-            "its log, and whether it was stopped (state T in ps)");
+        say("voltd has the call and has not answered for 5 s; waiting. See its log, and whether it "
+            "is stopped (state T in ps)");
     said = true;
 }
 

@@ -1,25 +1,28 @@
 /* See sbatch.h. */
 #include "client/sbatch.h"
+#include "client/id_range.h"
 #include "client/say.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { PRIORITY_MOST = 1000 }; /* and -1000 the least */
 
 struct known {
     const char *name;
     char letter;
-    /* NULL: it may not be left out. */
     int (*take)(struct sbatch *s, const char *ours, const char *value,
                 struct word_list *to);
     const char *ours;
-    bool flag; /* has no value */
+    bool flag;   /* has no value */
+    bool needed; /* without it the job would start too early */
 };
 
 static int take_same(struct sbatch *s, const char *ours, const char *value,
@@ -69,12 +72,14 @@ static int take_time(struct sbatch *s, const char *ours, const char *value,
     return word_list_addf(to, "--%s=%" PRIu64 "s", ours, seconds);
 }
 
-/* %j, %A_%a, %a and %x have equals; %N and others have none. */
+/* %j, %A_%a, %a and %x have equals, and %A.%a and %A-%a what comes near; %N and others
+ * have none. */
 static int take_path(struct sbatch *s, const char *ours, const char *value,
                      struct word_list *to)
 {
     static const char *const places[][2] = {
-        {"%A_%a", "{id}"}, {"%j", "{id}"}, {"%a", "{i}"}, {"%x", "{name}"}, {"%%", "%"}};
+        {"%A_%a", "{id}"}, {"%A.%a", "{id}"}, {"%A-%a", "{id}"}, {"%j", "{id}"},
+        {"%a", "{i}"},     {"%x", "{name}"},  {"%%", "%"}};
     const size_t count = sizeof(places) / sizeof(places[0]);
     size_t len = 0, room = 3 * strlen(value) + 1; /* %x becomes {name} */
     char *path = malloc(room);
@@ -83,6 +88,9 @@ static int take_path(struct sbatch *s, const char *ours, const char *value,
         size_t i = 0;
         while (i < count && strncmp(value, places[i][0], strlen(places[i][0])) != 0)
             i++;
+        if (i == 1 || i == 2)
+            say("note: --%s: %s is %s here, such as 17_3", ours, places[i][0],
+                places[i][1]);
         if (i < count) {
             len += (size_t)snprintf(path + len, room - len, "%s", places[i][1]);
             value += strlen(places[i][0]);
@@ -121,17 +129,6 @@ static int take_export(struct sbatch *s, const char *ours, const char *value,
     return r;
 }
 
-/* What follows % in a list of indexes limits how many run at a time. */
-static int take_array(struct sbatch *s, const char *ours, const char *value,
-                      struct word_list *to)
-{
-    (void)s;
-    if (strchr(value, '%'))
-        say("note: --array=%s: all that have a slot run, as no array has a limit of its own",
-            value);
-    return word_list_addf(to, "--%s=%.*s", ours, (int)strcspn(value, "%"), value);
-}
-
 /* A nicer job is less urgent. */
 static int take_nice(struct sbatch *s, const char *ours, const char *value,
                      struct word_list *to)
@@ -164,6 +161,15 @@ static int take_no_requeue(struct sbatch *s, const char *ours, const char *value
     return take_same(s, ours, "fail", to);
 }
 
+/* "now", "now+1hour", or a date. */
+static int take_begin(struct sbatch *s, const char *ours, const char *value,
+                      struct word_list *to)
+{
+    if (strncmp(value, "now", 3) != 0)
+        return take_same(s, ours, value, to);
+    return value[3] == '+' ? take_same(s, "in", value + 4, to) : 0;
+}
+
 static int take_comment(struct sbatch *s, const char *ours, const char *value,
                         struct word_list *to)
 {
@@ -171,26 +177,80 @@ static int take_comment(struct sbatch *s, const char *ours, const char *value,
     return word_list_addf(to, "--%s=comment=%s", ours, value);
 }
 
+/* Ids with commas between them. */
+static bool are_ids(const char *text)
+{
+    struct id_range range;
+    bool good = true;
+    for (bool more = true; more && good;) {
+        const size_t len = strcspn(text, ",");
+        char *word = strndup(text, len);
+        good = word && (strcmp(word, "@last") == 0 || id_range_parse(word, &range) == 0);
+        more = text[len] == ',';
+        text += len + more;
+        free(word);
+    }
+    return good;
+}
+
+int sbatch_dependency(const char *value, struct word_list *to)
+{
+    static const char *const known[][2] = {{"afterok", "after-ok"},
+                                           {"afternotok", "after-notok"},
+                                           {"afterany", "after-any"},
+                                           {"after", "after-start"},
+                                           {"aftercorr", "after-ok-each"}};
+    const size_t n = sizeof(known) / sizeof(known[0]);
+    char *list = strdup(value), *save = NULL;
+    int r = list ? 0 : -ENOMEM;
+    for (char *word = list ? strtok_r(list, ",", &save) : NULL; word && r == 0;
+         word = strtok_r(NULL, ",", &save)) {
+        char *ids = strchr(word, ':');
+        size_t i = 0, len = ids ? (size_t)(ids - word) : strlen(word);
+        while (i < n && (strlen(known[i][0]) != len || strncmp(known[i][0], word, len)))
+            i++;
+        if (!ids && strcmp(word, "singleton") == 0)
+            r = word_list_add(to, "--singleton");
+        else if (!ids || i == n || strpbrk(word, "?+_"))
+            r = -EINVAL;
+        for (char *at = ids; at && r == 0 && (at = strchr(at, ':')); *at = ',')
+            ;
+        if (r == 0 && ids)
+            r = are_ids(ids + 1) ? word_list_addf(to, "--%s=%s", known[i][1], ids + 1)
+                                 : -ENOENT;
+    }
+    free(list);
+    return r;
+}
+
+static int take_dependency(struct sbatch *s, const char *ours, const char *value,
+                           struct word_list *to)
+{
+    (void)s;
+    (void)ours;
+    return sbatch_dependency(value, to);
+}
+
 static const struct known table[] = {
-    {"job-name", 'J', take_same, "name", false},
-    {"array", 'a', take_array, "array", false},
-    {"time", 't', take_time, "timeout", false},
-    {"output", 'o', take_path, "output", false},
-    {"error", 'e', take_path, "error", false},
-    {"input", 'i', take_path, "stdin", false},
-    {"chdir", 'D', take_same, "chdir", false},
-    {"open-mode", 0, take_same, "open-mode", false},
-    {"export", 0, take_export, "env", false},
-    {"comment", 0, take_comment, "label", false},
-    {"nice", 0, take_nice, "priority", false},
-    {"requeue", 0, take_requeue, "on-lost", true},
-    {"no-requeue", 0, take_no_requeue, "on-lost", true},
-    {"wait", 'W', take_same, "wait", true},
-    {"quiet", 'Q', take_same, "quiet", true},
-    {"parsable", 0, take_same, "quiet", true},
-    {"dependency", 'd', NULL, NULL, false},
-    {"begin", 'b', NULL, NULL, false},
-    {"hold", 'H', NULL, NULL, true},
+    {"job-name", 'J', take_same, "name", false, false},
+    {"array", 'a', take_same, "array", false, false},
+    {"time", 't', take_time, "timeout", false, false},
+    {"output", 'o', take_path, "output", false, false},
+    {"error", 'e', take_path, "error", false, false},
+    {"input", 'i', take_path, "stdin", false, false},
+    {"chdir", 'D', take_same, "chdir", false, false},
+    {"open-mode", 0, take_same, "open-mode", false, false},
+    {"export", 0, take_export, "env", false, false},
+    {"comment", 0, take_comment, "label", false, false},
+    {"nice", 0, take_nice, "priority", false, false},
+    {"requeue", 0, take_requeue, "on-lost", true, false},
+    {"no-requeue", 0, take_no_requeue, "on-lost", true, false},
+    {"wait", 'W', take_same, "wait", true, false},
+    {"quiet", 'Q', take_same, "quiet", true, false},
+    {"parsable", 0, take_same, "quiet", true, false},
+    {"dependency", 'd', take_dependency, "after", false, true},
+    {"begin", 'b', take_begin, "at", false, false},
+    {"hold", 'H', take_same, "hold", true, false},
 };
 enum { KNOWN = sizeof(table) / sizeof(table[0]) };
 static const struct known several; /* begin so */
@@ -231,6 +291,22 @@ struct place {
     unsigned line;
 };
 
+/* What would be meant by an option that is left out; NULL: nothing. */
+static const char *hint_of(const char *word)
+{
+    static const char *const hints[][2] = {
+        {"--partition", "#VOLT --queue=NAME"},
+        {"-p", "#VOLT --queue=NAME"},
+        {"--licenses", "#VOLT --sem=NAME:TAKE"},
+        {"-L", "#VOLT --sem=NAME:TAKE"},
+    };
+    size_t len = word[1] == '-' ? strcspn(word, "=") : 2;
+    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+        if (strlen(hints[i][0]) == len && strncmp(hints[i][0], word, len) == 0)
+            return hints[i][1];
+    return NULL;
+}
+
 /* One option, at words[0]; *ret_used: words that belong to it. */
 static int take(struct sbatch *s, char *const *words, const struct place *at,
                 struct word_list *to, size_t *ret_used)
@@ -241,18 +317,24 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
                  !(k && strcmp(k->name, "nice") == 0);
     *ret_used = apart ? 2 : 1;
     value = apart ? words[1] : value;
-    if (k && !k->take) {
-        say("%s: line %u: %s of Slurm has no equal here, and without it the job would start "
-            "too early",
-            at->path, at->line, words[0]);
-        return -EINVAL;
-    }
     bool wants = k && !k->flag && k->take != take_nice;
     int r = k && (value || !wants) ? k->take(s, k->ours, value, to) : -EINVAL;
+    if (r == -ENOENT)
+        say("%s: line %u: %s%s%s: the id of a job is a number, such as 17", at->path,
+            at->line, words[0], apart ? " " : "", apart ? words[1] : "");
     if (r != -EINVAL)
         return r;
-    say("note: %s: line %u: %s%s%s of Slurm has no equal here, and is left out", at->path,
-        at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+    if (k && k->needed) {
+        say("%s: line %u: %s%s%s of Slurm has no equal here, and without it the job would "
+            "start too early",
+            at->path, at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+        return -EINVAL;
+    }
+    const char *hint = hint_of(words[0]);
+    say("note: %s: line %u: %s%s%s of Slurm %s, and is left out%s%s", at->path, at->line,
+        words[0], apart ? " " : "", apart ? words[1] : "",
+        hint ? "names what this machine need not have" : "has no equal here",
+        hint ? "; if it has, say " : "", hint ? hint : "");
     return 0;
 }
 
@@ -269,4 +351,70 @@ int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned n
         r = take(s, &words.at[i], &at, to, &used);
     word_list_fini(&words);
     return r;
+}
+
+/* --- variables ---------------------------------------------------------------------- */
+
+static const char *const variables[][2] = {
+    {"SLURM_ARRAY_TASK_ID", "VOLT_ARRAY_INDEX"},
+    {"SLURM_ARRAY_JOB_ID", "VOLT_ARRAY_ID"},
+    {"SLURM_JOB_ID", "VOLT_JOB_ID"},
+    {"SLURM_JOBID", "VOLT_JOB_ID"},
+};
+
+static const char *called_here(const char *name)
+{
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+        if (strcmp(variables[i][0], name) == 0)
+            return variables[i][1];
+    return NULL;
+}
+
+static int set_directory(struct word_list *to, const struct place *at)
+{
+    static const char option[] = "--env=SLURM_SUBMIT_DIR=";
+    char text[sizeof(option) + PATH_MAX];
+    memcpy(text, option, sizeof(option));
+    if (getcwd(text + sizeof(option) - 1, PATH_MAX))
+        return word_list_add(to, text);
+    int r = -errno;
+    say("%s: line %u: $SLURM_SUBMIT_DIR: %s", at->path, at->line, strerror(-r));
+    return r;
+}
+
+static int take_variable(struct sbatch *s, const char *name, const struct place *at,
+                         struct word_list *to)
+{
+    const char *ours = called_here(name);
+    for (size_t i = 0; i < s->variables.n; i++)
+        if (strcmp(s->variables.at[i], name) == 0)
+            return 0;
+    int r = word_list_add(&s->variables, name);
+    if (r == 0 && strcmp(name, "SLURM_SUBMIT_DIR") == 0)
+        return set_directory(to, at);
+    say("note: %s: line %u: $%s of Slurm is %s%s here", at->path, at->line, name,
+        ours ? "$" : "not set", ours ? ours : "");
+    return r;
+}
+
+int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number,
+                struct word_list *to)
+{
+    const struct place at = {path, number};
+    int r = 0;
+    for (const char *p = line; r == 0 && (p = strstr(p, "SLURM_"));) {
+        size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        char name[64];
+        (void)snprintf(name, sizeof(name), "%.*s", (int)len, p);
+        /* Only where it is read. */
+        if (p > line && (p[-1] == '$' || (p[-1] == '{' && p - 1 > line && p[-2] == '$')))
+            r = take_variable(s, name, &at, to);
+        p += len;
+    }
+    return r;
+}
+
+void sbatch_fini(struct sbatch *s)
+{
+    word_list_fini(&s->variables);
 }

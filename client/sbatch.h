@@ -10,11 +10,22 @@
 
 struct sbatch {    /* zero-initialised: no line yet */
     bool has_path; /* of output, which sbatch empties unless --open-mode says otherwise */
+    struct word_list variables; /* that were named already */
 };
 
 /* One line, without its mark; path and number are for messages. Adds our options to
  * *to. 0; -EINVAL, said; -ENOMEM. */
 int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned number,
                 struct word_list *to);
+/* A line of the script behind these: says what Slurm's variables in it are here, each
+ * once: the script goes on without them, mostly wrongly. The directory that volt-submit
+ * runs in is set, by an option added to *to. 0; negative errno of that directory or of
+ * memory. */
+int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number,
+                struct word_list *to);
+void sbatch_fini(struct sbatch *s);
+/* Adds our options for the jobs that a job waits for, "afterok:17:18,afterany:19", or
+ * "singleton". 0; -EINVAL: it has no equal here; -ENOENT: an id is none; -ENOMEM. */
+int sbatch_dependency(const char *value, struct word_list *to);
 
 #endif

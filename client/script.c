@@ -16,7 +16,7 @@
 
 #define VOLT_MARK   "#VOLT"
 #define SBATCH_MARK "#SBATCH"
-#define LINES_MOST  1000 /* of its head: no binary is read to its end */
+#define LINES_MOST  1000 /* no binary is read to its end */
 
 /* What follows the mark of a line; NULL: it has another beginning. */
 static const char *behind(const char *line, const char *mark)
@@ -31,7 +31,7 @@ struct reading {
     struct script *to;
     struct sbatch sbatch;
     char interpreter[256]; /* the first line behind #!; "": it has none */
-    bool found;
+    bool found, is_slurm;
 };
 
 static int take_line(struct reading *r, const char *line, unsigned number)
@@ -45,26 +45,32 @@ static int take_line(struct reading *r, const char *line, unsigned number)
     else if (slurm)
         result = sbatch_line(&r->sbatch, slurm, r->path, number, &r->to->options);
     r->found |= ours || slurm;
+    r->is_slurm |= slurm != NULL;
     if (result == -EINVAL && ours)
         say("%s: line %u: a quote is not closed", r->path, number);
     return result;
 }
 
-/* 0 with r->found; negative with the mistake said. */
-static int read_head(struct reading *r, FILE *in)
+/* Options are in the head, in front of the first line that is no comment. 0 with
+ * r->found; negative with the mistake said. */
+static int read_lines(struct reading *r, FILE *in)
 {
     char *line = NULL;
     size_t room = 0;
     int result = 0;
+    bool head = true;
     for (unsigned n = 1; result == 0 && n <= LINES_MOST; n++) {
         ssize_t len = getline(&line, &room, in);
         if (len < 0 || strlen(line) != (size_t)len)
             break;
         const char *text = line + strspn(line, " \t\r\n");
-        if (*text && *text != '#')
+        head &= !*text || *text == '#';
+        if (!head && !r->is_slurm)
             break;
-        result = take_line(r, line, n);
+        result = head ? take_line(r, line, n)
+                      : sbatch_body(&r->sbatch, line, r->path, n, &r->to->options);
     }
+    sbatch_fini(&r->sbatch);
     r->to->truncates = r->sbatch.has_path;
     if (result == -ENOMEM)
         say("out of memory");
@@ -97,9 +103,8 @@ static int make_command(const struct reading *r, const char *path, bool executab
 {
     struct word_list *command = &r->to->command;
     if (!executable && !r->interpreter[0]) {
-        say("%s has lines for volt-submit, but no first line like #!/bin/sh that says what "
-            "runs it",
-            r->path);
+        say("%s has %s lines, but no first line like #!/bin/sh, which names what runs it",
+            r->path, r->is_slurm ? SBATCH_MARK : VOLT_MARK);
         return -EINVAL;
     }
     int result = executable ? 0 : add_interpreter(command, r->interpreter);
@@ -151,7 +156,7 @@ int script_find(const char *word, const char *directory, struct script *ret)
     }
     *ret = (struct script){0};
     struct reading reading = {.path = word, .to = ret};
-    int r = read_head(&reading, in);
+    int r = read_lines(&reading, in);
     (void)fclose(in);
     if (r == 0 && reading.found)
         r = make_command(&reading, path, st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));

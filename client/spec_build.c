@@ -2,6 +2,7 @@
 #include "client/spec_build.h"
 #include "wire/base64.h"
 #include "wire/buffer.h"
+#include "wire/duration.h"
 #include "wire/rlimit.h"
 
 #include <ctype.h>
@@ -12,9 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static json_t *json_range(const struct index_range *r)
+{
+    json_t *range = json_pack("{s:I, s:I}", "first", (json_int_t)r->first, "last",
+                              (json_int_t)r->last);
+    if (range && r->step != 1)
+        (void)json_object_set_new(range, "step", json_integer((json_int_t)r->step));
+    return range;
+}
+
+json_t *spec_build_array(const struct index_list *l)
+{
+    const struct index_range all = {l->ranges[0].first, l->ranges[l->n - 1].last, 1};
+    json_t *array = json_range(&all), *ranges = NULL;
+    if (array && (l->n > 1 || l->ranges[0].step != 1))
+        (void)json_object_set_new(array, "ranges", ranges = json_array());
+    for (size_t i = 0; ranges && i < l->n; i++)
+        (void)json_array_append_new(ranges, json_range(&l->ranges[i]));
+    if (array && l->at_once)
+        (void)json_object_set_new(array, "at_once", json_integer((json_int_t)l->at_once));
+    return array;
+}
 
 int spec_build_pair(json_t *object, const char *text, bool from_environment,
                     struct volt_error *err)
@@ -80,10 +104,26 @@ int spec_build_path(json_t *spec, const char *name, const char *path,
     json_t *string = json_string(full);
     free(full);
     if (!string || json_object_set_new(spec, name, string) < 0) {
-        (void)snprintf(err->text, sizeof(err->text), "%.100s: not UTF-8", path);
+        (void)snprintf(err->text, sizeof(err->text),
+                       "%.100s: not UTF-8, as all texts of a job have to be", path);
         return -EINVAL;
     }
     return 0;
+}
+
+int spec_build_time(json_t *spec, const char *name, const char *text,
+                    struct volt_error *err)
+{
+    uint64_t usec;
+    if (duration_parse(text, &usec) < 0) {
+        (void)snprintf(err->text, sizeof(err->text),
+                       "%.100s is not a time like 30s, 10m or 1h30m", text);
+        return -EINVAL;
+    }
+    if (json_object_set_new(spec, name, json_integer((json_int_t)usec)) == 0)
+        return 0;
+    (void)snprintf(err->text, sizeof(err->text), "out of memory");
+    return -ENOMEM;
 }
 
 /* In base64 the largest message has no room for more. */
@@ -136,6 +176,41 @@ int spec_build_input(json_t *spec, int fd, struct volt_error *err)
     return r;
 }
 
+/* What is longer than this goes beside the call: it has room for little more. */
+#define INPUT_IN_CALL BASE64_SIZE((size_t)64 << 10)
+
+static int file_of(const unsigned char *bytes, size_t n)
+{
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+    size_t done = 0;
+    while (fd >= 0 && done < n) {
+        ssize_t wrote = pwrite(fd, bytes + done, n - done, (off_t)done);
+        if (wrote < 0 && errno != EINTR) {
+            int code = -errno;
+            (void)close(fd);
+            return code;
+        }
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+int spec_build_input_file(const json_t *spec)
+{
+    const json_t *data = json_object_get(spec, "stdin_data");
+    size_t len = json_string_length(data);
+    if (len <= INPUT_IN_CALL)
+        return -ENOENT;
+    unsigned char *bytes = malloc(len / 4 * 3);
+    int fd = -ENOMEM;
+    if (bytes) {
+        ssize_t n = base64_decode(json_string_value(data), len, bytes);
+        fd = n < 0 ? (int)n : file_of(bytes, (size_t)n);
+    }
+    free(bytes);
+    return fd;
+}
+
 /* "RTMIN", "RTMIN+3", "RTMAX-1"; 0: no such signal. */
 static int realtime_signal(const char *name)
 {
@@ -153,6 +228,12 @@ static int realtime_signal(const char *name)
     return down ? SIGRTMAX - (int)n : SIGRTMIN + (int)n;
 }
 
+/* Second names, which sigabbrev_np() does not say. */
+static const struct {
+    const char *name;
+    int signal;
+} other_names[] = {{"IO", SIGIO}, {"IOT", SIGIOT}, {"CLD", SIGCLD}};
+
 /* The number of a signal; 0: no such signal. */
 static int signal_number(const char *text)
 {
@@ -169,6 +250,9 @@ static int signal_number(const char *text)
         if (abbrev && strcasecmp(abbrev, name) == 0)
             return n;
     }
+    for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+        if (strcasecmp(other_names[i].name, name) == 0)
+            return other_names[i].signal;
     return 0;
 }
 

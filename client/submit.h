@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     SUBMIT_GO = -1,           /* no exit yet */
@@ -22,13 +23,14 @@ struct submit_options {
     json_t *spec;     /* the job; with a file, what its entries do not say themselves */
     json_t *env;      /* -E, in order; what else is passed on: submit_environment() */
     const char *file; /* -f, or --each-line: many jobs */
-    bool each_line;
-    const char *import; /* NULL: none */
+    bool each_line, null; /* null: whose entries end with a NUL byte */
+    const char *import;   /* NULL: none */
     char **argv; /* of this process, or `merged`; the command begins at [operands] */
     int operands;
     struct word_list merged; /* with the options of a script */
     bool truncates;          /* as the script has it: script.h */
     bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
+    bool singleton;
     bool passes_env; /* the environment of this process is part of the spec */
     bool wait, follow, raw, json, quiet, dry_run;
     uint64_t reconnect_usec;
@@ -41,8 +43,13 @@ int submit_parse(struct submit_options *o, int argc, char **argv);
 const char *submit_option_of(const char *member, size_t len);
 /* Completes the spec: puts the environment in, that of this process for a daemon of our
  * own or with --all-env, and over it what -E says; then looks for the command as the job
- * will. SUBMIT_GO, or the code to exit with. */
-int submit_environment(struct submit_options *o, bool own_daemon);
+ * will, and for its paths as the account that it runs as. SUBMIT_GO, or the code to exit
+ * with. */
+int submit_environment(struct submit_options *o, bool own_daemon, uid_t account);
+/* Says the command line again, with `instead` in the place of the command, behind what is
+ * to stand before it. */
+void submit_say_instead(const struct submit_options *o, const char *before,
+                        const char *instead);
 /* Frees what parsing made. */
 void submit_options_fini(struct submit_options *o);
 /* Opens and reads the batch of -f or --each-line. 0; negative with the error said. */

@@ -1,15 +1,22 @@
 /* Command line of volt-submit; see submit.h. */
 #include "wire/duration.h"
+#include "daemon/job/account_path.def"
 #include "client/check_command.h"
+#include "client/check_paths.h"
 #include "client/options.h"
 #include "client/import.h"
 #include "client/index_list.h"
+#include "client/list_advice.h"
 #include "client/reconnect.h"
 #include "client/script.h"
 #include "client/say.h"
 #include "client/size.h"
+#include "client/slurm_advice.h"
 #include "client/spec_build.h"
 #include "client/submit.h"
+#include "client/submit_conditions.h"
+#include "client/submit_retry.h"
+#include "client/submit_table.h"
 #include "client/term.h"
 
 #include <errno.h>
@@ -17,198 +24,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-    OPT_TIMEOUT = OPTION_LONG,
-    OPT_KILL_AFTER,
-    OPT_STOP_SIGNAL,
-    OPT_KILL_MODE,
-    OPT_ON_LOST,
-    OPT_KEY,
-    OPT_IF_EXISTS,
-    OPT_KIND,
-    OPT_DURATION,
-    OPT_SAME_DIR,
-    OPT_NO_ENV,
-    OPT_ALL_ENV,
-    OPT_NO_LIMITS,
-    OPT_UMASK,
-    OPT_STDIN,
-    OPT_OUTPUT,
-    OPT_ERROR,
-    OPT_OPEN_MODE,
-    OPT_OUTPUT_LIMIT,
-    OPT_LABEL,
-    OPT_ARRAY,
-    OPT_EACH_LINE,
-    OPT_SHELL,
-    OPT_RAW,
-    OPT_RECONNECT,
-    OPT_JSON,
-    OPT_QUIET,
-    OPT_DRY_RUN,
-    OPT_NO_CHECK,
-    OPT_NO_AUTOSTART,
-    OPT_IMPORT,
-    OPT_VERSION,
-};
-
-static const struct option_entry job_options[] = {
-    {"name", 'n', "NAME", "a name to show and to filter by"},
-    {"label", OPT_LABEL, "KEY=VALUE", "a label to filter by; may be given many times"},
-    {"queue", 'q', "QUEUE", "the queue (default: default)"},
-    {"priority", 'p', "N",
-     "-1000 to 1000; higher starts first (default 0);\nin system mode one above 0 is for root alone"},
-    {"array", OPT_ARRAY, "INDEXES",
-     "one job per index: 1-1000, 1-9:2 (each second), 3,7,10-20;\n"
-     "{i} in arguments and VOLT_ARRAY_INDEX are the index"},
-    {"each-line", OPT_EACH_LINE, "FILE",
-     "one job per line that is not empty; {} in COMMAND, TEXT,\n"
-     "NAME and KEY is the line, which otherwise becomes the\n"
-     "last argument; - is standard input"},
-    {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
-    {"key", OPT_KEY, "KEY",
-     "submit once: with the same key and job the id is that\nof the first submission"},
-    {"if-exists", OPT_IF_EXISTS, "WHAT",
-     "when there was a job with the key: reject; coalesce,\n"
-     "take that one's id while it is not done; replace,\n"
-     "cancel it and follow it"},
-    {"kind", OPT_KIND, "KIND", "exec (default), sleep or noop"},
-    {"duration", OPT_DURATION, "TIME", "how long a job of kind sleep takes"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_entry run_options[] = {
-    {"chdir", 'd', "DIR", "the directory it runs in (default: this one)"},
-    {"same-dir", OPT_SAME_DIR, NULL, "run it in this directory (the default)"},
-    {"env", 'E', "VAR[=VALUE]",
-     "set a variable, or pass on this one; may be given\nmany times"},
-    {"no-env", OPT_NO_ENV, NULL,
-     "pass on no variables but those of -E: the default with\nthe voltd of the system, or "
-     "of another user"},
-    {"all-env", OPT_ALL_ENV, NULL,
-     "pass on all variables: the default with a voltd of\nyour own"},
-    {"no-limits", OPT_NO_LIMITS, NULL,
-     "do not pass on the resource limits (ulimit) of this\nprocess: the job gets those "
-     "voltd was started with"},
-    {"umask", OPT_UMASK, "MODE", "octal file mode mask (default: this one)"},
-    {"stdin", OPT_STDIN, "FILE",
-     "standard input (default: /dev/null); - is what comes to\n"
-     "volt-submit's: it is read here, and kept with the job"},
-    {"output", OPT_OUTPUT, "WHERE",
-     "file (default; for `voltctl logs`), null, or a PATH,\n"
-     "in which {id}, {i} and {name} are those of the job"},
-    {"error", OPT_ERROR, "WHERE",
-     "standard error (default: with standard output): file\n"
-     "(one of its own for `voltctl logs --stderr`), null, or\na PATH as above"},
-    {"open-mode", OPT_OPEN_MODE, "MODE",
-     "what is in a file at PATH when the job starts: append\n"
-     "keeps it (default), truncate empties it"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_entry end_options[] = {
-    {"timeout", OPT_TIMEOUT, "TIME", "end it after TIME of running: exit code 124"},
-    {"kill-after", OPT_KILL_AFTER, "TIME",
-     "from the stop signal to SIGKILL (default: KillAfterSec=\nof voltd, 10s)"},
-    {"output-limit", OPT_OUTPUT_LIMIT, "SIZE",
-     "kill it when it has printed more: exit code 125\n"
-     "(default: OutputLimit= of voltd, none)"},
-    {"stop-signal", OPT_STOP_SIGNAL, "SIGNAL", "how it is asked to end (default TERM)"},
-    {"kill-mode", OPT_KILL_MODE, "MODE", "what signals reach: tree (default) or main"},
-    {"on-lost", OPT_ON_LOST, "WHAT",
-     "when its exit status cannot be known (a reboot while it\n"
-     "ran): fail (default), or retry, another attempt"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_entry submit_options_table[] = {
-    {"file", 'f', "FILE",
-     "many jobs: NDJSON (one spec a line) or a JSON array of\n"
-     "specs; - is standard input. Other options are defaults\n"
-     "for what a spec does not say"},
-    {"import", OPT_IMPORT, "TOOL",
-     "print what crontab, at or tsp has of yours as specs for\n"
-     "-f, and submit nothing"},
-    {"wait", 'w', NULL, "wait for the end, and exit as the job does"},
-    {"follow", 'F', NULL,
-     "print the output while it runs, then exit as --wait;\n"
-     "of several jobs each line behind the id of its job;\n"
-     "with --error the standard output; on a terminal\nas `voltctl logs` shows it"},
-    {"raw", OPT_RAW, NULL,
-     "with --follow, on a terminal too: every byte as it was\nwritten"},
-    {"reconnect", OPT_RECONNECT, "TIME",
-     "how long a waiting client retries a lost connection\n(default 30s)"},
-    {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
-    {"quiet", OPT_QUIET, NULL, "no progress and no remarks, errors only"},
-    {"no-check", OPT_NO_CHECK, NULL, "submit also a command that cannot be found here"},
-    {"no-autostart", OPT_NO_AUTOSTART, NULL,
-     "where no voltd runs, do not start one for this user"},
-    {"dry-run", OPT_DRY_RUN, NULL, "print the specs and submit nothing"},
-    {"help", 'h', NULL, "this text"},
-    {"version", OPT_VERSION, NULL, "the version"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_entry *const tables[] = {
-    job_options, run_options, end_options, submit_options_table, options_connection, NULL,
-};
-
-static void help(void)
-{
-    (void)fputs(
-        "Usage: volt-submit [OPTIONS] [--] COMMAND [ARG...]\n"
-        "       volt-submit [OPTIONS] [--] script.sh [ARG...]\n"
-        "       volt-submit [OPTIONS] --shell 'TEXT'\n"
-        "       volt-submit [OPTIONS] -f jobs.ndjson\n"
-        "       volt-submit [OPTIONS] --each-line FILE [--] COMMAND [ARG...]\n"
-        "Hand a command to voltd, which runs it when its turn comes.\n"
-        "The id of the job is printed; `voltctl status ID` tells what became of it.\n",
-        stdout);
-    (void)puts("\nThe job:");
-    options_print(job_options);
-    (void)puts("\nHow it runs (directory, umask and resource limits are passed on):");
-    options_print(run_options);
-    (void)puts("\nHow it ends:");
-    options_print(end_options);
-    (void)puts("\nSubmitting and waiting:");
-    options_print(submit_options_table);
-    (void)puts("\nThe daemon (tried: the user's, then the system's):");
-    options_print(options_connection);
-    (void)fputs(
-        "\nA script may bring options in its first lines, as #VOLT --timeout=2h; those given\n"
-        "here win. #SBATCH lines are understood where Slurm's options have an equal.\n"
-        "\nLetters that mean something else in systemd-run (s) or Slurm's sbatch (S): -d (s\n"
-        "--same-dir, S --dependency), -F (S --nodefile), -n (S --ntasks), -p (s --property,\n"
-        "S --partition), -q (s --quiet, S --qos), -w (S --nodelist).\n"
-        "\nTimes: 30s, 10m, 1h30m, 250ms, 2d; a number alone is seconds.\n"
-        "\nExamples:\n"
-        "  volt-submit make -j4\n"
-        "  volt-submit --wait --timeout=10m -- ./backup.sh /srv\n"
-        "  volt-submit --array 1-1000 --wait -- ./step {i}\n"
-        "  ls *.wav | volt-submit --each-line - --wait -- flac {}\n"
-        "  seq 1 9 | jq -c '{argv: [\"./step\", tostring]}' | volt-submit -f - --wait\n\n"
-        "Exit codes with --wait: the job's own; 128+N killed by signal N; 124 its\n"
-        "timeout; 126 found but not executable; 127 not found; 125 voltd failed, or the\n"
-        "job was cancelled or lost, or printed too much; of several jobs the largest.\n"
-        "130: interrupted (the jobs go on).\n"
-        "Without --wait: 0, or 125. A COMMAND that cannot be found or executed here is\n"
-        "refused with 127 or 126, before it is submitted; --no-check submits it.\n",
-        stdout);
-}
 
 const char *submit_option_of(const char *member, size_t len)
 {
     static const struct {
         const char *member, *option;
     } names[] = {
+        {"after", "--after"},
         {"argv", "command"},
         {"array", "--array"},
+        {"at_usec", "--at"},
+        {"claims", "--lock, --sem or --rate"},
         {"cwd", "--chdir"},
+        {"delay_usec", "--in"},
         {"duration_usec", "--duration"},
         {"env", "--env"},
         {"error_path", "--error"},
+        {"hold", "--hold"},
         {"key", "--key"},
         {"kill_after_usec", "--kill-after"},
         {"kill_mode", "--kill-mode"},
@@ -224,10 +58,13 @@ const char *submit_option_of(const char *member, size_t len)
         {"output_split", "--error=file"},
         {"priority", "--priority"},
         {"queue", "--queue"},
+        {"retry", "--retry"},
         {"shell", "--shell"},
+        {"start_by_usec", "--start-by"},
         {"stdin", "--stdin"},
         {"stdin_data", "--stdin"},
         {"stop_signal", "--stop-signal"},
+        {"success_codes", "--success"},
         {"timeout_usec", "--timeout"},
         {"umask", "--umask"},
     };
@@ -275,12 +112,11 @@ static int set_umask(struct submit_options *o, const char *text)
 static int set_time(struct submit_options *o, const char *name, const char *option,
                     const char *text)
 {
-    uint64_t usec;
-    if (duration_parse(text, &usec) < 0) {
-        say("--%s: %s is not a time like 30s, 10m or 1h30m", option, text);
-        return -EINVAL;
-    }
-    return json_object_set_new(o->spec, name, json_integer((json_int_t)usec));
+    struct volt_error err;
+    int r = spec_build_time(o->spec, name, text, &err);
+    if (r < 0)
+        say("--%s: %s", option, err.text);
+    return r;
 }
 
 /* A member of the object `limits`; takes value. 0, or negative. */
@@ -311,30 +147,11 @@ static int set_path(struct submit_options *o, const char *name, const char *path
 {
     struct volt_error err;
     int r = spec_build_path(o->spec, name, path, &err);
+    if (strcmp(name, "output_path") == 0 || strcmp(name, "error_path") == 0)
+        slurm_advice_path(submit_option_of(name, strlen(name)), path);
     if (r < 0)
         say("%s: %s", submit_option_of(name, strlen(name)), err.text);
     return r;
-}
-
-static json_t *json_range(const struct index_range *r)
-{
-    json_t *range = json_pack("{s:I, s:I}", "first", (json_int_t)r->first, "last",
-                              (json_int_t)r->last);
-    if (range && r->step != 1)
-        (void)json_object_set_new(range, "step", json_integer((json_int_t)r->step));
-    return range;
-}
-
-/* Bounds, and the ranges between them where not all indexes are meant. */
-static json_t *json_array_of(const struct index_list *l)
-{
-    const struct index_range all = {l->ranges[0].first, l->ranges[l->n - 1].last, 1};
-    json_t *array = json_range(&all), *ranges = NULL;
-    if (array && (l->n > 1 || l->ranges[0].step != 1))
-        (void)json_object_set_new(array, "ranges", ranges = json_array());
-    for (size_t i = 0; ranges && i < l->n; i++)
-        (void)json_array_append_new(ranges, json_range(&l->ranges[i]));
-    return array;
 }
 
 static int set_array(struct submit_options *o, const char *text)
@@ -344,24 +161,33 @@ static int set_array(struct submit_options *o, const char *text)
     if (r == -E2BIG)
         say("--array: %s has more than %d elements, or %d ranges", text, INDEX_LIST_MOST,
             INDEX_LIST_RANGES);
-    else if (r == -EOPNOTSUPP)
-        say("--array: %s: an array has no limit of its own; how many jobs run at a time is "
-            "Slots= in voltd.conf",
-            text);
     else if (r < 0)
-        say("--array: %s is not a list of indexes like 1-1000, 1-9:2 or 3,7,10-20", text);
+        say("--array: %s is not a list of indexes like 1-1000, 1-9:2, 3,7,10-20 or 1-1000%%4",
+            text);
     if (r < 0)
         return r;
     o->count = list.count;
-    r = json_object_set_new(o->spec, "array", json_array_of(&list));
+    r = json_object_set_new(o->spec, "array", spec_build_array(&list));
     index_list_fini(&list);
     return r;
+}
+
+/* False, and said, for "-", which others take for their own output. */
+static bool is_file(const char *option, const char *where)
+{
+    if (strcmp(where, "-") != 0)
+        return true;
+    say("--%s: - is no file: --follow prints the output here; a file of this name is ./-",
+        option);
+    return false;
 }
 
 /* The last of several wins. */
 static int set_output(struct submit_options *o, const char *where)
 {
     (void)json_object_del(o->spec, "output_path");
+    if (!is_file("output", where))
+        return -EINVAL;
     if (strcmp(where, "file") == 0 || strcmp(where, "null") == 0)
         return set_text(o, "output", where);
     int r = set_text(o, "output", "path");
@@ -372,6 +198,8 @@ static int set_error(struct submit_options *o, const char *where)
 {
     (void)json_object_del(o->spec, "output_split");
     (void)json_object_del(o->spec, "error_path");
+    if (!is_file("error", where))
+        return -EINVAL;
     if (strcmp(where, "file") == 0)
         return json_object_set_new(o->spec, "output_split", json_true());
     if (strcmp(where, "null") == 0)
@@ -406,6 +234,20 @@ static int add_pair(json_t *object, const char *option, const char *text, bool f
     return r;
 }
 
+/* Of a label that is given twice the last value counts. */
+static void note_second_label(const json_t *labels, const char *text)
+{
+    size_t len = strcspn(text, "=");
+    char name[256];
+    if (!text[len] || len >= sizeof(name))
+        return;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)len, text);
+    const char *before = json_string_value(json_object_get(labels, name));
+    if (before && strcmp(before, text + len + 1) != 0)
+        say("--label: %s is given twice: %s counts, and not %s", name, text + len + 1,
+            before);
+}
+
 static int add_label(struct submit_options *o, const char *text)
 {
     json_t *labels = json_object_get(o->spec, "labels");
@@ -413,6 +255,7 @@ static int add_label(struct submit_options *o, const char *text)
         labels = json_object();
         (void)json_object_set_new(o->spec, "labels", labels);
     }
+    note_second_label(labels, text);
     return add_pair(labels, "label", text, false);
 }
 
@@ -424,24 +267,32 @@ static int set_reconnect(struct submit_options *o, const char *text)
     return -EINVAL;
 }
 
+static int take_list(struct submit_options *o, bool each_line, const char *arg)
+{
+    if (o->file && o->each_line != each_line) {
+        say("--file and --each-line are two lists of jobs; choose one");
+        return -EINVAL;
+    }
+    o->file = arg;
+    o->each_line = each_line;
+    return 0;
+}
+
 /* Options that only say what volt-submit itself does. 1: it was none of them. */
 static int take_mode(struct submit_options *o, int key, const char *arg)
 {
     switch (key) {
     case 'f':
     case OPT_EACH_LINE:
-        if (o->file && o->each_line != (key == OPT_EACH_LINE)) {
-            say("--file and --each-line are two lists of jobs; choose one");
-            return -EINVAL;
-        }
-        o->file = arg;
-        o->each_line = key == OPT_EACH_LINE;
-        return 0;
+        return take_list(o, key == OPT_EACH_LINE, arg);
     case 'w':
         o->wait = true;
         return 0;
     case 'F':
         o->wait = o->follow = true;
+        return 0;
+    case '0':
+        o->null = true;
         return 0;
     case OPT_RAW:
         o->raw = true;
@@ -469,6 +320,9 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
     case OPT_NO_CHECK:
         o->no_check = true;
         return 0;
+    case OPT_SINGLETON:
+        o->singleton = true;
+        return 0;
     case OPT_NO_AUTOSTART:
         o->no_autostart = true;
         return 0;
@@ -495,7 +349,7 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     case 'p':
         return set_priority(o, arg);
     case 'd':
-        return set_path(o, "cwd", arg);
+        return slurm_advice_value(arg) ? -EINVAL : set_path(o, "cwd", arg);
     case OPT_SAME_DIR:
         return set_path(o, "cwd", ".");
     case OPT_TIMEOUT:
@@ -550,7 +404,13 @@ static const char *kind_of(const struct submit_options *o)
 /* Kinds that we do not know may; voltd says what it knows. */
 static bool runs_process(const struct submit_options *o)
 {
-    return strcmp(kind_of(o), "sleep") != 0 && strcmp(kind_of(o), "noop") != 0;
+    const char *kind = kind_of(o);
+
+#define KIND(constant, name, is_process, ends_at_once, text)                             \
+    if (strcmp(kind, #name) == 0)                                                        \
+        return is_process;
+#include "daemon/job/kinds.def"
+    return true;
 }
 
 static int take_command(struct submit_options *o, int argc, char **argv)
@@ -558,8 +418,9 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     bool shell = json_object_get(o->spec, "shell") != NULL;
     bool file = o->file && !o->each_line;
     bool want = !file && !shell && runs_process(o);
-    if (argc == 0)
-        return want ? (say("a command is needed; try --help"), -EINVAL) : 0;
+    bool input = argc == 1 && strcmp(argv[0], "-") == 0; /* as of other programs */
+    if (argc == 0 || (input && want))
+        return want ? list_advice_no_command(o) : 0;
     if (!want && !file && !shell) {
         say("kind %s runs no command, but there is one: %s", kind_of(o), argv[0]);
         return -EINVAL;
@@ -572,7 +433,7 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     (void)json_object_set_new(o->spec, "argv", list);
     for (int i = 0; i < argc; i++)
         if (json_array_append_new(list, json_string(argv[i])) < 0) {
-            say("argument %d is not UTF-8", i);
+            list_advice_bytes(i);
             return -EINVAL;
         }
     return 0;
@@ -601,49 +462,72 @@ static int capture(struct submit_options *o)
     return json_object_get(o->spec, "cwd") ? 0 : set_path(o, "cwd", ".");
 }
 
-/* The command line again, with `instead` in the place of the command. */
-static void say_instead(char *const argv[], int operands, const char *instead)
+void submit_say_instead(const struct submit_options *o, const char *before,
+                        const char *instead)
 {
-    char line[2048] = "volt-submit", clean[4096];
-    for (int i = 1; i < operands; i++)
-        if (i + 1 < operands || strcmp(argv[i], "--") != 0)
-            command_quote(line, sizeof(line), (char *const[]){argv[i], NULL});
+    char line[2048], clean[4096];
+    (void)snprintf(line, sizeof(line) / 2, "%svolt-submit", before);
+    for (int i = 1; i < o->operands; i++)
+        if (i + 1 < o->operands || strcmp(o->argv[i], "--") != 0)
+            command_quote(line, sizeof(line), (char *const[]){o->argv[i], NULL});
     (void)snprintf(line + strlen(line), sizeof(line) - strlen(line), " %s%s",
                    *instead == '-' ? "" : "-- ", instead);
     term_clean(line, clean, sizeof(clean));
     say("try: %s", clean);
 }
 
-/* Refuses a command that cannot be found: in the default of the system where no PATH goes
- * with the job. */
-static int check_command(const struct submit_options *o)
+/* Refuses a command that cannot be found: in the PATH of the account where none goes with
+ * the job. */
+static int check_command(const struct submit_options *o, bool own_daemon)
 {
+    const char *of_account =
+        own_daemon && geteuid() == 0 ? ACCOUNT_PATH_ROOT : ACCOUNT_PATH;
     json_t *env = json_object_get(o->spec, "env");
     const char *path = json_string_value(json_object_get(env, "PATH"));
     const char *cwd = json_string_value(json_object_get(o->spec, "cwd"));
     const char *command = o->argv[o->operands];
     struct command_advice advice;
-    if (o->no_check || !json_object_get(o->spec, "argv") || !*command || !cwd ||
+    if (!json_object_get(o->spec, "argv") || !*command || !cwd ||
         (json_object_get(o->spec, "array") && strstr(command, "{i}")) ||
         (o->each_line && strstr(command, "{}")))
         return SUBMIT_GO;
-    enum command_check found = command_check(o->argv + o->operands, cwd, path, &advice);
+    enum command_check found =
+        command_check(o->argv + o->operands, cwd, path ? path : of_account, &advice);
     if (found == COMMAND_FOUND)
         return SUBMIT_GO;
     char problem[sizeof(advice.problem)];
     term_clean(advice.problem, problem, sizeof(problem));
     say("%s", problem);
     if (*advice.instead)
-        say_instead(o->argv, o->operands, advice.instead);
+        submit_say_instead(o, "", advice.instead);
     else if (!path && !strchr(command, '/'))
-        say("no PATH goes with the job: -E PATH passes on this one; --no-check submits it "
-            "all the same");
+        say("the job has the PATH of its account, %s: -E PATH passes on this one; "
+            "--no-check submits it all the same",
+            of_account);
     else
         say("--no-check submits it all the same");
     return found == COMMAND_NOT_FOUND ? SUBMIT_EXIT_NOT_FOUND
                                       : SUBMIT_EXIT_NOT_EXECUTABLE;
 }
 
+/* Refuses what could not be started. */
+static int check_job(const struct submit_options *o, bool own_daemon, uid_t account)
+{
+    char problem[512], clean[512];
+    if (o->no_check || (o->file && !o->each_line))
+        return SUBMIT_GO;
+    if (!list_advice_check(o))
+        return SUBMIT_EXIT_FAILED;
+    if (check_paths(o->spec, account, problem, sizeof(problem)))
+        return check_command(o, own_daemon);
+    term_clean(problem, clean, sizeof(clean));
+    say("%s", clean);
+    say("--no-check submits it all the same");
+    return SUBMIT_EXIT_FAILED;
+}
+
+/* Without the whole environment a job has the variables of the account that it runs as,
+ * and those of -E. */
 static int pass_environment(struct submit_options *o, bool own_daemon)
 {
     bool all = o->all_env || (own_daemon && !o->no_env);
@@ -658,15 +542,23 @@ static int pass_environment(struct submit_options *o, bool own_daemon)
             skipped == 1 ? " is" : "s are");
     o->passes_env = all;
     (void)json_object_update(env, o->env);
+    if (!all && json_object_size(env) == 0) {
+        json_decref(env);
+        return 0;
+    }
+    if (!all && json_object_set_new(o->spec, "env_adds", json_true()) < 0) {
+        json_decref(env);
+        return -ENOMEM;
+    }
     return json_object_set_new(o->spec, "env", env) < 0 ? -ENOMEM : 0;
 }
 
-int submit_environment(struct submit_options *o, bool own_daemon)
+int submit_environment(struct submit_options *o, bool own_daemon, uid_t account)
 {
     if (!runs_process(o))
         return SUBMIT_GO;
     if (pass_environment(o, own_daemon) == 0)
-        return check_command(o);
+        return check_job(o, own_daemon, account);
     say("out of memory");
     return SUBMIT_EXIT_FAILED;
 }
@@ -676,6 +568,8 @@ static int check(const struct submit_options *o)
     const char *wrong = NULL;
     if (o->follow && o->json)
         wrong = "--follow prints the job's output, --json events; choose one";
+    else if (o->null && !o->each_line)
+        wrong = "--null is for the entries of --each-line";
     else if (o->raw && !o->follow)
         wrong = "--raw is for the output that --follow prints";
     else if (o->reads_stdin && o->each_line && strcmp(o->file, "-") == 0)
@@ -686,6 +580,8 @@ static int check(const struct submit_options *o)
             "stdin_data, in base64";
     else if (o->reads_stdin && !runs_process(o))
         wrong = "--stdin is for kind exec";
+    else if (o->singleton && o->file)
+        wrong = "--singleton is for one command; give --lock=NAME";
     else if (o->each_line && !runs_process(o))
         wrong = "--each-line is for kind exec";
     else if (!o->file && !runs_process(o) && json_object_get(o->spec, "shell"))
@@ -710,7 +606,7 @@ static void note_given(const struct options *opts, struct given given[GIVEN_MOST
                        int key)
 {
     size_t i = 0;
-    if (!opts->arg || key == 'E' || key == OPT_LABEL)
+    if (!opts->arg || key == 'E' || key == OPT_LABEL || submit_conditions_add_up(key))
         return;
     while (i < GIVEN_MOST && given[i].arg && given[i].key != key)
         i++;
@@ -731,14 +627,15 @@ static bool are_options(const struct script *script, const char *name)
     int r = word_list_add(&words, name), key = OPTION_END;
     for (size_t i = 0; r == 0 && i < script->options.n; i++)
         r = word_list_add(&words, script->options.at[i]);
-    struct options opts = {.tables = tables,
+    struct options opts = {.tables = submit_tables,
                            .argc = (int)words.n,
                            .argv = words.at,
+                           .elsewhere = submit_elsewhere,
                            .stop_at_operand = true};
     while (r == 0 && (key = options_next(&opts)) >= 0)
         ;
     if (key == OPTION_BAD)
-        say("%s: so it is in a #VOLT line of it", name);
+        say("%s: that option is in a #VOLT line of it", name);
     else if (r == 0 && (size_t)optind < words.n)
         say("%s: %s in a #VOLT line of it is no option", name, words.at[optind]);
     bool all = r == 0 && key == OPTION_END && (size_t)optind >= words.n;
@@ -768,8 +665,12 @@ static int merge(struct submit_options *o, const struct script *script, int argc
  * 0; negative, and said. */
 static int merge_script(struct submit_options *o, int argc, char **argv)
 {
-    struct options opts = {
-        .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
+    struct options opts = {.tables = submit_tables,
+                           .argc = argc,
+                           .argv = argv,
+                           .elsewhere = submit_elsewhere,
+                           .explain = slurm_advice_option,
+                           .stop_at_operand = true};
     const char *directory = ".", *value = NULL;
     struct given given[GIVEN_MOST] = {{0, NULL}};
     bool runs_it = true;
@@ -810,12 +711,15 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
         argc = (int)o->merged.n;
         argv = o->merged.at;
     }
-    struct options opts = {
-        .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
+    struct options opts = {.tables = submit_tables,
+                           .argc = argc,
+                           .argv = argv,
+                           .elsewhere = submit_elsewhere,
+                           .stop_at_operand = true};
     int key;
     while ((key = options_next(&opts)) != OPTION_END) {
         if (key == 'h') {
-            help();
+            submit_help();
             return 0;
         }
         if (key == OPT_VERSION) {
@@ -824,15 +728,24 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
         }
         int r = key == OPTION_BAD ? -EINVAL : take_mode(o, key, opts.arg);
         if (r == 1)
+            r = submit_conditions_take(o->spec, key, opts.arg);
+        if (r == 1)
+            r = submit_retry_take(o->spec, key, opts.arg);
+        if (r == 1)
             r = take_field(o, key, opts.arg);
         if (r < 0)
             return SUBMIT_EXIT_FAILED;
     }
     options_connection_finish(&o->choice);
+    if (o->import && optind < argc) {
+        say("--import prints what %s has, and takes no command: %s", o->import,
+            argv[optind]);
+        return SUBMIT_EXIT_FAILED;
+    }
     if (o->import)
         return import_run(o->import);
     if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
-        capture(o) < 0)
+        (o->singleton && submit_conditions_own_lock(o->spec) < 0) || capture(o) < 0)
         return SUBMIT_EXIT_FAILED;
     o->argv = argv;
     o->operands = optind;

@@ -1,11 +1,20 @@
 /* What volt-submit does; see submit.h. */
+#include "client/after.h"
 #include "client/autostart.h"
 #include "client/each_line.h"
+#include "client/id_range.h"
+#include "client/job_files.h"
+#include "client/last_list.h"
 #include "client/outputs.h"
+#include "client/retry_watch.h"
 #include "client/job_view.h"
+#include "client/list_advice.h"
 #include "client/say.h"
+#include "client/spec_build.h"
+#include "client/standing.h"
 #include "client/submit.h"
 #include "client/term.h"
+#include "client/unread_input.h"
 #include "client/await.h"
 
 #include <errno.h>
@@ -13,9 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+enum { REJECTED_SAID = 10 }; /* entries of a list, one by one */
 
 struct submission {
     const struct submit_options *o;
@@ -24,7 +33,10 @@ struct submission {
     char **ids;
     size_t nids, room;
     unsigned rejected;
-    bool said_not_durable, said_pipe, out_of_memory;
+    bool said_not_durable, out_of_memory;
+    bool tries; /* a job of the list may be tried again */
+    struct job_files files; /* of --follow */
+    struct retry_watch retries;
 };
 
 int submit_read_batch(const struct submit_options *o, struct batch *b)
@@ -37,7 +49,8 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
         return -EINVAL;
     }
     struct volt_error err;
-    int r = o->each_line ? each_line_read(b, o->spec, in, &err) : batch_read(b, in, &err);
+    int r = o->each_line ? each_line_read(b, o->spec, in, o->null, &err)
+                         : batch_read(b, in, &err);
     if (!standard)
         (void)fclose(in);
     if (r < 0) {
@@ -58,30 +71,127 @@ static void print_spec(json_t *spec)
     (void)putchar('\n');
 }
 
-/* Whether the jobs go, or would go, to a voltd of our own. */
-static bool goes_to_own(const struct submit_options *o)
+/* A refusal of what an option said names the option, not the member of the spec. */
+static bool say_option(const struct client_reply *error)
 {
-    struct address list[2];
+    const char *parameter = job_view_string(error->parameters, "parameter");
+    char text[512];
+    bool input = strcmp(parameter, "stdin_fd") == 0;
+    if (!client_error_is(error, "InvalidParameter") ||
+        (!input && strncmp(parameter, "spec.", 5) != 0))
+        return false;
+    const char *member = parameter + 5;
+    size_t len = strcspn(member, ".[");
+    const char *option = input ? "--stdin" : submit_option_of(member, len);
+    if (!option)
+        return false;
+    term_clean(job_view_string(error->parameters, "reason"), text, sizeof(text));
+    say("%s: %s", option, text);
+    return true;
+}
+
+static void say_refused(const struct submit_options *o, const struct client_reply *error)
+{
+    /* The call as a whole: mostly an environment beyond all measure. */
+    bool whole =
+        client_error_is(error, "InvalidParameter") &&
+        strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0;
+    if (!say_option(error))
+        say_error(error);
+    if (client_error_is(error, "KeyTaken") && json_object_get(o->spec, "key") &&
+        !json_object_get(o->spec, "on_exists"))
+        say("--if-exists=coalesce prints the id of that job while it is not done; "
+            "--if-exists=replace cancels it");
+    if (whole && !list_advice_too_long(o) && o->passes_env)
+        say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
+            "one");
+}
+
+static int call_submit(struct client *c, json_t *spec, bool dry, struct client_reply *ret)
+{
+    static const char method[] = "org.voltd.jobs.Submit";
+    json_t *params = json_pack("{s:O, s:o*}", "spec", spec, "dry_run",
+                               dry ? json_true() : NULL);
+    int fd = spec_build_input_file(spec);
+    if (fd == -ENOENT)
+        return client_call(c, method, params, ret);
+    json_t *rest = json_copy(spec);
+    int r = fd;
+    if (fd >= 0 && json_object_del(rest, "stdin_data") == 0 &&
+        json_object_set(params, "spec", rest) == 0 &&
+        json_object_set_new(params, "stdin_fd", json_integer(0)) == 0)
+        r = client_call_fd(c, method, json_incref(params), fd, ret);
+    else if (fd >= 0)
+        r = -ENOMEM;
+    json_decref(rest);
+    json_decref(params);
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+/* A voltd from before there were dry runs. */
+static bool cannot_check(const struct client_reply *reply)
+{
+    return client_error_is(reply, "InvalidParameter") &&
+           strcmp(job_view_string(reply->parameters, "parameter"), "dry_run") == 0;
+}
+
+/* What voltd says of the job without taking it: where it would stand, or that it would be
+ * refused. SUBMIT_GO, or the code to exit with. */
+static int check_dry(const struct submit_options *o, struct client *c)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    struct volt_error err = {.text = "out of memory"};
+    json_t *spec = json_deep_copy(o->spec);
+    bool refused = after_resolve(spec, c, &err) < 0;
+    int r = refused ? 0 : call_submit(c, spec, true, &reply);
+    if (refused)
+        say("--after: %s", err.text);
+    else if (r < 0)
+        say_lost(r);
+    else if (cannot_check(&reply))
+        say("dry run: this voltd is an older one, and has not checked it");
+    else if (reply.error)
+        say_refused(o, &reply);
+    else if (!o->quiet)
+        standing_say(c, o->spec, reply.parameters);
+    refused |= reply.error && !cannot_check(&reply);
+    if (refused)
+        say("dry run: it would be refused");
+    client_reply_fini(&reply);
+    json_decref(spec);
+    return r < 0 || refused ? SUBMIT_EXIT_FAILED : SUBMIT_GO;
+}
+
+/* Completes the spec for the voltd that the jobs would go to. */
+static int complete_dry(struct submit_options *o, int *ret_checked)
+{
+    struct address list[ADDRESS_CANDIDATES];
     struct client_tried tried;
     struct volt_error err;
     struct client *c;
     if (client_open(&o->choice, ADDRESS_JOBS, &c, &tried) == 0) {
-        bool own = client_is_own(c);
+        int code = submit_environment(o, client_is_own(c), client_account(c));
+        if (code == SUBMIT_GO && !o->file)
+            *ret_checked = check_dry(o, c);
         client_free(c);
-        return own;
+        return code;
     }
-    return address_candidates(&o->choice, ADDRESS_JOBS, list, &err) < 1 ||
-           !address_is_system(&list[0], ADDRESS_JOBS);
+    bool own = address_candidates(&o->choice, ADDRESS_JOBS, list, &err) < 1 ||
+               !address_is_system(&list[0], ADDRESS_JOBS);
+    return submit_environment(o, own, geteuid());
 }
 
 int submit_dry_run(struct submit_options *o)
 {
-    int code = submit_environment(o, goes_to_own(o));
+    int checked = SUBMIT_GO;
+    int code = complete_dry(o, &checked);
     if (code != SUBMIT_GO)
         return code;
     if (!o->file) {
         print_spec(o->spec);
-        return 0;
+        return checked == SUBMIT_GO ? 0 : checked;
     }
     struct batch b;
     if (submit_read_batch(o, &b) < 0)
@@ -133,9 +243,18 @@ static void accepted(void *arg, const char *id)
 static void rejected(void *arg, unsigned line, const char *parameter, const char *reason)
 {
     struct submission *s = arg;
-    s->rejected++;
-    say("%s: line %u: %s%s%s", strcmp(s->o->file, "-") ? s->o->file : "standard input",
-        line, parameter, *parameter ? ": " : "", reason);
+    if (++s->rejected > REJECTED_SAID)
+        return;
+    say("%s: %s %u: %s%s%s", strcmp(s->o->file, "-") ? s->o->file : "standard input",
+        s->o->null ? "entry" : "line", line, parameter, *parameter ? ": " : "", reason);
+}
+
+/* A list of 100,000 that meets a limit is no screen of 100,000 lines. */
+static void say_more_rejected(const struct submission *s)
+{
+    if (s->rejected > REJECTED_SAID)
+        say("and %u more were refused, %u of %zu in all", s->rejected - REJECTED_SAID,
+            s->rejected, s->rejected + s->nids);
 }
 
 static void durable(void *arg, bool yes)
@@ -157,12 +276,6 @@ static int connect_or_start(const struct submit_options *o, struct client_tried 
     return autostart(&o->choice, o->quiet, ret);
 }
 
-static int call_submit(struct submission *s, struct client_reply *ret)
-{
-    json_t *params = json_pack("{s:O}", "spec", s->o->spec);
-    return client_call(s->c, "org.voltd.jobs.Submit", params, ret);
-}
-
 /* The voltd that was connected to has ended, and knows nothing of the job: another one is
  * asked, if it is of the same kind, for which the environment was chosen. Negative: there
  * is none. */
@@ -179,13 +292,13 @@ static int call_again(struct submission *s, struct client_reply *ret)
     client_free(s->c);
     s->c = c;
     client_set_silence(c, s->o->quiet ? NULL : say_silence);
-    return call_submit(s, ret);
+    return call_submit(s->c, s->o->spec, false, ret);
 }
 
 static int submit_one(struct submission *s, struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = call_submit(s, &reply);
+    int r = call_submit(s->c, s->o->spec, false, &reply);
     if (r == -ECONNRESET && client_is_unheard(s->c))
         r = call_again(s, &reply);
     if (r == 0 && reply.error) {
@@ -209,18 +322,43 @@ static int submit_all(struct submission *s, struct client_reply *error)
         return -EINVAL;
     const struct batch_sink sink = {
         .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
+    s->tries = b.tries;
     int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
+    if (r == -EFBIG)
+        say("jobs with local names go in one message, which has at most 16 MiB, with the "
+            "environment for each; --no-env leaves that out");
+    else if (b.named && s->rejected > 0 && s->nids == 0 && !s->out_of_memory)
+        say("no job was taken: those with local names are all or none");
+    if (r == -EFBIG)
+        r = -EINVAL; /* said */
     batch_fini(&b);
     return r;
 }
 
-/* Missing output is no failure here: what the job came to is told by the wait. */
+/* Missing output is no failure here: what the job came to is told by the wait, as is what
+ * would wait for ever. */
 static int refused(struct client *c, const struct client_reply *error)
 {
     (void)c;
-    if (!client_error_is(error, "NoOutput"))
+    if (!client_error_is(error, "NoOutput") && !client_error_is(error, "Deadlock"))
         say_error(error);
     return 0;
+}
+
+/* False, and said, where several jobs print to one file: which line is whose cannot be
+ * told. */
+static bool follows_files(const struct submission *s)
+{
+    const char *path = job_view_string(s->o->spec, "output_path");
+    bool several = s->nids > 1 || json_object_get(s->o->spec, "array");
+    if (s->o->file && !s->o->each_line) /* each job says where */
+        return false;
+    if (!*path || !several || job_files_apart(s->o->spec))
+        return true;
+    say("note: the jobs print to one file, which is not followed: tail -f %s; with {id} "
+        "in its name each has its own",
+        path);
+    return false;
 }
 
 /* Prints the output while the jobs run. The exit code follows from the wait after it. */
@@ -237,7 +375,9 @@ static int follow(struct submission *s)
                                  .lines = UINT64_MAX,
                                  .follow = true,
                                  .keep_order = s->nids > OUTPUTS_FOLLOW_MOST,
+                                 .files = follows_files(s) ? &s->files : NULL,
                                  .own = true,
+                                 .retries = &s->retries,
                                  .refused = refused};
     bool writing;
     int code;
@@ -268,45 +408,39 @@ static int wait_all(struct submission *s)
                                     .reconnect_usec = s->o->reconnect_usec,
                                     .no_such_job_code = SUBMIT_EXIT_FAILED,
                                     .own = true,
+                                    .printed = s->o->follow,
                                     .json = s->o->json,
                                     .quiet = s->o->quiet,
-                                    .interrupt = s->interrupt};
+                                    .interrupt = s->interrupt,
+                                    .retries = &s->retries};
     return wait_for_jobs(&s->c, &rq);
 }
 
-/* A refusal of what an option said names the option, not the member of the spec. */
-static bool say_option(const struct client_reply *error)
+/* Where none is tried again voltd would tell of each job that it waits and that it has
+ * ended, for nothing. */
+static void watch_retries(struct submission *s)
 {
-    const char *parameter = job_view_string(error->parameters, "parameter");
-    char text[512];
-    if (!client_error_is(error, "InvalidParameter") ||
-        strncmp(parameter, "spec.", 5) != 0)
-        return false;
-    const char *member = parameter + 5;
-    size_t len = strcspn(member, ".[");
-    const char *option = submit_option_of(member, len);
-    if (!option)
-        return false;
-    term_clean(job_view_string(error->parameters, "reason"), text, sizeof(text));
-    say("%s: %s", option, text);
-    return true;
+    const json_t *spec = s->o->spec, *retry = json_object_get(spec, "retry");
+    const bool lost = strcmp(job_view_string(spec, "on_lost"), "retry") == 0;
+    const int64_t times = job_view_int(retry, "times");
+    if (s->o->quiet || s->o->json || (!retry && !lost && !s->tries))
+        return;
+    retry_watch_own(&s->retries, &s->o->choice, s->ids, s->nids,
+                    times > 0 ? times + 1 : 0,
+                    s->o->file || !s->o->count ? s->nids : s->o->count);
 }
 
-static void say_refused(const struct submission *s, const struct client_reply *error)
+/* A person whose job failed may miss a variable that did not go with it. */
+static void remark_environment(const struct submission *s, int code)
 {
-    if (!say_option(error))
-        say_error(error);
-    /* The call as a whole: mostly an input, or an environment, beyond all measure. */
-    if (!client_error_is(error, "InvalidParameter") ||
-        strcmp(job_view_string(error->parameters, "parameter"), "parameters") != 0)
+    const struct submit_options *o = s->o;
+    if (code == 0 || code == SUBMIT_EXIT_FAILED || code == WAIT_EXIT_INTERRUPTED ||
+        o->passes_env || o->no_env || o->quiet || o->json ||
+        json_object_size(o->env) > 0 || !json_object_get(o->spec, "cwd") ||
+        !term_is_tty(STDERR_FILENO))
         return;
-    size_t input = json_string_length(json_object_get(s->o->spec, "stdin_data")) / 4 * 3;
-    if (input > 0)
-        say("standard input is %zu bytes of it; keep it in a file, and give --stdin=FILE",
-            input);
-    else if (s->o->passes_env)
-        say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
-            "one");
+    say("note: the job had the variables of its account, and none of yours: -E VAR passes "
+        "one on, --all-env all");
 }
 
 /* Standard output did not take the ids: the submitter is told them all the same, numbers
@@ -329,23 +463,16 @@ static void say_untold(const struct submission *s)
             i < s->nids ? " ..." : "");
 }
 
-/* Words in a pipe would be for the command, which does not get them. A pipe that is empty
- * is one that somebody's program was started with, or one whose writer is slow: it is
- * looked at when the job is submitted, and again when it has been waited for. */
-static void remark_on_pipe(struct submission *s)
+/* To a person: the jobs of a list as words that stay true; @last is them until the next
+ * submission. */
+static void say_range(const struct submission *s)
 {
-    struct stat st;
-    int waiting = 0;
-    const json_t *spec = s->o->spec;
-    bool command = json_object_get(spec, "argv") || json_object_get(spec, "shell");
-    if (s->o->quiet || s->said_pipe || !command || json_object_get(spec, "stdin") ||
-        s->o->reads_stdin)
+    char text[256];
+    if (s->nids < 2 || s->o->quiet || s->o->json || s->o->wait ||
+        !term_is_tty(STDERR_FILENO))
         return;
-    s->said_pipe = fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode) &&
-                   ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0;
-    if (s->said_pipe)
-        say("note: the job does not read the pipe, its standard input is /dev/null; "
-            "--stdin=- gives it what comes through the pipe");
+    id_range_format(s->ids, s->nids, text, sizeof(text));
+    say("%zu jobs: voltctl list %s", s->nids, text);
 }
 
 /* Until its ids are told nothing ends the program silently. */
@@ -355,32 +482,65 @@ static int submit_and_tell(struct submission *s, struct client_reply *error)
     int r = submit_all(s, error);
     if (say_flush() < 0)
         say_untold(s);
+    else
+        say_range(s);
+    if (s->o->file && s->nids > 1 && s->c)
+        last_list_note(s->c, s->ids, s->nids);
     (void)signal(SIGPIPE, before);
     return r;
+}
+
+/* To a person, with --wait: what keeps the job from starting, where that was asked
+ * for. */
+static void say_later(const struct submission *s)
+{
+    const json_t *spec = s->o->spec;
+    const int64_t delay = job_view_int(spec, "delay_usec");
+    int64_t at = job_view_int(spec, "at_usec");
+    char ids[256], date[64];
+    if (s->nids == 0 || s->o->quiet || s->o->json || json_object_get(spec, "key") ||
+        !term_is_tty(STDERR_FILENO))
+        return;
+    id_range_format(s->ids, s->nids, ids, sizeof(ids));
+    if (job_view_bool(spec, "hold"))
+        say("held until `voltctl release %s`", ids);
+    if (delay > 0 && at < (int64_t)job_view_now() + delay)
+        at = (int64_t)job_view_now() + delay;
+    if (at <= 0)
+        return;
+    job_view_time((uint64_t)at, 0, date, sizeof(date));
+    say("begins at %s", date);
 }
 
 static int submit_and_wait(struct submission *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
+    if (s->o->follow)
+        s->out_of_memory = job_files_note(&s->files, s->o->spec) < 0;
     int r = submit_and_tell(s, &error);
     if (r == 1)
-        say_refused(s, &error);
+        say_refused(s->o, &error);
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
     if (r == -ECONNRESET && !client_is_unheard(s->c))
-        say("what has no id here may have been accepted all the same: see `voltctl list`; "
-            "with --key a submission can be repeated");
+        say("jobs without an id here may have been accepted: see `voltctl list`. "
+            "With --key a submission can be repeated");
     client_reply_fini(&error);
+    say_more_rejected(s);
     if (s->out_of_memory)
         say("out of memory");
     bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
-    if (r == 0)
-        remark_on_pipe(s);
+    if (r == 0 && !s->o->quiet && !s->o->reads_stdin)
+        unread_input_remark(s->o->spec);
+    if (r == 0 && !s->o->quiet)
+        list_advice_operators(s->o);
     if (r != 0 || !s->o->wait || s->nids == 0)
         return bad ? SUBMIT_EXIT_FAILED : 0;
+    say_later(s);
     s->interrupt = wait_interrupt_fd(); /* until here an interrupt just ends us */
+    watch_retries(s);
     int code = wait_all(s);
-    remark_on_pipe(s);
+    remark_environment(s, code);
     return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
 }
 
@@ -390,12 +550,12 @@ static int open_voltd(struct submission *s, struct submit_options *o)
 {
     struct client_tried tried;
     if (client_open(&o->choice, ADDRESS_JOBS, &s->c, &tried) == 0)
-        return submit_environment(o, client_is_own(s->c));
+        return submit_environment(o, client_is_own(s->c), client_account(s->c));
     if (o->no_autostart || !autostart_helps(&o->choice, &tried)) {
         say_no_daemon(&tried);
         return SUBMIT_EXIT_FAILED;
     }
-    int code = submit_environment(o, true);
+    int code = submit_environment(o, true, geteuid());
     if (code == SUBMIT_GO && autostart(&o->choice, o->quiet, &s->c) < 0)
         code = SUBMIT_EXIT_FAILED;
     return code;
@@ -404,7 +564,12 @@ static int open_voltd(struct submission *s, struct submit_options *o)
 int submit_run(struct submit_options *o)
 {
     struct submission s = {.o = o, .interrupt = -1};
+    struct volt_error err;
     int code = open_voltd(&s, o);
+    if (code == SUBMIT_GO && after_resolve(o->spec, s.c, &err) < 0) {
+        say("--after: %s", err.text);
+        code = SUBMIT_EXIT_FAILED;
+    }
     if (code == SUBMIT_GO) {
         client_set_silence(s.c, o->quiet ? NULL : say_silence);
         code = submit_and_wait(&s);
@@ -412,6 +577,8 @@ int submit_run(struct submit_options *o)
     for (size_t i = 0; i < s.nids; i++)
         free(s.ids[i]);
     free(s.ids);
+    job_files_fini(&s.files);
+    retry_watch_fini(&s.retries);
     client_free(s.c);
     return code;
 }

@@ -41,6 +41,22 @@ unsigned term_lines(int fd)
     return lines ? lines : 24;
 }
 
+bool term_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return true;
+}
+
+const char *term_ellipsis(void)
+{
+    return term_is_utf8() ? "\u2026" : "~";
+}
+
 /* Only on a terminal that is not "dumb", and never with NO_COLOR. */
 static bool stdout_has_color(void)
 {
@@ -157,12 +173,13 @@ struct term_char term_char(const char *text)
 
 void term_clean(const char *text, char *buf, size_t size)
 {
-    static const char ellipsis[] = "\u2026";
+    const char *ellipsis = term_ellipsis();
+    const size_t room = strlen(ellipsis) + 1;
     size_t n = 0, fits = 0; /* fits: the ellipsis still has room behind it */
     while (*text) {
         struct term_char ch = term_char(text);
         size_t len = ch.harmful ? 1 : ch.len;
-        if (n + sizeof(ellipsis) <= size)
+        if (n + room <= size)
             fits = n;
         if (n + len + 1 > size)
             break;
@@ -171,8 +188,8 @@ void term_clean(const char *text, char *buf, size_t size)
         text += ch.len;
     }
     buf[n] = '\0';
-    if (*text && fits + sizeof(ellipsis) <= size)
-        memcpy(buf + fits, ellipsis, sizeof(ellipsis));
+    if (*text && fits + room <= size)
+        memcpy(buf + fits, ellipsis, room);
 }
 
 /* Puts '?' for what is harmful in data, line ends and tabs aside. Returns the

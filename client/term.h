@@ -29,6 +29,10 @@
 #include <stdio.h>
 
 bool term_is_tty(int fd);
+/* Whether the locale of the environment has UTF-8: where it names none it does. */
+bool term_is_utf8(void);
+/* One column, in the place of what does not fit. */
+const char *term_ellipsis(void);
 /* Columns of the terminal fd (COLUMNS wins), 80 when it does not say. */
 unsigned term_columns(int fd);
 /* Lines of it (LINES wins), 24 when it does not say. */
@@ -70,7 +74,8 @@ void term_put_clean(const char *text, size_t len);
  * name in it could fake a line; names are for term_put(). */
 __attribute__((format(printf, 1, 2))) void term_print(const char *format, ...);
 /* The same on another stream. */
-void term_vprint(FILE *to, const char *format, va_list ap);
+__attribute__((format(printf, 2, 0))) void term_vprint(FILE *to, const char *format,
+                                                       va_list ap);
 /* Prints text, and `also` in it if not 0, by the escapes of JSON strings, so that it
  * stays on its line; is_json: text is JSON, only what JSON leaves as it is needs
  * an escape. */

@@ -9,9 +9,11 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-    &verb_list,   &verb_status, &verb_show,   &verb_logs,     &verb_wait,
-    &verb_events, &verb_cancel, &verb_clean,  &verb_kill,     &verb_stats,
-    &verb_tasks,  &verb_config, &verb_reload, &verb_shutdown, &verb_version,
+    &verb_list,   &verb_status,   &verb_why,     &verb_graph, &verb_show,    &verb_logs,
+    &verb_wait,   &verb_events,   &verb_cancel,  &verb_hold,  &verb_release, &verb_pause,
+    &verb_resume, &verb_edit,     &verb_first,   &verb_retry, &verb_clean,   &verb_kill,
+    &verb_queues, &verb_queue,    &verb_locks,   &verb_stats, &verb_tasks,   &verb_config,
+    &verb_reload, &verb_shutdown, &verb_version,
 };
 enum { VERBS = sizeof(verbs) / sizeof(verbs[0]), OPT_VERSION = OPTION_LONG };
 
@@ -39,8 +41,9 @@ static void help(void)
     options_print(options_connection);
     (void)fputs(
         "\nAn ID is what volt-submit printed; one element of an array is ID_INDEX. Ranges\n"
-        "are 12-40 and 17_3-20; @last is the job that you have submitted last, @last_3 an\n"
-        "element of it.\n"
+        "are 12-40 and 17_3-20, and 17_[1-3,7,9-20:2] is a list of elements; @last is\n"
+        "what you have submitted last, a job or all jobs of a list; @last_3 an element\n"
+        "of an array. Between several are blanks or commas.\n"
         "\nExamples:\n"
         "  voltctl list                       what waits and runs\n"
         "  voltctl status 12                  one job, with its last output\n"
@@ -58,35 +61,92 @@ static const struct {
 } foreign[] = {
     {" stop terminate delete del abort qdel scancel atrm bkill condor_rm ",
      "voltctl cancel ID"},
-    {" rm remove clear purge prune forget ", "voltctl clean"},
-    {" ps ls jobs queue qstat squeue top atq bjobs condor_q ", "voltctl list"},
-    {" info inspect describe scontrol qinfo ", "voltctl status ID"},
+    {" qhold ", "voltctl hold ID"},
+    {" qrls unhold ", "voltctl release ID"},
+    {" suspend freeze bstop qsusp ", "voltctl pause ID"},
+    {" continue cont thaw unpause unsuspend bresume ", "voltctl resume ID"},
+    {" fg ", "voltctl logs -f ID"},
+    {" bg ", "voltctl resume ID"},
+    {" is-active is-failed qinfo ", "voltctl status ID"},
+    {" reset-failed ", "voltctl clean --result=failed"},
+    {" killall kill-all cancel-all ", "voltctl cancel --all"},
+    {" rm remove purge forget ", "voltctl clean ID"},
+    {" clear prune reset ", "voltctl clean --all"},
+    {" ps ls jobs qstat squeue top atq bjobs condor_q list-units list-jobs fq ",
+     "voltctl list"},
+    {" info inspect describe ", "voltctl status ID"},
     {" get dump export ", "voltctl show ID"},
-    {" log output tail cat less journal speek ", "voltctl logs ID"},
-    {" why reason ", "voltctl status ID"},
-    {" follow attach ", "voltctl logs -f ID"},
+    {" log output tail cat less journal journalctl speek peek bpeek head stdout ",
+     "voltctl logs ID"},
+    {" reason explain ", "voltctl why ID"},
+    {" follow attach nqtail ", "voltctl logs -f ID"},
     {" watch monitor subscribe ", "voltctl events -f"},
+    {" modify alter change update qalter bmod condor_qedit ", "voltctl edit ID"},
+    {" move-to-queue qmove bswitch ", "voltctl edit -q QUEUE ID"},
+    {" prio priority sprio renice nice ", "voltctl edit -p N ID"},
+    {" switch swap top btop urgent ", "voltctl first ID"},
     {" signal ", "voltctl kill -s SIGNAL ID"},
-    {" run exec add new enqueue push submit start create qsub sbatch srun bsub at batch ts tsp nq "
-     "systemd-run ",
+    {" run exec add new push submit create qsub sbatch srun bsub at batch ts tsp nq "
+     "systemd-run salloc ",
      "volt-submit COMMAND"},
+    {" resize ", "voltctl locks resize"},
+    {" pools licenses semaphores ", "voltctl locks"},
+    {" trace ", "voltctl events"},
     {" sacct history ", "voltctl list --state=done"},
     {" metrics statistics sdiag sinfo ", "voltctl stats"},
     {" quit exit halt poweroff ", "voltctl shutdown"},
-    {" daemon-reload reconfigure ", "voltctl reload"},
+    {" daemon-reload reconfigure reload-or-restart ", "voltctl reload"},
 };
 
 /* What has no verb here, and how far one comes without it. */
 static const struct {
     const char *words, *advice;
 } missing[] = {
-    {" restart rerun retry requeue redo again ",
-     "use `voltctl status ID`: it prints the command of the job, to be submitted once more; "
+    {" restart rerun requeue redo again ",
+     "use `voltctl retry ID`: it submits a job that has ended once more, as a new one; "
      "`systemctl restart voltd` restarts voltd itself"},
-    {" hold pause suspend freeze ",
-     "use `voltctl kill -STOP ID`: it stops a job that runs; one that waits cannot be held"},
-    {" release resume unhold thaw continue cont unpause ",
-     "use `voltctl kill -CONT ID`: it continues a job that was stopped"},
+    {" scontrol ",
+     "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; "
+     "`voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl "
+     "first ID` for top"},
+    {" start enqueue ",
+     "use `voltctl release ID`: it lets a job start that is held; `volt-submit COMMAND` submits "
+     "one"},
+    {" stash ", "use `voltctl hold ID`: it keeps a job that waits from starting"},
+    {" parallel slots limit ",
+     "`voltctl queue set default slots=N` says how many jobs run at a time"},
+    {" enable disable mask unmask is-enabled ",
+     "`systemctl enable voltd.socket` starts voltd when it is needed, with --user that of this "
+     "user"},
+    {" list-timers timers cron crontab ",
+     "there are no calendars; `volt-submit --at TIME` begins a job later, and --import crontab "
+     "prints what cron has"},
+    {" drain undrain ",
+     "use `voltctl queue drain default`: it takes no more jobs; `voltctl queue resume default` "
+     "is the end of that"},
+    {" group groups partition partitions ", "use `voltctl queues`"},
+};
+
+/* Options that are verbs here, those of task-spooler, or belong to one. */
+static const struct option_elsewhere verbs_elsewhere[] = {
+    {" -a --all ", "`voltctl list --all`"},
+    {" -u --uid ", "`voltctl list -u USER`"},
+    {" --failed ", "`voltctl list --failed`"},
+    {" --state --result --name --label --queue --since --until --sort ",
+     "`voltctl list`, and the option behind it"},
+    {" -n --newest ", "`voltctl list --newest -n N`"},
+    {" --json -o ", "`voltctl list --json`"},
+    {" -f --follow ", "`voltctl logs -f ID`"},
+    {" -l ", "`voltctl list`"},
+    {" -c -t ", "`voltctl logs ID`, with -f to follow"},
+    {" -k ", "`voltctl kill ID`"},
+    {" -r ", "`voltctl cancel ID`"},
+    {" -C ", "`voltctl clean --all`"},
+    {" -K ", "`voltctl shutdown --cancel`"},
+    {" -i -s ", "`voltctl status ID`"},
+    {" -w ", "`voltctl wait ID`"},
+    {" -S ", "`voltctl queue set default slots=N`"},
+    {NULL, NULL},
 };
 
 static bool is_one_of(const char *words, const char *name)
@@ -126,6 +186,10 @@ static const struct verb *find(const char *name)
     const char *near = suggest(name, names);
     if (say_ours(name))
         return NULL;
+    if (*name == '@' || (*name >= '0' && *name <= '9')) {
+        say("%s is no verb; use `voltctl status %s`", name, name);
+        return NULL;
+    }
     if (near)
         say("unknown verb %s; did you mean %s?", name, near);
     else
@@ -148,8 +212,11 @@ static int run_help(const char *name)
 static int run(struct ctl *ctl, int argc, char **argv)
 {
     const struct option_entry *const tables[] = {own_options, options_connection, NULL};
-    struct options o = {
-        .tables = tables, .argc = argc, .argv = argv, .stop_at_operand = true};
+    struct options o = {.tables = tables,
+                        .argc = argc,
+                        .argv = argv,
+                        .elsewhere = verbs_elsewhere,
+                        .stop_at_operand = true};
     int key;
     while ((key = options_next(&o)) != OPTION_END) {
         if (key == 'h')

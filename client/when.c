@@ -19,6 +19,12 @@ static bool is_word(const char *text, const char *word)
     return strcasecmp(text, word) == 0;
 }
 
+static bool begins_with(const char *text, const char *word)
+{
+    const size_t len = strlen(word);
+    return strncasecmp(text, word, len) == 0 && (!text[len] || text[len] == ' ');
+}
+
 /* Cuts the word off the end of text, with the blanks before it. */
 static bool cut_end(char *text, const char *word)
 {
@@ -205,11 +211,12 @@ static int parse_calendar(char *text, uint64_t now, int64_t *ret)
     c.tm.tm_hour = c.tm.tm_min = c.tm.tm_sec = 0;
     c.weekday = read_weekday(&s);
     for (size_t i = 0; i < sizeof(days) / sizeof(days[0]); i++)
-        if (c.weekday < 0 && is_word(s, days[i].name)) {
+        if (c.weekday < 0 && begins_with(s, days[i].name)) {
             c.tm.tm_mday += days[i].days;
             c.tm.tm_isdst = -1;
             (void)(c.utc ? timegm(&c.tm) : mktime(&c.tm)); /* over the end of a month */
-            r = 0;
+            s += strlen(days[i].name);
+            r = *s ? read_time(s + strspn(s, " "), &c) : 0;
         }
     if (r == -ENOENT)
         r = read_date_and_time(s, &c);

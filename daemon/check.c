@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "daemon/check.h"
 #include "daemon/config/config.h"
-#include "daemon/exec/ids.h"
+#include "daemon/submit/ids.h"
 #include "daemon/store/sqlite.h"
 
 static void print(void *arg, const char *text)

@@ -8,7 +8,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "daemon/config/config.h"
+#include "daemon/life/allowed.h"
 #include "daemon/lifecycle.h"
 #include "daemon/observe/log.h"
 #include "daemon/sysd/sysd.h"
@@ -18,7 +20,7 @@
 
 struct control {
     struct volt_runtime *rt;
-    struct manager *manager;
+    struct core *core;
     struct server *server;
     const char *config_path;
     bool config_must_exist, workers_given;
@@ -46,7 +48,7 @@ struct control *control_new(const struct control_options *o)
     if (!c)
         return NULL;
     c->rt = o->rt;
-    c->manager = o->manager;
+    c->core = o->core;
     c->config_path = o->config_path;
     c->config_must_exist = o->config_must_exist;
     c->workers_given = o->workers_given;
@@ -99,7 +101,8 @@ char **control_config_files(struct control *c)
 }
 
 /* Lock held. *fresh comes into force, but for what needs a restart. */
-static int apply_locked(struct control *c, struct config *fresh, char ***ret_names)
+static int apply_locked(struct control *c, struct config *fresh,
+                        struct queue_config *queues, size_t nqueues, char ***ret_names)
 {
     char **names;
 
@@ -112,7 +115,7 @@ static int apply_locked(struct control *c, struct config *fresh, char ***ret_nam
     fresh->workers = c->config.workers;
     fresh->max_blocking_threads = c->config.max_blocking_threads;
     fresh->backend = c->config.backend;
-    r = manager_reload(c->manager, fresh);
+    r = life_reload(c->core, fresh, queues, nqueues);
     if (r < 0) {
         free(names);
         return r;
@@ -123,18 +126,46 @@ static int apply_locked(struct control *c, struct config *fresh, char ***ret_nam
     return 0;
 }
 
+static const char *why_not_applied(int r)
+{
+    return r == -E2BIG ? "there are too many queues, with those that have gone and have "
+                         "jobs or settings made by hand"
+                       : strerror(-r);
+}
+
+/* The lock is not held while the names of users are looked up: a directory service may
+ * not answer. */
+static int apply(struct control *c, struct config *fresh,
+                 const struct config_queues *queues, char ***ret_names)
+{
+    size_t n = 0;
+    struct queue_config *known = allowed_queues(queues, fresh->slots, &n);
+
+    if (!known)
+        return -ENOMEM;
+    pthread_mutex_lock(&c->lock);
+    int r = apply_locked(c, fresh, known, n, ret_names);
+    pthread_mutex_unlock(&c->lock);
+    allowed_free(known, n);
+    return r;
+}
+
 static int reload(struct control *c, char ***ret_names, struct volt_error *err)
 {
+    struct config_queues *queues = malloc(sizeof(*queues));
     struct config fresh;
 
+    if (!queues)
+        return error_set(err, -ENOMEM, "out of memory");
     pthread_mutex_lock(&c->reload_lock);
-    int r = config_load(c->config_path, c->config_must_exist, &fresh, err);
+    int r = config_load(c->config_path, c->config_must_exist, &fresh, queues, err);
     if (r == 0) {
-        pthread_mutex_lock(&c->lock);
-        r = apply_locked(c, &fresh, ret_names);
-        pthread_mutex_unlock(&c->lock);
+        r = apply(c, &fresh, queues, ret_names);
+        if (r < 0)
+            (void)error_set(err, r, "%s", why_not_applied(r));
     }
     pthread_mutex_unlock(&c->reload_lock);
+    free(queues);
     return r;
 }
 
@@ -162,8 +193,7 @@ static void reload_by_signal(void *arg)
     int r = control_reload(c, &names, &err);
 
     if (r < 0) {
-        log_error("configuration not reloaded: %s",
-                  err.text[0] ? err.text : strerror(-r));
+        log_error("configuration not reloaded: %s", err.text);
         return;
     }
     log_info("configuration reloaded");
@@ -244,7 +274,7 @@ struct end_task {
     struct volt_notified changed;
     bool watching;
     bool cancelling;
-    struct manager_drain jobs;
+    struct life_drain jobs;
     struct volt_sleep limit;
     struct server_drain answers;
 };
@@ -285,11 +315,11 @@ static enum volt_poll jobs_poll(struct volt_cx *cx, struct end_task *e)
     if (w.at_once)
         return VOLT_READY;
     if (w.cancel && !e->cancelling) {
-        manager_drain_fini(&e->jobs);
-        e->jobs = (struct manager_drain){.manager = e->control->manager, .cancel = true};
+        life_drain_fini(&e->jobs);
+        e->jobs = (struct life_drain){.core = e->control->core, .cancel = true};
         e->cancelling = true;
     }
-    if (manager_drain_poll(cx, &e->jobs) == VOLT_READY)
+    if (life_drain_poll(cx, &e->jobs) == VOLT_READY)
         return VOLT_READY;
     return e->cancelling ? VOLT_PENDING : volt_sleep_poll(cx, &e->limit);
 }
@@ -303,8 +333,8 @@ static enum volt_poll end_poll(struct volt_cx *cx, void *state)
     VOLT_AWAIT(e->at, asked_poll(cx, e));
     (void)sysd_notify_stopping();
     server_close(c->server);
-    manager_close(c->manager);
-    e->jobs.manager = c->manager;
+    life_close(c->core);
+    e->jobs.core = c->core;
     volt_sleep_init(&e->limit, STARTS_TIMEOUT);
     VOLT_AWAIT(e->at, jobs_poll(cx, e));
     server_drain_init(&e->answers, c->server, look(cx, e).at_once ? 0 : ANSWERS_TIMEOUT);
@@ -318,7 +348,7 @@ static void end_drop(void *state)
 
     if (e->watching)
         volt_notified_fini(&e->changed);
-    manager_drain_fini(&e->jobs);
+    life_drain_fini(&e->jobs);
     volt_sleep_fini(&e->limit);
     server_drain_fini(&e->answers);
 }

@@ -10,12 +10,12 @@
 
 #include <signal.h>
 #include "daemon/config/control.h"
-#include "daemon/exec/manager.h"
+#include "daemon/life/life.h"
 #include "daemon/server/server.h"
 
 struct control_options {
     struct volt_runtime *rt;
-    struct manager *manager;
+    struct core *core;
     const char *config_path; /* borrowed */
     bool config_must_exist;
     const struct config *config; /* copied */

@@ -3,7 +3,7 @@
  *   signals blocked, descriptors of systemd taken      before the first thread
  *   directories and their lock                         nobody else is here
  *   configuration
- *   runtime, manager (records, keeper), server, control
+ *   runtime, jobs (records, keeper), server, control
  *   READY; wait; runtime down, then what its tasks used
  *
  * Exit status: 0 stopped, 1 could not start, 2 a person has to mend it: usage, or a store
@@ -26,16 +26,21 @@
 #include <unistd.h>
 
 #include "daemon/again.h"
+#include "daemon/call/known_texts.h"
+#include "daemon/call/stdin_file.h"
+#include "daemon/call/turn.h"
 #include "daemon/check.h"
 #include "daemon/config/config.h"
 #include "daemon/lifecycle.h"
 #include "daemon/method/event_texts.h"
+#include "daemon/method/methods.h"
 #include "daemon/observe/log.h"
+#include "daemon/query/query.h"
 #include "daemon/config/paths.h"
 #include "daemon/store/store.h"
-#include "daemon/server/turn.h"
 #include "daemon/sysd/sysd.h"
 #include "daemon/watchdog.h"
+#include "wire/user_dirs.h"
 
 #define LISTEN_BACKLOG    1024
 #define OTHER_DESCRIPTORS 512   /* beside connections */
@@ -78,12 +83,14 @@ struct daemon {
     struct paths paths;
     char config_path[PATH_MAX];
     char keeper_path[PATH_MAX];
-    char address[ADDRESS_PATH_MAX + 8];
     struct config config;
+    struct config_queues queues;
     struct volt_runtime *rt;
-    struct manager *manager;
+    struct core *core;
     struct control *control;
     struct event_texts *event_texts;
+    struct known_texts *environments, *limits;
+    struct stdin_files *stdin_files;
     struct turn_counts turns;
     struct service service;
     struct server *server;
@@ -247,8 +254,7 @@ static int find_keeper(char path[PATH_MAX])
 /* --- sockets ------------------------------------------------------------------------ */
 
 /* Under the lock of the runtime dir nobody else listens there: what is found is stale.
- * Until listen() every connect is refused, so chmod() before it is early enough: the
- * umask stays as it is, because it belongs to all threads, and they make files by now. */
+ * Until listen() every connect is refused, so chmod() before it is early enough. */
 static int listen_on(const struct address *address, mode_t mode, int *ret_fd)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -314,7 +320,7 @@ static int load_config(struct daemon *d, struct volt_error *err)
 
     if (r < 0)
         return r;
-    r = config_load(d->config_path, o->config != NULL, &d->config, err);
+    r = config_load(d->config_path, o->config != NULL, &d->config, &d->queues, err);
     if (r < 0)
         return failed("configuration", r, err);
     if (o->workers)
@@ -380,17 +386,19 @@ static void log_way_out(const struct daemon *d, const char *what, const char *op
     wire_buf_fini(&line);
 }
 
-static int start_manager(struct daemon *d, struct volt_error *err)
+static int start_jobs(struct daemon *d, struct volt_error *err)
 {
-    struct manager_options o = {
+    struct life_options o = {
         .rt = d->rt,
         .config = &d->config,
+        .queues = &d->queues,
         .runtime_dir = d->paths.runtime_dir,
         .state_dir = d->paths.state_dir,
         .record_dir = d->paths.record_dir,
         .keeper_path = d->keeper_path,
         .descriptors = d->job_descriptors,
-        .address = d->address,
+        .socket = d->paths.socket.path,
+        .home = d->paths.home,
     };
     int r = find_keeper(d->keeper_path);
 
@@ -398,8 +406,7 @@ static int start_manager(struct daemon *d, struct volt_error *err)
         log_error("cannot run %s: %s", d->keeper_path, strerror(-r));
         return r;
     }
-    (void)snprintf(d->address, sizeof(d->address), "unix:%s", d->paths.socket.path);
-    r = manager_new(&o, &d->manager, err);
+    r = life_new(&o, &d->core, err);
     if (r < 0)
         (void)failed("jobs", r, err);
     if (r == -STORE_NOT_WITNESSED)
@@ -416,7 +423,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
 {
     struct control_options c = {
         .rt = d->rt,
-        .manager = d->manager,
+        .core = d->core,
         .config_path = d->config_path,
         .config_must_exist = d->options.config != NULL,
         .config = &d->config,
@@ -428,12 +435,18 @@ static int start_server(struct daemon *d, struct volt_error *err)
     if (!d->control)
         return failed("control", -ENOMEM, err);
     d->event_texts = event_texts_new();
-    if (!d->event_texts)
+    d->environments = known_texts_new(&known_env);
+    d->limits = known_texts_new(&known_json);
+    d->stdin_files = stdin_files_new();
+    if (!d->event_texts || !d->environments || !d->limits || !d->stdin_files)
         return failed("events", -ENOMEM, err);
-    d->service = (struct service){.manager = d->manager,
+    d->service = (struct service){.core = d->core,
                                   .rt = d->rt,
                                   .control = d->control,
                                   .event_texts = d->event_texts,
+                                  .environments = d->environments,
+                                  .limits = d->limits,
+                                  .stdin_files = d->stdin_files,
                                   .turns = &d->turns,
                                   .root_only = geteuid() == 0,
                                   .user_mode = d->options.user};
@@ -446,8 +459,8 @@ static int start_server(struct daemon *d, struct volt_error *err)
     if (r < 0)
         return failed("control", r, err);
     const struct server_listener listeners[2] = {
-        {.fd = d->sockets[0], .interfaces = server_public_interfaces},
-        {.fd = d->sockets[1], .interfaces = server_control_interfaces},
+        {.fd = d->sockets[0], .interfaces = interfaces_public},
+        {.fd = d->sockets[1], .interfaces = interfaces_control, .reserves = true},
     };
     d->sockets[0] = d->sockets[1] = -1;
     r = server_listen(d->server, listeners, 2, err);
@@ -456,15 +469,15 @@ static int start_server(struct daemon *d, struct volt_error *err)
 
 static void announce(const struct daemon *d)
 {
-    struct manager_counts counts;
+    struct core_counts counts;
 
-    manager_counts(d->manager, &counts);
+    query_counts(d->core, &counts);
     log_info("version %s, listening on %s", VOLT_VERSION, d->paths.socket.path);
     if (d->service.root_only)
         log_notice(
             "runs as root, and so do its jobs: only root is served; for others run "
             "voltd as an account of its own, as voltd.service does");
-    if (!manager_durable(d->manager))
+    if (!query_durable(d->core))
         log_notice("jobs are kept in memory: a restart forgets those that wait");
     uint64_t waiting = counts.recovered_queued + counts.recovered_unstarted;
     if (waiting || counts.recovered_running || counts.recovered_ended ||
@@ -515,6 +528,16 @@ static void widen_descriptor_table(const struct config *config)
         (void)close(fd);
 }
 
+/* For clients without the runtime directory of the session: cron's, those of `su -c`. */
+static void tell_where(const struct daemon *d)
+{
+    int r = d->options.user ? user_link_put(d->paths.state_dir, d->paths.runtime_dir) : 0;
+    if (r < 0)
+        log_warning("%s/runtime: %s: clients without XDG_RUNTIME_DIR do not find this "
+                    "voltd",
+                    d->paths.state_dir, strerror(-r));
+}
+
 static int up(struct daemon *d)
 {
     static const char *const names[2] = {"varlink", "control"};
@@ -546,11 +569,13 @@ static int up(struct daemon *d)
     widen_descriptor_table(&d->config);
     r = start_runtime(d);
     if (r == 0)
-        r = start_manager(d, &err);
+        r = start_jobs(d, &err);
     if (r == 0)
         r = open_sockets(d);
     if (r == 0)
         r = start_server(d, &err);
+    if (r == 0)
+        tell_where(d);
     return r;
 }
 
@@ -571,12 +596,17 @@ static void down(struct daemon *d)
     server_free(d->server);
     control_free(d->control);
     event_texts_free(d->event_texts);
-    manager_free(d->manager);
+    known_texts_free(d->environments);
+    known_texts_free(d->limits);
+    stdin_files_free(d->stdin_files);
+    life_free(d->core);
     volt_runtime_free(d->rt);
     for (int i = 0; i < 2; i++)
         if (d->sockets[i] >= 0)
             close(d->sockets[i]);
     if (ours) {
+        if (d->options.user)
+            user_link_remove(d->paths.state_dir);
         remove_socket(d, 0, &d->paths.socket);
         remove_socket(d, 1, &d->paths.control_socket);
     }
@@ -623,6 +653,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     occupy_standard_descriptors();
+    (void)umask(077); /* whatever that of the starter is: what it makes is its own */
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
     if (d.options.check_config)

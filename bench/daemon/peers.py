@@ -45,16 +45,23 @@ class Spawners:
         specs = "".join(json.dumps({"argv": ["/bin/true"], "cwd": "/"}) + "\n" for _ in range(self.jobs))
         return self.submit(at_a_time, ["-f", "-"], specs)
 
+    def voltd_queues(self, at_a_time):
+        """The same, one of each of two queues in turns."""
+        specs = "".join(json.dumps({"argv": ["/bin/true"], "cwd": "/", "queue": ("default", "other")[i % 2]}) + "\n"
+                        for i in range(self.jobs))
+        return self.submit(at_a_time, ["-f", "-"], specs, "[Queue other]\n")
+
     def voltd_array(self, at_a_time):
         return self.submit(at_a_time, ["-d", "/", "--array", f"1-{self.jobs}", "--", "/bin/true"], "")
 
-    def submit(self, at_a_time, args, text):
-        with daemon(self.bin, at_a_time) as d:
+    def submit(self, at_a_time, args, text, config=""):
+        with daemon(self.bin, at_a_time, config) as d:
             start, cpu, tree = time.monotonic(), d.cpu_us(), d.tree_cpu_us()
             d.call("volt-submit", "--no-env", "--quiet", "--wait", *args, input=text)
             result = rate(self.jobs, start)
-            self.cpu.setdefault(at_a_time, []).append((d.cpu_us() - cpu) / self.jobs)
-            self.tree.setdefault(at_a_time, []).append((d.tree_cpu_us() - tree) / self.jobs)
+            if not config:
+                self.cpu.setdefault(at_a_time, []).append((d.cpu_us() - cpu) / self.jobs)
+                self.tree.setdefault(at_a_time, []).append((d.tree_cpu_us() - tree) / self.jobs)
             return result
 
     def xargs(self, at_a_time):

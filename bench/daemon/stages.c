@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
-#include "daemon/exec/queue.h"
+#include "daemon/admit/admission.h"
 #include "daemon/job/job.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/keeper/protocol.h"
@@ -114,7 +114,7 @@ static void parse(struct submission *s)
 
     const char *end = "]}}";
     size_t list = s->begin, at = 0;
-    struct wire_piece around[2] = {{s->text, list}, {end, strlen(end)}};
+    struct wire_piece around[WIRE_PIECES] = {{s->text, list}, {end, strlen(end)}};
 
     must(wire_parse_pieces(around, 8u << 20, &s->call, &err), "parse");
     for (size_t i = 0; i < JOBS; i++)
@@ -128,7 +128,8 @@ static void validate(struct submission *s)
     struct field_error err;
 
     for (size_t i = 0; i < JOBS; i++)
-        must(spec_from_json(s->entries[i], &config, &s->specs[i], &err), "validate");
+        must(spec_from_json(s->entries[i], &config, NULL, &s->specs[i], &err),
+             "validate");
 }
 
 static void pack_all(struct submission *s)
@@ -160,26 +161,26 @@ static void reply(struct submission *s)
 
 /* --- the store -------------------------------------------------------------------- */
 
-struct waiter {
+struct committing {
     struct store_commit commit;
 };
 
-static enum volt_poll waiter_poll(struct volt_cx *cx, void *state)
+static enum volt_poll committing_poll(struct volt_cx *cx, void *state)
 {
-    struct waiter *w = state;
+    struct committing *w = state;
 
     return store_commit_poll(cx, &w->commit);
 }
 
-static void waiter_drop(void *state)
+static void committing_drop(void *state)
 {
-    struct waiter *w = state;
+    struct committing *w = state;
 
     store_commit_fini(&w->commit);
 }
 
-static const struct volt_task_type waiter_type = {"waiter", sizeof(struct waiter),
-                                                  waiter_poll, waiter_drop, NULL};
+static const struct volt_task_type committing_type = {
+    "committing", sizeof(struct committing), committing_poll, committing_drop, NULL};
 
 static int ignore(void *arg, const struct store_loaded *loaded)
 {
@@ -207,7 +208,7 @@ static struct store *open_store(const char *dir)
 static void keep(struct volt_runtime *rt, struct store *store, struct submission *s,
                  uint64_t first, size_t n)
 {
-    struct waiter *w = volt_task_new(rt, &waiter_type);
+    struct committing *w = volt_task_new(rt, &committing_type);
     struct volt_join join;
 
     for (size_t i = 0; i < n; i++)
@@ -224,11 +225,16 @@ static void keep(struct volt_runtime *rt, struct store *store, struct submission
 
 /* --- execution -------------------------------------------------------------------- */
 
-static void claim(struct queue *q, struct queue_node *nodes, struct job_status *status)
+static void claim(struct admission *a, struct waiter *waiters, struct job_status *status)
 {
-    for (int i = 0; i < JOBS; i++)
-        queue_add(q, &nodes[i], 0);
+    const struct admission_ask ask = {.slot = true};
+
     for (int i = 0; i < JOBS; i++) {
+        must(admission_assign(a, &waiters[i], &ask, (uint64_t)i + 1), "class");
+        admission_enter(a, &waiters[i], 1);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        unsigned budget = 64;
         struct job_event ev[] = {
             {.type = JOB_EV_SUBMIT, .at_usec = 1},
             {.type = JOB_EV_STARTING, .at_usec = 2, .attempt = 1},
@@ -236,11 +242,15 @@ static void claim(struct queue *q, struct queue_node *nodes, struct job_status *
             {.type = JOB_EV_EXITED, .at_usec = 5, .result = JOB_RESULT_SUCCESS},
         };
 
-        must(queue_take(q) ? 0 : -ENOENT, "queue");
+        struct waiter *first = admission_next(a, 2, &budget);
+        must(first ? 0 : -ENOENT, "admission");
+        admission_take(a, first, false, 2);
         status[i] = (struct job_status){0};
         for (size_t e = 0; e < sizeof(ev) / sizeof(ev[0]); e++)
             must(job_update(&status[i], &ev[e]), "event");
-        queue_release(q);
+        admission_ended(a, first, 1, 3, 5);
+        admission_gone(a, first, 1, 5);
+        admission_forget(a, first);
     }
 }
 
@@ -249,8 +259,9 @@ static char *argv_true[] = {(char *)"/bin/true", NULL};
 static void launch(void)
 {
     char *env[] = {(char *)"VOLT_JOB_ID=1000000", (char *)"VOLT_ATTEMPT=1",
-                   (char *)"VOLT_ADDRESS=unix:/run/voltd/voltd.sock", NULL};
-    struct launch l = {.cwd = "/", .argv = argv_true, .argc = 1, .env = env, .envc = 3};
+                   (char *)"VOLT_ADDRESS=unix:/run/voltd/voltd.sock",
+                   (char *)"VOLT_JOB=1000000 /run/voltd/voltd.sock", NULL};
+    struct launch l = {.cwd = "/", .argv = argv_true, .argc = 1, .env = env, .envc = 4};
 
     for (int i = 0; i < JOBS; i++) {
         _Alignas(8) char block[4096];
@@ -344,8 +355,7 @@ static double sync_us(int dir, size_t bytes)
 int main(int argc, char **argv)
 {
     static struct submission s;
-    static struct queue queue;
-    static struct queue_node nodes[JOBS];
+    static struct waiter waiters[JOBS];
     static struct job_status status[JOBS];
     enum {
         PARSE,
@@ -374,7 +384,8 @@ int main(int argc, char **argv)
     s.submitted_usec = 1;
     must(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), "runtime");
     struct store *store = open_store(argv[1]);
-    queue_init(&queue, JOBS);
+    struct admission *admission = admission_new(&(struct siphash_key){1, 2}, 1);
+    must(admission ? 0 : -ENOMEM, "admission");
     for (int r = 0; r < ROUNDS; r++) {
         TIMED(us[PARSE][r], parse(&s));
         TIMED(us[VALIDATE][r], validate(&s));
@@ -382,7 +393,7 @@ int main(int argc, char **argv)
         TIMED(us[KEEP][r], keep(rt, store, &s, id, JOBS));
         id += JOBS;
         TIMED(us[REPLY][r], reply(&s));
-        TIMED(us[CLAIM][r], claim(&queue, nodes, status));
+        TIMED(us[CLAIM][r], claim(admission, waiters, status));
         TIMED(us[LAUNCH][r], launch());
         us[RECORD][r] = records(dir, &us[END][r]);
         us[EXEC][r] = spawn(&us[REAP][r]);
@@ -411,6 +422,7 @@ int main(int argc, char **argv)
            median(us[EXEC], ROUNDS), median(us[REAP], ROUNDS), median(us[END], ROUNDS));
     printf("\"commit_one\": %.1f, \"sync_one\": %.1f, \"sync_group\": %.1f}\n",
            median(single, SYNCS), sync_one, sync_group);
+    admission_free(admission);
     store_free(store);
     volt_runtime_free(rt);
     (void)close(dir);

@@ -1,4 +1,4 @@
-# bash completion of voltctl and volt-submit. Words come from --help, so they are those of
+# bash completion of voltctl, volt-submit and volt-lock. Words come from --help, so they are those of
 # the program that is there; ids of jobs from the voltd that would answer.
 
 _volt_options() { # PROGRAM [VERB]
@@ -47,9 +47,9 @@ _volt_operand() {
     echo $((i < cword ? i : cword))
 }
 
-# The ids of the voltd that the command line is for.
-_volt_ids() {
-    local i where=()
+# What voltctl says of the voltd that the command line is for.
+_volt_ask() { # VERB OPTION...
+    local i where=() program=${words[0]/volt-submit/voltctl}
     for ((i = 1; i < cword; i++)); do
         case ${words[i]} in
         --) break ;;
@@ -57,28 +57,68 @@ _volt_ids() {
         --address) where+=("${words[i]}=${words[++i]/#\~\//$HOME/}") ;;
         esac
     done
-    "${words[0]}" list "${where[@]}" --all -n 50 --no-legend 2>/dev/null | cut -d' ' -f1
+    "${program/volt-lock/voltctl}" "$1" "${where[@]}" "${@:2}" 2>/dev/null
 }
 
+_volt_list() { # OPTION...
+    _volt_ask list --all -n 50 --no-legend "$@"
+}
+
+_volt_queues() {
+    _volt_ask queues | sed '1d; s/ .*//'
+}
+
+_volt_locks() {
+    _volt_ask locks | sed '1d; s/ .*//'
+}
+
+# The option with two dashes that this one is short for; otherwise the word itself.
+_volt_long() { # WORD [VERB]
+    local long=
+    [[ $1 == -[a-zA-Z] ]] && long=$("${words[0]}" ${2:+"$2"} --help 2>/dev/null |
+        sed -nE "s/^ {2,6}$1, (--[a-z-]+)=.*/\1/p")
+    echo "${long:-$1}"
+}
+
+_volt_ids() {
+    _volt_list -o id
+}
+
+# Those that are one word.
+_volt_names() {
+    _volt_list -o name | grep -v ' ' | sort -u
+}
+
+# Whether this option has a value of which nothing is known.
+_volt_takes_value() { # OPTION [VERB]
+    [[ $1 == --?* ]] && "${words[0]}" ${2:+"$2"} --help 2>/dev/null | grep -q -- " $1="
+}
+
+# From here to the next mark by client/completion/generate.
 _volt_values() { # OPTION
     case $1 in
-    --state) echo queued starting running stopping done ;;
-    --result) echo failed success exit signal timeout exec_failed cancelled lost output_limit ;;
-    --since | --until) echo now today yesterday -1h ;;
-    --signal | --stop-signal) compgen -A signal SIG | sed s/^SIG// ;;
+    --old-queue | --queue) _volt_queues ;;
+    --after | --after-any | --after-any-each | --after-notok | --after-notok-each | --after-ok | --after-ok-each | --after-start | --after-start-each) _volt_ids ;;
+    --if-exists) echo reject coalesce replace ;;
     --kind) echo exec sleep noop ;;
-    --kill-mode) echo tree main ;;
-    --on-lost) echo fail retry ;;
+    --lock | --lock-shared | --sem) _volt_locks ;;
     --open-mode) echo append truncate ;;
+    --signal | --stop-signal) compgen -A signal SIG | sed -n '/JUNK/d; /RTMAX/d; s/^SIG//p' ;;
+    --kill-mode) echo tree main ;;
+    --retry-on) echo exit signal timeout exec_failed ;;
+    --on-lost) echo fail retry ;;
     --import) echo crontab at tsp ;;
-    --if-exists) echo coalesce replace reject ;;
-    --output) echo table wide json ndjson ;;
-    --sort)
-        echo id index name user state result exit done queue prio attempt pid runtime submitted started \
-            ended labels directory command
-        ;;
+    --sort) echo id index name user state wait result exit done queue prio attempt pid runtime submitted started ended labels directory command ;;
+    --state) echo queued starting running paused stopping done ;;
+    --result) echo success exit signal timeout exec_failed cancelled lost output_limit expired dependency failed ;;
+    --name | --old-name) _volt_names ;;
+    --since | --until) echo now today yesterday -1h ;;
+    --output) echo table wide json ndjson id index name user state wait result exit done queue prio attempt pid runtime submitted started ended labels directory command ;;
     esac
 }
+_volt_queue_changes="set pause resume drain reset create delete"
+_volt_queue_settings="slots= nominal= max= max-per-user= weight= lend= default-timeout= max-timeout= users= groups="
+# The end of what is generated.
 
 _volt_reply() { # WORDS, FOR
     local IFS=$' \n'
@@ -90,17 +130,36 @@ _voltctl() {
     _volt_words
     at=$(_volt_operand)
     ((at < cword)) && verb=${words[at]}
+    prev=$(_volt_long "$prev" "$verb")
     if [[ $prev == --address || $prev == --control-address ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "${cur#unix:}")
     elif [[ $prev == --* && $cur != -* && -n $(_volt_values "$prev") ]]; then
         _volt_reply "$(_volt_values "$prev")" "$cur"
     elif [[ $cur == -* ]]; then
         _volt_reply "$(_volt_options "${words[0]}" ${verb:+"$verb"})" "$cur"
-    elif [ -z "$verb" ]; then
+    elif _volt_takes_value "$prev" "$verb"; then
+        COMPREPLY=()
+    elif [[ -z $verb || $verb == help ]]; then
         _volt_reply "$("${words[0]}" --help 2>/dev/null | sed -nE '/^  [a-z]+ .*[A-Z]/s/^  ([a-z]+) .*/\1/p')" "$cur"
+    elif [[ $verb == queue || $verb == locks ]]; then
+        _volt_change "$verb" $((cword - at)) "${words[at + 1]}"
     else
         _volt_reply "$(_volt_ids)" "$cur"
     fi
+}
+
+# What is changed, of what, and how. A setting is followed by its value: no blank.
+_volt_change() { # VERB PLACE CHANGE
+    case $1,$2 in
+    queue,1) _volt_reply "$_volt_queue_changes" "$cur" ;;
+    queue,2) _volt_reply "$(_volt_queues)" "$cur" ;;
+    queue,*)
+        [[ $3 == set || $3 == create ]] && _volt_reply "$_volt_queue_settings" "$cur"
+        compopt -o nospace 2>/dev/null
+        ;;
+    locks,1) _volt_reply "resize reset free" "$cur" ;;
+    locks,2) _volt_reply "$(_volt_locks)" "$cur" ;;
+    esac
 }
 
 _volt_submit() {
@@ -110,6 +169,7 @@ _volt_submit() {
         mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
         return
     fi
+    prev=$(_volt_long "$prev")
     case $prev in
     -f | --file | --each-line | --stdin) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     --address | --control-address) mapfile -t COMPREPLY < <(compgen -f -- "${cur#unix:}") ;;
@@ -123,6 +183,8 @@ _volt_submit() {
             _volt_reply "$values" "$cur"
         elif [[ $cur == -* && $prev != -- ]]; then
             _volt_reply "$(_volt_options "${words[0]}")" "$cur"
+        elif _volt_takes_value "$prev"; then
+            COMPREPLY=()
         else
             mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi
@@ -130,5 +192,27 @@ _volt_submit() {
     esac
 }
 
+# The first operand is a lock, the next a command.
+_volt_lock() {
+    local words cword cur prev at
+    _volt_words
+    at=$(_volt_operand)
+    [[ $at -lt $cword && ${words[at + 1]} == -- ]] && ((at++))
+    if ((at + 1 < cword)); then
+        mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+    elif ((at < cword)); then
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+    elif [[ $prev == --address || $prev == --control-address ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "${cur#unix:}")
+    elif [[ $cur == -* && $prev != -- ]]; then
+        _volt_reply "$(_volt_options "${words[0]}")" "$cur"
+    elif _volt_takes_value "$prev"; then
+        COMPREPLY=()
+    else
+        _volt_reply "$(_volt_locks)" "$cur"
+    fi
+}
+
 complete -F _voltctl voltctl
+complete -o filenames -o default -F _volt_lock volt-lock
 complete -o filenames -o default -F _volt_submit volt-submit

@@ -115,11 +115,14 @@ const struct verb verb_clean = {
     .name = "clean",
     .operands = "[ID...]",
     .summary = "Forget ended jobs, and remove their output",
-    .text = "Those that everything given matches. Nothing happens to jobs that have not\n"
-            "ended. What is forgotten without being asked:\n"
-            "KeepHistoryJobs= and KeepHistorySec= of voltd.\n"
-            "\nExamples:\n  voltctl clean --older-than=7d\n"
-            "  voltctl clean --keep=100 --name=nightly --result=success\n",
+    .text =
+        "A job is forgotten when everything given matches it. Nothing happens to jobs\n"
+        "that have not ended. voltd itself forgets jobs as KeepHistoryJobs= and\n"
+        "KeepHistorySec= say.\n"
+        "\n"
+        "Examples:\n"
+        "  voltctl clean --older-than=7d\n"
+        "  voltctl clean --keep=100 --name=nightly --result=success\n",
     .options = options,
     .run = run,
 };

@@ -6,7 +6,7 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-static void print(const json_t *answer)
+static int print(const json_t *answer)
 {
     json_t *settings = json_object_get(answer, "settings"), *value;
     const char *name;
@@ -19,11 +19,12 @@ static void print(const json_t *answer)
     {
         term_print("%s=%s\n", name, json_string_value(value));
     }
+    return CTL_EXIT_OK;
 }
 
 static int run(struct ctl *ctl)
 {
-    return ctl_ask_control(ctl, "org.voltd.control.Config", print);
+    return ctl_ask(ctl, ADDRESS_CONTROL, "org.voltd.control.Config", NULL, print);
 }
 
 const struct verb verb_config = {

@@ -19,6 +19,8 @@ static const struct option_entry help_option[] = {
     {NULL, 0, NULL, NULL},
 };
 
+const struct option_elsewhere ctl_elsewhere[] = {CTL_ELSEWHERE, {NULL, NULL}};
+
 int ctl_option(struct ctl *ctl)
 {
     const struct option_entry *const tables[] = {ctl->verb->options, options_connection,
@@ -26,6 +28,7 @@ int ctl_option(struct ctl *ctl)
     if (!ctl->options.started)
         ctl->options = (struct options){.argc = ctl->argc, .argv = ctl->argv};
     ctl->options.tables = tables;
+    ctl->options.elsewhere = ctl->verb->elsewhere ? ctl->verb->elsewhere : ctl_elsewhere;
     for (;;) {
         int key = options_next(&ctl->options);
         if (key == 'h') {
@@ -134,10 +137,24 @@ static bool say_option_error(const struct client_reply *reply)
 {
     static const struct {
         const char *field, *option;
-    } fields[] = {{"filter.states", "state"},     {"filter.results", "result"},
+    } fields[] = {{"filter.states", "state"},
+                  {"filter.results", "result"},
                   {"filter.name", "name"}, /* and name_glob */
-                  {"filter.queue", "queue"},      {"filter.labels", "label"},
-                  {"filter.has_labels", "label"}, {"after", "after"}};
+                  {"filter.user", "uid"},
+                  {"filter.queue", "queue"},
+                  {"filter.labels", "label"},
+                  {"filter.has_labels", "label"},
+                  {"after", "after"},
+                  {"changes.queue", "queue"},
+                  {"changes.priority", "priority"},
+                  {"changes.name", "name"},
+                  {"changes.delay_usec", "in"},
+                  {"changes.at_usec", "at"},
+                  {"changes.start_by_usec", "start-by"},
+                  {"changes.claims", "lock, --sem or --rate"},
+                  {"changes.timeout_usec", "timeout"},
+                  {"changes.kill_after_usec", "kill-after"},
+                  {"changes.output_bytes", "output-limit"}};
     const char *parameter = job_view_string(reply->parameters, "parameter");
     const char *reason = job_view_string(reply->parameters, "reason");
     if (!client_error_is(reply, "InvalidParameter"))
@@ -182,16 +199,16 @@ int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned f
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
-int ctl_answer(struct ctl *ctl, struct client_reply *ret)
+int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret)
 {
-    int r = client_answer(ctl->client, ret);
+    int r = client_answer_list(ctl->client, list, ret);
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
 int ctl_receive(struct ctl *ctl, struct client_reply *ret)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int code = ctl_answer(ctl, &reply);
+    int code = ctl_answer(ctl, NULL, &reply);
     if (reply.error)
         code = ctl_refused(&reply);
     if (code == CTL_EXIT_OK)
@@ -221,8 +238,8 @@ void ctl_print_count(int64_t count)
     json_decref(answer);
 }
 
-int ctl_ask_control(struct ctl *ctl, const char *method,
-                    void (*print)(const json_t *answer))
+int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
+            const char *member, int (*print)(const json_t *answer))
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     bool json;
@@ -230,11 +247,15 @@ int ctl_ask_control(struct ctl *ctl, const char *method,
         return ctl->code;
     if (!ctl_no_operands(ctl))
         return CTL_EXIT_USAGE;
-    int code = ctl_open(ctl, ADDRESS_CONTROL);
+    int code = ctl_open(ctl, address);
     if (code == CTL_EXIT_OK)
         code = ctl_call(ctl, method, NULL, &reply);
-    if (code == CTL_EXIT_OK)
-        (json ? ctl_print_json : print)(reply.parameters);
+    const json_t *answer =
+        member ? json_object_get(reply.parameters, member) : reply.parameters;
+    if (code == CTL_EXIT_OK && json)
+        ctl_print_json(answer);
+    else if (code == CTL_EXIT_OK)
+        code = print(answer);
     client_reply_fini(&reply);
     return code;
 }
@@ -333,17 +354,44 @@ static int set_time(json_t *filter, const char *option, const char *text)
     return -EINVAL;
 }
 
+/* Words of --state that are none here. */
+static const struct option_elsewhere states_elsewhere[] = {
+    {" failed success exit signal timeout exec_failed cancelled lost output_limit expired ",
+     "--result: it is how a job has ended"},
+    {" held hold pending waiting pd ",
+     "--state=queued; what a job waits for is the column WAIT, and `voltctl why ID`"},
+    {" active run r ", "--state=running"},
+    {" ended finished completed complete dead inactive cd ", "--state=done"},
+    {NULL, NULL},
+};
+
+static int add_states(json_t *filter, const char *list)
+{
+    char word[40];
+    int n = snprintf(word, sizeof(word), " %s ", list);
+    for (const struct option_elsewhere *e = states_elsewhere; e->words; e++)
+        if (n < (int)sizeof(word) && !strchr(list, ' ') && strcasestr(e->words, word)) {
+            say("--state: %s is no state; use %s", list, e->ours);
+            return -EINVAL;
+        }
+    return add_words(filter, "states", "state", list);
+}
+
 int ctl_filter_take(json_t **filter, int key, const char *arg)
 {
-    if (key < CTL_OPT_STATE || key > CTL_OPT_UNTIL)
+    if (key != 'u' && (key < CTL_OPT_STATE || key > CTL_OPT_UNTIL))
         return 0;
     if (!*filter)
         *filter = json_object();
     int r = 0;
     if (key == CTL_OPT_STATE)
-        r = add_words(*filter, "states", "state", arg);
+        r = add_states(*filter, arg);
     else if (key == CTL_OPT_RESULT)
         r = add_words(*filter, "results", "result", arg);
+    else if (key == CTL_OPT_FAILED)
+        r = add_words(*filter, "results", "result", "failed");
+    else if (key == 'u')
+        r = set_word(*filter, "user", "uid", arg);
     else if (key == CTL_OPT_NAME)
         r = set_name(*filter, arg);
     else if (key == CTL_OPT_QUEUE)

@@ -26,6 +26,7 @@ struct verb {
     const char *summary;  /* one line */
     const char *text;     /* the rest of --help: what it does, examples; may be "" */
     const struct option_entry *options;
+    const struct option_elsewhere *elsewhere; /* NULL: ctl_elsewhere */
     int (*run)(struct ctl *ctl);
 };
 
@@ -48,7 +49,8 @@ int ctl_option(struct ctl *ctl);
 /* All options of a verb that has --json only. False: return ctl->code. */
 bool ctl_json_only(struct ctl *ctl, bool *ret_json);
 /* The operands after the options, `least` of them or more, as ids: ranges (12-40,
- * 17_3-20) become all they stand for, @last the newest job of this user. Returns how many
+ * 17_3-20) and lists of elements (17_[1-3,7]) become all they stand for, @last the newest
+ * job of this user, or all of the list of jobs that was submitted last. Returns how many
  * ids there are; ctl has them. -1: return ctl->code, the mistake is said. */
 int ctl_ids(struct ctl *ctl, int least, char ***ret);
 /* Adds one more. 0; -1: as above. */
@@ -61,6 +63,12 @@ typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
 /* The whole of such a verb after its options: connects, and calls `one` for each operand,
  * of which there must be one. Returns the largest code. */
 int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg);
+/* Connects, and makes ctl->ids (of ctl_ids()) what is meant by them: of ranges those that
+ * are jobs. filter: those of them that match, or all that match where there are none;
+ * NULL: no filter. A code, with the reason said. */
+int ctl_choose(struct ctl *ctl, const json_t *filter);
+/* As ctl_each_id(), of what ctl_choose() has chosen. */
+int ctl_each_chosen(struct ctl *ctl, const json_t *filter, ctl_one_fn *one, void *arg);
 /* The same of ids that were looked at, on the connection that is open. */
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg);
 /* A ctl_one_fn: that there is such a job. */
@@ -82,8 +90,9 @@ int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
  * code with the reason said. */
 int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags);
 int ctl_receive(struct ctl *ctl, struct client_reply *ret);
-/* Its first half: an error reply is not said, and CTL_EXIT_OK. */
-int ctl_answer(struct ctl *ctl, struct client_reply *ret);
+/* Its first half: an error reply is not said, and CTL_EXIT_OK. list: NULL, or what stays
+ * text: client_answer_list(). */
+int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret);
 /* The code for an error reply, which is said. */
 int ctl_refused(const struct client_reply *reply);
 /* The code for a failed client_receive(), which is said, unless nobody reads our output
@@ -94,41 +103,47 @@ int ctl_lost(int r);
 void ctl_print_json(const json_t *value);
 /* {"count": N}, as JSON. */
 void ctl_print_count(int64_t count);
-/* All that a verb does whose only option is --json: one call without parameters over the
- * control socket, its answer as JSON or by `print`. Returns the exit code. */
-int ctl_ask_control(struct ctl *ctl, const char *method,
-                    void (*print)(const json_t *answer));
+/* All that a verb does whose only option is --json: one call without parameters, its
+ * answer, or this member of it, as JSON or by `print`. Returns the exit code, which is
+ * that of print. */
+int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
+            const char *member, int (*print)(const json_t *answer));
 
 /* Options that make a Filter, to be put into a verb's table; the times where they are of
  * use. */
 #define CTL_TIME_OPTIONS                                                                 \
     {"since", CTL_OPT_SINCE, "TIME",                                                     \
-     "submitted then or later: \"2026-11-20 10:00\", -1h, today,\nyesterday; "           \
+     "submitted then or later: \"2026-11-20 10:00\", -1h, today, yesterday; "            \
      "systemd.time(7)"},                                                                 \
     {                                                                                    \
         "until", CTL_OPT_UNTIL, "TIME", "submitted then or earlier"                      \
     }
 #define CTL_FILTER_OPTIONS                                                               \
     {"state", CTL_OPT_STATE, "STATE",                                                    \
-     "queued, starting, running, stopping or done; a list\n"                             \
+     "queued, starting, running, paused, stopping or done; a list "                      \
      "with commas is possible"},                                                         \
         {"result", CTL_OPT_RESULT, "RESULT",                                             \
-         "success, exit, signal, timeout, exec_failed,\n"                                \
-         "cancelled, lost or output_limit; also a list; failed:\n"                       \
-         "all but success"},                                                             \
+         "success, exit, signal, timeout, exec_failed, "                                 \
+         "cancelled, lost, output_limit, expired or dependency; also a list; "           \
+         "failed: all but success"},                                                     \
+        {"failed", CTL_OPT_FAILED, NULL, "the same as --result=failed"},                 \
+        {"uid", 'u', "USER",                                                             \
+         "jobs of this user, by name or number; those of others are shown to root "      \
+         "alone"},                                                                       \
         {"name", CTL_OPT_NAME, "NAME", "jobs of this name; with * ? [...] a pattern"},   \
         {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
         {"label", CTL_OPT_LABEL, "KEY[=VALUE]",                                          \
          "jobs with this label; may be repeated"},                                       \
     {                                                                                    \
         "orphans", CTL_OPT_ORPHANS, NULL,                                                \
-            "jobs found at the start of voltd of which only the\n"                       \
+            "jobs found at the start of voltd of which only the "                        \
             "process record is known"                                                    \
     }
 
 enum {
     CTL_OPT_STATE = OPTION_LONG + 500,
     CTL_OPT_RESULT,
+    CTL_OPT_FAILED,
     CTL_OPT_NAME,
     CTL_OPT_QUEUE,
     CTL_OPT_LABEL,
@@ -151,6 +166,13 @@ enum {
     {                                                                                    \
         NULL, 0, NULL, NULL                                                              \
     }
+
+/* What others call options that any verb may have. */
+#define CTL_ELSEWHERE                                                                    \
+    {                                                                                    \
+        " --user ", "--uid=USER (-u) for the jobs of a user"                             \
+    }
+extern const struct option_elsewhere ctl_elsewhere[];
 
 /* Adds a filter option to *filter (made when NULL). 1: taken; 0: none of them; negative:
  * said what is wrong. */

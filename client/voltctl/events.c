@@ -15,7 +15,7 @@ enum { OPT_AFTER = OPTION_LONG };
 
 static const struct option_entry options[] = {
     {"follow", 'f', NULL, "go on until interrupted (the default)"},
-    {"count", 'n', "N", "end after N events"},
+    {"count", 'n', "N", "end after N events; with --after=0 those kept come first"},
     {"after", OPT_AFTER, "CURSOR", "resume behind this event, which was told before"},
     CTL_FILTER_OPTIONS,
     CTL_RECONNECT_OPTION,
@@ -52,6 +52,10 @@ static void print_event(const struct watch *w, const json_t *event)
         term_set_style(style);
         term_put(result);
         term_set_style(TERM_PLAIN);
+    }
+    if (json_object_get(event, "cause")) {
+        term_print(" job ");
+        term_put(job_view_string(json_object_get(event, "cause"), "id"));
     }
     (void)putchar('\n');
 }
@@ -107,6 +111,8 @@ static int watch(struct ctl *ctl, struct watch *w)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
         return code;
+    if (!w->resume && !w->json && term_is_tty(STDOUT_FILENO))
+        say("what happens from now on; an interrupt ends it");
     bool again = false;
     int r = follow(ctl, w, &error);
     while (r == -ECONNRESET ||

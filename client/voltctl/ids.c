@@ -1,11 +1,14 @@
 /* Operands that name jobs: ids, ranges of them, @last. See ctl.h. */
 #include "client/id_range.h"
+#include "client/index_list.h"
 #include "client/job_view.h"
+#include "client/last_list.h"
 #include "client/say.h"
 #include "client/voltctl/ctl.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +21,10 @@ static int wrong(struct ctl *ctl, const char *word, int error)
     ctl->code =
         error == -E2BIG
             ? ctl_usage(ctl, "%s: more than %d jobs", word, ID_RANGE_MOST)
-            : ctl_usage(ctl,
-                        "%s is not a job id, such as 17, 17_3, 12-40, @last or @last_3",
-                        *word ? word : "an empty word");
+            : ctl_usage(
+                  ctl,
+                  "%s is not a job id, such as 17, 17_3, 17_[1-3,7], 12-40, @last or @last_3",
+                  *word ? word : "an empty word");
     return -1;
 }
 
@@ -94,18 +98,11 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
     return r == 0 ? 0 : -1;
 }
 
-static int add_word(struct ctl *ctl, const char *word)
+/* All that the text stands for; word: what was written. */
+static int add_range(struct ctl *ctl, const char *text, const char *word)
 {
-    const size_t len = strlen(LAST);
     struct id_range range;
-    char id[64], elements[160];
-    const char *text = word;
-    if (strncmp(word, LAST, len) == 0 && (!word[len] || word[len] == '_')) {
-        if (find_last(ctl, id, sizeof(id)) < 0)
-            return -1;
-        (void)snprintf(elements, sizeof(elements), "%s%.90s", id, word + len);
-        text = elements;
-    }
+    char id[64];
     int r = id_range_parse(text, &range);
     if (r < 0)
         return wrong(ctl, word, r);
@@ -119,15 +116,137 @@ static int add_word(struct ctl *ctl, const char *word)
     return r;
 }
 
+/* The elements of these indexes; array: the text of its id, n bytes of it. */
+static int add_indexes(struct ctl *ctl, const struct index_list *l, const char *array,
+                       int n, const char *word)
+{
+    struct id_range range;
+    char id[64];
+    int r = 0;
+    ctl->ranged |= l->count > 1;
+    if (l->count > ID_RANGE_MOST - ctl->nids)
+        return wrong(ctl, word, -E2BIG);
+    for (size_t i = 0; i < l->n && r == 0; i++)
+        for (uint64_t at = l->ranges[i].first; at <= l->ranges[i].last && r == 0;
+             at += l->ranges[i].step) {
+            (void)snprintf(id, sizeof(id), "%.*s_%" PRIu64, n, array, at);
+            r = id_range_parse(id, &range) < 0 ? wrong(ctl, word, -EINVAL)
+                                               : ctl_ids_add(ctl, id);
+        }
+    return r;
+}
+
+/* 17_[1-3,7]; list: from the bracket on. */
+static int add_list(struct ctl *ctl, const char *text, const char *list, const char *word)
+{
+    const size_t len = strlen(list);
+    struct index_list l = {0};
+    char *indexes = strndup(list + 1, len > 2 ? len - 2 : 0);
+    int r = !indexes ? -ENOMEM : list[len - 1] != ']' ? -EINVAL : 0;
+    if (r == 0)
+        r = index_list_parse(indexes, &l);
+    if (r == 0 && l.at_once)
+        r = -EINVAL;
+    free(indexes);
+    if (r == 0)
+        r = add_indexes(ctl, &l, text, (int)(list - text) - 1, word);
+    else if (r == -ENOMEM)
+        r = no_memory(ctl);
+    else if (r == -E2BIG)
+        r = wrong(ctl, word, r);
+    else {
+        ctl->code =
+            ctl_usage(ctl, "%s: %s is not a list of indexes, such as [1-3,7] or [1-9:2]",
+                      word, list);
+        r = -1;
+    }
+    index_list_fini(&l);
+    return r;
+}
+
+static int add_text(struct ctl *ctl, const char *text, const char *word)
+{
+    const char *list = strstr(text, "_[");
+    return list ? add_list(ctl, text, list + 1, word) : add_range(ctl, text, word);
+}
+
+static int add_listed(void *arg, const char *range)
+{
+    return add_range(arg, range, LAST);
+}
+
+/* The newest job, or all jobs of the list that was submitted last; with elements behind
+ * it, those of the newest job. */
+static int add_last(struct ctl *ctl, const char *word)
+{
+    const char *elements = word + strlen(LAST);
+    char id[64], *text;
+    if (find_last(ctl, id, sizeof(id)) < 0)
+        return -1;
+    int r = *elements ? 0 : last_list_each(ctl->client, id, add_listed, ctl);
+    if (r != 0)
+        return r < 0 ? -1 : 0;
+    if (asprintf(&text, "%s%s", id, elements) < 0)
+        return no_memory(ctl);
+    r = add_text(ctl, text, word);
+    free(text);
+    return r;
+}
+
+static int add_word(struct ctl *ctl, const char *word)
+{
+    const size_t len = strlen(LAST);
+    bool last = strncmp(word, LAST, len) == 0 && (!word[len] || word[len] == '_');
+    return last ? add_last(ctl, word) : add_text(ctl, word, word);
+}
+
+/* Up to the next comma that is not in brackets. */
+static size_t word_length(const char *words)
+{
+    size_t n = strcspn(words, ",[");
+    if (words[n] == '[')
+        n += strcspn(words + n, "]");
+    return n + strcspn(words + n, ",");
+}
+
+/* Words with commas between them. What follows an element is one too: 3 behind 17_1 may
+ * be meant as 17_3. */
+static int add_words(struct ctl *ctl, const char *words)
+{
+    bool element = false;
+    int r = 0;
+    for (bool more = true; more && r == 0;) {
+        const size_t len = word_length(words);
+        char *word = strndup(words, len);
+        if (!word)
+            return no_memory(ctl);
+        if (element && !strchr(word, '_')) {
+            ctl->code = ctl_usage(ctl,
+                                  "%s behind an element: with a blank before it, it is a "
+                                  "job; elements are written 17_3,17_5 or 17_[3,5]",
+                                  word);
+            r = -1;
+        } else {
+            r = add_word(ctl, word);
+        }
+        element = strchr(word, '_');
+        more = words[len] == ',';
+        words += len + more;
+        free(word);
+    }
+    return r;
+}
+
 int ctl_ids(struct ctl *ctl, int least, char ***ret)
 {
     int n = ctl->argc - optind;
     if (n < least) {
-        ctl->code = ctl_usage(ctl, "an id is needed (see `voltctl list --all`)");
+        ctl->code =
+            ctl_usage(ctl, "an id is needed, or @last (see `voltctl list --all`)");
         return -1;
     }
     for (int i = 0; i < n; i++)
-        if (add_word(ctl, ctl->argv[optind + i]) < 0)
+        if (add_words(ctl, ctl->argv[optind + i]) < 0)
             return -1;
     *ret = ctl->ids;
     return (int)ctl->nids;
@@ -147,10 +266,107 @@ static int compare(const void *a, const void *b)
     return x.first < y.first ? -1 : x.first > y.first;
 }
 
+/* Where fewer are meant than were named. Gaps in a range are the rule: each volt-lock
+ * takes a number. */
+static void say_chosen(const struct ctl *ctl, size_t named, bool filtered)
+{
+    if (ctl->nids == 0 && filtered)
+        say("no job matches");
+    else if (ctl->nids == 0)
+        say("none of these %zu is a job", named);
+    else if (!filtered && ctl->nids < named)
+        say("note: %zu of the %zu ids are no jobs", named - ctl->nids, named);
+}
+
+typedef int take_id_fn(struct ctl *ctl, const char *id, void *arg);
+
+static int take_new(struct ctl *ctl, const char *id, void *unused)
+{
+    (void)unused;
+    return ctl_ids_add(ctl, id) < 0 ? ctl->code : CTL_EXIT_OK;
+}
+
+static int note_known(struct ctl *ctl, const char *id, void *known)
+{
+    (void)ctl;
+    (void)json_object_set_new(known, id, json_true());
+    return CTL_EXIT_OK;
+}
+
+/* The ids of the jobs that match; takes filter. A code, with the reason said. */
+static int each_matching(struct ctl *ctl, json_t *filter, take_id_fn *take, void *arg)
+{
+    json_t *params = json_pack("{s:o, s:[]}", "filter", filter, "fields"), *job;
+    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
+    bool more = true;
+    size_t i;
+    while (more && code == CTL_EXIT_OK) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        code = ctl_receive(ctl, &reply);
+        more = reply.continues;
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            if (code == CTL_EXIT_OK)
+                code = take(ctl, job_view_string(job, "id"), arg);
+        }
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+/* Of those that were named, leaves these that are jobs, and match, in their order. */
+static int keep_matching(struct ctl *ctl, const json_t *filter)
+{
+    json_t *known = json_object();
+    const size_t n = ctl->nids;
+    int code = CTL_EXIT_OK;
+    for (size_t at = 0, some; at < n && code == CTL_EXIT_OK; at += some) {
+        json_t *of_these = json_deep_copy(filter);
+        some = id_portion(ctl->ids + at, n - at);
+        (void)json_object_set_new(of_these, "ids", ctl_strings(ctl->ids + at, (int)some));
+        code = each_matching(ctl, of_these, note_known, known);
+    }
+    ctl->nids = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (code == CTL_EXIT_OK && json_object_get(known, ctl->ids[i]))
+            ctl->ids[ctl->nids++] = ctl->ids[i];
+        else
+            free(ctl->ids[i]);
+    }
+    json_decref(known);
+    return code;
+}
+
+int ctl_choose(struct ctl *ctl, const json_t *filter)
+{
+    const size_t n = ctl->nids;
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK || (!filter && !ctl->ranged))
+        return code;
+    json_t *all = filter ? json_deep_copy(filter) : json_object();
+    code = n > 0 ? keep_matching(ctl, all)
+                 : each_matching(ctl, json_incref(all), take_new, NULL);
+    json_decref(all);
+    if (code != CTL_EXIT_OK)
+        return code;
+    say_chosen(ctl, n, filter != NULL);
+    return ctl->nids == 0 && !filter ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_OK;
+}
+
+int ctl_each_chosen(struct ctl *ctl, const json_t *filter, ctl_one_fn *one, void *arg)
+{
+    char **ids;
+    if (ctl_ids(ctl, filter ? 0 : 1, &ids) < 0)
+        return ctl->code;
+    int code = ctl_choose(ctl, filter);
+    return code == CTL_EXIT_OK ? ctl_each(ctl, ctl->ids, (int)ctl->nids, one, arg) : code;
+}
+
 size_t ctl_ids_unique(struct ctl *ctl)
 {
     size_t kept = 0;
-    qsort(ctl->ids, ctl->nids, sizeof(*ctl->ids), compare);
+    if (ctl->nids > 0)
+        qsort(ctl->ids, ctl->nids, sizeof(*ctl->ids), compare);
     for (size_t i = 0; i < ctl->nids; i++) {
         if (kept > 0 && strcmp(ctl->ids[i], ctl->ids[kept - 1]) == 0)
             free(ctl->ids[i]);

@@ -1,6 +1,6 @@
 /* voltctl list: jobs as a table, or as JSON. What voltd answers is printed page by page,
  * and the next page is asked for before that; only what has to be sorted or turned round
- * is held as a whole. */
+ * is held as a whole. JSON for a program is printed as it came, without being parsed. */
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -31,11 +31,31 @@ static const struct option_entry options[] = {
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
     {"output", 'o', "FORMAT",
-     "table (default), wide, json, ndjson (a job a line), or\n"
+     "how: table (default), wide, json, ndjson (a job a line), or "
      "the columns to show: id,state,command"},
     CTL_JSON_OPTION,
     {"no-legend", OPT_NO_LEGEND, NULL, "no headings and no closing line"},
     CTL_OPTIONS_END,
+};
+
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" -r --running ", "--state=running"},
+    {" -t --states --status ",
+     "--state=STATE, or --result=RESULT of those that have ended"},
+    {" -l --long --full --json-pretty ", "--output=wide, or json"},
+    {" --format -O ", "--output=COL,COL: the columns to show"},
+    {" -j --jobs ", "the ids alone: voltctl list ID..."},
+    {" -w -q --partition ", "--queue=QUEUE"},
+    {" --noheader --no-headers ", "--no-legend"},
+    {" -S --starttime --after ", "--since=TIME"},
+    {" -E --endtime --before ", "--until=TIME"},
+    {" -f --follow --watch -i --iterate ",
+     "`voltctl events -f`, or `watch voltctl list`"},
+    {" --no-pager ", OPTION_LEAVE_OUT ": there is no pager"},
+    {" --limit --max --lines ", "--newest -n N: the latest N"},
+    {" --reverse ", "--newest: the newest first"},
+    {NULL, NULL},
 };
 
 enum format { AS_TABLE = 0, AS_JSON, AS_NDJSON };
@@ -54,6 +74,7 @@ struct listing {
     uint64_t now;     /* for all of them */
     uint64_t fetched; /* jobs */
     json_t *held;     /* those that are printed in the end; NULL: each page at once */
+    bool as_text;     /* the jobs are printed as they come, without being parsed */
     struct table *table;
     bool begun;     /* the JSON */
     uint64_t told;  /* jobs */
@@ -144,15 +165,38 @@ static int add_row(struct listing *l, const json_t *job)
 }
 
 /* One array, a job a line; or without it. */
-static int add_json(struct listing *l, const json_t *job)
+static void before_json(struct listing *l)
 {
     if (l->format == AS_JSON)
         term_print("%s", l->begun ? ",\n" : "[");
     l->begun = true;
-    int r = term_put_json(job);
-    if (r == 0 && l->format == AS_NDJSON)
+}
+
+static void after_json(const struct listing *l)
+{
+    if (l->format == AS_NDJSON)
         (void)putchar('\n');
+}
+
+static int add_json(struct listing *l, const json_t *job)
+{
+    before_json(l);
+    int r = term_put_json(job);
+    if (r == 0)
+        after_json(l);
     return r;
+}
+
+static void print_texts(struct listing *l, const struct client_list *jobs)
+{
+    size_t at = 0;
+    const char *job;
+    while ((job = client_list_next(jobs, &at))) {
+        before_json(l);
+        term_put_escaped(job, true, '\0');
+        after_json(l);
+        l->told++;
+    }
 }
 
 static int no_memory(void)
@@ -192,11 +236,6 @@ static int end_printing(struct listing *l)
 }
 
 /* --- what comes in ------------------------------------------------------------------ */
-
-static json_t *live_states(void)
-{
-    return json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping");
-}
 
 /* What is needed of the jobs: all, for programs, or what the columns show. */
 static json_t *wishes(const struct listing *l)
@@ -243,9 +282,9 @@ static bool forgo(struct listing *l, const char *wish)
 /* The next answer; after the first refusals of an older voltd without what it does not
  * know. */
 static int receive(struct ctl *ctl, struct listing *l, bool newest_first,
-                   struct client_reply *ret)
+                   struct client_list *jobs, struct client_reply *ret)
 {
-    int code = ctl_answer(ctl, ret);
+    int code = ctl_answer(ctl, l->as_text ? jobs : NULL, ret);
     while (code == CTL_EXIT_OK && ret->error) {
         if (!client_error_is(ret, "InvalidParameter") ||
             !forgo(l, job_view_string(ret->parameters, "parameter")))
@@ -253,7 +292,7 @@ static int receive(struct ctl *ctl, struct listing *l, bool newest_first,
         client_reply_fini(ret);
         code = ask(ctl, l, newest_first, NULL);
         if (code == CTL_EXIT_OK)
-            code = ctl_answer(ctl, ret);
+            code = ctl_answer(ctl, l->as_text ? jobs : NULL, ret);
     }
     return code;
 }
@@ -265,13 +304,15 @@ static int fetch_pages(struct ctl *ctl, struct listing *l, bool newest_first)
     int code = more ? ask(ctl, l, newest_first, NULL) : CTL_EXIT_OK;
     while (code == CTL_EXIT_OK && more) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = receive(ctl, l, newest_first, &reply);
+        struct client_list texts = {.name = "jobs"};
+        code = receive(ctl, l, newest_first, &texts, &reply);
         if (code != CTL_EXIT_OK) {
             client_reply_fini(&reply);
             break;
         }
         json_t *jobs = json_object_get(reply.parameters, "jobs");
         json_t *next = json_object_get(reply.parameters, "cursor");
+        print_texts(l, &texts); /* before the connection is used again */
         l->fetched += json_array_size(jobs);
         more = reply.continues || (json_is_string(next) && wanted(l) > 0);
         if (more && !reply.continues)
@@ -336,7 +377,14 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
         (void)fputs("No job waits or runs.", stdout);
     else
         term_print("%" PRIu64 " job%s listed.", l->told, l->told == 1 ? "" : "s");
-    term_print("%s\n", l->all ? "" : " All that have ended: voltctl list --all");
+    if (l->told == 0 && json_object_get(l->filter, "user") && geteuid() != 0)
+        (void)fputs(" Those of other users are shown to root alone.", stdout);
+    bool narrow = term_columns(STDOUT_FILENO) < 60;
+    term_print("%s%s\n",
+               l->all   ? ""
+               : narrow ? "\n"
+                        : " ",
+               l->all ? "" : "All that have ended: voltctl list --all");
 }
 
 /* On a terminal: that there is more than meets the eye. */
@@ -344,7 +392,7 @@ static void hint_at_orphans(struct ctl *ctl)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     json_t *params = json_pack("{s:{s:b, s:o}, s:i}", "filter", "orphans", 1, "states",
-                               live_states(), "limit", 1);
+                               job_view_live(true), "limit", 1);
     if (client_call(ctl->client, "org.voltd.jobs.List", params, &reply) == 0 &&
         json_array_size(json_object_get(reply.parameters, "jobs")) > 0)
         (void)puts("Jobs of an earlier voltd still run: voltctl list --orphans");
@@ -391,6 +439,8 @@ static int print_all(struct ctl *ctl, struct listing *l)
     bool newest_first = l->newest || l->has_limit || l->has_since;
     if (l->by.n > 0 || (newest_first && !l->newest))
         l->held = json_array();
+    l->as_text = l->format != AS_TABLE && !l->held && !l->listed && !l->has_limit &&
+                 !term_is_tty(STDOUT_FILENO);
     int code = fetch(ctl, l, newest_first);
     if (code == CTL_EXIT_OK && l->held)
         code = arrange(l, newest_first);
@@ -410,7 +460,7 @@ static int list(struct ctl *ctl, struct listing *l)
     if (!l->filter)
         l->filter = json_object();
     if (!l->all)
-        (void)json_object_set_new(l->filter, "states", live_states());
+        (void)json_object_set_new(l->filter, "states", job_view_live(true));
     if (l->elements)
         (void)json_object_set_new(l->filter, "elements", json_true());
     int code = ctl_open(ctl, ADDRESS_JOBS);
@@ -442,27 +492,32 @@ static int run(struct ctl *ctl)
 const struct verb verb_list = {
     .name = "list",
     .operands = "[ID...]",
-    .summary = "List jobs that wait or run, or those that a filter describes",
+    .summary = "List jobs: those that wait or run, or all that match",
     .text =
         "All filters given must match. Filters and ids also find jobs that have ended.\n"
-        "An id of no job is an error, when the others have been listed. An array is one\n"
-        "line, its elements done in DONE; with --elements each of them is a line, and\n"
-        "--state and --result are about them. An array that the store has let go is one\n"
-        "line: of its elements nothing is known. A command is shown as it was typed.\n"
-        "\nOn a terminal columns that have nothing to tell, or no room, are left out, and\n"
-        "the newest five jobs that have ended come behind those that wait or run. Columns\n"
-        "that are named with --output are all shown: id, index, name, user, state, result,\n"
-        "exit, done, queue, prio, attempt, pid, runtime, submitted, started, ended, labels,\n"
-        "directory, command; index is that of an element, exit an exit status. JSON has each\n"
-        "job with what was submitted, in its member spec.\n"
-        "\nExamples:\n"
+        "An id of no job is an error; the others are listed first. An array is one line,\n"
+        "with the number of elements that are done in DONE. With --elements each element\n"
+        "is a line, and --state and --result choose elements. Of an array that the store\n"
+        "has removed, nothing is known of its elements. A command is shown as it was\n"
+        "typed.\n"
+        "\n"
+        "On a terminal, columns that are empty or have no room are left out, and the\n"
+        "newest five jobs that have ended are shown below those that wait or run. Columns\n"
+        "named with --output are all shown: id, index, name, user, state, wait, result,\n"
+        "exit, done, queue, prio, attempt, pid, runtime, submitted, started, ended,\n"
+        "labels, directory, command. index is the index of an element, exit an exit\n"
+        "status. JSON has each job with what was submitted, in its member spec.\n"
+        "\n"
+        "Examples:\n"
         "  voltctl list --all -n 20\n"
         "  voltctl list --since=yesterday --until=today --result=exit\n"
         "  voltctl list --state=running --sort=-runtime\n"
         "  voltctl list -o id,user,labels,command --label=night=1\n"
+        "  voltctl list --failed -u alice --since=today\n"
         "  voltctl list --result=failed --json 12-40\n"
         "  voltctl list --elements --result=failed 17   which of an array failed\n"
         "  voltctl list --elements -o index,result,exit,started,ended 17\n",
     .options = options,
+    .elsewhere = elsewhere,
     .run = run,
 };

@@ -103,6 +103,12 @@ static int put_state(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "state"));
 }
 
+static int put_wait(struct wire_buf *to, const json_t *job, uint64_t now)
+{
+    (void)now;
+    return add(to, job_view_string(job, "wait"));
+}
+
 static int put_result(struct wire_buf *to, const json_t *job, uint64_t now)
 {
     char word[48];
@@ -240,15 +246,20 @@ static int put_command(struct wire_buf *to, const json_t *job, uint64_t now)
     (void)now;
     if (shell)
         return put_line(to, shell);
-    if (*kind && strcmp(kind, "exec") != 0)
-        r = add(to, strcmp(kind, "noop") == 0 ? "--kind=noop" : "--kind=sleep");
+    if (*kind && strcmp(kind, "exec") != 0) {
+        r = add(to, "--kind=");
+        if (r == 0)
+            r = add(to, kind);
+    }
     argv = json_object_get(spec, "argv");
     json_array_foreach(argv, i, word)
     {
         if (r == 0 && i > 0)
             r = add(to, " ");
+        char *as_run = job_view_word(job, json_string_value(word));
         if (r == 0)
-            r = shell_word(to, json_string_value(word));
+            r = as_run ? shell_word(to, as_run) : -ENOMEM;
+        free(as_run);
     }
     return r;
 }
@@ -282,11 +293,10 @@ static int64_t user_of(const json_t *job, uint64_t now)
 /* In the order in which a job comes by them. */
 static int64_t state_of(const json_t *job, uint64_t now)
 {
-    static const char *const states[] = {"queued", "starting", "running", "stopping"};
     const char *state = job_view_string(job, "state");
     int64_t i = 0;
     (void)now;
-    while (i < 4 && strcmp(states[i], state) != 0)
+    while (job_view_live_states[i] && strcmp(job_view_live_states[i], state) != 0)
         i++;
     return i;
 }
@@ -352,6 +362,14 @@ static const struct list_column set[] = {
     {"name", {"NAME", FLEXIBLE, .rank = 3}, put_name, NULL, "name", NULL, true, true},
     {"user", {"USER", LEFT}, put_user, user_of, "uid", NULL, false, true},
     {"state", {"STATE", LEFT}, put_state, state_of, "state", NULL, true, true},
+    {"wait",
+     {"WAIT", LEFT, OPTIONAL, .rank = 7},
+     put_wait,
+     NULL,
+     "wait",
+     NULL,
+     true,
+     true},
     {"result",
      {"RESULT", LEFT, OPTIONAL, .rank = 2},
      put_result,
@@ -384,7 +402,7 @@ static const struct list_column set[] = {
      {"RUNTIME", RIGHT, OPTIONAL, .rank = 5},
      put_runtime,
      runtime_of,
-     "started_at_usec ended_at_usec",
+     "started_at_usec ended_at_usec paused_at_usec paused_usec",
      NULL,
      true,
      true},

@@ -4,17 +4,18 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-static void print(const json_t *answer)
+static int print(const json_t *answer)
 {
     const json_t *name;
     size_t i;
     json_array_foreach(json_object_get(answer, "needs_restart"), i, name)
         say("%s waits for a restart of voltd", json_string_value(name));
+    return CTL_EXIT_OK;
 }
 
 static int run(struct ctl *ctl)
 {
-    return ctl_ask_control(ctl, "org.voltd.control.Reload", print);
+    return ctl_ask(ctl, ADDRESS_CONTROL, "org.voltd.control.Reload", NULL, print);
 }
 
 const struct verb verb_reload = {

@@ -4,8 +4,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
+static const struct option_entry options[] = {
+    {"property", 'p', "NAME",
+     "only this one, such as state or spec.name; several with commas"},
+    CTL_JSON_OPTION,
+    CTL_OPTIONS_END,
+};
 
 struct prefix {
     const struct prefix *before;
@@ -21,8 +27,34 @@ static void print_name(const struct prefix *p)
     term_put_escaped(p->name, false, '=');
 }
 
+/* Writes the dotted name; the number of bytes it takes. */
+static size_t whole_name(const struct prefix *p, char *buf, size_t size)
+{
+    size_t n = p->before ? whole_name(p->before, buf, size) : 0;
+    if (n < size)
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", p->before ? "." : "", p->name);
+    return n;
+}
+
+/* Whether it is one of the names, or a member of one; NULL: all are. */
+static bool is_asked_for(const struct prefix *p, const char *names)
+{
+    char name[512];
+    if (!names)
+        return true;
+    (void)whole_name(p, name, sizeof(name));
+    for (;; names++) {
+        const size_t len = strcspn(names, ",");
+        if (len > 0 && strncmp(name, names, len) == 0 && (!name[len] || name[len] == '.'))
+            return true;
+        names += len;
+        if (!*names)
+            return false;
+    }
+}
+
 /* Nested objects become dotted names; arrays stay JSON on one line. */
-static void print_members(const struct prefix *before, json_t *object)
+static void print_members(const struct prefix *before, json_t *object, const char *names)
 {
     const char *key;
     json_t *value;
@@ -30,9 +62,11 @@ static void print_members(const struct prefix *before, json_t *object)
     {
         const struct prefix here = {before, key};
         if (json_is_object(value)) {
-            print_members(&here, value);
+            print_members(&here, value, names);
             continue;
         }
+        if (!is_asked_for(&here, names))
+            continue;
         char *text = json_is_string(value)
                          ? NULL
                          : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -45,7 +79,8 @@ static void print_members(const struct prefix *before, json_t *object)
 }
 
 struct show {
-    bool json, any; /* something was printed */
+    bool json, any;    /* something was printed */
+    const char *names; /* NULL: all */
 };
 
 static int one(struct ctl *ctl, const char *id, void *arg)
@@ -63,7 +98,7 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     if (show->json)
         ctl_print_json(job);
     else
-        print_members(NULL, job);
+        print_members(NULL, job, show->names);
     client_reply_fini(&reply);
     return code;
 }
@@ -71,9 +106,17 @@ static int one(struct ctl *ctl, const char *id, void *arg)
 static int run(struct ctl *ctl)
 {
     struct show show = {.any = false};
-    if (!ctl_json_only(ctl, &show.json))
-        return ctl->code;
-    return ctl_each_id(ctl, one, &show);
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return ctl->code;
+        show.json |= key == CTL_OPT_JSON;
+        if (key == 'p')
+            show.names = ctl->options.arg;
+    }
+    if (show.json && show.names)
+        return ctl_usage(ctl, "--json prints an object with all; --property lines");
+    return ctl_each_chosen(ctl, NULL, one, &show);
 }
 
 const struct verb verb_show = {

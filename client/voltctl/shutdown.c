@@ -73,7 +73,8 @@ static void say_patience(struct stopping *s)
         return;
     progress_line_clear(&s->line);
     bool any =
-        s->jobs && patience_name(s->jobs, json_object(), false, names, sizeof(names));
+        s->jobs &&
+        patience_name(s->jobs, json_object(), PATIENCE_ALL, names, sizeof(names));
     say("waiting for the end of %" PRIu64 " job%s%s%s", s->left, s->left == 1 ? "" : "s",
         any ? ": " : "", any ? names : "");
 }
@@ -160,10 +161,12 @@ const struct verb verb_shutdown = {
     .operands = "",
     .summary = "End voltd; running jobs go on unless --cancel",
     .text =
-        "Without --cancel running jobs go on, and their exit status is recorded; jobs\n"
-        "that still wait are lost where voltd keeps its queue in memory. With --wait it\n"
-        "says after 5 s, and then ever more rarely, which jobs it waits for.\n"
-        "\nExample:\n  voltctl shutdown --cancel --wait\n",
+        "Without --cancel running jobs go on, and their exit status is recorded. Jobs\n"
+        "that wait are lost if voltd has no store (Backend=memory). With --wait it names\n"
+        "the jobs that it waits for, first after 5 s.\n"
+        "\n"
+        "Example:\n"
+        "  voltctl shutdown --cancel --wait\n",
     .options = options,
     .run = run,
 };

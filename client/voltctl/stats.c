@@ -61,7 +61,8 @@ static const char *const scheduler[] = {
     "global_depth", "workers_parked", "blocking_threads",
 };
 static const char *const states[] = {
-    "submitted", "ended", "queued", "starting", "running", "stopping", "orphans",
+    "submitted", "ended",  "queued",   "starting",
+    "running",   "paused", "stopping", "orphans",
 };
 
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]), COUNTERS_LEAST = 4 };
@@ -190,6 +191,30 @@ static void print_recovered(const json_t *jobs)
                    waiting, running, ended, lost);
 }
 
+/* How jobs have ended, in lines that fit. */
+static void print_results(json_t *results)
+{
+    const size_t wide =
+        term_is_tty(STDOUT_FILENO) ? term_columns(STDOUT_FILENO) : SIZE_MAX;
+    const char *name;
+    size_t at = 0;
+    json_t *count;
+    json_object_foreach(results, name, count)
+    {
+        char text[64];
+        size_t n = (size_t)snprintf(text, sizeof(text), "%s %" JSON_INTEGER_FORMAT, name,
+                                    json_integer_value(count));
+        if (json_integer_value(count) == 0)
+            continue;
+        bool next_line = at > 0 && at + n + 3 > wide;
+        const char *before = at == 0 ? "  ended as: " : next_line ? "    " : " ";
+        term_print("%s%s%s%s", at > 0 ? "," : "", next_line ? "\n" : "", before, text);
+        at = (next_line ? 0 : at + (at > 0)) + strlen(before) + n;
+    }
+    if (at > 0)
+        (void)putchar('\n');
+}
+
 static void print_stats(const json_t *p, bool watch)
 {
     const struct layout l = layout_of(watch);
@@ -210,17 +235,15 @@ static void print_stats(const json_t *p, bool watch)
         print_recovered(jobs);
     term_print("  slots used %" PRId64 " of %" PRId64, job_view_int(jobs, "slots_used"),
                job_view_int(jobs, "slots"));
-    const char *name;
-    json_t *count;
-    const char *sep = watch ? "" : "; ended as: "; /* which has any length */
-    json_object_foreach(json_object_get(jobs, "results"), name, count)
-    {
-        if (json_integer_value(count) == 0 || watch)
-            continue;
-        term_print("%s%s %" JSON_INTEGER_FORMAT, sep, name, json_integer_value(count));
-        sep = ", ";
-    }
+    if (job_view_int(jobs, "slots_lent") > 0)
+        term_print(", and %" PRId64 " lent by jobs that wait",
+                   job_view_int(jobs, "slots_lent"));
     (void)putchar('\n');
+    if (!watch && job_view_int(jobs, "slots_over") > 0)
+        term_print("  lent slots taken back while none was free: %" PRId64 " times\n",
+                   job_view_int(jobs, "slots_over"));
+    if (!watch)
+        print_results(json_object_get(jobs, "results"));
 }
 
 struct watch {

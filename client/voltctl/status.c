@@ -2,10 +2,12 @@
 #include "wire/duration.h"
 #include "client/follow.h"
 #include "client/job_view.h"
+#include "client/last_attempt.h"
 #include "client/say.h"
 #include "client/shell_words.h"
 #include "client/term.h"
 #include "client/voltctl/array_results.h"
+#include "client/voltctl/status_spec.h"
 #include "client/voltctl/verbs.h"
 
 #include <inttypes.h>
@@ -16,7 +18,9 @@
 
 static const struct option_entry options[] = {
     {"lines", 'n', "N",
-     "show the last N lines of output (default 10), at most\nN KiB of them"},
+     "show the last N lines of output (default 10), at most N KiB of them"},
+    CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     CTL_JSON_OPTION,
     CTL_OPTIONS_END,
 };
@@ -53,9 +57,10 @@ static void put_word(const char *word)
 }
 
 /* It can be pasted into a shell. */
-static void print_command(const json_t *spec)
+static void print_command(const json_t *job)
 {
     size_t i;
+    const json_t *spec = json_object_get(job, "spec");
     const json_t *word, *argv = json_object_get(spec, "argv");
     const char *shell = json_string_value(json_object_get(spec, "shell"));
     if (shell || json_array_size(argv) > 0)
@@ -64,8 +69,10 @@ static void print_command(const json_t *spec)
         put_word(shell);
     json_array_foreach(argv, i, word)
     {
+        char *as_run = job_view_word(job, json_string_value(word));
         (void)putchar(' ');
-        put_word(json_string_value(word));
+        put_word(as_run ? as_run : "");
+        free(as_run);
     }
     if (shell || json_array_size(argv) > 0)
         (void)putchar('\n');
@@ -110,6 +117,7 @@ static void print_state(const json_t *job)
     term_set_style(TERM_PLAIN);
     term_print("%s", job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
                      : job_view_bool(job, "forgotten") ? " (only its end is still known)"
+                     : job_view_bool(job, "lends")     ? " (waits for another, and lends its slot)"
                                                        : "");
     if (has_other_code(job))
         term_print("; exit code %" PRId64, job_view_int(job, "exit_code"));
@@ -132,13 +140,74 @@ static void print_survivors(const json_t *job)
     (void)putchar('\n');
 }
 
+/* What a command with & behind it has left is easily missed. */
+static void print_left(const json_t *job)
+{
+    int64_t n = job_view_int(job, "left_killed");
+    if (n > 0)
+        term_print("      Left: %" PRId64
+                   "%s process%s, killed: a job ends with its main "
+                   "process;\n            with --kill-mode=main such processes go on\n",
+                   n, n == 255 ? " or more" : "", n == 1 ? "" : "es");
+}
+
+static void print_attempt(const json_t *attempt, bool first)
+{
+    char result[64], runtime[32] = "";
+    const uint64_t from = (uint64_t)job_view_int(attempt, "started_at_usec"),
+                   to = (uint64_t)job_view_int(attempt, "ended_at_usec");
+    job_view_result_word(attempt, result, sizeof(result));
+    if (from > 0 && to >= from)
+        duration_format(to - from, runtime, sizeof(runtime));
+    term_print("%11s %" PRId64 ": %s%s%s\n", first ? "Attempts:" : "",
+               job_view_int(attempt, "attempt"), to ? result : "has not ended",
+               *runtime ? " after " : "", runtime);
+}
+
+/* Where there is more than one, or will be, or could have been. */
+static void print_attempts(const json_t *job)
+{
+    const json_t *attempts = json_object_get(job, "attempts"), *attempt;
+    char last[160];
+    size_t i;
+    json_array_foreach(attempts, i, attempt) print_attempt(attempt, i == 0);
+    if (last_attempt_text(job, last, sizeof(last)))
+        term_print("%11s %s\n", attempts ? "" : "Attempts:", last);
+}
+
+/* The option that changes a field. */
+static const char *option_of(const char *field)
+{
+    static const char *const known[][2] = {{"delay_usec", "in"},
+                                           {"at_usec", "at"},
+                                           {"start_by_usec", "start-by"},
+                                           {"timeout_usec", "timeout"},
+                                           {"kill_after_usec", "kill-after"},
+                                           {"output_bytes", "output-limit"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(field, known[i][0]) == 0)
+            return known[i][1];
+    return field;
+}
+
+/* What of it edits have changed. */
+static void print_edited(const json_t *job)
+{
+    const json_t *edited = json_object_get(job, "edited"), *what;
+    size_t i;
+    json_array_foreach(edited, i, what) term_print("%s%s", i == 0 ? "    Edited: " : ", ",
+                                                   option_of(json_string_value(what)));
+    if (json_array_size(edited) > 0)
+        (void)putchar('\n');
+}
+
 static void print_job(const json_t *job)
 {
     char runtime[32];
     enum term_style style = job_view_style(job);
     const char *name = job_view_string(job, "name");
     term_set_style(style);
-    (void)fputs("\u25cf", stdout);
+    term_print("%s", term_is_utf8() ? "\u25cf" : "*");
     term_set_style(TERM_PLAIN);
     (void)putchar(' ');
     term_set_style(TERM_BOLD);
@@ -149,15 +218,17 @@ static void print_job(const json_t *job)
     (void)putchar('\n');
     print_state(job);
     print_survivors(job);
+    print_left(job);
     if (*job_view_string(job, "queue"))
         term_print("     Queue: %s, priority %" PRId64 "\n",
                    job_view_string(job, "queue"), job_view_int(job, "priority"));
-    if (job_view_int(job, "attempt") > 1)
-        term_print("   Attempt: %" PRId64 " (%" PRId64 " lost)\n",
-                   job_view_int(job, "attempt"), job_view_int(job, "lost_attempts"));
+    print_edited(job);
+    print_attempts(job);
+    status_spec_print(job);
     print_time("Submitted:", job, "submitted_at_usec");
     bool array = json_is_object(json_object_get(job, "counts"));
     print_time("Started:", job, "started_at_usec");
+    print_time("Paused:", job, "paused_at_usec");
     print_time("Ended:", job, "ended_at_usec");
     uint64_t usec = job_view_runtime(job, job_view_now());
     if (usec > 0) {
@@ -169,7 +240,7 @@ static void print_job(const json_t *job)
     if (!array && job_view_int(job, "pid") > 0 &&
         strcmp(job_view_string(job, "state"), "done"))
         term_print("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
-    print_command(json_object_get(job, "spec"));
+    print_command(job);
     print_path("Output:", job, "output_path");
     print_path("Errors:", job, "error_path");
 }
@@ -183,9 +254,9 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
 {
     if (lines == 0)
         return CTL_EXIT_OK;
-    (void)putchar('\n');
     (void)say_flush();
-    struct printer printer = {.out = STDOUT_FILENO, .cleans = term_is_tty(STDOUT_FILENO)};
+    struct printer printer = {
+        .out = STDOUT_FILENO, .cleans = term_is_tty(STDOUT_FILENO), .apart = true};
     struct follow_request rq = {.choice = &ctl->choice,
                                 .interrupt = -1,
                                 .id = id,
@@ -207,6 +278,7 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
 }
 
 struct status {
+    json_t *filter; /* NULL: none */
     bool json, any; /* something was printed */
     uint64_t lines;
 };
@@ -228,6 +300,29 @@ static int add_results(struct ctl *ctl, const struct status *s, json_t *job)
     return code;
 }
 
+/* Whether an attempt of it has been followed by another one, or is to be. */
+static bool has_attempts(const json_t *job)
+{
+    return !json_is_object(json_object_get(job, "counts")) &&
+           (job_view_int(job, "attempt") > 1 ||
+            (job_view_int(job, "attempt") == 1 && !job_view_int(job, "started_at_usec") &&
+             strcmp(job_view_string(job, "state"), "starting") != 0));
+}
+
+static int add_attempts(struct ctl *ctl, const char *id, json_t *job)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = CTL_EXIT_OK;
+    if (!has_attempts(job))
+        return code;
+    code = ctl_call(ctl, "org.voltd.jobs.Attempts", json_pack("{s:s}", "id", id), &reply);
+    if (code == CTL_EXIT_OK)
+        (void)json_object_set(job, "attempts",
+                              json_object_get(reply.parameters, "attempts"));
+    client_reply_fini(&reply);
+    return code;
+}
+
 static int one(struct ctl *ctl, const char *id, void *arg)
 {
     struct status *s = arg;
@@ -237,6 +332,7 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     if (code != CTL_EXIT_OK)
         return code;
     json_t *job = json_object_get(reply.parameters, "job");
+    code = add_attempts(ctl, id, job);
     bool array = json_is_object(json_object_get(job, "counts"));
     if (s->any && !s->json)
         (void)putchar('\n');
@@ -248,31 +344,46 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     if (array)
         code = add_results(ctl, s, job);
     client_reply_fini(&reply);
-    return s->json || array ? code : print_tail(ctl, id, s->lines);
+    return s->json || array || code != CTL_EXIT_OK ? code : print_tail(ctl, id, s->lines);
+}
+
+static int parse(struct ctl *ctl, struct status *s)
+{
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return ctl->code;
+        s->json |= key == CTL_OPT_JSON;
+        if (ctl_filter_take(&s->filter, key, ctl->options.arg) < 0 ||
+            (key == 'n' && !ctl_number("--lines", ctl->options.arg, &s->lines)))
+            return CTL_EXIT_USAGE;
+    }
+    return OPTION_END;
 }
 
 static int run(struct ctl *ctl)
 {
-    int key;
     struct status s = {.lines = 10};
-    while ((key = ctl_option(ctl)) != OPTION_END) {
-        if (key == OPTION_BAD)
-            return ctl->code;
-        s.json |= key == CTL_OPT_JSON;
-        if (key == 'n' && !ctl_number("--lines", ctl->options.arg, &s.lines))
-            return CTL_EXIT_USAGE;
-    }
-    return ctl_each_id(ctl, one, &s);
+    int code = parse(ctl, &s);
+    if (code == OPTION_END)
+        code = ctl_each_chosen(ctl, s.filter, one, &s);
+    json_decref(s.filter);
+    return code;
 }
 
 const struct verb verb_status = {
     .name = "status",
-    .operands = "ID...",
-    .summary = "Show jobs with all that is known, and the end of their output",
+    .operands = "[ID...]",
+    .summary = "Show jobs in full, with the end of their output",
     .text =
+        "Those that are named; of these those that match, or all that match. Of a range\n"
+        "of ids (12-40) those that are jobs.\n\n"
         "Of an array: how many elements ended how, and the indexes of those that failed\n"
-        "as ranges; with --json as results and failed_indexes.\n"
-        "\nExamples:\n  voltctl status 12\n  voltctl status -n 50 12_3\n",
+        "as ranges; with --json as results and failed_indexes. Of a job that has been\n"
+        "tried more than once, or will be: how each attempt ended; with --json as\n"
+        "attempts. And, as far as it is known, why it had fewer than it may have.\n"
+        "\nExamples:\n  voltctl status 12\n  voltctl status -n 50 12_3\n"
+        "  voltctl status --failed --since=today\n",
     .options = options,
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* Tables; see table.h. */
 #include "client/voltctl/table.h"
+#include "client/say.h"
 #include "client/term.h"
 #include "wire/buffer.h"
 
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GAP = 2, NARROWEST = 8 };
 
@@ -175,7 +177,7 @@ static int put_cell(struct wire_buf *line, const char *text, size_t width,
     }
     r = wire_buf_append(line, text, (size_t)(end - text));
     if (r == 0)
-        r = wire_buf_append(line, "\u2026", strlen("\u2026"));
+        r = wire_buf_append(line, term_ellipsis(), strlen(term_ellipsis()));
     return r == 0 && !last ? put_blanks(line, width - n) : r;
 }
 
@@ -290,4 +292,28 @@ int table_add(struct table *t, const char *const *cells, enum term_style style)
 int table_end(struct table *t)
 {
     return t->begun && t->nrows == 0 ? 0 : print_rows(t);
+}
+
+int table_print(const struct table_column *columns, size_t n, const json_t *rows,
+                int (*add)(struct table *t, const json_t *row))
+{
+    const struct table_column *shown[TABLE_MOST];
+    const bool tty = term_is_tty(STDOUT_FILENO);
+    const json_t *row;
+    size_t i;
+    for (i = 0; i < n; i++)
+        shown[i] = &columns[i];
+    struct table *t = table_new(shown, n, tty ? term_columns(STDOUT_FILENO) : 0, true);
+    int r = t ? 0 : -ENOMEM;
+    json_array_foreach(rows, i, row)
+    {
+        if (r == 0)
+            r = add(t, row);
+    }
+    if (r == 0)
+        r = table_end(t);
+    if (r < 0)
+        say("out of memory");
+    table_free(t);
+    return r;
 }

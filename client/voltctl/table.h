@@ -19,6 +19,7 @@
 
 #include "client/term.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,6 +46,11 @@ void table_free(struct table *t);
 int table_add(struct table *t, const char *const *cells, enum term_style style);
 /* Prints what is not printed yet, the headings too where there was no row. 0; -ENOMEM. */
 int table_end(struct table *t);
+
+/* A whole table as wide as the terminal is, if it is one: a row for each value of the
+ * array, added by `add`. 0; -ENOMEM, said. */
+int table_print(const struct table_column *columns, size_t n, const json_t *rows,
+                int (*add)(struct table *t, const json_t *row));
 
 /* The columns that are shown, and how wide, in a terminal of that width: widths are those
  * of the texts, and become those of the columns, 0: left out. Pure. */

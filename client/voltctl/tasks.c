@@ -1,14 +1,11 @@
 /* voltctl tasks: what the tasks of voltd wait on. */
 #include "wire/duration.h"
 #include "client/job_view.h"
-#include "client/say.h"
-#include "client/term.h"
 #include "client/voltctl/table.h"
 #include "client/voltctl/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 enum { COUNT, TYPE, STATE, WAITS_ON, WAITING, AGE, COLUMNS };
 
@@ -48,30 +45,15 @@ static int add_row(struct table *t, const json_t *row)
     return table_add(t, cells, TERM_PLAIN);
 }
 
-static void print(const json_t *answer)
+static int print(const json_t *answer)
 {
-    const struct table_column *shown[COLUMNS];
-    const json_t *row;
-    size_t i;
-    for (i = 0; i < COLUMNS; i++)
-        shown[i] = &columns[i];
-    bool tty = term_is_tty(STDOUT_FILENO);
-    struct table *t =
-        table_new(shown, COLUMNS, tty ? term_columns(STDOUT_FILENO) : 0, true);
-    int r = t ? 0 : -1;
-    json_array_foreach(json_object_get(answer, "tasks"), i, row)
-    {
-        if (r == 0)
-            r = add_row(t, row);
-    }
-    if (r < 0 || table_end(t) < 0)
-        say("out of memory");
-    table_free(t);
+    (void)table_print(columns, COLUMNS, json_object_get(answer, "tasks"), add_row);
+    return CTL_EXIT_OK;
 }
 
 static int run(struct ctl *ctl)
 {
-    return ctl_ask_control(ctl, "org.voltd.control.Tasks", print);
+    return ctl_ask(ctl, ADDRESS_CONTROL, "org.voltd.control.Tasks", NULL, print);
 }
 
 const struct verb verb_tasks = {
@@ -79,8 +61,8 @@ const struct verb verb_tasks = {
     .operands = "",
     .summary = "Show what the tasks of voltd's scheduler do",
     .text =
-        "For a voltd that hangs: how many tasks of each type run, are queued or wait. What\n"
-        "they wait on is known to a voltd with VOLT_DEBUG=leaves in its environment.\n",
+        "For a voltd that hangs: how many tasks of each type run, are queued or wait.\n"
+        "What they wait on is known to a voltd with VOLT_DEBUG=leaves in its environment.\n",
     .options = options,
     .run = run,
 };

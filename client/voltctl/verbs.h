@@ -4,8 +4,10 @@
 
 #include "client/voltctl/ctl.h"
 
-extern const struct verb verb_list, verb_status, verb_show, verb_logs, verb_wait,
-    verb_events, verb_cancel, verb_clean, verb_kill, verb_stats, verb_tasks, verb_config,
-    verb_reload, verb_shutdown, verb_version;
+extern const struct verb verb_list, verb_status, verb_why, verb_graph, verb_show,
+    verb_logs, verb_wait, verb_events, verb_cancel, verb_hold, verb_release, verb_pause,
+    verb_resume, verb_edit, verb_first, verb_retry, verb_clean, verb_kill, verb_queues,
+    verb_queue, verb_locks, verb_stats, verb_tasks, verb_config, verb_reload,
+    verb_shutdown, verb_version;
 
 #endif

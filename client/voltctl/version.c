@@ -39,7 +39,7 @@ static int run(struct ctl *ctl)
 const struct verb verb_version = {
     .name = "version",
     .operands = "",
-    .summary = "Print the versions of voltctl and of the voltd that answers",
+    .summary = "Print the versions of voltctl and of voltd",
     .text = "",
     .options = options,
     .run = run,

@@ -3,6 +3,7 @@
 #include "client/await_any.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
+#include "client/retry_watch.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
@@ -11,7 +12,7 @@ enum { OPT_QUIET = OPTION_LONG, OPT_ANY, PAGE = 1000 };
 static const struct option_entry options[] = {
     {"all", 'a', NULL, "all jobs that have not ended"},
     {"any", OPT_ANY, NULL,
-     "until the first of them has ended: print its id, and exit\n"
+     "wait for the first one to end: print its id, and exit "
      "as it did"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
@@ -37,7 +38,8 @@ static int parse(struct ctl *ctl, struct waiting *w)
             return CTL_EXIT_USAGE;
         w->all |= key == 'a';
         w->any |= key == OPT_ANY;
-        w->ended |= key == CTL_OPT_STATE || key == CTL_OPT_RESULT || key == CTL_OPT_SINCE;
+        w->ended |= key == CTL_OPT_STATE || key == CTL_OPT_RESULT ||
+                    key == CTL_OPT_FAILED || key == CTL_OPT_SINCE;
         w->rq.quiet |= key == OPT_QUIET;
         w->rq.json |= key == CTL_OPT_JSON;
         if (!ctl_reconnect_take(ctl, key, &w->rq.reconnect_usec))
@@ -54,9 +56,7 @@ static int find(struct ctl *ctl, struct waiting *w)
     bool more = true;
     w->filter = filter;
     if (!w->ended)
-        (void)json_object_set_new(
-            filter, "states",
-            json_pack("[s,s,s,s]", "queued", "starting", "running", "stopping"));
+        (void)json_object_set_new(filter, "states", job_view_live(true));
     while (more && code == CTL_EXIT_OK) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         json_t *params = json_pack("{s:O, s:i, s:o*}", "filter", filter, "limit", PAGE,
@@ -118,7 +118,15 @@ static int run(struct ctl *ctl)
         return code;
     }
     w.rq.interrupt = wait_interrupt_fd();
-    return w.any ? wait_for_any(&ctl->client, &w.rq) : wait_for_jobs(&ctl->client, &w.rq);
+    if (w.any)
+        return wait_for_any(&ctl->client, &w.rq);
+    struct retry_watch retries = {.c = NULL};
+    if (!w.rq.quiet && !w.rq.json)
+        retry_watch_begin(&retries, &ctl->choice, w.rq.ids, w.rq.nids);
+    w.rq.retries = &retries;
+    code = wait_for_jobs(&ctl->client, &w.rq);
+    retry_watch_fini(&retries);
+    return code;
 }
 
 const struct verb verb_wait = {
@@ -129,13 +137,17 @@ const struct verb verb_wait = {
         "Exits with the job's own code; 128+N killed by signal N; 124 its timeout;\n"
         "126 found but not executable; 127 not found; 125 cancelled, lost, or voltd\n"
         "failed; of several jobs the largest. 130: interrupted (the jobs go on).\n"
-        "The codes 2, 3 and 4 below are possible before the wait has begun.\n"
-        "With --all or a filter it waits for those that match and have not ended when it\n"
-        "begins; --state, --result and --since choose among ended ones as well, whose\n"
-        "codes count. Without any there is nothing to wait for: 0.\n"
-        "Now and then it says which of them cannot go on: voltd-keeper does not answer,\n"
-        "or processes are left that SIGKILL does not end.\n"
-        "\nExamples:\n  voltctl wait 12 13 && echo both fine\n"
+        "Codes 2, 3 and 4 below may come before the wait has begun.\n"
+        "\n"
+        "With --all or a filter it waits for the jobs that match and have not ended when\n"
+        "it begins. With --state, --result, --failed or --since jobs that have ended\n"
+        "count as well.\n"
+        "Where no job matches, the exit code is 0.\n"
+        "It says when a job cannot go on: voltd-keeper does not answer, or SIGKILL does\n"
+        "not end a process.\n"
+        "\n"
+        "Examples:\n"
+        "  voltctl wait 12 13 && echo both fine\n"
         "  voltctl wait --name=nightly --since=today\n"
         "  first=$(voltctl wait --any 12-40)\n",
     .options = options,

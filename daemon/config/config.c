@@ -76,6 +76,8 @@ static const struct key keys[] = {
      "a size up to 64K", false},
     {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
      "a number from 0 (one per CPU, at least 2) to 100000", false},
+    {"Queue", "StartAhead", KEY_COUNT, FIELD(start_ahead), 0, 16, 16,
+     "a number from 0 to 16", false},
     {"Jobs", "KillAfterSec", KEY_LIMIT, FIELD(kill_after_usec), 0, DAY, 10 * SEC,
      "a time up to 1d, or infinity", false},
     {"Jobs", "OutputLimit", KEY_BYTES, FIELD(output_limit), KIB, TIB, CONFIG_INFINITY,
@@ -270,6 +272,7 @@ struct load {
     const char *path;
     unsigned line; /* of the assignment that inih is at */
     struct config *cfg;
+    struct config_queues *queues;
     struct volt_error *err;
     struct report *report; /* NULL: the first error ends the load */
     int before;            /* mistakes in other files */
@@ -298,6 +301,155 @@ __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status
     }
     return status;
 }
+
+/* --- queues ------------------------------------------------------------------------- */
+
+#define QUEUE_SECTION "Queue"
+
+void config_default_queues(struct config_queues *ret)
+{
+    struct queue_config first;
+
+    queue_config_init(&first, QUEUE_DEFAULT);
+    *ret = (struct config_queues){.n = 1};
+    memcpy(ret->all[0].name, first.name, sizeof(first.name));
+    memcpy(ret->all[0].value, first.value, sizeof(first.value));
+}
+
+/* The queue of a section [Queue] or [Queue NAME]; made if it is new. NULL: it is another
+ * section, or told what is wrong. */
+static struct config_queue *queue_of_section(struct load *l, const char *section,
+                                             bool *ret_told)
+{
+    const size_t head = strlen(QUEUE_SECTION);
+    const char *name = section + head;
+    struct config_queues *all = l->queues;
+    struct queue_config fresh;
+
+    *ret_told = false;
+    if (strncmp(section, QUEUE_SECTION, head) != 0 || (*name && *name != ' '))
+        return NULL;
+    name += strspn(name, " ");
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->all[i].name, *name ? name : QUEUE_DEFAULT) == 0)
+            return &all->all[i];
+    *ret_told = true;
+    if (!queue_name_is_valid(name))
+        (void)fail(l, -EINVAL,
+                   "%s:%u: [%.60s]: the name of a queue has 1 to %d letters, digits, '-', "
+                   "'_' and '.', and begins with none of '-' and '.'",
+                   l->path, l->line, section, QUEUE_NAME_BYTES);
+    else if (all->n == QUEUES_MOST)
+        (void)fail(l, -EINVAL, "%s:%u: [%.60s]: more than %d queues", l->path, l->line,
+                   section, QUEUES_MOST);
+    else
+        *ret_told = false;
+    if (*ret_told)
+        return NULL;
+    struct config_queue *q = &all->all[all->n++];
+    queue_config_init(&fresh, name);
+    memset(q, 0, sizeof(*q));
+    memcpy(q->name, fresh.name, sizeof(fresh.name));
+    memcpy(q->value, fresh.value, sizeof(fresh.value));
+    return q;
+}
+
+/* Also a section without a key makes a queue. */
+static void see_section(struct load *l, const char *line)
+{
+    const char *end = strchr(line, ']');
+    char section[64];
+    bool told;
+
+    if (end && (size_t)(end - line) <= sizeof(section)) {
+        (void)snprintf(section, sizeof(section), "%.*s", (int)(end - line - 1), line + 1);
+        (void)queue_of_section(l, section, &told);
+    }
+}
+
+static int set_names(struct load *l, char *ret, const char *name, const char *value)
+{
+    if (strlen(value) > CONFIG_NAMES)
+        return fail(l, -EINVAL, "%s:%u: %s= has more than %d bytes", l->path, l->line,
+                    name, CONFIG_NAMES);
+    (void)snprintf(ret, CONFIG_NAMES + 1, "%s", value);
+    return 0;
+}
+
+/* A setting of a queue as it is written. False: it cannot be that. */
+static bool parse_setting(const struct queue_setting_row *row, const char *text,
+                          uint64_t *ret)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"};
+    static const char *const no[] = {"no", "false", "off", "0"};
+    bool good = false;
+
+    switch (row->type) {
+    case SETTING_NUMBER:
+        good = parse_number(text, false, ret);
+        break;
+    case SETTING_TIME:
+        good = duration_parse(text, ret) == 0;
+        break;
+    case SETTING_FLAG:
+        for (size_t i = 0; i < 4 && !good; i++) {
+            *ret = strcmp(text, yes[i]) == 0;
+            good = *ret || strcmp(text, no[i]) == 0;
+        }
+        break;
+    }
+    return good && *ret >= row->min && *ret <= row->max;
+}
+
+/* 0, or -EINVAL and told; -ENOENT: it has no such key. */
+static int assign_to_queue(struct load *l, struct config_queue *q, const char *name,
+                           const char *value)
+{
+    static const char *const forms[] = {[SETTING_NUMBER] = "a number",
+                                        [SETTING_FLAG] = "yes or no",
+                                        [SETTING_TIME] = "a time"};
+
+    if (strcmp(name, "AllowUsers") == 0)
+        return set_names(l, q->users, name, value);
+    if (strcmp(name, "AllowGroups") == 0)
+        return set_names(l, q->groups, name, value);
+    for (int s = QUEUE_SLOTS + 1; s < QUEUE_SETTINGS; s++) {
+        const struct queue_setting_row *row = &queue_setting_rows[s];
+        uint64_t v = row->fallback;
+
+        if (strcmp(row->key, name) != 0)
+            continue;
+        if (*value && !parse_setting(row, value, &v))
+            return fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s from %llu to %llu",
+                        l->path, l->line, name, value, forms[row->type],
+                        (unsigned long long)row->min, (unsigned long long)row->max);
+        q->value[s] = v;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* As inih's handler; -ENOENT: it is of no queue. */
+static int assign_in_section(struct load *l, const char *section, const char *name,
+                             const char *value)
+{
+    bool told;
+    struct config_queue *q = queue_of_section(l, section, &told);
+    int r = q ? assign_to_queue(l, q, name, value) : told ? -EINVAL : -ENOENT;
+
+    if (r != -ENOENT || !q || strcmp(section, QUEUE_SECTION) == 0)
+        return r;
+    if (strcasecmp(name, "Slots") == 0)
+        return fail(l, -EINVAL,
+                    "%s:%u: Slots= are those of the machine, under [Queue]; Max= of [%s] "
+                    "is how many of them its jobs have at most",
+                    l->path, l->line, section);
+    return fail(l, -EINVAL,
+                "%s:%u: unknown key %s= in [%s]; voltd.conf(5) lists those of a queue",
+                l->path, l->line, name, section);
+}
+
+/* --- lines -------------------------------------------------------------------------- */
 
 /* Whether inih takes the line: an empty one, a comment, a section, an assignment. What is
  * indented goes on with the value before. */
@@ -337,6 +489,8 @@ static char *read_line(char *buf, int size, void *user)
     }
     if (*buf == '[')
         l->lost = !strchr(buf, ']');
+    if (*buf == '[' && !l->lost)
+        see_section(l, buf);
     if (!has_form(buf))
         (void)fail(l, -EINVAL, "%s:%u: neither [Section] nor Key=Value", l->path,
                    l->line);
@@ -427,7 +581,7 @@ static int unknown(struct load *l, const char *section, const char *name)
     if (!known)
         return unknown_section(l, section);
     for (size_t i = 0; i < KEYS; i++)
-        if (strcasecmp(keys[i].name, name) == 0)
+        if (strcasecmp(keys[i].name, name) == 0 && strcmp(keys[i].section, section) != 0)
             return fail(l, -EINVAL, "%s:%u: %s= does not belong in [%s] but in [%s]",
                         l->path, l->line, name, section, keys[i].section);
     return unknown_key(l, section, name);
@@ -441,8 +595,10 @@ static int assign(void *user, const char *section, const char *name, const char 
         return 0;
     const struct key *k = find_key(section, name);
     if (!k) {
-        (void)unknown(l, section, name);
-        return 0;
+        int r = assign_in_section(l, section, name, value);
+        if (r == -ENOENT)
+            (void)unknown(l, section, name);
+        return r == 0;
     }
     uint64_t v = k->fallback;
     if (*value && !parse_value(k, value, &v)) {
@@ -455,10 +611,12 @@ static int assign(void *user, const char *section, const char *name, const char 
 }
 
 static int load_file(const char *path, bool must_exist, struct config *cfg,
-                     struct report *report, struct volt_error *err)
+                     struct config_queues *queues, struct report *report,
+                     struct volt_error *err)
 {
     struct load l = {.path = path,
                      .cfg = cfg,
+                     .queues = queues,
                      .err = err,
                      .report = report,
                      .before = report ? report->mistakes : 0};
@@ -564,20 +722,45 @@ static int list_dropins(const char *main_path, struct strings *l, struct volt_er
     return r;
 }
 
-int config_load(const char *path, bool must_exist, struct config *ret,
-                struct volt_error *err)
+/* The slots that queues have of their own, of those that there are. */
+static int prove_queues(const struct config *cfg, const struct config_queues *queues,
+                        struct load *l)
 {
-    struct config cfg;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < queues->n; i++)
+        sum += queues->all[i].value[QUEUE_NOMINAL];
+    if (!cfg->slots || sum <= cfg->slots)
+        return 0;
+    return fail(l, -EINVAL, "%s: Nominal= of all queues is %llu, and Slots= of [Queue] %llu",
+                l->path, (unsigned long long)sum, (unsigned long long)cfg->slots);
+}
+
+int config_load(const char *path, bool must_exist, struct config *ret,
+                struct config_queues *ret_queues, struct volt_error *err)
+{
+    struct config_queues *queues = malloc(sizeof(*queues));
+    struct load l = {.path = path, .err = err};
     struct strings dropins = {0};
+    struct config cfg;
+
+    if (!queues)
+        return fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     config_defaults(&cfg);
-    int r = load_file(path, must_exist, &cfg, NULL, err);
+    config_default_queues(queues);
+    int r = load_file(path, must_exist, &cfg, queues, NULL, err);
     if (r == 0)
         r = list_dropins(path, &dropins, err);
     for (size_t i = 0; r == 0 && i < dropins.count; i++)
-        r = load_file(dropins.items[i], true, &cfg, NULL, err);
+        r = load_file(dropins.items[i], true, &cfg, queues, NULL, err);
     strings_fini(&dropins);
     if (r == 0)
+        r = prove_queues(&cfg, queues, &l);
+    if (r == 0 && ret)
         *ret = cfg;
+    if (r == 0 && ret_queues)
+        *ret_queues = *queues;
+    free(queues);
     return r;
 }
 
@@ -586,19 +769,25 @@ int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *
 {
     struct report report = {.tell = tell, .arg = arg};
     struct strings dropins = {0};
+    struct config_queues *queues = malloc(sizeof(*queues));
     struct volt_error err = {""};
     struct config cfg;
 
+    if (!queues)
+        return -ENOMEM;
     config_defaults(&cfg);
-    (void)load_file(path, must_exist, &cfg, &report, NULL);
+    config_default_queues(queues);
+    (void)load_file(path, must_exist, &cfg, queues, &report, NULL);
     int r = list_dropins(path, &dropins, &err);
     if (r < 0) {
         report.mistakes++;
         tell(arg, err.text);
     }
     for (size_t i = 0; i < dropins.count; i++)
-        (void)load_file(dropins.items[i], true, &cfg, &report, NULL);
+        (void)load_file(dropins.items[i], true, &cfg, queues, &report, NULL);
     strings_fini(&dropins);
+    (void)prove_queues(&cfg, queues, &(struct load){.path = path, .report = &report});
+    free(queues);
     *ret_files = report.files;
     return report.mistakes;
 }

@@ -17,8 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <volt/error.h>
+#include "daemon/job/queue.h"
 
 #define CONFIG_INFINITY UINT64_MAX
+#define CONFIG_NAMES    QUEUE_NAMES_BYTES
 
 enum config_backend {
     CONFIG_BACKEND_MEMORY = 0,
@@ -41,7 +43,8 @@ struct config {
     uint64_t fold_output;       /* FoldOutput=: an output of so many bytes goes there */
 
     /* [Queue]: the default queue */
-    uint64_t slots; /* Slots=: running exec jobs; 0: max(2, online CPUs) */
+    uint64_t slots;       /* Slots=: running exec jobs; 0: max(2, online CPUs) */
+    uint64_t start_ahead; /* StartAhead=: jobs marked as starting without a slot */
 
     /* [Jobs] */
     uint64_t
@@ -76,21 +79,37 @@ struct config {
     uint64_t drain_timeout_usec; /* DrainTimeoutSec=: a peer that reads nothing */
 };
 
+/* The queues, "default" first. Plain data as well; too large for the stack. */
+struct config_queue {
+    char name[QUEUE_NAME_BYTES + 1];
+    uint64_t value[QUEUE_SETTINGS]; /* slots of "default" are those of [Queue] */
+    /* AllowUsers=, AllowGroups=: names with blanks between them; both empty: all. */
+    char users[CONFIG_NAMES + 1], groups[CONFIG_NAMES + 1];
+};
+struct config_queues {
+    size_t n;
+    struct config_queue all[QUEUES_MOST];
+};
+
 /* Sets every field to its default. */
 void config_defaults(struct config *ret);
 
+/* The same: "default" alone. */
+void config_default_queues(struct config_queues *ret);
+
 /* Loads the file at path, then the drop-ins in "<path>.d/", over the defaults. A missing
  * drop-in directory is fine; a missing main file is -ENOENT when must_exist, and
- * otherwise too. Returns 0 and fills *ret; -EINVAL (bad content), or the errno of opening
- * or reading, with the text in err and *ret untouched. */
+ * otherwise too. Returns 0 and fills *ret and *ret_queues, each of
+ * which may be NULL; -EINVAL (bad content), or the errno of opening
+ * or reading, with the text in err and these untouched. */
 int config_load(const char *path, bool must_exist, struct config *ret,
-                struct volt_error *err);
+                struct config_queues *ret_queues, struct volt_error *err);
 
 /* Takes one mistake: the file, the line, and what is wrong. */
 typedef void config_tell_fn(void *arg, const char *text);
 
 /* Reads the same files, and tells every mistake in them instead of the first. Returns how
- * many there are; *ret_files: the files that were read. -ENAMETOOLONG. */
+ * many there are; *ret_files: the files that were read. -ENAMETOOLONG, -ENOMEM. */
 int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *arg,
                  size_t *ret_files);
 

@@ -2,6 +2,7 @@
 #include "daemon/config/paths.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "wire/user_dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,18 +55,6 @@ const char *paths_home(void)
     return home && home[0] == '/' ? home : NULL;
 }
 
-static int user_state_dir(char buf[PATH_MAX], struct volt_error *err)
-{
-    const char *xdg = getenv("XDG_STATE_HOME");
-    const char *home = paths_home();
-    if (xdg && xdg[0] == '/')
-        return put(buf, err, "%s/voltd", xdg);
-    if (!home)
-        return error_set(err, -ENOENT,
-                         "neither XDG_STATE_HOME nor HOME is set; use --state-dir");
-    return put(buf, err, "%s/.local/state/voltd", home);
-}
-
 /* A path that bind() would cut is refused here, with the reason. */
 static int socket_path(const char *dir, const char *name, struct address *ret,
                        struct volt_error *err)
@@ -87,6 +76,7 @@ int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *
     int r;
 
     *p = (struct paths){.runtime_lock = -1, .state_lock = -1};
+    (void)snprintf(p->home, sizeof(p->home), "%s", paths_home() ? paths_home() : "");
     if (runtime_dir)
         r = absolute(runtime_dir, dir, err);
     else if (user)
@@ -102,7 +92,7 @@ int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *
     if (r == 0 && state_dir)
         r = absolute(state_dir, p->state_dir, err);
     else if (r == 0 && user)
-        r = user_state_dir(p->state_dir, err);
+        r = user_state_dir(paths_home(), p->state_dir, sizeof(p->state_dir), err);
     else if (r == 0)
         r = put(p->state_dir, err, SYSTEM_STATE_DIR);
     if (r == 0 && !user && !state_dir)

@@ -2,6 +2,7 @@
  *
  *   runtime dir  sockets, lock             wire/address.h; mode 0700 for a user
  *   state dir    lock, output, rec (user)  /var/lib/voltd, or $XDG_STATE_HOME/voltd
+ *                runtime (user)            a link to the runtime dir: wire/user_dirs.h
  *   record dir   exit records of jobs      /run/voltd-rec, or <state dir>/rec
  *   output dir   output files of jobs      <state dir>/output
  *
@@ -30,6 +31,7 @@ struct paths {
     char state_dir[PATH_MAX];
     char record_dir[PATH_MAX];
     char output_dir[PATH_MAX];
+    char home[PATH_MAX];          /* of the account; "": none */
     int runtime_lock, state_lock; /* -1: not held */
 };
 

@@ -1,9 +1,12 @@
 /* The array machine: events of elements go through job_update(), and what they change is
  * counted; events of the array as a whole are here. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "daemon/job/array.h"
+#include "daemon/job/event.h"
+#include "daemon/job/spec_edit.h"
 
 struct array *array_new_counts(uint64_t total)
 {
@@ -81,6 +84,7 @@ static void add_ended(struct array *a, const struct job_status *st, uint64_t off
 /* st: of an element, after an event. */
 static void note_start(struct array *a, const struct job_status *st)
 {
+    a->has_begun |= job_has_begun(st);
     if (st->started_usec && (!a->started_usec || st->started_usec < a->started_usec))
         a->started_usec = st->started_usec;
 }
@@ -111,6 +115,50 @@ static void end_rest(struct array *a, struct array_effects *fx)
     move(a, OF_REST, n, JOB_QUEUED, &cancelled, fx);
 }
 
+/* The array as a whole takes it, after its SUBMIT ... */
+static bool is_of_whole(const struct job_event *ev)
+{
+    return job_event_rows[ev->type].of_array && ev->type != JOB_EV_SUBMIT;
+}
+
+/* ... and its elements do not. */
+static bool is_of_whole_alone(const struct job_event *ev)
+{
+    return ev->type == JOB_EV_HOLD || ev->type == JOB_EV_RELEASE ||
+           ev->type == JOB_EV_MET || ev->type == JOB_EV_EDIT;
+}
+
+/* What of the array waits goes on waiting. */
+static int update_waiting(struct array *a, const struct job_event *ev)
+{
+    if (ev->type == JOB_EV_EDIT)
+        job_edited_update(&a->edited, &a->edits, ev);
+    return ev->type == JOB_EV_MET || ev->type == JOB_EV_EDIT
+               ? 0
+               : job_held_update(&a->held, &a->holds, ev);
+}
+
+/* How the rest ends. */
+static enum job_result result_of(const struct job_event *ev)
+{
+    switch (ev->type) {
+    case JOB_EV_EXPIRED:
+        return JOB_RESULT_EXPIRED;
+    case JOB_EV_DEPENDENCY:
+        return JOB_RESULT_DEPENDENCY;
+    default:
+        return JOB_RESULT_CANCELLED;
+    }
+}
+
+static void note_end_of_rest(struct array *a, const struct job_event *ev)
+{
+    a->cancelled_usec = ev->at_usec;
+    a->rest_result = (uint8_t)result_of(ev);
+    a->cause = (struct job_cause){ev->antecedent, ev->result};
+    a->held = JOB_HELD_NO;
+}
+
 static int update_whole(struct array *a, const struct job_event *ev,
                         struct array_effects *fx)
 {
@@ -118,13 +166,15 @@ static int update_whole(struct array *a, const struct job_event *ev,
     if (ev->type == JOB_EV_SUBMIT && !a->submitted_usec) {
         a->submitted_usec = ev->at_usec;
         a->retry_lost = ev->retry_lost;
+        a->held = (uint8_t)ev->held;
         a->rest = a->by_state[JOB_QUEUED] = a->total;
         return 0;
     }
-    if (ev->type != JOB_EV_CANCEL || !a->submitted_usec || a->cancelled_usec ||
-        array_done(a))
+    if (!is_of_whole(ev) || !a->submitted_usec || a->cancelled_usec || array_done(a))
         return -EPROTO;
-    a->cancelled_usec = ev->at_usec;
+    if (is_of_whole_alone(ev))
+        return update_waiting(a, ev);
+    note_end_of_rest(a, ev);
     if (!a->replays)
         end_rest(a, fx);
     return 0;
@@ -169,6 +219,9 @@ static int update_element(struct array *a, uint64_t offset, const struct job_eve
 {
     struct job_status *st = &a->chunks[offset / ARRAY_CHUNK][offset % ARRAY_CHUNK];
     uint8_t from = st->state;
+
+    if (is_of_whole_alone(ev))
+        return -EPROTO;
     int r = st->submitted_usec ? job_update(st, ev) : begin_element(a, offset, st, ev);
 
     if (r < 0)
@@ -214,12 +267,42 @@ struct job_status array_ended_as(const struct job_status *st)
 
 struct job_status array_ended_without(const struct array *a)
 {
-    return (struct job_status){.state = JOB_DONE,
-                               .result = a->cancelled_usec ? JOB_RESULT_CANCELLED
-                                                           : JOB_RESULT_LOST,
-                               .cancel_asked = a->cancelled_usec != 0,
-                               .submitted_usec = a->submitted_usec,
-                               .ended_usec = a->cancelled_usec};
+    struct job_status st = {.state = JOB_DONE,
+                            .result = a->cancelled_usec ? a->rest_result
+                                                        : (uint8_t)JOB_RESULT_LOST,
+                            .cancel_asked = a->rest_result == JOB_RESULT_CANCELLED,
+                            .submitted_usec = a->submitted_usec,
+                            .ended_usec = a->cancelled_usec};
+
+    if (a->rest_result == JOB_RESULT_DEPENDENCY)
+        st.cause = a->cause;
+    return st;
+}
+
+bool array_is_doomed(const struct array *a)
+{
+    return a->rest_result == JOB_RESULT_EXPIRED ||
+           a->rest_result == JOB_RESULT_DEPENDENCY;
+}
+
+bool array_is_cancelled(const struct array *a)
+{
+    return a->rest_result == JOB_RESULT_CANCELLED;
+}
+
+static enum job_event_type end_of_rest(const struct array *a)
+{
+    if (array_is_cancelled(a))
+        return JOB_EV_CANCEL;
+    return a->rest_result == JOB_RESULT_EXPIRED ? JOB_EV_EXPIRED : JOB_EV_DEPENDENCY;
+}
+
+struct job_event array_end_event(const struct array *a, uint64_t at_usec)
+{
+    return (struct job_event){.type = end_of_rest(a),
+                              .at_usec = at_usec,
+                              .antecedent = a->cause.job,
+                              .result = (enum job_result)a->cause.result};
 }
 
 /* n elements of the rest have ended. */
@@ -252,11 +335,15 @@ int array_fold_event(struct array_fold *f, int64_t item, const struct job_event 
     struct array *a = f->array;
 
     if (item == ARRAY_WHOLE) {
-        if (ev->type != JOB_EV_CANCEL || a->cancelled_usec)
+        if (!is_of_whole(ev) || a->cancelled_usec)
             return -EPROTO;
-        a->cancelled_usec = ev->at_usec;
+        if (is_of_whole_alone(ev))
+            return update_waiting(a, ev);
+        note_end_of_rest(a, ev);
         return 0;
     }
+    if (is_of_whole_alone(ev))
+        return -EPROTO;
     if (item != f->item) {
         fold_element(f);
         if (!a->rest)
@@ -286,6 +373,8 @@ enum job_state array_state(const struct array *a)
         return JOB_DONE;
     if (a->cancelled_usec)
         return JOB_STOPPING;
+    if (a->by_state[JOB_PAUSED] && a->by_state[JOB_PAUSED] == array_busy(a))
+        return JOB_PAUSED;
     return a->by_state[JOB_QUEUED] < a->total ? JOB_RUNNING : JOB_QUEUED;
 }
 
@@ -298,8 +387,13 @@ struct job_status array_status(const struct array *a)
         st.result = JOB_RESULT_NONE;
     st.submitted_usec = a->submitted_usec;
     st.started_usec = a->started_usec;
+    st.has_started = a->started_usec != 0;
     st.ended_usec = st.state == JOB_DONE ? a->ended_usec : 0;
-    st.cancel_asked = a->cancelled_usec != 0;
+    st.cancel_asked = a->rest_result == JOB_RESULT_CANCELLED;
+    st.held = a->held;
+    st.edited = a->edited;
+    st.edits = a->edits;
+    st.holds = a->holds;
     return st;
 }
 
@@ -314,11 +408,13 @@ struct job_status array_element(const struct array *a, int64_t offset)
     return array_ended_without(a);
 }
 
-const struct job_status *array_find_own(const struct array *a, int64_t *offset)
+const struct job_status *array_find_own_within(const struct array *a, int64_t *offset,
+                                               unsigned *looks)
 {
-    for (uint64_t at = (uint64_t)*offset; a->chunks && at < a->total; at++) {
+    for (uint64_t at = (uint64_t)*offset; a->chunks && at < a->total && *looks; at++) {
         const struct job_status *st = array_own(a, (int64_t)at);
 
+        --*looks;
         if (st) {
             *offset = (int64_t)at;
             return st;
@@ -327,6 +423,13 @@ const struct job_status *array_find_own(const struct array *a, int64_t *offset)
             at += ARRAY_CHUNK - 1 - at % ARRAY_CHUNK;
     }
     return NULL;
+}
+
+const struct job_status *array_find_own(const struct array *a, int64_t *offset)
+{
+    unsigned all = UINT_MAX;
+
+    return array_find_own_within(a, offset, &all);
 }
 
 int64_t array_next(const struct array *a)

@@ -11,17 +11,26 @@
  * SUBMIT    begins   refused     refused       leaves the rest      refused
  * STARTING  refused  refused     refused       leaves it, starting  as job.h
  * CANCEL    refused  rest ends   refused       leaves it, done      as job.h
+ * EXPIRED   refused  rest ends   refused       refused              as job.h
+ * DEPENDENCY        as EXPIRED
+ * MET       refused  taken       refused       refused              refused
+ * EDIT              as MET
+ * HOLD      refused  is held     refused       refused              refused
+ * RELEASE   refused  if held     refused       refused              refused
  * others    refused  refused     refused       refused              as job.h
  *
- * SUBMIT of an element says that its task is made: it is not given another. An array in
- * which all has ended refuses everything, as does an element that ended with the rest.
+ * HOLD means what of the array waits, now and later: which elements start is the
+ * dispatcher's. SUBMIT of an element says that its task is made: it is not given another.
+ * An array in which all has ended refuses everything, as does an element that ended with
+ * the rest.
  *
  * The state of the array as a whole is not stored. It follows from the counts; the first
  * row that holds:
  *
  * done      every element is done
  * stopping  CANCEL has come
- * running   an element is starting, running, stopping or done
+ * paused    an element is paused, and none is starting, running or stopping
+ * running   an element is starting, running, paused, stopping or done
  * queued    otherwise
  *
  * Its result is that of the ended element with the largest exit code; of several with the
@@ -61,11 +70,17 @@ struct array {
     uint64_t by_state[JOB_STATE_COUNT];
     uint64_t by_result[JOB_RESULT_COUNT];
     uint64_t submitted_usec; /* from SUBMIT, also of each element */
-    uint64_t cancelled_usec; /* from CANCEL of the array; 0: it has not come */
+    uint64_t cancelled_usec; /* from CANCEL, EXPIRED or DEPENDENCY of the array; 0: none
+                              * has come */
     uint64_t started_usec;   /* the earliest start of an attempt; 0: none */
     uint64_t ended_usec;     /* the latest end of an element; 0: none */
     bool retry_lost;         /* from SUBMIT */
+    bool has_begun;          /* an element has, or may have (job_has_begun()) */
+    uint8_t held;            /* enum job_held */
+    uint8_t rest_result;     /* enum job_result that the rest ended with */
+    struct job_cause cause;  /* of DEPENDENCY */
     bool replays;
+    uint16_t edited, edits, holds; /* as of a job_status */
     int exit_code;
     struct job_status worst;
     uint64_t worst_offset;
@@ -109,7 +124,7 @@ struct array_fold {
 };
 
 void array_fold_begin(struct array_fold *f, struct array *a);
-/* The next event, of the array (its CANCEL) or of an element. 0; -EPROTO. */
+/* The next event, of the array or of an element. 0; -EPROTO. */
 int array_fold_event(struct array_fold *f, int64_t item, const struct job_event *ev);
 /* That was all: the array is done. */
 void array_fold_end(struct array_fold *f);
@@ -118,6 +133,12 @@ void array_fold_end(struct array_fold *f);
 void array_element_begin(const struct array *a, struct job_status *ret);
 struct job_status array_ended_as(const struct job_status *st);
 struct job_status array_ended_without(const struct array *a);
+/* The rest has ended as EXPIRED or DEPENDENCY: so do elements that wait. */
+bool array_is_doomed(const struct array *a);
+/* It has ended by CANCEL: elements that wait end, and those that run are to. */
+bool array_is_cancelled(const struct array *a);
+/* Of one whose rest has ended by an event: that of an element that waits. */
+struct job_event array_end_event(const struct array *a, uint64_t at_usec);
 
 static inline bool array_is_counts(const struct array *a)
 {
@@ -129,11 +150,10 @@ static inline bool array_done(const struct array *a)
     return a->by_state[JOB_DONE] == a->total;
 }
 
-/* Elements that are starting, running or stopping. */
+/* Elements that are starting, running, paused or stopping. */
 static inline uint64_t array_busy(const struct array *a)
 {
-    return a->by_state[JOB_STARTING] + a->by_state[JOB_RUNNING] +
-           a->by_state[JOB_STOPPING];
+    return job_count_busy(a->by_state);
 }
 
 static inline uint64_t array_failed(const struct array *a)
@@ -159,6 +179,10 @@ static inline const struct job_status *array_own(const struct array *a, int64_t 
 /* The first element that has a status of its own here, at or behind *offset, which
  * becomes its offset. NULL: there is none. */
 const struct job_status *array_find_own(const struct array *a, int64_t *offset);
+/* Likewise. Takes one off *looks for each element that it looks at, and for each chunk
+ * that it passes over; NULL also if none is left before that. */
+const struct job_status *array_find_own_within(const struct array *a, int64_t *offset,
+                                               unsigned *looks);
 /* The element to start next: the first of the rest. ARRAY_WHOLE: the rest is empty. */
 int64_t array_next(const struct array *a);
 

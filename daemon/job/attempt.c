@@ -46,7 +46,7 @@ static const struct attempt_row resting[] = {
 ROWS(resting, &idle_rows);
 
 static const struct attempt_row starting[] = {
-    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_RELAY | DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CHAIN | DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_EXISTS, ATTEMPT_TAKEN, IF_TRIED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_EXISTS, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
     {ON_RESET, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_UNSURE},
@@ -66,7 +66,7 @@ ROWS(starting, NULL);
 /* Its record need not be looked at before something is heard of it: it mostly ends before
  * it would be. */
 static const struct attempt_row chaining[] = {
-    {ON_TAKEN, ATTEMPT_CHAINED, .todo = DO_RELAY | DO_CLOSE | DO_LIMIT | DO_PROBE},
+    {ON_TAKEN, ATTEMPT_CHAINED, .todo = DO_CHAIN | DO_CLOSE | DO_LIMIT | DO_PROBE},
     {ON_ELSEWHERE, ATTEMPT_WAITING, .todo = DO_PART},
     {ON_RESET, ATTEMPT_SEEKING, .todo = DO_RECALL, .known = ATTEMPT_UNSURE},
 };
@@ -90,6 +90,8 @@ static const struct attempt_row watched[] = {
 ROWS(watched, NULL);
 
 static const struct attempt_row taken[] = {
+    {ON_STARTED, ATTEMPT_PAUSING, IF_PAUSED, .todo = DO_POST_STARTED | DO_SIGNAL},
+    {ON_STARTED, ATTEMPT_RESUMING, IF_HALTED, .todo = DO_POST_STARTED | DO_SIGNAL},
     {ON_STARTED, ATTEMPT_RUNNING, .todo = DO_POST_STARTED},
     {ON_NEVER_RAN, .when = IF_STRANGE, .todo = DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
     {ON_NEVER_RAN, ATTEMPT_REMOVING, IF_DOUBTFUL, .todo = DO_REMOVE},
@@ -121,15 +123,62 @@ static const struct attempt_row recalling[] = {
 };
 ROWS(recalling, &recalled_rows);
 
-static const struct attempt_row running[] = {
+static const struct attempt_row stoppable[] = {
     {ON_STOP, ATTEMPT_KILLING, IF_STOP_KILLS, .todo = DO_LIMIT | DO_SIGNAL},
     {ON_STOP, ATTEMPT_ASKING, .todo = DO_LIMIT | DO_SIGNAL},
+};
+ROWS(stoppable, &watched_rows);
+
+static const struct attempt_row running[] = {
+    {ON_TURNED, ATTEMPT_PAUSE_DUE, .todo = DO_KEEP},
     {ON_LIMIT, ATTEMPT_KILLING, IF_STOP_KILLS,
      .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
     {ON_LIMIT, ATTEMPT_ASKING, .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
     {ON_PRINTED, ATTEMPT_KILLING, .todo = DO_POST_OUTPUT_LIMIT | DO_LIMIT | DO_SIGNAL},
 };
-ROWS(running, &watched_rows);
+ROWS(running, &stoppable_rows);
+
+/* A voltd that dies between SIGSTOP and its fact would leave a job that stands still for
+ * ever: the fact comes first. RESUME may be forgotten: then it is paused once more. What
+ * is to stop is continued before, all of its tree: the stop signal may be for its main
+ * process alone, which may wait for another one. */
+static const struct attempt_row pause_due[] = {
+    {ON_KEPT, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
+};
+ROWS(pause_due, &stoppable_rows);
+
+static const struct attempt_row pausing[] = {
+    {ON_ANSWERED, ATTEMPT_PAUSED, .todo = DO_TIME},
+    {ON_GONE, ATTEMPT_PAUSED, .todo = DO_TIME | DO_LOOK},
+    {ON_RESET, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
+    {ON_SHORT, ATTEMPT_PAUSE_AGAIN, .todo = DO_PROBE},
+};
+ROWS(pausing, &watched_rows);
+
+static const struct attempt_row pause_again[] = {
+    {ON_PROBE, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
+    {ON_STOP, ATTEMPT_RESUMING, .todo = DO_SIGNAL},
+};
+ROWS(pause_again, &watched_rows);
+
+static const struct attempt_row paused[] = {
+    {ON_TURNED, ATTEMPT_RESUMING, .todo = DO_SIGNAL},
+    {ON_STOP, ATTEMPT_RESUMING, .todo = DO_SIGNAL},
+};
+ROWS(paused, &watched_rows);
+
+static const struct attempt_row resuming[] = {
+    {ON_ANSWERED, ATTEMPT_RUNNING, .todo = DO_TIME},
+    {ON_GONE, ATTEMPT_RUNNING, .todo = DO_TIME | DO_LOOK},
+    {ON_RESET, ATTEMPT_RESUMING, .todo = DO_SIGNAL},
+    {ON_SHORT, ATTEMPT_RESUME_AGAIN, .todo = DO_PROBE},
+};
+ROWS(resuming, &watched_rows);
+
+static const struct attempt_row resume_again[] = {
+    {ON_PROBE, ATTEMPT_RESUMING, .todo = DO_SIGNAL},
+};
+ROWS(resume_again, &watched_rows);
 
 static const struct attempt_row unposted[] = {
     {ON_PROBE, .next = ATTEMPT_RUNNING},
@@ -238,6 +287,12 @@ const struct attempt_rows *const attempt_table[ATTEMPT_PHASES] = {
     [ATTEMPT_RECALLING] = &recalling_rows,
     [ATTEMPT_RECALLED] = &recalled_rows,
     [ATTEMPT_RUNNING] = &running_rows,
+    [ATTEMPT_PAUSE_DUE] = &pause_due_rows,
+    [ATTEMPT_PAUSING] = &pausing_rows,
+    [ATTEMPT_PAUSE_AGAIN] = &pause_again_rows,
+    [ATTEMPT_PAUSED] = &paused_rows,
+    [ATTEMPT_RESUMING] = &resuming_rows,
+    [ATTEMPT_RESUME_AGAIN] = &resume_again_rows,
     [ATTEMPT_UNPOSTED] = &unposted_rows,
     [ATTEMPT_ASKING] = &asking_rows,
     [ATTEMPT_ASKED] = &signalled_rows,
@@ -272,6 +327,8 @@ static unsigned conditions(const struct attempt_state *s)
     c |= s->short_of >= ATTEMPT_SHORT_MAX ? IF_SHORT : 0;
     c |= s->stop_kills ? IF_STOP_KILLS : 0;
     c |= s->end == ATTEMPT_RECORDED || s->end == ATTEMPT_STUCK ? IF_RECORD : 0;
+    c |= s->paused ? IF_PAUSED : 0;
+    c |= s->halted ? IF_HALTED : 0;
     return c;
 }
 

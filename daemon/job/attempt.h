@@ -1,7 +1,7 @@
 /* The start protocol: one run of a process, as a table. Pure.
  *
  * An attempt is in one phase. Each input takes it to the next phase by one row of the
- * table in attempt.c, which says what is to be done then. The driver (daemon/exec) asks
+ * table in attempt.c, which says what is to be done then. The driver (daemon/run) asks
  * attempt_hears() what the phase waits for, polls only that, turns it into an input, and
  * carries out the actions of attempt_step() in the order of their bits.
  *
@@ -16,6 +16,10 @@
  *     chained    the same, and it begins when another job has ended
  *     recalling, recalled   the same, called back from there
  *     running    it has begun, and STARTED is posted
+ *     pause_due  PAUSE was posted, and is on its way into the store
+ *     pausing, pause_again    freeze or SIGSTOP of its tree: on its way, to be sent again
+ *     paused     its processes stand still, and so does its timeout
+ *     resuming, resume_again  SIGCONT: likewise
  *     unposted   it is to stop, as soon as there is memory to post that
  *     asking, asked, ask_again      the stop signal: on its way, sent, to be sent again
  *     killing, killed, kill_again   SIGKILL: likewise
@@ -40,7 +44,9 @@
  *   T-6  Every event that is posted is one that job.h allows; EXITED is posted once.
  *   T-7  A job goes back to the queue (DEFERRED) when nothing of it is at the keeper.
  *   T-8  START goes out in a slot, or behind a job that has one; no slot is left taken.
- *   T-9  From every state a way leads to the durable end, without a further fault. */
+ *   T-9  From every state a way leads to the durable end, without a further fault.
+ *   T-10  What is frozen or stopped is known to be paused by the store, or is continued:
+ *        a job whose pause is over, or was forgotten with its voltd, runs on. */
 #ifndef VOLTD_JOB_ATTEMPT_H
 #define VOLTD_JOB_ATTEMPT_H
 
@@ -62,6 +68,12 @@ enum attempt_phase {
     ATTEMPT_RECALLING,
     ATTEMPT_RECALLED,
     ATTEMPT_RUNNING,
+    ATTEMPT_PAUSE_DUE,
+    ATTEMPT_PAUSING,
+    ATTEMPT_PAUSE_AGAIN,
+    ATTEMPT_PAUSED,
+    ATTEMPT_RESUMING,
+    ATTEMPT_RESUME_AGAIN,
     ATTEMPT_UNPOSTED,
     ATTEMPT_ASKING,
     ATTEMPT_ASKED,
@@ -83,7 +95,7 @@ enum attempt_input {
     /* the store */
     ON_MARKED,   /* STARTING is durable */
     ON_UNMARKED, /* the store has refused it */
-    ON_KEPT,     /* EXITED is durable */
+    ON_KEPT,     /* what was posted is durable */
     ON_UNKEPT,   /* the store has refused it */
     ON_UNPOSTED, /* there is no memory to post TIMEOUT or OUTPUT_LIMIT */
     /* what an earlier voltd has begun */
@@ -114,6 +126,7 @@ enum attempt_input {
     ON_ABSENT,
     /* timers and others */
     ON_CALLED_BACK, /* it is not to wait for that job any longer */
+    ON_TURNED,      /* it is to be paused, or to go on */
     ON_PROBE,       /* a signal is to be sent once more */
     ON_LIMIT,   /* the time of the phase is up: a rest, the timeout, kill_after, ... */
     ON_PRINTED, /* more than output_limit */
@@ -126,7 +139,7 @@ enum attempt_action {
     DO_PART = 1 << 1,    /* it follows nothing any more */
     DO_PREPARE = 1 << 2, /* what START needs; where that fails: ON_UNREADY, no START */
     DO_START = 1 << 3,   /* the phase says whether after another job */
-    DO_RELAY = 1 << 4,   /* other jobs may follow it, unless it goes alone */
+    DO_CHAIN = 1 << 4,   /* other jobs may follow it, unless it goes alone */
     DO_CLOSE = 1 << 5,   /* what was prepared */
     DO_RECALL = 1 << 6,  /* of its latest START */
     DO_POST_STARTED = 1 << 7,      /* and the timeout begins */
@@ -141,6 +154,8 @@ enum attempt_action {
     DO_POST_EXITED = 1 << 16,      /* state.end says which */
     DO_REMOVE_LATER = 1 << 17,     /* the record of what is over */
     DO_BLAME = 1 << 18,            /* a try in vain; too many end as its shim's failure */
+    DO_KEEP = 1 << 19,             /* ON_KEPT comes when all that was posted is durable */
+    DO_TIME = 1 << 20, /* the timeout stands still, or goes on, by the phase */
 };
 
 /* What is known of its STARTs. */
@@ -163,12 +178,14 @@ enum attempt_end {
     ATTEMPT_STUCK,     /* the record of what never ran cannot be removed */
 };
 
-struct attempt_state {  /* zeroes, and `known` and `stop_kills` as they are */
-    uint8_t phase;      /* enum attempt_phase */
-    uint8_t known;      /* enum attempt_known */
-    uint8_t end;        /* enum attempt_end */
-    uint8_t stop_kills; /* 1: the stop signal is SIGKILL */
-    uint8_t short_of;   /* how often the keeper was, since the record was read */
+struct attempt_state {   /* zeroes, and `known` and `stop_kills` as they are */
+    uint8_t phase;       /* enum attempt_phase */
+    uint8_t known;       /* enum attempt_known */
+    uint8_t end;         /* enum attempt_end */
+    uint8_t stop_kills;  /* 1: the stop signal is SIGKILL */
+    uint8_t short_of;    /* how often the keeper was, since the record was read */
+    bool paused, halted; /* of an earlier voltd: it is paused, or has been; either may not
+                            have come to its processes */
     struct tries tries;
     uint32_t kills; /* SIGKILLs that have been answered */
 };
@@ -185,6 +202,8 @@ enum attempt_when {
     IF_SHORT = 1 << 7,      /* the keeper was short of something too often */
     IF_STOP_KILLS = 1 << 8, /* stop_kills */
     IF_RECORD = 1 << 9,     /* the record is still there */
+    IF_PAUSED = 1 << 10,    /* paused */
+    IF_HALTED = 1 << 11,    /* halted */
 };
 
 struct attempt_row {

@@ -44,7 +44,9 @@ struct job_event_row {
     int8_t next[JOB_STATE_COUNT];
     /* AT_COMMIT is of an end: EXITED that leads to another attempt counts now. */
     enum job_event_when when;
-    bool owed_without_process; /* of kinds that begin anew after a crash */
+    bool of_array;             /* an array as a whole takes it */
+    bool owed_without_process; /* of kinds that begin anew after a crash, without
+                                * claims */
     /* The job's task goes on when its fact is committed, unless that is owed. */
     bool awaited;
     /* What it changes beside the state, before that. 0; 1: it has set the
@@ -54,12 +56,20 @@ struct job_event_row {
     void (*pack)(struct pack *p, const struct job_event *ev, uint64_t life);
     void (*unpack)(struct job_event_bytes *b, struct job_event *ret);
     uint64_t flags;    /* that may stand beside its type */
+    bool passes;       /* what it has done is over with its attempt, but for what the base
+                        * of a later one says */
     bool is_own_entry; /* the store has it as an event; SUBMIT is the row of the job */
 };
 
 extern const struct job_event_row job_event_rows[JOB_EV_COUNT];
 
 void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life);
+/* What the first event of these bytes is. */
+struct job_event_glance {
+    uint32_t base; /* a STARTING that is a base: its attempt; else 0 */
+    bool passes;   /* as its row says */
+};
+struct job_event_glance job_event_glance(const void *bytes, size_t n);
 /* The next event; what it points to lives in *room. 0; -EBADMSG: these bytes are none. */
 int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life,
                      struct job_event_room *room);

@@ -4,11 +4,11 @@
 
 #include "daemon/job/job.h"
 
-const char *const job_state_names[] = {"queued",   "starting", "running",
+const char *const job_state_names[] = {"queued",   "starting", "running", "paused",
                                        "stopping", "done",     NULL};
 const char *const job_result_names[] = {
-    "none",        "success",   "exit", "signal",       "timeout",
-    "exec_failed", "cancelled", "lost", "output_limit", NULL};
+    "none",      "success", "exit",         "signal",  "timeout",    "exec_failed",
+    "cancelled", "lost",    "output_limit", "expired", "dependency", NULL};
 
 const char *job_state_name(enum job_state s)
 {
@@ -27,10 +27,28 @@ const char *job_wait_name(enum job_wait w)
         return "turn";
     case JOB_WAIT_SLOT:
         return "slot";
+    case JOB_WAIT_ARRAY:
+        return "array";
+    case JOB_WAIT_PAUSED:
+        return "paused";
+    case JOB_WAIT_LOCK:
+        return "lock";
+    case JOB_WAIT_RATE:
+        return "rate";
     case JOB_WAIT_KEEPER:
         return "keeper";
     case JOB_WAIT_SURVIVORS:
         return "survivors";
+    case JOB_WAIT_REPLACE:
+        return "replace";
+    case JOB_WAIT_HOLD:
+        return "hold";
+    case JOB_WAIT_TIME:
+        return "time";
+    case JOB_WAIT_DEPENDENCY:
+        return "dependency";
+    case JOB_WAIT_INSIDE:
+        return "inside";
     case JOB_WAIT_NONE:
         break;
     }
@@ -62,7 +80,7 @@ int job_exit_code(const struct job_status *st)
     case JOB_RESULT_SUCCESS:
         return 0;
     case JOB_RESULT_EXIT:
-        return st->code;
+        return st->code ? st->code : 1; /* 0 is no success of every job */
     case JOB_RESULT_SIGNAL:
         return 128 + st->code;
     case JOB_RESULT_TIMEOUT:
@@ -72,6 +90,8 @@ int job_exit_code(const struct job_status *st)
     case JOB_RESULT_CANCELLED:
     case JOB_RESULT_LOST:
     case JOB_RESULT_OUTPUT_LIMIT:
+    case JOB_RESULT_EXPIRED:
+    case JOB_RESULT_DEPENDENCY:
     case JOB_RESULT_NONE:
     case JOB_RESULT_COUNT:
         break;

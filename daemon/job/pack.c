@@ -4,33 +4,41 @@
 
 #include "daemon/job/pack.h"
 
-static bool room(struct pack *p, size_t n)
+static bool grow(struct pack *p, size_t n)
 {
     if (p->failed)
         return false;
-    if (p->capacity - p->n >= n)
-        return true;
 
     size_t capacity = p->capacity ? p->capacity * 2 : 128;
     while (capacity - p->n < n)
         capacity *= 2;
-    uint8_t *grown = realloc(p->bytes, capacity);
+    uint8_t *grown = realloc(p->lent ? NULL : p->bytes, capacity);
     if (!grown) {
         p->failed = true;
         return false;
     }
+    if (p->lent)
+        memcpy(grown, p->bytes, p->n);
+    p->lent = false;
     p->bytes = grown;
     p->capacity = capacity;
     return true;
+}
+
+static inline bool room(struct pack *p, size_t n)
+{
+    return (p->capacity - p->n >= n && !p->failed) || grow(p, n);
 }
 
 void pack_number(struct pack *p, uint64_t v)
 {
     if (!room(p, 10))
         return;
+    uint8_t *at = p->bytes + p->n;
     for (; v >= 0x80; v >>= 7)
-        p->bytes[p->n++] = (uint8_t)(v | 0x80);
-    p->bytes[p->n++] = (uint8_t)v;
+        *at++ = (uint8_t)(v | 0x80);
+    *at++ = (uint8_t)v;
+    p->n = (size_t)(at - p->bytes);
 }
 
 void pack_signed(struct pack *p, int64_t v)
@@ -67,23 +75,28 @@ void pack_strings(struct pack *p, char *const *v)
 
 void pack_fini(struct pack *p)
 {
-    free(p->bytes);
+    if (!p->lent)
+        free(p->bytes);
     *p = (struct pack){0};
 }
 
 uint64_t unpack_number(struct unpack *u)
 {
+    const uint8_t *at = u->at;
     uint64_t v = 0;
 
-    for (unsigned shift = 0; !u->failed && u->at < u->end && shift < 64; shift += 7) {
-        uint8_t b = *u->at++;
+    for (unsigned shift = 0; !u->failed && at < u->end && shift < 64; shift += 7) {
+        uint8_t b = *at++;
 
         if (shift == 63 && b > 1)
             break;
         v |= (uint64_t)(b & 0x7f) << shift;
-        if (!(b & 0x80))
+        if (!(b & 0x80)) {
+            u->at = at;
             return v;
+        }
     }
+    u->at = at;
     u->failed = true;
     return 0;
 }

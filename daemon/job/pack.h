@@ -13,10 +13,18 @@
 
 /* Zero-initialised is empty. Without memory `failed` is set and nothing more is added. */
 struct pack {
-    uint8_t *bytes; /* owned: pack_fini() */
+    uint8_t *bytes; /* owned: pack_fini(); or lent */
     size_t n, capacity;
     bool failed;
+    bool lent;
 };
+
+/* Empty, with memory of the caller's that lasts as long: only what does not fit there is
+ * allocated. */
+static inline struct pack pack_in(uint8_t *bytes, size_t capacity)
+{
+    return (struct pack){.bytes = bytes, .capacity = capacity, .lent = true};
+}
 
 void pack_number(struct pack *p, uint64_t v);
 void pack_signed(struct pack *p, int64_t v);

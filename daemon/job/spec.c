@@ -4,6 +4,7 @@
  * read by any thread and never written, so the reference count is the only shared
  * word. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "daemon/job/env.h"
+#include "daemon/job/retry.h"
 #include "daemon/job/spec.h"
 
 struct job_spec *job_spec_new(void)
@@ -22,6 +25,8 @@ struct job_spec *job_spec_new(void)
     vat_u32_init(&s->refs, 1);
 #define SPEC_NUMBER(tag, member, json, least, most, fallback) s->member = (fallback);
 #define SPEC_LIMIT(...)                                       SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_ARRAY(...)                                       SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_RETRY(...)                                       SPEC_NUMBER(__VA_ARGS__)
 #define SPEC_OCTAL(tag, member, json, most, fallback)         s->member = (fallback);
 #define SPEC_SIGNAL(tag, member, json, fallback)              s->member = (fallback);
 #include "daemon/job/spec_fields.def"
@@ -50,16 +55,23 @@ void job_spec_unref(struct job_spec *s)
     if (!s || vat_u32_sub(&s->refs, 1, VAT_AR) != 1)
         return;
     strings_free(s->argv);
-    strings_free(s->env);
+    job_env_unref(s->env);
     for (size_t i = 0; i < s->nlabels; i++) {
         free(s->labels[i].name);
         free(s->labels[i].value);
     }
     free(s->labels);
+    for (size_t i = 0; i < s->nclaims; i++)
+        free(s->claims[i].name);
+    free(s->claims);
+    for (size_t i = 0; i < s->nafter; i++)
+        free(s->after[i].local), free(s->after[i].key), free(s->after[i].past);
+    free(s->after);
     free(s->rlimits);
     free(s->input);
     free(s->ranges);
 #define SPEC_TEXT(tag, member, ...) free(s->member);
+#define SPEC_CALLED(member, ...)    free(s->member);
 #include "daemon/job/spec_fields.def"
     free(s);
 }
@@ -79,32 +91,26 @@ __attribute__((format(printf, 4, 5))) static int refuse(const char **ret_field,
     return -EINVAL;
 }
 
-/* The fields that belong to one kind only. */
+/* The fields that belong to some kinds only. */
 static int validate_kind(const struct job_spec *s, const char **field,
                          struct volt_error *err)
 {
-    switch (s->kind) {
-    case JOB_KIND_EXEC:
-        if (!s->argv || !s->argv[0])
-            return refuse(field, err, "argv", "a command is needed: give argv or shell");
-        if (s->argv[0][0] == '\0')
-            return refuse(field, err, "argv", "the command is empty");
-        if (s->duration_usec)
-            return refuse(field, err, "duration_usec", "only kind sleep has a duration");
-        return 0;
-    case JOB_KIND_SLEEP:
-    case JOB_KIND_NOOP:
-        if (s->argv)
-            return refuse(field, err, s->shell ? "shell" : "argv",
-                          "only kind exec has a command");
-        if (s->kind == JOB_KIND_SLEEP && !s->duration_usec)
-            return refuse(field, err, "duration_usec",
-                          "kind sleep needs a duration of more than nothing");
-        if (s->kind == JOB_KIND_NOOP && s->duration_usec)
-            return refuse(field, err, "duration_usec", "only kind sleep has a duration");
-        return 0;
-    }
-    return refuse(field, err, "kind", "unknown kind");
+    if ((unsigned)s->kind >= JOB_KIND_COUNT)
+        return refuse(field, err, "kind", "unknown kind");
+    const uint32_t kind = UINT32_C(1) << s->kind;
+#define KIND_SET(constant) (UINT32_C(1) << JOB_KIND_##constant)
+#define KIND_FIELD(may, must, name, given, only, need)                                   \
+    if ((given) && !(kind & (may)))                                                      \
+        return refuse(field, err, name, "%s", only);                                     \
+    if (!(given) && (kind & (must)))                                                     \
+        return refuse(field, err, name, "%s", need);
+#include "daemon/job/kinds.def"
+#undef KIND_SET
+    if (s->argv && !s->argv[0])
+        return refuse(field, err, "argv", "it has no word: give argv or shell");
+    if (s->argv && s->argv[0][0] == '\0')
+        return refuse(field, err, "argv", "the command is empty");
+    return 0;
 }
 
 /* Whether the elements of an array would open the same file. */
@@ -148,15 +154,16 @@ static int validate_paths(const struct job_spec *s, const char **field,
         return refuse(field, err, "output_split", "only with output \"file\"");
     if (s->error_path && s->output_split)
         return refuse(field, err, "error_path", "not with output_split");
-    if (s->input && (s->stdin_path || s->kind != JOB_KIND_EXEC))
-        return refuse(field, err, "stdin_data",
-                      s->stdin_path ? "not with stdin" : "only kind exec reads it");
+    if (s->input && s->stdin_path)
+        return refuse(field, err, "stdin_data", "not with stdin");
     return validate_open_mode(s, field, err);
 }
 
 static int validate_array(const struct job_spec *s, const char **field,
                           struct volt_error *err)
 {
+    if (s->at_once && !s->is_array)
+        return refuse(field, err, "array.at_once", "only of an array");
     if (!s->is_array)
         return 0;
     if (s->array_first > s->array_last)
@@ -181,6 +188,106 @@ static int validate_rlimits(const struct job_rlimits *l, const char **field,
     return 0;
 }
 
+static bool is_named(const struct job_claim *c)
+{
+    const size_t length = strlen(c->name);
+
+    return length > 0 && length <= JOB_CLAIM_BYTES;
+}
+
+static int validate_claim(const struct job_claim *c, const char **field,
+                          struct volt_error *err)
+{
+    if (!is_named(c))
+        return refuse(field, err, "claims", "a name has 1 to %d bytes", JOB_CLAIM_BYTES);
+    if (c->name[0] == '/')
+        return refuse(field, err, "claims",
+                      "%s: names that begin with a slash are of locks that all users "
+                      "share, and there are none yet",
+                      c->name);
+    const bool counts = c->mode == JOB_CLAIM_PERMITS || c->mode == JOB_CLAIM_RATE;
+    if (!counts && (c->permits || c->capacity))
+        return refuse(field, err, "claims",
+                      "%s: permits and capacity are of modes permits and rate only",
+                      c->name);
+    if ((c->mode == JOB_CLAIM_RATE) != (c->interval_usec > 0))
+        return refuse(field, err, "claims",
+                      "%s: interval_usec is of mode rate, which needs it", c->name);
+    if (c->interval_usec > JOB_INTERVAL_MAX)
+        return refuse(field, err, "claims", "%s: interval_usec: at most a day", c->name);
+    if (counts &&
+        (c->permits < 1 || c->permits > JOB_PERMITS_MAX || c->capacity > JOB_PERMITS_MAX))
+        return refuse(field, err, "claims",
+                      "%s: permits are from 1 to %d, and so is the capacity", c->name,
+                      JOB_PERMITS_MAX);
+    if (c->interval_usec && c->capacity > JOB_REFILL_MAX / c->interval_usec)
+        return refuse(field, err, "claims",
+                      "%s: its burst, %" PRIu64 " tokens, comes back in more than a "
+                      "million days",
+                      c->name, c->capacity);
+    return 0;
+}
+
+/* What a job of kill mode main leaves behind lives on when its end is known, and nobody
+ * would see the end of that. */
+static int validate_claims(const struct job_spec *s, const char **field,
+                           struct volt_error *err)
+{
+    int r = 0;
+
+    if (s->nclaims > JOB_CLAIMS_MAX)
+        return refuse(field, err, "claims", "at most %d", JOB_CLAIMS_MAX);
+    if (s->nclaims && s->kill_mode == JOB_KILL_MAIN)
+        return refuse(field, err, "claims",
+                      "not with kill_mode \"main\": what such a job leaves behind would "
+                      "go on without them");
+    for (size_t i = 0; i < s->nclaims && r == 0; i++)
+        r = validate_claim(&s->claims[i], field, err);
+    return r;
+}
+
+static int validate_after(const struct job_spec *s, const char **field,
+                          struct volt_error *err)
+{
+    if (s->nafter > JOB_AFTER_MAX)
+        return refuse(field, err, "after",
+                      "at most %d: let the jobs be one array, or a job of kind noop wait "
+                      "for some of them",
+                      JOB_AFTER_MAX);
+    for (size_t i = 0; i < s->nafter; i++)
+        if (s->after[i].each && !s->is_array)
+            return refuse(field, err, "after", "element to element is for arrays");
+    return 0;
+}
+
+static bool says_how_to_retry(const struct job_spec *s)
+{
+    return s->backoff_usec != JOB_BACKOFF_USEC_DEFAULT || s->backoff_max_usec ||
+           s->max_total_usec || s->retry_on || job_codes_any(&s->retry_codes);
+}
+
+static int validate_retry(const struct job_spec *s, const char **field,
+                          struct volt_error *err)
+{
+    const uint32_t exits = UINT32_C(1) << JOB_RESULT_EXIT;
+
+    if (s->retry_times > JOB_RETRIES_MAX)
+        return refuse(field, err, "retry.times", "at most %d", JOB_RETRIES_MAX);
+    if (!s->retry_times && says_how_to_retry(s))
+        return refuse(field, err, "retry.times", "needed, to say how often");
+    if (s->retry_times && s->kill_mode == JOB_KILL_MAIN)
+        return refuse(field, err, "retry",
+                      "not with kill_mode \"main\": what an attempt leaves behind would "
+                      "run beside the next");
+    if (s->backoff_max_usec && s->backoff_max_usec < s->backoff_usec)
+        return refuse(field, err, "retry.backoff_max_usec", "less than backoff_usec");
+    if (s->retry_on & ~JOB_RETRY_ON_MOST)
+        return refuse(field, err, "retry.on", "no such result");
+    if (job_codes_any(&s->retry_codes) && s->retry_on && !(s->retry_on & exits))
+        return refuse(field, err, "retry.exit_codes", "only with \"exit\" in on");
+    return 0;
+}
+
 int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err)
 {
@@ -191,11 +298,16 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
     r = validate_paths(s, ret_field, err);
     if (r == 0)
         r = validate_rlimits(s->rlimits, ret_field, err);
+    if (r == 0)
+        r = validate_claims(s, ret_field, err);
+    if (r == 0)
+        r = validate_after(s, ret_field, err);
+    if (r == 0)
+        r = validate_retry(s, ret_field, err);
     if (r < 0)
         return r;
-    for (char **e = s->env; e && *e; e++)
-        if ((*e)[0] == '=' || !strchr(*e, '='))
-            return refuse(ret_field, err, "env", "a variable needs a name");
+    if (s->env && !job_env_is_valid(s->env))
+        return refuse(ret_field, err, "env", "a variable needs a name");
     if (s->umask != JOB_NO_UMASK && s->umask > 0777)
         return refuse(ret_field, err, "umask", "at most 777");
     if (s->on_exists != JOB_ON_EXISTS_SAME && !s->key)
@@ -205,8 +317,6 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       JOB_PRIORITY_MAX);
     if (s->stop_signal < 1 || s->stop_signal > SIGRTMAX)
         return refuse(ret_field, err, "stop_signal", "no such signal");
-    if (s->queue && strcmp(s->queue, "default") != 0)
-        return refuse(ret_field, err, "queue", "there is only the queue \"default\"");
     return validate_array(s, ret_field, err);
 }
 
@@ -236,6 +346,40 @@ static bool same_labels(const struct job_spec *a, const struct job_spec *b)
     return true;
 }
 
+static bool same_claim(const struct job_claim *a, const struct job_claim *b)
+{
+    return same_string(a->name, b->name) && a->mode == b->mode &&
+           a->permits == b->permits && a->capacity == b->capacity &&
+           a->interval_usec == b->interval_usec;
+}
+
+static bool same_claims(const struct job_spec *a, const struct job_spec *b)
+{
+    if (a->nclaims != b->nclaims)
+        return false;
+    for (size_t i = 0; i < a->nclaims; i++)
+        if (!same_claim(&a->claims[i], &b->claims[i]))
+            return false;
+    return true;
+}
+
+/* One that is still to be looked up is not known to be the same. */
+static bool same_edge(const struct job_edge *a, const struct job_edge *b)
+{
+    return a->job && a->job == b->job && a->when == b->when && a->each == b->each &&
+           !a->local && !b->local && same_string(a->key, b->key);
+}
+
+static bool same_after(const struct job_spec *a, const struct job_spec *b)
+{
+    if (a->nafter != b->nafter)
+        return false;
+    for (size_t i = 0; i < a->nafter; i++)
+        if (!same_edge(&a->after[i], &b->after[i]))
+            return false;
+    return true;
+}
+
 static bool same_rlimits(const struct job_spec *a, const struct job_spec *b)
 {
     const struct job_rlimits *x = a->rlimits, *y = b->rlimits;
@@ -259,7 +403,7 @@ static bool same_shell(const struct job_spec *a, const struct job_spec *b)
 
 static bool same_env(const struct job_spec *a, const struct job_spec *b)
 {
-    return same_strings(a->env, b->env);
+    return job_env_equal(a->env, b->env);
 }
 
 static bool same_input(const struct job_spec *a, const struct job_spec *b)
@@ -281,12 +425,34 @@ static bool same_array(const struct job_spec *a, const struct job_spec *b)
                   a->nranges * sizeof(*none)) == 0;
 }
 
+static bool same_retry_on(const struct job_spec *a, const struct job_spec *b)
+{
+    return a->retry_on == b->retry_on;
+}
+
+static bool same_codes(const struct job_codes *a, const struct job_codes *b)
+{
+    return memcmp(a->word, b->word, sizeof(a->word)) == 0;
+}
+
+static bool same_retry_codes(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_codes(&a->retry_codes, &b->retry_codes);
+}
+
+static bool same_success(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_codes(&a->success, &b->success);
+}
+
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
 {
 #define SAME(tag, member, ...)          &&a->member == b->member
 #define SPEC_NUMBER(...)                SAME(__VA_ARGS__)
 #define SPEC_OCTAL(...)                 SAME(__VA_ARGS__)
 #define SPEC_LIMIT(...)                 SAME(__VA_ARGS__)
+#define SPEC_ARRAY(...)                 SAME(__VA_ARGS__)
+#define SPEC_RETRY(...)                 SAME(__VA_ARGS__)
 #define SPEC_SIGNED(...)                SAME(__VA_ARGS__)
 #define SPEC_SIGNAL(...)                SAME(__VA_ARGS__)
 #define SPEC_CHOICE(...)                SAME(__VA_ARGS__)
@@ -294,6 +460,7 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
 #define SPEC_TEXT(tag, member, ...)     &&same_string(a->member, b->member)
 #define SPEC_OWN(tag, name, json)       &&same_##name(a, b)
 #define SPEC_OWN_LIMIT(tag, name, json) &&same_##name(a, b)
+#define SPEC_OWN_RETRY(tag, name, json) &&same_##name(a, b)
     return true
 #include "daemon/job/spec_fields.def"
         ;
@@ -304,6 +471,7 @@ struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec)
 {
     return (struct job_event){.type = JOB_EV_SUBMIT,
                               .at_usec = at_usec,
+                              .held = s->hold ? JOB_HELD_BY_USER : JOB_HELD_NO,
                               .retry_lost = s->on_lost == JOB_ON_LOST_RETRY};
 }
 
@@ -316,6 +484,14 @@ static uint64_t range_count(const struct job_range *r)
 static struct job_range whole(const struct job_spec *s)
 {
     return (struct job_range){.first = s->array_first, .last = s->array_last, .step = 1};
+}
+
+const struct job_edge *job_spec_local_edge(const struct job_spec *s)
+{
+    for (size_t i = 0; i < s->nafter; i++)
+        if (s->after[i].local)
+            return &s->after[i];
+    return NULL;
 }
 
 uint64_t job_spec_count(const struct job_spec *s)
@@ -403,14 +579,17 @@ int job_spec_set_ranges(struct job_spec *s)
     return 0;
 }
 
+uint64_t job_spec_timeout(const struct job_spec *s)
+{
+    return s->timeout_usec ? s->timeout_usec : s->queue_timeout_usec;
+}
+
 const char *job_spec_display_name(const struct job_spec *s)
 {
     if (s->name)
         return s->name;
-    if (s->kind == JOB_KIND_SLEEP)
-        return "sleep";
-    if (s->kind == JOB_KIND_NOOP)
-        return "noop";
+    if (!s->argv)
+        return job_kinds[s->kind].name;
     if (s->shell)
         return "sh";
 
@@ -442,16 +621,28 @@ static size_t strings_bytes(char **v)
 
 size_t job_spec_bytes(const struct job_spec *s)
 {
-    size_t bytes = block(sizeof(*s)) + strings_bytes(s->argv) + strings_bytes(s->env);
+    size_t bytes = block(sizeof(*s)) + strings_bytes(s->argv);
 
     for (size_t i = 0; i < s->nlabels; i++)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);
+    if (s->env) /* as if it were not shared */
+        bytes += block(job_env_bytes(s->env));
     if (s->rlimits)
         bytes += block(sizeof(*s->rlimits));
     if (s->ranges)
         bytes += block(s->nranges * sizeof(*s->ranges));
     if (s->input)
         bytes += block(sizeof(*s->input) + s->input->n);
+    for (size_t i = 0; i < s->nclaims; i++)
+        bytes += string_bytes(s->claims[i].name);
+    if (s->claims)
+        bytes += block(s->nclaims * sizeof(*s->claims));
+    if (s->after)
+        bytes += block(s->nafter * sizeof(*s->after)) + s->nafter * block(JOB_EDGE_BYTES);
+    for (size_t i = 0; i < s->nafter; i++) { /* bits, and numbers of 16: core/each.c */
+        bytes += s->after[i].each ? job_spec_count(s) * 5 / 2 : 0;
+        bytes += string_bytes(s->after[i].key);
+    }
     if (s->labels)
         bytes += block(s->nlabels * sizeof(*s->labels));
 #define SPEC_TEXT(tag, member, ...) bytes += string_bytes(s->member);

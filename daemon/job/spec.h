@@ -12,12 +12,7 @@
 #include <volt/error.h>
 #include "base/atomic.h"
 #include "daemon/job/job.h"
-
-enum job_kind {
-    JOB_KIND_EXEC = 0,
-    JOB_KIND_SLEEP,
-    JOB_KIND_NOOP,
-};
+#include "daemon/job/kind.h"
 
 enum job_kill_mode {
     JOB_KILL_TREE = 0,
@@ -50,6 +45,55 @@ enum job_on_exists {
     JOB_ON_EXISTS_REPLACE,  /* that job is cancelled, and this one follows its end */
 };
 
+/* How a job has what it claims. */
+enum job_claim_mode {
+    JOB_CLAIM_EXCLUSIVE = 0, /* a lock, alone */
+    JOB_CLAIM_SHARED,        /* a lock, with others that share it */
+    JOB_CLAIM_PERMITS,       /* so many permits of a semaphore */
+    JOB_CLAIM_RATE,          /* so many tokens of a rate: spent by each attempt */
+};
+
+/* A lock or semaphore of the submitter's that a job has from its start until no process
+ * of it is left; or a rate, of which it spends. */
+struct job_claim {
+    char *name;
+    enum job_claim_mode mode;
+    uint64_t permits;       /* PERMITS, or tokens of a RATE: at least 1 */
+    uint64_t capacity;      /* of the semaphore, or the burst; 0: whatever it has */
+    uint64_t interval_usec; /* RATE: in which one token comes back */
+    uint64_t had; /* capacity that it had when the job was taken; kept, but no wish */
+};
+
+/* A job that has to start, or to end, before one does. */
+struct job_edge {
+    uint64_t job;
+    enum job_after when;
+    /* Of one that is being submitted: the antecedent comes with it, and `job` is not
+     * known yet. By its local name; then by its item, which comes earlier, and 1. */
+    char *local; /* NULL: none */
+    size_t item; /* 0: none */
+    bool each;   /* element i waits for element i */
+    /* each, and the antecedent is not live: how its elements ended (core/each.h); taken
+     * from here when it is waited for. */
+    struct past_elements *past;
+    /* It is the job that had this key when the other was submitted: `job`, once it has
+     * been looked up. It stays where the other has a key itself, and is compared instead
+     * of `job`. NULL: none. */
+    char *key;
+    /* What was known of it when the job was taken; kept, but no wish: it may have left
+     * the store by the next start. */
+    bool started;
+    enum job_result result; /* NONE: it had not ended */
+    /* Of one that is being submitted: nothing is known of it. It is refused, unless its
+     * key says that it is an earlier one. */
+    bool unknown;
+    /* More is known here than what was kept. */
+    bool learned;
+};
+
+struct job_env;
+struct past_elements; /* one block */
+
 struct job_label {
     char *name, *value;
 };
@@ -81,52 +125,65 @@ struct job_rlimits {
 #define JOB_ARRAY_MAX               1000000
 #define JOB_RANGES_MAX              1000
 #define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
-#define JOB_USEC_MAX                INT64_C(3155760000000000) /* 100 years */
+#define JOB_RETRIES_MAX             1000
+#define JOB_BACKOFF_USEC_DEFAULT    UINT64_C(1000000)
+#define JOB_USEC_MAX                INT64_C(3155760000000000)   /* 100 years */
+#define JOB_DATE_MAX                INT64_C(253402300799999999) /* the year 9999 */
 #define JOB_NAME_BYTES              255
+#define JOB_CLAIMS_MAX              16
+#define JOB_CLAIM_BYTES             128
+#define JOB_PERMITS_MAX             1000000000
+#define JOB_INTERVAL_MAX            INT64_C(86400000000)         /* a day */
+#define JOB_REFILL_MAX              (JOB_INTERVAL_MAX * 1000000) /* of a whole burst */
+#define JOB_AFTER_MAX               256
+#define JOB_EDGE_BYTES              128 /* of admission, for each that is waited for */
 
-/* Its fields have a row each in spec_fields.def. */
+/* A set of exit codes: bit n % 64 of word n / 64. */
+#define JOB_CODE_WORDS 4
+struct job_codes {
+    uint64_t word[JOB_CODE_WORDS];
+};
+
+/* A member for each scalar row of spec_fields.def, which says what it is; those of
+ * composite rows are written out. */
 struct job_spec {
     vat_u32 refs; /* spec.c only: held by jobs, views and calls on any thread */
 
-    enum job_kind kind;
+#define SPEC_NUMBER(tag, member, ...) uint64_t member;
+#define SPEC_LIMIT(tag, member, ...)  uint64_t member;
+#define SPEC_ARRAY(tag, member, ...)  uint64_t member;
+#define SPEC_RETRY(tag, member, ...)  uint64_t member;
+#define SPEC_KEPT(tag, member)        uint64_t member;
+#define SPEC_OCTAL(tag, member, ...)  uint32_t member;
+#define SPEC_SIGNED(tag, member, ...) int32_t member;
+#define SPEC_SIGNAL(tag, member, ...) int member;
+#define SPEC_CHOICE(tag, member, ...) enum job_##member member;
+#define SPEC_ASKED(member, ...)       enum job_##member member;
+#define SPEC_CALLED(member, ...)      char *member;
+#define SPEC_FLAG(tag, member, ...)   bool member;
+#define SPEC_TEXT(tag, member, ...)   char *member;
+#include "daemon/job/spec_fields.def"
+
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
     bool shell;  /* argv is {"/bin/sh", "-c", text}, given as one string */
-    char *name;  /* NULL: derived from argv[0] or the kind when shown */
-    char *key;   /* idempotency: the same key and spec is the same job; NULL: none */
-    enum job_on_exists on_exists; /* of the submission: not kept, not compared */
-    uint64_t replaces; /* id of the job that had the key; 0: none; not compared */
     struct job_label *labels;
     size_t nlabels;
-
-    char *cwd;                   /* absolute; NULL: "/" */
-    char **env;                  /* "NAME=value", NULL-terminated; NULL: empty */
-    uint32_t umask;              /* 0..0777, or JOB_NO_UMASK: 022 */
-    char *stdin_path;            /* absolute; NULL: input, or /dev/null */
-    struct job_input *input;     /* exec; NULL: none */
+    struct job_claim *claims;
+    size_t nclaims;
+    struct job_edge *after;
+    size_t nafter;
+    uint32_t retry_on; /* bit n: enum job_result n leads to another attempt; 0: those of
+                        * JOB_RETRY_ON_DEFAULT */
+    struct job_codes retry_codes; /* of EXIT: those alone; none: all */
+    struct job_codes success;     /* none: 0 */
+    struct job_env *env;          /* NULL: that of its account; env.h */
+    struct job_input *input;      /* exec; NULL: none */
     struct job_rlimits *rlimits; /* at most those of voltd; NULL, not given: as voltd's */
-
-    char *queue;      /* NULL: "default" */
-    int32_t priority; /* higher first */
-
-    uint64_t timeout_usec;    /* of one attempt's running time; 0: none */
-    uint64_t kill_after_usec; /* between the stop signal and KILL */
-    int stop_signal;          /* SIGTERM */
-    enum job_kill_mode kill_mode;
-    enum job_on_lost on_lost;
-
-    enum job_output output;
-    char *output_path; /* absolute */
-    char *error_path;  /* absolute: stderr goes there; NULL: as output and output_split */
-    enum job_open_mode open_mode; /* of both paths */
-    bool output_split; /* FILE: stderr in a file of its own; else both in one, in order */
-    uint64_t output_limit; /* FILE: bytes of both together; JOB_NO_LIMIT: any */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */
     struct job_range *ranges; /* which of these, in order, no two touching; NULL: all */
     size_t nranges;
-
-    uint64_t duration_usec; /* sleep */
 };
 
 struct job_spec *job_spec_new(void); /* defaults, one reference; NULL: out of memory */
@@ -141,6 +198,8 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
 /* SUBMIT of its job, or of an element. */
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
+/* The first edge of it that has a local name; NULL: none. */
+const struct job_edge *job_spec_local_edge(const struct job_spec *s);
 /* Number of jobs it stands for: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
 /* The index of an element, by its offset from the first one, which is below the count. */
@@ -153,9 +212,11 @@ int64_t job_spec_offset_from(const struct job_spec *s, int64_t index);
  * array_last by them. -EINVAL: they are out of order, overlap, or end between two
  * steps. */
 int job_spec_set_ranges(struct job_spec *s);
+/* Of an attempt's running time, its queue's if it says none; 0: none. */
+uint64_t job_spec_timeout(const struct job_spec *s);
 /* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */
 const char *job_spec_display_name(const struct job_spec *s);
-/* Bytes of heap held by a spec, for limits per user. */
+/* Bytes of heap held by a spec, and by the edges of its job, for limits per user. */
 size_t job_spec_bytes(const struct job_spec *s);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/job/env.h"
+#include "daemon/job/retry.h"
 #include "daemon/job/spec_pack.h"
 
 /* Those that are spoken of here; all of them are in spec_fields.def. */
@@ -15,8 +17,32 @@ enum {
     TAG_ARGV_SHARED =
         3,           /* instead of argv's own: its strings are in a part of their own */
     TAG_RANGES = 30, /* instead of array's own: not all from first to last */
-    TAG_COUNT = 31,
+    TAG_WAS = 36,    /* what was known of the jobs in `after` */
+    TAG_HAD = 41,    /* capacities of semaphores that claims had */
+    TAG_EACH = 53,   /* which of `after` are element to element; absent: none */
+    TAG_KEYS = 54,   /* by which those in `after` were named; absent: none was */
 };
+
+/* One more than the greatest tag. */
+union tags {
+    char keys[TAG_KEYS + 1];
+#define SPEC_NUMBER(tag, member, ...) char member[(tag) + 1];
+#define SPEC_LIMIT(...)               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_ARRAY(...)               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_RETRY(...)               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OCTAL(...)               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_SIGNED(...)              SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_SIGNAL(...)              SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_CHOICE(...)              SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_FLAG(...)                SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_TEXT(...)                SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_KEPT(...)                SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OWN(...)                 SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OWN_LIMIT(...)           SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OWN_RETRY(...)           SPEC_NUMBER(__VA_ARGS__)
+#include "daemon/job/spec_fields.def"
+};
+enum { TAG_COUNT = sizeof(union tags) };
 
 enum type {
     NONE = 0, /* no such tag */
@@ -33,7 +59,7 @@ struct packed {
     enum type type;
     bool beside; /* not a part of the body: job_spec_pack_body() */
     uint32_t offset;
-    uint64_t max, fallback; /* of numbers; the fallback is not packed */
+    uint64_t max; /* of numbers */
     /* OWN. put: with the tag, or nothing. */
     void (*put)(const struct job_spec *s, uint64_t tag, struct spec_pack *to);
     void (*get)(struct unpack *u, const struct spec_parts *parts, struct job_spec *s);
@@ -119,6 +145,116 @@ static void put_ranges(const struct job_spec *s, uint64_t tag, struct spec_pack 
     }
 }
 
+static void put_claims(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->nclaims)
+        return;
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->nclaims);
+    for (size_t i = 0; i < s->nclaims; i++) {
+        const struct job_claim *c = &s->claims[i];
+
+        pack_string(&to->own, c->name);
+        pack_number(&to->own, c->mode);
+        if (c->mode < JOB_CLAIM_PERMITS)
+            continue;
+        pack_number(&to->own, c->permits);
+        pack_number(&to->own, c->capacity);
+        if (c->mode == JOB_CLAIM_RATE)
+            pack_number(&to->own, c->interval_usec);
+    }
+}
+
+static void put_had(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->nclaims)
+        return;
+    pack_number(&to->own, tag);
+    for (size_t i = 0; i < s->nclaims; i++)
+        pack_number(&to->own, s->claims[i].had);
+}
+
+static void put_retry_on(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->retry_on)
+        return;
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->retry_on);
+}
+
+static void put_codes(const struct job_codes *codes, uint64_t tag, struct spec_pack *to)
+{
+    if (!job_codes_any(codes))
+        return;
+    pack_number(&to->own, tag);
+    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
+        pack_number(&to->own, codes->word[i]);
+}
+
+static void put_retry_codes(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    put_codes(&s->retry_codes, tag, to);
+}
+
+static void put_success(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    put_codes(&s->success, tag, to);
+}
+
+/* Of those with keys the ids are left out where specs are compared. */
+static void put_after_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
+                         bool compared)
+{
+    if (!s->nafter)
+        return;
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->nafter);
+    for (size_t i = 0; i < s->nafter; i++) {
+        pack_number(&to->own, compared && s->after[i].key ? 0 : s->after[i].job);
+        pack_number(&to->own, s->after[i].when);
+    }
+}
+
+static void put_after(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    put_after_by(s, tag, to, false);
+}
+
+static void put_keys(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->nafter; i++)
+        any |= s->after[i].key != NULL;
+    if (!any)
+        return;
+    pack_number(&to->own, tag);
+    for (size_t i = 0; i < s->nafter; i++)
+        pack_string(&to->own, s->after[i].key ? s->after[i].key : "");
+}
+
+static void put_each(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->nafter; i++)
+        any |= s->after[i].each;
+    if (!any)
+        return;
+    pack_number(&to->own, tag);
+    for (size_t i = 0; i < s->nafter; i++)
+        pack_number(&to->own, s->after[i].each);
+}
+
+static void put_was(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->nafter)
+        return;
+    pack_number(&to->own, tag);
+    for (size_t i = 0; i < s->nafter; i++)
+        pack_number(&to->own, (uint64_t)s->after[i].result << 1 | s->after[i].started);
+}
+
 /* One more than each value: most limits are infinity, 0 then. */
 static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
 {
@@ -133,16 +269,28 @@ static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
 
 /* The part env holds the resource limits, if there are any, then whether there is an
  * environment, then that. */
-static void put_env(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+static void put_env_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
+                       void (*pack)(const struct job_env *env, struct pack *to))
 {
     if (s->rlimits) {
         pack_rlimits(s->rlimits, &to->env);
         pack_number(&to->env, s->env != NULL);
     }
     if (s->env)
-        pack_strings(&to->env, s->env);
+        pack(s->env, &to->env);
     if (s->env && !s->rlimits)
         pack_number(&to->own, tag);
+}
+
+static void put_env(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    put_env_by(s, tag, to, job_env_pack);
+}
+
+static void pack_no_env(const struct job_env *env, struct pack *to)
+{
+    (void)env;
+    (void)to;
 }
 
 static void put_rlimits(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
@@ -160,12 +308,8 @@ static void put_field(const struct job_spec *s, uint64_t tag, struct pack *p)
     uint64_t v;
 
     if (f->type == TEXT) {
-        const char *text = *(char *const *)at;
-
-        if (text) {
-            pack_number(p, tag);
-            pack_string(p, text);
-        }
+        pack_number(p, tag);
+        pack_string(p, *(char *const *)at);
         return;
     }
     if (f->type == LONG)
@@ -174,8 +318,6 @@ static void put_field(const struct job_spec *s, uint64_t tag, struct pack *p)
         v = *(const bool *)at;
     else
         v = *(const uint32_t *)at;
-    if (v == f->fallback)
-        return;
     pack_number(p, tag);
     if (f->type == INTEGER)
         pack_signed(p, *(const int32_t *)at);
@@ -183,30 +325,85 @@ static void put_field(const struct job_spec *s, uint64_t tag, struct pack *p)
         pack_number(p, v);
 }
 
-static int pack_all(const struct job_spec *s, bool body, struct spec_pack *ret)
-{
-    for (uint64_t tag = TAG_END + 1; tag < TAG_COUNT; tag++) {
-        const struct packed *f = &fields[tag];
+#define TAG(tag) (UINT64_C(1) << (tag))
+_Static_assert(TAG_COUNT <= 64, "tags are bits");
 
-        if (f->type == NONE || (body && f->beside))
-            continue;
-        if (f->type != OWN)
-            put_field(s, tag, &ret->own);
-        else if (f->put)
-            f->put(s, tag, ret);
-    }
+/* The tags of what is not as it is by default, and of what may not be: OWN. Most fields
+ * are, so this is no loop over the table. */
+static uint64_t given(const struct job_spec *s)
+{
+    uint64_t tags =
+        TAG(TAG_RANGES) | TAG(TAG_WAS) | TAG(TAG_HAD) | TAG(TAG_EACH) | TAG(TAG_KEYS);
+
+#define GIVEN(tag, is) tags |= (is) ? TAG(tag) : 0;
+#define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
+    GIVEN(tag, s->member != (fallback))
+#define SPEC_LIMIT(...)                               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_ARRAY(...)                               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_RETRY(...)                               SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OCTAL(tag, member, json, most, fallback) GIVEN(tag, s->member != (fallback))
+#define SPEC_KEPT(tag, member)                        GIVEN(tag, s->member != 0)
+#define SPEC_SIGNED(tag, member, ...)                 GIVEN(tag, s->member != 0)
+#define SPEC_SIGNAL(tag, member, json, fallback)      GIVEN(tag, s->member != (fallback))
+#define SPEC_CHOICE(tag, member, json, last)          GIVEN(tag, s->member != 0)
+#define SPEC_FLAG(tag, member, json)                  GIVEN(tag, s->member)
+#define SPEC_TEXT(tag, member, ...)                   GIVEN(tag, s->member != NULL)
+#define SPEC_OWN(tag, name, json)                     GIVEN(tag, true)
+#define SPEC_OWN_LIMIT(...)                           SPEC_OWN(__VA_ARGS__)
+#define SPEC_OWN_RETRY(...)                           SPEC_OWN(__VA_ARGS__)
+#include "daemon/job/spec_fields.def"
+    return tags;
+}
+
+static void put(const struct job_spec *s, unsigned tag, struct spec_pack *ret)
+{
+    if (fields[tag].type != OWN)
+        put_field(s, tag, &ret->own);
+    else
+        fields[tag].put(s, tag, ret);
+}
+
+/* All that are given have been put. */
+static int put_end(struct spec_pack *ret)
+{
     pack_number(&ret->own, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
 }
 
+/* Ascending, as the next two. */
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
 {
-    return pack_all(s, false, ret);
+    for (uint64_t tags = given(s); tags; tags &= tags - 1)
+        put(s, (unsigned)__builtin_ctzll(tags), ret);
+    return put_end(ret);
 }
 
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret)
 {
-    return pack_all(s, true, ret);
+    for (uint64_t tags = given(s); tags; tags &= tags - 1) {
+        const unsigned tag = (unsigned)__builtin_ctzll(tags);
+        const struct packed *f = &fields[tag];
+
+        if (f->beside)
+            continue;
+        if (f->put == put_env)
+            put_env_by(s, tag, ret, pack_no_env);
+        else if (f->put == put_after)
+            put_after_by(s, tag, ret, true);
+        else
+            put(s, tag, ret);
+    }
+    return put_end(ret);
+}
+
+void job_spec_pack_some(const struct job_spec *s, uint64_t tags, struct pack *ret)
+{
+    struct spec_pack to = {.own = *ret};
+
+    for (tags &= given(s); tags; tags &= tags - 1)
+        put(s, (unsigned)__builtin_ctzll(tags), &to);
+    pack_number(&to.own, TAG_END);
+    *ret = to.own;
 }
 
 void spec_pack_fini(struct spec_pack *p)
@@ -242,14 +439,112 @@ static void get_labels(struct unpack *u, const struct spec_parts *parts,
     }
 }
 
-static char **get_shared(struct unpack *u, const void *bytes, size_t n)
+static void get_claim(struct unpack *u, struct job_claim *ret)
 {
-    struct unpack part = unpack_of(bytes, n);
-    char **v = bytes ? unpack_strings(&part) : NULL;
+    ret->name = unpack_string(u);
+    ret->mode = (enum job_claim_mode)unpack_number_max(u, JOB_CLAIM_RATE);
+    if (ret->mode < JOB_CLAIM_PERMITS)
+        return;
+    ret->permits = unpack_number(u);
+    ret->capacity = unpack_number(u);
+    if (ret->mode == JOB_CLAIM_RATE)
+        ret->interval_usec = unpack_number(u);
+}
 
-    u->failed |= !v || part.at != part.end;
-    u->no_memory |= part.no_memory;
-    return v;
+static void get_claims(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
+{
+    const size_t n = unpack_number_max(u, JOB_CLAIMS_MAX);
+
+    (void)parts;
+    if (u->failed)
+        return;
+    s->claims = calloc(n + 1, sizeof(*s->claims));
+    u->failed |= u->no_memory |= !s->claims;
+    for (; s->nclaims < n && !u->failed; s->nclaims++)
+        get_claim(u, &s->claims[s->nclaims]);
+}
+
+static void get_had(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    (void)parts;
+    for (size_t i = 0; i < s->nclaims; i++)
+        s->claims[i].had = unpack_number(u);
+}
+
+static void get_after(struct unpack *u, const struct spec_parts *parts,
+                      struct job_spec *s)
+{
+    const size_t n = unpack_number_max(u, JOB_AFTER_MAX);
+
+    (void)parts;
+    if (u->failed)
+        return;
+    s->after = calloc(n + 1, sizeof(*s->after));
+    u->failed |= u->no_memory |= !s->after;
+    for (; s->nafter < n && !u->failed; s->nafter++) {
+        s->after[s->nafter].job = unpack_number(u);
+        s->after[s->nafter].when = (enum job_after)unpack_number_max(u, JOB_AFTER_START);
+    }
+}
+
+static void get_retry_on(struct unpack *u, const struct spec_parts *parts,
+                         struct job_spec *s)
+{
+    (void)parts;
+    s->retry_on = (uint32_t)unpack_number_max(u, JOB_RETRY_ON_MOST);
+}
+
+static void get_codes(struct unpack *u, struct job_codes *ret)
+{
+    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
+        ret->word[i] = unpack_number(u);
+}
+
+static void get_retry_codes(struct unpack *u, const struct spec_parts *parts,
+                            struct job_spec *s)
+{
+    (void)parts;
+    get_codes(u, &s->retry_codes);
+}
+
+static void get_success(struct unpack *u, const struct spec_parts *parts,
+                        struct job_spec *s)
+{
+    (void)parts;
+    get_codes(u, &s->success);
+}
+
+static void get_was(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    (void)parts;
+    for (size_t i = 0; i < s->nafter; i++) {
+        const uint64_t was = unpack_number_max(u, 2 * JOB_RESULT_COUNT - 1);
+
+        s->after[i].started = was & 1;
+        s->after[i].result = (enum job_result)(was >> 1);
+    }
+}
+
+static void get_each(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    (void)parts;
+    for (size_t i = 0; i < s->nafter; i++)
+        s->after[i].each = unpack_number_max(u, 1);
+}
+
+static void get_keys(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
+{
+    (void)parts;
+    for (size_t i = 0; i < s->nafter && !u->failed; i++) {
+        struct job_edge *edge = &s->after[i];
+
+        edge->key = unpack_string(u);
+        if (!edge->key || *edge->key)
+            continue;
+        free(edge->key);
+        edge->key = NULL;
+    }
 }
 
 static struct job_rlimits *unpack_rlimits(struct unpack *u)
@@ -279,7 +574,7 @@ static void get_rlimits(struct unpack *u, const struct spec_parts *parts,
         return;
     s->rlimits = unpack_rlimits(&part);
     if (unpack_number_max(&part, 1))
-        s->env = unpack_strings(&part);
+        s->env = job_env_unpack(&part);
     u->failed |= part.failed || part.at != part.end;
     u->no_memory |= part.no_memory;
 }
@@ -293,9 +588,14 @@ static void get_argv(struct unpack *u, const struct spec_parts *parts, struct jo
 static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
                             struct job_spec *s)
 {
+    struct unpack part = unpack_of(parts->argv, parts->argv_n);
+
     u->failed |= s->argv != NULL;
-    if (!u->failed && !parts->own_only)
-        s->argv = get_shared(u, parts->argv, parts->argv_n);
+    if (u->failed || parts->own_only)
+        return;
+    s->argv = parts->argv ? unpack_strings(&part) : NULL;
+    u->failed |= !s->argv || part.at != part.end;
+    u->no_memory |= part.no_memory;
 }
 
 static void get_input(struct unpack *u, const struct spec_parts *parts,
@@ -329,8 +629,13 @@ static void get_shell(struct unpack *u, const struct spec_parts *parts,
 
 static void get_env(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
 {
-    if (!parts->without_env)
-        s->env = get_shared(u, parts->env, parts->env_n);
+    struct unpack part = unpack_of(parts->env, parts->env_n);
+
+    if (parts->without_env)
+        return;
+    s->env = parts->env ? job_env_unpack(&part) : NULL;
+    u->failed |= !s->env || part.at != part.end;
+    u->no_memory |= part.no_memory;
 }
 
 static void get_array(struct unpack *u, const struct spec_parts *parts,
@@ -381,19 +686,18 @@ static void get_ranges(struct unpack *u, const struct spec_parts *parts,
               0 * sizeof(_Generic(&((struct job_spec *)0)->member, type * : 0))
 
 static const struct packed fields[TAG_COUNT] = {
-#define SPEC_NUMBER(tag, member, json, least, most, fallback_)                           \
+#define SPEC_NUMBER(tag, member, json, least, most, ...)                                 \
     [tag] = {.type = TYPE_OF(member),                                                    \
              .offset = offsetof(struct job_spec, member),                                \
-             .max = MAX_OF(member, most),                                                \
-             .fallback = (fallback_)},
-#define SPEC_LIMIT(...) SPEC_NUMBER(__VA_ARGS__)
-#define SPEC_OCTAL(tag, member, json, most, fallback_)                                   \
-    SPEC_NUMBER(tag, member, json, 0, most, fallback_)
+             .max = MAX_OF(member, most)},
+#define SPEC_LIMIT(...)                          SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_ARRAY(...)                          SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_RETRY(...)                          SPEC_NUMBER(__VA_ARGS__)
+#define SPEC_OCTAL(tag, member, json, most, ...) SPEC_NUMBER(tag, member, json, 0, most)
 #define SPEC_KEPT(tag, member)                                                           \
     [tag] = {.type = LONG, AT(member, uint64_t), .max = UINT64_MAX, .beside = true},
 #define SPEC_SIGNED(tag, member, ...) [tag] = {.type = INTEGER, AT(member, int32_t)},
-#define SPEC_SIGNAL(tag, member, json, fallback_)                                        \
-    [tag] = {.type = WORD, AT(member, int), .max = 64, .fallback = (fallback_)},
+#define SPEC_SIGNAL(tag, member, ...) [tag] = {.type = WORD, AT(member, int), .max = 64},
 #define SPEC_CHOICE(tag, member, json, last)                                             \
     [tag] = {.type = TYPE_OF(member),                                                    \
              .offset = offsetof(struct job_spec, member),                                \
@@ -403,9 +707,14 @@ static const struct packed fields[TAG_COUNT] = {
 #define SPEC_OWN(tag, name, json)                                                        \
     [tag] = {.type = OWN, .put = put_##name, .get = get_##name},
 #define SPEC_OWN_LIMIT(...) SPEC_OWN(__VA_ARGS__)
+#define SPEC_OWN_RETRY(...) SPEC_OWN(__VA_ARGS__)
 #include "daemon/job/spec_fields.def"
     [TAG_ARGV_SHARED] = {.type = OWN, .get = get_argv_shared},
     [TAG_RANGES] = {.type = OWN, .put = put_ranges, .get = get_ranges},
+    [TAG_EACH] = {.type = OWN, .put = put_each, .get = get_each},
+    [TAG_KEYS] = {.type = OWN, .put = put_keys, .get = get_keys},
+    [TAG_WAS] = {.type = OWN, .beside = true, .put = put_was, .get = get_was},
+    [TAG_HAD] = {.type = OWN, .beside = true, .put = put_had, .get = get_had},
 };
 
 static void get_field(struct unpack *u, const struct packed *f, struct job_spec *s)
@@ -429,15 +738,15 @@ static void get_field(struct unpack *u, const struct packed *f, struct job_spec 
         *(bool *)at = v;
 }
 
-/* All fields up to the end. */
-static void get_fields(struct unpack *u, const struct spec_parts *parts,
-                       struct job_spec *s)
+/* All fields up to the end; those of other tags are none. */
+static void get_some(struct unpack *u, const struct spec_parts *parts, uint64_t tags,
+                     struct job_spec *s)
 {
     uint64_t tag, before = 0;
 
     /* Ascending: no field comes twice, so none leaks. */
     while (!u->failed && (tag = unpack_number_max(u, TAG_COUNT - 1)) != TAG_END) {
-        u->failed |= tag <= before || fields[tag].type == NONE;
+        u->failed |= tag <= before || fields[tag].type == NONE || !(tags & TAG(tag));
         before = tag;
         if (u->failed)
             break;
@@ -446,6 +755,18 @@ static void get_fields(struct unpack *u, const struct spec_parts *parts,
         else
             get_field(u, &fields[tag], s);
     }
+}
+
+static void get_fields(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
+{
+    get_some(u, parts, UINT64_MAX, s);
+}
+
+bool job_spec_unpack_some(struct unpack *u, uint64_t tags, struct job_spec *ret)
+{
+    get_some(u, &(struct spec_parts){.own_only = true}, tags, ret);
+    return !u->failed;
 }
 
 static int reason(const struct unpack *u)
@@ -468,6 +789,37 @@ int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
     }
     job_spec_unref(s);
     return reason(&u);
+}
+
+/* Through bytes: what of the one is left, and what of the other comes, are theirs. */
+int job_spec_mix(const struct job_spec *s, const struct job_spec *other, uint64_t tags,
+                 struct job_spec **ret)
+{
+    struct spec_pack p = {.own = {.n = 0}};
+    struct job_spec *mixed = job_spec_new();
+
+    const uint64_t changed = tags ? given(other) & tags : 0;
+
+    for (uint64_t all = (given(s) & ~tags) | changed; all; all &= all - 1) {
+        const unsigned tag = (unsigned)__builtin_ctzll(all);
+
+        put(tags & TAG(tag) ? other : s, tag, &p);
+    }
+    int r = mixed ? put_end(&p) : -ENOMEM;
+    if (r == 0) {
+        const struct spec_parts parts = {p.own.bytes, p.env.bytes, p.argv.bytes, p.own.n,
+                                         p.env.n,     p.argv.n,    false,        false};
+        struct unpack u = unpack_of(p.own.bytes, p.own.n);
+
+        get_fields(&u, &parts, mixed);
+        r = u.failed ? reason(&u) : 0;
+    }
+    spec_pack_fini(&p);
+    if (r < 0)
+        job_spec_unref(mixed);
+    else
+        *ret = mixed;
+    return r;
 }
 
 int spec_pack_count(const void *own, size_t n, uint64_t *ret)

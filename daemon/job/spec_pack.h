@@ -25,9 +25,21 @@ struct spec_pack {
 
 /* 0; -ENOMEM. ret is to be zero-initialised, and finished in either case. */
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret);
-/* The same without what belongs to this submission alone (replaces): equal for specs that
- * are to be taken for the same. */
+/* The same without what belongs to this submission alone (replaces), of jobs in `after`
+ * that have keys these instead of their ids, and of the environment only whether there is
+ * one: equal, as are the environments (job_env_pack_compared()), for specs that are to be
+ * taken for the same. */
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret);
+/* Fields of the part `own` alone that have these tags (bit n: tag n), those that differ
+ * from their defaults. Nothing is written about the others. */
+void job_spec_pack_some(const struct job_spec *s, uint64_t tags, struct pack *ret);
+/* Fills these in, of what is as it is by default. False: these bytes have others, or are
+ * none; then u has failed. */
+bool job_spec_unpack_some(struct unpack *u, uint64_t tags, struct job_spec *ret);
+/* Returns new in *ret, unchecked: what the one says, but of these tags what the other
+ * does, which may be NULL where there are none. 0; -ENOMEM. */
+int job_spec_mix(const struct job_spec *s, const struct job_spec *other, uint64_t tags,
+                 struct job_spec **ret);
 void spec_pack_fini(struct spec_pack *p);
 
 /* Whether a spec with this part of its own is of kind exec; nothing else is looked at. */

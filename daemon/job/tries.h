@@ -3,8 +3,8 @@
  * Two things count: what a keeper refuses, and the death of a shim that had nothing but
  * this job. After TRIES_MAX of them the job has failed. That there is no keeper, or none
  * that lives to answer, is no failure of the job, however long it lasts: the job waits. A
- * shim may be slow to take a job. The job and the one that is to follow it (crew.h) are
- * taken back then, which is no failure. From then on the job is started alone, stays
+ * shim may be slow to take a job. The job and the one that is to follow it (shim_pool.h)
+ * are taken back then, which is no failure. From then on the job is started alone, stays
  * where it is, and begins when its shim gets to it.
  *
  * What SIGKILL does not end is tried again after 1, 2, 4, ... 60 s, however often.

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
-#include "daemon/keeper/crew.h"
+#include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
 
 #define KILL_LIMIT_USEC 1000000
@@ -52,15 +52,15 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         if (r < 0)
             return r;
     }
-    if (m->after != 0 && (!may_reuse || !crew_can_follow(m)))
+    if (m->after != 0 && (!may_reuse || !shim_pool_can_follow(m)))
         return -ESRCH;
     int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
                                m->kill_mode, &args.record_seed);
     if (record < 0)
         return record;
     args.fd[SHIM_RECORD] = record;
-    pid_t pid =
-        m->after != 0 ? crew_follow(&args) : crew_start(&args, may_reuse, ret_new);
+    pid_t pid = m->after != 0 ? shim_pool_follow(&args)
+                              : shim_pool_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
     (void)close(record);
     /* voltd finds out that a record which stays never ran, and has it removed. */
@@ -94,7 +94,9 @@ static int find_job(const struct keeper_self *self, const struct job_key *key,
 static void signal_tree(const struct tree_root *root, int sig, struct keeper_reply *reply)
 {
     struct tree_result result;
-    if (sig != SIGKILL) {
+    if (sig == SIGSTOP) {
+        reply->reached = tree_stop(root, KILL_LIMIT_USEC);
+    } else if (sig != SIGKILL) {
         reply->reached = tree_signal(root, sig);
     } else {
         tree_kill(root, KILL_LIMIT_USEC, &result);
@@ -103,6 +105,18 @@ static void signal_tree(const struct tree_root *root, int sig, struct keeper_rep
         memcpy(reply->survivor, result.named, sizeof(reply->survivor));
     }
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
+}
+
+/* What is frozen does not take SIGSTOP, for which a second would be waited in vain: after
+ * each restart of voltd, of all that are paused. */
+static void pause_tree(const struct freezer *freezer, const struct job_key *key,
+                       const struct tree_root *root, struct keeper_reply *reply)
+{
+    reply->reached = freezer_holds(freezer, key, root);
+    if (reply->reached > 0)
+        return;
+    signal_tree(root, SIGSTOP, reply);
+    (void)freezer_freeze(freezer, key, root, KILL_LIMIT_USEC);
 }
 
 struct claim {
@@ -235,10 +249,14 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
         root.is_others = is_of_another;
         root.arg = &claim;
     }
-    if (is_tree)
+    if ((m->scope & KEEPER_SCOPE_FREEZE) != 0)
+        pause_tree(&self->freezer, &key, &root, reply);
+    else if (is_tree)
         signal_tree(&root, (int)m->signal, reply);
     else
         signal_main(s, (int)m->signal, reply);
+    if (m->signal == SIGCONT || (m->scope & KEEPER_SCOPE_WAKE) != 0)
+        freezer_thaw(&self->freezer, &key, root.main);
     if (is_tree && root.shim == 0 && !ours)
         reply->survivors = KEEPER_SURVIVORS_UNKNOWN;
     if ((m->scope & KEEPER_SCOPE_WAKE) != 0 && is_tree)
@@ -256,6 +274,8 @@ int remove_record(struct keeper_self *self, const struct keeper_remove *m)
         struct job_key key = keeper_key_unpack(&m->key[i]);
         CRASH_POINT("keeper-remove");
         int r = record_remove(self->record_dir_fd, &self->pool, &key, self->boot_id);
+        if (r == 0)
+            freezer_remove(&self->freezer, &key);
         CRASH_POINT("keeper-removed");
         if (status == 0)
             status = r;

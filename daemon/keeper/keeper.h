@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "daemon/keeper/freezer.h"
 #include "daemon/keeper/protocol.h"
 
 #define KEEPER_LISTEN_FD                                                                 \
@@ -20,7 +21,7 @@ struct keeper_config {
     uint32_t leave_usec; /* without a connection and a live shim; 0: never */
     int rest_msec;       /* without news; then shims that wait are dismissed; -1: never */
     bool leaves_stopped; /* a shim that was stopped stays so: for tests */
-    int score_fd;        /* the own oom_score_adj, if below 0: crew_spare(); 0: none */
+    int score_fd; /* the own oom_score_adj, if below 0: shim_pool_spare(); 0: none */
 };
 
 /* Makes the process fit to serve: signals, subreaper, record dir. 0 or -errno. Every
@@ -44,6 +45,7 @@ struct keeper_self {
     uint64_t start; /* with pid: which process it is */
     int record_dir_fd;
     struct record_pool pool;
+    struct freezer freezer;
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
     struct pids main_shims;                    /* of kill mode `main`, */
     struct job_key main_key[KEEPER_SHIMS_MAX]; /* and the attempt of each */
@@ -55,8 +57,8 @@ struct keeper_self {
 
 /* Makes the record and gives the job to a shim, now or after another job. What follows *m
  * in its message, and fds, both as m says, are borrowed. may_reuse, ret_new: see
- * crew_start(). Returns the shim's pid; -EEXIST: there is a record; -errno: nothing has
- * been done. */
+ * shim_pool_start(). Returns the shim's pid; -EEXIST: there is a record; -errno: nothing
+ * has been done. */
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
                 bool may_reuse, bool *ret_new);
 
@@ -64,7 +66,7 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
 void note_main_shim_killed(struct keeper_self *self, const struct job_key *key);
 
 /* Signals the job whose record m names, continues its shim, and fills the reply's status
- * and figures. May take two seconds: runs in a process of its own. */
+ * and figures. May take three seconds: runs in a process of its own. */
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 struct keeper_reply *reply);
 

@@ -2,6 +2,8 @@
  * protocol.h. */
 #include "daemon/keeper/protocol.h"
 
+#include <signal.h>
+
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
 _Static_assert(sizeof(struct keeper_start) == 72, "no padding");
 _Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
@@ -58,7 +60,8 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
     case KEEPER_SIGNAL:
         return len == sizeof(m->signal) && key_is_valid(&m->signal.key) &&
                m->signal.signal >= 1 && m->signal.signal <= 64 &&
-               m->signal.scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE);
+               (m->signal.scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE) ||
+                (m->signal.scope == KEEPER_SCOPE_FREEZE && m->signal.signal == SIGSTOP));
     case KEEPER_REMOVE:
         return remove_is_valid(&m->remove, len);
     case KEEPER_RECALL:

@@ -31,7 +31,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(6)
+#define KEEPER_VERSION   UINT32_C(7)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -102,9 +102,12 @@ struct keeper_start {
 #define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 
 enum keeper_scope {
-    KEEPER_SCOPE_TREE, /* SIGKILL in rounds of STOP and KILL, for at most 1 s */
+    KEEPER_SCOPE_TREE, /* SIGKILL in rounds of STOP and KILL, SIGSTOP in rounds, for at
+                        * most 1 s */
     KEEPER_SCOPE_MAIN,
     KEEPER_SCOPE_WAKE, /* with one of these: SIGCONT after the signal */
+    /* TREE, with SIGSTOP: then frozen in a cgroup, where it can have one (freezer.h). */
+    KEEPER_SCOPE_FREEZE = 4,
 };
 
 struct keeper_signal {

@@ -91,7 +91,8 @@ struct record_exited {
     uint32_t step;
     uint32_t core_dumped;
     uint32_t survivors; /* processes of the tree that could not be ended; 0: none known */
-    uint32_t reserved;
+    uint32_t left_killed; /* processes that were left when the main one had ended, and
+                             were killed */
     uint64_t user_usec, system_usec; /* of the job and all its descendants that ended */
     uint64_t max_rss_kib;
     uint64_t minor_faults, major_faults, blocks_in, blocks_out;

@@ -9,8 +9,8 @@
  * too many, a signal is refused. A peer that does not read its replies is not read from.
  *
  * Shims are remembered by pid to tell when the last has ended, and by the channels of
- * those that may get another job (crew.h): the records know the rest, and a keeper that
- * takes over from a killed one needs nothing of it. Those of jobs that may leave
+ * those that may get another job (shim_pool.h): the records know the rest, and a keeper
+ * that takes over from a killed one needs nothing of it. Those of jobs that may leave
  * something behind stay as long as that does, and are remembered apart: a voltd that has
  * seen the end of every job does not wait for them.
  *
@@ -35,7 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crash.h"
-#include "daemon/keeper/crew.h"
+#include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
 
 /* For shims that nobody needs now, and for a listening socket that cannot be served: it
@@ -125,7 +125,7 @@ static void conn_close(void)
 {
     if (keeper.conn.fd >= 0)
         (void)close(keeper.conn.fd);
-    crew_dismiss();
+    shim_pool_dismiss();
     memset(&keeper.conn, 0, sizeof(keeper.conn));
     keeper.conn.fd = -1;
 }
@@ -240,7 +240,7 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
     pid_t pid = -1;
-    crew_take_back(0);
+    shim_pool_take_back(0);
     errno = EAGAIN;
     if (keeper.killers.n < KILLERS_MAX)
         pid = fork();
@@ -258,14 +258,14 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
 static void serve_recall(const struct keeper_recall *m)
 {
     CRASH_POINT("keeper-recall");
-    crew_take_back(m->start);
+    shim_pool_take_back(m->start);
 }
 
 /* What ended the last jobs, and their shims, may need a moment more than the news of it:
  * the reply to a settled voltd waits for them, which is false. */
 static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
 {
-    crew_dismiss();
+    shim_pool_dismiss();
     keeper.leaving = is_idle(m->settled);
     keeper.conn.leaving = !keeper.leaving && m->settled;
     keeper.conn.bye = m->head.serial;
@@ -370,7 +370,7 @@ static void reap(void)
         }
         /* A killer was killed before it could reply, and its call would wait for ever:
          * voltd asks again for all that is open on a new connection. */
-        crew_forget(pid);
+        shim_pool_forget(pid);
         if (pid > 0 && !pids_take(&keeper.shims, pid) && !take_main_shim(pid, status) &&
             pids_take(&keeper.killers, pid) && status != 0)
             conn_close();
@@ -423,7 +423,7 @@ static int serve(void)
         bool unused =
             keeper.config.leave_usec > 0 && keeper.conn.fd < 0 && is_idle(false);
         int patience = unused ? (int)(keeper.config.leave_usec / 1000) : -1;
-        bool rests = keeper.no_accept || crew_size() > 0;
+        bool rests = keeper.no_accept || shim_pool_size() > 0;
         if (rests)
             patience = keeper.no_accept ? PAUSE_MS : keeper.config.rest_msec;
         int r = poll(p, 3, patience);
@@ -432,7 +432,7 @@ static int serve(void)
         if (r == 0 && unused && !rests)
             return 0;
         if (r == 0)
-            crew_dismiss();
+            shim_pool_dismiss();
         keeper.no_accept = false;
         if (r <= 0)
             continue;
@@ -449,7 +449,7 @@ static int serve(void)
 int keeper_serve(void)
 {
     int r = serve();
-    crew_dismiss(); /* also after SIGTERM: nobody else can take back what waits */
+    shim_pool_dismiss(); /* also after SIGTERM: nobody else can take back what waits */
     record_sweep(keeper.self.record_dir_fd);
     return r;
 }
@@ -486,7 +486,7 @@ int keeper_init(const struct keeper_config *config)
     keeper.conn.fd = -1;
     r = settle_signals();
     if (r == 0 && config->score_fd > 0)
-        r = crew_spare(config->score_fd);
+        r = shim_pool_spare(config->score_fd);
     /* Once more, after the voltd that has bound the socket: SO_PEERCRED of a connection
      * names the process that has listened last, and voltd sends SIGCONT to that one. */
     if (r == 0 && listen(config->listen_fd, KEEPER_BACKLOG) < 0)
@@ -498,6 +498,8 @@ int keeper_init(const struct keeper_config *config)
     if (r < 0)
         return r;
     record_sweep(config->record_dir_fd);
+    freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup", config->record_dir_fd,
+                 keeper.self.generation);
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -errno;
     return 0;

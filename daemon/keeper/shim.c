@@ -15,8 +15,8 @@
  *   6. in kill mode `main`, wait for all that is left, so that it does not become the
  *      keeper's and is not taken for an orphan;
  *   7. with a child left, exit. Without one nothing of the job is left here, and the next
- *      order may come (crew.h). The figures are therefore summed up from each wait: the
- *      process's own (RUSAGE_CHILDREN) are of all jobs it has had.
+ *      order may come (shim_pool.h). The figures are therefore summed up from each wait:
+ *      the process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -100,18 +100,21 @@ static bool wait_main(pid_t child, struct record_exited *x)
     return true;
 }
 
-/* Reaps until no descendant is left or the time has come. Returns whether
- * none is left. */
-static bool reap_until(struct record_exited *x, uint64_t deadline)
+/* Reaps until no descendant is left or the time has come, and counts those that SIGKILL
+ * has ended; killed: NULL, or where. Returns whether none is left. */
+static bool reap_until(struct record_exited *x, uint64_t deadline, uint32_t *killed)
 {
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
     for (;;) {
-        int status;
+        int status = 0;
         pid_t pid = reap_one(x, &status, WNOHANG);
-        if (pid > 0)
+        if (pid > 0) {
+            if (killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+                (*killed)++;
             continue;
+        }
         if (pid < 0 && errno == ECHILD)
             return true;
         uint64_t now = mono_usec();
@@ -129,10 +132,10 @@ static bool clear_tree(const struct shim *self, struct record_exited *x)
 {
     const struct tree_root root = {.shim = self->pid, .shim_start = self->start};
     struct tree_result result;
-    if (reap_until(x, mono_usec() + LINGER_USEC))
+    if (reap_until(x, mono_usec() + LINGER_USEC, NULL))
         return true;
     tree_kill(&root, KILL_LIMIT_USEC, &result);
-    if (reap_until(x, mono_usec()))
+    if (reap_until(x, mono_usec(), &x->left_killed))
         return true;
     x->survivors = result.survivors;
     memcpy(x->survivor, result.named, sizeof(x->survivor));
@@ -173,7 +176,7 @@ static bool run_job(struct shim *self)
         return true;
     }
     return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(self, x)
-                                                     : reap_until(x, 0);
+                                                     : reap_until(x, 0, NULL);
 }
 
 static void write_end(struct shim *self)
@@ -274,7 +277,7 @@ _Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick)
             fail_job(&self.end, CHILD_STEP_FORK, -r);
         write_end(&self);
         if (!clean && self.order.kill_mode == KEEPER_KILL_MAIN)
-            clean = reap_until(&self.end, UINT64_MAX);
+            clean = reap_until(&self.end, UINT64_MAX, NULL);
         CRASH_POINT("shim-idle");
         if (clean)
             tell_end(&self);

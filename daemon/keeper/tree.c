@@ -350,6 +350,14 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
+void tree_each(const struct tree_root *root, void (*fn)(pid_t pid, void *arg), void *arg)
+{
+    tree.n = 0;
+    tree_walk(root);
+    for (size_t i = 0; i < tree.n; i++)
+        fn(tree.proc[i].pid, arg);
+}
+
 /* Time passes as well where the machine stands still: what nobody tried is no
  * survivor. */
 #define ROUNDS_MIN 8
@@ -357,10 +365,10 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     1000000 /* nanoseconds between rounds; it doubles while nothing changes */
 #define REST_LAST 128000000
 
-/* Walks and stops until a walk finds nobody that still ran. A parent in vfork cannot stop
- * while its child is stopped, so the passes are bounded; the next round finds the rest.
- */
-static void tree_freeze(const struct tree_root *root, uint64_t deadline)
+/* Walks and stops until a walk finds nobody that still ran; whether that is so. A parent
+ * in vfork cannot stop while its child is stopped, so the passes are bounded; the next
+ * round finds the rest. */
+static bool tree_freeze(const struct tree_root *root, uint64_t deadline)
 {
     uint32_t fresh = 1;
     for (int pass = 0; fresh > 0 && pass < 16 && mono_usec() < deadline; pass++) {
@@ -372,6 +380,24 @@ static void tree_freeze(const struct tree_root *root, uint64_t deadline)
                 fresh++;
         }
     }
+    return fresh == 0;
+}
+
+uint32_t tree_stop(const struct tree_root *root, uint64_t limit_usec)
+{
+    const uint64_t deadline = mono_usec() + limit_usec;
+    struct timespec rest = {.tv_nsec = REST_FIRST};
+    uint32_t reached = 0;
+    tree.n = 0;
+    while (!tree_freeze(root, deadline) && mono_usec() < deadline) {
+        (void)nanosleep(&rest, NULL); /* a signal takes a while where much runs */
+        if (rest.tv_nsec < REST_LAST)
+            rest.tv_nsec *= 2;
+    }
+    for (size_t i = 0; i < tree.n; i++)
+        if (proc_signal(tree.proc[i].pid, tree.proc[i].start, SIGSTOP) == 0)
+            reached++;
+    return reached;
 }
 
 /* Returns whether all of them have refused. */
@@ -415,7 +441,7 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
         if (empty > 0)
             continue;
         uint64_t share = now + limit_usec / ROUNDS_MIN;
-        tree_freeze(root, share > deadline ? share : deadline);
+        (void)tree_freeze(root, share > deadline ? share : deadline);
         bool refused = kill_all(&result.reached), changes = tree.n != before;
         if (refused && !changes)
             break; /* twice */

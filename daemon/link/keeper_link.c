@@ -121,14 +121,21 @@ static int receive_awake(int fd, union keeper_message *m, int timeout_ms, ssize_
     return r;
 }
 
+static int open_records(const struct keeper_link *link)
+{
+    int fd = TEMP_FAILURE_RETRY(
+        open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return fd < 0 ? -errno : fd;
+}
+
 /* Whether the keeper makes its records where this voltd looks for them: the directory may
  * have been removed under it, and made again. */
 static int check_records(const struct keeper_link *link, const struct keeper_welcome *w)
 {
     uint8_t generation[RECORD_ID_SIZE];
-    int fd = open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_records(link);
     if (fd < 0)
-        return -errno;
+        return fd;
     int r = record_generation_read(fd, generation);
     (void)close(fd);
     if (r == -ENOENT ||
@@ -174,9 +181,9 @@ static int link_connect_once(struct keeper_link *link)
  * has made. 0 or -errno. */
 static int link_come_late(struct keeper_link *link)
 {
-    int fd = open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_records(link);
     if (fd < 0)
-        return -errno;
+        return fd;
     int r = record_generation_read(fd, link->info.generation);
     (void)close(fd);
     link->lost_usec = volt_now_usec();

@@ -133,7 +133,7 @@ static void watch_child(struct volt_cx *cx, struct link_task *t)
            volt_io_read_poll(cx, &t->children, &info, sizeof(info), &n) == VOLT_READY)
         if (n != (ssize_t)sizeof(info))
             t->has_children = false; /* the runtime is closing */
-        else if (t->link->child > 0)
+        else
             keeper_continue(t->link->child);
 }
 

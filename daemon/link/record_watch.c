@@ -1,10 +1,8 @@
 /* Waiting for the end of attempts: what it promises is in record_watch.h.
  *
- * The task only turns names into wakes; the woken job's own poll looks at its record, so
- * that looking happens on all workers and never to a wait that is being finished.
- *
- * A wait is in its bucket from its first poll to READY or _fini; the lock guards buckets
- * and the `state` of the waits in them. */
+ * The source only turns names into wakes; the woken job's own poll looks at its record,
+ * so that looking happens on all workers and never to a wait that is being finished. A
+ * wait is subscribed from its first poll to READY or _fini. */
 #include "daemon/link/record_watch.h"
 
 #include <errno.h>
@@ -15,86 +13,61 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <volt/runtime.h>
-#include "base/lock.h"
-#include "daemon/link/notices.h"
+#include "daemon/link/inotify.h"
 #include "daemon/observe/log.h"
 
-#define BUCKETS         4096 /* power of two */
-#define WAKES_PER_ROUND 32
-#define RETRIES_MAX     12 /* 1, 2, 4, ... ms: four seconds in all */
-#define RETRY_LATE      8  /* begins with 128 ms */
-
-enum wait_state { WAIT_NEW, WAIT_ARMED, WAIT_LOOK };
+#define LISTS       4096
+#define RETRIES_MAX 12 /* 1, 2, 4, ... ms: four seconds in all */
+#define RETRY_LATE  8  /* begins with 128 ms */
 
 struct record_watch {
     int inotify_fd, dir_fd;
     uint8_t boot_id[RECORD_ID_SIZE];
     struct siphash_key secret;
-    size_t rest; /* buckets whose waits are still to be woken; its task's */
-    vlock lock;  /* protects what follows */
-    struct list buckets[BUCKETS];
-    bool said_removed;
+    struct subscriptions *waits; /* by a hash of the attempt */
+    struct job_key closed;       /* id 0: any may be; the source's task's */
+    vat_u32 said_removed;
 };
 
-static struct list *bucket_of(struct record_watch *w, const struct job_key *key)
+static uint32_t list_of(const struct record_watch *w, const struct job_key *key)
 {
     const uint64_t words[] = {key->id, (uint64_t)key->index, key->attempt};
-    return &w->buckets[siphash64(&w->secret, words, sizeof(words)) % BUCKETS];
+
+    return (uint32_t)(siphash64(&w->secret, words, sizeof(words)) % LISTS);
 }
 
-/* Wakes the waits of a bucket that key names (NULL: all), some at a time, none twice. How
- * many. */
-static size_t bucket_wake(struct record_watch *w, const struct list *bucket,
-                          const struct job_key *key)
+static bool is_closed(const struct record_watch *w, struct subscription *s)
 {
-    size_t all = 0;
-    unsigned n;
-    do {
-        struct volt_waker wakers[WAKES_PER_ROUND];
-        n = 0;
-        vlock_lock(&w->lock);
-        for (struct list_node *at = bucket->first; at != NULL && n < WAKES_PER_ROUND;
-             at = at->next) {
-            struct record_wait *x = list_thing(at, struct record_wait, node);
-            if (x->state != WAIT_ARMED || (key != NULL && !job_key_equal(&x->key, key)))
-                continue;
-            x->state = WAIT_LOOK;
-            wakers[n++] = volt_waker_ref(&x->waker);
-        }
-        vlock_unlock(&w->lock);
-        for (unsigned i = 0; i < n; i++) {
-            volt_waker_wake(&wakers[i]);
-            volt_waker_fini(&wakers[i]);
-        }
-        all += n;
-    } while (n == WAKES_PER_ROUND);
-    return all;
+    const struct record_wait *x = list_thing(s, struct record_wait, subscription);
+
+    return !w->closed.id || job_key_equal(&x->key, &w->closed);
 }
 
 static void begin_event(void *arg, const struct inotify_event *e)
 {
     struct record_watch *w = arg;
-    struct job_key key;
 
+    w->closed = (struct job_key){.id = 0};
     if (!e)
-        w->rest = BUCKETS;
-    else if (e->len > 0 && job_key_parse(e->name, &key) == 0)
-        (void)bucket_wake(w, bucket_of(w, &key), &key);
+        subscriptions_begin_all(w->waits);
+    else if (e->len > 0 && job_key_parse(e->name, &w->closed) == 0)
+        subscriptions_begin(w->waits, list_of(w, &w->closed));
 }
 
-/* Wakes all waits, a portion at a time. */
 static bool go_on(void *arg, size_t *looks)
 {
-    struct record_watch *w = arg;
+    const struct record_watch *w = arg;
+    struct subscriptions_round round;
+    struct subscription *s;
 
-    while (w->rest > 0 && *looks > 0) {
-        size_t looked = 1 + bucket_wake(w, &w->buckets[--w->rest], NULL);
-        *looks -= looked < *looks ? looked : *looks;
-    }
-    return w->rest > 0;
+    subscriptions_begin_round(&round, w->waits, looks);
+    while ((s = subscriptions_next(&round)))
+        if (is_closed(w, s))
+            subscriptions_wake(&round, s);
+    return round.more;
 }
 
-static const struct notices_ops notices_ops = {begin_event, go_on};
+static const struct inotify_reader_ops inotify_reader_ops = {begin_event, go_on};
 
 /* Said once: what made the directory has to make it again, and the keeper has it open. */
 void record_watch_check(struct record_watch *w)
@@ -102,11 +75,7 @@ void record_watch_check(struct record_watch *w)
     struct stat st;
     if (fstat(w->dir_fd, &st) < 0 || st.st_nlink > 0)
         return;
-    vlock_lock(&w->lock);
-    bool said = w->said_removed;
-    w->said_removed = true;
-    vlock_unlock(&w->lock);
-    if (!said)
+    if (!vat_u32_xchg(&w->said_removed, 1, VAT_RLX))
         log_error("the directory of the exit records was removed: what runs will be "
                   "lost, and no job can be started until voltd is restarted");
 }
@@ -125,17 +94,12 @@ void record_wait_init(struct record_wait *x, struct record_watch *watch,
  * end after it is an event. */
 static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
 {
-    bool first = !x->known;
-    if (first)
-        x->waker = volt_waker_new(cx);
-    x->known = 1;
-    vlock_lock(&x->watch->lock);
-    bool look = x->state != WAIT_ARMED;
-    if (first)
-        list_add_first(bucket_of(x->watch, &x->key), &x->node);
-    x->state = WAIT_ARMED;
-    vlock_unlock(&x->watch->lock);
-    return look;
+    if (!x->subscriber.table) {
+        subscriber_init(cx, &x->subscriber, x->watch->waits);
+        x->list = list_of(x->watch, &x->key);
+        subscription_add(&x->subscriber, &x->subscription, x->list);
+    }
+    return subscriber_arm(&x->subscriber);
 }
 
 void record_wait_arm(struct volt_cx *cx, struct record_wait *x)
@@ -145,21 +109,18 @@ void record_wait_arm(struct volt_cx *cx, struct record_wait *x)
 
 void record_wait_look(struct record_wait *x)
 {
-    vlock_lock(&x->watch->lock);
-    x->state = WAIT_LOOK;
-    vlock_unlock(&x->watch->lock);
+    if (x->subscriber.table) /* otherwise it looks anyway, or is over */
+        subscriber_disarm(&x->subscriber);
 }
 
 static void wait_leave(struct record_wait *x)
 {
-    x->over = 1;
-    if (!x->known)
+    x->over = true;
+    if (!x->subscriber.table)
         return;
-    vlock_lock(&x->watch->lock);
-    list_remove(bucket_of(x->watch, &x->key), &x->node);
-    vlock_unlock(&x->watch->lock);
+    subscription_remove(&x->subscriber, &x->subscription, x->list);
+    subscriber_fini(&x->subscriber);
     volt_sleep_fini(&x->retry);
-    volt_waker_fini(&x->waker);
 }
 
 /* Errors of this process or of the moment: they say nothing about the record. */
@@ -196,7 +157,7 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
 {
     if (x->over)
         return VOLT_READY;
-    bool first = !x->known;
+    bool first = !x->subscriber.table;
     if (volt_coop_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (wait_take_look(cx, x)) {
@@ -257,7 +218,7 @@ static int watch_inotify(struct record_watch *w)
 {
     char path[32];
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", w->dir_fd);
-    w->inotify_fd = notices_open("exit records");
+    w->inotify_fd = inotify_reader_open("exit records");
     if (w->inotify_fd < 0)
         return 0;
     return inotify_add_watch(w->inotify_fd, path, IN_CLOSE_WRITE | IN_ONLYDIR) < 0
@@ -276,6 +237,9 @@ int record_watch_open(int dir_fd, const uint8_t boot_id[RECORD_ID_SIZE],
         w->secret = *secret;
         memcpy(w->boot_id, boot_id, RECORD_ID_SIZE);
         r = watch_inotify(w);
+        w->waits = subscriptions_new(LISTS);
+        if (!w->waits)
+            r = -ENOMEM;
     }
     if (r < 0) {
         if (err != NULL)
@@ -294,10 +258,11 @@ void record_watch_free(struct record_watch *w)
         return;
     if (w->inotify_fd >= 0)
         (void)close(w->inotify_fd);
+    subscriptions_free(w->waits);
     free(w);
 }
 
 int record_watch_start(struct record_watch *w, struct volt_runtime *rt)
 {
-    return notices_start(rt, w->inotify_fd, &notices_ops, w);
+    return inotify_reader_start(rt, w->inotify_fd, &inotify_reader_ops, w);
 }

@@ -1,21 +1,21 @@
-/* Waiting for the end of attempts: one inotify watch on the record dir, driven by one
- * libvolt task, and a leaf future per attempt.
+/* Waiting for the end of attempts: one inotify watch on the record dir as the source of
+ * notifications (log/subscription.h), and a leaf future per attempt.
  *
  * The shim's close of a record is the end of its attempt, whatever ended the shim, so
  * IN_CLOSE_WRITE is the exit event of a job: it needs neither the keeper nor being the
  * parent. The kernel reports the close just before it drops the lock, so a record that is
  * still held is looked at again 1, 2, 4, ... ms later. After IN_Q_OVERFLOW every attempt
  * that is waited for is looked at, and so it is from time to time where no inotify
- * instance is to be had (notices.h). */
+ * instance is to be had (inotify.h). */
 #ifndef DAEMON_LINK_RECORD_WATCH_H
 #define DAEMON_LINK_RECORD_WATCH_H
 
 #include <volt/error.h>
 #include <volt/task.h>
 #include <volt/time.h>
-#include "base/list.h"
 #include "base/siphash.h"
 #include "daemon/keeper/record.h"
+#include "daemon/log/subscription.h"
 
 struct record_watch;
 
@@ -39,12 +39,12 @@ void record_watch_check(struct record_watch *w);
 struct record_wait {
     struct record_watch *watch; /* the rest is private */
     struct job_key key;
-    struct list_node node; /* in its bucket */
-    struct volt_waker waker;
-    struct volt_sleep retry; /* armed while tries > 0 */
+    struct subscriber subscriber;
+    struct subscription subscription; /* to the end of its attempt */
+    uint32_t list;                    /* that it is in */
+    struct volt_sleep retry;          /* armed while tries > 0 */
     unsigned tries;
-    int known, over; /* owner only; known: it is in its bucket, or was */
-    int state;
+    bool over;
     int status;
     struct record record;
 };

@@ -2,8 +2,10 @@
  * socket may ask it, which the mode and group of the socket decide. Only root and voltd's
  * own account may reload and end it, and see its tasks: that account could send it the
  * signals as well. */
+#include "daemon/life/life.h"
 #include "daemon/method/methods.h"
 
+#include "daemon/auth/auth.h"
 #include "daemon/config/config.h"
 #include "daemon/config/control.h"
 #include "daemon/method/params.h"
@@ -11,7 +13,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define TICK_USEC UINT64_C(200000)
 
@@ -33,10 +34,9 @@ static bool has_no_parameters(struct call *call)
 
 bool control_may_steer(struct call *call, const char *what)
 {
-    uid_t uid = call_peer(call)->uid;
     char reason[160];
 
-    if (uid == 0 || uid == geteuid())
+    if (auth_runs_voltd(call_peer(call)->uid))
         return true;
     (void)snprintf(reason, sizeof(reason),
                    "only root and the account that voltd runs as may %s: its jobs are of "
@@ -105,22 +105,14 @@ struct shutdown {
         bool cancel, wait;
     } in;
     uint64_t told_left, told_usec;
-    struct manager_drain drain;
+    struct life_drain drain;
     struct volt_sleep tick;
     bool begun;
 };
 
-/* What the end waits for: every job when they are ended first, otherwise those whose
- * start is under way. */
 static uint64_t jobs_left(struct call *call, const struct shutdown *s)
 {
-    struct manager_counts n;
-
-    manager_counts(call_service(call)->manager, &n);
-    if (!s->in.cancel)
-        return n.by_state[JOB_STARTING];
-    return n.by_state[JOB_QUEUED] + n.by_state[JOB_STARTING] + n.by_state[JOB_RUNNING] +
-           n.by_state[JOB_STOPPING];
+    return life_left(call_service(call)->core, s->in.cancel);
 }
 
 static json_t *left_to_json(uint64_t left)
@@ -150,7 +142,7 @@ static int begin_shutdown(struct call *call, struct shutdown *s)
         (void)call_reply(call, left_to_json(jobs_left(call, s)));
         return -EALREADY;
     }
-    s->drain.manager = call_service(call)->manager;
+    s->drain.core = call_service(call)->core;
     s->drain.cancel = s->in.cancel;
     s->told_left = UINT64_MAX;
     volt_sleep_init(&s->tick, 0);
@@ -164,7 +156,7 @@ static enum volt_poll shutdown_poll(struct volt_cx *cx, struct call *call, void 
 
     if (!s->begun && begin_shutdown(call, s) < 0)
         return VOLT_READY;
-    if (manager_drain_poll(cx, &s->drain) == VOLT_READY)
+    if (life_drain_poll(cx, &s->drain) == VOLT_READY)
         return call_reply(call, left_to_json(0));
     while (call_drained_poll(cx, call) == VOLT_READY &&
            volt_sleep_poll(cx, &s->tick) == VOLT_READY) {
@@ -190,7 +182,7 @@ static void shutdown_drop(struct call *call, void *state)
     (void)call;
     if (!s->begun)
         return;
-    manager_drain_fini(&s->drain);
+    life_drain_fini(&s->drain);
     volt_sleep_fini(&s->tick);
 }
 

@@ -1,8 +1,6 @@
 /* What voltd offers on which socket. */
 #include "daemon/method/methods.h"
 
-#include "daemon/server/server.h"
-
 static const char jobs_description[] =
 #include "org.voltd.jobs.varlink.inc"
     ;
@@ -16,24 +14,27 @@ const struct interface interface_jobs = {
             &method_submit_batch,
             &method_get,
             &method_list,
+            &method_why,
+            &method_attempts,
             &method_watch,
             &method_wait,
             &method_cancel,
+            &method_hold,
+            &method_release,
+            &method_pause_jobs,
+            &method_resume_jobs,
+            &method_edit,
             &method_forget,
             &method_signal,
             NULL,
         },
 };
 
-const struct interface *const server_public_interfaces[] = {
-    &interface_jobs,
-    &interface_logs,
-    NULL,
+const struct interface *const interfaces_public[] = {
+    &interface_jobs, &interface_locks, &interface_logs, &interface_queues, NULL,
 };
 
-const struct interface *const server_control_interfaces[] = {
-    &interface_jobs,
-    &interface_logs,
-    &interface_control,
-    NULL,
+const struct interface *const interfaces_control[] = {
+    &interface_jobs,   &interface_locks,   &interface_logs,
+    &interface_queues, &interface_control, NULL,
 };

@@ -1,7 +1,10 @@
 /* See job_json.h. What is not known is absent. */
 #include "daemon/method/job_json.h"
 
+#include "daemon/job/queue.h"
+#include "daemon/job/spec_edit.h"
 #include "daemon/method/spec_json.h"
+#include "daemon/query/attempts.h"
 #include "wire/error_name.h"
 #include "wire/json.h"
 #include "wire/signal_name.h"
@@ -17,17 +20,17 @@ json_t *job_id_to_json(uint64_t id, int64_t index)
 
 #define FIELD_NAME(name_) #name_,
 const char *const job_field_names[] = {JOB_FIELDS(FIELD_NAME) NULL};
-_Static_assert(JOB_FIELD_COUNT < 32, "a set of them is a uint32_t");
+_Static_assert(JOB_FIELD_COUNT < 64, "a set of them is a uint64_t");
 
 /* What is written of a job, and where. */
 struct shown {
     struct wire_writer *to;
-    uint32_t fields;
+    uint64_t fields;
 };
 
 static bool shows(const struct shown *s, enum job_field field)
 {
-    return s->fields & UINT32_C(1) << field;
+    return s->fields & UINT64_C(1) << field;
 }
 
 static void put_text(const struct shown *s, enum job_field field, const char *text)
@@ -86,13 +89,13 @@ static void put_end(const struct shown *s, const struct job_end *end)
     }
 }
 
-static void put_spec(const struct shown *s, const struct job_spec *spec, uint32_t fields)
+static void put_spec(const struct shown *s, const struct job_spec *spec, uint64_t fields)
 {
     put_text(s, JOB_FIELD_name, spec ? job_spec_display_name(spec) : "");
     if (!spec)
         return;
-    put_text(s, JOB_FIELD_kind, spec_kind_names[spec->kind]);
-    put_text(s, JOB_FIELD_queue, spec->queue ? spec->queue : "default");
+    put_text(s, JOB_FIELD_kind, job_kinds[spec->kind].name);
+    put_text(s, JOB_FIELD_queue, spec->queue ? spec->queue : QUEUE_DEFAULT);
     put_int(s, JOB_FIELD_priority, spec->priority);
     if (fields)
         spec_write(s->to, "spec", spec, fields);
@@ -106,6 +109,17 @@ static void put_usage(const struct shown *s, const struct job_status *st)
     wire_put_int(s->to, "user_usec", (int64_t)st->usage.user_usec);
     wire_put_int(s->to, "system_usec", (int64_t)st->usage.system_usec);
     wire_put_int(s->to, "max_rss_bytes", (int64_t)st->usage.max_rss_bytes);
+    wire_close(s->to, '}');
+}
+
+static void put_cause(const struct shown *s, uint64_t job, enum job_result result)
+{
+    if (!shows(s, JOB_FIELD_cause))
+        return;
+    wire_open(s->to, "cause", '{');
+    put_id(s->to, &(struct job_key){.id = job, .index = JOB_NO_INDEX});
+    if (result != JOB_RESULT_NONE)
+        wire_put_text(s->to, "result", job_result_name(result));
     wire_close(s->to, '}');
 }
 
@@ -126,6 +140,23 @@ static void put_survivors(const struct shown *s, const struct job_view *v)
         put_int(s, JOB_FIELD_survivor_count, v->survivors);
 }
 
+static bool is_of_line(enum job_wait wait)
+{
+    return wait == JOB_WAIT_TURN || wait == JOB_WAIT_SLOT || wait == JOB_WAIT_ARRAY ||
+           wait == JOB_WAIT_LOCK;
+}
+
+static void put_edited(const struct shown *s, uint32_t edited)
+{
+    if (!edited || !shows(s, JOB_FIELD_edited))
+        return;
+    wire_open(s->to, "edited", '[');
+    for (unsigned bit = 0; job_edit_names[bit]; bit++)
+        if (edited >> bit & 1)
+            wire_put_text(s->to, NULL, job_edit_names[bit]);
+    wire_close(s->to, ']');
+}
+
 static void put_status(const struct shown *s, const struct job_view *v)
 {
     const struct job_status *st = &v->status;
@@ -134,8 +165,11 @@ static void put_status(const struct shown *s, const struct job_view *v)
     put_text(s, JOB_FIELD_state, job_state_name(st->state));
     if (v->wait != JOB_WAIT_NONE)
         put_text(s, JOB_FIELD_wait, job_wait_name(v->wait));
-    if (v->wait != JOB_WAIT_NONE && st->state == JOB_QUEUED)
+    if (is_of_line(v->wait))
         put_int(s, JOB_FIELD_wait_position, (int64_t)v->wait_position);
+    if (v->wait == JOB_WAIT_LOCK || v->wait == JOB_WAIT_RATE)
+        put_text(s, JOB_FIELD_wait_lock, v->wait_lock);
+    put_known(s, JOB_FIELD_wait_ends_at_usec, v->wait_ends_usec);
     put_end(s, &end);
     if (st->step)
         put_text(s, JOB_FIELD_step, st->step);
@@ -146,12 +180,21 @@ static void put_status(const struct shown *s, const struct job_view *v)
     if (st->pid > 0 && st->state != JOB_DONE)
         put_int(s, JOB_FIELD_pid, st->pid);
     put_survivors(s, v);
+    if (!v->has_counts)
+        put_known(s, JOB_FIELD_left_killed, st->left_killed);
     put_known(s, JOB_FIELD_overshoot_bytes, (uint64_t)st->over_kib * 1024);
     put_known(s, JOB_FIELD_submitted_at_usec, st->submitted_usec);
     put_known(s, JOB_FIELD_started_at_usec, st->started_usec);
+    if (!v->has_counts) {
+        put_known(s, JOB_FIELD_paused_at_usec, st->pause.since_usec);
+        put_known(s, JOB_FIELD_paused_usec, st->pause.total_usec);
+    }
     put_known(s, JOB_FIELD_ended_at_usec, st->ended_usec);
+    put_edited(s, st->edited);
     if (st->state == JOB_DONE && st->started_usec)
         put_usage(s, st);
+    if (st->result == JOB_RESULT_DEPENDENCY && !v->forgotten)
+        put_cause(s, st->cause.job, (enum job_result)st->cause.result);
 }
 
 static void put_counts(const struct shown *s, const struct job_view *v)
@@ -164,11 +207,15 @@ static void put_counts(const struct shown *s, const struct job_view *v)
     wire_put_int(s->to, "running", (int64_t)v->running);
     wire_put_int(s->to, "done", (int64_t)v->done);
     wire_put_int(s->to, "failed", (int64_t)v->failed);
+    if (v->paused)
+        wire_put_int(s->to, "paused", (int64_t)v->paused);
+    if (v->resting)
+        wire_put_int(s->to, "backing_off", (int64_t)v->resting);
     wire_close(s->to, '}');
 }
 
 void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
-               uint32_t fields, uint32_t spec)
+               uint64_t fields, uint64_t spec)
 {
     const struct shown s = {to, fields};
 
@@ -179,6 +226,7 @@ void job_write(struct wire_writer *to, const char *key, const struct job_view *v
     put_int(&s, JOB_FIELD_uid, v->owner.uid);
     if (shows(&s, JOB_FIELD_durable))
         wire_put_bool(to, "durable", v->durable);
+    put_true(&s, JOB_FIELD_lends, v->lends);
     put_true(&s, JOB_FIELD_orphan, v->orphan);
     put_true(&s, JOB_FIELD_forgotten, v->forgotten);
     put_counts(&s, v);
@@ -187,6 +235,8 @@ void job_write(struct wire_writer *to, const char *key, const struct job_view *v
 
 void job_event_write(struct wire_writer *to, const struct job_news *ev, const char *name)
 {
+    const struct shown all = {to, JOB_ALL_FIELDS};
+
     wire_open(to, NULL, '{');
     wire_put_int(to, "cursor", (int64_t)ev->seq);
     wire_put_int(to, "at_usec", (int64_t)ev->at_usec);
@@ -195,9 +245,29 @@ void job_event_write(struct wire_writer *to, const struct job_news *ev, const ch
         wire_put_text(to, "name", name);
     wire_put_text(to, "event", job_event_name(ev->type));
     wire_put_text(to, "state", job_state_name(ev->state));
-    put_end(&(struct shown){to, JOB_ALL_FIELDS}, &ev->end);
+    put_end(&all, &ev->end);
+    if (ev->type == JOB_EV_EXITED && ev->state == JOB_QUEUED)
+        wire_put_int(to, "again_in_usec", (int64_t)ev->again_usec);
+    if (ev->type != JOB_EV_EXITED && ev->cause)
+        put_cause(&all, ev->cause, (enum job_result)ev->cause_result);
     if (ev->state == JOB_DONE)
         wire_put_int(to, "exit_code", ev->end.exit_code);
     wire_put_int(to, "attempt", ev->key.attempt);
+    wire_close(to, '}');
+}
+
+void job_attempt_write(struct wire_writer *to, const struct attempt_view *a)
+{
+    const struct shown all = {to, JOB_ALL_FIELDS};
+
+    wire_open(to, NULL, '{');
+    wire_put_int(to, "attempt", a->number);
+    put_end(&all, &a->end);
+    put_known(&all, JOB_FIELD_started_at_usec, a->started_usec);
+    put_known(&all, JOB_FIELD_ended_at_usec, a->ended_usec);
+    if (a->has_printed) {
+        wire_put_int(to, "stdout_end", (int64_t)a->printed[JOB_STDOUT]);
+        wire_put_int(to, "stderr_end", (int64_t)a->printed[JOB_STDERR]);
+    }
     wire_close(to, '}');
 }

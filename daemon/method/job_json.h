@@ -2,31 +2,34 @@
 #ifndef VOLTD_METHOD_JOB_JSON_H
 #define VOLTD_METHOD_JOB_JSON_H
 
-#include "daemon/exec/manager.h"
+#include "daemon/query/query.h"
 #include "wire/writer.h"
 #include <jansson.h>
 
 /* The fields of Job, but for spec. */
 #define JOB_FIELDS(field)                                                                \
     field(id) field(name) field(kind) field(state) field(wait) field(wait_position)      \
-        field(result) field(exit_status) field(signal) field(error) field(step)          \
-            field(exit_code) field(attempt) field(lost_attempts) field(pid) field(uid)   \
-                field(queue) field(priority) field(durable) field(orphan)                \
-                    field(forgotten) field(survivors) field(survivor_count)              \
-                        field(survivors_unknown) field(overshoot_bytes)                  \
-                            field(submitted_at_usec) field(started_at_usec)              \
-                                field(ended_at_usec) field(usage) field(counts)
+    field(wait_lock) field(wait_ends_at_usec) field(result) field(exit_status)           \
+    field(signal) field(error) field(step) field(exit_code) field(attempt)               \
+    field(lost_attempts) field(pid) field(uid) field(queue) field(priority)              \
+    field(durable) field(lends) field(orphan) field(forgotten) field(survivors)          \
+    field(survivor_count) field(survivors_unknown) field(left_killed)                    \
+    field(overshoot_bytes) field(submitted_at_usec) field(started_at_usec)               \
+    field(paused_at_usec) field(paused_usec) field(ended_at_usec) field(edited)          \
+    field(usage) field(cause) field(counts)
 #define JOB_FIELD_NUMBER(name_) JOB_FIELD_##name_,
 enum job_field { JOB_FIELDS(JOB_FIELD_NUMBER) JOB_FIELD_COUNT };
 extern const char *const job_field_names[]; /* NULL behind the last */
-#define JOB_ALL_FIELDS ((UINT32_C(1) << JOB_FIELD_COUNT) - 1)
+#define JOB_ALL_FIELDS ((UINT64_C(1) << JOB_FIELD_COUNT) - 1)
 
 /* As text: an answer may tell of a thousand. fields: the set of those that are shown; its
  * id always is. spec: the set of fields of its spec (spec_json.h); 0: no spec. */
 void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
-               uint32_t fields, uint32_t spec);
+               uint64_t fields, uint64_t spec);
 /* name: of its job; NULL: not known. */
 void job_event_write(struct wire_writer *to, const struct job_news *ev, const char *name);
+struct attempt_view;
+void job_attempt_write(struct wire_writer *to, const struct attempt_view *a);
 /* New; NULL: out of memory. */
 json_t *job_id_to_json(uint64_t id, int64_t index);
 

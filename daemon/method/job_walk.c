@@ -27,7 +27,7 @@ static int add_job(void *arg, const struct job_view *v)
 
 void job_walk_init(struct job_walk *w, const struct job_wish *wish, bool kept)
 {
-    const uint32_t spec = job_wish_spec(wish);
+    const uint64_t spec = job_wish_spec(wish);
 
     *w = (struct job_walk){
         .walk = {.kept = kept, .specs = job_wish_walk(spec), .shows = spec != 0},
@@ -37,12 +37,12 @@ void job_walk_init(struct job_walk *w, const struct job_wish *wish, bool kept)
 }
 
 int job_walk_portion(struct volt_cx *cx, struct call *call,
-                     const struct manager_filter *filter, struct job_walk *w,
+                     const struct job_filter *filter, struct job_walk *w,
                      struct wire_buf *text)
 {
     const size_t before = wire_buf_len(text);
 
-    if (filter->elements && call_entries_left(call) < MANAGER_ROWS_LOOKS) {
+    if (filter->elements && call_entries_left(call) < QUERY_ROWS_LOOKS) {
         call_did(call, call_entries_left(call), 0); /* too few: in the next turn */
         return 0;
     }
@@ -52,9 +52,9 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
     w->walk.at_once = 1 + call_bytes_left(call) / 2 / w->job_text;
     if (w->job_text > LARGE_TEXT)
         call_go_aside(cx, call);
-    int r = manager_walk_step(cx, call_service(call)->manager, call_peer(call), filter,
-                              &w->walk, add_job, &(struct page){w, text});
-    call_did(call, w->walk.looked + w->walk.kept_looked * MANAGER_KEPT_COST,
+    int r = query_walk_step(cx, call_service(call)->core, call_peer(call), filter,
+                            &w->walk, add_job, &(struct page){w, text});
+    call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
              wire_buf_len(text) - before + w->walk.unpacked);
     return r;
 }

@@ -7,9 +7,9 @@
 #include "wire/writer.h"
 
 struct job_walk {
-    struct manager_walk walk;
-    uint32_t fields; /* of each job that are shown ... */
-    uint32_t spec;   /* ... and of its spec */
+    struct query_walk walk;
+    uint64_t fields; /* of each job that are shown ... */
+    uint64_t spec;   /* ... and of its spec */
     size_t job_text; /* what a job may take of the text: the most that one took */
 };
 
@@ -19,7 +19,7 @@ void job_walk_init(struct job_walk *w, const struct job_wish *wish, bool kept);
  * -errno. It writes a page of the store as a whole: where specs are large, on a thread
  * that is no worker. */
 int job_walk_portion(struct volt_cx *cx, struct call *call,
-                     const struct manager_filter *filter, struct job_walk *w,
+                     const struct job_filter *filter, struct job_walk *w,
                      struct wire_buf *text);
 
 #endif

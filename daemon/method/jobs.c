@@ -1,5 +1,6 @@
 /* The methods of org.voltd.jobs that ask about jobs or steer them, and follow none: Get,
- * List, Cancel, Forget, Signal. */
+ * List, Forget, Signal. Those of steer.c are like these. */
+#include "daemon/steer/steer.h"
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -14,9 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST_MAX      1000
-#define LIST_BYTES    (4 << 20) /* an answer with so much text ends */
-#define PROGRESS_USEC UINT64_C(200000)
+#define LIST_MAX   1000
+#define LIST_BYTES (4 << 20) /* an answer with so much text ends */
+/* With `more` far earlier: with a portion on top its buffer is still one that malloc()
+ * keeps and gives again. Larger ones are new pages each time. */
+#define MORE_BYTES (96 << 10)
 
 /* --- Get ---------------------------------------------------------------------------- */
 
@@ -39,8 +42,8 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     (void)state;
     if (params_read(call, fields, &in) < 0)
         return VOLT_READY;
-    r = manager_look(cx, call_service(call)->manager, call_peer(call), in.id.id,
-                     in.id.index, &view);
+    r = query_look(cx, call_service(call)->core, call_peer(call), in.id.id, in.id.index,
+                   &view);
     if (r < 0)
         return no_answer(call, r, &in.id);
     wire_open(&reply, NULL, '{');
@@ -71,7 +74,7 @@ static int read_cursor(json_t *value, void *member, struct field_error *err)
 
 struct list_state {
     struct list_params in;
-    struct manager_filter filter;
+    struct job_filter filter;
     struct job_walk jobs;
     struct wire_buf text; /* of the answer, as far as it is */
     uint64_t left;        /* jobs that may yet be told, those of this answer included */
@@ -119,7 +122,7 @@ static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *
         return -EINVAL;
     }
     call_holds(call, filter_size(&s->in.filter));
-    s->filter = filter_for_manager(&s->in.filter);
+    s->filter = filter_for_query(&s->in.filter);
     s->filter.newest_first = s->in.newest_first;
     s->left = s->in.limit;
     job_walk_init(&s->jobs, &s->in.wish, true);
@@ -134,8 +137,10 @@ static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *
 static enum volt_poll fill_page(struct volt_cx *cx, struct call *call,
                                 struct list_state *s, int *ret)
 {
+    const size_t most = call_more(call) ? MORE_BYTES : LIST_BYTES;
+
     *ret = 0;
-    while (*ret == 0 && !s->jobs.walk.end && wire_buf_len(&s->text) < LIST_BYTES) {
+    while (*ret == 0 && !s->jobs.walk.end && wire_buf_len(&s->text) < most) {
         if (call_turn_poll(cx, call) == VOLT_PENDING ||
             (call_more(call) && call_drained_poll(cx, call) == VOLT_PENDING))
             return VOLT_PENDING;
@@ -151,7 +156,7 @@ static enum volt_poll end_page(struct call *call, struct list_state *s)
 {
     struct wire_writer reply = {.out = &s->text};
     const size_t room = s->text.cap;
-    const struct manager_walk *walk = &s->jobs.walk;
+    const struct query_walk *walk = &s->jobs.walk;
     char cursor[JOB_KEY_TEXT_MAX];
     int r;
 
@@ -206,251 +211,6 @@ const struct method method_list = {
     .drop = list_drop,
 };
 
-/* --- Cancel ------------------------------------------------------------------------- */
-
-struct cancel_state {
-    struct cancel_params {
-        bool given; /* ids */
-        struct filter filter;
-        bool filtered;
-    } in;
-    struct ids_reader ids;
-    size_t looked, asked; /* of the ids: how many were looked at, and asked to end */
-    struct manager_cancel_at id; /* in the next one */
-    struct manager_filter filter;
-    struct manager_cancel_all all;
-    struct manager_barrier kept;
-    int64_t count, told;
-    uint64_t told_usec;
-    struct volt_sleep tick; /* of a stream */
-    enum {
-        CANCEL_BEGIN = 0,
-        CANCEL_READS, /* the ids */
-        CANCEL_LOOKS,
-        CANCEL_IDS,
-        CANCEL_ALL,
-        CANCEL_KEEP,
-    } at;
-};
-
-/* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
-static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key)
-{
-    char id[JOB_KEY_TEXT_MAX], reason[2 * JOB_KEY_TEXT_MAX + 96];
-
-    (void)job_key_format_job(key, id);
-    (void)snprintf(reason, sizeof(reason),
-                   "job %s is of an earlier voltd and can only be signalled, as with "
-                   "voltctl kill %s",
-                   id, id);
-    return call_error(call, "org.voltd.jobs.Refused",
-                      json_pack("{s:s}", "reason", reason));
-}
-
-/* One look of many, counted in the turn. The view is the caller's; negative: the call is
- * answered. */
-static int look_or_refuse(struct volt_cx *cx, struct call *call,
-                          const struct job_key *key, struct job_view *ret)
-{
-    int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
-                         key->index, ret);
-
-    call_did(call, 1, r < 0 ? 0 : ret->unpacked);
-    if (r < 0)
-        (void)no_answer(call, r, key);
-    return r;
-}
-
-/* Ids that are named must be of jobs that can be cancelled. 0, or the call
- * is answered. */
-static int check_id(struct volt_cx *cx, struct call *call, const struct job_key *key)
-{
-    struct job_view view;
-    bool orphan;
-    int r = look_or_refuse(cx, call, key, &view);
-
-    if (r < 0)
-        return r;
-    orphan = view.orphan && view.status.state != JOB_DONE;
-    job_view_fini(&view);
-    if (!orphan)
-        return 0;
-    (void)refuse_orphan(call, key);
-    return -ESRCH;
-}
-
-/* 0, or the call is answered. */
-static int begin_cancel(struct volt_cx *cx, struct call *call, struct cancel_state *s)
-{
-    static const struct field fields[] = {
-        FIELD_AS(struct cancel_params, given, "ids", FIELD_CUSTOM,
-                 .read = expect_job_ids),
-        FIELD(struct cancel_params, filter, FIELD_STRUCT, .fields = filter_fields,
-              .present = FIELD_PRESENT(struct cancel_params, filtered)),
-        {.name = NULL},
-    };
-
-    if (params_borrow(call, fields, &s->in) < 0 ||
-        filter_resolve(cx, call, &s->in.filter, false) < 0)
-        return -EINVAL;
-    if (!s->in.given)
-        call_parameters_read(call);
-    call_holds(call, filter_size(&s->in.filter));
-    if (!s->in.given && !s->in.filtered) {
-        (void)call_invalid_parameter(
-            call, "ids",
-            "is missing: give ids, or a filter (an empty one is all your jobs)");
-        return -EINVAL;
-    }
-    s->filter = filter_for_manager(&s->in.filter);
-    s->all = (struct manager_cancel_all){.manager = call_service(call)->manager,
-                                         .asker = *call_peer(call),
-                                         .filter = &s->filter,
-                                         .paced = true};
-    return 0;
-}
-
-/* All of the ids are looked at before the first is touched: one that cannot be cancelled
- * changes nothing. READY: all have been asked to end; or *ret is negative, and the call
- * is answered. */
-static enum volt_poll cancel_ids_poll(struct volt_cx *cx, struct call *call,
-                                      struct cancel_state *s, int *ret)
-{
-    const struct key_list *ids = &s->ids.list;
-
-    if (s->at == CANCEL_READS) {
-        if (s->in.given && ids_poll(cx, call, &s->ids, ret) == VOLT_PENDING)
-            return VOLT_PENDING;
-        s->at = CANCEL_LOOKS;
-    }
-    for (; *ret == 0 && s->looked < ids->n; s->looked++) {
-        if (call_turn_poll(cx, call) == VOLT_PENDING)
-            return VOLT_PENDING;
-        *ret = check_id(cx, call, &ids->keys[s->looked]);
-    }
-    if (*ret < 0)
-        return VOLT_READY;
-    s->at = CANCEL_IDS;
-    while (s->asked < ids->n) {
-        const struct job_key *key = &ids->keys[s->asked];
-
-        if (call_turn_poll(cx, call) == VOLT_PENDING)
-            return VOLT_PENDING;
-        s->id.most_facts = call_facts_left(call);
-        s->id.looks = call_entries_left(call);
-        int r = manager_cancel_step(call_service(call)->manager, call_peer(call), key->id,
-                                    key->index, &s->id);
-        call_did(call, s->id.looked, 0);
-        call_did_facts(call, s->id.facts);
-        if (r == -EAGAIN)
-            continue;
-        if (r == -ENOMEM) /* the job is not cancelled: no count says so */
-            s->all.ret = r;
-        s->count += r == 0;
-        s->id = (struct manager_cancel_at){.begun = false};
-        s->asked++;
-    }
-    s->at = CANCEL_ALL;
-    return VOLT_READY;
-}
-
-static json_t *cancel_count(const struct cancel_state *s)
-{
-    return json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count));
-}
-
-/* A stream is told how far it is. 0, or negative: there is no memory for that. */
-static int tell_progress(struct volt_cx *cx, struct call *call, struct cancel_state *s)
-{
-    while (call_more(call) && call_drained_poll(cx, call) == VOLT_READY &&
-           volt_sleep_poll(cx, &s->tick) == VOLT_READY) {
-        int64_t count = s->count + s->all.ret_count;
-        uint64_t now = volt_now_usec();
-
-        if (count != s->told || now - s->told_usec >= call_config(call)->heartbeat_usec) {
-            if (call_continue(call, cancel_count(s)) < 0)
-                return -ENOMEM;
-            s->told = count;
-            s->told_usec = now;
-        }
-        volt_sleep_fini(&s->tick);
-        volt_sleep_init(&s->tick, PROGRESS_USEC);
-    }
-    return 0;
-}
-
-static enum volt_poll cancel_filtered_poll(struct volt_cx *cx, struct call *call,
-                                           struct cancel_state *s)
-{
-    if (call_turn_poll(cx, call) == VOLT_PENDING)
-        return VOLT_PENDING;
-    s->all.looks = call_entries_left(call);
-    s->all.most_facts = call_facts_left(call);
-    enum volt_poll r = manager_cancel_all_poll(cx, &s->all);
-    call_did(call, s->all.looked, s->all.bytes);
-    call_did_facts(call, s->all.facts);
-    return r;
-}
-
-/* READY: all are asked to end, and the store has it, or s->all.ret is negative. */
-static enum volt_poll cancel_all_poll(struct volt_cx *cx, struct call *call,
-                                      struct cancel_state *s)
-{
-    if (s->at == CANCEL_ALL) {
-        if (s->in.filtered && cancel_filtered_poll(cx, call, s) == VOLT_PENDING)
-            return VOLT_PENDING;
-        if (s->all.ret < 0)
-            return VOLT_READY;
-        manager_barrier_init(&s->kept, call_service(call)->manager);
-        s->at = CANCEL_KEEP;
-    }
-    return manager_barrier_poll(cx, &s->kept);
-}
-
-/* The answer leaves when what it says survives the daemon. */
-static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
-{
-    struct cancel_state *s = state;
-    int r = 0;
-
-    if (s->at == CANCEL_BEGIN) {
-        if (begin_cancel(cx, call, s) < 0)
-            return VOLT_READY;
-        s->at = CANCEL_READS;
-        s->told_usec = volt_now_usec();
-        volt_sleep_init(&s->tick, 0);
-    }
-    if (s->at < CANCEL_ALL && cancel_ids_poll(cx, call, s, &r) == VOLT_PENDING) {
-        bool begun = s->at == CANCEL_IDS;
-        return begun && tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
-    }
-    if (r < 0)
-        return VOLT_READY;
-    if (cancel_all_poll(cx, call, s) == VOLT_PENDING)
-        return tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
-    return s->all.ret < 0 ? call_abort(call) : call_reply(call, cancel_count(s));
-}
-
-static void cancel_drop(struct call *call, void *state)
-{
-    struct cancel_state *s = state;
-
-    manager_cancel_all_fini(&s->all);
-    manager_barrier_fini(&s->kept);
-    if (s->at != CANCEL_BEGIN)
-        volt_sleep_fini(&s->tick);
-    ids_fini(call, &s->ids);
-    filter_fini(&s->in.filter);
-}
-
-const struct method method_cancel = {
-    .name = "Cancel",
-    .flags = METHOD_MORE,
-    .state_size = sizeof(struct cancel_state),
-    .poll = cancel_poll,
-    .drop = cancel_drop,
-};
-
 /* --- Forget ------------------------------------------------------------------------- */
 
 struct forget_state {
@@ -458,8 +218,8 @@ struct forget_state {
         struct filter filter;
         uint64_t older_than_usec, keep;
     } in;
-    struct manager_filter filter;
-    struct manager_forget leaf;
+    struct job_filter filter;
+    struct steer_forget leaf;
     size_t checked; /* of the ids */
     bool begun;
 };
@@ -500,12 +260,12 @@ static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_sta
         filter_resolve(cx, call, &s->in.filter, false) < 0)
         return -EINVAL;
     call_holds(call, filter_size(&s->in.filter));
-    s->filter = filter_for_manager(&s->in.filter);
-    s->leaf = (struct manager_forget){.manager = call_service(call)->manager,
-                                      .asker = *call_peer(call),
-                                      .filter = &s->filter,
-                                      .older_usec = s->in.older_than_usec,
-                                      .keep = s->in.keep};
+    s->filter = filter_for_query(&s->in.filter);
+    s->leaf = (struct steer_forget){.core = call_service(call)->core,
+                                    .asker = *call_peer(call),
+                                    .filter = &s->filter,
+                                    .older_usec = s->in.older_than_usec,
+                                    .keep = s->in.keep};
     s->begun = true;
     return 0;
 }
@@ -526,7 +286,7 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     s->leaf.looks = call_entries_left(call);
-    enum volt_poll r = manager_forget_poll(cx, &s->leaf);
+    enum volt_poll r = steer_forget_poll(cx, &s->leaf);
     call_did(call, s->leaf.looked, s->leaf.bytes);
     call_did_facts(call, s->leaf.facts);
     if (r == VOLT_PENDING)
@@ -542,7 +302,7 @@ static void forget_drop(struct call *call, void *state)
 
     (void)call;
     if (s->begun)
-        manager_forget_fini(&s->leaf);
+        steer_forget_fini(&s->leaf);
     filter_fini(&s->in.filter);
 }
 
@@ -561,7 +321,7 @@ struct signal_state {
         int signal;
         unsigned whom;
     } in;
-    struct manager_signal leaf;
+    struct steer_signal leaf;
     bool begun;
 };
 
@@ -571,7 +331,7 @@ static int begin_signal(struct call *call, struct signal_state *s)
     static const struct field fields[] = {
         FIELD(struct signal_params, id, FIELD_CUSTOM, .read = read_job_id,
               .required = true),
-        FIELD(struct signal_params, signal, FIELD_CUSTOM, .read = read_signal_name,
+        FIELD(struct signal_params, signal, FIELD_CUSTOM, .read = read_signal,
               .required = true),
         FIELD(struct signal_params, whom, FIELD_ENUM, .names = whom),
         {.name = NULL},
@@ -579,7 +339,7 @@ static int begin_signal(struct call *call, struct signal_state *s)
 
     if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
-    s->leaf.manager = call_service(call)->manager;
+    s->leaf.core = call_service(call)->core;
     s->leaf.asker = *call_peer(call);
     s->leaf.id = s->in.id.id;
     s->leaf.index = s->in.id.index;
@@ -593,8 +353,8 @@ static enum volt_poll not_running(struct volt_cx *cx, struct call *call,
                                   const struct job_key *key)
 {
     struct job_view view;
-    int r = manager_look(cx, call_service(call)->manager, call_peer(call), key->id,
-                         key->index, &view);
+    int r = query_look(cx, call_service(call)->core, call_peer(call), key->id, key->index,
+                       &view);
     json_t *e;
 
     if (r < 0)
@@ -612,7 +372,7 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *s
 
     if (!s->begun && begin_signal(call, s) < 0)
         return VOLT_READY;
-    if (manager_signal_poll(cx, &s->leaf) == VOLT_PENDING)
+    if (steer_signal_poll(cx, &s->leaf) == VOLT_PENDING)
         return VOLT_PENDING;
     switch (s->leaf.ret) {
     case 0:
@@ -641,7 +401,7 @@ static void signal_drop(struct call *call, void *state)
 
     (void)call;
     if (s->begun)
-        manager_signal_fini(&s->leaf);
+        steer_signal_fini(&s->leaf);
 }
 
 const struct method method_signal = {

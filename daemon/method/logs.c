@@ -1,17 +1,20 @@
 /* org.voltd.logs: the output of jobs.
  *
  * Output is a file that the job writes by itself, or bytes in the store. Read with `more`
- * is told when there may be more of it (daemon/exec/follow.h); it has no timer but that
- * of heartbeats. Clients that can pass descriptors use Open, and watch the file
- * themselves. */
+ * is told when there may be more of it (daemon/query/follow.h); it has no timer but that
+ * of heartbeats. From its first wait until the job has ended, the job that its caller
+ * runs inside of lends its slot (daemon/lease/lending.h). Clients that can pass
+ * descriptors use Open, and watch the file themselves. */
 #include "daemon/method/methods.h"
 
 #include "base/file.h"
 #include "daemon/config/config.h"
-#include "daemon/exec/follow.h"
+#include "daemon/query/follow.h"
+#include "daemon/method/inside.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "wire/base64.h"
+#include "wire/error_name.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +36,8 @@ static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
                 enum job_state *ret)
 {
     struct job_view v;
-    int r = manager_look(cx, call_service(call)->manager, call_peer(call), id->id,
-                         id->index, &v);
+    int r =
+        query_look(cx, call_service(call)->core, call_peer(call), id->id, id->index, &v);
 
     if (r < 0)
         return r;
@@ -46,15 +49,14 @@ static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
 static int open_output(struct volt_cx *cx, struct call *call, const struct job_key *id,
                        unsigned stream)
 {
-    return manager_open_output(cx, call_service(call)->manager, call_peer(call), id->id,
-                               id->index, (enum job_stream)stream);
+    return query_open_output(cx, call_service(call)->core, call_peer(call), id->id,
+                             id->index, (enum job_stream)stream);
 }
 
 static enum volt_poll refuse_gone(struct call *call, const struct job_key *id,
                                   unsigned stream)
 {
-    char *path =
-        manager_output_path(call_service(call)->manager, id, (enum job_stream)stream);
+    char *path = query_output_path(call_service(call)->core, id, (enum job_stream)stream);
     if (!path)
         return call_abort(call);
     json_t *what =
@@ -63,15 +65,27 @@ static enum volt_poll refuse_gone(struct call *call, const struct job_key *id,
     return call_error(call, "org.voltd.logs.OutputGone", what);
 }
 
+/* There is output, and it cannot be read. */
+static enum volt_poll refuse_unreadable(struct call *call, const struct job_key *id,
+                                        int error)
+{
+    const char *why =
+        error == EBADMSG
+            ? "the store is damaged: voltd --check-store, run as voltd is, says where"
+            : strerror(error);
+    char name[ERROR_NAME_MAX];
+
+    return call_error(call, "org.voltd.logs.OutputUnreadable",
+                      json_pack("{s:o,s:s,s:s}", "id", job_id_to_json(id->id, id->index),
+                                "error", error_name(error, name), "reason", why));
+}
+
 static enum volt_poll refuse(struct call *call, const struct job_key *id, unsigned stream,
                              int error)
 {
-    const char *why =
-        error == -ENODATA  ? "the job has not started, or its output goes elsewhere"
-        : error == -EISDIR ? "it is an array: name an element of it, ID_INDEX"
-        : error == -EBADMSG
-            ? "the store is damaged: voltd --check-store, run as voltd is, says where"
-            : strerror(-error);
+    const char *why = error == -ENODATA
+                          ? "the job has not started, or its output goes elsewhere"
+                          : "it is an array: name an element of it, ID_INDEX";
 
     if (error == -ENOENT)
         return no_such_job(call, "org.voltd.logs.NoSuchJob", id);
@@ -79,6 +93,8 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, unsign
         return call_abort(call);
     if (error == -ESTALE)
         return refuse_gone(call, id, stream);
+    if (error != -ENODATA && error != -EISDIR)
+        return refuse_unreadable(call, id, -error);
     return call_error(
         call, "org.voltd.logs.NoOutput",
         json_pack("{s:o,s:s}", "id", job_id_to_json(id->id, id->index), "reason", why));
@@ -130,7 +146,10 @@ struct read_state {
         struct job_key id;
         unsigned stream;
         int64_t offset, max_bytes;
+        struct job_key inside_job;
+        uint64_t inside_lease;
     } in;
+    struct inside inside;
     int fd;
     struct follow follow;
     struct volt_sleep silence; /* until the next heartbeat */
@@ -145,6 +164,8 @@ static int begin_read(struct call *call, struct read_state *s)
         FIELD(struct read_params, stream, FIELD_ENUM, .names = stream_names),
         FIELD(struct read_params, offset, FIELD_INT, .max = OFFSET_MAX),
         FIELD(struct read_params, max_bytes, FIELD_INT, .min = 1, .max = READ_MAX),
+        FIELD(struct read_params, inside_job, FIELD_CUSTOM, .read = read_job_id),
+        FIELD(struct read_params, inside_lease, FIELD_INT, .min = 1, .max = INT64_MAX),
         {.name = NULL},
     };
 
@@ -182,7 +203,7 @@ static ssize_t read_bytes(struct volt_cx *cx, struct call *call,
     if (n != -EAGAIN && (n < 0 || (size_t)n == want))
         return n;
     call_go_aside(cx, call);
-    n = pread(s->fd, bytes, want, (off_t)s->in.offset);
+    n = TEMP_FAILURE_RETRY(pread(s->fd, bytes, want, (off_t)s->in.offset));
     return n < 0 ? -errno : n;
 }
 
@@ -291,6 +312,8 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
     int r = look(cx, call, &s->in.id, &now);
 
     *ret_again = false;
+    if (now == JOB_DONE)
+        inside_end(call, &s->inside);
     if (r == 0 && s->fd < 0)
         r = open_read(cx, call, s, now);
     if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
@@ -298,6 +321,27 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
     if (r < 0)
         return refuse(call, &s->in.id, s->in.stream, r);
     return tell_piece(cx, call, s, now, ret_again);
+}
+
+static struct job_key key_of_read(const void *arg, size_t i)
+{
+    const struct read_state *s = arg;
+
+    (void)i;
+    return s->in.id;
+}
+
+/* The job has not ended. 0; negative: it would wait for ever, and the call is
+ * answered. */
+static int begin_inside(struct call *call, struct read_state *s)
+{
+    return inside_begin(call, &s->inside,
+                        &(struct inner_wait){.in_job = s->in.inside_job,
+                                         .in_lease = s->in.inside_lease,
+                                         .job = key_of_read,
+                                         .arg = s,
+                                         .n = 1},
+                        "org.voltd.logs.Deadlock");
 }
 
 static void restart_silence(struct call *call, struct read_state *s)
@@ -337,12 +381,14 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct call *call, void *sta
             return VOLT_PENDING;
         if (!s->waiting) {
             if (call_more(call))
-                follow_arm(cx, &s->follow, call_service(call)->manager, &s->in.id);
+                follow_arm(cx, &s->follow, call_service(call)->core, &s->in.id);
             if (read_once(cx, call, s, &again) == VOLT_READY)
                 return VOLT_READY;
             s->waiting = !again;
             if (again)
                 restart_silence(call, s);
+            else if (begin_inside(call, s) < 0)
+                return VOLT_READY;
             continue;
         }
         if (follow_poll(&s->follow) == VOLT_READY) {
@@ -360,9 +406,9 @@ static void read_drop(struct call *call, void *state)
 {
     struct read_state *s = state;
 
-    (void)call;
     if (!s->begun)
         return;
+    inside_end(call, &s->inside);
     follow_fini(&s->follow);
     volt_sleep_fini(&s->silence);
     if (s->fd >= 0)

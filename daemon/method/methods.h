@@ -2,15 +2,30 @@
 #ifndef VOLTD_METHOD_METHODS_H
 #define VOLTD_METHOD_METHODS_H
 
-#include "daemon/server/method.h"
+#include "daemon/call/method.h"
 
 /* submit.c */
 extern const struct method method_submit, method_submit_batch;
 /* jobs.c */
-extern const struct method method_get, method_list, method_cancel, method_signal,
-    method_forget;
+extern const struct method method_get, method_list, method_signal, method_forget;
+/* why.c */
+extern const struct method method_why;
+/* Says of each reason whether the process has gone that has asked for what has the lock:
+ * what it has left has that. Not under core.lock. */
+struct why;
+void why_add_left(struct why *why);
+/* attempts.c */
+extern const struct method method_attempts;
+/* steer.c */
+extern const struct method method_cancel, method_hold, method_release, method_pause_jobs,
+    method_resume_jobs, method_edit;
 /* watch.c, wait.c */
 extern const struct method method_watch, method_wait;
+
+/* locks.c */
+extern const char *const holder_mode_names[];
+/* acquire.c */
+extern const struct method method_acquire;
 
 /* stats.c */
 extern const struct method method_stats, method_watch_stats;
@@ -20,6 +35,12 @@ extern const struct method method_tasks;
  * answered; what: "reload or end it". */
 bool control_may_steer(struct call *call, const char *what);
 
-extern const struct interface interface_jobs, interface_logs, interface_control;
+extern const struct interface interface_jobs, interface_locks, interface_logs,
+    interface_queues, interface_control;
+
+/* What there is to offer, NULL-terminated: everything on the control socket, all but
+ * org.voltd.control on the other. */
+extern const struct interface *const interfaces_public[];
+extern const struct interface *const interfaces_control[];
 
 #endif

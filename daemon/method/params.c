@@ -3,7 +3,6 @@
 
 #include "daemon/method/job_json.h"
 #include "wire/json.h"
-#include "wire/signal_name.h"
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -60,20 +59,7 @@ int read_job_id(json_t *value, void *member, struct field_error *err)
     return text ? parse_job_id(text, member, err) : -EINVAL;
 }
 
-int read_signal_name(json_t *value, void *member, struct field_error *err)
-{
-    const char *text = field_string(value, "", err);
-    int n = text ? signal_from_name(text) : 0;
-
-    if (!text)
-        return -EINVAL;
-    if (n < 0)
-        return field_fail(err, "", "must be a signal, such as \"TERM\"");
-    *(int *)member = n;
-    return 0;
-}
-
-bool key_list_has(const struct key_list *list, uint64_t id, int64_t index)
+static bool key_list_has(const struct key_list *list, uint64_t id, int64_t index)
 {
     struct job_key key = {.id = id, .index = index};
 
@@ -107,7 +93,7 @@ static bool in_order(const struct key_list *list)
     return true;
 }
 
-int read_job_ids(json_t *value, void *member, struct field_error *err)
+static int read_job_ids(json_t *value, void *member, struct field_error *err)
 {
     struct key_list *list = member;
     json_t *item;
@@ -222,35 +208,35 @@ void ids_fini(struct call *call, struct ids_reader *r)
 /* --- submissions -------------------------------------------------------------------- */
 
 enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
-                               struct manager_submit *leaf)
+                               struct jobs_submit *leaf)
 {
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     leaf->looks = call_entries_left(call);
     leaf->most_facts = call_facts_left(call);
-    enum volt_poll r = manager_submit_poll(cx, leaf);
+    enum volt_poll r = jobs_submit_poll(cx, leaf);
     call_did(call, leaf->looked, 0);
     call_did_facts(call, leaf->facts);
     return r;
 }
 
-uint32_t job_wish_fields(const struct job_wish *w)
+uint64_t job_wish_fields(const struct job_wish *w)
 {
     return w->names ? w->fields : JOB_ALL_FIELDS;
 }
 
-uint32_t job_wish_spec(const struct job_wish *w)
+uint64_t job_wish_spec(const struct job_wish *w)
 {
     return w->names_spec ? w->spec_fields : w->with_spec ? SPEC_ALL_FIELDS : 0;
 }
 
 /* What is long of a spec is mostly not asked for. */
-enum manager_specs job_wish_walk(uint32_t spec)
+enum query_specs job_wish_walk(uint64_t spec)
 {
-    return spec & (UINT32_C(1) << SPEC_FIELD_env | UINT32_C(1) << SPEC_FIELD_input |
-                   UINT32_C(1) << SPEC_FIELD_limits)
-               ? MANAGER_SPECS_WHOLE
-               : MANAGER_SPECS_BRIEF;
+    return spec & (UINT64_C(1) << SPEC_FIELD_env | UINT64_C(1) << SPEC_FIELD_input |
+                   UINT64_C(1) << SPEC_FIELD_limits)
+               ? QUERY_SPECS_WHOLE
+               : QUERY_SPECS_BRIEF;
 }
 
 /* --- filters ------------------------------------------------------------------------ */
@@ -258,8 +244,8 @@ enum manager_specs job_wish_walk(uint32_t spec)
 #define GLOB_MAX 255 /* bytes, like a name */
 
 const char *const filter_result_names[] = {
-    "success",   "exit", "signal",       "timeout", "exec_failed",
-    "cancelled", "lost", "output_limit", "failed",  NULL};
+    "success", "exit",         "signal",  "timeout",    "exec_failed", "cancelled",
+    "lost",    "output_limit", "expired", "dependency", "failed",      NULL};
 _Static_assert(sizeof(filter_result_names) / sizeof(char *) == JOB_RESULT_COUNT + 1,
                "all of them, and failed");
 #define SUCCESS_BIT UINT32_C(1)
@@ -453,11 +439,11 @@ int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f, bool
     return -EINVAL;
 }
 
-struct manager_filter filter_for_manager(const struct filter *f)
+struct job_filter filter_for_query(const struct filter *f)
 {
-    return (struct manager_filter){
-        .states = set_bits(f->has_states, f->states),
-        .results = set_bits(f->has_results, with_groups(f->results) << 1),
+    return (struct job_filter){
+        .states = set_bits(f->has_states, (uint32_t)f->states),
+        .results = set_bits(f->has_results, with_groups((uint32_t)f->results) << 1),
         .of_user = f->of_user,
         .uid = f->uid,
         .name = f->name,
@@ -481,10 +467,10 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
-int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
+int filter_wants(const struct filter *f, struct core *core, const struct job_owner *asker,
                  const struct job_news *ev, size_t *ret_bytes)
 {
-    const struct manager_filter rest = filter_for_manager(f);
+    const struct job_filter rest = filter_for_query(f);
 
     *ret_bytes = 0;
     if (!wants_key(f, &ev->key))
@@ -498,8 +484,8 @@ int filter_wants(const struct filter *f, struct manager *m, const struct job_own
     if (!f->orphans && !f->name && !f->name_glob && !f->queue && !f->nlabels &&
         !rest.since_usec && !rest.until_usec)
         return 1;
-    bool ahead = manager_log_ahead(m); /* asked first: it may enter in between */
-    int r = manager_wants(m, asker, &ev->key, &rest, ret_bytes);
+    bool ahead = query_log_ahead(core); /* asked first: it may enter in between */
+    int r = query_wants(core, asker, &ev->key, &rest, ret_bytes);
     return r >= 0 ? r : ahead ? -EAGAIN : 0;
 }
 
@@ -525,4 +511,16 @@ enum volt_poll no_answer(struct call *call, int error, const struct job_key *key
         return call_abort(call);
     return call_error(call, "org.voltd.jobs.StoreUnavailable",
                       json_pack("{s:s}", "reason", why));
+}
+
+int look_or_refuse(struct volt_cx *cx, struct call *call, const struct job_key *key,
+                   struct job_view *ret)
+{
+    int r = query_look(cx, call_service(call)->core, call_peer(call), key->id, key->index,
+                       ret);
+
+    call_did(call, 1, r < 0 ? 0 : ret->unpacked);
+    if (r < 0)
+        (void)no_answer(call, r, key);
+    return r;
 }

@@ -4,7 +4,8 @@
 
 #include "daemon/method/job_json.h"
 #include "daemon/method/spec_json.h"
-#include "daemon/server/method.h"
+#include "daemon/call/method.h"
+#include "daemon/submit/submit.h"
 #include "wire/fields.h"
 
 /* Fills *out by the table, whose fields borrow nothing: the parsed call is freed. 0;
@@ -20,20 +21,17 @@ enum volt_poll params_refuse(struct call *call, const struct field_error *err);
 int check_rights(const struct call *call, const struct job_spec *spec,
                  struct field_error *err);
 
-/* manager_submit_poll(), counted in the turn. */
+/* jobs_submit_poll(), counted in the turn. */
 enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
-                               struct manager_submit *leaf);
+                               struct jobs_submit *leaf);
 
 /* One job or element: a struct job_key, attempt 0. */
 int read_job_id(json_t *value, void *member, struct field_error *err);
-/* A signal: an int. */
-int read_signal_name(json_t *value, void *member, struct field_error *err);
 
 struct key_list {
     struct job_key *keys; /* in order of id and index, each once; for free() */
     size_t n;
 };
-int read_job_ids(json_t *value, void *member, struct field_error *err);
 /* In order, each once. Where there are many: within volt_block_in_place(). */
 void key_list_sort(void *list);
 
@@ -51,13 +49,12 @@ enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader
                         int *ret);
 /* Frees the list. */
 void ids_fini(struct call *call, struct ids_reader *r);
-bool key_list_has(const struct key_list *list, uint64_t id, int64_t index);
 
 /* fields, with_spec and spec_fields of methods that tell jobs. */
 struct job_wish {
     bool with_spec, names_spec,
         names; /* names: fields is given; names_spec: spec_fields */
-    uint32_t fields, spec_fields;
+    uint64_t fields, spec_fields;
 };
 #define JOB_WISH_FIELDS(type_, member_)                                                  \
     FIELD_AS(type_, member_.fields, "fields", FIELD_SET, .names = job_field_names,       \
@@ -67,16 +64,16 @@ struct job_wish {
                  .names = spec_field_names,                                              \
                  .present = FIELD_PRESENT(type_, member_.names_spec))
 /* As job_write() takes them. */
-uint32_t job_wish_fields(const struct job_wish *w);
-uint32_t job_wish_spec(const struct job_wish *w);
+uint64_t job_wish_fields(const struct job_wish *w);
+uint64_t job_wish_spec(const struct job_wish *w);
 /* What a walk needs that tells these fields of specs. */
-enum manager_specs job_wish_walk(uint32_t spec);
+enum query_specs job_wish_walk(uint64_t spec);
 
 struct filter {
     struct key_list ids;
     struct job_label *labels;
     size_t nlabels;
-    uint32_t states, results;     /* results: bit 0 is the first real one */
+    uint64_t states, results;     /* results: bit 0 is the first real one */
     bool has_states, has_results; /* an empty set was given, too */
     bool of_user;                 /* uid is there: filter_resolve() */
     uid_t uid;
@@ -94,19 +91,23 @@ int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f,
 void filter_fini(struct filter *f);
 /* Bytes that it takes. */
 size_t filter_size(const struct filter *f);
-/* The manager's words for it; borrows from f. */
-struct manager_filter filter_for_manager(const struct filter *f);
+/* The same as core has it; borrows from f. */
+struct job_filter filter_for_query(const struct filter *f);
 /* 1: the event is of a job that the filter wants; 0: it is not, or of one that the
- * manager does not know any more; -EAGAIN: of one that it does not know yet. *ret_bytes:
+ * memory does not know any more; -EAGAIN: of one that it does not know yet. *ret_bytes:
  * of a spec that was unpacked for it. */
-int filter_wants(const struct filter *f, struct manager *m, const struct job_owner *asker,
+int filter_wants(const struct filter *f, struct core *core, const struct job_owner *asker,
                  const struct job_news *ev, size_t *ret_bytes);
 
 /* error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,
                            const struct job_key *key);
-/* The answer to a question that manager_look() or manager_walk_step() could not
+/* The answer to a question that query_look() or query_walk_step() could not
  * answer. */
 enum volt_poll no_answer(struct call *call, int error, const struct job_key *key);
+/* One look of many, counted in the turn. 0, and the view is the caller's; negative: the
+ * call is answered. */
+int look_or_refuse(struct volt_cx *cx, struct call *call, const struct job_key *key,
+                   struct job_view *ret);
 
 #endif

@@ -2,6 +2,9 @@
 #include "daemon/method/spec_json.h"
 
 #include "daemon/config/config.h"
+#include "daemon/job/env.h"
+#include "daemon/job/key.h"
+#include "daemon/method/retry_json.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/rlimit.h"
@@ -16,7 +19,15 @@
 #define LABELS_MAX      64
 #define LABEL_MAX_BYTES 255
 
-const char *const spec_kind_names[] = {"exec", "sleep", "noop", NULL};
+static const char *const claim_mode_names[] = {"exclusive", "shared", "permits", "rate",
+                                               NULL};
+
+static const char *const after_names[] = {"ok", "notok", "any", "start", NULL};
+
+static const char *const spec_kind_names[] = {
+#define KIND(constant, name, ...) [JOB_KIND_##constant] = #name,
+#include "daemon/job/kinds.def"
+    [JOB_KIND_COUNT] = NULL};
 static const char *const spec_kill_mode_names[] = {"tree", "main", NULL};
 static const char *const spec_on_exists_names[] = {"same", "reject", "coalesce",
                                                    "replace", NULL};
@@ -36,7 +47,7 @@ const char *const spec_field_names[] = {
 #define SPEC_GROUP(name, json)                                json,
 #include "daemon/job/spec_fields.def"
     NULL};
-_Static_assert(SPEC_FIELDS <= 32, "a set of them is 32 bits");
+_Static_assert(SPEC_FIELDS <= 64, "a set of them is 64 bits");
 
 /* Takes argv; the command can be given in one way only. */
 static int take_argv(void *member, char **argv, struct field_error *err)
@@ -107,33 +118,24 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* "NAME=value"; NULL: no memory. */
-static char *variable(const char *name, const char *value)
+/* One NAME=value, as pack_string() has it. */
+static void pack_variable(struct pack *to, const char *name, const char *value)
 {
     size_t n = strlen(name), m = strlen(value);
-    char *ret = malloc(n + m + 2);
 
-    if (!ret)
-        return NULL;
-    memcpy(ret, name, n);
-    ret[n] = '=';
-    memcpy(ret + n + 1, value, m + 1);
-    return ret;
+    pack_number(to, n + 1 + m);
+    pack_raw(to, name, n);
+    pack_raw(to, "=", 1);
+    pack_raw(to, value, m);
 }
 
-static int read_env(json_t *value, void *member, struct field_error *err)
+static int pack_env(json_t *object, struct pack *to, struct field_error *err)
 {
-    char **env, **next;
     const char *name;
     json_t *item;
 
-    if (!json_is_object(value))
-        return field_fail(err, "", "must be an object of strings");
-    next = env = calloc(json_object_size(value) + 1, sizeof(*env));
-    if (!env)
-        return field_no_memory(err);
-    *(char ***)member = env;
-    json_object_foreach(value, name, item)
+    pack_number(to, json_object_size(object));
+    json_object_foreach(object, name, item)
     {
         const char *text = field_string(item, name, err);
 
@@ -143,12 +145,28 @@ static int read_env(json_t *value, void *member, struct field_error *err)
             return field_fail(err, name,
                               "is not a name of a variable: it must not be empty or "
                               "contain \"=\"");
-        *next = variable(name, text);
-        if (!*next)
-            return field_no_memory(err);
-        next++;
+        pack_variable(to, name, text);
     }
     return 0;
+}
+
+/* One that is there is what the value means: spec_from_json(). */
+static int read_env(json_t *value, void *member, struct field_error *err)
+{
+    struct job_env **env = member;
+    struct pack p = {0};
+
+    if (!json_is_object(value))
+        return field_fail(err, "", "must be an object of strings");
+    if (*env)
+        return 0;
+    int r = pack_env(value, &p, err);
+    if (r == 0 && !p.failed) {
+        struct unpack u = unpack_of(p.bytes, p.n);
+        *env = job_env_unpack(&u);
+    }
+    pack_fini(&p);
+    return r < 0 ? r : *env ? 0 : field_no_memory(err);
 }
 
 static int read_input(json_t *value, void *member, struct field_error *err)
@@ -185,6 +203,7 @@ static void set_others(struct job_rlimits *l, uint64_t soft, uint64_t hard)
     l->given = (UINT32_C(1) << RLIMIT_COUNT) - 1;
 }
 
+/* What is there already is what the value means: spec_from_json(). */
 static int read_rlimits(json_t *value, void *member, struct field_error *err)
 {
     struct job_rlimits *l;
@@ -195,7 +214,7 @@ static int read_rlimits(json_t *value, void *member, struct field_error *err)
 
     if (!json_is_object(value))
         return field_fail(err, "", "must be an object of strings");
-    if (json_object_size(value) == 0)
+    if (json_object_size(value) == 0 || *(struct job_rlimits **)member)
         return 0;
     l = calloc(1, sizeof(*l));
     if (!l)
@@ -245,7 +264,7 @@ static int read_mode(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-static int read_signal(json_t *value, void *member, struct field_error *err)
+int read_signal(json_t *value, void *member, struct field_error *err)
 {
     const char *text = field_string(value, "", err);
     int n = text ? signal_from_name(text) : -EINVAL;
@@ -253,7 +272,7 @@ static int read_signal(json_t *value, void *member, struct field_error *err)
     if (!text)
         return -EINVAL;
     if (n < 0)
-        return field_fail(err, "", "must be the name of a signal, such as \"TERM\"");
+        return field_fail(err, "", "must be a signal, such as \"SIGTERM\" or \"TERM\"");
     *(int *)member = n;
     return 0;
 }
@@ -295,11 +314,121 @@ static int read_ranges(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+static const struct field claim_fields[] = {
+    FIELD(struct job_claim, name, FIELD_STRDUP, .required = true, .min = 1,
+          .max = JOB_CLAIM_BYTES),
+    FIELD(struct job_claim, mode, FIELD_ENUM, .names = claim_mode_names),
+    FIELD(struct job_claim, permits, FIELD_INT, .min = 1, .max = JOB_PERMITS_MAX),
+    FIELD(struct job_claim, capacity, FIELD_INT, .min = 1, .max = JOB_PERMITS_MAX),
+    FIELD(struct job_claim, interval_usec, FIELD_INT, .min = 1, .max = JOB_INTERVAL_MAX),
+    {.name = NULL},
+};
+
+int read_claims(json_t *value, void *member, struct field_error *err)
+{
+    struct job_spec *s =
+        (struct job_spec *)((char *)member - offsetof(struct job_spec, claims));
+    size_t i, n = json_array_size(value);
+    json_t *item;
+    char place[24];
+
+    if (n < 1 || n > JOB_CLAIMS_MAX)
+        return field_fail(err, "", "must be a list of 1 to %d claims", JOB_CLAIMS_MAX);
+    s->claims = calloc(n, sizeof(*s->claims));
+    if (!s->claims)
+        return field_no_memory(err);
+    s->nclaims = n;
+    json_array_foreach(value, i, item)
+    {
+        struct job_claim *c = &s->claims[i];
+
+        (void)snprintf(place, sizeof(place), "[%zu]", i);
+        if (!json_is_object(item))
+            return field_fail(err, place, "must be an object");
+        int r = fields_read(claim_fields, item, 0, c, err);
+        if (r < 0) {
+            field_prefix(err, place);
+            return r;
+        }
+        if (c->mode >= JOB_CLAIM_PERMITS && !c->permits)
+            c->permits = 1;
+    }
+    return 0;
+}
+
+static int read_antecedent(json_t *value, void *member, struct field_error *err)
+{
+    const char *text = field_string(value, "", err);
+    struct job_key key;
+
+    if (!text)
+        return -EINVAL;
+    if (job_key_parse(text, &key) < 0 || key.index != JOB_NO_INDEX)
+        return field_fail(err, "", "must be the id of a job, or of an array as a whole");
+    *(uint64_t *)member = key.id;
+    return 0;
+}
+
+static const struct field edge_fields[] = {
+    FIELD(struct job_edge, job, FIELD_CUSTOM, .read = read_antecedent),
+    FIELD(struct job_edge, local, FIELD_STRDUP, .min = 1, .max = JOB_NAME_BYTES),
+    FIELD(struct job_edge, key, FIELD_STRDUP, .min = 1, .max = JOB_NAME_BYTES),
+    FIELD(struct job_edge, when, FIELD_ENUM, .names = after_names),
+    FIELD(struct job_edge, each, FIELD_BOOL),
+    {.name = NULL},
+};
+
+static int read_edge(json_t *value, struct job_edge *edge, struct field_error *err)
+{
+    if (!json_is_object(value))
+        return field_fail(err, "", "must be an object, such as {\"job\": \"17\"}");
+    int r = fields_read(edge_fields, value, 0, edge, err);
+    if (r == 0 && !!edge->job + !!edge->local + !!edge->key != 1)
+        return field_fail(err, "job", "or local, or key must be given, one of them");
+    return r;
+}
+
+int read_after(json_t *value, void *member, struct field_error *err)
+{
+    struct job_spec *s =
+        (struct job_spec *)((char *)member - offsetof(struct job_spec, after));
+    size_t i, n = json_array_size(value);
+    json_t *item;
+    char place[24];
+
+    if (!json_is_array(value))
+        return field_fail(err, "", "must be a list, such as [{\"job\": \"17\"}]");
+    if (n < 1 || n > JOB_AFTER_MAX)
+        return field_fail(
+            err, "",
+            "must be a list of 1 to %d jobs; more of them can be one array, "
+            "or jobs of kind noop that wait for some of them each",
+            JOB_AFTER_MAX);
+    s->after = calloc(n, sizeof(*s->after));
+    if (!s->after)
+        return field_no_memory(err);
+    s->nafter = n;
+    json_array_foreach(value, i, item)
+    {
+        int r = read_edge(item, &s->after[i], err);
+
+        if (r < 0) {
+            (void)snprintf(place, sizeof(place), "[%zu]", i);
+            field_prefix(err, place);
+            return r;
+        }
+    }
+    return 0;
+}
+
 /* Relative to the spec, not to a struct of their own. */
 static const struct field range_fields[] = {
     SPEC(array_first, "first", FIELD_INT, .required = true, .max = INT64_MAX),
     SPEC(array_last, "last", FIELD_INT, .required = true, .max = INT64_MAX),
     SPEC(ranges, "ranges", FIELD_CUSTOM, .read = read_ranges),
+#define SPEC_ARRAY(tag, member, json, least, most, fallback)                             \
+    SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
 
@@ -308,9 +437,15 @@ static const struct field range_fields[] = {
 #define FIELD_shell                                                                      \
     SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,                                \
          .present = FIELD_PRESENT(struct job_spec, shell))
-#define FIELD_labels  SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
-#define FIELD_env     SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
-#define FIELD_input   SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
+#define FIELD_labels   SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
+#define FIELD_env      SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
+#define FIELD_input    SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
+#define FIELD_after    SPEC(after, "after", FIELD_CUSTOM, .read = read_after)
+#define FIELD_claims   SPEC(claims, "claims", FIELD_CUSTOM, .read = read_claims)
+#define FIELD_retry_on SPEC(retry_on, "on", FIELD_CUSTOM, .read = read_retry_on)
+#define FIELD_retry_codes                                                                \
+    SPEC(retry_codes, "exit_codes", FIELD_CUSTOM, .read = read_codes)
+#define FIELD_success SPEC(success, "success_codes", FIELD_CUSTOM, .read = read_codes)
 #define FIELD_rlimits SPEC(rlimits, "rlimits", FIELD_CUSTOM, .read = read_rlimits)
 #define FIELD_array                                                                      \
     {                                                                                    \
@@ -322,6 +457,14 @@ static const struct field limits_fields[] = {
 #define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
     SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
 #define SPEC_OWN_LIMIT(tag, name, json) FIELD_##name,
+#include "daemon/job/spec_fields.def"
+    {.name = NULL},
+};
+
+static const struct field retry_fields[] = {
+#define SPEC_RETRY(tag, member, json, least, most, fallback)                             \
+    SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
+#define SPEC_OWN_RETRY(tag, name, json) FIELD_##name,
 #include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
@@ -339,6 +482,8 @@ static const struct field spec_fields[] = {
     SPEC(member, json, FIELD_ENUM, .names = spec_##member##_names),
 #define SPEC_ASKED(member, json)                                                         \
     SPEC(member, json, FIELD_ENUM, .names = spec_##member##_names),
+#define SPEC_CALLED(member, json, least, most)                                           \
+    SPEC(member, json, FIELD_STRDUP, .min = (least), .max = (most)),
 #define SPEC_FLAG(tag, member, json) SPEC(member, json, FIELD_BOOL),
 #define SPEC_TEXT(tag, member, json, least, most)                                        \
     SPEC(member, json, FIELD_STRDUP, .min = (least), .max = (most)),
@@ -372,6 +517,9 @@ static int check(const struct job_spec *s, const struct config *config,
 
     if (job_spec_validate(s, &field, &why) < 0)
         return field_fail(err, field, "%s", why.text);
+    if (s->at_usec && s->start_by_usec && s->start_by_usec < s->at_usec)
+        return field_fail(err, "start_by_usec",
+                          "is before at_usec: it could never start");
     if (job_spec_count(s) > config->max_array)
         return field_fail(err, "array", "must have at most %llu elements",
                           (unsigned long long)config->max_array);
@@ -383,7 +531,21 @@ static int check(const struct job_spec *s, const struct config *config,
     return 0;
 }
 
-int spec_from_json(json_t *object, const struct config *config, struct job_spec **ret,
+/* 0 or -ENOMEM. */
+static int take_known(struct job_spec *s, const struct spec_known *known)
+{
+    s->env = known->env ? job_env_ref(known->env) : NULL;
+    if (!known->rlimits)
+        return 0;
+    s->rlimits = malloc(sizeof(*s->rlimits));
+    if (!s->rlimits)
+        return -ENOMEM;
+    *s->rlimits = *known->rlimits;
+    return 0;
+}
+
+int spec_from_json(json_t *object, const struct config *config,
+                   const struct spec_known *known, struct job_spec **ret,
                    struct field_error *err)
 {
     struct job_spec *s;
@@ -396,7 +558,8 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
         return field_no_memory(err);
     s->kill_after_usec = config->kill_after_usec;
     s->output_limit = config->output_limit;
-    r = fields_read(spec_fields, object, 0, s, err);
+    r = known && take_known(s, known) < 0 ? field_no_memory(err)
+                                          : fields_read(spec_fields, object, 0, s, err);
     if (r == 0 && s->ranges)
         r = check_ranges(s, err);
     if (r == 0)
@@ -410,7 +573,7 @@ int spec_from_json(json_t *object, const struct config *config, struct job_spec 
 
 /* --- the other way ------------------------------------------------------------------ */
 
-static bool wants(uint32_t fields, enum spec_field field)
+static bool wants(uint64_t fields, enum spec_field field)
 {
     return fields >> field & 1;
 }
@@ -510,7 +673,7 @@ static void put_env(struct wire_writer *to, const struct job_spec *s)
     if (!s->env)
         return;
     wire_open(to, "env", '{');
-    for (char *const *e = s->env; *e; e++)
+    for (char *const *e = job_env_strings(s->env); *e; e++)
         put_variable(to, *e);
     wire_close(to, '}');
 }
@@ -557,7 +720,51 @@ static void put_array(struct wire_writer *to, const struct job_spec *s)
     wire_put_int(to, "last", (int64_t)s->array_last);
     if (s->ranges)
         put_ranges(to, s);
+#define SPEC_ARRAY(tag, member, json, least, most, fallback)                             \
+    put_number(to, json, s->member, fallback);
+#include "daemon/job/spec_fields.def"
     wire_close(to, '}');
+}
+
+static void put_claims(struct wire_writer *to, const struct job_spec *s)
+{
+    if (!s->nclaims)
+        return;
+    wire_open(to, "claims", '[');
+    for (size_t i = 0; i < s->nclaims; i++) {
+        const struct job_claim *c = &s->claims[i];
+
+        wire_open(to, NULL, '{');
+        wire_put_text(to, "name", c->name);
+        wire_put_text(to, "mode", claim_mode_names[c->mode]);
+        if (c->mode >= JOB_CLAIM_PERMITS)
+            wire_put_int(to, "permits", (int64_t)c->permits);
+        put_number(to, "capacity", c->capacity, 0);
+        put_number(to, "interval_usec", c->interval_usec, 0);
+        wire_close(to, '}');
+    }
+    wire_close(to, ']');
+}
+
+static void put_after(struct wire_writer *to, const struct job_spec *s)
+{
+    char text[JOB_KEY_TEXT_MAX];
+
+    if (!s->nafter)
+        return;
+    wire_open(to, "after", '[');
+    for (size_t i = 0; i < s->nafter; i++) {
+        const struct job_key key = {.id = s->after[i].job, .index = JOB_NO_INDEX};
+
+        (void)job_key_format_job(&key, text);
+        wire_open(to, NULL, '{');
+        wire_put_text(to, "job", text);
+        wire_put_text(to, "when", after_names[s->after[i].when]);
+        if (s->after[i].each)
+            wire_put_bool(to, "each", true);
+        wire_close(to, '}');
+    }
+    wire_close(to, ']');
 }
 
 static void put_rlimits(struct wire_writer *to, const struct job_spec *s)
@@ -582,7 +789,7 @@ static void put_limits(struct wire_writer *to, const struct job_spec *s)
     const size_t before = to->out->end;
     size_t opened;
 
-    if (s->kind != JOB_KIND_EXEC)
+    if (!job_kinds[s->kind].is_process)
         return;
     wire_open(to, "limits", '{');
     opened = to->out->end;
@@ -594,6 +801,33 @@ static void put_limits(struct wire_writer *to, const struct job_spec *s)
         to->out->end = before; /* there are none */
     else
         wire_close(to, '}');
+}
+
+static void put_success(struct wire_writer *to, const struct job_spec *s)
+{
+    put_codes(to, "success_codes", &s->success);
+}
+
+static void put_retry_on(struct wire_writer *to, const struct job_spec *s)
+{
+    put_results(to, "on", s->retry_on);
+}
+
+static void put_retry_codes(struct wire_writer *to, const struct job_spec *s)
+{
+    put_codes(to, "exit_codes", &s->retry_codes);
+}
+
+static void put_retry(struct wire_writer *to, const struct job_spec *s)
+{
+    if (!s->retry_times)
+        return;
+    wire_open(to, "retry", '{');
+#define SPEC_RETRY(tag, member, json, least, most, fallback)                             \
+    put_number(to, json, s->member, fallback);
+#define SPEC_OWN_RETRY(tag, name, json) put_##name(to, s);
+#include "daemon/job/spec_fields.def"
+    wire_close(to, '}');
 }
 
 static void put_mode(struct wire_writer *to, const char *key, uint32_t mode,
@@ -614,13 +848,19 @@ static void put_signal(struct wire_writer *to, const char *key, int n, int norma
         wire_put_text(to, key, signal_name(n, text));
 }
 
+/* Of the time limit that which counts, its queue's too. */
+static uint64_t number_of(const struct job_spec *s, const uint64_t *member)
+{
+    return member == &s->timeout_usec ? job_spec_timeout(s) : *member;
+}
+
 void spec_write(struct wire_writer *to, const char *key, const struct job_spec *s,
-                uint32_t fields)
+                uint64_t fields)
 {
     wire_open(to, key, '{');
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
     if (wants(fields, SPEC_FIELD_##member))                                              \
-        put_number(to, json, s->member, fallback);
+        put_number(to, json, number_of(s, &s->member), fallback);
 #define SPEC_OCTAL(tag, member, json, most, fallback)                                    \
     if (wants(fields, SPEC_FIELD_##member))                                              \
         put_mode(to, json, s->member, fallback);

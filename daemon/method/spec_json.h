@@ -9,10 +9,18 @@
 
 struct config;
 
-/* Reads one spec: fields, bounds, and what they demand of each other. Returns new in
- * *ret; -EINVAL or -ENOMEM with *err set, its path beginning inside the spec ("argv[0]").
- */
-int spec_from_json(json_t *object, const struct config *config, struct job_spec **ret,
+/* What the long fields of a spec mean, where that has been read before. Both borrowed;
+ * NULL: read it. */
+struct spec_known {
+    struct job_env *env;
+    const struct job_rlimits *rlimits;
+};
+
+/* Reads one spec: fields, bounds, and what they demand of each other. known: NULL:
+ * nothing is. Returns new in *ret; -EINVAL or -ENOMEM with *err set, its path beginning
+ * inside the spec ("argv[0]"). */
+int spec_from_json(json_t *object, const struct config *config,
+                   const struct spec_known *known, struct job_spec **ret,
                    struct field_error *err);
 
 /* What a spec shows: its fields but those inside "limits", and on_exists, which is about
@@ -30,16 +38,20 @@ enum spec_field {
 #include "daemon/job/spec_fields.def"
     SPEC_FIELDS
 };
-#define SPEC_ALL_FIELDS UINT32_MAX
+#define SPEC_ALL_FIELDS UINT64_MAX
 /* Their names in JSON, by enum spec_field; ends with NULL. */
 extern const char *const spec_field_names[];
 
 /* Writes what was submitted, without what equals the default: of fields, a set, those
  * that are in it. */
 void spec_write(struct wire_writer *to, const char *key, const struct job_spec *spec,
-                uint32_t fields);
+                uint64_t fields);
 
-/* "kind" of org.voltd.jobs. */
-extern const char *const spec_kind_names[];
+/* FIELD_CUSTOM: a signal, an int. */
+int read_signal(json_t *value, void *member, struct field_error *err);
+/* FIELD_CUSTOM: the claims of a struct job_spec. */
+int read_claims(json_t *value, void *member, struct field_error *err);
+/* FIELD_CUSTOM: `after` of a struct job_spec. */
+int read_after(json_t *value, void *member, struct field_error *err);
 
 #endif

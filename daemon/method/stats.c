@@ -3,7 +3,7 @@
 
 #include "daemon/config/control.h"
 #include "daemon/method/params.h"
-#include "daemon/server/turn.h"
+#include "daemon/call/turn.h"
 #include "wire/json.h"
 #include <unistd.h>
 
@@ -92,12 +92,12 @@ static json_t *totals_to_json(const struct volt_stats *st)
     return o;
 }
 
-static json_t *jobs_to_json(struct manager *m)
+static json_t *jobs_to_json(struct core *core)
 {
     json_t *o = json_object(), *results = json_object();
-    struct manager_counts n;
+    struct core_counts n;
 
-    manager_counts(m, &n);
+    query_counts(core, &n);
     wire_set(&o, "submitted", json_integer((json_int_t)n.submitted));
     wire_set(&o, "ended", json_integer((json_int_t)n.ended));
     for (unsigned s = 0; s < JOB_DONE; s++)
@@ -113,10 +113,12 @@ static json_t *jobs_to_json(struct manager *m)
     wire_set(&o, "recovered_lost", json_integer((json_int_t)n.recovered_lost));
     wire_set(&o, "slots", json_integer(n.slots));
     wire_set(&o, "slots_used", json_integer(n.slots_used));
+    wire_set(&o, "slots_lent", json_integer(n.slots_lent));
+    wire_set(&o, "slots_over", json_integer((json_int_t)n.slots_over));
     return o;
 }
 
-static json_t *turns_to_json(const struct turn_counts *t, struct manager *m)
+static json_t *turns_to_json(const struct turn_counts *t, struct core *core)
 {
     const struct {
         const char *name;
@@ -129,12 +131,12 @@ static json_t *turns_to_json(const struct turn_counts *t, struct manager *m)
         {"largest_facts", &t->largest_facts},
     };
     json_t *o = json_object();
-    struct manager_counts n;
+    struct core_counts n;
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         wire_set(&o, counts[i].name,
                  json_integer((json_int_t)vat_u64_load(counts[i].value, VAT_RLX)));
-    manager_counts(m, &n);
+    query_counts(core, &n);
     wire_set(&o, "held_entries", json_integer((json_int_t)n.held.entries));
     wire_set(&o, "held_bytes", json_integer((json_int_t)n.held.bytes));
     wire_set(&o, "held_facts", json_integer((json_int_t)n.held.facts));
@@ -154,14 +156,14 @@ static json_t *stats_to_json(const struct service *service)
         wire_add(&workers, worker_to_json(service->rt, i));
     wire_set(&o, "workers", workers);
     wire_set(&o, "totals", totals_to_json(&st));
-    wire_set(&o, "turns", turns_to_json(service->turns, service->manager));
-    wire_set(&o, "jobs", jobs_to_json(service->manager));
+    wire_set(&o, "turns", turns_to_json(service->turns, service->core));
+    wire_set(&o, "jobs", jobs_to_json(service->core));
     wire_set(&o, "uptime_usec",
              json_integer(
                  (json_int_t)(volt_now_usec() - control_started_usec(service->control))));
     wire_set(&o, "pid", json_integer(getpid()));
     wire_set(&o, "version", json_string(VOLT_VERSION));
-    wire_set(&o, "durable", json_boolean(manager_durable(service->manager)));
+    wire_set(&o, "durable", json_boolean(query_durable(service->core)));
     return o;
 }
 

@@ -1,4 +1,5 @@
-/* Submit: a spec becomes a job. The answer leaves after the store's commit. */
+/* Submit: a spec becomes a job. The answer leaves after the store's commit. Of a dry run
+ * everything is checked that a submission checks, in the same place. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -11,47 +12,85 @@
 #include <string.h>
 
 struct submit {
-    struct job_spec *spec;
-    struct manager_submit_item item;
-    struct manager_submit leaf;
+    struct submit_params {
+        json_t *spec; /* borrowed */
+        int64_t stdin_fd;
+        bool has_stdin, dry_run;
+    } in;
+    struct job_spec *spec; /* NULL: not read yet */
+    struct jobs_submit_item item;
+    struct jobs_submit leaf;
     bool begun;
 };
 
 /* 0, or the call has been answered. */
-static int begin_submit(struct call *call, struct submit *s)
+static int read_submit(struct call *call, struct submit *s)
 {
-    struct params {
-        json_t *spec;
-    } in = {NULL};
     static const struct field fields[] = {
-        FIELD(struct params, spec, FIELD_OBJECT, .required = true),
+        FIELD(struct submit_params, spec, FIELD_OBJECT, .required = true),
+        FIELD(struct submit_params, stdin_fd, FIELD_INT,
+              .present = FIELD_PRESENT(struct submit_params, has_stdin)),
+        FIELD(struct submit_params, dry_run, FIELD_BOOL),
         {.name = NULL},
     };
     struct field_error err;
-    int r = params_borrow(call, fields, &in);
+    int r = params_borrow(call, fields, &s->in);
 
     if (r < 0)
         return r;
-    r = spec_from_json(in.spec, call_config(call), &s->spec, &err);
+    if (s->in.stdin_fd != 0) {
+        (void)call_invalid_parameter(call, "stdin_fd",
+                                     "must be 0: one descriptor may come with a call");
+        return -EINVAL;
+    }
+    const struct spec_known known = {.env = call_env(call)};
+    r = spec_from_json(s->in.spec, call_config(call), &known, &s->spec, &err);
+    if (r == 0 && job_spec_local_edge(s->spec))
+        r = field_fail(&err, "after", "has a local name, which is for specs of one batch");
+    if (r == 0)
+        call_learn_env(call, s->spec->env);
     call_parameters_read(call);
     if (r == 0)
         r = check_rights(call, s->spec, &err);
     if (r < 0) {
         field_prefix(&err, "spec");
         (void)params_refuse(call, &err);
-        return r;
     }
-    s->item.spec = s->spec;
-    manager_submit_init(&s->leaf, call_service(call)->manager, call_peer(call), &s->item,
-                        1, true);
-    s->begun = true;
-    return 0;
+    return r;
 }
 
-static enum volt_poll refuse(struct call *call, const struct manager_submit_item *item)
+/* What is in the file that came with the call becomes the spec's input. READY: it has, or
+ * the call has been answered. */
+static enum volt_poll take_stdin(struct volt_cx *cx, struct call *call, struct submit *s)
 {
-    const struct config *config = call_config(call);
-    const char *reason = manager_submit_reason(item);
+    struct volt_error why = {""};
+    const char *field, *reason;
+
+    if (s->spec->stdin_path || s->spec->input)
+        return call_invalid_parameter(call, "stdin_fd", "not with stdin or stdin_data");
+    if (call_stdin_poll(cx, call, &s->spec->input, &reason) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!s->spec->input)
+        return reason ? call_invalid_parameter(call, "stdin_fd", reason)
+                      : call_abort(call);
+    if (job_spec_validate(s->spec, &field, &why) < 0)
+        return call_invalid_parameter(call, "stdin_fd", why.text);
+    s->in.has_stdin = false;
+    return VOLT_READY;
+}
+
+static void begin_submit(struct call *call, struct submit *s)
+{
+    s->item.spec = s->spec;
+    jobs_submit_init(&s->leaf, call_service(call)->core, call_peer(call), &s->item, 1,
+                     true);
+    s->leaf.only_checks = s->in.dry_run;
+    s->begun = true;
+}
+
+static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *item)
+{
+    const char *reason = jobs_submit_reason(item);
 
     switch (item->ret_error) {
     case -ENOMEM:
@@ -69,7 +108,7 @@ static enum volt_poll refuse(struct call *call, const struct manager_submit_item
     case -EDQUOT:
         return call_error(call, "org.voltd.jobs.TooManyJobs",
                           json_pack("{s:I,s:o}", "limit",
-                                    (json_int_t)config->max_jobs_per_user, "reason",
+                                    (json_int_t)item->ret_limit, "reason",
                                     wire_text(reason)));
     default:
         return call_error(call, "org.voltd.jobs.Refused",
@@ -77,20 +116,53 @@ static enum volt_poll refuse(struct call *call, const struct manager_submit_item
     }
 }
 
+/* Of a dry run: what the job would wait for of `after`. What is known of each of these
+ * was noted when they were checked. */
+static void add_edges(json_t **reply, const struct job_spec *spec)
+{
+    json_int_t waits = 0;
+    bool never = false;
+
+    for (size_t i = 0; i < spec->nafter; i++) {
+        const struct job_edge *e = &spec->after[i];
+
+        if (job_after_is_met(e->when, e->started, e->result))
+            continue;
+        waits += e->result == JOB_RESULT_NONE;
+        never |= e->result != JOB_RESULT_NONE && !e->each;
+    }
+    wire_set(reply, "waits_for", json_integer(waits));
+    wire_set(reply, "never_starts", json_boolean(never));
+}
+
+static enum volt_poll tell_accepted(struct call *call, const struct submit *s)
+{
+    const struct jobs_submit_item *item = &s->item;
+    json_t *reply = json_pack(
+        "{s:o,s:b,s:b}", "id",
+        item->ret_id ? job_id_to_json(item->ret_id, JOB_NO_INDEX) : json_string(""),
+        "created", (int)!item->ret_existed, "durable", (int)s->leaf.ret_durable);
+
+    if (!item->ret_id)
+        add_edges(&reply, s->spec);
+    return call_reply(call, reply);
+}
+
 static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct submit *s = state;
 
-    if (!s->begun && begin_submit(call, s) < 0)
+    if (!s->spec && read_submit(call, s) < 0)
         return VOLT_READY;
+    if (s->in.has_stdin && take_stdin(cx, call, s) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (s->in.has_stdin)
+        return VOLT_READY; /* answered */
+    if (!s->begun)
+        begin_submit(call, s);
     if (submission_poll(cx, call, &s->leaf) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (s->item.ret_id == 0)
-        return refuse(call, &s->item);
-    return call_reply(call, json_pack("{s:o,s:b,s:b}", "id",
-                                      job_id_to_json(s->item.ret_id, JOB_NO_INDEX),
-                                      "created", (int)!s->item.ret_existed, "durable",
-                                      (int)s->leaf.ret_durable));
+    return s->item.ret_error ? refuse(call, &s->item) : tell_accepted(call, s);
 }
 
 static void submit_drop(struct call *call, void *state)
@@ -99,7 +171,7 @@ static void submit_drop(struct call *call, void *state)
 
     (void)call;
     if (s->begun)
-        manager_submit_fini(&s->leaf);
+        jobs_submit_fini(&s->leaf);
     free(s->item.ret_text);
     job_spec_unref(s->spec);
 }

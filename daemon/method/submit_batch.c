@@ -2,14 +2,18 @@
  * store's commit.
  *
  * There may be 200,000 of them, so nothing is done to all in one poll: specs are parsed
- * and checked one by one, the manager takes them in slices, and the answer is written as
- * text by and by; a tree of it would cost 100 bytes for each id. */
+ * and checked one by one, sorted where they have local names, core takes them in slices,
+ * and the answer is written as text by and by; a tree of it would cost 100 bytes for each
+ * id. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
+#include "daemon/job/env.h"
+#include "daemon/method/batch_names.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
 #include "wire/spec_defaults.h"
+#include "wire/spec_local.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +23,7 @@
 
 #define FREE_MAX 256 /* items that are freed at once */
 
-/* Entries that are refused here never reach the manager: items has the others,
+/* Entries that are refused here never reach core: items has the others,
  * in order. */
 struct batch {
     struct batch_params {
@@ -27,19 +31,23 @@ struct batch {
         json_t *defaults;
         bool atomic;
     } in;
-    json_t *defaults;                  /* NULL: none */
-    size_t defaults_bytes;             /* as text */
-    size_t next;                       /* entry to read; at the end: how many there are */
-    struct manager_submit_item *items; /* of the entries that can be read */
+    json_t *defaults;               /* NULL: none */
+    size_t defaults_bytes;          /* as text */
+    struct job_env *env;            /* theirs, once it has been read */
+    struct job_rlimits rlimits;     /* likewise; none are given before */
+    size_t next;                    /* entry to read; at the end: how many there are */
+    struct jobs_submit_item *items; /* of the entries that can be read */
     size_t nitems;
     size_t *position; /* of each item: its entry */
-    struct manager_submit leaf;
+    struct batch_names names;
+    struct jobs_submit leaf;
     bool begun;                    /* leaf */
     size_t answered, item;         /* entries, and items of them */
     struct wire_buf ids, rejected; /* of the answer: entries */
     enum {
         BATCH_BEGIN = 0,
         BATCH_READ,
+        BATCH_SORT,
         BATCH_SUBMIT,
         BATCH_ANSWER,
     } at;
@@ -120,6 +128,45 @@ static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
     return job_spec_ref(before);
 }
 
+/* The field env of an entry is that of the defaults as it is. */
+static bool has_default_env(const struct batch *b, json_t *entry)
+{
+    const json_t *env = json_object_get(b->defaults, "env");
+
+    return env && json_object_get(entry, "env") == env;
+}
+
+static const json_t *rlimits_of(const json_t *spec)
+{
+    return json_object_get(json_object_get(spec, "limits"), "rlimits");
+}
+
+/* Its resource limits are those of the defaults as they are. */
+static bool has_default_rlimits(const struct batch *b, const json_t *entry)
+{
+    const json_t *rlimits = rlimits_of(b->defaults);
+
+    return rlimits && rlimits_of(entry) == rlimits;
+}
+
+/* Reads one with its defaults; their environment and resource limits are read once. */
+static int read_spec(struct call *call, struct batch *b, json_t *entry,
+                     struct job_spec **ret, struct field_error *err)
+{
+    const bool same_env = has_default_env(b, entry);
+    const bool same_rlimits = has_default_rlimits(b, entry);
+    const struct spec_known known = {
+        .env = same_env ? b->env : NULL,
+        .rlimits = same_rlimits && b->rlimits.given ? &b->rlimits : NULL};
+    int r = spec_from_json(entry, call_config(call), &known, ret, err);
+
+    if (r == 0 && same_env && !b->env && (*ret)->env)
+        b->env = job_env_ref((*ret)->env);
+    if (r == 0 && same_rlimits && (*ret)->rlimits)
+        b->rlimits = *(*ret)->rlimits;
+    return r;
+}
+
 static int read_entry(struct call *call, struct batch *b, json_t *entry)
 {
     struct job_spec *spec;
@@ -128,12 +175,17 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
 
     if (b->defaults && json_is_object(entry))
         r = spec_add_defaults(entry, b->defaults);
+    b->in.atomic |= spec_says_local(entry); /* also if it is refused */
     if (r == 0)
-        r = spec_from_json(entry, call_config(call), &spec, &err);
+        r = read_spec(call, b, entry, &spec, &err);
     if (r == -ENOMEM)
         return r;
     if (r == 0 && (r = check_rights(call, spec, &err)) < 0)
         job_spec_unref(spec);
+    if (r == 0 && (r = batch_names_take(&b->names, spec, b->nitems)) < 0) {
+        job_spec_unref(spec);
+        return r;
+    }
     if (r < 0) {
         r = reject(b, b->next, err.path, err.reason);
     } else {
@@ -167,19 +219,54 @@ static int read_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 static enum volt_poll give_up(struct call *call, const struct batch *b, int error)
 {
     char where[64];
+    const bool twice = error == -EEXIST;
 
-    if (error != -E2BIG)
+    if (error != -E2BIG && !twice)
         return call_abort(call);
-    (void)snprintf(where, sizeof(where), "specs[%zu]", b->next);
-    return call_invalid_parameter(call, where,
-                                  "needs more memory to be parsed than MaxParseMemory=");
+    (void)snprintf(where, sizeof(where), "specs[%zu]%s", b->next, twice ? ".local" : "");
+    return call_invalid_parameter(
+        call, where,
+        twice ? "is the local name of an earlier one as well"
+              : "needs more memory to be parsed than MaxParseMemory=");
 }
 
-static void free_items(struct manager_submit_item *items, size_t from, size_t to)
+/* READY: the items are in an order in which each comes behind those that it waits for, or
+ * the call has been answered: then *ret_answered. */
+static enum volt_poll sort_batch(struct volt_cx *cx, struct call *call, struct batch *b,
+                                 bool *ret_answered)
+{
+    struct field_error err;
+    char where[64];
+    size_t looks;
+    int r = 0;
+
+    while (r == 0 && call_turn_poll(cx, call) == VOLT_READY) {
+        r = batch_names_sort(&b->names, b->items, b->nitems, &looks, &err);
+        call_did(call, looks, 0);
+    }
+    if (r == 0)
+        return VOLT_PENDING;
+    *ret_answered = r < 0;
+    if (r > 0) {
+        free(b->items);
+        b->items = batch_names_sorted(&b->names);
+    }
+    if (r == -ENOMEM)
+        return call_abort(call);
+    if (r < 0) {
+        (void)snprintf(where, sizeof(where), "specs[%zu]", b->position[b->names.at]);
+        field_prefix(&err, where);
+        (void)params_refuse(call, &err);
+    }
+    return VOLT_READY;
+}
+
+static void free_items(struct jobs_submit_item *items, size_t from, size_t to)
 {
     for (; from < to; from++) {
         job_spec_unref(items[from].spec);
         free(items[from].ret_text);
+        items[from] = (struct jobs_submit_item){.spec = NULL};
     }
 }
 
@@ -187,7 +274,8 @@ static void free_items(struct manager_submit_item *items, size_t from, size_t to
 
 static int answer_entry(struct batch *b)
 {
-    const struct manager_submit_item *it = &b->items[b->item];
+    const size_t place = batch_names_place(&b->names, b->item);
+    const struct jobs_submit_item *it = &b->items[place];
     struct wire_writer to = {.out = &b->ids};
     char text[JOB_KEY_TEXT_MAX] = "";
     size_t at = b->answered++;
@@ -198,8 +286,8 @@ static int answer_entry(struct batch *b)
         if (it->ret_id)
             (void)job_key_format_job(&key, text);
         else if (it->ret_error < 0)
-            to.error = reject(b, at, "", manager_submit_reason(it));
-        free_items(b->items, b->item, b->item + 1);
+            to.error = reject(b, at, "", jobs_submit_reason(it));
+        free_items(b->items, place, place + 1);
         b->item++;
     }
     wire_put_text(&to, NULL, text);
@@ -236,9 +324,46 @@ static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct
     return call_reply_text(call, &reply);
 }
 
+/* All entries have been read: what comes next. */
+static void end_reading(struct call *call, struct batch *b)
+{
+    const bool refused = wire_buf_len(&b->rejected) > 0;
+
+    b->leaf.ret_durable = query_durable(call_service(call)->core);
+    if (b->nitems == 0 || (b->in.atomic && refused))
+        b->at = BATCH_ANSWER;
+    else
+        b->at = b->names.used ? BATCH_SORT : BATCH_SUBMIT;
+}
+
+static void begin_submission(struct call *call, struct batch *b)
+{
+    if (b->begun)
+        return;
+    jobs_submit_init(&b->leaf, call_service(call)->core, call_peer(call), b->items,
+                     b->nitems, b->in.atomic);
+    b->begun = true;
+}
+
+/* The items are sorted, if they have names, and submitted. READY as sort_batch(). */
+static enum volt_poll submit_items(struct volt_cx *cx, struct call *call, struct batch *b,
+                                   bool *ret_answered)
+{
+    if (b->at == BATCH_SORT) {
+        if (sort_batch(cx, call, b, ret_answered) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (*ret_answered)
+            return VOLT_READY;
+        b->at = BATCH_SUBMIT;
+    }
+    begin_submission(call, b);
+    return submission_poll(cx, call, &b->leaf);
+}
+
 static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct batch *b = state;
+    bool answered = false;
 
     if (b->at == BATCH_BEGIN) {
         if (begin_batch(call, b) < 0)
@@ -251,28 +376,24 @@ static enum volt_poll batch_poll(struct volt_cx *cx, struct call *call, void *st
             return give_up(call, b, r);
         if (r > 0)
             return VOLT_PENDING;
-        b->leaf.ret_durable = manager_durable(call_service(call)->manager);
-        b->at = BATCH_ANSWER;
-        if (b->nitems > 0 && !(b->in.atomic && wire_buf_len(&b->rejected) > 0)) {
-            manager_submit_init(&b->leaf, call_service(call)->manager, call_peer(call),
-                                b->items, b->nitems, b->in.atomic);
-            b->begun = true;
-            b->at = BATCH_SUBMIT;
-        }
+        end_reading(call, b);
     }
-    if (b->at == BATCH_SUBMIT) {
-        if (submission_poll(cx, call, &b->leaf) == VOLT_PENDING)
+    if (b->at < BATCH_ANSWER) {
+        if (submit_items(cx, call, b, &answered) == VOLT_PENDING)
             return VOLT_PENDING;
+        if (answered)
+            return VOLT_READY;
         b->at = BATCH_ANSWER;
     }
     return answer_batch(cx, call, b);
 }
 
-/* --- what is left of one that was given up ------------------------------------------ */
+/* --- what is left at the end -------------------------------------------------------- */
 
 struct leftover {
-    struct manager_submit_item *items;
+    struct jobs_submit_item *items;
     size_t from, to;
+    struct batch_names names;
 };
 
 static enum volt_poll leftover_poll(struct volt_cx *cx, void *state)
@@ -288,16 +409,20 @@ static void leftover_drop(void *state)
 
     free_items(l->items, l->from, l->to);
     free(l->items);
+    batch_names_fini(&l->names);
 }
 
 static const struct volt_task_type leftover_type = {
-    "batch given up", sizeof(struct leftover), leftover_poll, leftover_drop, NULL};
+    "rest of a batch", sizeof(struct leftover), leftover_poll, leftover_drop, NULL};
 
-/* Frees the items that were not answered. Of many no worker does it. */
+/* Frees the items that were not answered, and the names of all. Of many no worker does
+ * it. */
 static void drop_items(struct call *call, struct batch *b)
 {
-    struct leftover few = {.items = b->items, .from = b->item, .to = b->nitems};
-    struct leftover *many = b->nitems - b->item > FREE_MAX
+    const size_t from = b->names.used ? 0 : b->item; /* sorted: any may be answered */
+    struct leftover few = {
+        .items = b->items, .from = from, .to = b->nitems, .names = b->names};
+    struct leftover *many = b->nitems - from > FREE_MAX
                                 ? volt_task_new(call_service(call)->rt, &leftover_type)
                                 : NULL;
 
@@ -314,10 +439,11 @@ static void batch_drop(struct call *call, void *state)
     struct batch *b = state;
 
     if (b->begun)
-        manager_submit_fini(&b->leaf);
+        jobs_submit_fini(&b->leaf);
     drop_items(call, b);
     free(b->position);
     json_decref(b->defaults);
+    job_env_unref(b->env);
     wire_buf_fini(&b->ids);
     wire_buf_fini(&b->rejected);
 }

@@ -3,16 +3,19 @@
  * A filter becomes ids first: those of the jobs that match when the call is made. Which
  * of these are gone when they are looked at has ended, in a way that nobody knows.
  *
- * One entry per id that was asked for, each once, sorted by id. The manager is asked
+ * One entry per id that was asked for, each once, sorted by id. Core is asked
  * about each once; from then on the end of a single job is taken from its event, and an
  * array is asked about again when one of its elements has ended, or an element when its
  * array was cancelled. What happens to others wakes nobody here. Progress goes out at
  * most every PROGRESS_USEC. Without `more` each is asked about once, and has no entry.
- * Every step does as much as a turn has room for (daemon/server/turn.h). */
+ * Every step does as much as a turn has room for (daemon/call/turn.h). As long as any
+ * has not ended the job that the caller runs inside of lends its slot
+ * (daemon/lease/lending.h). */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
-#include "daemon/exec/changes.h"
+#include "daemon/query/changes.h"
+#include "daemon/method/inside.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include <errno.h>
@@ -25,15 +28,17 @@
 #define EXIT_UNKNOWN  125
 
 struct entry {
-    struct interest interest;     /* in its job */
+    struct job_subscription job;
     uint32_t total, left, failed; /* of an array at most MaxArray= */
     bool is_array;                /* the array as a whole */
     bool stale;                   /* to be asked about */
 };
+/* 35 calls of 19,900 ids each fit into the default of MaxStreamMemoryPerUser=. */
+_Static_assert(sizeof(struct entry) <= 96, "an entry of Wait has grown");
 
-/* Freed by listener_leave(). */
+/* Freed by job_subscriber_leave(). */
 struct room {
-    struct listener ends;
+    struct job_subscriber ends;
     struct entry entries[];
 };
 
@@ -42,18 +47,21 @@ struct wait {
         bool given; /* ids */
         struct filter filter;
         bool filtered;
+        struct job_key inside_job;
+        uint64_t inside_lease;
     } in;
+    struct inside inside;
     struct ids_reader ids; /* until each has its entry, if it is to have one */
     size_t room_for;       /* keys, of those that are found */
     size_t checked;        /* of the ids, before others are found */
-    struct manager_filter filter;
-    struct manager_walk walk;
+    struct job_filter filter;
+    struct query_walk walk;
     struct room *room;     /* NULL, with the next: without `more` */
     struct entry *entries; /* one per id, in their order */
     size_t n, entered;
     uint64_t total, left, failed; /* sums */
     uint64_t told_left, told_failed;
-    struct manager_looks looks;
+    struct query_looks looks;
     size_t looked; /* entries before this one are not stale */
     uint64_t told_usec;
     int exit_code; /* the greatest so far */
@@ -93,23 +101,24 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
 
 /* 0, -ENOENT, or -errno of reading the store. */
 static int view(struct volt_cx *cx, struct call *call, struct wait *w,
-                const struct job_key *key, struct job_view *ret)
+                const struct job_key *key, bool status_only, struct job_view *ret)
 {
     const bool had_page = w->looks.page;
 
-    w->looks.most = 1 + call_entries_left(call) / MANAGER_KEPT_COST;
-    int r = manager_looks_next(cx, &w->looks, key, ret);
+    w->looks.status_only = status_only;
+    w->looks.most = 1 + call_entries_left(call) / QUERY_KEPT_COST;
+    int r = query_looks_next(cx, &w->looks, key, ret);
     if (w->looks.page && !had_page)
-        call_holds(call, MANAGER_LOOKS_PAGE);
-    call_did(call, 1 + w->looks.read * MANAGER_KEPT_COST, r < 0 ? 0 : ret->unpacked);
+        call_holds(call, QUERY_LOOKS_PAGE);
+    call_did(call, 1 + w->looks.read * QUERY_KEPT_COST, r < 0 ? 0 : ret->unpacked);
     return r;
 }
 
 static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct entry *e)
 {
-    const struct job_key key = {.id = e->interest.id, .index = e->interest.index};
+    const struct job_key key = {.id = e->job.id, .index = e->job.index};
     struct job_view v;
-    int r = view(cx, call, w, &key, &v);
+    int r = view(cx, call, w, &key, true, &v);
 
     e->stale = false;
     if (r < 0)
@@ -173,8 +182,8 @@ static struct job_key key_of(const struct wait *w, size_t i)
 {
     if (!w->entries)
         return w->ids.list.keys[i];
-    return (struct job_key){.id = w->entries[i].interest.id,
-                            .index = w->entries[i].interest.index};
+    return (struct job_key){.id = w->entries[i].job.id,
+                            .index = w->entries[i].job.index};
 }
 
 /* One that nobody knows any more is left out. */
@@ -184,7 +193,7 @@ static void put_job(struct volt_cx *cx, struct call *call, struct wait *w,
     size_t before = wire_buf_len(to->out);
     struct job_view v;
 
-    if (view(cx, call, w, key, &v) == 0) {
+    if (view(cx, call, w, key, false, &v) == 0) {
         job_write(to, NULL, &v, JOB_ALL_FIELDS, 0);
         job_view_fini(&v);
     }
@@ -255,12 +264,12 @@ static int make_room(struct volt_cx *cx, struct call *call, struct wait *w)
         return -ENOMEM;
     }
     w->entries = w->room->entries;
-    listener_init(cx, &w->room->ends, call_service(call)->manager, true,
-                  &w->entries->interest, sizeof(*w->entries));
+    job_subscriber_init(cx, &w->room->ends, call_service(call)->core, true,
+                        &w->entries->job, sizeof(*w->entries));
     return 0;
 }
 
-/* Each is listened to before it is looked at. */
+/* Each is subscribed to before it is looked at. */
 static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (; w->entered < w->n; w->entered++) {
@@ -269,7 +278,7 @@ static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct w
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         w->entries[w->entered].stale = true;
-        listener_add(&w->room->ends, key);
+        job_subscriber_add(&w->room->ends, key);
         call_did(call, 1, 0);
     }
     ids_fini(call, &w->ids);
@@ -318,7 +327,7 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct w
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        if ((*ret = view(cx, call, w, key, &v)) < 0) {
+        if ((*ret = view(cx, call, w, key, true, &v)) < 0) {
             (void)no_answer(call, *ret, key);
             return VOLT_READY;
         }
@@ -341,9 +350,9 @@ static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wa
         w->walk.looks = call_entries_left(call);
         w->walk.bytes = call_bytes_left(call);
         w->walk.at_once = FIND_AT_ONCE;
-        *ret = manager_walk_step(cx, call_service(call)->manager, call_peer(call),
-                                 &w->filter, &w->walk, add_found, &w->ids.list);
-        call_did(call, w->walk.looked + w->walk.kept_looked * MANAGER_KEPT_COST,
+        *ret = query_walk_step(cx, call_service(call)->core, call_peer(call), &w->filter,
+                               &w->walk, add_found, &w->ids.list);
+        call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
                  w->walk.unpacked);
     } while (*ret == 0 && w->walk.cursor);
     if (*ret < 0)
@@ -360,9 +369,11 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
         FIELD_AS(struct wait_params, given, "ids", FIELD_CUSTOM, .read = expect_job_ids),
         FIELD(struct wait_params, filter, FIELD_STRUCT, .fields = filter_fields,
               .present = FIELD_PRESENT(struct wait_params, filtered)),
+        FIELD(struct wait_params, inside_job, FIELD_CUSTOM, .read = read_job_id),
+        FIELD(struct wait_params, inside_lease, FIELD_INT, .min = 1, .max = INT64_MAX),
         {.name = NULL},
     };
-    struct manager *m = call_service(call)->manager;
+    struct core *core = call_service(call)->core;
 
     if (params_borrow(call, fields, &w->in) < 0 ||
         filter_resolve(cx, call, &w->in.filter, false) < 0)
@@ -376,10 +387,10 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
     if (!w->in.given)
         call_parameters_read(call);
     call_holds(call, filter_size(&w->in.filter));
-    w->filter = filter_for_manager(&w->in.filter);
-    w->walk = (struct manager_walk){.kept = true, .specs = MANAGER_SPECS_NONE};
-    w->looks = (struct manager_looks){
-        .manager = m, .asker = *call_peer(call), .kept = true, .end_is_enough = true};
+    w->filter = filter_for_query(&w->in.filter);
+    w->walk = (struct query_walk){.kept = true, .specs = QUERY_SPECS_NONE};
+    w->looks = (struct query_looks){
+        .core = core, .asker = *call_peer(call), .kept = true, .end_is_enough = true};
     w->told_left = UINT64_MAX;
     return 0;
 }
@@ -431,7 +442,7 @@ static enum volt_poll begin_poll(struct volt_cx *cx, struct call *call, struct w
 
 static enum volt_poll cannot_look(struct call *call, int error, const struct entry *e)
 {
-    const struct job_key key = {.id = e->interest.id, .index = e->interest.index};
+    const struct job_key key = {.id = e->job.id, .index = e->job.index};
 
     return no_answer(call, error, &key);
 }
@@ -441,7 +452,7 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
 {
     for (; w->looked < w->n; w->looked++) {
         const struct job_key *key = &w->ids.list.keys[w->looked];
-        struct entry e = {.interest = {.id = key->id, .index = key->index}};
+        struct entry e = {.job = {.id = key->id, .index = key->index}};
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
@@ -485,12 +496,13 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
 /* How many there were. */
 static unsigned take_changes(struct call *call, struct wait *w)
 {
-    struct interest *i;
+    struct job_subscription *job;
     struct change change;
     unsigned n = 0;
 
-    while (call_entries_left(call) > 0 && (i = listener_next(&w->room->ends, &change))) {
-        apply(w, (struct entry *)((char *)i - offsetof(struct entry, interest)), &change);
+    while (call_entries_left(call) > 0 &&
+           (job = job_subscriber_next(&w->room->ends, &change))) {
+        apply(w, list_thing(job, struct entry, job), &change);
         call_did(call, 1, 0);
         n++;
     }
@@ -518,6 +530,23 @@ static int keep_telling(struct volt_cx *cx, struct call *call, struct wait *w)
     }
 }
 
+static struct job_key key_of_entry(const void *arg, size_t i)
+{
+    return key_of(arg, i);
+}
+
+/* Some have not ended. 0; negative: it would wait for ever, and the call is answered. */
+static int begin_inside(struct call *call, struct wait *w)
+{
+    return inside_begin(call, &w->inside,
+                        &(struct inner_wait){.in_job = w->in.inside_job,
+                                         .in_lease = w->in.inside_lease,
+                                         .job = key_of_entry,
+                                         .arg = w,
+                                         .n = w->n},
+                        "org.voltd.jobs.Deadlock");
+}
+
 static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     struct wait *w = state;
@@ -541,8 +570,12 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
             return VOLT_PENDING;
         if (w->left == 0 && call_drained_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (w->left == 0)
+        if (w->left == 0) {
+            inside_end(call, &w->inside);
             return answer_poll(cx, call, w);
+        }
+        if (begin_inside(call, w) < 0)
+            return VOLT_READY;
         if (w->told_left == UINT64_MAX && tell(call, w, false) < 0)
             return call_abort(call);
         if (call_turn_poll(cx, call) == VOLT_PENDING)
@@ -557,10 +590,11 @@ static void wait_drop(struct call *call, void *state)
 {
     struct wait *w = state;
 
+    inside_end(call, &w->inside);
     if (w->room)
-        listener_leave(&w->room->ends, call_service(call)->rt, w->room);
+        job_subscriber_leave(&w->room->ends, call_service(call)->rt, w->room);
     volt_sleep_fini(&w->tick);
-    manager_looks_fini(&w->looks);
+    query_looks_fini(&w->looks);
     ids_fini(call, &w->ids);
     filter_fini(&w->in.filter);
     wire_buf_fini(&w->text);

@@ -1,20 +1,25 @@
 /* Watch: a snapshot, then every event, without a gap between the two.
  *
- * The event number is noted before the snapshot is taken: what happens meanwhile is told
- * twice rather than not at all. A watcher reads the manager's log by number, so it costs
- * the writer nothing; the text of an event is made once for all of them. What is told is
- * kept, and its number with it: the cursor is good after a restart too. One that reads
- * slowly gets nothing while its output is full; when it goes on and is more than
+ * The number from which a watcher reads on is noted before the snapshot is taken. It is
+ * one up to which everything counts in the table (daemon/log/watermark.h): what happens
+ * meanwhile is told twice rather than not at all. A watcher reads the log by number: it
+ * costs the writer nothing; the text of an event is made once for all of them. What is
+ * told is kept, and its number with it: the cursor is good after a restart too. One that
+ * reads slowly gets nothing while its output is full; when it goes on and is more than
  * max_watch_backlog events behind, it skips to the newest of them, and `lagged` says how
  * many were dropped, as it does when the ring has overtaken it.
  *
- * Every reply has as much as its turn has room for (daemon/server/turn.h), and jobs that
+ * Once the snapshot is told, the job that the caller runs inside of lends its slot until
+ * the call ends (daemon/lease/lending.h).
+ *
+ * Every reply has as much as its turn has room for (daemon/call/turn.h), and jobs that
  * the filter does not want count as looked at. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
-#include "daemon/exec/audience.h"
+#include "daemon/log/event_log.h"
 #include "daemon/method/event_texts.h"
+#include "daemon/method/inside.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/job_walk.h"
 #include "daemon/method/params.h"
@@ -30,7 +35,10 @@ struct watch {
         uint64_t after;
         bool resumes;
         struct job_wish wish;
+        struct job_key inside_job;
+        uint64_t inside_lease;
     } in;
+    struct inside inside; /* its wait only if it is for one job */
     uint64_t cursor;      /* events up to here have been told, or need not be */
     uint64_t lagged;      /* dropped, and not yet told */
     struct job_walk jobs; /* through the snapshot */
@@ -41,7 +49,8 @@ struct watch {
         WATCH_SNAPSHOT,
         WATCH_EVENTS,
     } at;
-    struct hearer news;
+    struct subscriber subscriber;
+    struct subscription of_log;
     uint64_t told_usec;
     struct volt_sleep silence; /* at most until the next heartbeat */
 };
@@ -58,24 +67,29 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
         FIELD(struct watch_params, after, FIELD_INT, .max = INT64_MAX,
               .present = FIELD_PRESENT(struct watch_params, resumes)),
         JOB_WISH_FIELDS(struct watch_params, wish),
+        FIELD(struct watch_params, inside_job, FIELD_CUSTOM, .read = read_job_id),
+        FIELD(struct watch_params, inside_lease, FIELD_INT, .min = 1, .max = INT64_MAX),
         {.name = NULL},
     };
-    struct manager *m = call_service(call)->manager;
+    struct core *core = call_service(call)->core;
+    struct event_log *log = query_log(core);
 
     if (params_read(call, fields, &w->in) < 0 ||
         filter_resolve(cx, call, &w->in.filter, false) < 0 ||
         call_keep(call, sizeof(*w) + filter_size(&w->in.filter)) < 0)
         return -EINVAL;
-    hearer_init(&w->news, manager_log_audience(m));
-    manager_log_begin(m);
-    w->cursor = manager_log_seq(m);
+    subscriber_init(cx, &w->subscriber, event_log_subscriptions(log));
+    subscription_add(&w->subscriber, &w->of_log, 0);
+    w->cursor = query_log_begin(core);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     /* Named ones also when only the store has them. */
     job_walk_init(&w->jobs, &w->in.wish, w->in.filter.ids.keys != NULL);
     w->told_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
+    if (w->in.resumes && w->in.after == 0)
+        w->in.after = event_log_oldest(log);
     if (w->in.resumes &&
-        (w->in.after > w->cursor || w->in.after < manager_log_first(m))) {
+        (w->in.after > event_log_newest(log) || w->in.after < event_log_first(log))) {
         (void)call_invalid_parameter(call, "after",
                                      "is the cursor of another store, whose events are "
                                      "not known here; watch without it");
@@ -110,7 +124,7 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
-    const struct manager_filter filter = filter_for_manager(&w->in.filter);
+    const struct job_filter filter = filter_for_query(&w->in.filter);
     int r;
 
     begin_telling(w, &reply);
@@ -133,7 +147,7 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 
 static void skip_backlog(struct call *call, struct watch *w)
 {
-    uint64_t newest = manager_log_seq(call_service(call)->manager);
+    uint64_t newest = event_log_newest(query_log(call_service(call)->core));
     uint64_t bound = call_config(call)->max_watch_backlog;
 
     if (newest - w->cursor > bound) {
@@ -152,7 +166,7 @@ static int put_event(const struct service *s, const struct job_news *ev,
 
     if (event_texts_copy(s->event_texts, ev->seq, to))
         return 1;
-    int r = manager_brief_spec(s->manager, ev->key.id, &spec, ret_bytes);
+    int r = query_brief_spec(s->core, ev->key.id, &spec, ret_bytes);
     if (r == -EAGAIN)
         return r;
     event_texts_put(s->event_texts, ev, spec ? job_spec_display_name(spec) : NULL, to);
@@ -173,8 +187,8 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
         size_t unpacked = 0, named = 0, before = wire_buf_len(to->out);
         bool over = i > 0 && call_bytes_left(call) == 0;
         int r = over ? -EAGAIN
-                     : filter_wants(&w->in.filter, s->manager, call_peer(call),
-                                    &events[i], &unpacked);
+                     : filter_wants(&w->in.filter, s->core, call_peer(call), &events[i],
+                                    &unpacked);
 
         if (r > 0)
             r = put_event(s, &events[i], to, &named);
@@ -219,14 +233,14 @@ static size_t events_of_turn(const struct call *call)
 /* Reads on in the log and tells what the filter wants. 1: there was something to read. */
 static int tell_events(struct call *call, struct watch *w)
 {
-    struct manager *m = call_service(call)->manager;
+    struct event_log *log = query_log(call_service(call)->core);
     struct job_news events[EVENTS_PER_REPLY];
     uint64_t before = w->cursor, lost = 0;
     size_t n;
     int r;
 
-    n = manager_log_read(m, call_peer(call), w->cursor, events, events_of_turn(call),
-                         call_entries_left(call), &w->cursor, &lost);
+    n = event_log_read(log, call_peer(call)->uid, w->cursor, events, events_of_turn(call),
+                       call_entries_left(call), &w->cursor, &lost);
     call_did(call, 1 + (size_t)(w->cursor - before - lost), 0);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
@@ -259,7 +273,32 @@ static int keep_alive(struct volt_cx *cx, struct call *call, struct watch *w)
     return 0;
 }
 
-/* 1: something was done, 0: nothing to do yet. */
+static struct job_key key_of_one(const void *arg, size_t i)
+{
+    const struct watch *w = arg;
+
+    (void)i;
+    return w->in.filter.ids.keys[0];
+}
+
+/* 0; -EDEADLK: the call is answered. What waits for the first of several may go on as
+ * soon as any has ended. */
+static int begin_inside(struct call *call, struct watch *w)
+{
+    if (w->in.filter.ids.n == 1)
+        return inside_begin(call, &w->inside,
+                            &(struct inner_wait){.in_job = w->in.inside_job,
+                                             .in_lease = w->in.inside_lease,
+                                             .job = key_of_one,
+                                             .arg = w,
+                                             .n = 1},
+                            "org.voltd.jobs.Deadlock");
+    lending_begin(call_service(call)->core, call_peer(call)->uid, &w->in.inside_job,
+                  &w->inside.lending);
+    return 0;
+}
+
+/* 1: something was done, 0: nothing to do yet; -EDEADLK: the call is answered. */
 static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     int r;
@@ -275,8 +314,11 @@ static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
     r = tell_events(call, w);
     if (r != 0)
         return r;
-    if (hearer_poll(cx, &w->news) == VOLT_READY)
+    if (subscriber_arm(&w->subscriber))
         return 1;
+    r = begin_inside(call, w);
+    if (r < 0)
+        return r;
     return keep_alive(cx, call, w);
 }
 
@@ -292,6 +334,8 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct call *call, void *st
             return VOLT_PENDING;
         r = advance(cx, call, w);
     } while (r > 0);
+    if (r == -EDEADLK)
+        return VOLT_READY;
     return r < 0 ? call_abort(call) : VOLT_PENDING;
 }
 
@@ -299,11 +343,12 @@ static void watch_drop(struct call *call, void *state)
 {
     struct watch *w = state;
 
-    (void)call;
+    inside_end(call, &w->inside);
     if (w->at != WATCH_BEGIN) {
-        hearer_fini(&w->news);
+        subscription_remove(&w->subscriber, &w->of_log, 0);
+        subscriber_fini(&w->subscriber);
         volt_sleep_fini(&w->silence);
-        manager_log_end(call_service(call)->manager);
+        query_log_end(call_service(call)->core);
     }
     filter_fini(&w->in.filter);
 }

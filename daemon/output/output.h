@@ -22,8 +22,11 @@
  *
  * "Nobody else" is what a write lease finds out: the kernel grants it only while there is
  * no other open file description of the inode. Each start opens its own for that reason.
- * An open of an output by its name must not come between the look and the renaming:
- * `names`. A file system without leases reuses nothing.
+ * A file system without leases reuses nothing. `names` keeps opens of an output by its
+ * name apart from
+ *   - the lease: while there is one, the kernel refuses an open with O_NONBLOCK (EAGAIN);
+ *   - the time from the second look to the renaming: the file would be emptied under the
+ *     reader.
  *
  * Somebody may remove folders or files under a running voltd. Folders are made again,
  * what was printed is gone, and both are in the log, at most once a minute. A job's end
@@ -33,6 +36,7 @@
 
 #include <pthread.h>
 #include <sys/stat.h>
+#include "base/atomic.h"
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
 #include "daemon/store/blobs.h"
@@ -45,10 +49,11 @@ struct volt_runtime;
 enum outputs_news { OUTPUTS_MADE_AGAIN, OUTPUTS_NOT_MADE, OUTPUTS_REMOVED, OUTPUTS_NEWS };
 
 struct outputs {
-    int state_fd;           /* borrowed */
-    char *path;             /* of the output dir */
+    int state_fd; /* borrowed */
+    char *path;   /* of the output dir */
+    vat_u64 fold; /* bytes up to which an output is stored with the end; relaxed */
     int dir_fd, spare_fd;   /* these numbers stay, the folders may become others */
-    pthread_rwlock_t names; /* read: gives files up; write: opens by name */
+    pthread_rwlock_t names; /* read: takes a lease, gives up; write: opens by name */
     pthread_mutex_t lock;   /* protects the rest */
     uint32_t spare[OUTPUT_SPARE_MAX], nspare;
     uint32_t coming;                  /* are being renamed to spare */
@@ -97,7 +102,8 @@ char *output_path_text(const struct outputs *o, const struct job_key *key,
 struct output_end {
     bool began;     /* set it before the look: it has run, so its files had been made */
     uint8_t kept;   /* for the event of the end */
-    uint64_t bytes; /* all that it has printed */
+    uint64_t bytes; /* all that it has printed, ... */
+    uint64_t length[STORE_STREAMS]; /* ... in each file */
     struct {
         bool ours; /* it was looked at and may be given up */
         int fd;
@@ -138,7 +144,8 @@ void output_path_of(const struct job_key *key, enum job_stream stream,
 /* A descriptor, and what the file is like; -ESTALE: somebody has put something else than
  * a file there; -errno. flags: the access mode, O_APPEND. */
 int output_open_regular(int dir_fd, const char *file, int flags, struct stat *ret);
-/* Whether nobody else has fd's file open. */
+/* Whether nobody else has fd's file open. `names` is held, or nobody can open it by name:
+ * there is a lease for a moment. */
 bool output_is_alone(int fd);
 /* An empty file that nobody else has open becomes spare, or goes. */
 void output_give_up(struct outputs *o, const char *file);

@@ -59,6 +59,15 @@ static bool read_all(struct volt_cx *cx, int fd, size_t n, struct store_piece *p
     return r.n == n;
 }
 
+/* Whether nobody else has it open now. */
+static bool looks_alone(struct outputs *o, int fd)
+{
+    pthread_rwlock_rdlock(&o->names);
+    bool alone = output_is_alone(fd);
+    pthread_rwlock_unlock(&o->names);
+    return alone;
+}
+
 static void look(struct volt_cx *cx, struct outputs *o, const char *file, uint64_t fold,
                  struct output_end *e, unsigned i)
 {
@@ -74,11 +83,11 @@ static void look(struct volt_cx *cx, struct outputs *o, const char *file, uint64
     }
     e->file[i].ours = true;
     e->file[i].fd = fd;
-    e->bytes += (uint64_t)st.st_size;
+    e->bytes += e->length[i] = (uint64_t)st.st_size;
     output_give_back(fd, &st);
     if ((uint64_t)st.st_size > fold ||
         (st.st_size > 0 &&
-         (!output_is_alone(fd) || !read_all(cx, fd, (size_t)st.st_size, &e->piece[i])))) {
+         (!looks_alone(o, fd) || !read_all(cx, fd, (size_t)st.st_size, &e->piece[i])))) {
         forget(e, i);
         e->kept |= (uint8_t)JOB_KEPT_FILE(i);
     } else if (e->piece[i].n > 0) {
@@ -92,7 +101,7 @@ void output_end_look(struct volt_cx *cx, struct outputs *o, const struct job_key
     struct output_path p;
 
     output_end_finish(o, key, ret, false);
-    ret->bytes = 0;
+    ret->bytes = ret->length[JOB_STDOUT] = ret->length[JOB_STDERR] = 0;
     for (unsigned i = 0; i < (split ? STORE_STREAMS : 1); i++) {
         output_path_of(key, (enum job_stream)i, &p);
         look(cx, o, p.file, fold, ret, i);

@@ -1,5 +1,4 @@
-/* See output_meter.h. The lock guards the table of watched files and `told`; wakes come
- * after it. */
+/* See output_meter.h. */
 #include "daemon/output/output_meter.h"
 
 #include <errno.h>
@@ -9,18 +8,15 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
-#include "base/lock.h"
-#include "daemon/link/notices.h"
+#include "daemon/link/inotify.h"
 
-#define BUCKETS 1024 /* power of two; watches are numbered one after the other */
+#define LISTS 1024 /* watches are numbered one after the other */
 
 struct meters {
     int inotify_fd;
     vat_u64 looks;
-    bool telling; /* all meters, from the bucket `at` on; its task's */
-    unsigned at;
-    vlock lock; /* protects what follows */
-    struct meter_file *bucket[BUCKETS];
+    struct subscriptions *growth; /* by watch */
+    int grown;                    /* its watch; -1: any may have; the source's task's */
 };
 
 uint64_t meter_pause(uint64_t printed, uint64_t limit, bool slow)
@@ -41,40 +37,26 @@ uint64_t meters_looks(const struct meters *all)
     return vat_u64_load(&all->looks, VAT_RLX);
 }
 
-/* --- watches. Lock held. ------------------------------------------------------------ */
+/* --- watches ------------------------------------------------------------------------ */
 
-static struct meter_file **bucket_of(struct meters *all, int wd)
+static uint32_t list_of(int wd)
 {
-    return &all->bucket[(unsigned)wd % BUCKETS];
-}
-
-static void take_out(struct meters *all, struct meter_file *f)
-{
-    if (f->wd < 0)
-        return;
-    *(f->prev ? &f->prev->next : bucket_of(all, f->wd)) = f->next;
-    if (f->next)
-        f->next->prev = f->prev;
-    f->wd = -1;
+    return (uint32_t)wd % LISTS;
 }
 
 /* A file that is watched already keeps its watch. */
-static int watch(struct meters *all, struct meter_file *f, const char *path)
+static int watch(struct meter *m, struct meter_file *f, const char *path)
 {
-    int wd =
-        inotify_add_watch(all->inotify_fd, path, IN_MODIFY | IN_ONESHOT | IN_DONT_FOLLOW);
+    int wd = inotify_add_watch(m->all->inotify_fd, path,
+                               IN_MODIFY | IN_ONESHOT | IN_DONT_FOLLOW);
 
     if (wd < 0)
         return -errno;
     if (wd == f->wd)
         return 0;
-    take_out(all, f);
+    subscription_remove(&m->subscriber, &f->growth, list_of(f->wd));
     f->wd = wd;
-    f->prev = NULL;
-    f->next = *bucket_of(all, wd);
-    if (f->next)
-        f->next->prev = f;
-    *bucket_of(all, wd) = f;
+    subscription_add(&m->subscriber, &f->growth, list_of(wd));
     return 0;
 }
 
@@ -90,8 +72,7 @@ static bool watch_files(struct meter *m)
 {
     int r = m->all->inotify_fd < 0 ? -ENOSYS : 0;
 
-    vlock_lock(&m->all->lock);
-    m->told = false;
+    (void)subscriber_arm(&m->subscriber);
     for (unsigned i = 0; r == 0 && i < files_of(m); i++) {
         struct output_path p;
         char path[sizeof(p.file) + 32];
@@ -99,9 +80,8 @@ static bool watch_files(struct meter *m)
         output_path_of(&m->key, (enum job_stream)i, &p);
         (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", m->outputs->dir_fd,
                        p.file);
-        r = watch(m->all, &m->file[i], path);
+        r = watch(m, &m->file[i], path);
     }
-    vlock_unlock(&m->all->lock);
     return r == 0;
 }
 
@@ -147,22 +127,14 @@ static void look_and_wait(struct meter *m)
                                   timed && meter_is_slow(before, m->printed, m->limit)));
 }
 
-static bool is_told(struct meter *m)
-{
-    vlock_lock(&m->all->lock);
-    bool told = m->told;
-    vlock_unlock(&m->all->lock);
-    return told;
-}
-
 static void begin(struct volt_cx *cx, struct meter *m)
 {
     m->printed = 0;
     m->by_time = true; /* a look is due */
     volt_sleep_init(&m->pause, 0);
-    m->waker = volt_waker_new(cx);
+    subscriber_init(cx, &m->subscriber, m->all->growth);
     for (unsigned i = 0; i < STORE_STREAMS; i++)
-        m->file[i] = (struct meter_file){.meter = m, .wd = -1};
+        m->file[i].wd = -1;
 }
 
 enum volt_poll meter_poll(struct volt_cx *cx, struct meter *m, struct meters *all,
@@ -175,7 +147,8 @@ enum volt_poll meter_poll(struct volt_cx *cx, struct meter *m, struct meters *al
         begin(cx, m);
     }
     while (m->printed <= m->limit) {
-        if (m->by_time ? volt_sleep_poll(cx, &m->pause) == VOLT_PENDING : !is_told(m))
+        if (m->by_time ? volt_sleep_poll(cx, &m->pause) == VOLT_PENDING
+                       : !subscriber_arm(&m->subscriber))
             return VOLT_PENDING;
         look_and_wait(m);
     }
@@ -188,76 +161,48 @@ void meter_fini(struct meter *m)
 
     if (!all)
         return;
-    vlock_lock(&all->lock);
     for (unsigned i = 0; i < STORE_STREAMS; i++) {
-        int wd = m->file[i].wd;
-
-        take_out(all, &m->file[i]);
-        if (wd >= 0) /* if it has not gone with its event */
-            (void)inotify_rm_watch(all->inotify_fd, wd);
+        subscription_remove(&m->subscriber, &m->file[i].growth, list_of(m->file[i].wd));
+        if (m->file[i].wd >= 0) /* if it has not gone with its event */
+            (void)inotify_rm_watch(all->inotify_fd, m->file[i].wd);
     }
-    vlock_unlock(&all->lock);
+    subscriber_fini(&m->subscriber);
     volt_sleep_fini(&m->pause);
-    volt_waker_fini(&m->waker);
     m->all = NULL;
 }
 
 /* --- growth ------------------------------------------------------------------------- */
 
-/* The meter of a watch is told; wd -1: the first one from *at on that has not been.
- * False: there is none (any more). */
-static bool tell(struct meters *all, int wd, unsigned *at)
+static bool has_grown(const struct meters *all, struct subscription *s)
 {
-    struct meter_file *f = NULL;
-    struct volt_waker waker;
-
-    vlock_lock(&all->lock);
-    if (wd >= 0) {
-        f = *bucket_of(all, wd);
-        while (f && f->wd != wd)
-            f = f->next;
-    }
-    for (; wd < 0 && !f && *at < BUCKETS; *at += !f) {
-        f = all->bucket[*at];
-        while (f && f->meter->told)
-            f = f->next;
-    }
-    bool wakes = f && !f->meter->told;
-    if (wakes) {
-        f->meter->told = true;
-        waker = volt_waker_ref(&f->meter->waker);
-    }
-    vlock_unlock(&all->lock);
-    if (!wakes)
-        return false;
-    volt_waker_wake(&waker);
-    volt_waker_fini(&waker);
-    return true;
+    return all->grown < 0 || list_thing(s, struct meter_file, growth)->wd == all->grown;
 }
 
 static void begin_event(void *arg, const struct inotify_event *e)
 {
     struct meters *all = arg;
 
-    if (e && e->mask & IN_MODIFY)
-        (void)tell(all, e->wd, NULL);
-    if (e)
-        return;
-    all->at = 0;
-    all->telling = true;
+    all->grown = e ? e->wd : -1;
+    if (!e)
+        subscriptions_begin_all(all->growth);
+    else if (e->mask & IN_MODIFY)
+        subscriptions_begin(all->growth, list_of(e->wd));
 }
 
-/* Tells all meters, a portion at a time. */
 static bool go_on(void *arg, size_t *looks)
 {
-    struct meters *all = arg;
+    const struct meters *all = arg;
+    struct subscriptions_round round;
+    struct subscription *s;
 
-    for (; all->telling && *looks > 0; (*looks)--)
-        all->telling = tell(all, -1, &all->at);
-    return all->telling;
+    subscriptions_begin_round(&round, all->growth, looks);
+    while ((s = subscriptions_next(&round)))
+        if (has_grown(all, s))
+            subscriptions_wake(&round, s);
+    return round.more;
 }
 
-static const struct notices_ops notices_ops = {begin_event, go_on};
+static const struct inotify_reader_ops inotify_reader_ops = {begin_event, go_on};
 
 /* --- life --------------------------------------------------------------------------- */
 
@@ -267,7 +212,12 @@ int meters_open(struct meters **ret)
 
     if (!all)
         return -ENOMEM;
-    all->inotify_fd = notices_open("output with a limit");
+    all->inotify_fd = inotify_reader_open("output with a limit");
+    all->growth = subscriptions_new(LISTS);
+    if (!all->growth) {
+        meters_free(all);
+        return -ENOMEM;
+    }
     *ret = all;
     return 0;
 }
@@ -276,7 +226,7 @@ int meters_start(struct meters *all, struct volt_runtime *rt)
 {
     if (all->inotify_fd < 0)
         return 0; /* meters look by time */
-    return notices_start(rt, all->inotify_fd, &notices_ops, all);
+    return inotify_reader_start(rt, all->inotify_fd, &inotify_reader_ops, all);
 }
 
 void meters_free(struct meters *all)
@@ -285,5 +235,6 @@ void meters_free(struct meters *all)
         return;
     if (all->inotify_fd >= 0)
         (void)close(all->inotify_fd);
+    subscriptions_free(all->growth);
     free(all);
 }

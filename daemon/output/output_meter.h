@@ -10,11 +10,8 @@
  *            by byte for hours would have a look each METER_LEAST otherwise, more than 1
  *            % of a processor
  *
- *   meter                               what happens
- *   1. is watched                       1. it prints
- *   2. look; nothing new: waits         2. the watch goes, the meter is told
- *
- * so that whatever the look does not see is told after it. So a job is killed
+ * The watch is before the look that finds nothing new: whatever that does not see is
+ * notified after it (log/subscription.h), and the watch goes with it. So a job is killed
  * METER_LEAST, a moment of the scheduler and the kill itself after it has reached its
  * limit, at METER_SPEED; what it prints meanwhile is on top: METER_SPEED * METER_LEAST is
  * 10 MB. A job that was slow and prints at METER_SPEED at once is METER_SPEED *
@@ -28,6 +25,7 @@
 
 #include <volt/task.h>
 #include <volt/time.h>
+#include "daemon/log/subscription.h"
 #include "daemon/output/output.h"
 
 #define METER_SPEED UINT64_C(2000) /* bytes per us: 2 GB/s */
@@ -60,13 +58,11 @@ struct meter {
     struct job_key key;
     bool split;
     uint64_t limit, printed;
+    struct subscriber subscriber;
     struct meter_file {
-        struct meter *meter;
+        struct subscription growth;
         int wd; /* -1: not watched */
-        struct meter_file *prev, *next;
     } file[STORE_STREAMS];
-    bool told; /* since it was watched; lock of all */
-    struct volt_waker waker;
     bool by_time; /* the next look is when `pause` rings */
     uint64_t pause_usec;
     struct volt_sleep pause;

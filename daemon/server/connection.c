@@ -61,6 +61,48 @@ static bool wants_read(const struct connection *c, enum session_state doing)
     return doing == SESSION_WANTS_INPUT || frame_pending(&c->session.in) < READ_AHEAD;
 }
 
+/* The descriptor of a message; -1: none has come. */
+static int fd_of(struct msghdr *msg)
+{
+    int fd = -1;
+
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(msg); h; h = CMSG_NXTHDR(msg, h))
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+            memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+    return fd;
+}
+
+/* Reads, and takes a descriptor if there is a place for one. As volt_io_read_poll(). */
+static enum volt_poll receive_poll(struct volt_cx *cx, struct connection *c, char *at,
+                                   size_t room, ssize_t *ret, bool *ret_stdin)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {.iov_base = at, .iov_len = room};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = &control,
+                         .msg_controllen = sizeof(control)};
+    struct session *s = &c->session;
+    const struct service *service = c->server->service;
+    int fd = -1;
+
+    *ret_stdin = false;
+    if (!stdin_file_claim(&s->stdin_file, service->stdin_files, s->call.caller.peer.uid))
+        return volt_io_read_poll(cx, &c->io, at, room, ret);
+    enum volt_poll r = volt_io_recvmsg_poll(cx, &c->io, &msg, MSG_CMSG_CLOEXEC, ret);
+    if (r == VOLT_READY && *ret > 0)
+        fd = fd_of(&msg);
+    *ret_stdin = fd >= 0;
+    if (fd >= 0)
+        stdin_file_read(&s->stdin_file, service->rt, fd, (size_t)s->config.max_stdin);
+    else
+        stdin_file_end(&s->stdin_file);
+    return r;
+}
+
 /* 1: read something, 0: nothing to read, negative: the connection is dead. */
 static int read_some(struct volt_cx *cx, struct connection *c)
 {
@@ -70,13 +112,14 @@ static int read_some(struct volt_cx *cx, struct connection *c)
 
     do {
         char *at;
+        bool got_stdin;
         int r = frame_space(&c->session.in, &at, &room);
 
         if (r < 0)
             return r;
         if (room > turn_bytes_left(turn_of(c)))
             room = turn_bytes_left(turn_of(c));
-        if (room == 0 || volt_io_read_poll(cx, &c->io, at, room, &n) == VOLT_PENDING)
+        if (room == 0 || receive_poll(cx, c, at, room, &n, &got_stdin) == VOLT_PENDING)
             break;
         if (n < 0)
             return (int)n;
@@ -85,6 +128,8 @@ static int read_some(struct volt_cx *cx, struct connection *c)
         if (!partial(c))
             c->frame_since = volt_now_usec();
         frame_filled(&c->session.in, (size_t)n);
+        if (got_stdin)
+            session_got_stdin(&c->session);
         turn_did(turn_of(c), 0, (size_t)n);
     } while ((size_t)n == room && frame_pending(&c->session.in) < READ_AHEAD);
     return moved;
@@ -124,16 +169,19 @@ static int write_some(struct volt_cx *cx, struct connection *c)
     if (n < 0)
         return (int)n;
     output_sent(out, (size_t)n);
-    c->output_since = volt_now_usec();
+    if (wire_buf_len(&out->bytes) > 0)
+        c->output_since = volt_now_usec();
     return 1;
 }
 
-/* Has the peer closed both directions? */
+/* Has the peer closed both directions? Without memory to ask, it is taken for gone:
+ * nothing would make the task ask again before the next heartbeat. */
 static bool peer_has_closed(const struct connection *c)
 {
     struct pollfd p = {.fd = c->fd};
+    int n = TEMP_FAILURE_RETRY(poll(&p, 1, 0));
 
-    return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
+    return n < 0 || (n > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)));
 }
 
 /* Likewise; otherwise waits for that. */
@@ -220,7 +268,7 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
     for (;;) {
         if (due == UINT64_MAX)
             return true; /* a timer that is still set rings for nothing, once */
-        if (room <= volt_now_usec()) {
+        if (room != UINT64_MAX && room <= volt_now_usec()) {
             volt_cx_wake(cx); /* serve() sees to it */
             return true;
         }
@@ -286,36 +334,6 @@ static uint64_t limit_of(const struct connection *c)
     return c->session.config.max_buffers_per_user;
 }
 
-static void count(struct connection *c)
-{
-    share_hold(&c->share, session_holds(&c->session), limit_of(c));
-}
-
-/* Stands in line only where nothing else has to happen before. */
-static bool session_room(struct volt_cx *cx, struct session *s, bool is_long)
-{
-    struct connection *c = connection_of(s);
-    enum share_pool pool = is_long ? SHARE_LONG : SHARE_SHORT;
-
-    if (c->reserved)
-        return true;
-    count(c);
-    if (wire_buf_len(&s->out.bytes) > 0)
-        return share_has_room(&c->share, pool, limit_of(c));
-    c->asked = true;
-    return share_room_poll(cx, &c->share, pool, limit_of(c)) == VOLT_READY;
-}
-
-static bool session_keep(struct session *s, size_t bytes)
-{
-    struct connection *c = connection_of(s);
-
-    if (bytes == 0)
-        share_keep_none(&c->share);
-    return bytes == 0 ||
-           share_keep(&c->share, bytes, s->config.max_stream_memory_per_user);
-}
-
 /* May it read on? A short call comes in without being asked. */
 static bool has_room(struct volt_cx *cx, struct connection *c)
 {
@@ -323,7 +341,6 @@ static bool has_room(struct volt_cx *cx, struct connection *c)
 
     if (frame_pending(&c->session.in) < SESSION_SHORT || c->reserved)
         return true;
-    c->asked = true;
     if (share_room_poll(cx, &c->share, SHARE_LONG, limit_of(c)) == VOLT_PENDING)
         return false;
     if (waited)
@@ -341,7 +358,7 @@ static enum session_state step(struct volt_cx *cx, struct connection *c)
     enum session_state doing;
 
     doing = session_step(cx, s);
-    count(c);
+    call_count(&c->session.call);
 
     /* Whatever was done, the peer's time to do the next thing begins now. */
     if (s->messages != messages || s->call.method != in_hand)
@@ -361,7 +378,9 @@ static bool finished(const struct connection *c, enum session_state doing)
 /* What has waited for room in vain is told so. */
 static void end_waiting(struct connection *c)
 {
-    if (share_patience(&c->share) > volt_now_usec())
+    const uint64_t room = share_patience(&c->share);
+
+    if (room == UINT64_MAX || room > volt_now_usec())
         return;
     session_refuse_room(&c->session);
     share_wait_no_more(&c->share, limit_of(c));
@@ -396,7 +415,7 @@ static enum volt_poll go_round(struct volt_cx *cx, struct connection *c)
                 return VOLT_READY;
         }
         if (moved)
-            count(c);
+            call_count(&c->session.call);
         if (finished(c, doing))
             return VOLT_READY;
         if (doing == SESSION_MORE_CALLS || turn_is_over(turn_of(c))) {
@@ -427,13 +446,13 @@ static bool has_to_go(struct volt_cx *cx, struct connection *c)
 static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
 {
     end_waiting(c);
-    c->asked = false;
+    c->share.asked = false;
     if (go_round(cx, c) == VOLT_READY)
         return VOLT_READY;
     if (c->session.call.method)
         session_trim(&c->session);
-    count(c);
-    if (!c->asked)
+    call_count(&c->session.call);
+    if (!c->share.asked)
         share_wait_no_more(&c->share, limit_of(c));
     if (is_in_vain(c) || (c->eof && peer_is_gone(cx, c)))
         return VOLT_READY;
@@ -443,16 +462,16 @@ static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
 /* Have several users been busy just now? */
 static bool is_shared(struct server *s, const struct holder *me)
 {
-    uint64_t now = volt_now_usec();
     uint64_t last = vat_u64_load(&s->served, VAT_RLX), this = (uint64_t)me->uid + 1;
 
     if (last != this)
         vat_u64_store(&s->served, this, VAT_RLX);
     if (last && last != this) {
-        vat_u64_store(&s->shared_at, now, VAT_RLX);
+        vat_u64_store(&s->shared_at, volt_now_usec(), VAT_RLX);
         return true;
     }
-    return now < vat_u64_load(&s->shared_at, VAT_RLX) + SHARED_USEC;
+    const uint64_t at = vat_u64_load(&s->shared_at, VAT_RLX);
+    return at && volt_now_usec() < at + SHARED_USEC;
 }
 
 static enum volt_poll connection_poll(struct volt_cx *cx, void *state)
@@ -498,6 +517,14 @@ static const struct volt_task_type connection_type = {
     .drop = connection_drop,
 };
 
+static pid_t pid_of_peer(int fd)
+{
+    struct ucred cred;
+    socklen_t len = sizeof(cred);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : 0;
+}
+
 /* The peer has an answer, whatever it asks. */
 static void refuse(struct server *s, int fd, enum server_limit limit)
 {
@@ -514,7 +541,7 @@ static void refuse(struct server *s, int fd, enum server_limit limit)
 }
 
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
-                     const struct job_owner *peer, bool admin)
+                     const struct job_owner *peer, bool admin, bool reserved)
 {
     struct connection *c = volt_task_new(s->service->rt, &connection_type);
     enum server_limit limit = LIMIT_NONE;
@@ -527,7 +554,7 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     }
     c->server = s;
     c->fd = fd;
-    c->reserved = admin && interfaces == server_control_interfaces;
+    c->reserved = reserved;
     r = volt_io_init(&c->io, s->service->rt, fd);
     if (r == 0)
         r = server_enlist(s, c, peer->uid, &limit);
@@ -542,10 +569,10 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     volt_notified_init(&c->changed, &s->changed); /* before the phase is looked at */
     c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
-    c->session.admin = admin;
+    c->session.call.caller.peer_pid = pid_of_peer(fd);
+    c->session.call.caller.admin = admin;
+    c->session.call.caller.share = &c->share;
     c->session.between_calls = between_calls;
-    c->session.room = session_room;
-    c->session.keep = session_keep;
     c->quiet_since = volt_now_usec();
     return volt_task_spawn(c, NULL); /* refused, it is dropped all the same */
 }

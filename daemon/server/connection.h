@@ -4,9 +4,9 @@
 
 #include "base/list.h"
 #include "base/lock.h"
+#include "daemon/call/share.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
-#include "daemon/server/share.h"
 
 enum server_phase {
     SERVER_OPEN = 0,
@@ -41,7 +41,7 @@ struct connection {
     struct server *server;
     struct list_node node;   /* among the server's connections; its lock */
     struct share share;      /* listed when it is somebody's */
-    bool reserved;           /* an admin's, on the control socket */
+    bool reserved;           /* an admin's, on a listener that reserves some */
     vat_u32 evicted;         /* it goes for another one; server's lock to write */
     bool can_wake;           /* server's lock to write, with `waker` */
     struct volt_waker waker; /* for the eviction */
@@ -53,7 +53,6 @@ struct connection {
     enum server_phase phase;
     struct volt_notified changed;
     bool eof;
-    bool asked; /* for room, in this poll */
 
     /* Deadlines, on the volt_now_usec() clock. */
     uint64_t quiet_since;  /* no call, nothing half received */
@@ -63,9 +62,10 @@ struct connection {
     bool armed;
 };
 
-/* Serves a connected socket from now on; takes fd. 0, or why not. */
+/* Serves a connected socket from now on; takes fd. reserved: it may have one of the
+ * connections for admins. 0, or why not. */
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
-                     const struct job_owner *peer, bool admin);
+                     const struct job_owner *peer, bool admin, bool reserved);
 
 /* What keeps a connection from being served. */
 enum server_limit {
@@ -79,8 +79,8 @@ enum server_limit {
  * user holds. -ENOMEM, -ESHUTDOWN, or -EMFILE with *ret the limit that is reached.
  *
  * When there are as many as there may be, the newest connection of the user with the most
- * goes for one of a user that has at least two less: so many users, so many parts. Admins
- * have SERVER_RESERVE more connections on the control socket. */
+ * goes for one of a user that has at least two less: so many users, so many parts. For
+ * those that are reserved there are SERVER_RESERVE more. */
 #define SERVER_RESERVE 16
 int server_enlist(struct server *s, struct connection *c, uid_t uid,
                   enum server_limit *ret);

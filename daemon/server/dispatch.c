@@ -6,6 +6,7 @@
  * closes. A call that is one, but cannot be served, is answered with the errors of
  * org.varlink.service. Where only root is served (service.root_only), others get
  * PermissionDenied for every call, so that they learn why. */
+#include "daemon/auth/auth.h"
 #include "daemon/server/session.h"
 
 #include <stdlib.h>
@@ -58,10 +59,10 @@ static bool read_header(json_t *message, struct header *ret)
     return ret->method && ret->oneway + ret->more + ret->upgrade <= 1;
 }
 
-const struct interface *session_interface(const struct session *s, const char *name,
-                                          size_t len)
+const struct interface *call_interface(const struct call *call, const char *name,
+                                       size_t len)
 {
-    const struct interface *const *i = s->interfaces;
+    const struct interface *const *i = call->caller.interfaces;
 
     if (strlen(service_interface.name) == len &&
         strncmp(service_interface.name, name, len) == 0)
@@ -85,15 +86,15 @@ static json_t *named(const char *key, const char *value)
     return json_pack("{s:s}", key, value);
 }
 
-static bool is_served(const struct session *s)
+static bool is_served(const struct caller *by)
 {
-    return !s->service->root_only || s->peer.uid == 0;
+    return auth_is_served(by->peer.uid, by->service->root_only);
 }
 
 /* The method of the call, or NULL after an error. */
 static const struct method *look_up(struct call *c, const struct header *h)
 {
-    if (!is_served(c->session)) {
+    if (!is_served(&c->caller)) {
         (void)call_error(c, "org.varlink.service.PermissionDenied",
                          named("reason",
                                "this voltd runs as root, would run every job as "
@@ -109,7 +110,7 @@ static const struct method *look_up(struct call *c, const struct header *h)
                          named("method", h->method));
         return NULL;
     }
-    i = session_interface(c->session, h->method, (size_t)(dot - h->method));
+    i = call_interface(c, h->method, (size_t)(dot - h->method));
     if (!i) {
         (void)call_error(
             c, "org.varlink.service.InterfaceNotFound",
@@ -159,8 +160,5 @@ void dispatch(struct session *s, json_t *message)
         s->closing = true;
     if (c->method)
         return;
-    json_decref(c->message);
-    json_decref(c->parameters);
-    free(c->state);
-    *c = (struct call){.session = s};
+    call_end(c);
 }

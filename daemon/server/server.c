@@ -8,6 +8,7 @@
  *
  * A connection that is refused gets a message that says why: its first call has an
  * answer. */
+#include "daemon/auth/auth.h"
 #include "daemon/server/connection.h"
 #include "wire/writer.h"
 
@@ -322,6 +323,7 @@ void server_drain_fini(struct server_drain *d)
 struct listener {
     struct server *server;
     const struct interface *const *interfaces;
+    bool reserves;
     int fd;
     struct volt_io io;
     struct volt_notified changed;
@@ -339,18 +341,13 @@ static int read_peer(const struct server *s, int fd, struct job_owner *ret)
         return -errno;
     if (cred.uid == (uid_t)-1 || cred.uid == s->overflow_uid)
         return -EPERM;
-    *ret = (struct job_owner){.uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
+    *ret = (struct job_owner){.uid = cred.uid, .gid = cred.gid};
     return 0;
-}
-
-/* Root; and the user whose voltd it is. */
-static bool is_admin(const struct server *s, uid_t uid)
-{
-    return uid == 0 || (s->service->user_mode && uid == geteuid());
 }
 
 static void welcome(struct listener *l, int fd)
 {
+    const bool user_mode = l->server->service->user_mode;
     struct job_owner peer;
 
     if (read_peer(l->server, fd, &peer) < 0) {
@@ -358,8 +355,9 @@ static void welcome(struct listener *l, int fd)
         return;
     }
     /* Without memory the client just sees the connection close. */
-    (void)connection_spawn(l->server, l->interfaces, fd, &peer,
-                           is_admin(l->server, peer.uid));
+    const bool admin = auth_is_admin(peer.uid, user_mode);
+    (void)connection_spawn(l->server, l->interfaces, fd, &peer, admin,
+                           admin && l->reserves);
 }
 
 /* Errors of a single client that is gone again, by accept(2). */
@@ -441,6 +439,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
     }
     l->server = s;
     l->interfaces = on->interfaces;
+    l->reserves = on->reserves;
     l->fd = on->fd;
     volt_notified_init(&l->changed, &s->changed);
     return volt_task_spawn(l, NULL);

@@ -6,7 +6,7 @@
 #ifndef VOLTD_SERVER_SERVER_H
 #define VOLTD_SERVER_SERVER_H
 
-#include "daemon/server/method.h"
+#include "daemon/call/method.h"
 #include <volt/volt.h>
 
 struct config;
@@ -15,12 +15,8 @@ struct server;
 struct server_listener {
     int fd; /* listening AF_UNIX stream socket; made non-blocking */
     const struct interface *const *interfaces; /* NULL-terminated; borrowed, static */
+    bool reserves; /* beside MaxConnections= and the like there are some for admins */
 };
-
-/* What there is to offer (daemon/method/interfaces.c). Everything goes on the control
- * socket, all but org.voltd.control on the other. */
-extern const struct interface *const server_public_interfaces[];
-extern const struct interface *const server_control_interfaces[];
 
 /* Borrows service until server_free(), copies config. Serves nobody yet. Returns new;
  * NULL: no memory. */

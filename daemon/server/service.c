@@ -11,7 +11,7 @@ static const char description[] =
 static enum volt_poll get_info_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     static const struct field none[] = {{.name = NULL}};
-    const struct interface *const *i = call_session(call)->interfaces;
+    const struct interface *const *i = call->caller.interfaces;
     struct field_error err;
     json_t *names;
 
@@ -49,7 +49,7 @@ static enum volt_poll describe_poll(struct volt_cx *cx, struct call *call, void 
     (void)state;
     if (fields_read(fields, call_parameters(call), 0, &in, &err) < 0)
         return call_invalid_parameter(call, err.path, err.reason);
-    i = session_interface(call_session(call), in.interface, strlen(in.interface));
+    i = call_interface(call, in.interface, strlen(in.interface));
     if (!i)
         return call_error(call, "org.varlink.service.InterfaceNotFound",
                           json_pack("{s:s}", "interface", in.interface));

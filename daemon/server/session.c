@@ -1,17 +1,23 @@
 /* Calls one after the other, and their replies: see session.h. */
 #include "daemon/server/session.h"
 
+#include "daemon/call/known_texts.h"
+#include "daemon/job/env.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE_METHOD  "org.voltd.jobs.SubmitBatch"
-#define LARGE_LIST    "specs"
-#define USUAL_LIST    "ids"
-#define LIMIT_REACHED "org.voltd.jobs.LimitReached"
-#define TOKEN_COST    100 /* bytes of heap for a value, with its place in another */
+#define LARGE_METHOD "org.voltd.jobs.SubmitBatch"
+#define LARGE_LIST   "specs"
+#define USUAL_LIST   "ids"
+#define HOLDER       "spec" /* of Submit */
+#define ENVIRONMENT  "env"
+#define LIMITS       "limits"
+#define TOKEN_COST   100 /* bytes of heap for a value, with its place in another */
+
+enum { OF_ENV, OF_LIMITS }; /* struct scan.objects */
 
 void session_configure(struct session *s, const struct config *config)
 {
@@ -22,6 +28,8 @@ void session_configure(struct session *s, const struct config *config)
         .large_method = LARGE_METHOD,
         .large_list = LARGE_LIST,
         .usual_list = USUAL_LIST,
+        .holder = HOLDER,
+        .objects = {[OF_ENV] = ENVIRONMENT, [OF_LIMITS] = LIMITS},
         .large = {(size_t)config->max_batch, config->max_batch_tokens},
     };
 }
@@ -30,24 +38,15 @@ void session_init(struct session *s, const struct service *service,
                   const struct interface *const *interfaces, const struct job_owner *peer,
                   const struct config *config)
 {
-    *s = (struct session){.service = service, .interfaces = interfaces, .peer = *peer};
-    s->call.session = s;
+    *s = (struct session){.call.caller = {.service = service,
+                                          .interfaces = interfaces,
+                                          .peer = *peer,
+                                          .config = &s->config,
+                                          .in = &s->in,
+                                          .out = &s->out,
+                                          .turn = &s->turn,
+                                          .stdin_file = &s->stdin_file}};
     session_configure(s, config);
-}
-
-static void give_message_back(struct session *s)
-{
-    if (s->call.holds_message)
-        frame_done(&s->in);
-    s->call.holds_message = false;
-}
-
-void call_parameters_read(struct call *c)
-{
-    json_decref(c->parameters);
-    json_decref(c->message);
-    c->parameters = c->message = NULL;
-    c->memory = 0;
 }
 
 static void end_call(struct session *s)
@@ -56,18 +55,13 @@ static void end_call(struct session *s)
 
     if (c->method && c->method->drop)
         c->method->drop(c, c->state);
-    free(c->state);
-    call_parameters_read(c);
-    give_message_back(s);
-    if (s->keep)
-        (void)s->keep(s, 0);
-    *c = (struct call){.session = s};
-    output_drop_loose_fd(&s->out);
+    call_end(c);
 }
 
 void session_fini(struct session *s)
 {
     end_call(s);
+    stdin_file_end(&s->stdin_file);
     frame_fini(&s->in);
     output_fini(&s->out);
 }
@@ -76,6 +70,21 @@ void session_cut(struct session *s)
 {
     end_call(s);
     s->closing = true;
+}
+
+void session_got_stdin(struct session *s)
+{
+    s->stdin_end = frame_pending(&s->in);
+}
+
+/* Did a descriptor come with the message of so many bytes that is taken now? */
+static bool take_stdin(struct session *s, size_t bytes)
+{
+    bool mine = s->stdin_file.of && s->stdin_end <= bytes;
+
+    if (s->stdin_file.of && !mine)
+        s->stdin_end -= bytes;
+    return mine;
 }
 
 /* A message that is beyond the limits: say so, unless it wants no answer, and close. */
@@ -122,7 +131,7 @@ static bool holds_list(const struct scan *scan)
 }
 
 struct parsing {
-    struct wire_piece pieces[2];
+    struct wire_piece pieces[WIRE_PIECES];
     size_t budget;
     json_t *message;
     int r;
@@ -133,6 +142,64 @@ static void parse(void *arg)
     struct parsing *p = arg;
 
     p->r = wire_parse_pieces(p->pieces, p->budget, &p->message, NULL);
+}
+
+/* What of the message is known: references. */
+struct known {
+    struct job_env *env;
+    json_t *limits;
+};
+
+/* Parts of a message that are not parsed, in their order: a list, whose entries are
+ * parsed later, or the members of objects that are known. */
+struct cuts {
+    struct scan_object cut[SCAN_OBJECTS];
+    size_t n;
+};
+
+static void add_cut(struct cuts *c, const struct scan_object *part)
+{
+    const size_t at = c->n++;
+
+    c->cut[at] = *part;
+    if (part->begin < c->cut[0].begin) {
+        c->cut[1] = c->cut[0];
+        c->cut[0] = *part;
+    }
+}
+
+static struct cuts cuts_of(const struct scan *scan, const struct known *known)
+{
+    struct cuts c = {.n = 0};
+
+    if (holds_list(scan))
+        add_cut(&c, &(struct scan_object){scan->list_begin, scan->list_end,
+                                          scan->list_tokens});
+    if (known->env)
+        add_cut(&c, &scan->objects[OF_ENV]);
+    if (known->limits)
+        add_cut(&c, &scan->objects[OF_LIMITS]);
+    return c;
+}
+
+static uint64_t tokens_cut(const struct cuts *c)
+{
+    return c->cut[0].tokens + c->cut[1].tokens;
+}
+
+_Static_assert(WIRE_PIECES == SCAN_OBJECTS + 1, "between two cuts is a piece");
+
+/* The text between them. */
+static void cut_out(const struct cuts *c, const char *text, size_t len,
+                    struct wire_piece pieces[WIRE_PIECES])
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        pieces[i] = (struct wire_piece){text + at, c->cut[i].begin - at};
+        at = c->cut[i].end;
+    }
+    pieces[c->n] = (struct wire_piece){text + at, len - at};
 }
 
 /* Entries of a turn that the message counts as; its list, if that is left out, not. */
@@ -151,16 +218,12 @@ static bool is_too_long_for_a_turn(const struct scan *scan, size_t len)
 }
 
 static int parse_message(struct volt_cx *cx, struct session *s, const char *text,
-                         size_t len, json_t **ret)
+                         size_t len, const struct cuts *cuts, json_t **ret)
 {
     const struct scan *scan = &s->in.scan;
-    struct parsing p = {.pieces = {{text, len}},
-                        .budget = (size_t)s->config.max_parse_memory};
+    struct parsing p = {.budget = (size_t)s->config.max_parse_memory};
 
-    if (holds_list(scan)) {
-        p.pieces[0].len = scan->list_begin;
-        p.pieces[1] = (struct wire_piece){text + scan->list_end, len - scan->list_end};
-    }
+    cut_out(cuts, text, len, p.pieces);
     turn_did(&s->turn, message_cost(scan), 0);
     if (cx && is_too_long_for_a_turn(scan, len)) {
         s->turn.aside = true;
@@ -180,6 +243,65 @@ static bool fits_turn(const struct session *s)
            message_cost(&s->in.scan) <= turn_entries_left(&s->turn);
 }
 
+/* A part of a message that has come whole, if it is known: a reference. */
+static void *find_part(const struct session *s, struct known_texts *texts,
+                       const struct scan_object *part, const char *text)
+{
+    if (part->end == 0 || holds_list(&s->in.scan))
+        return NULL;
+    return known_texts_find(texts, s->call.caller.peer.uid, text + part->begin,
+                            part->end - part->begin);
+}
+
+static char *copy_part(const struct scan_object *part, const char *text)
+{
+    const size_t len = part->end - part->begin;
+    char *copy = malloc(len + 1);
+
+    if (copy)
+        memcpy(copy, text + part->begin, len);
+    return copy;
+}
+
+/* Takes limits, which the message has again, in the place of an empty object; otherwise
+ * they are kept for the next message. 0; -ENOMEM, and the message is gone. */
+static int keep_limits(struct session *s, const char *text, json_t *limits,
+                       json_t *message)
+{
+    const struct scan_object *part = &s->in.scan.objects[OF_LIMITS];
+    const struct caller *by = &s->call.caller;
+    json_t *spec = json_object_get(json_object_get(message, "parameters"), HOLDER);
+    const size_t len = part->end - part->begin;
+
+    if (limits && json_object_set_new(spec, LIMITS, limits) < 0) {
+        json_decref(message);
+        return -ENOMEM;
+    }
+    if (limits)
+        return 0;
+    char *copy = part->end > 0 ? copy_part(part, text) : NULL;
+    if (copy)
+        known_texts_add(by->service->limits, by->peer.uid, copy, len,
+                        json_object_get(spec, LIMITS));
+    return 0;
+}
+
+/* What call_env() and call_learn_env() need. Takes env. */
+static void keep_env(struct session *s, const char *text, struct job_env *env)
+{
+    const struct scan_object *part = &s->in.scan.objects[OF_ENV];
+    struct call *c = &s->call;
+
+    if (!c->method) {
+        job_env_unref(env);
+        return;
+    }
+    c->env = env;
+    c->env_len = part->end - part->begin;
+    if (!env && part->end > 0 && c->env_len <= known_env.most)
+        c->env_text = copy_part(part, text);
+}
+
 /* One whole message: parses it and begins its call. */
 static void take_message(struct volt_cx *cx, struct session *s, const char *text,
                          size_t len)
@@ -187,19 +309,33 @@ static void take_message(struct volt_cx *cx, struct session *s, const char *text
     const struct config *c = &s->config;
     const struct scan *scan = &s->in.scan;
     bool list = holds_list(scan);
+    const struct service *service = s->call.caller.service;
+    const struct known known = {
+        find_part(s, service->environments, &scan->objects[OF_ENV], text),
+        find_part(s, service->limits, &scan->objects[OF_LIMITS], text)};
+    const struct cuts cuts = cuts_of(scan, &known);
+    bool has_stdin = take_stdin(s, len + 1);
     json_t *message;
     int r;
 
-    r = parse_message(cx, s, text, len, &message);
+    r = parse_message(cx, s, text, len, &cuts, &message);
+    if (r == 0)
+        r = keep_limits(s, text, known.limits, message);
+    else
+        json_decref(known.limits);
     if (r == -E2BIG)
         refuse(s, "the message needs too many bytes of memory",
                (unsigned long long)c->max_parse_memory);
     else if (r < 0)
         s->closing = true;
     s->messages++;
-    size_t memory = list ? 0 : (size_t)scan->tokens * TOKEN_COST;
+    size_t memory = list ? 0 : (size_t)(scan->tokens - tokens_cut(&cuts)) * TOKEN_COST;
     if (r == 0)
         dispatch(s, message);
+    keep_env(s, text, known.env);
+    s->call.has_stdin = has_stdin && s->call.method;
+    if (has_stdin && !s->call.method)
+        stdin_file_end(&s->stdin_file);
     s->call.memory = s->call.method ? memory : 0;
     s->call.holds_message = list && s->call.method;
     s->call.list = scan->large ? LARGE_LIST : USUAL_LIST;
@@ -207,37 +343,12 @@ static void take_message(struct volt_cx *cx, struct session *s, const char *text
         frame_done(&s->in);
 }
 
-/* The peer has so much to read that it gets nothing more for now: what has something to
- * tell goes on when bytes have gone. */
-static bool is_full(const struct session *s)
-{
-    return output_is_full(&s->out, s->config.max_output_backlog);
-}
-
-static bool has_unread(const struct session *s)
-{
-    return wire_buf_len(&s->out.bytes) > 0;
-}
-
-size_t session_holds(const struct session *s)
-{
-    if (!s->call.method && !has_unread(s) && frame_pending(&s->in) == 0)
-        return 0;
-    return s->in.in.cap + s->out.bytes.cap + s->call.memory + s->call.made;
-}
-
 void session_trim(struct session *s)
 {
-    if (!has_unread(s))
+    if (!call_has_unread(&s->call))
         wire_buf_fini(&s->out.bytes);
     if (frame_pending(&s->in) == 0)
         frame_fini(&s->in);
-}
-
-/* Room for a call whose text has so many bytes. */
-static bool has_room(struct volt_cx *cx, struct session *s, size_t len)
-{
-    return !s->room || s->room(cx, s, len >= SESSION_SHORT);
 }
 
 void session_refuse_room(struct session *s)
@@ -249,11 +360,13 @@ void session_refuse_room(struct session *s)
     bool whole = !is_stream && frame_next(&s->in, &text, &len) == SCAN_END;
 
     c->oneway = is_stream ? c->oneway : s->in.scan.oneway;
-    (void)call_limit_reached(c, "MaxBuffersPerUser", s->config.max_buffers_per_user,
-                             "the connections of this user hold as much as "
-                             "MaxBuffersPerUser= allows, and none of them goes on: read "
-                             "their replies, or close some");
+    call_limit_reached(
+        c, "MaxBuffersPerUser", s->config.max_buffers_per_user,
+        "the connections of this user hold as much as MaxBuffersPerUser= "
+        "allows, and none of them goes on: read their replies, or close some");
     end_call(s);
+    if (whole && take_stdin(s, len + 1))
+        stdin_file_end(&s->stdin_file);
     if (whole)
         frame_done(&s->in);
     else
@@ -264,24 +377,26 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
 {
     struct call *c = &s->call;
 
-    s->drains = false;
+    c->drains = s->drains = false;
     for (uint64_t n = 0;; n++) {
         enum scan_result got;
         char *text;
         size_t len;
 
         if (c->method) {
-            if (c->method->poll(cx, c, c->state) == VOLT_PENDING && !s->broken)
+            enum volt_poll r = c->method->poll(cx, c, c->state);
+            s->drains |= c->drains;
+            if (r == VOLT_PENDING && !c->caller.broken)
                 return SESSION_IN_CALL;
             if (!c->answered) /* a method's mistake must not leave the client waiting */
                 s->closing = true;
             end_call(s);
         }
-        if (s->closing)
+        if (s->closing || c->caller.broken)
             return SESSION_CLOSING;
         if (s->between_calls)
             s->between_calls(s);
-        if (is_full(s)) {
+        if (call_is_full(c)) {
             s->drains = true;
             return SESSION_FULL;
         }
@@ -292,8 +407,8 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
             return SESSION_WANTS_INPUT;
         if (got == SCAN_END && !fits_turn(s))
             return SESSION_MORE_CALLS;
-        if (got == SCAN_END && !has_room(cx, s, len)) {
-            s->drains = has_unread(s);
+        if (got == SCAN_END && !call_has_room(cx, c, len >= SESSION_SHORT)) {
+            s->drains = call_has_unread(c);
             return s->drains ? SESSION_FULL : SESSION_WANTS_ROOM;
         }
         if (got == SCAN_END)
@@ -301,299 +416,4 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
         else
             refuse_scan(s, got);
     }
-}
-
-/* --- what methods see --------------------------------------------------------------- */
-
-const struct service *call_service(const struct call *call)
-{
-    return call->session->service;
-}
-
-const struct config *call_config(const struct call *call)
-{
-    return &call->session->config;
-}
-
-const struct job_owner *call_peer(const struct call *call)
-{
-    return &call->session->peer;
-}
-
-bool call_is_admin(const struct call *call)
-{
-    return call->session->admin;
-}
-
-json_t *call_parameters(const struct call *call)
-{
-    return call->parameters;
-}
-
-size_t call_list_size(const struct call *call)
-{
-    if (call->holds_message)
-        return (size_t)call->session->in.scan.list_commas + 1;
-    return json_array_size(json_object_get(call->parameters, call->list));
-}
-
-int call_list_next(struct call *call, json_t **ret)
-{
-    struct session *s = call->session;
-    const struct scan *scan = &s->in.scan;
-    char *text;
-    size_t len;
-    json_t *entry;
-
-    if (call->holds_message) {
-        (void)frame_next(&s->in, &text, &len);
-        text += scan->list_begin;
-        len = scan->list_end - scan->list_begin;
-        size_t before = call->list_at;
-        int r = wire_parse_entry(text, len, &call->list_at,
-                                 (size_t)s->config.max_parse_memory, ret, NULL);
-        turn_did(&s->turn, 1, call->list_at - before);
-        if (r == 0)
-            give_message_back(s);
-        return r;
-    }
-    entry = json_array_get(json_object_get(call->parameters, call->list), call->list_at);
-    if (!entry)
-        return 0;
-    call->list_at++;
-    turn_did(&s->turn, 1, 0);
-    *ret = json_incref(entry);
-    return 1;
-}
-
-bool call_list_next_word(struct call *call, char *ret, size_t size)
-{
-    const struct session *s = call->session;
-    char *text;
-    size_t len, at = call->list_at;
-
-    if (!call->holds_message)
-        return false;
-    (void)frame_next(&call->session->in, &text, &len);
-    text += s->in.scan.list_begin;
-    len = s->in.scan.list_end - s->in.scan.list_begin;
-    if (at > 0 && at < len && text[at++] != ',')
-        return false;
-    if (at >= len || text[at++] != '"')
-        return false;
-    const char *end = memchr(text + at, '"', len - at < size ? len - at : size);
-    size_t n = end ? (size_t)(end - text) - at : 0;
-    for (size_t i = 0; i < n; i++)
-        if (text[at + i] <= ' ' || text[at + i] > '~' || text[at + i] == '\\')
-            return false;
-    if (n == 0)
-        return false;
-    memcpy(ret, text + at, n);
-    ret[n] = '\0';
-    turn_did(&call->session->turn, 1, at + n + 1 - call->list_at);
-    call->list_at = at + n + 1;
-    return true;
-}
-
-enum volt_poll call_turn_poll(struct volt_cx *cx, struct call *call)
-{
-    if (!turn_is_over(&call->session->turn))
-        return VOLT_READY;
-    volt_cx_wake(cx);
-    return VOLT_PENDING;
-}
-
-static void do_nothing(void *arg)
-{
-    (void)arg;
-}
-
-void call_go_aside(struct volt_cx *cx, struct call *call)
-{
-    call->session->turn.aside = true;
-    volt_block_in_place(cx, do_nothing, NULL);
-}
-
-void call_did(struct call *call, size_t entries, size_t bytes)
-{
-    turn_did(&call->session->turn, entries, bytes);
-}
-
-void call_did_facts(struct call *call, size_t facts)
-{
-    call->session->turn.facts += facts;
-}
-
-size_t call_entries_left(const struct call *call)
-{
-    return turn_entries_left(&call->session->turn);
-}
-
-size_t call_bytes_left(const struct call *call)
-{
-    return turn_bytes_left(&call->session->turn);
-}
-
-size_t call_facts_left(const struct call *call)
-{
-    return turn_facts_left(&call->session->turn);
-}
-
-bool call_more(const struct call *call)
-{
-    return call->more;
-}
-
-/* Sends the reply. One that cannot be sent (no memory) ends the session: the client must
- * not take the next reply for this one. */
-static int put(struct call *call, json_t *reply)
-{
-    struct session *s = call->session;
-    int r = 0;
-
-    if (!call->oneway)
-        r = reply ? wire_encode(&s->out.bytes, reply) : -ENOMEM;
-    json_decref(reply);
-    if (r < 0)
-        s->closing = s->broken = true;
-    return r;
-}
-
-/* {"parameters": p} with what else goes in front. Takes parameters. */
-static json_t *envelope(const char *error, bool continues, json_t *parameters)
-{
-    if (!parameters)
-        return NULL;
-    if (error)
-        return json_pack("{s:s,s:o}", "error", error, "parameters", parameters);
-    if (continues)
-        return json_pack("{s:b,s:o}", "continues", 1, "parameters", parameters);
-    return json_pack("{s:o}", "parameters", parameters);
-}
-
-enum volt_poll call_reply(struct call *call, json_t *parameters)
-{
-    if (call->answered)
-        json_decref(parameters);
-    else
-        (void)put(call, envelope(NULL, false, parameters));
-    call->answered = true;
-    return VOLT_READY;
-}
-
-/* The same of parameters that are text, behind what the reply begins with. Takes them. */
-static int put_text(struct call *call, const char *head, struct wire_writer *parameters)
-{
-    static const char tail[] = "}"; /* and the NUL, which ends the message */
-    struct session *s = call->session;
-    struct wire_buf *out = &s->out.bytes, *text = parameters->out;
-    int r = parameters->error;
-
-    if (r == 0 && !call->oneway)
-        r = wire_buf_wrap(out, head, text, tail, sizeof(tail));
-    wire_buf_fini(text);
-    if (r < 0)
-        s->closing = s->broken = true;
-    return r;
-}
-
-enum volt_poll call_reply_text(struct call *call, struct wire_writer *parameters)
-{
-    if (call->answered)
-        wire_buf_fini(parameters->out);
-    else
-        (void)put_text(call, "{\"parameters\":", parameters);
-    call->answered = true;
-    return VOLT_READY;
-}
-
-enum volt_poll call_error(struct call *call, const char *error, json_t *parameters)
-{
-    output_drop_loose_fd(&call->session->out);
-    if (call->answered)
-        json_decref(parameters);
-    else
-        (void)put(call, envelope(error, false, parameters));
-    call->answered = true;
-    return VOLT_READY;
-}
-
-enum volt_poll call_invalid_parameter(struct call *call, const char *parameter,
-                                      const char *reason)
-{
-    return call_error(call, "org.varlink.service.InvalidParameter",
-                      json_pack("{s:o,s:o}", "parameter", wire_text(parameter), "reason",
-                                wire_text(reason)));
-}
-
-enum volt_poll call_abort(struct call *call)
-{
-    call->session->closing = call->session->broken = true;
-    call->answered = true;
-    return VOLT_READY;
-}
-
-int call_continue(struct call *call, json_t *parameters)
-{
-    return put(call, envelope(NULL, true, parameters));
-}
-
-int call_continue_text(struct call *call, struct wire_writer *parameters)
-{
-    return put_text(call, "{\"continues\":true,\"parameters\":", parameters);
-}
-
-enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)
-{
-    struct session *s = call->session;
-    bool bulky = call->method->flags & METHOD_BULKY;
-
-    /* No wait of its own for bytes to go: the connection polls the call again when some
-     * have. */
-    if (!s->broken && !is_full(s) && (!s->room || s->room(cx, s, bulky)))
-        return VOLT_READY;
-    s->drains |= has_unread(s);
-    return VOLT_PENDING;
-}
-
-void call_holds(struct call *call, size_t bytes)
-{
-    call->made += bytes;
-}
-
-void call_gives_back(struct call *call, size_t bytes)
-{
-    call->made -= bytes;
-}
-
-enum volt_poll call_limit_reached(struct call *call, const char *key, uint64_t limit,
-                                  const char *reason)
-{
-    return call_error(call, LIMIT_REACHED,
-                      json_pack("{s:s,s:I,s:s}", "key", key, "limit", (json_int_t)limit,
-                                "reason", reason));
-}
-
-int call_keep(struct call *call, size_t bytes)
-{
-    struct session *s = call->session;
-
-    if (!s->keep || s->keep(s, bytes))
-        return 0;
-    (void)call_limit_reached(call, "MaxStreamMemoryPerUser",
-                             s->config.max_stream_memory_per_user,
-                             "what the streams of this user keep would be more than "
-                             "MaxStreamMemoryPerUser= allows: end some, or name less in "
-                             "each");
-    return -EDQUOT;
-}
-
-int call_push_fd(struct call *call, int fd)
-{
-    if (call->oneway) {
-        struct output none = {.fds = {{0, fd}}, .nfds = 1};
-        output_fini(&none);
-        return 0;
-    }
-    return output_push_fd(&call->session->out, fd);
 }

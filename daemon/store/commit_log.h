@@ -20,11 +20,14 @@
  * until it is durable. When the disk lies (a failed fsync), submissions are refused
  * (-EIO) and everything else waits until a full copy of the store has been made. The same
  * when anything else keeps the store from being written, until it does not: no submission
- * is left to wait for that. (Where a commit has failed and the process dies before the
- * copy, a submission that was refused so may be found in the store.) */
+ * is left to wait for that. What is asked for and ends nothing (a hold, a pause, an
+ * edit, a setting) is not appended then, as the room that is left is for ends:
+ * store_refusal(). (Where a commit has failed and the process dies before the copy, a
+ * submission that was refused so may be found in the store.) */
 #ifndef VOLTD_STORE_COMMIT_LOG_H
 #define VOLTD_STORE_COMMIT_LOG_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,20 +46,20 @@ struct store_commit {
     bool patient;   /* the caller's, once it is appended: others may be waited for */
     bool submits;   /* backend's */
     uint64_t group; /* backend's; 0: over */
-    struct volt_waker waker; /* backend's */
-    struct list_node node;   /* backend's */
+    struct volt_waker waker;   /* backend's */
+    struct list_node node;     /* backend's */
+    struct store_draft *draft; /* backend's: what it has to tell yet */
 };
 
-#define STORE_FILL_MAX 64 /* facts that a backend asks for at once */
-
-/* Brings the next facts, up to max; 0: there are no more. What they point to stays until
- * it is called again. */
-typedef size_t store_fill_fn(void *arg, struct store_fact *facts, size_t max);
+/* Facts that are appended together, and are too many to be brought at once. */
+struct store_draft { /* the head of a backend's own */
+    struct store *store;
+};
 
 /* Takes durable news, in order of their numbers. n 0: all of a commit have been brought,
  * watchers may be woken. On the writer's thread, without a lock of the store; a backend
  * without a writer calls it within append, under its lock, and with n 0 within kick. So
- * it may take `manager.log_lock`, and never `manager.lock`. */
+ * it may take `event_log.lock`, and never `core.lock`. */
 typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
 /* How the writer is, for people. */
@@ -66,9 +69,12 @@ struct store_health {
 
 struct store_log_ops {
     bool durable;
-    /* facts, then what fill (NULL: nothing) brings */
     int (*append)(struct store *s, const struct store_fact *facts, size_t n,
-                  store_fill_fn *fill, void *arg, struct store_commit *commit);
+                  struct store_commit *commit);
+    struct store_draft *(*draft)(struct store *s);
+    void (*draft_add)(struct store_draft *d, const struct store_fact *facts, size_t n);
+    int (*draft_append)(struct store_draft *d, struct store_commit *commit);
+    void (*draft_free)(struct store_draft *d);
     void (*kick)(struct store *s, bool patient);
     enum volt_poll (*commit_poll)(struct volt_cx *cx, struct store_commit *c);
     void (*commit_fini)(struct store_commit *c);
@@ -79,21 +85,44 @@ struct store_log_ops {
 
 /* Appends n facts that become durable together or not at all; copies them. Sets commit
  * up, NULL: nobody waits. 0; -ENOSPC, -EIO (submissions only), -ENOMEM: nothing was
- * appended. Never blocks. Any thread; `manager.lock` may be held. */
+ * appended. Never blocks. Any thread; `core.lock` may be held. */
 static inline int store_append(struct store *s, const struct store_fact *facts, size_t n,
                                struct store_commit *commit)
 {
     if (commit)
         *commit = (struct store_commit){.store = s};
-    return s->log->append(s, facts, n, NULL, NULL, commit);
+    return s->log->append(s, facts, n, commit);
 }
 
-/* The same of so many that they are not to be in memory at once. */
-static inline int store_append_filled(struct store *s, store_fill_fn *fill, void *arg,
-                                      struct store_commit *commit)
+/* The commit is that of all that was appended before it. Nothing can be refused, as
+ * nothing is appended. The caller kicks the store. */
+static inline void store_barrier(struct store *s, struct store_commit *commit)
 {
-    *commit = (struct store_commit){.store = s};
-    return s->log->append(s, NULL, 0, fill, arg, commit);
+    (void)store_append(s, NULL, 0, commit);
+}
+
+/* store_append() in portions: an empty draft, which takes facts any number of times and
+ * is then appended or freed. NULL: no memory. Of one thread at a time. */
+static inline struct store_draft *store_draft(struct store *s)
+{
+    return s->log->draft(s);
+}
+/* Copies them. That there is no memory shows when the draft is appended. */
+static inline void store_draft_add(struct store_draft *d, const struct store_fact *facts,
+                                   size_t n)
+{
+    d->store->log->draft_add(d, facts, n);
+}
+/* Takes the draft in any case; returns as store_append(). */
+static inline int store_draft_append(struct store_draft *d, struct store_commit *commit)
+{
+    *commit = (struct store_commit){.store = d->store};
+    return d->store->log->draft_append(d, commit);
+}
+static inline void store_draft_free(struct store_draft *d) /* NULL: nothing */
+{
+    if (d)
+        d->store->log->draft_free(d);
 }
 
 /* patient: the writer may wait a little for more. Any thread, no lock held. */
@@ -136,10 +165,33 @@ static inline bool store_durable(const struct store *s)
     return s->log->durable;
 }
 
-/* Any thread; `manager.lock` may be held. */
+/* Any thread; `core.lock` may be held. */
 static inline void store_health(struct store *s, struct store_health *ret)
 {
     s->log->health(s, ret);
+}
+
+/* Whether submissions are refused now: -ENOSPC, -EIO; 0: they are not. Any thread;
+ * `core.lock` may be held. */
+static inline int store_refusal(struct store *s)
+{
+    struct store_health health;
+
+    store_health(s, &health);
+    return health.failing ? -EIO : health.full ? -ENOSPC : 0;
+}
+
+/* The same in words; NULL: that is no refusal of the store. */
+static inline const char *store_refusal_text(int error)
+{
+    switch (error) {
+    case -ENOSPC:
+        return "the disk of the store is full; the log of voltd says where";
+    case -EIO:
+        return "the store cannot be written; the log of voltd says why";
+    default:
+        return NULL;
+    }
 }
 
 #endif

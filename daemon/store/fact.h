@@ -23,6 +23,9 @@ enum store_fact_type {
     STORE_LAST,      /* nothing more comes of this job: it is history */
     STORE_ARRAY_END, /* the same of an array as a whole, whose end is no event */
     STORE_NEWS,      /* not durable: gets a number, and subscribers are notified */
+    STORE_RESOURCE,  /* the size of a semaphore, set by hand; how much of a rate is
+                      * spent; has no news */
+    STORE_QUEUE,     /* what was set of a queue by hand; has no news */
 };
 
 /* An array's elements have no SUBMIT of their own. */
@@ -41,7 +44,10 @@ struct store_after {
     uint8_t state;
 };
 
-/* CANCEL of an array as a whole ends what of it has not started. */
+/* CANCEL of an array as a whole ends what of it has not started. With a STARTING that is
+ * a base (job_base) the store forgets what has happened to the job or element before the
+ * base before it, but for what does not pass with an attempt: that what it waits for has
+ * come (MET), and what was changed of it (EDIT). */
 struct store_fact_event {
     struct job_key key; /* attempt: for the news; STARTING says it to the store */
     const struct job_event *event; /* not SUBMIT */
@@ -67,6 +73,24 @@ struct store_fact_array_end {
     struct store_after after;
 };
 
+/* The latest of an owner and name counts. */
+struct store_fact_resource {
+    uid_t owner;
+    const char *name;
+    uint64_t capacity; /* of a rate its burst; 0: it is not kept any longer */
+    uint64_t per_usec; /* of a rate: for one token; 0: a semaphore */
+    uint64_t full_usec; /* of a rate: when all tokens are back, by CLOCK_REALTIME */
+};
+
+/* The latest of a name counts. */
+struct store_fact_queue {
+    const char *name;
+    const uint64_t *numbers; /* what they mean is core/queues.c's */
+    size_t n;                /* STORE_QUEUE_NUMBERS at most; 0: nothing is kept */
+};
+
+#define STORE_QUEUE_NUMBERS 160
+
 struct store_fact {
     enum store_fact_type type;
     union {
@@ -76,6 +100,8 @@ struct store_fact {
         struct store_fact_last last;
         struct store_fact_array_end array_end;
         const struct job_news *news;
+        struct store_fact_resource resource;
+        struct store_fact_queue queue;
     };
 };
 
@@ -96,6 +122,7 @@ static inline bool store_fact_news(const struct store_fact *f, struct job_news *
                                  .state = f->event.after.state,
                                  .end = f->event.after.end,
                                  .owner = f->event.after.owner};
+        job_news_set_more(ret, f->event.event);
         return true;
     case STORE_ARRAY_END:
         *ret = (struct job_news){.at_usec = f->array_end.at_usec,
@@ -110,6 +137,8 @@ static inline bool store_fact_news(const struct store_fact *f, struct job_news *
         return true;
     case STORE_OUTPUT:
     case STORE_LAST:
+    case STORE_RESOURCE:
+    case STORE_QUEUE:
         break;
     }
     return false;

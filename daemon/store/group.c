@@ -69,22 +69,26 @@ int groups_append(struct groups *g, struct group_entry *entry, struct store_comm
     return r;
 }
 
-static void kick_locked(struct groups *g, bool patient)
+/* True: the caller signals, without the lock: the writer would wake only to wait for
+ * it. */
+static bool kick_locked(struct groups *g, bool patient)
 {
     if (!g->head)
-        return;
+        return false;
     g->hurry |= !patient;
     if (!g->asleep || (g->pacing && patient))
-        return;
+        return false;
     g->asleep = false;
-    pthread_cond_signal(&g->cond);
+    return true;
 }
 
 void groups_kick(struct groups *g, bool patient)
 {
     pthread_mutex_lock(&g->lock);
-    kick_locked(g, patient);
+    bool wake = kick_locked(g, patient);
     pthread_mutex_unlock(&g->lock);
+    if (wake)
+        pthread_cond_signal(&g->cond);
 }
 
 /* The old waker goes without the lock: it may hold the last reference to a task. */
@@ -92,15 +96,18 @@ enum volt_poll groups_commit_poll(struct volt_cx *cx, struct groups *g,
                                   struct store_commit *c)
 {
     struct volt_waker old = {NULL};
+    bool wake = false;
 
     pthread_mutex_lock(&g->lock);
     bool over = c->group == 0;
     if (!over) {
         old = c->waker;
         c->waker = volt_waker_new(cx);
-        kick_locked(g, c->patient);
+        wake = kick_locked(g, c->patient);
     }
     pthread_mutex_unlock(&g->lock);
+    if (wake)
+        pthread_cond_signal(&g->cond);
     volt_waker_fini(&old);
     return over ? VOLT_READY : VOLT_PENDING;
 }
@@ -135,14 +142,14 @@ static bool sleep_until(struct groups *g, uint64_t usec)
     return r != ETIMEDOUT;
 }
 
-/* Lock held. */
+/* Lock held. The pace comes before the wait for entries: what is patient then never wakes
+ * the writer for another sleep. */
 static void keep_pace(struct groups *g)
 {
     g->pacing = true;
     while (!g->hurry && !g->stop && now_usec() < g->begun_usec + GROUP_PACE)
         (void)sleep_until(g, g->begun_usec + GROUP_PACE);
-    g->pacing = g->hurry = false;
-    g->begun_usec = now_usec();
+    g->pacing = false;
 }
 
 struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
@@ -150,11 +157,13 @@ struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
     uint64_t limit = wait_usec == UINT64_MAX ? FOR_EVER : now_usec() + wait_usec;
 
     pthread_mutex_lock(&g->lock);
+    keep_pace(g);
     while (!g->head && !g->stop && sleep_until(g, limit))
         continue;
     struct group_entry *taken = g->head;
     if (taken) {
-        keep_pace(g);
+        g->hurry = false;
+        g->begun_usec = now_usec();
         g->head = NULL;
         g->tail = &g->head;
         g->filling++;

@@ -3,9 +3,10 @@
  *
  *   any thread: append                        the writer, a thread of its own: take
  *   1. lock                                   1. lock
- *   2. entry to the tail, commit to the list  2. nothing there: asleep = true, wait
- *   3. unlock                                 3. the whole list; `filling` moves on
- *   4. (kick) asleep: asleep = false, signal  4. unlock, write, then group_done()
+ *   2. entry to the tail, commit to the list  2. keep the pace; nothing there: asleep =
+ *   3. unlock                                    true, wait
+ *   4. (kick) lock, asleep: asleep = false,   3. the whole list; `filling` moves on
+ *      unlock, signal                         4. unlock, write, then group_done()
  *
  * A patient commit does not hurry the writer: it begins the next group at once for an
  * impatient one only, otherwise GROUP_PACE after the group before.
@@ -34,7 +35,7 @@ struct groups {
     bool writing;                     /* group filling - 1 is with the writer */
     bool asleep, stop;
     bool hurry;          /* somebody waits for what is there, and is not patient */
-    bool pacing;         /* asleep, and not for want of entries */
+    bool pacing;         /* asleep until GROUP_PACE is over, entries or none */
     uint64_t begun_usec; /* the group before: CLOCK_MONOTONIC */
     int refusing;        /* -errno for submissions; 0: they are taken */
     struct store_health health;

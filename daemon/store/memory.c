@@ -1,6 +1,7 @@
-/* The memory backend: the manager's table is all there is, so a fact is kept as soon as
- * the manager has applied it, and there is nothing to load. Numbers of news begin with
+/* The memory backend: core's table is all there is, so a fact is kept as soon as
+ * core has applied it, and there is nothing to load. Numbers of news begin with
  * the time, so that those of two daemons never meet. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,38 +27,110 @@ static struct memory_store *of(struct store *s)
 
 /* --- commit log: done at once ------------------------------------------------------- */
 
-/* Lock held. */
-static void tell(struct memory_store *s, const struct store_fact *facts, size_t n)
-{
-    struct job_news news[STORE_FILL_MAX];
-    size_t told = 0;
+#define PORTION 64 /* news that are told at once */
 
-    for (size_t i = 0; s->fn && i < n; i++) {
-        if (!store_fact_news(&facts[i], &news[told]))
-            continue;
-        news[told++].seq = ++s->seq;
-        if (told == STORE_FILL_MAX) {
-            s->fn(s->arg, news, told);
-            told = 0;
-        }
-    }
-    if (told)
-        s->fn(s->arg, news, told);
+/* Lock held. At most PORTION. */
+static void tell(struct memory_store *s, struct job_news *news, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        news[i].seq = ++s->seq;
+    if (n)
+        s->fn(s->arg, news, n);
 }
 
 static int memory_append(struct store *store, const struct store_fact *facts, size_t n,
-                         store_fill_fn *fill, void *arg, struct store_commit *commit)
+                         struct store_commit *commit)
 {
     struct memory_store *s = of(store);
-    struct store_fact window[STORE_FILL_MAX];
+    struct job_news news[PORTION];
+    size_t told = 0;
 
     (void)commit; /* its status is 0 */
     pthread_mutex_lock(&s->lock);
-    tell(s, facts, n);
-    while (fill && (n = fill(arg, window, STORE_FILL_MAX)) > 0)
-        tell(s, window, n);
+    for (size_t i = 0; s->fn && i < n; i++) {
+        told += store_fact_news(&facts[i], &news[told]);
+        if (told == PORTION) {
+            tell(s, news, told);
+            told = 0;
+        }
+    }
+    tell(s, news, told);
     pthread_mutex_unlock(&s->lock);
     return 0;
+}
+
+/* --- drafts: their news are told while the commit is polled ------------------------- */
+
+struct memory_draft {
+    struct store_draft draft;
+    struct job_news *news;
+    size_t n, room, told;
+    bool failed;
+};
+
+static struct memory_draft *draft_of(struct store_draft *d)
+{
+    return (struct memory_draft *)d;
+}
+
+static struct store_draft *memory_draft(struct store *store)
+{
+    struct memory_draft *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->draft.store = store;
+    return &d->draft;
+}
+
+static void memory_draft_add(struct store_draft *draft, const struct store_fact *facts,
+                             size_t n)
+{
+    struct memory_draft *d = draft_of(draft);
+
+    if (!of(draft->store)->fn)
+        return;
+    if (n > d->room - d->n) {
+        size_t room = 2 * d->room + n;
+        struct job_news *moved = reallocarray(d->news, room, sizeof(*moved));
+
+        d->failed |= !moved;
+        if (!moved)
+            return;
+        d->news = moved;
+        d->room = room;
+    }
+    for (size_t i = 0; i < n; i++)
+        d->n += store_fact_news(&facts[i], &d->news[d->n]);
+}
+
+static void memory_draft_free(struct store_draft *draft)
+{
+    free(draft_of(draft)->news);
+    free(draft);
+}
+
+static int memory_draft_append(struct store_draft *draft, struct store_commit *commit)
+{
+    if (draft_of(draft)->failed) {
+        memory_draft_free(draft);
+        return -ENOMEM;
+    }
+    commit->draft = draft;
+    return 0;
+}
+
+/* The next portion. False: that was all. */
+static bool tell_some(struct memory_draft *d)
+{
+    struct memory_store *s = of(d->draft.store);
+    const size_t left = d->n - d->told, n = left < PORTION ? left : PORTION;
+
+    pthread_mutex_lock(&s->lock);
+    tell(s, d->news + d->told, n);
+    pthread_mutex_unlock(&s->lock);
+    d->told += n;
+    return n < left;
 }
 
 static void memory_subscribe(struct store *store, store_news_fn *fn, void *arg)
@@ -83,14 +156,26 @@ static void memory_kick(struct store *store, bool patient)
 
 static enum volt_poll memory_commit_poll(struct volt_cx *cx, struct store_commit *c)
 {
-    (void)cx;
-    (void)c;
+    if (!c->draft)
+        return VOLT_READY;
+    if (tell_some(draft_of(c->draft))) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    memory_draft_free(c->draft);
+    c->draft = NULL;
     return VOLT_READY;
 }
 
+/* What was appended is told, also when nobody waits any more. */
 static void memory_commit_fini(struct store_commit *c)
 {
-    (void)c;
+    if (!c->draft)
+        return;
+    while (tell_some(draft_of(c->draft)))
+        continue;
+    memory_draft_free(c->draft);
+    c->draft = NULL;
 }
 
 static void memory_health(struct store *s, struct store_health *ret)
@@ -102,6 +187,10 @@ static void memory_health(struct store *s, struct store_health *ret)
 static const struct store_log_ops memory_log = {
     .durable = false,
     .append = memory_append,
+    .draft = memory_draft,
+    .draft_add = memory_draft_add,
+    .draft_append = memory_draft_append,
+    .draft_free = memory_draft_free,
     .kick = memory_kick,
     .commit_poll = memory_commit_poll,
     .commit_fini = memory_commit_fini,

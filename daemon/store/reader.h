@@ -1,5 +1,6 @@
-/* Store, reader: facts read back. What is read are only the two kinds that a state is
- * made of, a job with its submission and its events; the other facts show in these. */
+/* Store, reader: facts read back. What is read are only the kinds that a state is made
+ * of: resources, queues, and a job with its submission and its events; the other facts
+ * show in these. */
 #ifndef VOLTD_STORE_READER_H
 #define VOLTD_STORE_READER_H
 
@@ -14,8 +15,10 @@
 #include "daemon/store/store.h"
 
 enum store_loaded_type {
-    STORE_LOADED_JOB,   /* a job or an array: before its events */
-    STORE_LOADED_EVENT, /* an event of it, or of an element */
+    STORE_LOADED_JOB,      /* a job or an array: before its events */
+    STORE_LOADED_EVENT,    /* an event of it, or of an element */
+    STORE_LOADED_RESOURCE, /* the latest fact of each: before all jobs */
+    STORE_LOADED_QUEUE,    /* likewise */
 };
 
 struct store_loaded_job {
@@ -34,12 +37,26 @@ struct store_loaded_event {
     const struct job_event *event; /* borrowed for the call, with what it points to */
 };
 
+struct store_loaded_resource {
+    uid_t owner;
+    const char *name;                       /* borrowed for the call */
+    uint64_t capacity, per_usec, full_usec; /* fact.h */
+};
+
+struct store_loaded_queue {
+    const char *name; /* borrowed for the call, with the numbers */
+    const uint64_t *numbers;
+    size_t n;
+};
+
 struct store_loaded {
     enum store_loaded_type type;
     uint64_t seq; /* number of its news; 0: it is older than numbers */
     union {
         struct store_loaded_job job;
         struct store_loaded_event event;
+        struct store_loaded_resource resource;
+        struct store_loaded_queue queue;
     };
 };
 
@@ -49,6 +66,7 @@ typedef int store_load_fn(void *arg, const struct store_loaded *loaded);
 /* Jobs that have ended, to be read again. */
 struct store_range {
     uint64_t first, last; /* ids, both included */
+    bool one;             /* the job `first` alone, which may not have ended */
     bool newest_first;
     size_t max;      /* jobs at a time, at most STORE_RANGE_MAX */
     bool some_items; /* of arrays only their own events, and those of some elements: */
@@ -95,13 +113,13 @@ static inline int store_has(struct store *s, uint64_t id)
     return s->reader->has(s, id);
 }
 
-/* Calls fn for ended jobs in the range and their events, in the order of store_load().
- * Returns how many jobs were read, 0: none is left; *ret_at: the last one's id, to go on
- * from. -ESTALE: the latest one was forgotten while it was read: leave it out and go on;
- * -EBADMSG: damaged, with the place in err; another errno of reading; what fn returned.
- * Blocks on the disk, so not on a worker; any thread, no lock held. fn is called with
- * `read_lock` held. Holds up no writer: no transaction lasts longer than some thousand
- * rows. */
+/* Calls fn for ended jobs in the range, or the one, and their events, in the order of
+ * store_load(). Returns how many jobs were read, 0: none is left; *ret_at: the last one's
+ * id, to go on from. -ESTALE: the latest one was forgotten while it was read: leave it
+ * out and go on; -EBADMSG: damaged, with the place in err; another errno of reading; what
+ * fn returned. Blocks on the disk, so not on a worker; any thread, no lock held. fn is
+ * called with `read_lock` held. Holds up no writer: no transaction lasts longer than some
+ * thousand rows. */
 static inline int store_history(struct store *s, const struct store_range *range,
                                 store_load_fn *fn, void *arg, uint64_t *ret_at,
                                 struct volt_error *err)

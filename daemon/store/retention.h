@@ -17,6 +17,13 @@ struct store_retention {
      * a limit or on demand; NULL: nobody is notified. */
     void (*gone)(void *arg, uint64_t id);
     void *gone_arg;
+    /* Returns how many of these jobs, from the first on, are not waited for by others.
+     * The one after them stays, and all behind it, until it is asked again. The others
+     * leave when all is committed that was appended before the answer: what was told of
+     * them to jobs that waited. Called on the writer's thread, without a lock; may take
+     * `core.lock`. NULL: none is waited for. */
+    size_t (*unneeded)(void *arg, const uint64_t *ids, size_t n);
+    void *unneeded_arg;
 };
 
 struct store_retention_ops {
@@ -25,7 +32,7 @@ struct store_retention_ops {
                   struct store_commit *commit); /* store_forget() */
 };
 
-/* Sets the limits, from now on. Copied. Any thread; `manager.lock` may be held. */
+/* Sets the limits, from now on. Copied. Any thread; `core.lock` may be held. */
 static inline void store_retain(struct store *s, const struct store_retention *retention)
 {
     s->retention->retain(s, retention);
@@ -33,7 +40,7 @@ static inline void store_retain(struct store *s, const struct store_retention *r
 
 /* Appends, in order with the facts, that these ended jobs leave now; ids that are unknown
  * or have not ended are ignored. Copies ids. Sets commit up, as store_append() does; it
- * is not NULL. 0; -ENOMEM. No news. Never blocks; any thread, `manager.lock` may be held.
+ * is not NULL. 0; -ENOMEM. No news. Never blocks; any thread, `core.lock` may be held.
  * */
 static inline int store_forget(struct store *s, const uint64_t *ids, size_t n,
                                struct store_commit *commit)

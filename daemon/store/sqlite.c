@@ -49,8 +49,8 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
         found.output = s->sums.output; /* proved when they are read */
     if (r == 0)
         r = scan_prove_sums(&scan, &s->sums, &found);
-    if (r != 0)
-        return r;
+    if (r != 0) /* what fn has returned, it has said */
+        return r < 0 && err && !err->text[0] ? say_errno(err, r, s->dir) : r;
     if (s->sums.last_id < found.last_id) /* of an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;

@@ -17,10 +17,14 @@
  *                             argvs, each once; id: a hash
  *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)
  *   event(job, item, seq, body)  what happened since: daemon/job/event.h; item -1:
- *                             the job or array itself, otherwise an index of the array
+ *                             the job or array itself, otherwise an index of the array;
+ *                             of many attempts the latest (fact.h)
  *   ended(id, at, seq)        jobs that are history, for retention
  *   output(job, item, stream, body)  what a job has printed, when it is little; read when
  *                             it is asked for, so not proved by a load
+ *   resource(owner, name, body)  semaphores whose size was set by hand: name, capacity;
+ *                             rates that are not full: time for a token, when full, too;
+ *                             of owner -1 queues: name, numbers (core/queues.h)
  *
  * seq is the number of the news (commit_log.h); an event row with several events has
  * those that follow its own, too; in `ended` arrays as a whole have one.

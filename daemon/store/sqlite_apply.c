@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/job/event.h"
 #include "daemon/store/sqlite_store.h"
 
 /* --- contents ------------------------------------------------------------------- */
@@ -233,18 +234,9 @@ static int give_news(struct sqlite_store *s, struct job_news news)
 
 static int put_news(struct sqlite_store *s, struct unpack *u)
 {
-    struct job_news news = {.key.id = unpack_number(u)};
+    struct job_news news;
 
-    news.key.index = unpack_signed(u);
-    news.key.attempt = (uint32_t)unpack_number(u);
-    news.at_usec = unpack_number(u);
-    news.type = (uint8_t)unpack_number(u);
-    news.state = (uint8_t)unpack_number(u);
-    news.end.code = (int32_t)unpack_signed(u);
-    news.end.code_is = (uint8_t)unpack_number(u);
-    news.end.result = (uint8_t)unpack_number(u);
-    news.end.exit_code = (uint8_t)unpack_number(u);
-    news.owner = (uid_t)unpack_number(u);
+    memcpy(&news, unpack_raw(u, sizeof(news)), sizeof(news));
     return give_news(s, news);
 }
 
@@ -352,13 +344,93 @@ static int put_sealed(struct sqlite_store *s, enum db_statement put, struct row_
     return rc;
 }
 
+static sqlite3_stmt *over_events(struct sqlite_store *s, enum db_statement which,
+                                 const struct row_key *key)
+{
+    sqlite3_stmt *st = s->db.statement[which];
+
+    (void)sqlite3_bind_int64(st, 1, key->a);
+    (void)sqlite3_bind_int64(st, 2, key->b);
+    (void)sqlite3_bind_int64(st, 3, key->c);
+    return st;
+}
+
+/* Rows that are forgotten, a portion of them: as many as these attempts have if each has
+ * some. One that is paused often has more. */
+#define PASSED_MAX (8 * JOB_ATTEMPTS_KEPT)
+struct passed {
+    int64_t seq[PASSED_MAX];
+    uint64_t digest[PASSED_MAX];
+    int n;
+};
+
+/* Some of those before the base before that of *key, which is of this attempt. */
+static int find_passed(struct sqlite_store *s, const struct row_key *key,
+                       uint32_t attempt, struct passed *ret)
+{
+    sqlite3_stmt *st = over_events(s, DB_EVENT_BACK, key);
+    bool passed = false;
+    int rc;
+
+    ret->n = 0;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW && ret->n < PASSED_MAX) {
+        const void *body = sqlite3_column_blob(st, 1);
+        const size_t n = (size_t)sqlite3_column_bytes(st, 1);
+        const struct job_event_glance is = job_event_glance(body, n);
+        const struct row_key at = {.table = ROW_EVENT,
+                                   .a = key->a,
+                                   .b = key->b,
+                                   .c = sqlite3_column_int64(st, 0)};
+
+        if (passed && is.passes) {
+            ret->seq[ret->n] = at.c;
+            ret->digest[ret->n++] = row_digest(body, n, &at);
+        }
+        passed |= is.base && is.base < attempt;
+    }
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int forget_portion(struct sqlite_store *s, const struct row_key *key,
+                          const struct passed *passed)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; i < passed->n && rc == SQLITE_OK; i++) {
+        const struct row_key at = {.a = key->a, .b = key->b, .c = passed->seq[i]};
+
+        rc = db_run(over_events(s, DB_EVENT_DROP_ONE, &at));
+        if (rc == SQLITE_OK)
+            row_sum_remove(&s->sums.event, passed->digest[i]);
+    }
+    return rc;
+}
+
+/* All of them: a replay that began in the middle of an attempt would be refused. */
+static int forget_passed(struct sqlite_store *s, const struct row_key *key,
+                         uint32_t attempt)
+{
+    struct passed passed;
+    int rc;
+
+    do {
+        rc = find_passed(s, key, attempt, &passed);
+        if (rc == SQLITE_OK)
+            rc = forget_portion(s, key, &passed);
+    } while (rc == SQLITE_OK && passed.n == PASSED_MAX);
+    return rc;
+}
+
 static int put_event(struct sqlite_store *s, struct unpack *u)
 {
     struct row_key key = {.table = ROW_EVENT, .a = (int64_t)unpack_number(u)};
 
     key.b = unpack_signed(u);
     key.c = (int64_t)s->sums.seq; /* of its first event; their news follow */
-    return put_sealed(s, DB_EVENT_PUT, &s->sums.event, &key, u);
+    int rc = put_sealed(s, DB_EVENT_PUT, &s->sums.event, &key, u);
+    const uint32_t base = job_event_glance(s->scratch.bytes, s->scratch.n).base;
+    return rc == SQLITE_OK && base ? forget_passed(s, &key, base) : rc;
 }
 
 static struct row_key ended_key(int64_t id, int64_t at, int64_t seq)
@@ -394,6 +466,92 @@ static int put_output(struct sqlite_store *s, struct unpack *u)
     return put_sealed(s, DB_OUTPUT_PUT, &s->sums.output, &key, u);
 }
 
+static void bind_resource(sqlite3_stmt *st, int64_t owner, const void *name, size_t n)
+{
+    (void)sqlite3_bind_int64(st, 1, owner);
+    (void)sqlite3_bind_text(st, 2, name, (int)n, SQLITE_STATIC);
+}
+
+/* The row of this name, if there is one, out of the sums. */
+static int forget_resource(struct sqlite_store *s, const struct row_key *key,
+                           const void *name, size_t n)
+{
+    sqlite3_stmt *st = s->db.statement[DB_RESOURCE_GET];
+
+    bind_resource(st, key->a, name, n);
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        row_sum_remove(&s->sums.resource,
+                       row_digest(sqlite3_column_blob(st, 0),
+                                  (size_t)sqlite3_column_bytes(st, 0), key));
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The row of this name has what is in the scratch from now on. Nothing is: it goes. */
+static int put_named(struct sqlite_store *s, const struct row_key *key, const void *name,
+                     size_t n)
+{
+    struct pack *p = &s->scratch;
+    const bool kept = p->n > 0 || p->failed;
+    sqlite3_stmt *st = s->db.statement[kept ? DB_RESOURCE_PUT : DB_RESOURCE_DROP];
+
+    int rc = forget_resource(s, key, name, n);
+    if (rc != SQLITE_OK)
+        return rc;
+    bind_resource(st, key->a, name, n);
+    if (kept) {
+        row_seal(p, 0, key);
+        (void)sqlite3_bind_blob(st, 3, p->bytes, (int)p->n, SQLITE_STATIC);
+    }
+    if (p->failed)
+        return SQLITE_NOMEM;
+    rc = db_run(st);
+    if (rc == SQLITE_OK && kept)
+        row_sum_add(&s->sums.resource, row_digest(p->bytes, p->n, key));
+    return rc;
+}
+
+static int put_resource(struct sqlite_store *s, struct unpack *u)
+{
+    const struct row_key key = {.table = ROW_RESOURCE, .a = (int64_t)unpack_number(u)};
+    const size_t n = unpack_number(u);
+    const uint8_t *name = unpack_raw(u, n);
+    const uint64_t capacity = unpack_number(u), per = unpack_number(u);
+    const uint64_t full = unpack_number(u);
+    struct pack *p = &s->scratch;
+
+    pack_clear(p);
+    if (capacity) {
+        pack_number(p, n);
+        pack_raw(p, name, n);
+        pack_number(p, capacity);
+        if (per) {
+            pack_number(p, per);
+            pack_number(p, full);
+        }
+    }
+    return put_named(s, &key, name, n);
+}
+
+static int put_queue(struct sqlite_store *s, struct unpack *u)
+{
+    const struct row_key key = {.table = ROW_RESOURCE, .a = ROW_OF_QUEUES};
+    const size_t n = unpack_number(u);
+    const uint8_t *name = unpack_raw(u, n);
+    const uint64_t numbers = unpack_number(u);
+    struct pack *p = &s->scratch;
+
+    pack_clear(p);
+    if (numbers) {
+        pack_number(p, n);
+        pack_raw(p, name, n);
+    }
+    for (uint64_t i = 0; i < numbers; i++)
+        pack_number(p, unpack_number(u));
+    return put_named(s, &key, name, n);
+}
+
 int sqlite_apply(struct sqlite_store *s, const struct entry *e)
 {
     struct unpack u = unpack_of(e + 1, e->size);
@@ -418,6 +576,12 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e)
             break;
         case ENTRY_NEWS:
             rc = put_news(s, &u);
+            break;
+        case ENTRY_RESOURCE:
+            rc = put_resource(s, &u);
+            break;
+        case ENTRY_QUEUE:
+            rc = put_queue(s, &u);
             break;
         }
     }

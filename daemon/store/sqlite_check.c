@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/job/event.h"
 #include "daemon/store/sqlite.h"
 #include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_wal.h"
@@ -59,7 +60,7 @@ static void replay_event(struct check *c, const struct store_loaded_event *e)
     if (!job_key_equal(&c->key, &e->key))
         begin_status(c, &e->key);
     if (c->is_array && e->key.index == JOB_NO_INDEX
-            ? e->event->type != JOB_EV_CANCEL
+            ? !job_event_rows[e->event->type].of_array
             : job_update(&c->status, e->event) < 0)
         find_event(c, e);
 }
@@ -72,6 +73,9 @@ static int replay(void *arg, const struct store_loaded *loaded)
         break;
     case STORE_LOADED_EVENT:
         replay_event(arg, &loaded->event);
+        break;
+    case STORE_LOADED_RESOURCE:
+    case STORE_LOADED_QUEUE:
         break;
     }
     return 0;

@@ -64,10 +64,59 @@ static const char schema_11[] = "";
 /* Arrays may leave indexes out: another tag. */
 static const char schema_12[] = "";
 
+/* Arrays may have a limit, and specs claim locks and semaphores: three tags. */
+static const char schema_13[] = "";
+
+/* Resources: what was made of semaphores by hand. */
+static const char schema_14[] =
+    "CREATE TABLE resource(owner INTEGER, name TEXT, body BLOB NOT NULL,"
+    " PRIMARY KEY(owner, name)) WITHOUT ROWID;";
+
+/* Rates: claims of another mode, and their resources. */
+static const char schema_15[] = "";
+
+/* Ends may have the start times of survivors. */
+static const char schema_16[] = "";
+
+/* Jobs may wait for others: two tags, two types of events, a result. */
+static const char schema_17[] = "";
+
+/* Resources: what was set of queues by hand. */
+static const char schema_18[] = "";
+
+/* Another attempt may follow one that has failed: seven tags, and what ends say of it. */
+static const char schema_19[] = "";
+
+/* The time limit that a queue gives a job is beside what the job says: one tag. */
+static const char schema_20[] = "";
+
+/* Jobs may be paused: two types of events. */
+static const char schema_21[] = "";
+
+/* What waits may be changed: one type of events. */
+static const char schema_22[] = "";
+
+/* A STARTING may say what earlier attempts have left, and their events go. */
+static const char schema_23[] = "";
+
+/* Elements may wait for those of another array: one tag, and ends of theirs. */
+static const char schema_24[] = "";
+
+/* The keys by which antecedents were named may be kept: one tag. */
+static const char schema_25[] = "";
+
+/* Queues may be for certain users and groups, by hand: numbers of theirs. */
+static const char schema_26[] = "";
+
+/* Edits may say which jobs are waited for. */
+static const char schema_27[] = "";
+
 /* The way from each version to the next; [0] makes a store. */
 static const char *const migrations[DB_VERSION] = {
-    schema_1, schema_2, schema_3, schema_4,  schema_5,  schema_6,
-    schema_7, schema_8, schema_9, schema_10, schema_11, schema_12};
+    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
+    schema_8,  schema_9,  schema_10, schema_11, schema_12, schema_13, schema_14,
+    schema_15, schema_16, schema_17, schema_18, schema_19, schema_20, schema_21,
+    schema_22, schema_23, schema_24, schema_25, schema_26, schema_27};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -85,6 +134,9 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_EVENT_PUT] = "INSERT INTO event VALUES(?1,?2,?3,?4)",
     [DB_EVENT_RUN] = "SELECT job,item,seq,body FROM event WHERE job BETWEEN ?1 AND ?2",
     [DB_EVENT_DROP] = "DELETE FROM event WHERE job BETWEEN ?1 AND ?2",
+    [DB_EVENT_BACK] = "SELECT seq,body FROM event WHERE job=?1 AND item=?2 AND seq<?3"
+                      " ORDER BY seq DESC",
+    [DB_EVENT_DROP_ONE] = "DELETE FROM event WHERE job=?1 AND item=?2 AND seq=?3",
     [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id BETWEEN ?1 AND ?2",
     [DB_ENDED_OLDEST] =
@@ -98,6 +150,9 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_OUTPUT_RUN] =
         "SELECT job,item,stream,body FROM output WHERE job BETWEEN ?1 AND ?2",
     [DB_OUTPUT_DROP] = "DELETE FROM output WHERE job BETWEEN ?1 AND ?2",
+    [DB_RESOURCE_GET] = "SELECT body FROM resource WHERE owner=?1 AND name=?2",
+    [DB_RESOURCE_PUT] = "INSERT OR REPLACE INTO resource VALUES(?1,?2,?3)",
+    [DB_RESOURCE_DROP] = "DELETE FROM resource WHERE owner=?1 AND name=?2",
     [DB_BEGIN_READ] = "BEGIN",
     [DB_JOB_AT] = "SELECT id,body,seq FROM job WHERE id=?1",
     [DB_HISTORY_UP] =
@@ -116,6 +171,8 @@ static int since(int statement)
         statement == DB_ENDED_OLDEST || statement == DB_ENDED_GET ||
         statement == DB_JOB_AT || statement == DB_JOB_RUN)
         return 4;
+    if (statement >= DB_RESOURCE_GET)
+        return 14;
     return statement >= DB_OUTPUT_GET ? 3 : 1;
 }
 
@@ -228,7 +285,7 @@ static int open_errno(struct db *db, int rc)
                                                         : 0;
 }
 
-static int to_errno(struct db *db, int rc)
+int db_errno(struct db *db, int rc)
 {
     const int error = open_errno(db, rc);
 
@@ -272,7 +329,7 @@ int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
 {
     const char *text =
         db->handle && !open_errno(db, rc) ? sqlite3_errmsg(db->handle) : db_text(db, rc);
-    int r = to_errno(db, rc);
+    int r = db_errno(db, rc);
 
     return error_set(err, r, "%s: %.150s", what,
                      r == -ENOSPC ? "the disk is full" : text);
@@ -323,20 +380,20 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
     return 0;
 }
 
-static int migrate(struct db *db, int from)
+/* One transaction: the file has the latest version afterwards, or the one that it had;
+ * and the disk is waited for once, not for each version. */
+static int migrate(struct db *db)
 {
-    char pragma[64];
-    int rc = SQLITE_OK;
+    static const char done[] = "PRAGMA user_version=" NUMBER(DB_VERSION) "; COMMIT";
 
-    for (int v = from; rc == SQLITE_OK && v < DB_VERSION; v++) {
-        (void)snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%d; COMMIT", v + 1);
-        rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_exec(db->handle, migrations[v], NULL, NULL, NULL);
-        if (rc == SQLITE_OK)
-            rc = sqlite3_exec(db->handle, pragma, NULL, NULL, NULL);
-        db->version = v + 1;
-    }
+    if (db->version == DB_VERSION)
+        return SQLITE_OK;
+    int rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    for (int v = db->version; rc == SQLITE_OK && v < DB_VERSION; v++)
+        rc = sqlite3_exec(db->handle, migrations[v], NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db->handle, done, NULL, NULL, NULL);
+    db->version = DB_VERSION;
     return rc;
 }
 
@@ -406,6 +463,19 @@ static int leave_no_trace(struct db *db, const char *path)
     return sqlite3_exec(db->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 }
 
+/* A file that was not in this mode had a journal of another kind, which SQLite has
+ * removed. Until that is on disk a power cut can bring it back, and what was written
+ * since would be taken back with it. */
+static int sync_removal(const char *path, struct volt_error *err)
+{
+    char dir[PATH_MAX];
+
+    (void)snprintf(dir, sizeof(dir), "%s", path);
+    strrchr(dir, '/')[1] = '\0';
+    int r = sync_path(dir, O_DIRECTORY);
+    return r < 0 ? error_set(err, r, "%.180s: %s", dir, strerror(-r)) : 0;
+}
+
 int db_open(struct db *db, const char *path, enum db_mode mode, struct volt_error *err)
 {
     int flags = (mode == DB_READ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
@@ -424,7 +494,9 @@ int db_open(struct db *db, const char *path, enum db_mode mode, struct volt_erro
     if (rc == SQLITE_OK && r == 0 && mode == DB_WRITE) {
         rc = sqlite3_exec(db->handle, writing, NULL, NULL, NULL);
         if (rc == SQLITE_OK)
-            rc = migrate(db, db->version);
+            r = sync_removal(path, err);
+        if (rc == SQLITE_OK && r == 0)
+            rc = migrate(db);
     }
     if (rc == SQLITE_OK && r == 0)
         rc = prepare(db);
@@ -471,7 +543,7 @@ int db_meta_get(struct db *db, const char *name, struct pack *p)
         else
             r = -EBADMSG;
     } else {
-        r = rc == SQLITE_DONE ? -ENOENT : to_errno(db, rc);
+        r = rc == SQLITE_DONE ? -ENOENT : db_errno(db, rc);
     }
     (void)sqlite3_reset(st);
     return r == 0 && p->failed ? -ENOMEM : r;
@@ -600,7 +672,7 @@ int db_create(const char *dir, uint64_t number, struct volt_error *err)
     rc = sqlite3_open_v2(made, &db.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW,
                          NULL);
     if (rc == SQLITE_OK)
-        rc = migrate(&db, 0);
+        rc = migrate(&db);
     if (rc == SQLITE_OK)
         rc = prepare(&db);
     if (rc == SQLITE_OK)
@@ -636,6 +708,6 @@ int db_copy(struct db *db, const char *dir, uint64_t number)
         rc = sqlite3_step(st);
     (void)sqlite3_finalize(st);
     if (rc != SQLITE_DONE)
-        return to_errno(db, rc) ? to_errno(db, rc) : -EIO;
+        return db_errno(db, rc) ? db_errno(db, rc) : -EIO;
     return publish(dir, made, path);
 }

@@ -9,7 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/store/witness.h"
 
-#define DB_VERSION        12
+#define DB_VERSION        27
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -28,6 +28,8 @@ enum db_statement {
     DB_EVENT_PUT,
     DB_EVENT_RUN,
     DB_EVENT_DROP,
+    DB_EVENT_BACK, /* of a job and an item before a seq, the latest first */
+    DB_EVENT_DROP_ONE,
     DB_ENDED_PUT,
     DB_ENDED_DROP,
     DB_ENDED_OLDEST,
@@ -41,6 +43,9 @@ enum db_statement {
     DB_OUTPUT_PUT,
     DB_OUTPUT_RUN,
     DB_OUTPUT_DROP,
+    DB_RESOURCE_GET,
+    DB_RESOURCE_PUT,
+    DB_RESOURCE_DROP,
     DB_STATEMENTS,
 };
 
@@ -85,6 +90,8 @@ int db_copy(struct db *db, const char *dir, uint64_t number);
 int db_run(sqlite3_stmt *st);
 /* What a code of SQLite says; of a file that cannot be opened, the system's own word. */
 const char *db_text(struct db *db, int rc);
+/* -errno for it; 0: it is no error. */
+int db_errno(struct db *db, int rc);
 /* -errno for a code of SQLite, with its text. */
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err);
 bool db_is_full(struct db *db, int rc);

@@ -37,17 +37,7 @@ static void pack_news(struct pack *p, const struct store_fact *f)
     if (!store_fact_news(f, &news))
         return;
     pack_number(p, ENTRY_NEWS);
-    pack_number(p, news.key.id);
-    pack_signed(p, news.key.index);
-    pack_number(p, news.key.attempt);
-    pack_number(p, news.at_usec);
-    pack_number(p, news.type);
-    pack_number(p, news.state);
-    pack_signed(p, news.end.code);
-    pack_number(p, news.end.code_is);
-    pack_number(p, news.end.result);
-    pack_number(p, news.end.exit_code);
-    pack_number(p, news.owner);
+    pack_raw(p, &news, sizeof(news));
 }
 
 static bool are_of_one(const struct store_fact *a, const struct store_fact *b)
@@ -102,8 +92,20 @@ static void pack_last(struct pack *p, uint64_t id, uint64_t at_usec, uint64_t co
 
 void entry_begin(struct entry_packing *e, uint64_t life)
 {
-    *e = (struct entry_packing){.life = life};
+    e->head = (struct entry){.size = 0};
+    e->life = life;
+    e->p = pack_in(e->room, sizeof(e->room));
+    e->part = (struct spec_pack){.own = pack_in(e->own_room, sizeof(e->own_room))};
     pack_raw(&e->p, &e->head, sizeof(e->head));
+}
+
+static void pack_queue(struct pack *p, const struct store_fact_queue *q)
+{
+    pack_number(p, ENTRY_QUEUE);
+    pack_string(p, q->name);
+    pack_number(p, q->n);
+    for (size_t i = 0; i < q->n; i++)
+        pack_number(p, q->numbers[i]);
 }
 
 void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n)
@@ -134,6 +136,17 @@ void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n
         case STORE_NEWS:
             pack_news(p, f);
             break;
+        case STORE_RESOURCE:
+            pack_number(p, ENTRY_RESOURCE);
+            pack_number(p, f->resource.owner);
+            pack_string(p, f->resource.name);
+            pack_number(p, f->resource.capacity);
+            pack_number(p, f->resource.per_usec);
+            pack_number(p, f->resource.full_usec);
+            break;
+        case STORE_QUEUE:
+            pack_queue(p, &f->queue);
+            break;
         }
     }
 }
@@ -147,6 +160,17 @@ void entry_add_forget(struct entry_packing *e, const uint64_t *ids, size_t n)
 }
 
 /* Of its exact size, for a burst has 200,000 of them. */
+static struct group_entry *exact(const struct pack *p)
+{
+    void *entry = realloc(p->lent ? NULL : p->bytes, p->n);
+
+    if (!p->lent)
+        return (struct group_entry *)(entry ? entry : (void *)p->bytes);
+    if (entry)
+        memcpy(entry, p->bytes, p->n);
+    return (struct group_entry *)entry;
+}
+
 struct group_entry *entry_end(struct entry_packing *e)
 {
     struct pack *p = &e->p;
@@ -158,6 +182,5 @@ struct group_entry *entry_end(struct entry_packing *e)
     }
     e->head.size = (uint32_t)(p->n - sizeof(e->head));
     memcpy(p->bytes, &e->head, sizeof(e->head));
-    void *exact = realloc(p->bytes, p->n);
-    return (struct group_entry *)(exact ? exact : (void *)p->bytes);
+    return exact(p);
 }

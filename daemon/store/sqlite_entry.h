@@ -18,8 +18,9 @@ enum entry_row {
     ENTRY_LAST,    /* id, at, its elements or 1, whether its news follow */
     ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
     ENTRY_FORGET,  /* id */
-    ENTRY_NEWS,    /* id, index (signed), attempt, at, type, state, of the end code
-                    * (signed), code_is, result, exit_code; uid */
+    ENTRY_NEWS,    /* bytes of a struct job_news */
+    ENTRY_RESOURCE, /* owner, length and bytes of the name, capacity, per, full */
+    ENTRY_QUEUE,    /* length and bytes of the name, how many numbers, and these */
 };
 
 struct entry {
@@ -33,6 +34,7 @@ struct entry_packing {
     struct pack p;
     struct spec_pack part; /* memory to work in */
     uint64_t life;         /* for STARTING */
+    uint8_t room[512], own_room[128]; /* enough for most of what is not a draft */
 };
 
 void entry_begin(struct entry_packing *e, uint64_t life);

@@ -148,32 +148,56 @@ uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep)
     return n > keep && (s->sums.ended.rows > 1 || keep == 0) ? n - keep : 0;
 }
 
-/* Notes in `forgotten` which of the oldest are beyond retention, and takes them out of
- * the sums. SQLITE_OK or the error. */
-static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
-                  int *ret_n)
+int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
+                          uint64_t before_usec)
+{
+    sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
+    const uint64_t beyond = sqlite_history_beyond(s, keep->jobs);
+    int rc, n = 0;
+
+    (void)sqlite3_bind_int64(st, 1, FORGET_SLICE);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
+
+        if ((uint64_t)n >= beyond && (uint64_t)sqlite3_column_int64(st, 1) >= before_usec)
+            break;
+        s->leaving[n++] = id;
+    }
+    (void)sqlite3_reset(st);
+    if (keep->unneeded && n > 0)
+        n = (int)keep->unneeded(keep->unneeded_arg, s->leaving, (size_t)n);
+    s->nleaving = n;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Notes in `forgotten` which of those that are leaving are beyond retention, and takes
+ * them out of the sums. SQLITE_OK or the error. */
+static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int *ret_n)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
     int rc = SQLITE_OK;
 
     *ret_n = 0;
-    (void)sqlite3_bind_int64(st, 1, n);
+    (void)sqlite3_bind_int64(st, 1, s->nleaving);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        const uint64_t ended_usec = (uint64_t)sqlite3_column_int64(st, 1);
+        const uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
 
-        if (!sqlite_history_beyond(s, keep) && ended_usec >= before_usec)
+        if (id != s->leaving[*ret_n]) /* an older one has ended since, or one has gone */
             break;
-        s->forgotten[(*ret_n)++] = (uint64_t)sqlite3_column_int64(st, 0);
+        if (!sqlite_history_beyond(s, keep) &&
+            (uint64_t)sqlite3_column_int64(st, 1) >= before_usec)
+            break;
+        s->forgotten[(*ret_n)++] = id;
         rc = take_out(s, st);
     }
     (void)sqlite3_reset(st);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,
                   int *ret_rc)
 {
-    int chosen, end, rc = choose(s, keep, before_usec, n, &chosen);
+    int chosen, end, rc = choose(s, keep, before_usec, &chosen);
 
     for (int i = 0; i < chosen && rc == SQLITE_OK; i = end) {
         for (end = i + 1; end < chosen && s->forgotten[end] == s->forgotten[end - 1] + 1;)

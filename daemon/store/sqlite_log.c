@@ -15,21 +15,65 @@ static int enter(struct sqlite_store *s, struct group_entry *entry,
     return r;
 }
 
+static int enter_packed(struct sqlite_store *s, struct entry_packing *e,
+                        struct store_commit *c)
+{
+    struct group_entry *entry = entry_end(e);
+
+    return entry ? enter(s, entry, c) : -ENOMEM;
+}
+
 static int log_append(struct store *store, const struct store_fact *facts, size_t n,
-                      store_fill_fn *fill, void *arg, struct store_commit *commit)
+                      struct store_commit *commit)
 {
     struct sqlite_store *s = sqlite_of(store);
-    struct store_fact window[STORE_FILL_MAX];
     struct entry_packing e;
 
-    if (!n && !fill)
+    if (!n)
         return enter(s, NULL, commit); /* a barrier */
     entry_begin(&e, s->life.number);
     entry_add(&e, facts, n);
-    while (fill && (n = fill(arg, window, STORE_FILL_MAX)) > 0)
-        entry_add(&e, window, n);
-    struct group_entry *entry = entry_end(&e);
-    return entry ? enter(s, entry, commit) : -ENOMEM;
+    return enter_packed(s, &e, commit);
+}
+
+struct sqlite_draft {
+    struct store_draft draft;
+    struct entry_packing e;
+};
+
+static struct store_draft *log_draft(struct store *store)
+{
+    struct sqlite_draft *d = malloc(sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->draft.store = store;
+    entry_begin(&d->e, sqlite_of(store)->life.number);
+    return &d->draft;
+}
+
+static struct sqlite_draft *draft_of(struct store_draft *d)
+{
+    return (struct sqlite_draft *)d;
+}
+
+static void log_draft_add(struct store_draft *d, const struct store_fact *facts, size_t n)
+{
+    entry_add(&draft_of(d)->e, facts, n);
+}
+
+static int log_draft_append(struct store_draft *d, struct store_commit *commit)
+{
+    int r = enter_packed(sqlite_of(d->store), &draft_of(d)->e, commit);
+
+    free(d);
+    return r;
+}
+
+static void log_draft_free(struct store_draft *d)
+{
+    free(entry_end(&draft_of(d)->e));
+    free(d);
 }
 
 int sqlite_append_forget(struct store *store, const uint64_t *ids, size_t n,
@@ -40,8 +84,7 @@ int sqlite_append_forget(struct store *store, const uint64_t *ids, size_t n,
 
     entry_begin(&e, s->life.number);
     entry_add_forget(&e, ids, n);
-    struct group_entry *entry = entry_end(&e);
-    return entry ? enter(s, entry, commit) : -ENOMEM;
+    return enter_packed(s, &e, commit);
 }
 
 static void log_kick(struct store *s, bool patient)
@@ -79,6 +122,10 @@ static void log_health(struct store *s, struct store_health *ret)
 const struct store_log_ops sqlite_log = {
     .durable = true,
     .append = log_append,
+    .draft = log_draft,
+    .draft_add = log_draft_add,
+    .draft_append = log_draft_append,
+    .draft_free = log_draft_free,
     .kick = log_kick,
     .commit_poll = log_commit_poll,
     .commit_fini = log_commit_fini,

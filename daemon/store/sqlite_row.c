@@ -83,6 +83,8 @@ void row_sums_pack(const struct row_sums *s, struct pack *p)
     pack_number(p, s->output.sum);
     pack_number(p, s->first);
     pack_number(p, s->last_id);
+    pack_number(p, s->resource.rows);
+    pack_number(p, s->resource.sum);
 }
 
 bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
@@ -102,5 +104,10 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
     }
     s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0;   /* before 4: none */
     s->last_id = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 7 */
+    s->resource = (struct row_sum){0};
+    if (!u.failed && u.at < u.end) { /* before 14: none */
+        s->resource.rows = unpack_number(&u);
+        s->resource.sum = unpack_number(&u);
+    }
     return !u.failed && u.at == u.end;
 }

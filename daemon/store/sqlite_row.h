@@ -15,11 +15,14 @@ enum row_table {
     ROW_EVENT,
     ROW_ENDED,
     ROW_OUTPUT,
+    ROW_RESOURCE,
 };
+
+#define ROW_OF_QUEUES (-1) /* owner of the resources that are queues */
 
 struct row_key {
     enum row_table table;
-    int64_t a, b, c; /* id, seq; id, at, seq; job, item, seq; or job, item, stream */
+    int64_t a, b, c; /* id, seq; id, at, seq; job, item, seq; job, item, stream; owner */
 };
 
 /* Adds the CRC to p, which holds the payload from `from` on. */
@@ -39,6 +42,7 @@ struct row_sums {
     struct row_sum content, job, event, ended;
     uint64_t seq, first;
     struct row_sum output;
+    struct row_sum resource;
     uint64_t last_id; /* 0: no job yet, or a format before 7 and none since */
     /* What the rows of `ended` count for, an array as its elements. Not in meta: a load
      * counts them. */

@@ -7,6 +7,7 @@
 
 #include "daemon/job/event.h"
 #include "daemon/job/spec_pack.h"
+#include "daemon/store/fact.h"
 #include "daemon/store/sqlite_scan.h"
 
 #define CACHED 64
@@ -42,11 +43,25 @@ __attribute__((format(printf, 2, 3))) static int damage(struct reader *r,
     return r->result;
 }
 
+/* A table could not be read: that is damage, or an error of the moment (no memory, no
+ * descriptor), which says nothing about the store. */
+static void note_error(struct reader *r, int rc, const char *table)
+{
+    struct db *db = r->scan->db;
+    const bool is_cut = rc == SQLITE_IOERR_SHORT_READ || rc == SQLITE_IOERR_CORRUPTFS;
+    const int error = is_cut ? -EBADMSG : db_errno(db, rc);
+
+    if (error == -EBADMSG)
+        (void)damage(r, "table %s: %s", table, sqlite3_errmsg(db->handle));
+    else
+        r->result = error;
+}
+
 static void step(struct reader *r, sqlite3_stmt *st, int *rc, const char *table)
 {
     *rc = sqlite3_step(st);
     if (*rc != SQLITE_ROW && *rc != SQLITE_DONE)
-        (void)damage(r, "table %s: %s", table, sqlite3_errmsg(r->scan->db->handle));
+        note_error(r, *rc, table);
 }
 
 static void step_jobs(struct reader *r)
@@ -105,12 +120,12 @@ static int read_contents(struct reader *r)
         }
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE && r->result == 0)
-        (void)damage(r, "table content: %s", sqlite3_errmsg(r->scan->db->handle));
+        note_error(r, rc, "content");
     (void)sqlite3_finalize(st);
     return r->result;
 }
 
-/* NULL: damage, which has been told, or no memory. id 0: n 0. */
+/* NULL: damage, which has been told, or another error. id 0: n 0. */
 static const void *content_of(struct reader *r, int64_t id, long long job, size_t *ret_n)
 {
     struct cached *c = &r->cache[(uint64_t)id % CACHED];
@@ -120,17 +135,23 @@ static const void *content_of(struct reader *r, int64_t id, long long job, size_
     size_t n = 0, payload;
 
     if (c->id != id) {
+        int rc;
+
         (void)sqlite3_bind_int64(st, 1, id);
-        const void *body = sqlite3_step(st) == SQLITE_ROW ? body_of(st, 0, &n) : NULL;
+        step(r, st, &rc, "content");
+        const void *body = rc == SQLITE_ROW ? body_of(st, 0, &n) : NULL;
         r->bytes += n;
         c->id = 0;
         pack_clear(&c->bytes);
         if (body && row_open(body, n, &key, &payload)) {
             pack_raw(&c->bytes, body, payload);
             c->id = c->bytes.failed ? 0 : id;
+            r->result = c->bytes.failed ? -ENOMEM : r->result;
         }
         (void)sqlite3_reset(st);
     }
+    if (r->result < 0)
+        return NULL;
     if (c->id != id) {
         (void)damage(r, "job %lld: its content %lld is damaged or missing", job,
                      (long long)id);
@@ -140,6 +161,82 @@ static const void *content_of(struct reader *r, int64_t id, long long job, size_
         slot->uses++;
     *ret_n = c->bytes.n;
     return c->bytes.bytes;
+}
+
+/* --- resources ------------------------------------------------------------------ */
+
+/* What a body says of a resource, behind its name. */
+static void unpack_resource(struct unpack *u, struct store_loaded_resource *ret)
+{
+    ret->capacity = unpack_number(u);
+    if (u->failed || u->at == u->end)
+        return;
+    ret->per_usec = unpack_number(u);
+    ret->full_usec = unpack_number(u);
+}
+
+static void unpack_numbers(struct unpack *u, uint64_t *numbers,
+                           struct store_loaded_queue *ret)
+{
+    ret->numbers = numbers;
+    while (!u->failed && u->at < u->end && ret->n < STORE_QUEUE_NUMBERS)
+        numbers[ret->n++] = unpack_number(u);
+}
+
+/* The name is a part of the body: it is proved with it. */
+static void read_resource(struct reader *r, sqlite3_stmt *st)
+{
+    const struct row_key key = {.table = ROW_RESOURCE, .a = sqlite3_column_int64(st, 0)};
+    const char *text = (const char *)sqlite3_column_text(st, 1);
+    struct store_loaded loaded = {.type = STORE_LOADED_RESOURCE};
+    uint64_t numbers[STORE_QUEUE_NUMBERS];
+    size_t n = 0, payload;
+    const void *body = body_of(st, 2, &n);
+
+    if (!text || !body || !row_open(body, n, &key, &payload)) {
+        (void)damage(r, "resource of user %lld: checksum", (long long)key.a);
+        return;
+    }
+    struct unpack u = unpack_of(body, payload);
+    char *name = unpack_string(&u);
+    if (key.a == ROW_OF_QUEUES) {
+        loaded.type = STORE_LOADED_QUEUE;
+        loaded.queue = (struct store_loaded_queue){.name = name};
+        unpack_numbers(&u, numbers, &loaded.queue);
+    } else {
+        loaded.resource =
+            (struct store_loaded_resource){.owner = (uid_t)key.a, .name = name};
+        unpack_resource(&u, &loaded.resource);
+    }
+    row_sum_add(&r->sums->resource, row_digest(body, n, &key));
+    if (u.no_memory)
+        r->result = -ENOMEM;
+    else if (u.failed || u.at != u.end || strcmp(name, text) != 0)
+        (void)damage(r, "resource of user %lld: not as it is called", (long long)key.a);
+    else
+        r->result = r->scan->fn(r->scan->arg, &loaded);
+    free(name);
+}
+
+static int read_resources(struct reader *r)
+{
+    sqlite3_stmt *st = NULL;
+    int rc;
+
+    if (r->scan->db->version < 14)
+        return 0;
+    rc = sqlite3_prepare_v2(r->scan->db->handle,
+                            "SELECT owner,name,body FROM resource ORDER BY owner,name",
+                            -1, &st, NULL);
+    while ((rc == SQLITE_OK || rc == SQLITE_ROW) && r->result == 0) {
+        rc = sqlite3_step(st);
+        if (rc == SQLITE_ROW)
+            read_resource(r, st);
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE && r->result == 0)
+        note_error(r, rc, "resource");
+    (void)sqlite3_finalize(st);
+    return r->result;
 }
 
 /* --- jobs ----------------------------------------------------------------------- */
@@ -324,13 +421,16 @@ static int read_jobs(struct reader *r)
     return r->result;
 }
 
-static sqlite3_stmt *query(struct reader *r, const char *sql)
+static sqlite3_stmt *query(struct reader *r, const char *table, const char *sql)
 {
     sqlite3_stmt *st = NULL;
 
-    if (r->result == 0 &&
-        sqlite3_prepare_v2(r->scan->db->handle, sql, -1, &st, NULL) != SQLITE_OK)
-        (void)damage(r, "%s", sqlite3_errmsg(r->scan->db->handle));
+    if (r->result == 0) {
+        int rc = sqlite3_prepare_v2(r->scan->db->handle, sql, -1, &st, NULL);
+
+        if (rc != SQLITE_OK)
+            note_error(r, rc, table);
+    }
     return st;
 }
 
@@ -343,13 +443,16 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
         return -ENOMEM;
     r->scan = scan;
     r->sums = ret_sums;
-    r->jobs = query(r, scan->db->version < 4 ? "SELECT id,body,0 FROM job ORDER BY id"
-                                             : "SELECT id,body,seq FROM job ORDER BY id");
-    r->events = query(r, "SELECT job,item,seq,body FROM event ORDER BY job,item,seq");
-    r->ended =
-        query(r, scan->db->version < 4 ? "SELECT id,at,0 FROM ended ORDER BY id"
-                                       : "SELECT id,at,seq FROM ended ORDER BY id");
-    if (r->result == 0 && read_contents(r) == 0 && r->jobs && r->events && r->ended)
+    r->jobs = query(r, "job",
+                    scan->db->version < 4 ? "SELECT id,body,0 FROM job ORDER BY id"
+                                          : "SELECT id,body,seq FROM job ORDER BY id");
+    r->events =
+        query(r, "event", "SELECT job,item,seq,body FROM event ORDER BY job,item,seq");
+    r->ended = query(r, "ended",
+                     scan->db->version < 4 ? "SELECT id,at,0 FROM ended ORDER BY id"
+                                           : "SELECT id,at,seq FROM ended ORDER BY id");
+    if (r->result == 0 && read_contents(r) == 0 && read_resources(r) == 0 && r->jobs &&
+        r->events && r->ended)
         (void)read_jobs(r);
     (void)sqlite3_finalize(r->jobs);
     (void)sqlite3_finalize(r->events);
@@ -388,8 +491,9 @@ int scan_outputs(struct scan *scan, struct row_sums *sums)
 
     if (scan->db->version < 3)
         return 0;
-    sqlite3_stmt *st = query(&r, "SELECT o.job,item,stream,o.body,j.id FROM output o "
-                                 "LEFT JOIN job j ON j.id=o.job ORDER BY o.job");
+    sqlite3_stmt *st = query(&r, "output",
+                             "SELECT o.job,item,stream,o.body,j.id FROM output o "
+                             "LEFT JOIN job j ON j.id=o.job ORDER BY o.job");
     while (st && r.result == 0 && rc == SQLITE_ROW) {
         step(&r, st, &rc, "output");
         if (rc == SQLITE_ROW)
@@ -486,11 +590,11 @@ static void read_events_from(struct reader *r, int64_t id, int64_t item, int64_t
     } while (enough && r->result == 0);
 }
 
-static void read_ended_job(struct reader *r, const struct store_range *range, int64_t id)
+static void read_kept_job(struct reader *r, const struct store_range *range, int64_t id)
 {
     bool there = at_job(r, id);
 
-    if (!there && r->result == 0 && !r->breathed)
+    if (!there && r->result == 0 && !r->breathed && !range->one)
         (void)damage(r, "job %lld: its row is missing, though it has ended",
                      (long long)id);
     r->rows++;
@@ -537,11 +641,12 @@ int scan_range(struct scan *scan, const struct store_range *range, uint64_t *ret
     r->sums = &sums;
     r->jobs = scan->db->statement[DB_JOB_AT];
     r->result = run(r, DB_BEGIN_READ);
+    ids[0] = (int64_t)range->first;
     if (r->result == 0)
-        n = list_ended(r, range, ids);
+        n = range->one ? 1 : list_ended(r, range, ids);
     for (size_t i = 0; i < n && r->result == 0; i++) {
         *ret_at = (uint64_t)ids[i];
-        read_ended_job(r, range, ids[i]);
+        read_kept_job(r, range, ids[i]);
         if (r->result == 0 && is_enough(r))
             breathe(r);
     }
@@ -565,7 +670,8 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                {"job", &want->job, &found->job},
                {"event", &want->event, &found->event},
                {"ended", &want->ended, &found->ended},
-               {"output", &want->output, &found->output}};
+               {"output", &want->output, &found->output},
+               {"resource", &want->resource, &found->resource}};
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++) {

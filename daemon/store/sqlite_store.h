@@ -66,6 +66,9 @@ struct sqlite_store {
     struct age age; /* of history */
     unsigned last_tries;
     uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
+    uint64_t leaving[FORGET_SLICE]; /* may be next, in order: nobody needed them when it
+                                     * was asked */
+    int nleaving;
     pthread_mutex_t read_turn; /* taken for the moment of taking the next, so that it goes
                                 * round */
     vat_u64 most_rows, most_bytes; /* written with read_lock; for any thread, relaxed */
@@ -106,10 +109,14 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
 /* sqlite_forget.c: by how much the ended jobs are beyond this number; an array counts as
  * its elements. */
 uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep);
-/* Deletes up to n of the oldest ended jobs that are beyond keep in number or ended before
- * usec, all they had included. Their number, and the ids of those that were processes in
- * `forgotten`, 0 for others; or -1 with *ret_rc. */
-int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int n,
+/* Notes in `leaving` the oldest ended jobs that are beyond keep->jobs in number or ended
+ * before usec, up to the first that is needed. SQLITE_OK or the error. */
+int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
+                          uint64_t before_usec);
+/* Deletes those of them that are beyond keep or ended before usec still, all they had
+ * included. Their number, and the ids of those that were processes in `forgotten`, 0 for
+ * others; or -1 with *ret_rc. */
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,
                   int *ret_rc);
 /* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */
 int sqlite_forget_one(struct sqlite_store *s, int64_t id);

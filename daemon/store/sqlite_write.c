@@ -435,15 +435,15 @@ static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
 }
 
 /* A slice of what retention lets go, as a transaction of its own. True: there is more. */
-static bool forget_some(struct sqlite_store *s, const struct store_retention *keep)
+static bool forget_some(struct sqlite_store *s, const struct store_retention *keep,
+                        uint64_t limit)
 {
     const struct row_sums before = s->sums;
-    const uint64_t limit = oldest_to_keep(s, keep->usec);
     int done = 0;
 
     int rc = begin(s);
     if (rc == SQLITE_OK)
-        done = sqlite_forget(s, keep->jobs, limit, FORGET_SLICE, &rc);
+        done = sqlite_forget(s, keep->jobs, limit, &rc);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     const bool at_commit = rc == SQLITE_OK;
@@ -461,6 +461,18 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
     return done == FORGET_SLICE;
 }
 
+/* True: some may leave now. False: none may, or first comes what was appended before it
+ * was asked which are needed. */
+static bool choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
+                           uint64_t limit)
+{
+    int rc = sqlite_choose_leaving(s, keep, limit);
+
+    if (rc != SQLITE_OK)
+        bear_forgetting(s, rc, false);
+    return rc == SQLITE_OK && s->nleaving > 0 && !groups_busy(&s->groups);
+}
+
 /* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
  * under load only when much has come together. By age: when nothing else is to do. */
 static void forget(struct sqlite_store *s, bool idle)
@@ -472,8 +484,14 @@ static void forget(struct sqlite_store *s, bool idle)
         (idle ? beyond || keep.usec != UINT64_MAX
               : beyond >= (groups_busy(&s->groups) ? FORGET_BEHIND : FORGET_SLICE));
 
-    while (more && !groups_stopping(&s->groups))
-        more = forget_some(s, &keep) && !groups_busy(&s->groups);
+    while (more && !groups_stopping(&s->groups)) {
+        const uint64_t limit = oldest_to_keep(s, keep.usec);
+
+        if (s->nleaving == 0 && !choose_leaving(s, &keep, limit))
+            return;
+        more = forget_some(s, &keep, limit) && !groups_busy(&s->groups);
+        s->nleaving = 0;
+    }
 }
 
 /* What is only to be forgotten does not wake an idle daemon often, and else nothing

@@ -47,7 +47,8 @@ static int keep_regular(int fd, int flags, struct stat *ret_stat)
 int file_open_regular(int dir_fd, const char *path, int flags, mode_t mode,
                       struct stat *ret_stat)
 {
-    int fd = openat(dir_fd, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+    int fd = TEMP_FAILURE_RETRY(
+        openat(dir_fd, path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode));
 
     return keep_regular(fd, flags, ret_stat);
 }
@@ -75,10 +76,11 @@ static bool is_in_memory(int fd)
 ssize_t file_read_cached(int fd, void *buf, size_t n, off_t at)
 {
     const struct iovec whole = {buf, n};
-    ssize_t got = preadv2(fd, &whole, 1, at, RWF_NOWAIT);
+    ssize_t got = TEMP_FAILURE_RETRY(preadv2(fd, &whole, 1, at, RWF_NOWAIT));
 
     if (got < 0 && errno == EOPNOTSUPP)
-        got = is_in_memory(fd) ? pread(fd, buf, n, at) : (errno = EAGAIN, -1);
+        got = is_in_memory(fd) ? TEMP_FAILURE_RETRY(pread(fd, buf, n, at))
+                               : (errno = EAGAIN, -1);
     return got < 0 ? -errno : got;
 }
 

@@ -1,7 +1,7 @@
 /* The driver: readiness (libevent) and timers of one runtime.
  *
- * One word says whether a worker is inside: FREE, POLLING (a busy worker, timeout 0) or
- * LEADER (a worker that sleeps there). Only the holder of the turn calls into libevent.
+ * One word says whether a worker is inside: one that is busy and polls, or the leader,
+ * which sleeps there. Only the holder of the turn calls into libevent.
  * Registrations of other threads go through a queue that the holder drains.
  *
  * Used by lib/sched (worker loop, parking); implemented over libevent in driver.c, over a
@@ -21,19 +21,21 @@ int driver_new(unsigned workers, struct driver **ret);
 void driver_free(struct driver *d); /* after shutdown; NULL allowed */
 
 /* Before its first use: the runtime is watched (task/leaves.h). */
-void driver_watch(struct driver *d);
+void driver_set_watched(struct driver *d);
 
-/* Takes the turn if it is FREE. True: the caller must end it with driver_leave(). */
-bool driver_try_enter(struct driver *d, bool as_leader);
+/* Takes the turn if it is free. True: the caller must end it with driver_leave(). */
+bool driver_try_enter(struct driver *d);
 /* Holder only. Ends the turn. */
 void driver_leave(struct driver *d);
 
-/* Holder only, leader: sleeps until an event, driver_kick(), the earliest timer of any
- * wheel, or until_usec (UINT64_MAX: no limit); then collects. Busy (as_leader false):
- * only collects. Tokens of everything that became runnable are appended to chain; nothing
- * is submitted, no callback runs under a lock. Also fires the overdue timers of all
- * wheels. */
-void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain);
+/* Holder only. Collects events, and fires the overdue timers of all wheels: the tokens of
+ * what became runnable are appended to chain. Nothing is submitted, no callback runs
+ * under a lock. */
+void driver_poll(struct driver *d, struct task_chain *chain);
+/* Holder only, which is the leader then: the same after sleeping until an event,
+ * driver_kick(), the earliest timer of any wheel, or until_usec (UINT64_MAX: no
+ * limit). */
+void driver_lead(struct driver *d, uint64_t until_usec, struct task_chain *chain);
 
 /* Any thread. True: nobody holds the turn; *ret_generation: how many turns there were. */
 bool driver_unattended(const struct driver *d, uint32_t *ret_generation);
@@ -57,8 +59,8 @@ bool driver_has_interest(const struct driver *d);
 int driver_arm(struct driver *d, unsigned wheel, struct volt_sleep *s,
                struct volt_task *task, uint64_t now_usec);
 
-/* Any thread. Registers fd, which must stay open until driver_unregister(). 0; -ENOMEM,
- * -ESHUTDOWN. */
+/* Any thread. Registers fd, which must stay open until driver_unregister(). 0; -EEXIST:
+ * it is registered; -ENOMEM, -ESHUTDOWN. */
 int driver_register(struct driver *d, int fd, struct registration **ret);
 /* Any thread. Takes r; forgets its waiters. */
 void driver_unregister(struct registration *r);

@@ -1,7 +1,9 @@
 /* The event loop over libevent (event_core): one event_base without locks, on epoll.
  *
  * Every event is edge-triggered and persistent, so a descriptor costs one epoll_ctl at
- * its registration and one at its end, and nothing per operation.
+ * its registration, and nothing per operation. At its end there is none: it would come
+ * after the owner may have closed the descriptor, and touch whatever has its number then.
+ * The next registration of the number takes the interest out.
  *
  * Deadlines go through a timerfd of our own rather than through libevent's timeouts:
  * epoll_wait() counts whole milliseconds and adds the thread's timer slack, libevent's
@@ -28,12 +30,12 @@ struct loop {
     uint64_t armed;           /* usec: what the timerfd is set to; UINT64_MAX: not set */
     int kick_fd, timer_fd;
     struct event kick_event, timer_event;
-    struct watch **watch; /* by descriptor number */
-    size_t watches;
+    struct interest **interest; /* by descriptor number */
+    size_t numbers;             /* length of interest */
 };
 
 /* A descriptor number that was ever added. */
-struct watch {
+struct interest {
     struct event event;
     struct loop *loop;
     struct registration *reg; /* NULL: nobody is interested */
@@ -42,11 +44,11 @@ struct watch {
 
 static void on_ready(evutil_socket_t fd, short what, void *arg)
 {
-    struct watch *w = arg;
+    struct interest *in = arg;
 
     (void)fd;
-    if (w->reg)
-        registration_event(w->reg, what & EV_READ, what & EV_WRITE, w->loop->chain);
+    if (in->reg)
+        registration_event(in->reg, what & EV_READ, what & EV_WRITE, in->loop->chain);
 }
 
 static void on_kick(evutil_socket_t fd, short what, void *arg)
@@ -100,7 +102,7 @@ static struct event_base *base_new(void)
     return base;
 }
 
-static int watch_own(struct loop *l, struct event *e, int fd, event_callback_fn fn)
+static int add_own(struct loop *l, struct event *e, int fd, event_callback_fn fn)
 {
     if (event_assign(e, l->base, fd, EV_READ | EV_ET | EV_PERSIST, fn, l) < 0)
         return -EINVAL;
@@ -133,9 +135,9 @@ int loop_new(struct loop **ret)
     l->base = base_new();
     if (!l->base)
         goto fail;
-    r = watch_own(l, &l->kick_event, l->kick_fd, on_kick);
+    r = add_own(l, &l->kick_event, l->kick_fd, on_kick);
     if (r == 0)
-        r = watch_own(l, &l->timer_event, l->timer_fd, on_timer);
+        r = add_own(l, &l->timer_event, l->timer_fd, on_timer);
     if (r < 0)
         goto fail;
     *ret = l;
@@ -152,9 +154,9 @@ void loop_free(struct loop *l)
         return;
     if (l->base)
         event_base_free(l->base); /* drops the events that are still added */
-    for (size_t i = 0; i < l->watches; i++)
-        free(l->watch[i]);
-    free(l->watch);
+    for (size_t i = 0; i < l->numbers; i++)
+        free(l->interest[i]);
+    free(l->interest);
     if (l->timer_fd >= 0)
         close(l->timer_fd);
     if (l->kick_fd >= 0)
@@ -162,55 +164,55 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-/* The watch of a number, made if need be; NULL: out of memory. */
-static struct watch *watch_of(struct loop *l, int fd)
+/* The interest in a number, made if need be; NULL: out of memory. */
+static struct interest *interest_of(struct loop *l, int fd)
 {
     size_t n = (size_t)fd;
 
-    if (n >= l->watches) {
+    if (n >= l->numbers) {
         size_t more = n < 64 ? 64 : n * 2;
-        struct watch **all = realloc(l->watch, more * sizeof(struct watch *));
+        struct interest **all = realloc(l->interest, more * sizeof(struct interest *));
 
         if (!all)
             return NULL;
-        for (size_t i = l->watches; i < more; i++)
+        for (size_t i = l->numbers; i < more; i++)
             all[i] = NULL;
-        l->watch = all;
-        l->watches = more;
+        l->interest = all;
+        l->numbers = more;
     }
-    if (!l->watch[n])
-        l->watch[n] = calloc(1, sizeof(struct watch));
-    return l->watch[n];
+    if (!l->interest[n])
+        l->interest[n] = calloc(1, sizeof(struct interest));
+    return l->interest[n];
 }
 
 int loop_add(struct loop *l, struct registration *r)
 {
-    struct watch *w = watch_of(l, r->fd);
+    struct interest *in = interest_of(l, r->fd);
 
-    if (!w)
+    if (!in)
         return -ENOMEM;
     /* Of a predecessor: the kernel knows it no more, or still by this file. */
-    if (w->added)
-        (void)event_del(&w->event);
-    w->added = false;
-    w->loop = l;
-    if (event_assign(&w->event, l->base, r->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
-                     on_ready, w) < 0)
+    if (in->added)
+        (void)event_del(&in->event);
+    in->added = false;
+    in->loop = l;
+    if (event_assign(&in->event, l->base, r->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
+                     on_ready, in) < 0)
         return -EINVAL;
     errno = 0;
-    if (event_add(&w->event, NULL) < 0)
+    if (event_add(&in->event, NULL) < 0)
         return errno ? -errno : -ENOMEM;
-    w->added = true;
-    w->reg = r;
+    in->added = true;
+    in->reg = r;
     return 0;
 }
 
 void loop_del(struct loop *l, struct registration *r)
 {
-    struct watch *w = l->watch[r->fd];
+    struct interest *in = l->interest[r->fd];
 
-    if (w->reg == r)
-        w->reg = NULL;
+    if (in->reg == r)
+        in->reg = NULL;
 }
 
 void loop_poll(struct loop *l, struct task_chain *chain)

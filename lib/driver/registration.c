@@ -38,8 +38,10 @@ bool readiness_poll(struct registration *r, enum direction dir, struct volt_task
         return true;
     vlock_lock(&r->lock);
     ready = look(d, mask);
-    VAT_WR(&d->waiter);
-    d->waiter = ready ? NULL : task;
+    if (!ready) { /* else set_ready() has just taken it */
+        VAT_WR(&d->waiter);
+        d->waiter = task;
+    }
     vlock_unlock(&r->lock);
     return ready;
 }

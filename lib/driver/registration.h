@@ -37,7 +37,7 @@ enum direction {
 };
 
 struct readiness {
-    vat_u64 word;             /* acq to read, ar to change */
+    vat_u64 word;             /* acq to read; rel to set, rlx to clear */
     uint64_t seen;            /* word at the last "ready"; the waiting task's */
     struct volt_task *waiter; /* under the registration's lock */
     /* That of a watched runtime which has waited and not seen the end of it; its own. */
@@ -54,12 +54,12 @@ enum registration_state {
 struct registration {
     vlock lock; /* protects state and the waiters */
     int fd;
-    vat_u32 state; /* enum registration_state; written under the lock */
-    vat_u32 error; /* positive errno; written before FAILED is set */
-    bool in_loop;  /* holder of the turn */
+    vat_u32 state;  /* enum registration_state; written under the lock */
+    vat_u32 error;  /* positive errno; written before FAILED is set */
+    bool in_loop;   /* holder of the turn */
+    bool is_socket; /* the owner's */
     struct driver *driver;
     struct registration *next_change; /* the driver's queue of changes */
-    struct registration *prev, *next; /* the driver's list, under its lock */
     struct readiness dir[2];
     struct volt_sleep backoff; /* of an accepting task out of descriptors */
 };
@@ -67,7 +67,7 @@ struct registration {
 void registration_init(struct registration *r, struct driver *d, int fd);
 
 /* A task's poll. True: ready (or failed). False: `task` is woken by the next event.
- * tried: the caller tries the operation itself. */
+ * tries: the caller tries the operation itself. */
 bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *task,
                     bool tries);
 /* The waiting task, after EAGAIN. */

@@ -1,6 +1,7 @@
 /* The timer wheel; wheel.h has the design. No system calls here. */
 #include "driver/wheel.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define SLOT_BITS 5 /* half the slots of a level are one slot of the next */
@@ -65,6 +66,19 @@ static uint64_t slot_due(const struct wheel *w, unsigned level, unsigned index)
         return slot->earliest;
     from = slot_begin(slot, level) - (UINT64_C(1) << (SLOT_BITS * level));
     return portion > from ? portion : from; /* or it is that of a slot before */
+}
+
+/* Lock held. The entry is where it says, and its neighbours know it. Not so for one that
+ * was initialised again, or whose memory has become another's, while it waited: the lists
+ * and their counts would go astray in a worker that has nothing to do with it. */
+static bool is_linked(const struct wheel *w, const struct volt_sleep *s, unsigned level,
+                      unsigned index)
+{
+    const struct wheel_slot *slot = &w->level[level].slot[index];
+
+    return s->wheel == w && s->slot == level * WHEEL_SLOTS + index &&
+           (s->prev ? s->prev->next : slot->head) == s &&
+           (s->next ? s->next->prev : slot->tail) == s;
 }
 
 static void append(struct wheel_slot *slot, struct volt_sleep *s)
@@ -170,7 +184,7 @@ int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *task,
         w->elapsed = now; /* nothing is due: a finer level will do */
     VAT_WR(&s->slot);
     s->wheel = w;
-    s->who = task;
+    s->task = task;
     vat_u32_store(fired_cell(s), 0, VAT_RLX);
     place(w, s);
     count_armed(w, 1);
@@ -203,6 +217,7 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
     bool next = slot_due(w, level, index) <= w->next_tick;
 
     VAT_WR(&s->slot);
+    assert(is_linked(w, s, level, index) && "initialised or freed without its _fini");
     if (s->prev)
         s->prev->next = s->next;
     else
@@ -238,7 +253,7 @@ void wheel_cancel(struct volt_sleep *s)
 /* Lock held; s is in no list. */
 static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain)
 {
-    struct volt_task *task = s->who;
+    struct volt_task *task = s->task;
 
     count_armed(w, (uint64_t)-1);
     if (task_notify(task))
@@ -247,11 +262,14 @@ static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain
 }
 
 /* Lock held. The oldest entry of a slot that is not empty. */
-static struct volt_sleep *take_oldest(struct wheel_slot *slot)
+static struct volt_sleep *take_oldest(struct wheel *w, unsigned level, unsigned index)
 {
+    struct wheel_slot *slot = &w->level[level].slot[index];
     struct volt_sleep *s = slot->head;
 
     VAT_WR(&s->slot);
+    assert(!s->prev && is_linked(w, s, level, index) &&
+           "initialised or freed without its _fini");
     slot->head = s->next;
     if (slot->head)
         slot->head->prev = NULL;
@@ -288,7 +306,7 @@ static uint32_t advance(struct wheel *w, uint64_t now, uint32_t most,
     if (w->next_tick > w->elapsed)
         w->elapsed = w->next_tick;
     for (n = 0; slot->head && n < most; n++) {
-        struct volt_sleep *s = take_oldest(slot);
+        struct volt_sleep *s = take_oldest(w, level, index);
 
         if (due_tick(s) <= now) {
             fire(w, s, chain);
@@ -346,7 +364,7 @@ void wheel_close(struct wheel *w, struct task_chain *chain)
         unsigned i = (unsigned)__builtin_ctzll(w->level[l].occupied);
         struct wheel_slot *slot = &w->level[l].slot[i];
 
-        fire(w, take_oldest(slot), chain);
+        fire(w, take_oldest(w, l, i), chain);
         if (!slot->head)
             slot_emptied(w, l, i);
         yield_lock(w, 1);

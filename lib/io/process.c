@@ -1,5 +1,8 @@
 /* Children and signals: descriptors of the kernel, read as others are. */
+#include "driver/registration.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +13,7 @@
 #endif
 
 /* Registers fd, which it takes. */
-static int watch(struct volt_io *io, struct volt_runtime *rt, int fd)
+static int add(struct volt_io *io, struct volt_runtime *rt, int fd)
 {
     int r = fd < 0 ? -errno : volt_io_init(io, rt, fd);
 
@@ -32,8 +35,11 @@ static void end(struct volt_io *io, int fd)
 int volt_child_init(struct volt_child *c, struct volt_runtime *rt, pid_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec it is */
-    int r = watch(&c->io, rt, fd);
+    int r;
 
+    if (fd >= 0) /* which volt_io_init() asks for; reap() does not block anyhow */
+        (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    r = add(&c->io, rt, fd);
     if (r == 0)
         c->fd = fd;
     return r;
@@ -57,15 +63,18 @@ static int reap(struct volt_child *c, int *ret_status)
 
 enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *ret_status)
 {
-    for (;;) {
-        if (reap(c, ret_status))
+    while (!reap(c, ret_status)) {
+        int error = readiness_error(c->io.registration);
+
+        if (error < 0) {
+            *ret_status = error;
             return VOLT_READY;
+        }
         if (volt_io_readable_poll(cx, &c->io) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (reap(c, ret_status))
-            return VOLT_READY;
-        volt_io_clear_readable(&c->io);
+        volt_io_clear_readable(&c->io); /* an end since then is seen, or a new event */
     }
+    return VOLT_READY;
 }
 
 int volt_child_kill(const struct volt_child *c, int signal)
@@ -84,7 +93,7 @@ int volt_signals_init(struct volt_signals *s, struct volt_runtime *rt,
                       const sigset_t *set)
 {
     int fd = signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC);
-    int r = watch(&s->io, rt, fd);
+    int r = add(&s->io, rt, fd);
 
     if (r == 0)
         s->fd = fd;

@@ -46,13 +46,15 @@ static bool come_or_armed(struct volt_cx *cx, struct volt_sleep *s)
 static void seen(struct volt_cx *cx, struct volt_sleep *s)
 {
     leaves_remove(cx->task, s);
-    s->who = NULL;
+    s->task = NULL;
 }
 
 enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s)
 {
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
+    if (__builtin_expect(cx->watched, 0) && !s->wheel)
+        leaves_check_new(cx->task, s);
     if (s->wheel ? wheel_fired(s) : come_or_armed(cx, s)) {
         if (__builtin_expect(cx->watched, 0))
             seen(cx, s);
@@ -65,7 +67,7 @@ enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s)
 
 static __attribute__((noinline, cold)) void fini_watched(struct volt_sleep *s)
 {
-    leaf_left(s->who, s);
+    leaf_left(s->task, s);
     wheel_cancel(s);
 }
 

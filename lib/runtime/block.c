@@ -45,7 +45,14 @@ static void give_away(struct volt_cx *cx, struct worker *w)
 
 void volt_block_in_place(struct volt_cx *cx, void (*call)(void *arg), void *arg)
 {
+    struct worker *kept;
+
     if (cx->worker)
         give_away(cx, cx->worker);
+    kept = cx->worker;
+    if (kept) /* it may wait all the same: of what others run, or the system */
+        worker_set_current(NULL);
     call(arg);
+    if (kept)
+        worker_set_current(kept);
 }

@@ -87,18 +87,17 @@ int pool_submit(struct pool *p, struct volt_task *t)
     int r = 0;
 
     pthread_mutex_lock(&p->lock);
-    task_chain_push(&p->queue, t);
-    if (p->idle >= p->queue.count) {
+    if (p->idle > p->queue.count) {
         pthread_cond_signal(&p->work);
     } else if (p->threads - p->stand_ins < p->max_threads) {
         r = thread_start(&thread, pool_thread, p);
         if (r == 0)
             threads_add_locked(p, 1);
-        else if (p->threads > 0)
-            r = 0; /* one of them will come to it */
-        else
-            p->queue = (struct task_chain){0}; /* no thread: t stood alone in the queue */
+        else if (p->threads > p->stand_ins)
+            r = 0; /* one of them will come to it: stand-ins play workers, and do not */
     }
+    if (r == 0) /* not before: what else is there may be a stand-in that has not begun */
+        task_chain_push(&p->queue, t);
     pthread_mutex_unlock(&p->lock);
     return r;
 }

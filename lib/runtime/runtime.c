@@ -1,4 +1,4 @@
-/* Life of a runtime (D12):
+/* Life of a runtime:
  *   1 running
  *   2 closing: spawns are refused, every live task is cancelled, timers and descriptors
  *     are answered; workers run on until the last task has ended
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_BLOCKING_THREADS 512
 #define SPIN_MOST                50000 /* ns */
@@ -129,14 +130,16 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
     }
     if (watched()) {
         rt->sched.heap->extra = LEAVES_BYTES;
-        driver_watch(rt->sched.driver);
+        driver_set_watched(rt->sched.driver);
     }
+    rt->sched.process = getpid();
     rt->sched.sentinel_usec = runtime_sentinel_usec;
     /* With one group of workers: across groups a hint is not enough (hold.h). */
     if (rt->sched.sentinel_usec && rt->sched.groups == 1)
         rt->sched.hold_ns = HOLD_NS;
-    /* Where each worker has a processor; else it would only keep others from theirs. */
-    rt->sched.spin_most = workers > 1 && workers <= cpus() ? SPIN_MOST : 0;
+    rt->sched.cpus = cpus();
+    /* Where there is another processor; else it would only keep others from this one. */
+    rt->sched.spin_most = workers > 1 && rt->sched.cpus > 1 ? SPIN_MOST : 0;
     *ret = rt;
     return 0;
 }

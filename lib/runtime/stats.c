@@ -1,4 +1,4 @@
-/* Statistics: single-writer counters, read relaxed (T-3, D13). */
+/* Statistics: single-writer counters, read relaxed (T-3). */
 #include "base/clock.h"
 #include "runtime/runtime.h"
 

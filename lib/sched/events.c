@@ -1,4 +1,4 @@
-/* The worker's side of the driver (D9).
+/* The worker's side of the driver.
  *
  * A worker that is about to sleep first tries to become the leader, which sleeps in the
  * event loop until the earliest timer; the others sleep on their park words. If all
@@ -26,7 +26,7 @@ static bool enter_as_leader(struct worker *w)
     struct idle *group = group_of(s, w->index);
 
     for (int i = 0; i < ENTER_TRIES; i++) {
-        if (driver_try_enter(s->driver, true))
+        if (driver_try_enter(s->driver))
             return true;
         if (vat_u32_load(&group->leader, VAT_RLX) != 0)
             return false;
@@ -56,7 +56,7 @@ static uint64_t look_at(const struct worker *w)
     return look < trim ? look : trim;
 }
 
-/* The time until then. */
+/* The time until then, on the park word. */
 static uint64_t patience_ns(const struct worker *w)
 {
     uint64_t look = look_at(w);
@@ -64,6 +64,9 @@ static uint64_t patience_ns(const struct worker *w)
     if (look == UINT64_MAX)
         return look;
     uint64_t now = clock_ns() / 1000;
+    uint64_t timer = w->sentinel ? sentinel_next_timer(w, now) : UINT64_MAX;
+    if (timer < look)
+        look = timer;
     return look > now ? (look - now) * 1000 : 0;
 }
 
@@ -80,7 +83,7 @@ static void lead(struct worker *w, struct task_chain *chain)
 
     vat_u32_store(&group->leader, place_of(w->index) + 1, VAT_RLX);
     for (;;) {
-        driver_turn(s->driver, look_at(w), chain);
+        driver_lead(s->driver, look_at(w), chain);
         if (chain->head || park_notified(&w->park) || look_at(w) == UINT64_MAX)
             break;
         uint64_t now = clock_ns() / 1000;
@@ -100,6 +103,8 @@ static void doze(struct worker *w)
         if (trim_is_due(w, now))
             break;
         if (w->sentinel && now >= w->next_look && sentinel_look(w, now))
+            break;
+        if (w->sentinel && sentinel_timer_waits(w, now))
             break;
     }
 }
@@ -142,9 +147,9 @@ void worker_poll_events(struct worker *w, uint64_t now_ns)
     driver_fire_own(s->driver, w->index, now_usec, &chain);
     /* Overdue timers of others: their workers may be in a long poll. */
     if (poll || driver_next_deadline(s->driver) <= now_usec) {
-        if (driver_try_enter(s->driver, false)) {
+        if (driver_try_enter(s->driver)) {
             vat_u64_store(&s->last_driver_poll, now_ns, VAT_RLX);
-            driver_turn(s->driver, UINT64_MAX, &chain);
+            driver_poll(s->driver, &chain);
             driver_leave(s->driver);
         }
     }

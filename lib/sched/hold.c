@@ -16,7 +16,7 @@ uint32_t hold_expect(struct worker *w, const struct volt_task_type *type)
 
     if (e->type == type && e->ns < w->sched->hold_ns)
         return e->ns;
-    w->apart |= WORKER_TIMES; /* unknown, or long so far */
+    w->apart |= WORKER_TIME_NEXT; /* unknown, or long so far */
     return HOLD_NEVER;
 }
 
@@ -72,7 +72,7 @@ void hold_before_poll(struct worker *w, const struct volt_task *t)
         (ring_empty(&w->ring) || now - w->held_since >= w->sched->hold_ns ||
          hold_expect(w, t->type) == HOLD_NEVER))
         hold_release(w);
-    w->apart = (w->apart & WORKER_HOLDS) | WORKER_TIMED;
+    w->apart = (w->apart & (WORKER_HOLDS | WORKER_SEARCHES)) | WORKER_TIMING;
     w->timed = t->type;
     w->timed_since = now;
 }
@@ -80,11 +80,11 @@ void hold_before_poll(struct worker *w, const struct volt_task *t)
 void hold_after_poll(struct worker *w)
 {
     hold_learn(w, w->timed, clock_ns() - w->timed_since);
-    w->apart &= ~WORKER_TIMED;
+    w->apart &= ~WORKER_TIMING;
 }
 
 void hold_leave(struct worker *w)
 {
     hold_release(w);
-    w->apart &= WORKER_OUT;
+    w->apart &= WORKER_OUT | WORKER_SEARCHES;
 }

@@ -38,7 +38,7 @@ void hold_release(struct worker *w);
 /* A poll of this type took so long. */
 void hold_learn(struct worker *w, const struct volt_task_type *type, uint64_t ns);
 
-/* w->apart is not 0: t is about to be polled. w->apart has WORKER_TIMED: that poll has
+/* w->apart is not 0: t is about to be polled. w->apart has WORKER_TIMING: that poll has
  * ended. Any: the worker leaves its loop; whatever it holds is announced. */
 void hold_before_poll(struct worker *w, const struct volt_task *t);
 void hold_after_poll(struct worker *w);

@@ -89,6 +89,14 @@ bool idle_unpark(struct idle *s, uint32_t i)
     return !(vat_u64_and(&s->word, ~bit(i), VAT_RLX) & bit(i));
 }
 
+bool idle_one_searches(const struct idle *s, uint32_t enough)
+{
+    uint64_t word = vat_u64_load(&s->word, VAT_RLX);
+    uint64_t asleep = (uint64_t)__builtin_popcountll(word & PARKED);
+
+    return searchers(word) == 1 && s->workers - asleep >= enough;
+}
+
 int idle_first_parked(const struct idle *s)
 {
     uint64_t parked = vat_u64_load(&s->word, VAT_RLX) & PARKED;

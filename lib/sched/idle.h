@@ -1,9 +1,10 @@
-/* The idle set: which are parked and how many search, in one word (D6), so that every
+/* The idle set: which are parked and how many search, in one word, so that every
  * transition is one RMW and half a transition cannot be seen (F-H2, F-H4).
  *
  *   bits 0..47   parked: set by the worker, cleared once, by a claim or by the worker
  *   bits 48..63  searchers: workers that look for work, claimed ones that are still on
- *                their way included
+ *                their way included, and one that polls and is bound to look again
+ *                (worker_search_found)
  *
  * The promise INV-1: a task that anybody could take is never left alone while a worker
  * sleeps. Two sides, each with a full barrier between its store and its look:
@@ -84,6 +85,9 @@ bool idle_unpark(struct idle *s, uint32_t i) __attribute__((warn_unused_result))
 /* Any thread, with several groups: after idle_claim() of another. Claims one parked
  * worker of this group, whether somebody searches here or not. */
 int idle_claim_any(struct idle *s) __attribute__((warn_unused_result));
+
+/* Any thread; a hint. One worker searches, and `enough` are awake at least. */
+bool idle_one_searches(const struct idle *s, uint32_t enough);
 
 /* Any thread. The lowest parked worker, or -1. */
 int idle_first_parked(const struct idle *s);

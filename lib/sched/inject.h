@@ -1,4 +1,4 @@
-/* The global queue, in two stages (D4).
+/* The global queue, in two stages.
  *
  *   out    first in, first out, under a small lock that is only ever tried, never waited
  *          for: some lists that are filled, and emptied, by turns. The headers are in the
@@ -55,7 +55,7 @@ struct inject {
 
 /* Why tasks are taken: decides the size of the batch. */
 enum inject_share {
-    INJECT_PERIODIC, /* own work waits too: a few, so that both make progress (D3) */
+    INJECT_PERIODIC, /* own work waits too: a few, so that both make progress */
     INJECT_IDLE,     /* nothing else to do: a fair share of the whole */
 };
 

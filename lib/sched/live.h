@@ -1,4 +1,4 @@
-/* The end of all tasks (D12): closing cancels every live task and refuses new ones, then
+/* The end of all tasks: closing cancels every live task and refuses new ones, then
  * the last that ends makes the runtime quiet.
  *
  * There is no list of tasks: closing walks over the slots of the heap and changes each

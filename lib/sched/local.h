@@ -2,7 +2,7 @@
  * therefore inline. Owner thread only, all of it.
  *
  * The slot holds the newest task, which runs next, while what its waker wrote is in the
- * cache. Only the owner fills it, rel; a thief may empty it (D5), so a taker exchanges:
+ * cache. Only the owner fills it, rel; a thief may empty it, so a taker exchanges:
  * the thief acquires, the owner takes out what it has written itself. What lies there is
  * not announced: the worker itself is coming (L-2).
  *
@@ -64,7 +64,7 @@ static inline void worker_schedule(struct worker *w, struct volt_task *t)
     worker_push(w, t);
 }
 
-/* The budget of a poll is inherited through the slot only (D2). */
+/* The budget of a poll is inherited through the slot only. */
 static inline void worker_fresh_budget(struct worker *w)
 {
     w->lifo_polls = 0;

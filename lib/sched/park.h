@@ -1,4 +1,4 @@
-/* The park word of one worker (D7): a sticky wake, by futex or through the event loop.
+/* The park word of one worker: a sticky wake, by futex or through the event loop.
  *
  *   EMPTY     awake, no token                set by the worker only
  *   FUTEX     asleep on this word            set by the worker (from EMPTY)

@@ -98,7 +98,7 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
         ring_slot_set(dst, tail + i - 1, ring_slot(src, real + i));
 
     /* Finish: to the current real, because the owner may have popped meanwhile. Giving up
-     * would leave the ring in theft for ever (C-4). */
+     * would leave the ring in theft for ever. */
     uint64_t head = vat_u64_load(&src->head, VAT_RLX);
     while (!vat_u64_cas(&src->head, &head,
                         ring_pack(ring_real_of(head), ring_real_of(head)), VAT_REL,

@@ -4,7 +4,7 @@
  * [steal, real) has been claimed by a thief that is still copying it; steal == real: no
  * theft is going on. Positions run freely and wrap at 2^32; slot = position % capacity.
  * 2 x 32 bits rather than 2 x 16: 65,536 operations during one preempted CAS are
- * possible, 2^32 are accepted (C-1).
+ * possible, 2^32 are accepted.
  *
  *   push   owner   head acq (pairs with a thief's finish: its reads of the slots come
  *                  before our overwrite), room = capacity - (tail - steal), slot, tail
@@ -12,7 +12,7 @@
  *   pop    owner   CAS head, rel: a thief that sees this head must see a tail at least as
  *                  new, or its tail - head is negative
  *   steal  thief   head acq, then tail acq; CAS claims half, rel; copy; CAS steal := the
- *                  current real (rel), never given up (C-4); own tail rel
+ *                  current real (rel), never given up; own tail rel
  *
  * A second thief is told BUSY, not EMPTY (F-C7): it could release slots that the first
  * one still reads. The thief leaves room in its own ring for what it copies (F-C1):

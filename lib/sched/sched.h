@@ -1,14 +1,14 @@
 /* The scheduler of one runtime: its workers, their queues, and how work finds a worker.
  *
- *   worker.c   the loop of a worker thread: what runs next, budgets, maintenance (D1-D3)
- *   search.c   looking for work elsewhere, and going to sleep when there is none (D6)
+ *   worker.c   the loop of a worker thread: what runs next, budgets, maintenance
+ *   search.c   looking for work elsewhere, and going to sleep when there is none
  *   local.h    a worker's own queues: slot and ring
  *   hold.c     when a wake costs more than it brings
  *   scope.c    children that run inside their parent's poll, or are stolen; forks.h
  *   submit.c   where a token goes: the calling worker's slot or ring, or the global queue
- *   events.c   the worker's side of the driver: polling, leading (D9)
- *   sentinel.c sleepers that look after those in long polls (D9)
- *   ring, inject, idle, park, interval: the parts, each by itself
+ *   events.c   the worker's side of the driver: polling, leading
+ *   sentinel.c sleepers that look after those in long polls
+ *   ring, inject, idle, park, global_interval: the parts, each by itself
  *
  * search.c and the parts know neither threads nor the operating system: the models in
  * tests/model run them as they are. */
@@ -20,15 +20,17 @@
 #include "sched/forks.h"
 #include "sched/idle.h"
 #include "sched/inject.h"
-#include "sched/interval.h"
+#include "sched/global_interval.h"
 #include "sched/live.h"
 #include "sched/park.h"
 #include "sched/ring.h"
 
+#include <sys/types.h>
+
 #define LONG_POLL_NS 100000000 /* from here on a poll is too long, and counted */
 
 #ifndef LIFO_CAP
-#define LIFO_CAP VOLT_MAX_LIFO_POLLS_PER_TICK
+#define LIFO_CAP 3 /* consecutive polls from the LIFO slot */
 #endif
 
 /* Written by the worker alone, read by anybody, relaxed. Meanings: struct
@@ -59,10 +61,11 @@ struct expectation {
 /* What sets a worker apart from the loop's shortest way: bits of one byte, so that a poll
  * costs one test for all. */
 enum worker_apart {
-    WORKER_OUT = 1,   /* looking for work elsewhere, or asleep */
-    WORKER_HOLDS = 2, /* hold.c: the ring holds what nobody was told of */
-    WORKER_TIMES = 4, /* the next poll is to be timed */
-    WORKER_TIMED = 8, /* the poll that goes on is being timed */
+    WORKER_OUT = 1,       /* looking for work elsewhere, or asleep */
+    WORKER_HOLDS = 2,     /* hold.c: the ring holds what nobody was told of */
+    WORKER_TIME_NEXT = 4, /* the next poll is to be timed */
+    WORKER_TIMING = 8,    /* the poll that goes on is being timed */
+    WORKER_SEARCHES = 16, /* it polls, and counts as a searcher all the while; search.c */
 };
 
 struct worker {
@@ -83,6 +86,8 @@ struct worker {
     uint32_t spin;    /* ns before the next sleep */
     uint32_t stride;  /* quick's most */
     uint32_t fetched; /* position in the ring behind what came from outside */
+    uint32_t came;    /* how many these were, */
+    uint64_t came_at; /* and when, if more than one: clock_ticks() */
     struct rng rng;
 
     /* sentinel.c: the owner's, of its sleep */
@@ -98,18 +103,22 @@ struct worker {
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
     uint64_t segment_ticks; /* clock_ticks() at segment_start */
     uint64_t preemptions;   /* clock_preemptions() at the last spin */
-    struct interval interval;
+    struct global_interval global_interval;
 
     /* hold.c: of the wake that is held back, and of the poll that is timed */
     uint32_t held_ns; /* what its tasks are expected to take */
     uint64_t held_since, timed_since;
     const void *timed;
+    uint64_t searches_since; /* ns; WORKER_SEARCHES */
+    const void *decided;     /* a type before whose polls it may; NULL: ask anew */
 
     struct ring ring;
     struct forks forks;                     /* empty outside of polls */
-    _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner and thieves: exchange ar */
+    _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner rel, rlx; thieves acq */
     vat_u32 poll_seq;                       /* number of polls begun; the owner's, rlx */
-    vat_u32 seen_seq; /* poll_seq at a sentinel's last look; sentinels, rlx */
+    vat_u32 searches;   /* 1: it polls as a searcher; the owner's, rlx */
+    vat_u32 seen_seq;   /* poll_seq at a sentinel's last look; sentinels, rlx */
+    vat_u32 sought_seq; /* and at one of a worker that polls as a searcher; these, rlx */
     struct park park;
     struct counters count;
     struct expectation expect[HOLD_TYPES]; /* hold.c */
@@ -128,11 +137,13 @@ struct sched {
     _Alignas(VOLT_CACHE_LINE) struct worker *worker; /* array */
     uint32_t workers;
     bool stealing;
+    uint32_t cpus;          /* that the process has; 0: as many as one likes */
+    pid_t process;          /* whose threads the workers are: no forked child's */
     struct driver *driver;  /* NULL (models, unit tests): sleep on the park word only */
     uint32_t spin_most;     /* ns of a searcher before it sleeps; 0: none */
     uint32_t hold_ns;       /* wakes are held back for less than that; 0: never */
     uint64_t sentinel_usec; /* between two looks; 0: none (models, unit tests) */
-    vat_u32 stop;           /* workers end; shutdown, rel; workers, acq */
+    vat_u32 stop;           /* workers end; rlx: sched_unpark() follows */
     struct live live;
     /* Above: only read, until the end. Below: written by many. */
     _Alignas(VOLT_CACHE_LINE) vat_u32 sentinels; /* those at it; rlx, see sentinel.c */
@@ -183,8 +194,15 @@ struct volt_task *worker_search(struct worker *w);
 struct volt_task *worker_spin(struct worker *w);
 /* Owner thread only, back with work after so long. */
 void worker_spin_learn(struct worker *w, uint64_t away_ns);
-/* Owner thread only. Must be called before running what was found. */
+/* Owner thread only, a searcher that has found work: before each poll, that of a task of
+ * this type is next. It leaves the search, or polls as a searcher (WORKER_SEARCHES). */
+void worker_search_found(struct worker *w, const struct volt_task_type *type);
+/* Owner thread only. Leaves the search, or has left it. */
 void worker_search_end(struct worker *w);
+/* Owner thread only, with nothing to run. It may sleep at once instead of searching. */
+bool worker_is_surplus(const struct worker *w);
+/* Owner thread only, which polled as a searcher: it looks for work again. */
+void worker_search_again(struct worker *w);
 /* Owner thread only, with nothing found. Sleeps until claimed, an event, or shutdown.
  * Returns a task to be run next, or NULL: look again. */
 struct volt_task *worker_park(struct worker *w);
@@ -205,6 +223,11 @@ void sentinel_begin(struct worker *w, uint64_t now_usec);
 /* Owner thread only. True: there is something to do, and the sleep must end. May end
  * w->sentinel. */
 bool sentinel_look(struct worker *w, uint64_t now_usec);
+/* Owner thread only, a sentinel on its park word. When the next timer should have fired a
+ * millisecond ago (UINT64_MAX: there is none), to look then whether one waits for want of
+ * anybody in the event loop: the sleep must end. */
+uint64_t sentinel_next_timer(const struct worker *w, uint64_t now_usec);
+bool sentinel_timer_waits(const struct worker *w, uint64_t now_usec);
 /* Owner thread only, at the end of the sleep. */
 void sentinel_end(struct worker *w);
 /* Owner thread only, no longer published as parked: sees to it that there is a sentinel

@@ -363,7 +363,7 @@ void volt_scope_fini(struct volt_scope *s)
 {
     if (s->state == SCOPE_EMPTY)
         return;
-    assert(s->state != SCOPE_WAITS);
+    assert(s->state != SCOPE_WAITS && "once awaited, a scope is awaited to its end");
     for (size_t i = 0; s->state == SCOPE_DONE && i < s->count; i++) {
         struct volt_task *t = child(s, i);
 

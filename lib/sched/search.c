@@ -7,7 +7,11 @@
 #define STEAL_PASSES 4 /* while a victim is busy with another thief, or has a full slot */
 #define PASS_PAUSES  8 /* between two of them */
 #endif
-#define SPIN_LEAST 1000 /* ns */
+#define SPIN_LEAST   1000 /* ns */
+#define SEARCH_ON_NS 500000
+#ifndef COME_PAUSES
+#define COME_PAUSES 1024 /* should the counter stand still */
+#endif
 #ifndef SPIN_LOOK
 #define SPIN_LOOK  16   /* pauses between two looks */
 #define SPIN_LOOKS 4096 /* should the clock stand still */
@@ -40,13 +44,15 @@ void sched_init(struct sched *s, struct worker *worker, uint32_t workers, bool s
         w->sched = s;
         w->index = i;
         rng_init(&w->rng, seed, i);
-        interval_init(&w->interval);
+        global_interval_init(&w->global_interval);
         ring_init(&w->ring);
         forks_init(&w->forks);
         w->spin = SPIN_LEAST;
         vat_ptr_init(&w->lifo, NULL);
         vat_u32_init(&w->poll_seq, 0);
+        vat_u32_init(&w->searches, 0);
         vat_u32_init(&w->seen_seq, 0);
+        vat_u32_init(&w->sought_seq, 0);
         park_init(&w->park);
     }
 }
@@ -184,11 +190,38 @@ struct volt_task *worker_glance(struct worker *w)
     return taken(w, &t, 1, w->backlog);
 }
 
+/* A thread that submits one task after another writes the queue's cache lines for each. A
+ * worker that came for every few of them would have the lines go back and forth, which
+ * takes longer than the tasks do. So while several tasks have come since the last time,
+ * but few are there now, it lets more come: for as long as lies between two glances. */
+static void let_more_come(const struct worker *w)
+{
+    const struct sched *s = w->sched;
+    uint32_t there = inject_len(&s->inject);
+
+    if (w->came < 2 || there == 0 || there >= INJECT_BATCH || inject_visible(&s->spill))
+        return;
+    for (int i = 0; i < COME_PAUSES; i++) {
+        if (clock_ticks() - w->came_at >= w->glance_ticks)
+            break;
+        vat_pause();
+    }
+}
+
+/* Among so many what is in the global queue is shared: those that are awake, and have a
+ * processor each. What the others are woken for they steal. */
+static uint32_t sharers(const struct sched *s)
+{
+    uint32_t awake = s->workers - sched_parked(s);
+
+    return s->cpus != 0 && awake > s->cpus ? s->cpus : awake;
+}
+
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
 {
     struct sched *s = w->sched;
     struct volt_task *got[2 * INJECT_BATCH_MAX];
-    uint32_t room = ring_room(&w->ring), max, outside;
+    uint32_t room = ring_room(&w->ring), workers = sharers(s), max, outside;
     bool more, spill_more;
 
     if (share == INJECT_PERIODIC) {
@@ -197,12 +230,16 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
     } else { /* into the first half only: overflow, of the newer half, cannot undo it */
         uint32_t used = RING_CAPACITY - room;
         outside = max = used < RING_HALF ? RING_HALF - used + 1 : 1;
+        let_more_come(w);
     }
     /* Of both lanes, injected work first: neither waits for the other to run dry. */
-    uint32_t n = inject_take(&s->inject, share, s->workers, outside, got, &more);
-    if (n > 1)
+    uint32_t n = inject_take(&s->inject, share, workers, outside, got, &more);
+    w->came = n;
+    if (n > 1) {
         w->fetched = ring_last(&w->ring) + n - 1;
-    n += inject_take(&s->spill, share, s->workers, max - n, got + n, &spill_more);
+        w->came_at = clock_ticks();
+    }
+    n += inject_take(&s->spill, share, workers, max - n, got + n, &spill_more);
     return n == 0 ? NULL : taken(w, got, n, more || spill_more);
 }
 
@@ -231,6 +268,8 @@ static struct volt_task *steal_pass(struct worker *w, bool *busy)
         case RING_EMPTY:
             break;
         }
+        if (!forks_visible(&s->worker[i].forks))
+            continue; /* without the barrier */
         t = forks_steal(&s->worker[i].forks);
         if (t) {
             counter_add(&w->count.stolen, 1);
@@ -260,7 +299,7 @@ static struct worker *full_slot(struct worker *w, uint32_t *seq)
 
 /* All passes over the rings; then, of last resort, another's slot: but only if its owner
  * has been in one poll all the while, so that two tasks that wake each other are never
- * torn apart (D5). */
+ * torn apart. */
 static struct volt_task *steal(struct worker *w)
 {
     struct worker *full = NULL;
@@ -330,6 +369,14 @@ static bool crowded(struct worker *w)
     return w->preemptions != before;
 }
 
+/* Where there are more workers than processors: is one left, when each that is awake has
+ * its own? A thread that submits from outside needs it. */
+static bool processor_is_left(const struct sched *s)
+{
+    return s->workers <= s->cpus || s->cpus == 0 ||
+           s->workers - sched_parked(s) < s->cpus;
+}
+
 /* Descriptors are waited for, and nobody is in the event loop. */
 static bool unattended(const struct sched *s)
 {
@@ -347,7 +394,7 @@ struct volt_task *worker_spin(struct worker *w)
 
     if (!w->searching || s->spin_most == 0 || unattended(s))
         return NULL;
-    if (crowded(w)) {
+    if (crowded(w) || !processor_is_left(s)) {
         w->spin = SPIN_LEAST;
         return NULL;
     }
@@ -375,11 +422,85 @@ void worker_spin_learn(struct worker *w, uint64_t away_ns)
     w->by_event = false;
 }
 
+/* Does what lies with another worker wait? That one has been in the same poll since the
+ * last such look, or its polls are long. */
+static bool others_wait(const struct worker *w)
+{
+    const struct sched *s = w->sched;
+    bool wait = false;
+
+    for (uint32_t i = 0; i < s->workers; i++) {
+        struct worker *v = &s->worker[i];
+        uint32_t seq = vat_u32_load(&v->poll_seq, VAT_RLX);
+        bool slow = seq == vat_u32_load(&v->sought_seq, VAT_RLX) ||
+                    vat_u64_load(&v->count.avg_ns, VAT_RLX) >= s->hold_ns;
+
+        vat_u32_store(&v->sought_seq, seq, VAT_RLX);
+        if (v != w && slow && (ring_len(&v->ring) != 0 || forks_visible(&v->forks)))
+            wait = true;
+    }
+    return wait;
+}
+
+/* Where as many workers are awake as there are processors, one more would only take turns
+ * with them, and keep what it has stolen while it waits for its turn. So a searcher that
+ * has found work may stay one: nobody is woken while it is counted, for it will search
+ * again. It leaves the search before a poll that it cannot bound (hold.h), when others
+ * have gone to sleep, and when, after a while, one of them does not get on; it is the
+ * only one, and a sentinel is there, so that somebody may search for what waits behind a
+ * short poll that lasts. */
+static bool search_goes_on(struct worker *w, const struct volt_task_type *type)
+{
+    const struct sched *s = w->sched;
+
+    if (s->cpus == 0 || s->groups > 1 || s->workers < 3 ||
+        !idle_one_searches(&s->idle, s->cpus) ||
+        vat_u32_load(&s->sentinels, VAT_RLX) == 0)
+        return false;
+    if (w->apart & WORKER_SEARCHES && w->clock - w->searches_since >= SEARCH_ON_NS) {
+        w->searches_since = w->clock;
+        w->apart |= WORKER_TIME_NEXT; /* are its own still short? */
+        if (others_wait(w))
+            return false;
+    }
+    return hold_expect(w, type) != HOLD_NEVER;
+}
+
+void worker_search_found(struct worker *w, const struct volt_task_type *type)
+{
+    if (!w->searching)
+        return;
+    if (!search_goes_on(w, type)) {
+        worker_search_end(w);
+        return;
+    }
+    w->apart |= WORKER_SEARCHES;
+    w->decided = type;
+    vat_u32_store(&w->searches, 1, VAT_RLX);
+}
+
+/* More are awake than there are processors, and one of them will search. */
+bool worker_is_surplus(const struct worker *w)
+{
+    const struct sched *s = w->sched;
+
+    return !w->searching && s->cpus != 0 && s->groups == 1 &&
+           idle_one_searches(&s->idle, s->cpus + 1) &&
+           vat_u32_load(&s->sentinels, VAT_RLX) != 0;
+}
+
+void worker_search_again(struct worker *w)
+{
+    w->apart &= ~WORKER_SEARCHES;
+    vat_u32_store(&w->searches, 0, VAT_RLX);
+}
+
 void worker_search_end(struct worker *w)
 {
     if (!w->searching)
         return;
     w->searching = false;
+    worker_search_again(w);
     /* The chain (P-3): only as long as there is work, so that one task
      * wakes one worker. */
     struct sched *s = w->sched;

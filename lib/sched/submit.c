@@ -2,7 +2,14 @@
  * (F-D1, F-D2); every other thread goes through that runtime's global queue. */
 #include "sched/local.h"
 
+#include <unistd.h>
+
 VAT_THREAD_LOCAL struct worker *worker_self;
+
+bool sched_is_worker(void)
+{
+    return worker_self && worker_self->sched->process == getpid();
+}
 
 /* By a thread that is no worker of s. The tokens keep the runtime until they are queued,
  * the gate keeps it until the notify is done. */

@@ -1,4 +1,4 @@
-/* The loop of a worker (D1). Before each poll, in this order: what is due, the LIFO slot,
+/* The loop of a worker. Before each poll, in this order: what is due, the LIFO slot,
  * the ring, the global queue, others' rings; then sleep.
  *
  * What can become due counts polls: a tick of 128 polls, after which maintenance follows,
@@ -68,7 +68,7 @@ static void settle_quick(struct worker *w)
 /* So many polls take about as long as may pass between two glances. */
 static void set_stride(struct worker *w)
 {
-    double n = GLANCE_NS / w->interval.avg_ns;
+    double n = GLANCE_NS / w->global_interval.avg_ns;
 
     w->stride = n < 1 ? 1 : n > STRIDE_MOST ? STRIDE_MOST : (uint32_t)n;
 }
@@ -96,12 +96,12 @@ static void segment_end(struct worker *w)
         return;
     look_at_clock(w);
     uint64_t ns = w->clock - w->segment_start;
-    interval_update(&w->interval, w->segment_polls, ns);
+    global_interval_update(&w->global_interval, w->segment_polls, ns);
     set_stride(w);
     set_glance_ticks(w, ns);
     w->segment_polls = 0;
-    vat_u64_store(&w->count.avg_ns, (uint64_t)w->interval.avg_ns, VAT_RLX);
-    vat_u32_store(&w->count.interval, w->interval.polls, VAT_RLX);
+    vat_u64_store(&w->count.avg_ns, (uint64_t)w->global_interval.avg_ns, VAT_RLX);
+    vat_u32_store(&w->count.interval, w->global_interval.polls, VAT_RLX);
 }
 
 /* The end of a tick. */
@@ -129,8 +129,9 @@ static struct volt_task *due(struct worker *w)
     struct volt_task *t = NULL;
 
     settle_quick(w);
-    if (w->apart & WORKER_TIMED)
+    if (w->apart & WORKER_TIMING)
         hold_after_poll(w);
+    w->decided = NULL;
     if (early(w)) {
         set_quick(w);
         return NULL;
@@ -142,7 +143,7 @@ static struct volt_task *due(struct worker *w)
         w->clock - w->last_global >= VOLT_TARGET_GLOBAL_LATENCY_NS) {
         t = worker_take_global(w, INJECT_PERIODIC);
         w->last_global = w->last_glance = w->clock;
-        w->global_left = w->interval.polls;
+        w->global_left = w->global_interval.polls;
     } else if (w->backlog || w->clock - w->last_glance >= GLANCE_NS) {
         t = worker_glance(w);
         w->last_glance = w->clock;
@@ -268,16 +269,23 @@ static bool trim(struct worker *w)
 /* Nothing to run here: look elsewhere, else sleep. */
 static struct volt_task *go_out(struct worker *w)
 {
+    struct volt_task *t = NULL;
+    bool surplus = false;
+
     if (!(w->apart & WORKER_OUT)) {
         hold_leave(w);
+        worker_search_again(w);
         segment_end(w);
         vat_ptr_store(&w->count.running, NULL, VAT_RLX);
         w->apart = WORKER_OUT;
+        surplus = worker_is_surplus(w);
     }
-    struct volt_task *t = worker_search(w);
-
-    if (!t && trim(w))
+    if (!surplus)
+        t = worker_search(w);
+    if (!t && trim(w)) {
+        worker_poll_events(w, clock_ns()); /* of a burst it takes long: timers go on */
         return NULL;
+    }
     if (!t)
         t = worker_spin(w);
     if (!t)
@@ -288,37 +296,45 @@ static struct volt_task *go_out(struct worker *w)
 }
 
 /* With work again, and the global queue just looked at. */
-static void come_back(struct worker *w)
+static void come_back(struct worker *w, const struct volt_task_type *type)
 {
     w->apart &= ~WORKER_OUT;
-    worker_search_end(w);
+    worker_search_found(w, type);
     worker_fresh_budget(w);
     uint64_t left = w->clock;
     segment_begin(w);
     worker_spin_learn(w, w->clock - left);
-    w->last_global = w->last_glance = w->clock;
-    w->global_left = w->interval.polls;
-    if (w->tick_left == 0)
-        w->tick_left = 1; /* maintenance is due, after this poll */
+    w->last_global = w->last_glance = w->searches_since = w->clock;
+    w->global_left = w->global_interval.polls;
     set_quick(w);
 }
 
-/* The worker comes back with work; or a wake is held back, or polls are timed. */
+/* The worker comes back with work, or searches still; or a wake is held back, or polls
+ * are timed. */
 static __attribute__((noinline)) void before_poll(struct worker *w,
                                                   const struct volt_task *t)
 {
     if (w->apart & WORKER_OUT)
-        come_back(w);
-    if (!w->apart)
+        come_back(w, t->type);
+    else if (w->apart & WORKER_SEARCHES)
+        worker_search_found(w, t->type);
+    if (!(w->apart & ~WORKER_SEARCHES))
         return;
     hold_before_poll(w, t);
     w->quick_set -= w->quick - 1; /* due() comes after this poll */
     w->quick = 1;
 }
 
+/* It searches still, and no more: of tasks of one type that is asked once until due(). */
+static inline bool decided(const struct worker *w, const struct volt_task *t)
+{
+    return w->apart == WORKER_SEARCHES && w->decided == t->type;
+}
+
 void worker_quit(struct volt_cx *cx)
 {
     hold_leave(cx->worker); /* its poll is none any more that can be bounded */
+    worker_search_end(cx->worker);
     worker_flush_forks(cx->worker);
     slab_unbind();
     worker_set_current(NULL);
@@ -363,7 +379,7 @@ void worker_main(struct worker *w)
             t = go_out(w);
         if (!t)
             continue;
-        if (__builtin_expect(w->apart, 0))
+        if (__builtin_expect(w->apart, 0) && !decided(w, t))
             before_poll(w, t);
         if (!run(w, &cx, t, &again))
             return;

@@ -60,7 +60,7 @@ static void wake_all(struct volt_broadcast *b, struct task_chain *chain)
     }
 }
 
-int volt_broadcast_send(struct volt_broadcast *b, const void *item)
+int volt_broadcast_try_send(struct volt_broadcast *b, const void *item)
 {
     struct task_chain chain = {0};
     bool closed;
@@ -140,7 +140,7 @@ static bool take(struct volt_broadcast_recv *r)
 static bool is_queued(const struct volt_broadcast_recv *r)
 {
     return r->waiter.state == WAITER_QUEUED &&
-           vat_u32_load(waiter_grant_cell(&r->waiter), VAT_ACQ) == GRANT_NONE;
+           vat_u32_load(waiter_grant_cell(&r->waiter), VAT_RLX) == GRANT_NONE;
 }
 
 enum volt_poll volt_broadcast_recv_poll(struct volt_cx *cx, struct volt_broadcast_recv *r)
@@ -176,7 +176,7 @@ void volt_broadcast_recv_fini(struct volt_broadcast_recv *r)
 
     if (r->waiter.state != WAITER_QUEUED)
         return;
-    leaf_left(r->waiter.who, r);
+    leaf_left(r->waiter.task, r);
     vlock_lock(&b->lock);
     if (is_queued(r))
         waiter_unlink(&b->head, &b->tail, &r->waiter);
@@ -196,7 +196,7 @@ struct volt_watch *volt_watch_new(size_t item_size, const void *item)
     struct volt_broadcast *b = volt_broadcast_new(item_size, 1);
 
     if (b)
-        (void)volt_broadcast_send(b, item);
+        (void)volt_broadcast_try_send(b, item);
     return (struct volt_watch *)(void *)b;
 }
 
@@ -205,9 +205,9 @@ void volt_watch_free(struct volt_watch *w)
     volt_broadcast_free(of_watch(w));
 }
 
-int volt_watch_send(struct volt_watch *w, const void *item)
+int volt_watch_try_send(struct volt_watch *w, const void *item)
 {
-    return volt_broadcast_send(of_watch(w), item);
+    return volt_broadcast_try_send(of_watch(w), item);
 }
 
 void volt_watch_close(struct volt_watch *w)

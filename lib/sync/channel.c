@@ -179,14 +179,14 @@ static enum push push(struct volt_channel *ch, const void *item, uint64_t *ret_t
 /* Lock held. Returns the receiver if it is a thread, to be woken without the lock. */
 static void *take_receiver(struct volt_channel *ch, struct task_chain *chain)
 {
-    void *who = ch->receiver;
+    void *receiver = ch->receiver;
 
     ch->receiver = NULL;
     vat_u32_store(&ch->waiting, 0, VAT_RLX);
-    if (is_thread(who))
-        return who;
-    if (who && task_notify(who))
-        task_chain_push(chain, who);
+    if (is_thread(receiver))
+        return receiver;
+    if (receiver && task_notify(receiver))
+        task_chain_push(chain, receiver);
     return NULL;
 }
 
@@ -251,7 +251,7 @@ static bool push_past(struct volt_channel *ch, const void *item)
 /* Lock held. The ring is full as far as push() can tell: queues, or finds room after
  * all. */
 static enum push queue(struct volt_channel *ch, struct volt_channel_send *s,
-                       struct volt_task *who)
+                       struct volt_task *task)
 {
     uint64_t t;
     enum push r;
@@ -270,12 +270,12 @@ static enum push queue(struct volt_channel *ch, struct volt_channel_send *s,
             return SENT;
         }
     }
-    waiter_link(&ch->first, &ch->last, &s->waiter, who);
+    waiter_link(&ch->first, &ch->last, &s->waiter, task);
     return FULL;
 }
 
 /* The first poll. False: queued. */
-static bool send_or_queue(struct volt_channel_send *s, struct volt_task *who)
+static bool send_or_queue(struct volt_channel_send *s, struct volt_task *task)
 {
     struct volt_channel *ch = s->channel;
     enum push r;
@@ -284,7 +284,7 @@ static bool send_or_queue(struct volt_channel_send *s, struct volt_task *who)
     r = push(ch, s->item, &t);
     if (r == FULL) {
         vlock_lock(&ch->lock);
-        r = queue(ch, s, who);
+        r = queue(ch, s, task);
         vlock_unlock(&ch->lock);
     }
     if (r == SENT)
@@ -326,7 +326,7 @@ void volt_channel_send_fini(struct volt_channel_send *s)
     struct volt_channel *ch = s->channel;
 
     if (s->waiter.state == WAITER_QUEUED) {
-        leaf_left(s->waiter.who, s);
+        leaf_left(s->waiter.task, s);
         vlock_lock(&ch->lock);
         if (vat_u32_load(waiter_grant_cell(&s->waiter), VAT_RLX) == GRANT_NONE) {
             waiter_unlink(&ch->first, &ch->last, &s->waiter);
@@ -395,7 +395,7 @@ static void forget_receiver(struct volt_channel *ch)
 }
 
 /* The receiver found nothing. True: it will be woken; false: there is something now. */
-static bool register_receiver(struct volt_channel *ch, void *who)
+static bool register_receiver(struct volt_channel *ch, void *receiver)
 {
     bool found;
 
@@ -403,7 +403,7 @@ static bool register_receiver(struct volt_channel *ch, void *who)
     vat_u32_store(&ch->waiting, 1, VAT_RLX);
     vat_u64_fence(&slot_at(ch, ch->head)->seq);
     found = has_value(ch) || at_end(ch);
-    ch->receiver = found ? NULL : who;
+    ch->receiver = found ? NULL : receiver;
     if (found)
         vat_u32_store(&ch->waiting, 0, VAT_RLX);
     vlock_unlock(&ch->lock);
@@ -417,16 +417,16 @@ enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel_re
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (r->who) { /* woken, or polled for another reason */
+    if (r->task) { /* woken, or polled for another reason */
         leaf_seen(cx, r);
         forget_receiver(ch);
-        r->who = NULL;
+        r->task = NULL;
     }
     do {
         status = volt_channel_try_recv(ch, r->item);
     } while (status == -EAGAIN && !register_receiver(ch, cx->task));
     if (status == -EAGAIN) {
-        r->who = cx->task;
+        r->task = cx->task;
         leaf_waits(cx, "volt_channel_recv", r);
         cx_restore(cx);
         return VOLT_PENDING;
@@ -442,24 +442,23 @@ int volt_channel_recv_status(const struct volt_channel_recv *r)
 
 void volt_channel_recv_fini(struct volt_channel_recv *r)
 {
-    if (!r->who)
+    if (!r->task)
         return;
-    leaf_left(r->who, r);
+    leaf_left(r->task, r);
     forget_receiver(r->channel);
-    r->who = NULL;
+    r->task = NULL;
 }
 
-int volt_channel_recv_wait(struct volt_channel *ch, void *ret_item)
+int volt_channel_recv_wait(struct volt_channel_recv *r)
 {
-    int status;
-
-    while ((status = volt_channel_try_recv(ch, ret_item)) == -EAGAIN) {
+    thread_check();
+    while ((r->status = volt_channel_try_recv(r->channel, r->item)) == -EAGAIN) {
         struct waiting_thread self;
 
-        if (register_receiver(ch, thread_begin(&self)))
+        if (register_receiver(r->channel, thread_begin(&self)))
             thread_wait(&self);
     }
-    return status;
+    return r->status;
 }
 
 void volt_channel_close(struct volt_channel *ch)

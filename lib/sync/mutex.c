@@ -35,7 +35,7 @@ void volt_mutex_unlock(struct volt_mutex *m)
 
 enum volt_poll volt_mutex_lock_poll(struct volt_cx *cx, struct volt_mutex_lock *l)
 {
-    return sem_acquire_at(cx, &l->acquire, FREE, 1, 1);
+    return sem_acquire_at(cx, &l->acquire, FREE, 1, 1, "volt_mutex_lock");
 }
 
 void volt_mutex_lock_fini(struct volt_mutex_lock *l)

@@ -122,7 +122,7 @@ static bool notified_already(struct volt_notified *w)
 }
 
 /* The first poll. True: notified; false: queued. */
-static bool take_or_queue(struct volt_notified *w, struct volt_task *who)
+static bool take_or_queue(struct volt_notified *w, struct volt_task *task)
 {
     struct volt_notify *n = w->notify;
     bool done;
@@ -139,7 +139,7 @@ static bool take_or_queue(struct volt_notified *w, struct volt_task *who)
             break;
     }
     if (!done)
-        waiter_link(&n->head, &n->tail, &w->waiter, who);
+        waiter_link(&n->head, &n->tail, &w->waiter, task);
     vlock_unlock(lock_of(n));
     return done;
 }
@@ -171,7 +171,7 @@ void volt_notified_fini(struct volt_notified *w)
     struct volt_notify *n = w->notify;
 
     if (w->waiter.state == WAITER_QUEUED) {
-        leaf_left(w->waiter.who, w);
+        leaf_left(w->waiter.task, w);
         vlock_lock(lock_of(n));
         switch (vat_u32_load(waiter_grant_cell(&w->waiter), VAT_RLX)) {
         case GRANT_NONE:

@@ -10,6 +10,7 @@
 #include "base/futex.h"
 #include "base/lock.h"
 #include "task/leaves.h"
+#include "task/thread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,14 +66,15 @@ static int sender_ends(struct volt_oneshot *o, bool has_value, const void *value
     return gone ? -EPIPE : 0;
 }
 
-int volt_oneshot_send(struct volt_oneshot *o, const void *value)
+int volt_oneshot_try_send(struct volt_oneshot *o, const void *value)
 {
     return sender_ends(o, true, value);
 }
 
 void volt_oneshot_send_fini(struct volt_oneshot *o)
 {
-    (void)sender_ends(o, false, NULL);
+    if (o)
+        (void)sender_ends(o, false, NULL);
 }
 
 /* Lock held. False: the sender still is there. */
@@ -103,10 +105,10 @@ enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx, struct volt_oneshot_re
     vlock_unlock(&o->lock);
     if (done) {
         leaf_seen(cx, r);
-        r->who = NULL;
+        r->task = NULL;
         return VOLT_READY;
     }
-    r->who = cx->task;
+    r->task = cx->task;
     leaf_waits(cx, "volt_oneshot_recv", r);
     cx_restore(cx);
     return VOLT_PENDING;
@@ -121,6 +123,7 @@ int volt_oneshot_recv_wait(struct volt_oneshot_recv *r)
 {
     struct volt_oneshot *o = r->oneshot;
 
+    thread_check();
     for (;;) {
         bool done;
 
@@ -141,7 +144,7 @@ void volt_oneshot_recv_fini(struct volt_oneshot_recv *r)
 
     if (!o)
         return;
-    leaf_left(r->who, r);
+    leaf_left(r->task, r);
     *r = (struct volt_oneshot_recv){0};
     vlock_lock(&o->lock);
     o->receiver = NULL;

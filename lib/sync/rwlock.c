@@ -9,6 +9,8 @@
 #define ONE_READER ((VOLT_RWLOCK_MAX_READS - 1) << SEM_SHIFT)
 #define WRITTEN    UINT64_C(0)
 
+#define LEAF "volt_rwlock_acquire"
+
 void volt_rwlock_init(struct volt_rwlock *l)
 {
     volt_sem_init(&l->sem, VOLT_RWLOCK_MAX_READS, VOLT_RWLOCK_MAX_READS);
@@ -29,11 +31,11 @@ bool volt_rwlock_try_write(struct volt_rwlock *l)
     return sem_take(&l->sem, VOLT_RWLOCK_MAX_READS);
 }
 
-enum volt_poll volt_rwlock_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a)
+enum volt_poll volt_rwlock_acquire_poll(struct volt_cx *cx, struct volt_rwlock_acquire *a)
 {
     if (a->acquire.waiter.requested == 1) /* a reader: all of its words are constants */
-        return sem_acquire_at(cx, &a->acquire, FREE, 1, 2);
-    return sem_acquire_at(cx, &a->acquire, FREE, VOLT_RWLOCK_MAX_READS, 1);
+        return sem_acquire_at(cx, &a->acquire, FREE, 1, 2, LEAF);
+    return sem_acquire_at(cx, &a->acquire, FREE, VOLT_RWLOCK_MAX_READS, 1, LEAF);
 }
 
 void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a)

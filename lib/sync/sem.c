@@ -6,7 +6,7 @@
  *   CLOSED   set by volt_sem_close, lock held; never cleared
  *   count    CASed by anybody while WAITERS is clear; 0 while it is set (INV-6)
  * Because the bit lies in the word that release CASes, no permit slips into the counter
- * past a waiter, and without waiters neither side takes the lock (A-10).
+ * past a waiter, and without waiters neither side takes the lock.
  *
  * Acquire, slow: lock first, then drain what there is in one CAS that also sets WAITERS,
  * and queue for the rest. While WAITERS stands only the lock's holder changes the word:
@@ -21,6 +21,8 @@
  * Orders: taking permits is an acquire, giving them back a release, so what the last
  * holder wrote is visible to the next; through a queue the lock and `granted` do it. */
 #include "sync/sem.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 
@@ -37,10 +39,25 @@
 #define SEM_SPIN_MIN 16
 #define SEM_SPIN_MAX 1024 /* pauses, in all */
 #endif
-/* Pauses between two looks, and after a lost CAS: meanwhile another core has the line to
- * itself, and gets many sections done instead of one. */
+/* Where sections have been short so far, and long looking is in vain all the same, the
+ * holder has lost its processor within one. Were all that come meanwhile to queue, each
+ * acquisition would cost a task switch from then on. While nobody has queued they step
+ * back instead: other tasks are polled before they look again. A value of `spin` above
+ * SEM_SPIN_MAX says so, and how often they still may, all together; and none does so for
+ * more than half a millisecond. If it was in vain, holders sleep, and nobody looks for
+ * long from then on. */
+#ifndef SEM_STEPS
+#define SEM_STEPS 16384
+#endif
+#define SEM_BACK_NS 500000
+/* Pauses before the first look, and after a lost CAS: another core has the line to itself
+ * meanwhile, and gets many sections done instead of one. If its section is not over by
+ * then it has more of them to do: later looks, each of which takes the line away, are
+ * farther apart. Not the first one, or tasks that work for a microsecond inside would
+ * wait in vain. */
 #ifndef SEM_BACKOFF
-#define SEM_BACKOFF 16
+#define SEM_BACKOFF      16
+#define SEM_BACKOFF_MOST 64
 #endif
 
 void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
@@ -61,9 +78,9 @@ uint64_t volt_sem_available(const struct volt_sem *sem)
     return vat_u64_load(permits_cell(sem), VAT_RLX) >> SEM_SHIFT;
 }
 
-static uint64_t look_again(struct volt_sem *sem)
+static uint64_t look_again(struct volt_sem *sem, uint32_t pauses)
 {
-    for (int i = 0; i < SEM_BACKOFF; i++)
+    for (uint32_t i = 0; i < pauses; i++)
         vat_pause();
     return vat_u64_load(permits_cell(sem), VAT_RLX);
 }
@@ -75,7 +92,7 @@ bool sem_take(struct volt_sem *sem, uint64_t n)
     while (!sem_take_at(sem, &s, n)) {
         if (!sem_has(s, n))
             return false;
-        s = look_again(sem);
+        s = look_again(sem, SEM_BACKOFF);
     }
     return true;
 }
@@ -96,7 +113,7 @@ static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
         struct volt_waiter *w = sem->tail;
         uint64_t part;
 
-        VAT_WR(&w->who);
+        VAT_WR(&w->task);
         part = k < w->need ? k : w->need;
         w->need -= part;
         k -= part;
@@ -141,7 +158,7 @@ int sem_give(struct volt_sem *sem, uint64_t n)
     while (!sem_give_at(sem, &s, n)) {
         if (!sem_has_room(sem, s, n))
             return give_locked(sem, n);
-        s = look_again(sem);
+        s = look_again(sem, SEM_BACKOFF);
     }
     return 0;
 }
@@ -175,36 +192,87 @@ static vat_u32 *spin_cell(struct volt_sem *sem)
     return (vat_u32 *)(void *)&sem->spin;
 }
 
-/* True: n permits were taken before anybody had to queue. */
-static bool spin(struct volt_sem *sem, uint64_t n)
+static void learn_success(struct volt_sem *sem, uint32_t limit)
+{
+    uint32_t longer = limit + limit / 4 + 1;
+
+    if (limit < SEM_SPIN_MAX)
+        vat_u32_store(spin_cell(sem), longer < SEM_SPIN_MAX ? longer : SEM_SPIN_MAX,
+                      VAT_RLX);
+}
+
+static void learn_failure(struct volt_sem *sem, uint32_t limit)
+{
+    if (limit >= SEM_SPIN_MAX / 2)
+        vat_u32_store(spin_cell(sem), SEM_SPIN_MAX + SEM_STEPS, VAT_RLX);
+    else if (limit > SEM_SPIN_MIN)
+        vat_u32_store(spin_cell(sem), limit / 2, VAT_RLX);
+}
+
+/* While all step back: one look. */
+static bool take_back(struct volt_sem *sem, uint64_t n)
+{
+    if (!sem_take(sem, n))
+        return false;
+    vat_u32_store(spin_cell(sem), SEM_SPIN_MAX / 4, VAT_RLX);
+    return true;
+}
+
+/* True: what w requests was taken before anybody had to queue. */
+static bool spin(struct volt_sem *sem, struct volt_waiter *w)
 {
     uint32_t limit = vat_u32_load(spin_cell(sem), VAT_RLX);
     uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+    uint32_t pauses = SEM_BACKOFF;
 
-    for (uint32_t done = 0; done < limit; done += SEM_BACKOFF) {
+    if (limit > SEM_SPIN_MAX)
+        return take_back(sem, w->requested);
+    for (uint32_t done = 0; done < limit; done += pauses, pauses = SEM_BACKOFF_MOST) {
         if (s & (SEM_WAITERS | SEM_CLOSED))
             return false;
-        s = look_again(sem);
-        if (sem_take_at(sem, &s, n)) {
-            if (limit < SEM_SPIN_MAX)
-                vat_u32_store(spin_cell(sem), limit + limit / 4 + 1, VAT_RLX);
+        s = look_again(sem, pauses);
+        if (sem_take_at(sem, &s, w->requested)) {
+            learn_success(sem, limit);
             return true;
         }
     }
-    if (limit > SEM_SPIN_MIN)
-        vat_u32_store(spin_cell(sem), limit / 2, VAT_RLX);
+    learn_failure(sem, limit);
     return false;
 }
 
-/* The first poll, slow. True: acquired or closed; false: queued. */
-static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
-                          struct volt_task *who)
+/* True: w has not queued; its task is polled again, behind others. */
+static bool step_back(struct volt_cx *cx, struct volt_sem *sem, struct volt_waiter *w)
+{
+    uint32_t left = vat_u32_load(spin_cell(sem), VAT_RLX);
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
+
+    uint64_t now;
+
+    if (left <= SEM_SPIN_MAX || s & (SEM_WAITERS | SEM_CLOSED))
+        return false;
+    now = clock_ns();
+    if (w->state == WAITER_NEW)
+        w->need = now + SEM_BACK_NS; /* until then */
+    if (left == SEM_SPIN_MAX + 1 || now >= w->need) {
+        vat_u32_store(spin_cell(sem), SEM_SPIN_MIN, VAT_RLX);
+        return false;
+    }
+    vat_u32_store(spin_cell(sem), left - 1, VAT_RLX);
+    w->state = WAITER_BACK;
+    volt_cx_wake(cx);
+    return true;
+}
+
+/* Until it has queued. True: acquired or closed; false: queued, or stepped back. */
+static bool take_or_queue(struct volt_cx *cx, struct volt_sem *sem, struct volt_waiter *w)
 {
     uint64_t s, n = w->requested;
     bool done = true;
 
-    if (spin(sem, n))
+    if (spin(sem, w))
         return true;
+    if (step_back(cx, sem, w))
+        return false;
     vlock_lock(sem_lock(sem));
     s = vat_u64_load(permits_cell(sem), VAT_RLX);
     for (;;) {
@@ -221,7 +289,7 @@ static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
         } else if (s == SEM_WAITERS ||
                    vat_u64_cas(permits_cell(sem), &s, SEM_WAITERS, VAT_ACQ, VAT_RLX)) {
             w->need = n - count;
-            waiter_link(&sem->head, &sem->tail, w, who);
+            waiter_link(&sem->head, &sem->tail, w, cx->task);
             done = false;
             break;
         }
@@ -230,25 +298,18 @@ static bool take_or_queue(struct volt_sem *sem, struct volt_waiter *w,
     return done;
 }
 
-/* By its maximum: the layers over it have no other mark. */
-static const char *leaf_name(const struct volt_sem *sem)
-{
-    if (sem->max == VOLT_RWLOCK_MAX_READS)
-        return "volt_rwlock_acquire";
-    return sem->max == 1 ? "volt_mutex_lock" : "volt_sem_acquire";
-}
-
-enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
+enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a,
+                                const char *name)
 {
     struct volt_waiter *w = &a->waiter;
     bool done = true;
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (w->state == WAITER_NEW) {
-        done = take_or_queue(a->sem, w, cx->task);
-        if (!done)
-            leaf_waits(cx, leaf_name(a->sem), a);
+    if (w->state == WAITER_NEW || w->state == WAITER_BACK) {
+        done = take_or_queue(cx, a->sem, w);
+        if (w->state == WAITER_QUEUED)
+            leaf_waits(cx, name, a);
     } else if (w->state == WAITER_QUEUED) {
         done = waiter_seen(cx, sem_lock(a->sem), w, a);
     }
@@ -263,14 +324,13 @@ enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a)
 enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx, struct volt_sem_acquire *a)
 {
     return sem_acquire_at(cx, a, vat_u64_load(permits_cell(a->sem), VAT_RLX),
-                          a->waiter.requested, 1);
+                          a->waiter.requested, 1, "volt_sem_acquire");
 }
 
 int volt_sem_acquire_status(const struct volt_sem_acquire *a)
 {
-    return vat_u32_load(waiter_grant_cell(&a->waiter), VAT_RLX) == GRANT_CLOSED
-               ? -ECANCELED
-               : 0;
+    return vat_u32_load(waiter_grant_cell(&a->waiter), VAT_RLX) == GRANT_CLOSED ? -EPIPE
+                                                                                : 0;
 }
 
 void volt_sem_acquire_fini(struct volt_sem_acquire *a)
@@ -281,7 +341,7 @@ void volt_sem_acquire_fini(struct volt_sem_acquire *a)
     uint64_t back = 0;
 
     if (w->state == WAITER_QUEUED) {
-        leaf_left(w->who, a);
+        leaf_left(w->task, a);
         vlock_lock(sem_lock(sem));
         switch (vat_u32_load(waiter_grant_cell(w), VAT_RLX)) {
         case GRANT_NONE:

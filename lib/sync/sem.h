@@ -50,13 +50,14 @@ static inline bool sem_give_at(struct volt_sem *sem, uint64_t *s, uint64_t n)
 /* volt_sem_try_acquire(), volt_sem_release(); volt_sem_acquire_poll() after a try. */
 bool sem_take(struct volt_sem *sem, uint64_t n);
 int sem_give(struct volt_sem *sem, uint64_t n);
-enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a);
+enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a,
+                                const char *name);
 
 /* The poll of a leaf, for n permits. tries: 2 where s is a guess that may well
- * be wrong. */
+ * be wrong. name: what the leaf is called in the records of watched tasks. */
 static inline enum volt_poll sem_acquire_at(struct volt_cx *cx,
                                             struct volt_sem_acquire *a, uint64_t s,
-                                            uint64_t n, unsigned tries)
+                                            uint64_t n, unsigned tries, const char *name)
 {
     if (a->waiter.state == WAITER_NEW && cx->budget > 0) {
         if (sem_take_at(a->sem, &s, n) || (tries > 1 && sem_take_at(a->sem, &s, n))) {
@@ -64,7 +65,7 @@ static inline enum volt_poll sem_acquire_at(struct volt_cx *cx,
             return VOLT_READY; /* still WAITER_NEW: it has nothing to give back */
         }
     }
-    return sem_acquire_slow(cx, a);
+    return sem_acquire_slow(cx, a, name);
 }
 
 #endif

@@ -28,6 +28,7 @@ _Static_assert(sizeof(vlock) == sizeof(uint32_t), "public structs hold locks");
 /* struct volt_waiter.state: what the future knows; only it looks. */
 enum waiter_state {
     WAITER_NEW = 0, /* not polled yet */
+    WAITER_BACK,    /* polled, not queued yet: sem.c */
     WAITER_QUEUED,  /* linked, or granted and not yet seen */
     WAITER_DONE,    /* the grant was seen; nothing to give back */
 };
@@ -48,10 +49,10 @@ static inline vat_u32 *waiter_grant_cell(const struct volt_waiter *w)
 
 /* Lock held. The newest is the head, the oldest the tail. */
 static inline void waiter_link(struct volt_waiter **head, struct volt_waiter **tail,
-                               struct volt_waiter *w, struct volt_task *who)
+                               struct volt_waiter *w, struct volt_task *task)
 {
-    VAT_WR(&w->who);
-    w->who = who;
+    VAT_WR(&w->task);
+    w->task = task;
     w->state = WAITER_QUEUED;
     vat_u32_store(waiter_grant_cell(w), GRANT_NONE, VAT_RLX);
     w->prev = NULL;
@@ -69,7 +70,7 @@ static inline void waiter_link(struct volt_waiter **head, struct volt_waiter **t
 static inline void waiter_unlink(struct volt_waiter **head, struct volt_waiter **tail,
                                  struct volt_waiter *w)
 {
-    VAT_WR(&w->who);
+    VAT_WR(&w->task);
     assert(w->invocation != 0 && (!w->next || w->next->invocation < w->invocation));
     if (w->prev)
         w->prev->next = w->next;
@@ -87,29 +88,29 @@ static inline void waiter_unlink(struct volt_waiter **head, struct volt_waiter *
 static inline void waiter_grant(struct volt_waiter *w, enum waiter_grant grant,
                                 struct task_chain *chain)
 {
-    struct volt_task *who = w->who;
+    struct volt_task *task = w->task;
 
-    if (task_notify(who))
-        task_chain_push(chain, who);
+    if (task_notify(task))
+        task_chain_push(chain, task);
     vat_u32_store(waiter_grant_cell(w), grant, VAT_REL);
 }
 
 /* The future, queued. GRANT_NONE: still pending, and the next grant will
  * wake the task. */
 static inline enum waiter_grant waiter_granted(vlock *lock, struct volt_waiter *w,
-                                               const struct volt_task *who)
+                                               const struct volt_task *task)
 {
     uint32_t g = vat_u32_load(waiter_grant_cell(w), VAT_ACQ);
 
-    assert(w->who == who); /* a queued leaf stays in one task until its _fini */
-    (void)who;
+    assert(w->task == task); /* a queued leaf stays in one task until its _fini */
+    (void)task;
     if (g == GRANT_NONE) {
         vlock_lock(lock);
         g = vat_u32_load(waiter_grant_cell(w), VAT_RLX);
         vlock_unlock(lock);
     }
     if (g != GRANT_NONE)
-        VAT_WR(&w->who);
+        VAT_WR(&w->task);
     return (enum waiter_grant)g;
 }
 

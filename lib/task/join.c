@@ -6,10 +6,13 @@
 #include <assert.h>
 #include <errno.h>
 
-static void joiner_unref(void *joiner)
+/* What has waited for the handle waits no more. */
+static void joiner_left(void *joiner, const struct volt_join *join)
 {
-    if (joiner && !is_thread(joiner))
-        task_unref(joiner);
+    if (!joiner || is_thread(joiner))
+        return;
+    leaf_left(joiner, join);
+    task_unref(joiner);
 }
 
 void task_wake_joiner(void *joiner)
@@ -36,7 +39,8 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
 {
     struct volt_task *t = join->task;
 
-    assert(t && t != cx->task);
+    assert(t && "the handle is empty");
+    assert(t != cx->task && "a task cannot await its own end");
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     if (ended(join)) {
@@ -45,7 +49,7 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
     }
     /* Only this side stores joiners, so the field may be read while JOIN_WAKER stands. */
     if ((vat_u64_load(&t->state, VAT_RLX) & TASK_JOIN_WAKER) && t->joiner != cx->task)
-        joiner_unref(task_join_take(t)); /* the handle has moved to another task */
+        joiner_left(task_join_take(t), join); /* the handle has moved to another task */
     if (!(vat_u64_load(&t->state, VAT_RLX) & TASK_JOIN_WAKER)) {
         task_ref(cx->task);
         if (!task_join_store(t, cx->task)) {
@@ -65,8 +69,9 @@ int volt_join_wait(struct volt_join *join)
 {
     struct waiting_thread self;
 
-    assert(join->task);
-    joiner_unref(task_join_take(join->task));
+    thread_check();
+    assert(join->task && "the handle is empty");
+    joiner_left(task_join_take(join->task), join);
     if (task_join_store(join->task, thread_begin(&self)))
         thread_wait(&self);
     return volt_join_status(join);
@@ -74,6 +79,7 @@ int volt_join_wait(struct volt_join *join)
 
 int volt_join_status(const struct volt_join *join)
 {
+    assert(join->task && "the handle is empty");
     uint64_t s = vat_u64_load(&join->task->state, VAT_ACQ);
 
     if (!(s & TASK_COMPLETE))
@@ -83,6 +89,7 @@ int volt_join_status(const struct volt_join *join)
 
 void *volt_join_state(const struct volt_join *join)
 {
+    assert(join->task && "the handle is empty");
     return task_state(join->task);
 }
 
@@ -101,7 +108,7 @@ void volt_join_fini(struct volt_join *join)
         return;
     join->task = NULL;
     bool output = task_join_leave(t, &joiner);
-    joiner_unref(joiner);
+    joiner_left(joiner, join);
     if (output && t->type->drop_output)
         t->type->drop_output(task_state(t));
     task_unref(t);

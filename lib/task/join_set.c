@@ -78,6 +78,7 @@ void join_set_ended(void *joiner)
 
 int volt_join_set_add(struct volt_join_set *set, struct volt_join *join)
 {
+    assert(join->task && "the handle is empty");
     struct member *m = malloc(sizeof(*m));
 
     if (!m)
@@ -166,7 +167,7 @@ static struct member *take(struct volt_join_set *set)
     return list_thing(n, struct member, node);
 }
 
-enum volt_poll volt_join_next_poll(struct volt_cx *cx, struct volt_join_next *n)
+enum volt_poll volt_join_set_next_poll(struct volt_cx *cx, struct volt_join_set_next *n)
 {
     struct volt_join_set *set = n->set;
     struct member *m;
@@ -181,7 +182,7 @@ enum volt_poll volt_join_next_poll(struct volt_cx *cx, struct volt_join_next *n)
     assert(!set->waiter || set->waiter == cx->task);
     set->waiter = done ? NULL : cx->task;
     vlock_unlock(&set->lock);
-    n->who = done ? NULL : cx->task;
+    n->task = done ? NULL : cx->task;
     if (m)
         n->join.task = m->task;
     free(m);
@@ -189,19 +190,19 @@ enum volt_poll volt_join_next_poll(struct volt_cx *cx, struct volt_join_next *n)
         leaf_seen(cx, n);
         return VOLT_READY;
     }
-    leaf_waits(cx, "volt_join_next", n);
+    leaf_waits(cx, "volt_join_set_next", n);
     cx_restore(cx);
     return VOLT_PENDING;
 }
 
-void volt_join_next_fini(struct volt_join_next *n)
+void volt_join_set_next_fini(struct volt_join_set_next *n)
 {
     volt_join_fini(&n->join);
-    if (!n->who)
+    if (!n->task)
         return;
-    leaf_left(n->who, n);
+    leaf_left(n->task, n);
     vlock_lock(&n->set->lock);
     n->set->waiter = NULL;
     vlock_unlock(&n->set->lock);
-    n->who = NULL;
+    n->task = NULL;
 }

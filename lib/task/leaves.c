@@ -23,11 +23,35 @@ static uint32_t find(const struct leaves *l, const void *leaf)
     return i;
 }
 
+static bool in_state(struct volt_task *t, const void *p)
+{
+    uintptr_t offset = (uintptr_t)p - (uintptr_t)task_state(t);
+
+    return offset < t->type->size;
+}
+
+/* A handle in the state that is empty was given up: volt_join_fini() does not know the
+ * task that waited, once what it waited for has ended. */
+static bool is_given_up(struct volt_task *t, const struct leaf *leaf)
+{
+    return strcmp(leaf->name, "volt_join") == 0 && in_state(t, leaf->at) &&
+           !((const struct volt_join *)leaf->at)->task;
+}
+
+/* Lock held, t's own thread: its state stands still. */
+static void forget_given_up(struct volt_task *t, struct leaves *l)
+{
+    for (uint32_t i = l->count; i-- > 0;)
+        if (is_given_up(t, &l->leaf[i]))
+            l->leaf[i] = l->leaf[--l->count];
+}
+
 void leaves_add(struct volt_task *t, const char *name, const void *leaf)
 {
     struct leaves *l = leaves_of(t);
 
     vlock_lock(&l->lock);
+    forget_given_up(t, l);
     if (find(l, leaf) == l->count && l->count < LEAVES_MOST)
         l->leaf[l->count++] = (struct leaf){name, leaf};
     vlock_unlock(&l->lock);
@@ -44,30 +68,29 @@ void leaves_remove(struct volt_task *t, const void *leaf)
     vlock_unlock(&l->lock);
 }
 
-static bool in_state(struct volt_task *t, const void *p)
-{
-    uintptr_t offset = (uintptr_t)p - (uintptr_t)task_state(t);
-
-    return offset < t->type->size;
-}
-
-/* A handle that is elsewhere may be another's business, and one that is empty has been
- * given up: what it waits for had ended, and its joiner was forgotten. */
+/* A handle that is elsewhere may be another's business. */
 static bool is_mistake(struct volt_task *t, const struct leaf *leaf)
 {
-    if (strcmp(leaf->name, "volt_join") != 0)
-        return true;
-    return in_state(t, leaf->at) && ((const struct volt_join *)leaf->at)->task;
+    return strcmp(leaf->name, "volt_join") != 0 || in_state(t, leaf->at);
+}
+
+#define WHERE_SIZE 48
+
+static const char *where_is(struct volt_task *t, const void *at, char buf[WHERE_SIZE])
+{
+    if (!in_state(t, at))
+        return "outside of its state";
+    (void)snprintf(buf, WHERE_SIZE, "at byte %zu of its state",
+                   (size_t)((const char *)at - (const char *)task_state(t)));
+    return buf;
 }
 
 static void say_forgotten(struct volt_task *t, const struct leaf *leaf)
 {
     int name = (int)strcspn(leaf->name, " ");
-    char where[48] = "outside of its state";
+    char buf[WHERE_SIZE];
+    const char *where = where_is(t, leaf->at, buf);
 
-    if (in_state(t, leaf->at))
-        (void)snprintf(where, sizeof(where), "at byte %zu of its state",
-                       (size_t)((const char *)leaf->at - (const char *)task_state(t)));
     (void)fprintf(stderr,
                   "libvolt: task \"%s\" has ended, but its %.*s %s still waits: its drop "
                   "must call %.*s_fini()\n",
@@ -80,6 +103,7 @@ void leaves_check_end(struct volt_task *t)
     bool forgotten = false;
 
     vlock_lock(&l->lock);
+    forget_given_up(t, l);
     for (uint32_t i = 0; i < l->count; i++)
         if (is_mistake(t, &l->leaf[i])) {
             say_forgotten(t, &l->leaf[i]);
@@ -90,13 +114,34 @@ void leaves_check_end(struct volt_task *t)
         abort();
 }
 
-/* A reference beside the owner's and the handle's is a waker's, or a joiner's. */
+void leaves_check_new(struct volt_task *t, const void *leaf)
+{
+    struct leaves *l = leaves_of(t);
+    const char *name = NULL;
+    char buf[WHERE_SIZE];
+
+    vlock_lock(&l->lock);
+    uint32_t i = find(l, leaf);
+    if (i < l->count)
+        name = l->leaf[i].name;
+    vlock_unlock(&l->lock);
+    if (!name)
+        return;
+    (void)fprintf(stderr,
+                  "libvolt: task \"%s\" has initialised its %s %s while that waited: "
+                  "%s_fini() must come first\n",
+                  t->type->name, name, where_is(t, leaf, buf), name);
+    abort();
+}
+
+/* A reference beside the owner's and the handle's is a waker's, or a joiner's. A scope's
+ * child has no handle. */
 static bool can_be_woken(const struct volt_task *t)
 {
-    uint64_t s = vat_u64_load(&t->state, VAT_ACQ);
+    uint64_t s = vat_u64_load(&t->state, VAT_RLX);
+    bool handle = (s & TASK_JOIN_INTEREST) && !t->home->gone;
 
-    return (s & (TASK_NOTIFIED | TASK_CANCELLED)) ||
-           TASK_REFS(s) > 1 + (s & TASK_JOIN_INTEREST ? 1U : 0U);
+    return (s & (TASK_NOTIFIED | TASK_CANCELLED)) || TASK_REFS(s) > 1 + (unsigned)handle;
 }
 
 void leaves_check_pending(struct volt_task *t, bool woken, uint64_t now_ns)
@@ -105,8 +150,9 @@ void leaves_check_pending(struct volt_task *t, bool woken, uint64_t now_ns)
 
     vlock_lock(&l->lock);
     l->since_ns = now_ns;
-    bool mute = l->count == 0 && !woken && !l->reported && !can_be_woken(t);
-    l->reported |= mute;
+    forget_given_up(t, l);
+    bool mute =
+        l->count == 0 && !woken && !can_be_woken(t); /* so this is its last poll */
     vlock_unlock(&l->lock);
     if (mute)
         (void)fprintf(stderr,

@@ -2,11 +2,13 @@
  *
  * A task of a watched runtime has a record behind its state, in the same slot. A leaf
  * enters itself when it begins to wait; it is taken out when its task has seen the end of
- * that, and by its _fini. So two mistakes that otherwise hang mutely have a name:
+ * that, and by its _fini; a handle that was given up when what it joins had ended, at the
+ * task's next look at the record. So mistakes that otherwise hang mutely have a name:
  *
  *   a leaf that is in the record when the task's drop has run was forgotten: its node
  *   stays linked in memory that is about to be another task's
  *   a poll that is pending, with an empty record, no wake and no waker, was the last
+ *   a timer that is new, and in the record, was initialised while it waited
  *
  * A runtime is watched or not for all of its life: heap.extra. Where it is not, nothing
  * is recorded, and what waits pays for a test of volt_cx.watched. */
@@ -25,7 +27,6 @@ struct leaf {
 struct leaves {
     vlock lock; /* protects the rest */
     uint32_t count;
-    bool reported;
     uint64_t made_ns;  /* volt_task_new() */
     uint64_t since_ns; /* the last poll that was pending; its worker's clock */
     struct leaf leaf[LEAVES_MOST];
@@ -52,6 +53,9 @@ __attribute__((cold)) void leaves_add(struct volt_task *t, const char *name,
 __attribute__((cold)) void leaves_remove(struct volt_task *t, const void *leaf);
 /* Its drop has run. Says what was forgotten, and aborts. */
 __attribute__((cold)) void leaves_check_end(struct volt_task *t);
+/* It begins to wait on a leaf that says it is new. If the record knows better, says so,
+ * and aborts. */
+__attribute__((cold)) void leaves_check_new(struct volt_task *t, const void *leaf);
 /* It is RUNNING, and its poll was pending. Says so if nothing can wake it any more. */
 __attribute__((cold)) void leaves_check_pending(struct volt_task *t, bool woken,
                                                 uint64_t now_ns);

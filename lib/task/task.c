@@ -1,4 +1,4 @@
-/* Every transition of the state word that task.h lists, one RMW each (D8). The CAS loops
+/* Every transition of the state word that task.h lists, one RMW each. The CAS loops
  * are those of the join handle, whose holder competes with the completion only. */
 #include "task/task.h"
 

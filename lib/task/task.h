@@ -29,6 +29,9 @@
 #define VOLT_TASK_TASK_H
 
 #include "base/atomic.h"
+#include "task/limits.h"
+
+#include <assert.h>
 #include <volt/runtime.h>
 #include <volt/task.h>
 
@@ -145,7 +148,8 @@ static inline void task_begin(struct volt_task *t, bool join)
         word += TASK_JOIN_INTEREST | TASK_REF_ONE;
     /* An exchange, not a store: see live.h. It publishes the task to what finds it by its
      * slot (task_ref_live). */
-    (void)vat_u64_xchg(&t->state, word, VAT_AR);
+    word = vat_u64_xchg(&t->state, word, VAT_AR);
+    assert((TASK_REFS(word) == 0 || (word & TASK_COMPLETE)) && "spawned twice");
 }
 
 enum task_start {
@@ -254,6 +258,9 @@ void sched_submit(struct volt_task *t);
 /* The same for all tokens of a chain (possibly of several runtimes): one publication and
  * one notify per runtime. Empties the chain. */
 void sched_submit_chain(struct task_chain *c);
+/* The calling thread is a worker, of whatever runtime; not that of a child which a poll
+ * has forked. Defined in lib/sched. */
+bool sched_is_worker(void);
 
 /* The heap of a runtime, which begins with a pointer to it. NULL: none (tests). */
 static inline struct heap *heap_of(struct volt_runtime *rt)
@@ -266,7 +273,7 @@ struct volt_cx {
     struct volt_task *task;
     struct worker *worker; /* NULL on a pool thread */
     bool woken;            /* by itself: once more, behind the others */
-    uint8_t budget;        /* leaf operations left in this poll (D2) */
+    uint8_t budget;        /* leaf operations left in this poll */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */
     bool watched;          /* leaves.h */

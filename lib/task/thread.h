@@ -2,7 +2,9 @@
  * by its lowest bit, stands where a task would.
  *
  * The waker stores 1 and wakes the address. The thread may be gone by then, which a futex
- * wake does not mind. */
+ * wake does not mind.
+ *
+ * No worker waits so: what it waits for may be behind it in its own queue. */
 #ifndef VOLT_TASK_THREAD_H
 #define VOLT_TASK_THREAD_H
 
@@ -14,6 +16,13 @@
 struct waiting_thread {
     vat_u32 woken;
 };
+
+/* First of all in a call that may wait. */
+static inline void thread_check(void)
+{
+    assert(!sched_is_worker() &&
+           "a worker must not block: poll, or volt_block_in_place()");
+}
 
 /* What stands for the calling thread until thread_wait() returns. */
 static inline void *thread_begin(struct waiting_thread *w)
@@ -29,15 +38,15 @@ static inline void thread_wait(struct waiting_thread *w)
 }
 
 /* True: it stands for a thread. */
-static inline bool is_thread(const void *who)
+static inline bool is_thread(const void *waiting)
 {
-    return (uintptr_t)who & THREAD_TAG;
+    return (uintptr_t)waiting & THREAD_TAG;
 }
 
 /* Any thread, without locks. Once. */
-static inline void thread_wake(void *who)
+static inline void thread_wake(void *waiting)
 {
-    vat_u32 *woken = (vat_u32 *)((uintptr_t)who & ~THREAD_TAG);
+    vat_u32 *woken = (vat_u32 *)((uintptr_t)waiting & ~THREAD_TAG);
 
     vat_u32_store(woken, 1, VAT_REL);
     vfutex_wake(woken, 1);

@@ -1,6 +1,7 @@
 /* Addresses of voltd's sockets; see address.h. */
 #include "wire/address.h"
 #include "base/error.h"
+#include "wire/user_dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,8 +106,24 @@ static int candidate(enum address_scope scope, enum address_endpoint which,
     return join(dir, strlen(dir), socket_name(which), ret, err);
 }
 
+/* Of the directory that the user's voltd has said it uses; false: it has said none. */
+static bool linked(enum address_endpoint which, struct address *ret)
+{
+    char dir[ADDRESS_PATH_MAX + 1];
+    if (user_link_read(dir, sizeof(dir) - 1) < 0)
+        return false;
+    strcat(dir, "/");
+    return join(dir, strlen(dir), socket_name(which), ret, NULL) == 0;
+}
+
+static bool same(const struct address *a, const struct address *b)
+{
+    return strcmp(a->path, b->path) == 0;
+}
+
 int address_candidates(const struct address_choice *choice, enum address_endpoint which,
-                       struct address list[static 2], struct volt_error *err)
+                       struct address list[static ADDRESS_CANDIDATES],
+                       struct volt_error *err)
 {
     if (which == ADDRESS_CONTROL && choice->control) {
         int r = address_parse(choice->control, &list[0], err);
@@ -126,6 +143,8 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
     if (choice->scope != ADDRESS_SYSTEM) {
         r = candidate(ADDRESS_USER, which, &list[n], err);
         if (r == 0)
+            n++;
+        if (linked(which, &list[n]) && (n == 0 || !same(&list[0], &list[1])))
             n++;
     }
     if (choice->scope != ADDRESS_USER) {

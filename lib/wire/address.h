@@ -6,9 +6,10 @@
  * /tmp belongs to everybody, so the directory there is trusted only when it is ours and
  * closed to others (0700): another user that could have made it would receive our jobs.
  *
- * Clients try the user's socket, then the system's. An address names the job socket:
- * "unix:PATH", or just PATH. The control socket is "control.sock" beside it unless named
- * itself. */
+ * Clients try the user's socket; that of the directory where the user's voltd says it
+ * is, if it is another one (wire/user_dirs.h); then the system's. An address names the
+ * job socket: "unix:PATH", or just PATH. The control socket is "control.sock" beside it
+ * unless named itself. */
 #ifndef VOLT_WIRE_ADDRESS_H
 #define VOLT_WIRE_ADDRESS_H
 
@@ -20,6 +21,9 @@
 
 /* Exit status of a voltd whose directories another voltd uses. */
 #define ADDRESS_EXIT_TAKEN 3
+
+/* Sockets that a client may try. */
+#define ADDRESS_CANDIDATES 3
 
 enum address_scope {
     ADDRESS_ANY = 0, /* the user's, then the system's */
@@ -54,10 +58,11 @@ int address_user_dir(char *buf, size_t size);
  * to others. 0; -ENOENT and the like of opening it; -EPERM with the reason. */
 int address_check_dir(const char *dir, struct volt_error *err);
 
-/* Fills list with the sockets to try, in order, and returns how many (1 or 2); -EINVAL or
- * -ENAMETOOLONG with the reason for an address that cannot be used. */
+/* Fills list with the sockets to try, in order, and returns how many, at least 1; -EINVAL
+ * or -ENAMETOOLONG with the reason for an address that cannot be used. */
 int address_candidates(const struct address_choice *choice, enum address_endpoint which,
-                       struct address list[static 2], struct volt_error *err);
+                       struct address list[static ADDRESS_CANDIDATES],
+                       struct volt_error *err);
 
 /* Whether it is a socket of the system's daemon. */
 bool address_is_system(const struct address *address, enum address_endpoint which);

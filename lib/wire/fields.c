@@ -72,8 +72,16 @@ static int fail_unknown(struct field_error *err, const char *name,
     if (!names[0])
         return field_fail(err, name, "is not known here; there are no fields");
     (void)field_fail(err, name, "is not known here; known are:");
-    for (size_t n = 0; names[n]; n++)
+    for (size_t n = 0; names[n]; n++) {
+        size_t room = sizeof(err->reason) - strlen(err->reason);
+        bool last = !names[n + 1];
+
+        if (strlen(names[n]) + strlen(last ? ", " : ", , ...") >= room) {
+            add(err, ", ...");
+            break;
+        }
         add(err, "%s %s", n == 0 ? "" : ",", names[n]);
+    }
     return -EINVAL;
 }
 
@@ -255,7 +263,7 @@ static int read_enum(const struct field *f, json_t *value, void *member,
 static int read_set(const struct field *f, json_t *value, void *member,
                     struct field_error *err)
 {
-    uint32_t bits = 0;
+    uint64_t bits = 0;
     json_t *item;
     size_t n;
 
@@ -269,9 +277,10 @@ static int read_set(const struct field *f, json_t *value, void *member,
             (void)snprintf(path, sizeof(path), "[%zu]", n);
             return fail_names(err, path, f->names);
         }
-        bits |= UINT32_C(1) << i;
+        bits |= UINT64_C(1) << i;
     }
-    *(uint32_t *)member = bits;
+    assert(f->size == sizeof(bits));
+    *(uint64_t *)member = bits;
     return 0;
 }
 

@@ -31,7 +31,7 @@ enum field_type {
     FIELD_STRDUP,   /* char *, a copy for free(); what was there is freed */
     FIELD_STRINGS,  /* char **, NULL-terminated copies, for field_strings_free() */
     FIELD_ENUM,     /* unsigned or enum: index in names */
-    FIELD_SET,      /* uint32_t: an array of names becomes a bit each */
+    FIELD_SET,      /* uint64_t: an array of names becomes a bit each */
     FIELD_STRUCT,   /* a struct inside the struct, by the table `fields` */
     FIELD_OBJECT,   /* json_t *, borrowed; an object */
     FIELD_ARRAY,    /* json_t *, borrowed; an array of at most max entries */

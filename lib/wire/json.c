@@ -44,7 +44,8 @@ static void install(void)
 }
 
 struct text {
-    struct wire_piece piece[2];
+    struct wire_piece piece[WIRE_PIECES];
+    size_t at; /* the piece that comes next */
 };
 
 /* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of
@@ -52,7 +53,9 @@ struct text {
 static size_t feed(void *buf, size_t size, void *arg)
 {
     struct text *t = arg;
-    struct wire_piece *p = t->piece[0].len > 0 ? &t->piece[0] : &t->piece[1];
+    while (t->at < WIRE_PIECES - 1 && t->piece[t->at].len == 0)
+        t->at++;
+    struct wire_piece *p = &t->piece[t->at];
     size_t n = size < p->len ? size : p->len;
 
     if (n == 0 || budget.exceeded || budget.failed)
@@ -151,12 +154,13 @@ static void say_why(struct volt_error *err, const json_error_t *error, size_t by
                        error->text, error->line, error->column);
 }
 
-int wire_parse_pieces(const struct wire_piece pieces[2], size_t bytes, json_t **ret,
-                      struct volt_error *err)
+int wire_parse_pieces(const struct wire_piece pieces[WIRE_PIECES], size_t bytes,
+                      json_t **ret, struct volt_error *err)
 {
     json_error_t error;
     json_t *value;
-    int r = parse((struct text){{pieces[0], pieces[1]}}, bytes, 0, &value, &error);
+    const struct text text = {{pieces[0], pieces[1], pieces[2]}, 0};
+    int r = parse(text, bytes, 0, &value, &error);
 
     if (r < 0) {
         say_why(err, &error, bytes);
@@ -175,7 +179,8 @@ int wire_parse_pieces(const struct wire_piece pieces[2], size_t bytes, json_t **
 int wire_parse(const char *text, size_t len, size_t bytes, json_t **ret,
                struct volt_error *err)
 {
-    return wire_parse_pieces((struct wire_piece[2]){{text, len}}, bytes, ret, err);
+    return wire_parse_pieces((struct wire_piece[WIRE_PIECES]){{text, len}}, bytes, ret,
+                             err);
 }
 
 static size_t skip_space(const char *text, size_t len, size_t at)
@@ -200,7 +205,7 @@ int wire_parse_entry(const char *text, size_t len, size_t *at, size_t bytes, jso
             (void)snprintf(err->text, sizeof(err->text), "no comma between two values");
         return -EINVAL;
     }
-    r = parse((struct text){{{text + i, len - i}}}, bytes,
+    r = parse((struct text){.piece = {{text + i, len - i}}}, bytes,
               JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, ret, &error);
     if (r < 0) {
         say_why(err, &error, bytes);
@@ -239,20 +244,45 @@ int wire_encode(struct wire_buf *out, const json_t *value)
     return e.error;
 }
 
+/* Bytes of the character of UTF-8 at `at`; *ret_whole: false, if it is none, or is cut:
+ * then so many of its bytes are there, or 1. */
+static size_t character(const unsigned char *at, bool *ret_whole)
+{
+    const unsigned char first = at[0];
+    const unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    size_t len = 0, n = 1;
+
+    if (first < 0x80)
+        len = 1;
+    else if (first >= 0xc2 && first < 0xf5)
+        len = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (n < len && at[1] >= least && at[1] <= most)
+        for (n = 2; n < len && at[n] >= 0x80 && at[n] <= 0xbf;)
+            n++;
+    *ret_whole = n == len;
+    return n;
+}
+
 json_t *wire_text(const char *text)
 {
     json_t *value = json_string(text);
-    char *copy;
+    char *copy, *to;
+    bool whole;
 
     if (value)
         return value;
-    copy = strdup(text);
+    to = copy = malloc(strlen(text) + 1);
     if (!copy)
         return NULL;
-    for (char *c = copy; *c; c++) {
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
+    for (size_t n; *text; text += n) {
+        n = character((const unsigned char *)text, &whole);
+        if (whole)
+            to = mempcpy(to, text, n);
+        else
+            *to++ = '?';
     }
+    *to = '\0';
     value = json_string(copy);
     free(copy);
     return value;

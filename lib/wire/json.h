@@ -21,13 +21,14 @@
 int wire_parse(const char *text, size_t len, size_t budget, json_t **ret,
                struct volt_error *err);
 
-/* The same of a text of two pieces. */
+/* The same of a text of some pieces. */
+#define WIRE_PIECES 3
 struct wire_piece {
     const char *bytes;
     size_t len;
 };
-int wire_parse_pieces(const struct wire_piece pieces[2], size_t budget, json_t **ret,
-                      struct volt_error *err);
+int wire_parse_pieces(const struct wire_piece pieces[WIRE_PIECES], size_t budget,
+                      json_t **ret, struct volt_error *err);
 
 /* The next value in a text that is the inside of an array, at *at, which moves on behind
  * it: 1 and a new reference to a value of any kind; 0: there is no more; or as
@@ -39,8 +40,9 @@ int wire_parse_entry(const char *text, size_t len, size_t *at, size_t budget,
  * -EINVAL (not UTF-8). The buffer is unchanged on failure. */
 int wire_encode(struct wire_buf *out, const json_t *value);
 
-/* A JSON string, new. Bytes that are not UTF-8 (a text that was cut, a name from outside)
- * become question marks. NULL: out of memory. */
+/* A JSON string, new. A byte that is not UTF-8 (of a name from outside) becomes a
+ * question mark, and so does what is left of a character where a text was cut. NULL: out
+ * of memory. */
 json_t *wire_text(const char *text);
 
 /* Builds objects and arrays step by step: takes value; when that is NULL or there is no

@@ -34,7 +34,7 @@ const char *const rlimit_names[RLIMIT_COUNT + 1] = {
 int rlimit_number(const char *name)
 {
     for (int i = 0; i < RLIMIT_COUNT; i++)
-        if (strcmp(rlimit_names[i], name) == 0)
+        if (rlimit_names[i][0] == name[0] && strcmp(rlimit_names[i], name) == 0)
             return i;
     return -1;
 }

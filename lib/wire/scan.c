@@ -1,6 +1,7 @@
 /* See scan.h. */
 #include "wire/scan.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum { /* struct scan.key: the field whose value comes next */
@@ -8,7 +9,9 @@ enum { /* struct scan.key: the field whose value comes next */
        KEY_METHOD,
        KEY_ONEWAY,
        KEY_PARAMETERS,
-       KEY_LIST, /* a parameter */
+       KEY_LIST,   /* a parameter */
+       KEY_HOLDER, /* another */
+       KEY_OBJECT, /* in the holder: the first of them, and those behind it the others */
 };
 
 static const struct scan_bounds *bounds(const struct scan *s, const struct scan_limits *l)
@@ -16,23 +19,34 @@ static const struct scan_bounds *bounds(const struct scan *s, const struct scan_
     return s->large ? &l->large : &l->usual;
 }
 
-/* Among the fields of the header, or among the parameters. */
+/* Among the fields of the header, among the parameters, or in the holder. */
 static bool among_fields(const struct scan *s)
 {
-    return s->depth == 1 || (s->depth == 2 && s->in_parameters);
+    return s->depth == 1 || (s->depth == 2 && s->in_parameters) ||
+           (s->depth == 3 && s->in_holder);
+}
+
+static bool is(const struct scan *s, const char *name)
+{
+    return name && strcmp(s->text, name) == 0;
 }
 
 static uint8_t key_of(const struct scan *s, const struct scan_limits *l)
 {
     const char *list = s->large ? l->large_list : l->usual_list;
 
+    for (uint8_t i = 0; s->depth == 3 && i < SCAN_OBJECTS; i++)
+        if (is(s, l->objects[i]))
+            return (uint8_t)(KEY_OBJECT + i);
+    if (s->depth == 3)
+        return KEY_OTHER;
     if (s->depth == 2)
-        return list && strcmp(s->text, list) == 0 ? KEY_LIST : KEY_OTHER;
-    if (strcmp(s->text, "method") == 0)
+        return is(s, list) ? KEY_LIST : is(s, l->holder) ? KEY_HOLDER : KEY_OTHER;
+    if (is(s, "method"))
         return KEY_METHOD;
-    if (strcmp(s->text, "oneway") == 0)
+    if (is(s, "oneway"))
         return KEY_ONEWAY;
-    return strcmp(s->text, "parameters") == 0 ? KEY_PARAMETERS : KEY_OTHER;
+    return is(s, "parameters") ? KEY_PARAMETERS : KEY_OTHER;
 }
 
 /* A string among the fields has ended; its text is in s->text. */
@@ -48,30 +62,82 @@ static void field_string(struct scan *s, const struct scan_limits *l)
     }
 }
 
+#define ONES        UINT64_C(0x0101010101010101)
+#define TOPS        UINT64_C(0x8080808080808080)
+#define QUOTES      UINT64_C(0x2222222222222222)
+#define BACKSLASHES UINT64_C(0x5c5c5c5c5c5c5c5c)
+
+/* The lowest bit that is set is in the first of eight bytes that is 0. */
+static uint64_t zeros(uint64_t bytes)
+{
+    return (bytes - ONES) & ~bytes & TOPS;
+}
+
+/* So many bytes at least are nothing but text of a string; less than eight are not looked
+ * at. */
+static size_t plain_bytes(const char *bytes, size_t len)
+{
+    size_t i = 0;
+    uint64_t eight;
+
+    for (; len - i >= sizeof(eight); i += sizeof(eight)) {
+        memcpy(&eight, bytes + i, sizeof(eight));
+        eight = le64toh(eight);
+        uint64_t other =
+            zeros(eight ^ QUOTES) | zeros(eight ^ BACKSLASHES) | zeros(eight);
+        if (other)
+            return i + (size_t)__builtin_ctzll(other) / 8;
+    }
+    return i;
+}
+
+/* Of a string among the fields. */
+static void keep_text(struct scan *s, const char *bytes, size_t n)
+{
+    const size_t room = sizeof(s->text) - s->length;
+
+    n = n < room ? n : room;
+    memcpy(s->text + s->length, bytes, n);
+    s->length += n;
+}
+
+/* One byte of a string. True: it was the last. */
+static bool scan_text(struct scan *s, char c)
+{
+    if (s->escaped)
+        s->escaped = false;
+    else if (c == '\\')
+        s->escaped = true;
+    else if (c == '"')
+        return true;
+    return false;
+}
+
 /* Inside a string: to its end or the end of the bytes. Returns the bytes used; stops in
  * front of a NUL. */
 static size_t scan_string(struct scan *s, const struct scan_limits *l, const char *bytes,
                           size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        char c = bytes[i];
+    const bool of_field = among_fields(s);
+    size_t i = 0;
 
-        if (c == '\0')
+    for (;; i++) {
+        const size_t plain = s->escaped ? 0 : plain_bytes(bytes + i, len - i);
+
+        if (of_field)
+            keep_text(s, bytes + i, plain);
+        i += plain;
+        if (i == len || bytes[i] == '\0')
             return i;
-        if (s->escaped) {
-            s->escaped = false;
-        } else if (c == '\\') {
-            s->escaped = true;
-        } else if (c == '"') {
-            s->in_string = false;
-            if (among_fields(s))
-                field_string(s, l);
-            return i + 1;
-        }
-        if (among_fields(s) && s->length < sizeof(s->text))
-            s->text[s->length++] = c;
+        if (scan_text(s, bytes[i]))
+            break;
+        if (of_field)
+            keep_text(s, bytes + i, 1);
     }
-    return len;
+    s->in_string = false;
+    if (of_field)
+        field_string(s, l);
+    return i + 1;
 }
 
 static void begin_string(struct scan *s)
@@ -83,11 +149,39 @@ static void begin_string(struct scan *s)
     s->length = 0;
 }
 
+/* The object that the member of the holder may be; NULL: it is another. */
+static struct scan_object *object_of(struct scan *s)
+{
+    return s->depth == 3 && s->in_holder && s->key >= KEY_OBJECT
+               ? &s->objects[s->key - KEY_OBJECT]
+               : NULL;
+}
+
+static void open_object(struct scan *s, struct scan_object *o)
+{
+    if (!s->value || o->begin > 0)
+        return;
+    o->begin = s->bytes + 1;
+    o->tokens = s->tokens;
+}
+
+static void close_object(struct scan *s, struct scan_object *o)
+{
+    if (o->begin == 0 || o->end > 0)
+        return;
+    o->end = s->bytes;
+    o->tokens = s->tokens - o->tokens;
+}
+
 static void open_bracket(struct scan *s, char c)
 {
     s->tokens++;
     if (c == '{' && s->depth == 1 && s->value)
         s->in_parameters = s->key == KEY_PARAMETERS;
+    else if (c == '{' && s->depth == 2 && s->value && s->in_parameters)
+        s->in_holder = s->key == KEY_HOLDER;
+    else if (c == '{' && object_of(s))
+        open_object(s, object_of(s));
     else if (c == '[' && s->depth == 2 && s->value && s->key == KEY_LIST &&
              s->in_parameters && s->list_begin == 0) {
         s->list_begin = s->bytes + 1;
@@ -101,8 +195,12 @@ static void close_bracket(struct scan *s, char c)
 {
     if (s->depth > 0)
         s->depth--;
+    if (s->depth == 2)
+        s->in_holder = false;
     if (s->depth == 1)
         s->in_parameters = false;
+    else if (c == '}' && object_of(s))
+        close_object(s, object_of(s));
     else if (c == ']' && s->depth == 2 && s->list_begin > 0 && s->list_end == 0) {
         s->list_end = s->bytes;
         s->list_tokens = s->tokens - s->list_tokens;

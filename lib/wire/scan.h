@@ -5,7 +5,8 @@
  * counts nesting and tokens, finds the NUL that ends the message, and picks up what is
  * needed early: the method (one method may be larger than the others), oneway (then
  * nothing may be answered, not even a refusal), and where the entries of the larger
- * method's list are, or of others' list of ids, which may be parsed one by one.
+ * method's list are, or of others' list of ids, which may be parsed one by one, and where
+ * the members of objects are that may have been parsed before.
  *
  * It does not check syntax: jansson does. Up to the first syntax error both see the same
  * nesting; behind it jansson has stopped. Names spelt with escapes are not recognised:
@@ -22,13 +23,17 @@ struct scan_bounds {
     uint64_t tokens;
 };
 
+#define SCAN_OBJECTS 2
+
 struct scan_limits {
     struct scan_bounds usual;
     uint32_t depth;
     const char *large_method; /* borrowed; NULL: no method has more room */
     const char *large_list;   /* the parameter of it that is an array; NULL: none */
     const char *usual_list;   /* that of the other methods */
-    struct scan_bounds large; /* for that one */
+    const char *holder;       /* a parameter that is an object; NULL: none ... */
+    const char *objects[SCAN_OBJECTS]; /* ... and members of it that are, too */
+    struct scan_bounds large;          /* for that one */
 };
 
 enum scan_result {
@@ -41,6 +46,12 @@ enum scan_result {
 
 #define SCAN_METHOD_MAX 128
 
+/* The inside of an object: its bytes, without the brackets, and its values. */
+struct scan_object {
+    size_t begin, end; /* end 0: there is none */
+    uint64_t tokens;
+};
+
 struct scan {     /* zero-initialised: at the start of a message */
     size_t bytes; /* scanned; at the end: the length of the message */
     uint64_t tokens;
@@ -52,10 +63,11 @@ struct scan {     /* zero-initialised: at the start of a message */
      * and its values. list_end is 0 if there is none. */
     size_t list_begin, list_end;
     uint64_t list_commas, list_tokens;
+    struct scan_object objects[SCAN_OBJECTS]; /* limits.objects in limits.holder */
 
     /* private */
     bool in_string, escaped, in_scalar;
-    bool in_parameters;
+    bool in_parameters, in_holder;
     bool value;     /* behind the colon of a field */
     uint8_t key;    /* enum in scan.c */
     uint8_t length; /* of text */

@@ -42,11 +42,11 @@ const char *signal_name(int signal, char buf[SIGNAL_NAME_MAX])
     const char *known = sigabbrev_np(signal);
 
     if (known)
-        (void)snprintf(buf, SIGNAL_NAME_MAX, "%s", known);
+        (void)snprintf(buf, SIGNAL_NAME_MAX, "SIG%s", known);
     else if (signal == SIGRTMIN)
-        (void)snprintf(buf, SIGNAL_NAME_MAX, "RTMIN");
+        (void)snprintf(buf, SIGNAL_NAME_MAX, "SIGRTMIN");
     else if (signal > SIGRTMIN && signal <= SIGRTMAX)
-        (void)snprintf(buf, SIGNAL_NAME_MAX, "RTMIN+%d", signal - SIGRTMIN);
+        (void)snprintf(buf, SIGNAL_NAME_MAX, "SIGRTMIN+%d", signal - SIGRTMIN);
     else
         (void)snprintf(buf, SIGNAL_NAME_MAX, "%d", signal);
     return buf;

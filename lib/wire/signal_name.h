@@ -1,4 +1,4 @@
-/* Signals by name: "TERM", "SIGTERM", "RTMIN+3" or a number. */
+/* Signals by name: "SIGTERM", "TERM", "SIGRTMIN+3", "RTMIN+3", or a number. */
 #ifndef VOLT_WIRE_SIGNAL_NAME_H
 #define VOLT_WIRE_SIGNAL_NAME_H
 
@@ -6,7 +6,7 @@
 
 /* The number; -EINVAL: no such signal. */
 int signal_from_name(const char *name);
-/* "TERM", "RTMIN+3"; what has no name is a decimal number. Returns buf. */
+/* "SIGTERM", "SIGRTMIN+3"; what has no name is a decimal number. Returns buf. */
 const char *signal_name(int signal, char buf[SIGNAL_NAME_MAX]);
 
 #endif

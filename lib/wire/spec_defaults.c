@@ -6,16 +6,25 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Of each spec of a batch these are asked: most differ in the first byte. */
+static bool is(const char *field, const char *name)
+{
+    return field[0] == name[0] && strcmp(field, name) == 0;
+}
+
 static bool is_of_process(const char *field)
 {
-    return strcmp(field, "env") == 0 || strcmp(field, "cwd") == 0 ||
-           strcmp(field, "umask") == 0 || strcmp(field, "limits") == 0;
+    static const char *const fields[] = {"env", "env_adds", "cwd", "umask", "limits"};
+    size_t i = 0;
+
+    while (i < sizeof(fields) / sizeof(*fields) && !is(field, fields[i]))
+        i++;
+    return i < sizeof(fields) / sizeof(*fields);
 }
 
 static bool is_merged(const char *field)
 {
-    return strcmp(field, "env") == 0 || strcmp(field, "limits") == 0 ||
-           strcmp(field, "rlimits") == 0;
+    return is(field, "env") || is(field, "limits") || is(field, "rlimits");
 }
 
 /* Both are objects; those that are merged inside them as well. */
@@ -46,12 +55,14 @@ int spec_add_defaults(json_t *spec, const json_t *defaults)
 
     json_object_foreach((json_t *)(uintptr_t)defaults, field, value)
     {
-        json_t *own = json_object_get(spec, field);
         int r = 0;
 
-        if ((!own || json_is_null(own)) && (process || !is_of_process(field)))
+        if (!process && is_of_process(field))
+            continue;
+        json_t *own = json_object_get(spec, field);
+        if (!own || json_is_null(own))
             r = json_object_set(spec, field, value) < 0 ? -ENOMEM : 0;
-        else if (is_merged(field) && json_is_object(own) && json_is_object(value))
+        else if (json_is_object(own) && json_is_object(value) && is_merged(field))
             r = merge(own, value);
         if (r < 0)
             return r;

@@ -7,7 +7,8 @@
 
 /* Gives spec the fields of defaults that it does not have itself. env and limits are
  * merged by name, and so are rlimits inside limits, unless the spec has one for "*". What
- * only a process has (env, cwd, umask, limits) is not given to other kinds than exec.
+ * only a process has (env, env_adds, cwd, umask, limits) is not given to other kinds than
+ * exec.
  *
  * Values are shared with defaults, not copied: neither may be changed afterwards. 0, or
  * -ENOMEM. */

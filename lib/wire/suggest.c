@@ -36,7 +36,7 @@ const char *suggest(const char *text, const char *const words[])
     if (n == 0 || n > LONGEST)
         return NULL;
     const char *best = NULL;
-    size_t best_distance = n <= 3 ? 2 : n <= 6 ? 3 : 4; /* less than this is near */
+    size_t best_distance = n <= 4 ? 2 : n <= 6 ? 3 : 4; /* less than this is near */
     for (; *words; words++) {
         size_t m = strlen(*words);
         size_t d = m <= LONGEST ? distance(text, n, *words, m) : LONGEST;

@@ -305,8 +305,6 @@ CALL(ssize_t, pwrite64, GROUP_IO | GROUP_DISK,
      (int fd, const void *b, size_t n, off64_t at), (fd, b, n, at))
 CALL(ssize_t, sendmsg, GROUP_IO | GROUP_SLOW, (int fd, const struct msghdr *m, int f),
      (fd, m, f))
-CALL(ssize_t, recvmsg, GROUP_IO | GROUP_SLOW, (int fd, struct msghdr *m, int f),
-     (fd, m, f))
 CALL(ssize_t, writev, GROUP_IO | GROUP_SLOW, (int fd, const struct iovec *v, int n),
      (fd, v, n))
 
@@ -322,6 +320,19 @@ ssize_t recv(int fd, void *buf, size_t n, int flags)
     REAL(recv);
     FAIL("recv", GROUP_IO | GROUP_SLOW);
     return real(fd, buf, is_stream(fd) ? portion("recv", n) : n, flags);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+    REAL(recvmsg);
+    FAIL("recvmsg", GROUP_IO | GROUP_SLOW);
+    if (m->msg_iovlen != 1 || !is_stream(fd))
+        return real(fd, m, flags);
+    size_t n = m->msg_iov->iov_len;
+    m->msg_iov->iov_len = portion("recvmsg", n);
+    ssize_t r = real(fd, m, flags);
+    m->msg_iov->iov_len = n;
+    return r;
 }
 
 /* ---- processes and descriptors ----------------------------------------------------- */

@@ -26,7 +26,7 @@ _spec = importlib.util.spec_from_file_location("volt_integration",
                                                ROOT / "tests/integration/conftest.py")
 integration = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(integration)
-Varlink, until = integration.Varlink, integration.until
+Gate, Varlink, until = integration.Gate, integration.Varlink, integration.until
 
 BIN = integration.BIN
 BUILD = pathlib.Path(os.environ.get("VOLT_BUILD", ROOT / "build/plain"))
@@ -86,6 +86,7 @@ class House(integration.Daemon):
         return len(self.history.lives)
 
     def launch(self):
+        self.take_help_away()
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [self.bin / "voltd", "--user", f"--runtime-dir={self.runtime}",
@@ -365,7 +366,7 @@ def output_of(v, job):
 def code_told(job):
     """What an answer says of the end as one number, as the store has it."""
     if "signal" in job:
-        return signal.Signals["SIG" + job["signal"]].value
+        return signal.Signals[job["signal"]].value
     return getattr(errno, job["error"]) if "error" in job else job.get("exit_status", 0)
 
 

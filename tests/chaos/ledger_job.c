@@ -83,6 +83,21 @@ static const char *need(const char *name)
     return value;
 }
 
+/* Until there is nothing more to read, and nobody who holds a FIFO open to write to it. */
+static bool wait_at(const char *gate)
+{
+    int fd = open(gate, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+    char c;
+
+    if (fd < 0)
+        return false;
+    do
+        n = read(fd, &c, 1);
+    while (n > 0);
+    return n == 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -110,7 +125,7 @@ int main(int argc, char **argv)
         if (n == (code + 1) / 2 && usec)
             (void)usleep((useconds_t)usec / 2);
     }
-    if (argc > 4 && open(argv[4], O_RDONLY | O_CLOEXEC) < 0)
+    if (argc > 4 && !wait_at(argv[4]))
         return BROKEN;
     if (usec)
         (void)usleep((useconds_t)usec / 2);

@@ -30,6 +30,9 @@ static int print(void *arg, const struct store_loaded *loaded)
                    (int)e->event->type, (int)e->event->result, (int)e->event->code,
                    e->event->attempt);
         break;
+    case STORE_LOADED_RESOURCE:
+    case STORE_LOADED_QUEUE:
+        break;
     }
     return r < 0 ? -EIO : 0;
 }

@@ -6,7 +6,7 @@ import signal
 import struct
 
 from checker import check
-from house import LEDGER_JOB, until
+from house import Gate, LEDGER_JOB, until
 from ledger import ENTRY, Sent, parse_id
 
 EXACT = ("exit", "success")
@@ -58,12 +58,11 @@ def versions(house):
 def survive(house, jobs, batch=500, attack=kill_both):
     """Starts `jobs` jobs that wait at a gate, attacks, by default kills voltd and keeper with
     -9, and opens the gate. Returns (figures, findings)."""
-    gate = house.dir / "gate"
-    os.mkfifo(gate)
+    gate = Gate(house.dir / "gate")
     specs = []
     for key in range(1, jobs + 1):
         house.clients.sent(Sent(key))
-        specs.append({"argv": [str(LEDGER_JOB), str(house.ledger), str(key), "0", str(gate)],
+        specs.append({"argv": [str(LEDGER_JOB), str(house.ledger), str(key), "0", str(gate.path)],
                       "name": f"k{key}"})
     with house.connect() as v:
         for at in range(0, jobs, batch):
@@ -76,7 +75,7 @@ def survive(house, jobs, batch=500, attack=kill_both):
     if os.getuid() == 0:  # nobody else sees into a shim
         figures["kib"] = sum(map(pss_kib, shims[:50])) / len(shims[:50])
     attack(house)
-    os.close(os.open(gate, os.O_WRONLY))
+    gate.let_through(jobs)
     until(lambda: house.ledger.stat().st_size == 2 * jobs * ENTRY.size, "every job to end")
     until(house.up.is_set, "voltd to come back")
     until(house.quiet, "every end to be known")

@@ -12,7 +12,7 @@ import pytest
 
 from client import Load
 from faults import BIRTH, CHILD, KEEPER, KILLER, MEMORY, SHIM, SLOW, VOLTD, WATCH
-from house import each_job, until
+from house import Gate, each_job, until
 from ledger import ENTRY
 from sweeps import LARGE, faulty_house, finish, run_job
 from test_chaos import SEED, passed
@@ -176,11 +176,10 @@ def test_a_storm_while_it_recovers(faulty):
             return dict(each_job(v))
 
     recovered = "recovered 400 waiting, 8 running, 0 ended meanwhile, 0 lost"
-    gate = faulty.dir / "gate"
-    os.mkfifo(gate)
+    gate = Gate(faulty.dir / "gate")
     submit(faulty, range(1, 9), 200000)    # not so short that others are taken ahead
     until(faulty.quiet, "the first to end")
-    submit(faulty, range(11, 19), 0, gate)
+    submit(faulty, range(11, 19), 0, gate.path)
     until(lambda: faulty.ledger.stat().st_size == 24 * ENTRY.size, "the others to run")
     until(lambda: faulty.stats()["jobs"]["running"] == 8, "voltd to know it")
     submit(faulty, range(21, 421))
@@ -193,7 +192,7 @@ def test_a_storm_while_it_recovers(faulty):
         until(lambda: faulty.log.read_text().count(recovered) == turn, "it to say so")
     assert "nterrupted" not in faulty.log.read_text()
     faulty.faults.disarm()
-    os.close(os.open(gate, os.O_WRONLY))
+    gate.let_through(8)
     all_right(faulty)
 
 
@@ -233,5 +232,8 @@ def test_no_inotify_instance(faulty):
         data = [base64.b64decode(p["data"])
                 for p in v.stream("org.voltd.logs.Read", {"id": job})]
     assert b"".join(data) == b"1\n2\n3\n"
-    assert faulty.faults.fired()[0] == 6 and "max_user_instances" in faulty.log.read_text()
+    text = faulty.log.read_text()
+    for what in "exit records", "followed output", "output with a limit", "leases of locks":
+        assert text.count(f"no inotify instance for {what}: ") == 2
+    assert faulty.faults.fired()[0] == 8
     passed(faulty, found)

@@ -31,6 +31,7 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
+#include "daemon/job/env.h"
 #include "daemon/job/event.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/contents.h"
@@ -117,6 +118,18 @@ static int note(void *arg, const struct store_loaded *loaded)
         pack_event(&p, &loaded->event);
         if (loaded->event.key.id < JOBS_MAX)
             told->kept[loaded->event.key.id] |= loaded->event.event->kept;
+        break;
+    case STORE_LOADED_RESOURCE:
+        pack_number(&p, loaded->resource.owner);
+        pack_string(&p, loaded->resource.name);
+        pack_number(&p, loaded->resource.capacity);
+        pack_number(&p, loaded->resource.per_usec);
+        pack_number(&p, loaded->resource.full_usec);
+        break;
+    case STORE_LOADED_QUEUE:
+        pack_string(&p, loaded->queue.name);
+        for (size_t i = 0; i < loaded->queue.n; i++)
+            pack_number(&p, loaded->queue.numbers[i]);
         break;
     }
     hash(&told->hash, p.bytes, p.n);
@@ -215,6 +228,18 @@ static char *text(uint64_t id, size_t n)
     return s;
 }
 
+static struct job_env *env_of(uint64_t id)
+{
+    char *second = text(id % 3, 9 + id % 3);
+
+    second[1] = '=';
+    struct job_env *env = job_env_new((char *const[]){"PATH=/bin", second, NULL});
+    if (!env)
+        die("memory");
+    free(second);
+    return env;
+}
+
 static struct job_spec *spec_of(uint64_t id)
 {
     struct job_spec *s = job_spec_new();
@@ -222,15 +247,12 @@ static struct job_spec *spec_of(uint64_t id)
     if (!s)
         die("memory");
     s->argv = calloc(3, sizeof(*s->argv));
-    s->env = calloc(3, sizeof(*s->env));
     s->labels = calloc(1, sizeof(*s->labels));
-    if (!s->argv || !s->env || !s->labels)
+    if (!s->argv || !s->labels)
         die("memory");
     s->argv[0] = text(id, 8);
     s->argv[1] = text(id, id % 4 ? 60 : 600); /* some in a content of their own */
-    s->env[0] = strdup("PATH=/bin");
-    s->env[1] = text(id % 3, 9 + id % 3);
-    s->env[1][1] = '=';
+    s->env = env_of(id);
     s->name = text(id, 20);
     s->key = text(id, 24);
     s->cwd = strdup("/tmp");

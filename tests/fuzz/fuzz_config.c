@@ -16,7 +16,7 @@ static int load(const void *bytes, size_t size, struct config *ret)
 
     FUZZ_CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int r = config_load(path, true, ret, &err);
+    int r = config_load(path, true, ret, NULL, &err);
     FUZZ_CHECK(r == 0 || err.text[0] != '\0');
     (void)close(fd);
     return r;

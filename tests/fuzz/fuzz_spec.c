@@ -26,7 +26,7 @@ static void again(const struct job_spec *spec, const struct config *config)
     wire_buf_fini(&text);
 
     FUZZ_CHECK(shown);
-    FUZZ_CHECK(spec_from_json(shown, config, &twin, &err) == 0);
+    FUZZ_CHECK(spec_from_json(shown, config, NULL, &twin, &err) == 0);
     FUZZ_CHECK(job_spec_equal(spec, twin));
     FUZZ_CHECK(job_spec_count(spec) >= 1);
     FUZZ_CHECK(job_spec_bytes(spec) == job_spec_bytes(twin));
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     copy[size] = '\0';
     config_defaults(&config);
     if (wire_parse(copy, size, BUDGET, &object, &text) == 0) {
-        int r = spec_from_json(object, &config, &spec, &err);
+        int r = spec_from_json(object, &config, NULL, &spec, &err);
 
         FUZZ_CHECK(r == 0 || (r == -EINVAL && err.reason[0] != '\0'));
         if (r == 0)

@@ -65,6 +65,18 @@ static int note(void *arg, const struct store_loaded *loaded)
         pack_signed(&p, loaded->event.key.index);
         job_event_pack(&p, loaded->event.event, 0);
         break;
+    case STORE_LOADED_RESOURCE:
+        pack_number(&p, loaded->resource.owner);
+        pack_string(&p, loaded->resource.name);
+        pack_number(&p, loaded->resource.capacity);
+        pack_number(&p, loaded->resource.per_usec);
+        pack_number(&p, loaded->resource.full_usec);
+        break;
+    case STORE_LOADED_QUEUE:
+        pack_string(&p, loaded->queue.name);
+        for (size_t i = 0; i < loaded->queue.n; i++)
+            pack_number(&p, loaded->queue.numbers[i]);
+        break;
     }
     *state = (uint64_t)contents_hash(*state, p.bytes, p.n);
     *state = (uint64_t)contents_hash(*state, spec.own.bytes, spec.own.n);

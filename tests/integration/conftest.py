@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -36,7 +37,8 @@ SANITIZER_OPTIONS = "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIO
 # is needed. Root itself serves nobody else.
 SERVICE_UID = 61617
 # What must not help who is late (make check-late): "heartbeats" are an hour away, except in
-# tests that set them; "rescues" by sentinels are failures.
+# tests that set them; "rescues" by sentinels are failures; "starts": no job is marked as starting
+# before there is a slot for it.
 LATE = os.environ.get("VOLT_LATE", "")
 # Of what is random; make gives another each time.
 SEED = int(os.environ.get("SEED", "1"))
@@ -66,6 +68,23 @@ def written(path):
         return pathlib.Path(path).read_text()
     except FileNotFoundError:
         return ""
+
+
+class Gate:
+    """A path that jobs open and wait at until the test lets them through. It is a FIFO that the test
+    holds open, and then a file: a job that comes late goes through as well."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path, self.fd = pathlib.Path(path), os.open(path, os.O_RDWR)
+
+    def let_through(self, jobs, line=""):
+        """Each of so many jobs reads the line, or the end."""
+        other = self.path.with_suffix(".open")
+        other.write_text(line)
+        os.replace(other, self.path)
+        os.write(self.fd, line.encode() * jobs)
+        os.close(self.fd)
 
 
 def takes_interrupts(process):
@@ -247,13 +266,20 @@ class Daemon:
                 self.env[name] = self.env.get(name, "") + f":log_path={self.dir}/report"
         return self
 
+    def take_help_away(self):
+        """What VOLT_LATE says, unless the test says how much of it there is."""
+        text = self.config.read_text()
+        for late, key, lines in (("heartbeats", "HeartbeatSec", "[Daemon]\nHeartbeatSec=1h\n"),
+                                 ("starts", "StartAhead", "[Queue]\nStartAhead=0\n")):
+            if LATE == late and key not in text:
+                self.config.write_text(f"{text}\n{lines}")
+
     def start(self, *args, config=None, workers=2, wait=True):
         if config is not None:
             self.config.write_text(config)
         elif not self.config.exists():
             self.config.write_text("")
-        if LATE == "heartbeats" and "HeartbeatSec" not in (text := self.config.read_text()):
-            self.config.write_text(text + "\n[Daemon]\nHeartbeatSec=1h\n")
+        self.take_help_away()
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [self.bin / "voltd", self.mode, f"--runtime-dir={self.runtime}",
@@ -281,10 +307,17 @@ class Daemon:
         return Varlink(self.control)
 
     def run(self, program, *args, input=None, env=None, cwd=None):
-        done = subprocess.run([BIN / program, *map(word, args)], env={**self.env, **(env or {})},
-                              input=input, stdin=None if input else subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace",
-                              timeout=LIMIT, cwd=cwd or self.dir)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        try:
+            done = subprocess.run([BIN / program, *map(word, args)], env={**self.env, **(env or {})},
+                                  input=input, stdin=None if input else subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace",
+                                  timeout=LIMIT, cwd=cwd or self.dir)
+        except subprocess.TimeoutExpired as late:
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            pytest.fail(f"{program} {args}: not within {LIMIT} s, of which it computed for "
+                        f"{after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime:.0f}; "
+                        f"stdout {late.stdout!r}, stderr {late.stderr!r}, log {self.log.read_text()[-2000:]!r}")
         return Result(done)
 
     def submit(self, *args, **kw):

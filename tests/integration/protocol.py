@@ -8,7 +8,10 @@ JOBS = "org.voltd.jobs."
 LOGS = "org.voltd.logs."
 CONTROL = "org.voltd.control."
 INFO = b'{"method":"org.varlink.service.GetInfo"}\0'
-PUBLIC = ["org.varlink.service", "org.voltd.jobs", "org.voltd.logs"]
+LOCKS = "org.voltd.locks."
+QUEUES = "org.voltd.queues."
+PUBLIC = ["org.varlink.service", "org.voltd.jobs", "org.voltd.locks", "org.voltd.logs",
+          "org.voltd.queues"]
 
 
 def message(method, parameters=None, **header):

@@ -24,7 +24,7 @@ def nobody():
 
 def lock(path):
     """A process that has the lock of a start, as one that was stopped has it."""
-    path.parent.mkdir(mode=0o700)
+    path.parent.mkdir(mode=0o700, parents=True)
     holder = subprocess.Popen([sys.executable, "-c", "import fcntl, sys\n"
                                f"f = open({str(path)!r}, 'w'); fcntl.lockf(f, fcntl.LOCK_EX)\n"
                                "print(flush=True); sys.stdin.read()"],
@@ -45,6 +45,19 @@ def test_the_first_submission(nobody):
     assert os.getsid(pid) == pid and os.readlink(f"/proc/{pid}/cwd") == "/"
     assert nobody.ctl("--user", "shutdown", "--wait").code == 0
     assert nobody.submit("-w", "--quiet", "--user", "true").err == ""  # started again, silently
+
+
+@pytest.mark.parametrize("mask", [0o177, 0o777])
+def test_the_mask_of_the_first_submitter_is_its_own(nobody, mask):
+    """What it and voltd make can be used by all that follow; its job has the mask."""
+    p = subprocess.run([BIN / "volt-submit", "-F", "--user", "--", "sh", "-c", "umask"], env=nobody.env,
+                       cwd=nobody.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT,
+                       umask=mask)
+    assert (p.returncode, p.stdout) == (0, f"{mask:04o}\n"), p
+    modes = {path.relative_to(nobody.dir): path.lstat().st_mode & 0o700
+             for top in ("runtime", "state") for path in (nobody.dir / top).rglob("*") if not path.is_symlink()}
+    assert len(modes) > 5 and all(mode >= 0o600 for mode in modes.values()), modes
+    assert nobody.submit("-w", "--user", "true").code == 0
 
 
 def test_many_at_once_start_one(nobody):
@@ -95,7 +108,7 @@ def test_what_another_one_started_is_not_called_ours(nobody):
     (programs / "voltd").chmod(0o755)
     p = subprocess.run([programs / "volt-submit", "--user", "-w", "--", "sh", "-c", "exit 7"],
                        env=nobody.env, cwd=nobody.dir, capture_output=True, text=True, timeout=LIMIT)
-    assert (p.returncode, p.stdout, p.stderr) == (7, "1\n", "")
+    assert (p.returncode, p.stdout, p.stderr) == (7, "1\n", "volt-submit: job 1: exit status 7\n")
 
 
 def bounded(nobody, which, soft, hard, *words):
@@ -119,8 +132,9 @@ def test_limits_of_one_command_are_not_those_of_voltd(nobody):
 
 
 def test_niceness_of_one_command_is_not_that_of_voltd(nobody):
-    p = subprocess.run(["nice", "-n", "7", BIN / "volt-submit", "--user", "-w", "true"], env=nobody.env,
-                       cwd=nobody.dir, capture_output=True, text=True, timeout=LIMIT)
+    p = subprocess.run([BIN / "volt-submit", "--user", "-w", "true"], env=nobody.env, cwd=nobody.dir,
+                       capture_output=True, text=True, timeout=LIMIT,
+                       preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 7))
     if os.geteuid() != 0:
         assert p.returncode == 125 and "the niceness 7 of this command" in p.stderr, p
         return
@@ -147,6 +161,49 @@ def test_none_is_started(nobody):
     assert nobody.submit("--dry-run", "--user", "true").code == 0
     assert nobody.ctl("--user", "list").code == 3
     assert list((nobody.dir / "runtime").iterdir()) == []
+
+
+def test_without_the_session_that_started_it(nobody):
+    """As jobs of cron are, and what `su -c` starts: the one that runs is found, in both directions."""
+    session = nobody.env["XDG_RUNTIME_DIR"]
+    other = nobody.dir / "other"
+    other.mkdir(mode=0o700)
+    for first, second in ((session, str(other)), (str(other), session)):
+        nobody.env["XDG_RUNTIME_DIR"] = first
+        r = nobody.submit("--user", "-w", "true")
+        assert r.code == 0 and "started one" in r.err, r
+        nobody.env["XDG_RUNTIME_DIR"] = second
+        r = nobody.submit("--user", "-w", "true")
+        assert (r.code, r.err) == (0, ""), r
+        assert nobody.ctl("--user", "stats").code == 0
+        assert not (other / "voltd/voltd.log").exists() or first == str(other)
+        assert nobody.ctl("--user", "shutdown", "--wait").code == 0
+        assert not (nobody.dir / "state/voltd/runtime").is_symlink()
+    r = nobody.ctl("--user", "list")
+    assert r.code == 3 and len([x for x in r.err.splitlines() if "voltd.sock" in x]) == 1, r
+
+
+def test_one_that_does_not_say_where_it_is(nobody):
+    """It has the state directory: none is started again and again."""
+    holder = lock(nobody.dir / "state/voltd/lock")
+    r = nobody.submit("--user", "true")
+    assert r.code == 125 and r.out == "", r
+    ended, hint = r.err.splitlines()
+    assert f"another voltd (pid {holder.pid}) already uses {nobody.dir}/state/voltd (" in ended, r
+    assert f"its sockets are not in {nobody.dir}/runtime/voltd: set XDG_RUNTIME_DIR" in hint, r
+    assert len((nobody.dir / "runtime/voltd/voltd.log").read_text().splitlines()) <= 6
+    holder.communicate()
+
+
+def test_advice_is_true_where_an_address_was_given(nobody):
+    for words, code, text in ((["--system"], 125, "root starts it by `systemctl start voltd`"),
+                              (["--address=/none"], 125, "the address was given")):
+        r = nobody.submit(*words, "true")
+        assert r.code == code and text in r.err and "starts one for this user" not in r.err, r
+        r = nobody.ctl(*words, "list")
+        assert r.code == 3 and text in r.err and "starts one for this user" not in r.err, r
+    r = nobody.ctl("--user", "list")
+    assert "volt-submit starts one for this user" in r.err, r
 
 
 def test_why_it_could_not_be_started(nobody):

@@ -116,7 +116,18 @@ def test_submit_usage(fake, args, text):
     (["reload", "x"], "x: nothing is expected"),
     (["config", "x"], "x: nothing is expected"),
     (["version", "x"], "x: nothing is expected"),
-    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 12-40, @last or @last_3"),
+    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 17_[1-3,7], 12-40, @last or @last_3"),
+    (["status", "17_[1-3"], "17_[1-3: [1-3 is not a list of indexes, such as [1-3,7] or [1-9:2]"),
+    (["hold", "17_[]"], "17_[]: [] is not a list of indexes"),
+    (["hold", "17_["], "17_[: [ is not a list of indexes"),
+    (["cancel", "17_[1-3%2]"], "[1-3%2] is not a list of indexes"),
+    (["cancel", "17_[3-1]"], "[3-1] is not a list of indexes"),
+    (["cancel", "12-40_[1,2]"], "12-40_[1,2] is not a job id"),
+    (["list", "x_[1,2]"], "x_[1,2] is not a job id"),
+    (["list", "_[1]"], "_[1] is not a job id"),
+    (["pause", "1_[2,3]4"], "[2,3]4 is not a list of indexes"),
+    (["logs", "1_[1-2],2"], "2 behind an element"),
+    (["logs", "2", "1_[1-1000000]"], "1_[1-1000000]: more than 1000000 jobs"),
     (["show", ""], "an empty word is not a job id"),
     (["--address=", "list"], "--address: a value is needed"),
     (["list", "--name", ""], "--name: a value is needed"),
@@ -218,6 +229,26 @@ def test_tmp_directory_of_others_is_not_trusted(alone):
 # ---- dry runs: the spec --------------------------------------------------------------
 
 
+@pytest.mark.parametrize("replies, code, said", [
+    ([{"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "dry_run", "reason": "is not known here"}}],
+     0, "dry run: this voltd is an older one, and has not checked it\n"),
+    ([{"error": "org.voltd.jobs.Refused", "parameters": {"reason": "no"}}], 125, "dry run: it would be refused\n"),
+    ([{"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "spec.x", "reason": "is odd"}}],
+     125, "dry run: it would be refused\n"),
+    ([None], 125, "MaxConnectionsPerUser= allow\n")])
+def test_what_a_dry_run_is_told(fake, replies, code, said):
+    """It asks for no job whatever the answer; what was not asked to the end is not called refused."""
+    asked = []
+
+    def answer(method, parameters):
+        asked.append((method, parameters.get("dry_run")))
+        return replies
+
+    r = fake(answer).submit("--dry-run", "--no-env", "true")
+    assert r.code == code and r.err.endswith(said) and r.json["argv"] == ["true"], r
+    assert set(asked) == {("org.voltd.jobs.Submit", True)}, asked
+
+
 def dry(daemon, *args, **kw):
     r = daemon.submit("--dry-run", *args, **kw)
     assert r.code == 0 and r.err == "", r
@@ -250,17 +281,19 @@ def test_environment_for_the_system(alone):
     """Jobs of the system's voltd are kept where its group can read them: no variable goes there
     that was not named."""
     def env(*args):
-        return dry(alone, *args, "--", "true")["env"]
+        spec = dry(alone, *args, "--", "true")
+        assert spec.get("env_adds", False) == ("env" in spec and spec["env"].keys() <= {"A", "HOME"})
+        return spec.get("env")
 
     del alone.env["VOLT_ADDRESS"]
     alone.env["XDG_RUNTIME_DIR"] = str(alone.dir)
     if not os.path.exists("/run/voltd/voltd.sock"):
         assert env() == alone.env
     alone.env["VOLT_ADDRESS"] = "unix:/run/voltd/voltd.sock"
-    assert env() == {}
+    assert env() is None
     assert env("-E", "HOME", "-E", "A=1") == {"HOME": str(alone.dir), "A": "1"}
     assert env("--all-env", "-E", "A=1") == {**alone.env, "A": "1"}
-    assert env("--all-env", "--no-env") == {}
+    assert env("--all-env", "--no-env") is None
     assert env("--no-env", "--all-env") == alone.env
     assert env("--user", "--address", f"unix:{alone.dir}/x.sock") == alone.env
 
@@ -274,7 +307,7 @@ def test_spec_fields(alone):
     assert spec == {
         "name": "nm", "queue": "qq", "priority": -5, "timeout_usec": 5400000000,
         "kill_after_usec": 2000000, "stop_signal": "SIGINT", "kill_mode": "main",
-        "cwd": f"{alone.dir}/sub", "env": {"A": "1", "HOME": str(alone.dir)},
+        "cwd": f"{alone.dir}/sub", "env": {"A": "1", "HOME": str(alone.dir)}, "env_adds": True,
         "umask": "077", "stdin": f"{alone.dir}/in.txt", "output": "path",
         "output_path": f"{alone.dir}/out.txt", "output_split": True,
         "labels": {"k": "v", "l": "w=x"}, "array": {"first": 3, "last": 9},
@@ -293,7 +326,7 @@ def test_spec_of_files(alone):
     (alone.dir / "j.ndjson").write_text('{"argv":["a"]}\n\n{"kind":"noop"}\n')
     r = alone.submit("--dry-run", "--no-env", "-q", "x", "-f", "j.ndjson")
     one, two = map(json.loads, r.lines)
-    assert one["argv"] == ["a"] and one["queue"] == "x" and one["env"] == {}
+    assert one["argv"] == ["a"] and one["queue"] == "x" and "env" not in one
     assert two == {"kind": "noop", "queue": "x"}
     soft = {"argv": ["a"], "limits": {"rlimits": {"core": "7"}}}
     limits = dry(alone, "--output-limit=1M", "-f", "-", input=json.dumps(soft))["limits"]
@@ -361,8 +394,8 @@ def test_heartbeats_are_not_the_end(fake):
     ({"result": "cancelled"}, "job 1: cancelled"),
     ({"result": "exec_failed", "error": "ENOENT", "step": "exec"},
      "job 1: could not be started: exec: No such file or directory"),
-    ({"result": "signal", "signal": "KILL"}, "job 1: killed by signal 9 (SIGKILL)"),
-    ({"result": "signal", "signal": "RTMIN+1"}, "job 1: killed by signal 35 (SIGRTMIN+1)"),
+    ({"result": "signal", "signal": "SIGKILL"}, "job 1: killed by signal 9 (SIGKILL)"),
+    ({"result": "signal", "signal": "SIGRTMIN+1"}, "job 1: killed by signal 35 (SIGRTMIN+1)"),
     ({"result": "signal", "signal": "33"}, "job 1: killed by signal 33 (signal 33)"),
     # A voltd of the release before.
     ({"result": "exec_failed", "code": 2, "step": "exec"},
@@ -378,7 +411,7 @@ def test_reasons(fake, job, text):
 
 
 @pytest.mark.parametrize("said, word", [
-    ({"result": "exit", "exit_status": 3}, "exit 3"), ({"result": "signal", "signal": "HUP"}, "SIGHUP"),
+    ({"result": "exit", "exit_status": 3}, "exit 3"), ({"result": "signal", "signal": "SIGHUP"}, "SIGHUP"),
     ({"result": "exit", "code": 3}, "exit 3"), ({"result": "signal", "code": 1}, "SIGHUP"),  # the release before
 ])
 def test_words_for_results(fake, said, word):
@@ -448,6 +481,18 @@ def test_refusals(fake):
     assert r.code == 125 and r.err == "volt-submit: the store of voltd is out of order: full\n"
 
 
+def test_a_signal_between_two_states(fake):
+    """What voltd saw starting may run by the time it says so; what has ended there is not known to have."""
+    states = ["starting", "running", "starting"]
+
+    def answer(*_):
+        if states:
+            return [{"error": "org.voltd.jobs.NotRunning", "parameters": {"id": "9", "state": states.pop()}}]
+        return [{"parameters": {}}]
+    r = fake(answer).ctl("kill", "9")
+    assert (r.code, r.err, states) == (0, "", []), r
+
+
 def test_one_verb_of_many_ids(fake):
     """Each is answered for, a lost connection is said once, and the worst is the code."""
     def answer(method, parameters):
@@ -502,6 +547,9 @@ def test_rejected_entries_name_their_lines(fake):
     r = fake(answer).submit("-f", "-", input='{"argv":["x"]}\n\n\n{"argv":[]}\n')
     assert r.code == 125 and r.out == "5\n"
     assert r.err == "volt-submit: standard input: line 4: argv: is empty\n"
+    # With a local name too: that none was taken is said where the answer has no id.
+    r = fake(answer).submit("-f", "-", input='{"argv":["x"]}\n{"argv":[],"local":"a"}\n')
+    assert (r.code, r.out, r.err) == (125, "5\n", "volt-submit: standard input: line 2: argv: is empty\n")
 
 
 def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
@@ -527,8 +575,9 @@ def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and len(r.lines) == 25000, r.err
     said = r.err.splitlines()
-    assert said[0].endswith("line 1: not taken: line 8, which goes with it, is refused")
-    assert said[7].endswith("line 8: is too large") and len(said) == 5000
+    assert said[0].endswith("line 8: is too large")
+    assert said[1].endswith("line 1: not taken: line 8, which goes with it, is refused") and len(said) == 11
+    assert said[-1] == "volt-submit: and 4990 more were refused, 5000 of 30000 in all"
 
 
 def test_logs_without_a_descriptor(fake):
@@ -628,6 +677,8 @@ def test_what_is_waited_for_is_said(fake, args, said):
         if name == "GetInfo":
             return [{"parameters": {}}]
         if name == "List":
+            if "states" not in parameters["filter"]:  # how many attempts they may have
+                return [{"parameters": {"jobs": []}}]
             assert "done" not in parameters["filter"]["states"]
             return [{"parameters": {"jobs": jobs}}]
         if name == "Get":
@@ -732,10 +783,11 @@ def test_ids_that_standard_output_does_not_take(fake, stdout, why):
         return submit_then([{"parameters": {"left": 0, "failed": 1, "exit_code": 3}}])(
             method, parameters)
 
-    def run(*args, input=""):
+    def run(*args, input=None):
         call = {"preexec_fn": stdout} if callable(stdout) else {"stdout": open(stdout, "w")}
         p = subprocess.run([BIN / "volt-submit", *args], env=d.env, stderr=subprocess.PIPE,
-                           input=input, text=True, timeout=LIMIT, **call)
+                           stdin=None if input else subprocess.DEVNULL, input=input, text=True,
+                           timeout=LIMIT, **call)
         assert p.returncode == 125, p
         return p.stderr.replace("volt-submit: ", "")
     d = fake(answer)

@@ -36,7 +36,7 @@ def log(daemon, ident, *args):
 
 @pytest.mark.parametrize("args, code, text", [
     (["--", "true"], 0, ""),
-    (["--", "sh", "-c", "exit 7"], 7, ""),
+    (["--", "sh", "-c", "exit 7"], 7, "exit status 7"),
     (["--", "sh", "-c", "kill -9 $$"], 137, "killed by signal 9 (SIGKILL)"),
     (["--", "sh", "-c", "kill -TERM $$"], 143, "killed by signal 15 (SIGTERM)"),
     (["--timeout=200ms", "--", "sleep", "600"], 124, "timeout"),
@@ -138,7 +138,10 @@ def test_environment_directory_umask(shared):
     assert out.splitlines() == [str(sub), "0077", "a b", str(shared.dir)]
     out = log(shared, wait(shared, "--no-env", "-E", "ONLY=1", "--", "/usr/bin/env"))
     names = {line.split("=")[0] for line in out.splitlines()}
-    assert names == {"ONLY", "VOLT_JOB_ID", "VOLT_ATTEMPT", "VOLT_ADDRESS"}
+    assert names - {"LANG"} == {"ONLY", "VOLT_JOB_ID", "VOLT_ATTEMPT", "VOLT_ADDRESS", "VOLT_JOB", "HOME", "LOGNAME",
+                                "USER", "SHELL", "PATH"}
+    out = log(shared, wait(shared, "--", "env", "-i", "ONLY=1", "env"))
+    assert out == "ONLY=1\n"
 
 
 def test_the_limits_of_the_submitter(shared):
@@ -243,7 +246,7 @@ def test_array_of_2000(shared):
 
 @pytest.mark.parametrize("args, said", [
     (["--priority=1001", "true"], "--priority: must be an integer from -1000 to 1000"),
-    (["--queue=x", "true"], '--queue: there is only the queue "default"'),
+    (["--queue=x", "true"], "refused: there is no queue x; there are for you: default"),
     (["--kill-mode=x", "true"], '--kill-mode: must be one of "tree", "main"'),
     (["--if-exists=coalesce", "true"], "--if-exists: only with a key"),
     (["--label=a=" + "x" * 300, "true"], "--label: must have a name of 1 to 255 bytes"),

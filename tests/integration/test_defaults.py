@@ -34,6 +34,35 @@ def test_each_spec_gets_them(v):
     assert noop == {"kind": "noop", "priority": -7}
 
 
+def test_their_environment_is_that_of_specs_without_one(v):
+    """Read once: what a spec has of its own is its own all the same."""
+    got = batch(v, {"env": {"A": "1"}}, {"argv": ["true"]}, {"argv": ["true"], "env": {}},
+                {"argv": ["true"], "env": {"B": "2"}}, {"argv": ["true"], "env": None}, {"kind": "noop"})
+    assert got["rejected"] == []
+    assert [spec_of(v, i).get("env") for i in got["ids"]] == [
+        {"A": "1"}, {"A": "1"}, {"A": "1", "B": "2"}, {"A": "1"}, None]
+    got = batch(v, {"env": None, "cwd": "/tmp"}, {"argv": ["true"]}, {"argv": ["true"], "env": {"B": "2"}})
+    assert [spec_of(v, i).get("env") for i in got["ids"]] == [None, {"B": "2"}]
+    got = batch(v, {"env": {"": "no name"}}, {"argv": ["true"]}, {"argv": ["false"]})
+    assert [r["parameter"] for r in got["rejected"]] == ["env", "env"]
+
+
+def test_their_resource_limits_are_those_of_specs_without_any(v):
+    """Read once, too."""
+    def limits(**rlimits):
+        return {"limits": {"rlimits": rlimits}}
+
+    got = batch(v, limits(core="1:2", nofile="64"), {"argv": ["true"]}, {"argv": ["true"], **limits(core="0")},
+                {"argv": ["true"], "limits": {"output_bytes": 9000000}}, {"argv": ["true"], **limits()},
+                {"argv": ["true"]}, {"kind": "noop"})
+    assert got["rejected"] == []
+    common = {"core": "1:2", "nofile": "64"}
+    assert [spec_of(v, i).get("limits", {}).get("rlimits") for i in got["ids"]] == [
+        common, {"core": "0", "nofile": "64"}, common, common, common, None]
+    got = batch(v, limits(core="x"), {"argv": ["true"]}, {"argv": ["false"]})
+    assert [r["parameter"] for r in got["rejected"]] == ["limits.rlimits.core"] * 2
+
+
 def test_a_job_runs_with_them(private, v):
     batch(v, {"argv": ["sh", "-c", 'echo "$A" >out.tmp; mv out.tmp out'], "cwd": str(private.dir)},
           {"env": {"A": "mine"}})

@@ -101,7 +101,7 @@ def test_cursors_of_another_store(private, backend):
     with private.connect() as v:
         for _ in range(30):
             submit(v, kind="noop")
-        for after in (old, 0, MAX):
+        for after in (old, 1, MAX):
             assert "another store" in invalid(
                 v.call(JOBS + "Watch", {"after": after}, more=True), "after")
         v.send(JOBS + "Watch", {}, more=True)

@@ -174,6 +174,28 @@ def test_voltctl(shared):
     assert shared.ctl("list", "-e", "99999999").code == 4
 
 
+def test_lists_of_indexes(shared):
+    """In all verbs that take ids: of one array, beside others, and of the newest one."""
+    with shared.connect() as v:
+        one = submit(v, kind="noop", hold=True, array={"first": 1, "last": 9})
+        other = submit(v, kind="noop", hold=True)
+        array = submit(v, kind="noop", hold=True, array={"first": 1, "last": 30})
+
+        def ids(*words):
+            return shared.ctl("list", "--no-legend", "-o", "id", "--", *words).out.split()
+
+        assert ids(f"{one}_[7,1-3]") == [f"{one}_{i}" for i in (1, 2, 3, 7)]
+        assert ids(f"{one}_[1-9:4]", other) == [f"{one}_1", f"{one}_5", f"{one}_9", other]
+        assert ids(f"{other},{one}_[2],@last_[30,1-2]") == [f"{one}_2", other] + [f"{array}_{i}" for i in (1, 2, 30)]
+        r = shared.ctl("cancel", f"{array}_[1-10:3,30]")
+        assert (r.code, r.err) == (0, "voltctl: 5 jobs asked to end\n"), r
+        states = [j["state"] for j in v.ok(JOBS + "List", {"filter": {"ids": [array], "elements": True}})["jobs"]]
+        assert [i + 1 for i, s in enumerate(states) if s == "done"] == [1, 4, 7, 10, 30]
+        r = shared.ctl("status", f"{one}_[1,77]")
+        assert r.code == 0 and f"{one}_1 - " in r.out and "1 of the 2 ids are no jobs" in r.err, r
+        assert shared.ctl("cancel", one, other, array).code == 0
+
+
 def test_turns_of_large_arrays(private):
     """From memory and from the store no turn looks at more than it may, and a list of few of many is short."""
     private.start(config="[Store]\nKeepEndedJobs=1\n")

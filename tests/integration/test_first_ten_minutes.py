@@ -3,13 +3,14 @@
 Somebody with a laptop who knows task-spooler, an administrator, a Slurm user, a programmer. Each
 line works, or says the one that does; screens are those of terminals of 80 and of 200 columns."""
 import json
+import os
 import shlex
 import subprocess
 
 import pytest
 
 from conftest import BIN, LIMIT, daemon_for_a_test, until
-from test_terminal import on_terminal, watched, width
+from test_terminal import watched
 
 
 @pytest.fixture
@@ -36,12 +37,31 @@ def advised(err):
     return line.split("try: ", 1)[1]
 
 
-def screens(daemon, *words):
-    """The same on a narrow and on a wide terminal; nothing is wider than they are."""
-    shown = [on_terminal(daemon, *words, columns=columns) for columns in (80, 200)]
-    for text, columns in zip(shown, (80, 200)):
-        assert max(map(width, text.splitlines())) <= columns, text
-    return shown
+def on_screen(daemon, columns, line):
+    """What stands on a terminal of so many columns and 24 lines, and above it, when the line has run in
+    a shell; no line is wrapped."""
+    def tmux(*words):
+        return subprocess.run(["tmux", "-f", "/dev/null", "-S", daemon.dir / f"tmux{columns}", *words], env=env,
+                              cwd=daemon.dir, check=True, capture_output=True, text=True, timeout=LIMIT).stdout
+    env = {k: v for k, v in daemon.env.items() if k not in ("COLUMNS", "LINES", "TMUX")}
+    # tmux starts the shell of the account if SHELL is not set, which may be nologin.
+    env.update(PATH=f"{BIN}:/usr/bin:/bin", LANG="C.UTF-8", SHELL="/bin/sh")
+    end = "(end of it)"
+    tmux("new-session", "-d", "-x", str(columns), "-y", "24", f"bash -c '{line}; echo \"{end}\"; read'")
+    server = tmux("display-message", "-p", "#{pid}").strip()
+    try:
+        until(lambda: end in tmux("capture-pane", "-p"), "the line to have run")
+        text, joined = (tmux("capture-pane", "-p", "-S", "-", *j) for j in ((), ("-J",)))
+        assert [x.rstrip() for x in text.splitlines()] == [x.rstrip() for x in joined.splitlines()]
+        return text.split(end)[0]
+    finally:
+        tmux("kill-server")
+        until(lambda: not os.path.exists(f"/proc/{server}"), "tmux to have gone")
+
+
+def screens(daemon, line):
+    """The same on a narrow and on a wide terminal."""
+    return [on_screen(daemon, columns, line) for columns in (80, 200)]
 
 
 def test_a_laptop(newcomer):
@@ -65,6 +85,15 @@ def test_a_laptop(newcomer):
     assert code in (1, 137), err  # it may not have been running yet
     code, out, err = typed(newcomer, "voltctl cancel @last; voltctl ps")
     assert code == 2 and "use `voltctl list`" in err
+    code, out, err = typed(newcomer, "seq 2 | volt-submit --each-line - -w -- echo line")
+    assert code == 0 and typed(newcomer, "voltctl logs --no-prefix @last") == (0, "line 1\nline 2\n", "")
+    code, out, err = typed(newcomer, "volt-submit -w ls '|' wc")
+    assert code == 2 and "--shell 'ls | wc'" in advised(err)
+    narrow, wide = screens(newcomer, "volt-submit -w --shell \"sleep 600 & echo started\"; voltctl status @last")
+    for screen in (narrow, wide):
+        assert "State: done, success" in screen and "Left: 1 process, killed: a job ends with its main" in screen
+    code, out, err = typed(newcomer, "voltctl remove 1")
+    assert code == 2 and "use `voltctl clean ID`" in err
     narrow, wide = screens(newcomer, "voltctl")
     assert "COMMAND" in narrow and "sleep 600" in wide
 
@@ -88,8 +117,12 @@ def test_an_administrator(private):
     assert private.job(job)["state"] == "running"  # it did not notice
     r = private.ctl("restart", "voltd")
     assert r.code == 2 and "systemctl restart voltd" in r.err
+    assert private.ctl("list", "--no-legend", "-o", "id", "-u", str(os.getuid())).lines == [job]
+    r = private.ctl("list", "--user=root")
+    assert r.code == 2 and "use --uid=USER (-u)" in r.err
+    assert private.ctl("kill", "-0", job).code == 0
     assert private.ctl("cancel", job).code == 0 and private.ctl("wait", job).code == 125
-    narrow, wide = screens(private, "voltctl", "list", "--all")
+    narrow, wide = screens(private, "voltctl list --all")
     assert "cancelled" in narrow and "sleep 600" in wide
 
 
@@ -101,7 +134,7 @@ def test_a_slurm_user(private):
 #SBATCH --array=1-1000%8
 #SBATCH --mem=4G
 #SBATCH -o out/%a.log
-echo "step $VOLT_ARRAY_INDEX"
+echo "step $VOLT_ARRAY_INDEX$SLURM_ARRAY_TASK_ID"
 case $VOLT_ARRAY_INDEX in 7|500|501) echo "no data for $VOLT_ARRAY_INDEX" >&2; exit 3 ;; esac
 """)
     script.chmod(0o755)
@@ -111,15 +144,16 @@ case $VOLT_ARRAY_INDEX in 7|500|501) echo "no data for $VOLT_ARRAY_INDEX" >&2; e
     r = private.submit("-w", "train.sh")
     assert r.code == 3 and "--mem=4G of Slurm has no equal here" in r.err
     assert "1000 jobs ended: 997 succeeded, 3 failed" in r.err
+    assert "line 6: $SLURM_ARRAY_TASK_ID of Slurm is $VOLT_ARRAY_INDEX here" in r.err
     ident = r.lines[0]
     assert (private.dir / "out/500.log").read_text() == "step 500\nno data for 500\n"
     for verb, ours in (("squeue", "voltctl list"), ("scancel", "voltctl cancel ID"), ("sacct", "--state=done"),
-                       ("hold", "one that waits cannot be held")):
+                       ("qrls", "voltctl release ID")):
         r = private.ctl(verb, ident)
         assert r.code == 2 and ours in r.err
     out = private.ctl("status", ident).out
-    assert "997 success, 3 exit 3" in out and "Failed: 7,500-501\n" in out
-    narrow, wide = screens(private, "voltctl", "list", "--elements", "--result=failed", ident)
+    assert "997 success, 3 exit 3" in out and "Failed: 7,500-501\n" in out and "at most 8 at once" in out
+    narrow, wide = screens(private, f"voltctl list --elements --result=failed {ident}")
     assert [line.split()[0] for line in narrow.splitlines()[1:4]] == [f"{ident}_{i}" for i in (7, 500, 501)]
     assert "train" in wide
     # The same with what voltd keeps: one command says which failed, and why.
@@ -131,7 +165,7 @@ case $VOLT_ARRAY_INDEX in 7|500|501) echo "no data for $VOLT_ARRAY_INDEX" >&2; e
 def test_a_programmer(shared):
     with shared.connect() as v:
         text = v.ok("org.varlink.service.GetInterfaceDescription", {"interface": "org.voltd.jobs"})["description"]
-        assert "method Submit(spec: Spec)" in text and "type Result (" in text
+        assert "method Submit(\n" in text and "    spec: Spec,\n" in text and "type Result (" in text
         first = v.ok("org.voltd.jobs.Submit", {"spec": {"argv": ["cat"], "stdin_data": "aGVsbG8=", "key": "once"}})
         again = v.ok("org.voltd.jobs.Submit", {"spec": {"argv": ["cat"], "stdin_data": "aGVsbG8=", "key": "once"}})
         assert again["id"] == first["id"] and not again["created"]

@@ -1,7 +1,9 @@
 """The first command that somebody types works, or is refused with the one that would."""
+import json
 import os
 import shlex
 import subprocess
+import tempfile
 
 import pytest
 
@@ -14,7 +16,7 @@ from conftest import BIN, LIMIT, until
     (["cd", "/tmp"], 127, "--chdir=/tmp -- COMMAND"),
     (["job.sh", "a b"], 127, "-- sh ./job.sh 'a b'"),
     (["./job.sh"], 126, "-- sh ./job.sh"),
-    (["export", "A=1"], 127, "--shell 'export A=1'"),
+    (["export", "A=1"], 127, "--shell 'export A=1; COMMAND'"),
 ])
 def test_refused_with_what_works(shared, words, code, instead):
     job = shared.dir / "job.sh"
@@ -46,6 +48,115 @@ def test_nothing_to_advise(shared):
     assert r.code == 127 and len(r.lines) == 1, r
 
 
+def test_paths_that_are_missing(shared):
+    """Not those that are filled in when the job starts."""
+    for words, text in ((["-d", "none"], "--chdir: {}/none: No such file or directory"),
+                        (["-d", "a file"], "--chdir: {}/a file: Not a directory"),
+                        (["--stdin=none"], "--stdin: {}/none: No such file or directory"),
+                        (["--stdin=/dev/tty"], "--stdin: /dev/tty: neither a regular file nor /dev/null"),
+                        (["--output=none/x"], "--output: {}/none: No such file or directory"),
+                        (["--output=a file/x"], "--output: {}/a file: Not a directory"),
+                        (["--array=1-2", "--error=none/{i}"], "--error: {}/none: No such file or directory")):
+        (shared.dir / "a file").touch()
+        r = shared.submit(*words, "true")
+        assert r.code == 125 and r.out == "" and r.err.splitlines() == [
+            "volt-submit: " + text.format(shared.dir), "volt-submit: --no-check submits it all the same"], r
+        assert shared.submit("--no-check", *words, "true").code == 0
+    assert shared.submit("--error=none-{id}/x", "true").code == 0
+    assert shared.submit("-w", "--stdin=/dev/null", "--output=here", "true").code == 0
+
+
+def test_where_the_account_of_voltd_may_not_go(private):
+    """A home that is closed to others: known before, and not when the job is dead."""
+    if os.getuid() != 0:
+        pytest.skip("needs another account")
+    private.as_service().start()
+    with tempfile.TemporaryDirectory() as home:  # of mode 0700
+        for words in ([], [f"--output={home}/out"]):
+            r = private.submit(*words, "pwd", cwd=home)
+            assert r.code == 125 and r.out == "" and f"{home}: Permission denied for user {private.uid}" in r.err, r
+        assert "--chdir=/ runs it elsewhere" in private.submit("pwd", cwd=home).err
+        r = private.submit("-w", "--chdir=/", "pwd", cwd=home)
+        assert r.code == 0 and private.ctl("logs", r.lines[0]).out == "/\n", r
+
+
+def test_what_is_closed_to_oneself(shared):
+    """A voltd of one's own may no more."""
+    if os.getuid() == 0:
+        pytest.skip("root may go everywhere")
+    (shared.dir / "closed").mkdir(mode=0o500)
+    for name, mode in (("secret", 0), ("read-only", 0o400)):
+        (shared.dir / name).touch()
+        (shared.dir / name).chmod(mode)
+    for words, path in (("--output=closed/new", "closed"), ("--error=read-only", "read-only"), ("--stdin=secret", "secret")):
+        r = shared.submit(words, "true")
+        assert r.code == 125 and r.out == "", r
+        assert f"{words.split('=')[0]}: {shared.dir}/{path}: Permission denied" in r.err, r
+    assert shared.submit("-w", "--stdin=read-only", "--output=new", "true").code == 0
+
+
+def test_without_a_path(shared):
+    """A program that execs with an environment of its own may have none."""
+    env = {k: v for k, v in shared.env.items() if k != "PATH"}
+    for words in (["true"], ["--no-env", "-w", "true"], ["--import=tsp"]):
+        p = subprocess.run([BIN / "volt-submit", *words], env=env, cwd=shared.dir, stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True, timeout=LIMIT)
+        assert p.returncode in (0, 125) and "Segmentation" not in p.stderr, (words, p)
+
+
+def test_outputs_that_cannot_be_opened(shared):
+    os.symlink("x", shared.dir / "link")
+    for words, text in ((["--output=."], "Is a directory"), (["--output=/dev/full"], "neither a regular file nor"),
+                        (["--error=link"], "link: is a symbolic link, which voltd does not follow")):
+        r = shared.submit(*words, "true")
+        assert r.code == 125 and r.out == "" and text in r.err, r
+
+
+def test_outputs_of_an_array_that_are_files(shared):
+    """Said once, of the first of them."""
+    ident = shared.submit("-w", "--array=1-3", "--output=oo-{i}.txt", "--", "echo", "{i}").lines[0]
+    for words in (["logs"], ["logs", "-f"], ["logs", "-fk"]):
+        r = shared.ctl(*words, ident)
+        assert r.code == 1 and r.out == "" and r.err.splitlines() == [
+            f"voltctl: job {ident}_1 prints to a file that voltd does not keep: tail -f {shared.dir}/oo-1.txt"], (words, r)
+    r = shared.submit("-F", "--array=1-3", "--output=null", "true")
+    assert r.code == 0 and "has no output" not in r.err, r
+
+
+def test_killed_at_once(shared):
+    """Also while it is starting."""
+    for _ in range(20):
+        job = shared.submit("sleep", "600").lines[0]
+        r = shared.ctl("kill", "-9", job)
+        assert r.code == 0 or "(queued)" in r.err, r
+        assert r.code == 0 or shared.ctl("cancel", job).code == 0
+
+
+def test_a_list_has_a_name_on_a_terminal(shared):
+    """That stays true; @last does until the next submission."""
+    script = f"printf 'a\\nb\\n' | {BIN}/volt-submit --each-line - -- echo"
+    p = subprocess.run(["script", "-qec", script, "/dev/null"], env=shared.env, cwd=shared.dir, text=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+    first, last, said = p.stdout.splitlines()
+    assert said == f"volt-submit: 2 jobs: voltctl list {first}-{last}", p
+
+
+def test_a_field_that_is_unknown(shared):
+    """Of those that are known no name is cut."""
+    r = shared.submit("-f", "-", input='{"argv":["true"],"colour":1}')
+    names = r.err.split("known are: ")[1].split(", ")
+    assert r.code == 125 and names.pop() == "...\n", r
+    for name in names:
+        assert "is not known" not in shared.submit("-f", "-", input=json.dumps({name: [[]]})).err, name
+
+
+def test_an_input_that_is_too_long(shared):
+    r = shared.submit("--stdin=-", "cat", input="x" * 300000)
+    assert r.code == 125 and r.err.splitlines() == [
+        "volt-submit: --stdin: has more than the 131072 bytes of MaxStdin=: keep it in a file, and name that as standard "
+        "input"], r
+
+
 def test_what_the_job_would_search(shared):
     """PATH and the directory are those of the job."""
     folder = shared.dir / "bin"
@@ -61,6 +172,12 @@ def test_what_the_job_would_search(shared):
     assert r.code == 127 and "-E PATH" in r.err, r
 
 
+def test_an_id_is_no_verb(shared):
+    for word in ("168", "@last"):
+        r = shared.ctl(word)
+        assert r.code == 2 and r.err == f"voltctl: {word} is no verb; use `voltctl status {word}`\n", r
+
+
 def test_alone_it_lists(shared):
     assert shared.ctl().out == shared.ctl("list").out != ""
 
@@ -73,6 +190,14 @@ def test_kill_as_everywhere(shared):
         assert shared.ctl("kill", *words, job).code == 0
         r = shared.ctl("wait", job)
         assert name in r.err, r
+
+
+def test_a_script_on_standard_input(shared):
+    """As at and sbatch take it."""
+    r = shared.submit(input="echo from the script\n")
+    assert r.code == 125 and r.err.splitlines()[-1].startswith("volt-submit: a script: volt-submit ./SCRIPT,"), r
+    assert shared.submit("-F", "--quiet", "--stdin=-", "sh", input="echo from the script\n").out == "from the script\n"
+    assert len(shared.submit().err.splitlines()) == 1  # /dev/null is none
 
 
 def submit_with_pipe(daemon, data, *words):
@@ -96,29 +221,101 @@ def test_a_pipe_is_not_read(shared):
         assert submit_with_pipe(shared, data, *words) == "", words
 
 
+def with_input(daemon, file, *words):
+    """What volt-submit says with such a standard input."""
+    p = subprocess.run([BIN / "volt-submit", *words], stdin=file, env=daemon.env, cwd=daemon.dir, text=True,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+    assert p.returncode == 0, p
+    return p.stderr
+
+
 def test_a_pipe_that_is_slow_is_noticed(shared):
-    """Its writer begins when the job is over: volt-submit looks once more."""
+    """Its writer is alive, and has written nothing."""
     reading, writing = os.pipe()
-    with open(reading) as pipe, open(writing, "wb", buffering=0) as end:
-        p = subprocess.Popen([BIN / "volt-submit", "-w", "--shell", "while ! [ -e written ]; do sleep 0.05; done"],
-                             stdin=pipe, env=shared.env, cwd=shared.dir, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-        p.stdout.readline()  # the id: the first look is over
-        with shared.connect() as v:
-            until(lambda: v.ok("org.voltd.jobs.List", {"filter": {"states": ["running"]}})["jobs"])
-        end.write(b"late")
-        (shared.dir / "written").touch()
-        assert "--stdin=- gives it" in p.communicate(timeout=LIMIT)[1] and p.returncode == 0
+    with open(reading) as pipe, open(writing, "wb"):
+        assert "does not read the pipe" in with_input(shared, pipe, "cat")
+    (shared.dir / "some").write_text("some")
+    with open(shared.dir / "some") as file:
+        assert "does not read the file" in with_input(shared, file, "cat")
+        os.lseek(file.fileno(), 0, os.SEEK_END)
+        assert with_input(shared, file, "cat") == ""
+    (shared.dir / "some").write_text("")
+    with open(shared.dir / "some") as file:
+        assert with_input(shared, file, "cat") == ""
+
+
+def test_the_input_of_a_loop_is_the_loops(shared):
+    """The shell that runs the loop has it too: nothing is said, not once for each of its lines."""
+    for line in ("seq 3 | while read n; do volt-submit echo $n; done",
+                 "seq 3 >lines; while read n; do volt-submit echo $n; done <lines"):
+        p = subprocess.run(["bash", "-c", line], stdin=subprocess.DEVNULL, cwd=shared.dir, capture_output=True,
+                           env={**shared.env, "PATH": f"{BIN}:{os.environ['PATH']}"}, text=True, timeout=LIMIT)
+        assert (len(p.stdout.splitlines()), p.stderr) == (3, ""), p
+
+
+def test_one_that_fails_says_how(shared):
+    """As several do; with --follow its output is there already."""
+    fails = "echo searching; echo bad >&2; exit 4"
+    r = shared.submit("-w", "--shell", fails)
+    assert (r.code, r.err) == (4, f"volt-submit: job {r.lines[0]}: exit status 4: bad\n"), r
+    assert shared.ctl("wait", r.lines[0]).err == f"voltctl: job {r.lines[0]}: exit status 4: bad\n"
+    r = shared.submit("-F", "--shell", fails)
+    assert r.code == 4 and r.err.splitlines()[-1].endswith(": exit status 4"), r
+    r = shared.submit("-w", "--quiet", "--shell", fails)
+    assert (r.code, r.err) == (4, ""), r
+
+
+def test_the_command_of_an_element_has_its_index(shared):
+    r = shared.submit("-w", "--array=1-2", "--", "sh", "-c", "echo f{i}; test {i} = 1")
+    element = r.lines[0] + "_2"
+    assert "   Command: sh -c 'echo f2; test 2 = 1'\n" in shared.ctl("status", element).out
+    assert "echo f2; test 2 = 1" in shared.ctl("list", "-e", "--no-legend", element).out
+    assert "echo f{i}; test {i} = 1" in shared.ctl("status", r.lines[0]).out
+
+
+def test_lists_of_commands(shared):
+    """As GNU parallel reads them: answered with the line that works, which does."""
+    (shared.dir / "commands").write_text("echo one; true\necho two\n")
+    works = "--each-line commands -- sh -c {}"
+    for words, said in (
+            (["--each-line", "commands"], works),
+            (["--each-line", "commands", "--shell", "{}"], "-- sh -c {}"),
+            (["--each-line", "commands", "--", "{}"], "line 1: no program is called"),
+            (["-f", "commands"], "--each-line FILE -- sh -c {}"),
+            (["echo", "{}", ":::", "a b", "c"], "printf '%s\\n' 'a b' c | volt-submit --each-line - -- echo {}"),
+            (["--each-line", "commands", "--", "/bin/bash", "-c", "gzip {}"], "volt-submit --each-line commands --shell 'gzip {}'"),
+            (["-n", "x", "gzip", "::::", "list"], "volt-submit -n x --each-line list -- gzip")):
+        r = shared.submit(*words, cwd=shared.dir)
+        assert r.code in (125, 127) and r.out == "" and said in r.err, r
+    r = shared.submit("-w", *shlex.split(works), cwd=shared.dir)
+    assert r.code == 0 and len(r.lines) == 2, r
+    assert shared.ctl("logs", r.lines[0]).out == "one\n"
+    for text, works in (("#!/bin/sh\necho hi\n", "--stdin=- -- sh"), ("true\n", "--each-line - -- sh -c {}")):
+        r = shared.submit(input=text)
+        assert r.code == 125 and works in r.err, r
+    assert shared.submit("-w", "--each-line", "-", "{}", input="/bin/true\n").code == 0
+    for words in (["--shell", "printf %s {}"], ["--", "sh", "-c", 'printf %s "$0"', "{}"]):
+        r = shared.submit("-w", "--each-line", "-", *words, input="it's; echo no\n")
+        assert r.code == 0 and shared.ctl("logs", r.lines[0]).out == "it's; echo no", r
 
 
 @pytest.mark.parametrize("verb, ours", [
     ("qsub", "volt-submit COMMAND"), ("sbatch", "volt-submit COMMAND"), ("stop", "voltctl cancel ID"),
-    ("rm", "voltctl clean"), ("ps", "voltctl list"), ("restart", "voltctl status ID"),
-    ("hold", "voltctl kill -STOP ID"), ("resume", "voltctl kill -CONT ID"), ("scancel", "voltctl cancel ID"),
+    ("rm", "voltctl clean ID"), ("reset-failed", "voltctl clean --result=failed"), ("ps", "voltctl list"), ("restart", "voltctl retry ID"),
+    ("list-units", "voltctl list"), ("nqtail", "voltctl logs -f ID"), ("head", "voltctl logs ID"),
+    ("suspend", "voltctl pause ID"), ("unpause", "voltctl resume ID"), ("scancel", "voltctl cancel ID"),
 ])
 def test_verbs_of_others(shared, verb, ours):
     r = shared.ctl(verb, "1")
     assert r.code == 2 and f"voltctl has no verb {verb}; use `{ours}`" in r.err, r
+
+
+@pytest.mark.parametrize("words, ours", [(["-l"], "`voltctl list`"), (["-c", "3"], "`voltctl logs ID`, with -f"),
+                                         (["-S", "4"], "`voltctl queue set default slots=N`"), (["--json"], "`voltctl list --json`"), (["-Z"], "")])
+def test_options_that_are_verbs_here(shared, words, ours):
+    r = shared.ctl(*words)
+    said = f"use {ours}" if ours else "try --help"
+    assert r.code == 2 and f"unknown option {words[0]}; {said}" in r.err, r
 
 
 def test_the_last_job_and_its_elements(shared):
@@ -144,3 +341,29 @@ def test_the_command_that_status_prints_can_be_pasted(shared, words):
     assert "\n" not in command.strip() and "\x1b" not in command
     pasted = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=LIMIT)
     assert pasted.stdout == shared.ctl("logs", job).out != ""
+
+
+def test_a_key_that_another_job_has(shared):
+    first = shared.submit("--key=once", "true").lines[0]
+    assert shared.submit("--key=once", "true").lines == [first]
+    r = shared.submit("--key=once", "false")
+    assert r.code == 125 and r.out == "" and r.err.splitlines() == [
+        f'volt-submit: refused: key "once" belongs to job {first}, whose spec differs',
+        "volt-submit: --if-exists=coalesce prints the id of that job while it is not done; "
+        "--if-exists=replace cancels it"], r
+    r = shared.submit("--key=once", "--if-exists=reject", "true")
+    assert r.err == f'volt-submit: refused: key "once" belongs to job {first}\n', r
+
+
+@pytest.mark.parametrize("words, ours", [
+    (["--mem=4G"], "--mem; use `ulimit -v`"), (["--parsable"], "--parsable; leave it out: it is the default"),
+    (["-J", "x"], "-J; use --name=NAME"), (["--job-name=x"], "--job-name; use --name=NAME"),
+    (["-c4"], "-c; use --sem=NAME:TAKE/CAPACITY"), (["--working-directory", "/"], "--working-directory; use --chdir=DIR"),
+    (["--nmae=x"], "--nmae; did you mean --name?"), (["--boot=x"], "--boot; try --help"),
+    (["--on-active=30"], "--on-active; use --in=TIME"), (["-b", "now+1h"], "-b; use --at=TIME"),
+    (["--time=10"], "--time; use --timeout=TIME, as 10m or 2h"), (["--time", "10"], "--time; use --timeout=TIME"),
+    (["--wrap=x"], "--wrap; use --shell='TEXT'"), (["--unit=x"], "--unit; use --name=NAME"), (["-Z"], "-Z; try --help"),
+])
+def test_options_of_others(shared, words, ours):
+    r = shared.submit(*words, "true")
+    assert r.code == 125 and r.out == "" and f"unknown option {ours}" in r.err, r

@@ -7,7 +7,9 @@ import pathlib
 import random
 import signal
 import threading
+import time
 
+import pytest
 from conftest import SANITIZER, SEED, processes, until
 from jobs import JOBS, ended, get, keeper_of, sh, submit, wait
 
@@ -168,6 +170,29 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
             until(lambda: begun() >= after or begun() == len(ids), "more jobs")
             assert control.ok("org.voltd.control.Stats")["jobs"]["slots_used"] <= slots
         wait(v, *ids)
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_a_more_urgent_job_gets_the_next_slot(private, array):
+    """Whatever starts early waits in the line as the others do. Before the urgent one there are at
+    most the one with the slot, if it was about to begin, and two that were to begin after that, if
+    they were faster than their recall."""
+    private.start(config="[Queue]\nSlots=1\n[Store]\nBackend=memory\n")
+    spec, n = {"argv": ["/bin/true"]}, 60
+    with private.connect() as v:
+        for _ in range(2 if SANITIZER else 20):
+            if array:
+                many = submit(v, {**spec, "array": {"first": 1, "last": n}})
+                ids = [f"{many}_{i}" for i in range(1, n + 1)]
+            else:
+                ids = v.ok(JOBS + "SubmitBatch", {"specs": [spec] * n})["ids"]
+            until(lambda: get(v, ids[n // 3])["state"] == "done", "some to be through")
+            urgent = submit(v, {**spec, "priority": 1})
+            entered = time.time() * 1e6
+            begun = ended(v, urgent)["started_at_usec"]
+            wait(v, *([many] if array else ids))
+            starts = [get(v, i)["started_at_usec"] for i in ids]
+            assert sum(entered < start < begun for start in starts) <= 3
 
 
 def test_never_more_than_slots_in_a_plain_stream(private):

@@ -1,6 +1,7 @@
 """volt-submit --import: what other tools have, as specs that can be submitted."""
 import base64
 import json
+import os
 import shutil
 import subprocess
 
@@ -47,16 +48,17 @@ def tools(shared):
     for name, text in TOOLS.items():
         (folder / name).write_text("#!/bin/sh\n" + text + "\n")
         (folder / name).chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
+    (folder / "socket").touch()  # of the server of tsp
+    return {"PATH": f"{folder}:/usr/bin:/bin", "TS_SOCKET": str(folder / "socket")}
 
 
 def test_crontab(shared, tools):
     r = shared.submit("--import=crontab", env=tools)
     first, second = [json.loads(line) for line in r.lines]
-    assert r.code == 125 and "left out: nonsense" in r.err and "no start times" in r.err
+    assert r.code == 125 and "left out: nonsense" in r.err and "times are not taken over" in r.err
     assert first["shell"] == 'echo "$WORD" % done' and first["labels"] == {"crontab": "*/5 0 * * 1-5"}
     assert first["env"] == {"MAILTO": "", "PATH": "/usr/bin:/bin", "WORD": "two words"}
-    assert first["cwd"] == str(shared.dir)
+    assert first["cwd"] == str(shared.dir) and first["env_adds"]
     assert second["shell"] == "cat" and second["labels"] == {"crontab": "@daily"}
     assert base64.b64decode(second["stdin_data"]) == b"one\ntwo%\n"
     r = shared.submit("-w", "-f", "-", input=r.out)
@@ -124,6 +126,26 @@ def test_the_real_tsp(shared):
 
 
 def test_what_is_not_there(shared, tools):
-    r = shared.submit("--import=tsp", env={"PATH": "/none"})
-    assert r.code == 125 and r.out == "" and "`tsp` failed" in r.err
+    folder = shared.dir / "failing"
+    folder.mkdir()
+    (folder / "atq").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "atq").chmod(0o755)
+    r = shared.submit("--import=at", env={"PATH": str(folder)})
+    assert r.code == 125 and r.out == "" and "`atq` failed" in r.err
+    for env, path in (({"TS_SOCKET": "/none/s"}, "/none/s"), ({"TMPDIR": "/none"}, f"/none/socket-ts.{os.getuid()}")):
+        r = shared.submit("--import=tsp", env={**tools, "TS_SOCKET": "", **env})  # whose client would start a server
+        assert r.code == 125 and r.err == f"volt-submit: tsp has no queue: there is no {path}\n", r
     assert "neither crontab, at nor tsp" in shared.submit("--import=cron").err
+
+
+def test_a_command_beside_it(shared, tools):
+    r = shared.submit("--import", "crontab", "true", env=tools)
+    assert (r.code, r.out) == (125, "")
+    assert r.err == "volt-submit: --import prints what crontab has, and takes no command: true\n"
+
+
+@pytest.mark.parametrize("tool, program", [("crontab", "crontab"), ("at", "atq"), ("tsp", "tsp")])
+def test_a_tool_that_is_not_installed(shared, tool, program):
+    r = shared.submit(f"--import={tool}", env={"PATH": "/none"})
+    assert (r.code, r.out) == (125, "")
+    assert r.err == f"volt-submit: {tool} is not installed: there is no {program} in PATH\n"

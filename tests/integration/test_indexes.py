@@ -45,11 +45,14 @@ def test_what_is_submitted(shared):
     assert array("1-5,6") == {"first": 1, "last": 6}
     assert array("1-9:2,20") == {"first": 1, "last": 20, "ranges": [
         {"first": 1, "last": 9, "step": 2}, {"first": 20, "last": 20}]}
+    assert array("1-5%2") == {"first": 1, "last": 5, "at_once": 2}
+    assert array("1-9:2,20%4") == array("1-9:2,20") | {"at_once": 4}
 
 
 @pytest.mark.parametrize("text, why", [
     ("1-", "is not a list of indexes like 1-1000"), ("1-9:0", "is not a list"), ("1,,2", "is not a list"),
-    ("1-9%4", "an array has no limit of its own"), ("1-9000000:2", "more than 1000000 elements"),
+    ("1-9%0", "is not a list"), ("1-9%4,10", "is not a list"), ("1-9%1000001", "more than 1000000 elements"),
+    ("1-9000000:2", "more than 1000000 elements"),
 ])
 def test_no_list(shared, text, why):
     r = shared.submit("--array", text, "true")

@@ -50,8 +50,8 @@ def conn(shared):
 @pytest.mark.parametrize("spec, result, end, exit_code", [
     (sh("exit 0"), "success", 0, 0),
     (sh("exit 7"), "exit", 7, 7),
-    (sh("kill -9 $$"), "signal", "KILL", 137),
-    (sh("sleep 100", timeout_usec=50000), "timeout", "TERM", 124),
+    (sh("kill -9 $$"), "signal", "SIGKILL", 137),
+    (sh("sleep 100", timeout_usec=50000), "timeout", "SIGTERM", 124),
     ({"argv": ["/does/not/exist"]}, "exec_failed", "ENOENT", 127),
     ({"argv": ["/etc/passwd"]}, "exec_failed", "EACCES", 126),
     (sh("true", cwd="/does/not/exist"), "exec_failed", "ENOENT", 125),
@@ -88,7 +88,7 @@ def test_a_term_handler_that_exits_cleanly_timed_out_all_the_same(shared, conn):
 
 def test_kill_follows_a_stop_signal_that_is_ignored(shared, conn):
     job = timed_out(conn, shared.dir / "ignoring", "''", kill_after_usec=100000)
-    assert (job["result"], ended_with(job)) == ("timeout", "KILL")
+    assert (job["result"], ended_with(job)) == ("timeout", "SIGKILL")
 
 
 def test_cancel_ends_the_whole_tree(shared, conn):
@@ -162,7 +162,7 @@ def test_environment_is_what_was_given_and_ours_wins(shared, conn):
     with conn_output(shared, ident) as f:
         env = dict(line.rstrip("\n").split("=", 1) for line in f)
     assert env == {"A": "1", "VOLT_JOB_ID": ident, "VOLT_ATTEMPT": "1",
-                   "VOLT_ADDRESS": f"unix:{shared.socket}"}
+                   "VOLT_ADDRESS": f"unix:{shared.socket}", "VOLT_JOB": f"{ident} {shared.socket}"}
 
 
 def conn_output(daemon, ident):
@@ -235,12 +235,22 @@ def test_slots_bound_what_runs(private):
                 assert 1 <= int(f.read()) <= 3
 
 
+def three_jobs(v, spec):
+    return v.ok(JOBS + "SubmitBatch", {"specs": [spec] * 3})["ids"]
+
+
+def three_elements(v, spec):
+    ident = submit(v, {**spec, "array": {"first": 1, "last": 3}})
+    return [f"{ident}_{i}" for i in (1, 2, 3)]
+
+
 @pytest.mark.parametrize("end", ["go on", "cancel", signal.SIGKILL])
-def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, end):
+@pytest.mark.parametrize("submit_three", [three_jobs, three_elements])
+def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, submit_three, end):
     """Where jobs are short the next one is starting before there is a slot. Behind one that is
-    long it is queued again, first in the line, and runs once, as its first attempt. Who is
+    long it is queued again, first in the line, and runs once, as its first attempt. One that is
     cancelled there has none, and no record to be removed."""
-    private.start(config="[Queue]\nSlots=1\n")
+    private.start(config="[Queue]\nSlots=1\nStartAhead=16\n")
     held = sh(f"echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>{private.dir}/ran; "
               f"until [ -e {private.dir}/go.$VOLT_JOB_ID ]; do sleep 0.01; done")
     told, three = set(), []
@@ -262,7 +272,7 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
         watch.send(JOBS + "Watch", more=True)
         while True:
             v.ok(JOBS + "SubmitBatch", {"specs": [sh(":")] * 60})
-            three = v.ok(JOBS + "SubmitBatch", {"specs": [held] * 3})["ids"]
+            three = submit_three(v, held)
             hear_of(three[0], "started", "running")
             soon = get(v, three[1])["state"] == "starting"
             hear_of(submit(v, {"kind": "noop"}), "exited", "done")
@@ -277,7 +287,7 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, e
             assert job["result"] == "cancelled" and job["attempt"] == 0
     if end == signal.SIGKILL:
         private.stop(end)
-        private.start(config="[Queue]\nSlots=1\n")
+        private.start(config="[Queue]\nSlots=1\nStartAhead=16\n")
     with private.connect() as v:
         let_them_go(v)
         assert get(v, three[1])["attempt"] == 1

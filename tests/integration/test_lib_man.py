@@ -1,6 +1,6 @@
 """libvolt's headers, manual pages and tour: each function has a page that says what the header
-does, nothing else is there, the pages are sound, the example in volt(7) runs, and the tour names
-what is there."""
+does, nothing else is there, the pages are sound, their examples compile and that in volt(7) runs,
+and the tour names what is there."""
 
 import os
 import re
@@ -115,15 +115,60 @@ def test_locals_that_do_not_survive_an_await_are_warned_of(local, name, warned):
     assert warned or done.stderr == ""
 
 
-def test_example_of_volt_7(tmp_path):
-    text = (ROOT / "lib/man/volt.7").read_text()
-    code = re.search(r"^\.Sh EXAMPLES.*?^\.Bd -literal.*?\n(.*?)^\.Ed$", text, re.M | re.S).group(1)
-    (tmp_path / "example.c").write_text(code.replace("\\en", "\\n"))
+def literals(text):
+    return [block.replace("\\e", "\\") for block in
+            re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed$", text, re.M | re.S)]
+
+
+def example(page):
+    """The code under EXAMPLES, all of it one source."""
+    section = re.search(r"^\.Sh EXAMPLES\n(.*?)(?=^\.Sh )", page.read_text(), re.M | re.S)
+    code = "\n".join(literals(section.group(1))) if section else ""
+    return code if not code or "<volt/volt.h>" in code else "#include <volt/volt.h>\n" + code
+
+
+def compile_example(page, tmp_path, *flags):
+    (tmp_path / "example.c").write_text(example(page))
     sanitize = [f"-fsanitize={os.environ['VOLT_SAN']}"] if os.environ.get("VOLT_SAN") else []
     compiler = "clang" if "clang" in os.environ["VOLT_BUILD"] else "gcc"
-    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", *sanitize, f"-I{ROOT}/lib/include",
-                    "-o", tmp_path / "example", tmp_path / "example.c", LIBVOLT, "-levent_core",
-                    "-pthread"], check=True)
+    subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable",
+                    *sanitize, f"-I{ROOT}/lib/include", "-o", tmp_path / "example",
+                    tmp_path / "example.c", *flags], check=True)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if example(p)], ids=lambda p: p.name)
+def test_examples_compile(page, tmp_path):
+    compile_example(page, tmp_path, "-c")
+
+
+def test_every_leaf_has_an_example():
+    """A page with a poll function shows how it is awaited."""
+    leaves = [page for page in PAGES if any(name.endswith("_poll") for name in names(page))]
+    assert len(leaves) > 15
+    for page in leaves:
+        awaits = [name for name in names(page) if name.endswith(("_poll", "_wait")) or name.startswith("VOLT_AWAIT")]
+        assert any(f"{name}(" in example(page) for name in awaits), page.name
+
+
+def test_other_code_in_pages_is_that_of_the_headers():
+    """Outside of EXAMPLES: structs are shown without their comments, initialisers as they are."""
+    headers = squeeze(re.sub(r"/\*.*?\*/", " ", " ".join(h.read_text() for h in HEADERS), flags=re.S))
+    shown = 0
+    for page in PAGES:
+        text = re.sub(r"^\.Sh EXAMPLES\n.*?(?=^\.Sh )", "", page.read_text(), flags=re.M | re.S)
+        for block in literals(text):
+            if block.startswith("static "):
+                subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-fsyntax-only", "-x", "c",
+                                f"-I{ROOT}/lib/include", "-"], input=f"#include <volt/volt.h>\n{block}".encode(),
+                               check=True)
+            else:
+                assert squeeze(block) in headers, page.name
+            shown += 1
+    assert shown > 5
+
+
+def test_example_of_volt_7(tmp_path):
+    compile_example(ROOT / "lib/man/volt.7", tmp_path, LIBVOLT, "-levent_core", "-pthread")
     done = subprocess.run([tmp_path / "example"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "42\n"
 

@@ -44,7 +44,7 @@ def test_columns_by_name(some):
         "success     -", "exit 3      -", "-         0/3", "-           -"]
     assert rows(some, "-o", "prio,queue,attempt", "4") == ["  -5  default        -"]
     head, *_ = some.ctl("list", "-a", "-o", "wide").lines
-    assert head.split() == ["ID", "NAME", "USER", "STATE", "RESULT", "DONE", "QUEUE", "PRIO",
+    assert head.split() == ["ID", "NAME", "USER", "STATE", "WAIT", "RESULT", "DONE", "QUEUE", "PRIO",
                             "RUNTIME", "SUBMITTED", "STARTED", "ENDED", "LABELS", "COMMAND"]
     pid = rows(some, "-o", "pid", "3_1")[0]
     assert pid == str(some.job("3_1")["pid"])
@@ -99,7 +99,7 @@ def test_those_that_have_ended_are_on_a_terminal_too(some):
 def test_what_has_nothing_to_tell_is_left_out_on_a_terminal(some):
     """Until a row has something there; what is named is always shown."""
     head = on_terminal(some, "voltctl", "list", "4").splitlines()[0]
-    assert head.split() == ["ID", "NAME", "STATE", "SUBMITTED", "COMMAND"]
+    assert head.split() == ["ID", "NAME", "STATE", "WAIT", "SUBMITTED", "COMMAND"]
     head = on_terminal(some, "voltctl", "list", "-o", "id,done,result", "4").splitlines()[0]
     assert head.split() == ["ID", "DONE", "RESULT"]
     assert "RESULT" in some.ctl("list", "4").lines[0]  # a pipe has all of them
@@ -135,6 +135,18 @@ def test_a_column_comes_back(fake):
     assert lines[1002].split() == ["ID", "NAME", "STATE", "RESULT", "SUBMITTED", "COMMAND"]
     assert lines[1003].split()[:5] == ["1002", "n", "done", "exit", "3"]
     assert lines[1004].split()[:4] == ["1003", "n", "queued", "-"]
+
+
+def test_a_program_and_a_terminal_get_the_same_json(private):
+    """One as it came from voltd, the other parsed and written again."""
+    private.start()
+    text = 'a,b"]}\\ \u202eend [{'
+    for i in range(3):
+        assert private.submit("-w", "--kind=noop", "-n", text, "--label", f"k={text}{i}").code == 0
+    plain = private.ctl("list", "-a", "--json")
+    shown = on_terminal(private, "voltctl", "list", "-a", "--json", columns=80)
+    assert json.loads(shown) == plain.json and len(plain.json) == 3
+    assert plain.json[0]["name"] == text and "\u202e" not in plain.out and len(plain.lines) == 3
 
 
 def test_pages_are_printed_as_they_come(fake):

@@ -42,6 +42,17 @@ def test_what_has_no_output_is_said(shared, array):
     assert r.code == 1 and r.out == f"{array}_8: one\n{array}_8: two 8\n", r
 
 
+def test_an_array_of_which_nothing_is_kept_says_so(shared):
+    """Once: what there is of some elements is printed without a word of the others."""
+    array = shared.submit("-w", "--array=1-3", "--shell", "echo out; echo err >&2").lines[0]
+    r = shared.ctl("logs", "--stderr", array)
+    assert r.code == 1 and r.out == "" and r.err.count("no output here") == 1 and "--error=file" in r.err, r
+    array = shared.submit("-w", "--array=1-3", "--output=here.{i}", "--shell", "echo out").lines[0]
+    r = shared.ctl("logs", array)
+    assert r.code == 1 and r.err == f"voltctl: job {array}_1 prints to a file that voltd does not keep: " \
+        f"tail -f {shared.dir}/here.1\n", r
+
+
 def test_lines_of_running_jobs_never_mix(shared):
     """Two write halves of their lines by turns; what is printed are whole lines of each."""
     text = "until [ -e {0} ]; do sleep 0.01; done; printf end-; echo {0}"

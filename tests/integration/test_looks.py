@@ -1,4 +1,6 @@
 """What people read: each thing once, places from 1, masks in octal, letters that mislead."""
+import re
+
 from conftest import until
 
 
@@ -42,6 +44,13 @@ def test_letters_that_mean_something_else_elsewhere(shared):
         assert f"-{letter} (" in part, letter
 
 
+def test_help_fits_a_terminal(shared):
+    texts = [shared.submit("--help").out, shared.ctl("--help").out]
+    texts += [shared.ctl(verb, "--help").out for verb in re.findall(r"^  ([a-z]+) ", texts[1], re.M) if verb != "help"]
+    assert len(texts) > 10
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
+
+
 def test_a_file_for_errors_that_cannot_be_opened_is_named(shared):
-    r = shared.submit("-w", "--error=/none/err", "true")
+    r = shared.submit("-w", "--no-check", "--error=/none/err", "true")
     assert "could not be started: stderr: /none/err: No such file" in r.err, r

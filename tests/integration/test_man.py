@@ -32,10 +32,14 @@ def test_volt_submit():
     assert named(page("volt-submit.1")) == options(help_of("volt-submit"))
 
 
+def test_volt_lock():
+    assert named(page("volt-lock.1")) == options(help_of("volt-lock"))
+
+
 def test_voltctl():
     text, everything = page("voltctl.1"), help_of("voltctl")
     verbs = set(re.findall(r"^  (\w+) .*[A-Z]", everything.split("\n\n")[1], re.M)) - {"help"}
-    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 15
+    assert set(re.findall(r"^\.Ss ([a-z]+)$", text, re.M)) == verbs and len(verbs) == 27
     common = options(everything)
     for part in re.split(r"^\.Ss ", text, flags=re.M)[1:]:
         verb = part.split("\n")[0]
@@ -79,8 +83,8 @@ def test_voltd_conf():
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
-@pytest.mark.parametrize("name", ["volt-submit.1", "voltctl.1", "voltclient.3", "volt-job.5", "voltd.8",
-                                  "voltd.conf.5"])
+@pytest.mark.parametrize("name", ["volt-submit.1", "volt-lock.1", "voltctl.1", "voltclient.3", "volt-job.5", "volt-agent.7",
+                                  "voltd.8", "voltd.conf.5"])
 def test_formats_without_a_warning(name):
     done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", MAN / name],
                           capture_output=True, text=True)

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from conftest import LIMIT, SANITIZER, until
 from jobs import ended_with, get, sh, submit, wait
+from protocol import LOGS, SERVICE, error
 from test_jobs import switches
 from test_store import check_store
 
@@ -30,7 +32,7 @@ def test_who_prints_too_much_is_killed(shared):
     r = shared.submit("--wait", "--output-limit=100K", "--shell", ENDLESS)
     assert r.code == 125 and "output_limit: it printed more than it may" in r.err, r
     job = shared.ctl("list", "--json", "--all", r.out.strip()).json[0]
-    assert (job["result"], ended_with(job), job["state"]) == ("output_limit", "KILL", "done")
+    assert (job["result"], ended_with(job), job["state"]) == ("output_limit", "SIGKILL", "done")
     size = len(shared.ctl("logs", r.out.strip()).out)
     assert size > 100 << 10
     # By how much, in KiB that are rounded up; here and where people look.
@@ -148,7 +150,7 @@ def test_the_limit_and_the_end_at_once(private):
     """Jobs end by themselves, are cancelled, or run into a timeout about when they are looked at:
     each end is one of those that it may be, and stays that one."""
     private.start(config="[Queue]\nSlots=80\n")
-    over = ("output_limit", "KILL")
+    over = ("output_limit", "SIGKILL")
     may, cancels = {}, []
     with private.connect() as v:
         look = math.ceil(time.monotonic()) + 1
@@ -165,9 +167,9 @@ def test_the_limit_and_the_end_at_once(private):
             itself = {("exit" if i else "success", i), ("output_limit", i)}  # too late to be killed
             may[job(f"sleep {late}; exit {i}")] = {*itself, over}
             timed = job("exec sleep 1000", timeout_usec=int(late * 1e6))
-            may[timed] = {("timeout", "TERM"), over}
+            may[timed] = {("timeout", "SIGTERM"), over}
             cancels.append((when, job("exec sleep 1000")))
-            may[cancels[-1][1]] = {("cancelled", "TERM"), over}
+            may[cancels[-1][1]] = {("cancelled", "SIGTERM"), over}
         for when, ident in sorted(cancels):
             time.sleep(max(0, when - time.monotonic()))
             v.ok("org.voltd.jobs.Cancel", {"ids": [ident]})
@@ -617,3 +619,35 @@ def test_a_meter_watches_before_it_looks(private, grows):
     grows.touch()
     r = private.submit("--wait", "--output-limit=1", "--", "sleep", "600")
     assert r.code == 125 and "output_limit" in r.err, r
+
+
+@contextlib.contextmanager
+def no_descriptor(daemon):
+    """voltd can open nothing more than its standard descriptors: what it has open stays."""
+    pid = daemon.process.pid
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+def test_output_that_cannot_be_read_is_not_called_absent(private):
+    private.start(config="[Store]\nFoldOutput=0\n")
+    ident = private.submit("--wait", "echo", "here").out.strip()
+    with private.connect() as v:
+        v.ok(SERVICE + "GetInfo")  # the connection is accepted
+        with no_descriptor(private):
+            for method in "Open", "Read":
+                got = error(v.call(LOGS + method, {"id": ident}), LOGS + "OutputUnreadable")
+                assert got == {"id": ident, "error": "EMFILE", "reason": os.strerror(errno.EMFILE)}, got
+        assert bytes_of([v.call(LOGS + "Read", {"id": ident})]) == b"here\n"
+
+
+def test_the_client_says_why_output_cannot_be_read(fake):
+    reply = {"error": LOGS + "OutputUnreadable",
+             "parameters": {"id": "1", "error": "EIO", "reason": "Input/output error"}}
+    d = fake(lambda method, _: [reply])
+    r = d.run("voltctl", "logs", "1")
+    assert r.code == 1 and "the output of job 1 cannot be read: Input/output error" in r.err, r

@@ -1,4 +1,7 @@
 """Output to a path: what stands in it for the job, and that nothing is lost."""
+import re
+
+from conftest import LIMIT
 
 
 def test_elements_have_files_of_their_own(shared):
@@ -77,6 +80,34 @@ def test_what_is_there_stays_or_goes(shared):
     r = shared.submit("-w", "--open-mode=truncate", "--output", out, "--error", out, "--shell",
                       "echo one; echo two >&2; echo three")
     assert r.code == 0 and out.read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_file_is_followed(shared):
+    """What it held before the submission is not printed, but where it is emptied."""
+    def submit(*words):
+        return shared.submit("-F", *words)
+    line = ("--output=followed", "--shell", "echo new; until [ -e go ]; do sleep 0.01; done; echo end")
+    p = shared.popen("volt-submit", "-F", *line)
+    assert p.stdout.readline() == "new\n"
+    (shared.dir / "go").touch()
+    assert p.communicate(timeout=LIMIT)[0] == "end\n" and p.returncode == 0
+    assert submit(*line).out == "new\nend\n"
+    assert submit("--open-mode=truncate", *line).out == "new\nend\n"
+    assert (shared.dir / "followed").read_text() == "new\nend\n"
+    assert submit("--output=/dev/null", "echo", "x").out == ""
+    r = submit("--no-check", "--output=none/x", "true")
+    assert r.out == "" and "could not be started: stdout" in r.err
+
+
+def test_files_of_elements_are_followed(shared):
+    for path in "{name}-{i}", "{name}-{i}", "f.{id}":  # those of the second time have something in them
+        r = shared.submit("-F", "--array=1-3,7", f"--output={path}", "--shell", "echo is $VOLT_ARRAY_INDEX")
+        ident = re.search(r"job (\d+)\n", r.err)[1]
+        assert sorted(r.lines) == [f"{ident}_{i}: is {i}" for i in (1, 2, 3, 7)], r
+    r = shared.submit("-F", "--each-line=-", "--output={id}.log", "echo", input="a\nb\n")
+    assert sorted(line.split(": ")[1] for line in r.lines) == ["a", "b"]
+    r = shared.submit("-F", "--array=1-2", "--output=one file", "echo", "x")
+    assert r.code == 0 and r.out == "" and "tail -f" in r.err and "{id}" in r.err, r
 
 
 def test_another_attempt_does_not_empty_the_file(shared):

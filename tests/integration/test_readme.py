@@ -38,6 +38,7 @@ def test_the_first_commands():
                    XDG_CONFIG_HOME=str(daemon.dir / "config"))
         r = run(block, env)
         assert r.returncode == 0, r
+        assert not re.findall(r"not found|o such file|cannot be", r.stderr), r.stderr
         assert "command not found" not in r.stderr and "started one for this user" in r.stderr
         out = r.stdout
         for text in ("7\nhello\n", "Failed: 981-1000", "_1000: 1000",

@@ -70,14 +70,37 @@ def test_a_script_that_names_another_directory(shared, words, line, mode):
     ("#VOLT word", "word in a #VOLT line of it is no option"),
     ("#VOLT -n 'x", "line 2: a quote is not closed"),
     ("#VOLT --timeout=soon", "--timeout: soon is not a time"),
-    ("#SBATCH --dependency=afterok:17", "--dependency=afterok:17 of Slurm has no equal"),
-    ("#SBATCH --depend=afterok:17", "--depend=afterok:17 of Slurm has no equal"),
-    ("#SBATCH -H", "-H of Slurm has no equal"),
+    ("#SBATCH --dependency=expand:17", "--dependency=expand:17 of Slurm has no equal"),
+    ("#SBATCH --depend=afterok:17?afterany:18", "--depend=afterok:17?afterany:18 of Slurm has no equal"),
+    ("#SBATCH -d after:17+5", "-d after:17+5 of Slurm has no equal"),
+    ("#SBATCH --dependency=afterok:JID", "bad.sh: line 2: --dependency=afterok:JID: the id of a job is a number, such as 17"),
+    ("#SBATCH -d afterok:", "bad.sh: line 2: -d afterok:: the id of a job is a number"),
+    ("#SBATCH -d afterany:17:name:x", "line 2: -d afterany:17:name:x: the id of a job is a number"),
+    ("#SBATCH --begin=teatime", "--at: teatime is not a time"),
 ])
 def test_mistakes(shared, line, why):
     write(shared, "bad.sh", f"#!/bin/sh\n{line}\n")
     r = shared.submit("-w", "bad.sh")
     assert r.code == 125 and why in r.err and r.out == "", r
+
+
+@pytest.mark.parametrize("line, edges", [
+    ("--dependency=afterok:17:18,afternotok:19", [("17", "ok"), ("18", "ok"), ("19", "notok")]),
+    ("-d afterany:17", [("17", "any")]), ("--depend=after:17", [("17", "start")])])
+def test_what_it_waits_for_in_slurm(shared, line, edges):
+    write(shared, "after.sh", f"#!/bin/sh\n#SBATCH {line}\n")
+    r = shared.submit("--dry-run", "after.sh")
+    assert [(e["job"], e["when"]) for e in r.json["after"]] == edges, r
+
+
+@pytest.mark.parametrize("line, field, value", [
+    ("-H", "hold", True), ("--hold", "hold", True), ("--begin=now+2hours", "delay_usec", 7200_000_000),
+    ("-b now+90", "delay_usec", 90_000_000), ("--begin=now", "delay_usec", None),
+    ("--begin=2100-01-02T10:00:00", "at_usec", 4102567200_000_000)])
+def test_when_slurm_would_start_it(shared, line, field, value):
+    write(shared, "later.sh", f"#!/bin/sh\n#SBATCH {line}\n")
+    r = shared.submit("--dry-run", "later.sh", env={"TZ": "UTC"})
+    assert r.json.get(field) == value, r
 
 
 def test_slurm(shared):
@@ -88,21 +111,41 @@ def test_slurm(shared):
 #SBATCH --array=1-3%2 --cpus-per-task 4
 #SBATCH --export=NONE,A=1
 #SBATCH --requeue
-echo $VOLT_ARRAY_INDEX $A
+SLURM_X=1 # is set here
+echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_NTASKS:-} $SLURM_ARRAY_TASK_ID
 """)
+    (shared.dir / "out").mkdir()
     r = shared.submit("--dry-run", "slurm.sh")
     spec = r.json
     assert spec["name"] == "train" and spec["timeout_usec"] == 95_400_000_000
     assert spec["output_path"].endswith("/out/{name}.{id}.log")
     assert spec["error_path"].endswith("/out/{name}.{i}.err") and spec["open_mode"] == "truncate"
-    assert spec["array"] == {"first": 1, "last": 3} and spec["env"] == {"A": "1"}
+    assert spec["array"] == {"first": 1, "last": 3, "at_once": 2} and spec["env"] == {"A": "1"}
     assert spec["on_lost"] == "retry"
-    assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "left out" in line] == [
+    assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "no equal" in line] == [
         "--mem=4G", "--cpus-per-task 4"]
-    assert "no array has a limit of its own" in r.err
-    (shared.dir / "out").mkdir()
+    assert [line.split("line ")[1] for line in r.err.splitlines() if "$" in line] == [
+        "9: $SLURM_ARRAY_TASK_ID of Slurm is $VOLT_ARRAY_INDEX here", "9: $SLURM_NTASKS of Slurm is not set here"]
     ident = shared.submit("-w", "slurm.sh").lines[0]
     assert (shared.dir / f"out/train.{ident}_2.log").read_text() == "2 1\n"
+
+
+@pytest.mark.parametrize("line, hint", [
+    ("--partition=big", "#VOLT --queue=NAME"), ("-p big", "#VOLT --queue=NAME"), ("-pbig", "#VOLT --queue=NAME"),
+    ("--licenses matlab:2", "#VOLT --sem=NAME:TAKE"), ("-L matlab", "#VOLT --sem=NAME:TAKE")])
+def test_what_may_have_another_name_here(shared, line, hint):
+    write(shared, "named.sh", f"#!/bin/sh\n#SBATCH {line}\n")
+    r = shared.submit("--dry-run", "named.sh")
+    assert r.code == 0 and r.err.endswith(f"is left out; if it has, say {hint}\n"), r
+
+
+@pytest.mark.parametrize("before", ["", "#SBATCH --chdir=/\n"])
+def test_the_directory_of_sbatch_is_set(shared, before):
+    """Most scripts of Slurm begin with it; not set, they would go on at home."""
+    write(shared, "there.sh", f"#!/bin/sh\n#SBATCH -J there\n{before}cd $SLURM_SUBMIT_DIR\n"
+                              "echo $PWD ${SLURM_SUBMIT_DIR}\n")
+    r = shared.submit("-w", "--follow", "there.sh")
+    assert r.out.splitlines()[-1] == f"{shared.dir} {shared.dir}" and "SLURM" not in r.err, r
 
 
 @pytest.mark.parametrize("text, usec", [
@@ -112,11 +155,20 @@ def test_times_of_slurm(shared, text, usec):
     assert dry(shared, "time.sh")["timeout_usec"] == usec * 1_000_000
 
 
-@pytest.mark.parametrize("line", ["-o out-%N.txt", "--output=out-%A-%a.txt", "-e '%N'"])
+@pytest.mark.parametrize("line", ["-o out-%N.txt", "--output=out-%A+%a.txt", "-e '%N'"])
 def test_a_path_of_slurm_that_is_left_out(shared, line):
     write(shared, "path.sh", f"#!/bin/sh\n#SBATCH {line}\n")
     r = shared.submit("-w", "path.sh")
     assert r.code == 0 and "is left out" in r.err and "open-mode" not in r.err, r
+
+
+@pytest.mark.parametrize("path", ["out-%A.%a.txt", "out-%A-%a.txt"])
+def test_a_path_of_slurm_that_is_nearly_the_same(shared, path):
+    """It has the id of the element; the note says how that looks."""
+    write(shared, "path.sh", f"#!/bin/sh\n#SBATCH -a 1-2\n#SBATCH -o {path}\n")
+    r = shared.submit("--dry-run", "path.sh")
+    assert r.json["output_path"] == f"{shared.dir}/out-{{id}}.txt", r
+    assert r.err == f"volt-submit: note: --output: {path[4:9]} is {{id}} here, such as 17_3\n"
 
 
 def test_a_path_of_slurm_that_is_too_long(shared):

@@ -5,6 +5,7 @@ import contextlib
 import os
 import select
 import socket
+import time
 
 import pytest
 
@@ -278,6 +279,11 @@ def test_a_positive_priority_is_for_root_in_system_mode(service):
     assert [r["parameter"] for r in rejected] == ["priority"] and "only root" in rejected[0]["reason"]
     # The account of the service is that of everybody's jobs.
     error(submit(daemon.uid, high), SERVICE + "InvalidParameter")
+    kept = submit(USERS[0], {**low, "hold": True})["parameters"]["id"]
+    with connect_as(daemon, USERS[0]) as v:
+        got = error(v.call(JOBS + "Edit", {"ids": [kept], "changes": {"priority": 1}}), SERVICE + "InvalidParameter")
+        assert got["parameter"] == "changes.priority" and "only root may give it" in got["reason"]
+        v.ok(JOBS + "Cancel", {"ids": [kept]})
     assert "error" not in submit(USERS[0], low) and "error" not in submit(0, high)
     shutdown(daemon, daemon.connect_control())
 
@@ -290,6 +296,25 @@ def test_in_user_mode_priorities_are_free(service):
             v.ok(JOBS + "Submit", {"spec": {"kind": "noop", "priority": 1000}})
     with connect_as(daemon, daemon.uid, control=True) as v:
         shutdown(daemon, v)
+
+
+@needs_root
+def test_users_share_slots_whatever_each_has_queued(service):
+    """One job of a user waits for at most one of another user for each slot."""
+    daemon = service("[Queue]\nSlots=2\n", mode="--system")
+    spec = {"argv": ["/bin/sleep", "0.02"]}
+    with connect_as(daemon, USERS[0]) as a, connect_as(daemon, USERS[1]) as b:
+        many = a.ok(JOBS + "SubmitBatch", {"specs": [spec] * 200})["ids"]
+        wait_done(a, many[10])
+        for _ in range(5):
+            one = b.ok(JOBS + "Submit", {"spec": spec})["id"]
+            entered = time.time() * 1e6
+            wait_done(b, one)
+            begun = b.ok(JOBS + "Get", {"id": one})["job"]["started_at_usec"]
+            starts = [a.ok(JOBS + "Get", {"id": i})["job"].get("started_at_usec", 0) for i in many]
+            assert sum(entered < start < begun for start in starts) <= 2
+        a.ok(JOBS + "Cancel", {"ids": many})
+    shutdown(daemon, daemon.connect_control())
 
 
 def test_cancel_tells_how_far_it_is(private):

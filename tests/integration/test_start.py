@@ -71,9 +71,9 @@ def test_a_state_directory_behind_a_symbolic_link(private, name):
 
 
 def test_too_few_descriptors_are_called_so(private):
-    """Whichever is the one too many, also that of a library: voltd runs or says it."""
+    """Whichever is the one too many, also that of a library: voltd runs or says it. Its threads open
+    files for a moment while others start, so that the lowest limit that suffices differs by a few."""
     private.config.write_text("")
-    needed = None
     for n in range(4, 41):
         def limit(n=n):
             resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
@@ -87,14 +87,14 @@ def test_too_few_descriptors_are_called_so(private):
             until(lambda: private.process.poll() is not None or
                   "listening on" in private.log.read_text(), "it to run, or to end")
             text = private.log.read_text()
-        if private.process.poll() is None:
-            needed = needed or n
+        runs = private.process.poll() is None
+        if runs:
             private.stop()
         else:
-            assert private.process.returncode == 1 and needed is None, (n, text)
+            assert private.process.returncode == 1, (n, text)
             last = text.splitlines()[-1]
             assert last.endswith(": Too many open files"), (n, text)
-    assert needed
+    assert runs  # with the highest of them
 
 
 @pytest.mark.parametrize("args, text", [
@@ -263,8 +263,12 @@ def test_shutdown_wait_is_over_when_voltd_has_gone(private):
 
 
 def test_log_prefixes_are_for_the_journal(private):
+    """Warnings may come before, as of inotify instances that others have taken."""
     private.start()
-    assert until(private.log.read_text).startswith("voltd: version 0.")
+    lines = until(lambda: "version 0." in private.log.read_text() and private.log.read_text(),
+                  "it to say which it is").splitlines()
+    assert any(line.startswith("voltd: version 0.") for line in lines)
+    assert not [line for line in lines if line.startswith("<")]
 
 
 @pytest.fixture

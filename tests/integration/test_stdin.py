@@ -62,9 +62,23 @@ def test_the_limit(private):
     r = submit(private, b"x" * 1025, "--stdin=-", "cat")
     assert r.returncode == 125 and r.stdout == b""
     assert b"--stdin: has 1025 bytes, MaxStdin= allows 1024: keep it in a file" in r.stderr, r
-    r = submit(private, b"x" * 500_000, "--stdin=-", "cat")  # more than a call may be
-    assert r.returncode == 125 and b"keep it in a file, and give --stdin=FILE" in r.stderr, r
+    r = submit(private, b"x" * 500_000, "--stdin=-", "cat")
+    assert r.returncode == 125 and b"--stdin: has more than the 1024 bytes of MaxStdin=: keep it" in r.stderr, r
     assert private.ctl("list", "--no-legend").out == ""
+
+
+def test_more_than_a_call_may_be(private):
+    """It goes beside the call, and MaxStdin= alone is its bound."""
+    private.start(config="[Limits]\nMaxStdin=3M\n")
+    for size in (65536, 65537, 3 << 20):
+        data = os.urandom(size)
+        r = submit(private, data, "-F", "--stdin=-", "cat")
+        assert r.returncode == 0 and r.stdout == data, (size, r.stderr)
+    r = submit(private, b"x" * ((3 << 20) + 1), "--stdin=-", "cat")
+    assert r.returncode == 125 and b"MaxStdin=" in r.stderr, r
+    private.env["LONG"] = "x" * 100_000  # which leaves no room in the call
+    r = submit(private, data[:120_000], "-F", "--stdin=-", "cat")
+    assert r.returncode == 0 and r.stdout == data[:120_000], r.stderr
 
 
 @pytest.mark.parametrize("words, why", [

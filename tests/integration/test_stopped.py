@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from conftest import LIMIT, processes, until
+from conftest import Gate, LIMIT, processes, until
 from jobs import JOBS, ended, ended_with, get, keeper_of, main_of, records, sh, submit
 from test_adopted import shim_of
 from test_store import config
@@ -57,7 +57,7 @@ def test_a_job_that_stops_its_shim_ends_exactly(daemon):
 def test_a_timeout_ends_what_stops_its_shim_again_and_again(daemon, more):
     with daemon.connect() as v:
         job = ended(v, submit(v, sh(STOPPER, timeout_usec=100000, **more)))
-        assert (job["result"], ended_with(job)) == ("timeout", "TERM")
+        assert (job["result"], ended_with(job)) == ("timeout", "SIGTERM")
 
 
 def test_a_cancel_ends_what_stops_its_shim_and_ignores_it(daemon):
@@ -67,7 +67,7 @@ def test_a_cancel_ends_what_stops_its_shim_and_ignores_it(daemon):
         until((daemon.dir / "up").exists, "the job to be deaf")
         v.ok(JOBS + "Cancel", {"ids": [job]})
         done = ended(v, job)
-        assert (done["result"], ended_with(done)) == ("cancelled", "KILL")
+        assert (done["result"], ended_with(done)) == ("cancelled", "SIGKILL")
 
 
 def test_a_cancel_ends_what_an_earlier_keeper_started(daemon):
@@ -175,16 +175,15 @@ def test_more_stopped_shims_than_are_continued_in_a_row(private):
     """They have all stopped before the keeper looks."""
     n = 100
     private.start(config=config(slots=n))
-    gate = private.dir / "gate"
-    os.mkfifo(gate)
+    gate = Gate(private.dir / "gate")
     with private.connect() as v:
-        jobs = [submit(v, sh(f"read x <{gate}; kill -STOP $PPID; exit {i}")) for i in range(n)]
+        jobs = [submit(v, sh(f"read x <{gate.path}; kill -STOP $PPID; exit {i}")) for i in range(n)]
         shims = [shim_of(main_of(v, job)) for job in jobs]
         keeper = keeper_of(private)
         private.stand_still()  # it would continue its keeper
         os.kill(keeper, signal.SIGSTOP)
         until(lambda: state_of(keeper) == "T", "the keeper to stand still")
-        gate.write_text("\n" * n)
+        gate.let_through(n, "\n")
         until(lambda: all(state_of(shim) == "T" for shim in shims), "the shims to stand still")
         private.process.send_signal(signal.SIGCONT)
         assert [ended(v, job)["exit_code"] for job in jobs] == list(range(n))

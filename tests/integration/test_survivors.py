@@ -295,3 +295,27 @@ def test_a_main_process_that_cannot_be_killed(private, stubborn):
         assert private.ctl("list", "--json").json[0]["survivors"] == [pid]
         os.kill(pid, signal.SIGKILL)
         assert ended(v, main)["result"] == "cancelled"
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["in memory", "in the store"])
+def test_what_a_job_leaves_in_the_background_is_killed_and_told(private, kept):
+    """Also after a restart, and of one element of an array."""
+    private.start(config=f"[Store]\nKeepEndedJobs={100 if kept else 1}\n")
+    two = private.submit("-w", "sh", "-c", "sleep 1000 & sleep 1000 & exit 3").out.strip()
+    none = private.submit("-w", "--kill-mode=main", "sh", "-c", "sleep 1000 & echo $!")
+    rest = int(private.ctl("logs", none.out.strip()).out)
+    try:
+        array = private.submit("-w", "--array=1-2", "sh", "-c", "if [ {i} = 2 ]; then sleep 1000 & fi").out.strip()
+        for restarted in (False, True):
+            if restarted:
+                private.stop()
+                private.start()
+            assert private.job(two)["left_killed"] == 2
+            assert private.job(f"{array}_2")["left_killed"] == 1
+            for ident in (none.out.strip(), array, f"{array}_1"):
+                assert "left_killed" not in private.job(ident), ident
+            assert "      Left: 2 processes, killed: " in private.ctl("status", two).out
+            assert "      Left: 1 process, killed: " in private.ctl("status", f"{array}_2").out
+            assert "Left:" not in private.ctl("status", array, none.out.strip()).out
+    finally:
+        os.kill(rest, signal.SIGKILL)

@@ -62,6 +62,21 @@ def waiting(v, n):
     return array_of(v, n, argv=["sleep", "600"])
 
 
+def test_a_batch_of_many(of_both):
+    """Taken, told to the store and entered in portions, by workers."""
+    specs = [{"argv": ["true"], "name": f"job-{i}"} for i in range(1000)]
+    with of_both.connect() as v:
+        waiting(v, 10)  # the slots are taken
+        before = turns(of_both)
+        got = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        now = turns(of_both)
+        first = int(got[0])
+        assert got == [str(first + i) for i in range(1000)]
+        assert now["divided"] - before["divided"] >= 1000 // FACTS
+        assert now["largest_facts"] >= FACTS
+        assert now["aside"] == before["aside"]
+
+
 def test_a_wait_for_many(daemon):
     with daemon.connect() as v:
         ids = waiting(v, 19000)
@@ -506,6 +521,27 @@ def test_pipelined_calls(daemon):
         for _ in range(40):
             assert v.recv()["parameters"]["parameter"] == "no"
         assert turns(daemon)["divided"] - before["divided"] >= calls // ENTRIES
+
+
+def test_why_of_one_behind_many(daemon):
+    """Each question looks at many in front of it, and at no spec."""
+    lock = [{"name": "l"}]
+    with daemon.connect() as v:
+        holder = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep", "duration_usec": 3600 * 10**6, "claims": lock}})["id"]
+        specs = [dict(argv=["true", "x" * 3000], claims=lock, priority=500 - i) for i in range(450)]
+        ids = [i for at in range(0, 450, 50) for i in v.ok(JOBS + "SubmitBatch", {"specs": specs[at:at + 50]})["ids"]]
+        until(lambda: v.ok(JOBS + "Why")["reasons"][0]["count"] == 450, "each to have been tried")
+        before = turns(daemon)
+        v.send_raw(message(JOBS + "Why", {"id": ids[-1]}) * 5)
+        for _ in range(5):
+            (reason,) = v.recv()["parameters"]["reasons"]
+            assert reason["text"].startswith(f"lock l: held by job {holder} for ")
+        assert v.ok(JOBS + "Why")["reasons"][0]["count"] == 450
+        now = turns(daemon)
+        assert now["divided"] - before["divided"] >= 5
+        assert now["held_bytes"] == before["held_bytes"]
+        v.ok(JOBS + "Cancel", {"filter": {"states": ["queued"]}})
+        v.ok(JOBS + "Cancel", {"ids": [holder]})
 
 
 def test_turns_of_a_crowd_are_one_after_the_other(private):

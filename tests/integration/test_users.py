@@ -4,13 +4,14 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from conftest import SANITIZER, until
-from protocol import CONTROL, JOBS, LOGS, PUBLIC, SERVICE, error, is_fine, wait_done
+from conftest import BIN, LIMIT, SANITIZER, until
+from protocol import CONTROL, JOBS, LOCKS, LOGS, PUBLIC, QUEUES, SERVICE, error, is_fine, wait_done
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
 
@@ -65,6 +66,20 @@ def test_a_voltd_that_is_root_serves_root_alone(private):
         ident = v.ok(JOBS + "Submit", {"spec": {"shell": "exit 3"}})["id"]
         assert wait_done(v, ident)["exit_code"] == 3
     assert not (private.dir / "ran").exists()
+
+
+def test_a_user_outside_of_the_group_is_told_what_to_do(private):
+    private.start()
+    private.dir.chmod(0o755)
+    private.runtime.chmod(0o755)
+    private.socket.chmod(0o660)
+    program = shutil.copy(BIN / "volt-submit", private.dir)
+    r = subprocess.run([program, "true"], env=private.env, capture_output=True, text=True, user=12345, group=12345,
+                       extra_groups=[], cwd="/", timeout=LIMIT)
+    assert r.returncode == 125 and r.stdout == "", r
+    first, tried, *advice = r.stderr.splitlines()
+    assert "may not use the voltd that is here" in first and "Permission denied" in tried
+    assert "`usermod -aG voltd USER`" in advice[0] and "`volt-submit --user`" in advice[1]
 
 
 @pytest.mark.parametrize("method, parameters", [("Reload", {}), ("Tasks", {}),
@@ -146,11 +161,20 @@ ABOUT_A_JOB = {
     JOBS + "Wait": lambda i: {"ids": [i]},
     LOGS + "Open": lambda i: {"id": i},
     LOGS + "Read": lambda i: {"id": i},
+    JOBS + "Why": lambda i: {"id": i},
+    JOBS + "Attempts": lambda i: {"id": i},
+    JOBS + "Hold": lambda i: {"ids": [i]},
+    JOBS + "Release": lambda i: {"ids": [i]},
+    JOBS + "Pause": lambda i: {"ids": [i]},
+    JOBS + "Resume": lambda i: {"ids": [i]},
+    JOBS + "Edit": lambda i: {"ids": [i], "changes": {"priority": 1}},
     JOBS + "Signal": lambda i: {"id": i, "signal": "CONT"},
     JOBS + "Cancel": lambda i: {"ids": [i]},
     JOBS + "Forget": lambda i: {"filter": {"ids": [i]}},
 }
 NOBODYS = "77777777"
+# It runs, and is not held.
+REFUSED = {JOBS + "Hold", JOBS + "Release", JOBS + "Edit"}
 
 
 def test_who_may_do_what(private):
@@ -161,7 +185,8 @@ def test_who_may_do_what(private):
                  for i in PUBLIC]
         methods = {f"{i}.{m}" for i, text in zip(PUBLIC, texts)
                    for m in re.findall(r"^method (\w+)", text, re.M)}
-        assert set(ABOUT_A_JOB) == methods
+        # Names of locks are each user's own, queues everybody's: the next tests.
+        assert set(ABOUT_A_JOB) == {m for m in methods if not m.startswith((LOCKS, QUEUES))}
 
         def ask(uid, method, ident):
             more = {"more": True} if method in (JOBS + "Watch", JOBS + "Wait") else {}
@@ -186,11 +211,42 @@ def test_who_may_do_what(private):
             for uid in {owner, 0}:
                 for method in list(ABOUT_A_JOB)[:-2]:
                     reply = ask(uid, method, ident)
-                    assert "error" not in reply, (uid, method, reply)
+                    refused = reply.get("error", "").endswith(".Refused")
+                    assert refused if method in REFUSED else "error" not in reply, (uid, method, reply)
             assert ask(owner, JOBS + "Cancel", ident)["parameters"] == {"count": 1}
             wait_done(v, ident)
             error(ask(others[0], JOBS + "Forget", ident), JOBS + "NoSuchJob")
             assert ask(owner, JOBS + "Forget", ident)["parameters"] == {"count": 1}
+
+
+def test_a_lock_of_the_same_name_is_each_users_own(private):
+    start_for_all(private)
+    with private.connect() as v:
+        for uid in 12345, 12346:
+            ident = speak_as(private, uid, JOBS + "Submit", {"spec": {
+                "shell": "exec sleep 600", "claims": [{"name": "backup", "mode": "exclusive"}]}})["parameters"]["id"]
+            until(lambda: v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running")
+            (lock,) = speak_as(private, uid, LOCKS + "List", {})["parameters"]["locks"]
+            assert lock["name"] == "backup" and [h["id"] for h in lock["holders"]] == [ident], lock
+        assert speak_as(private, 12347, LOCKS + "List", {})["parameters"]["locks"] == []
+
+
+def test_everybody_sees_the_queues_and_root_changes_them(private):
+    start_for_all(private)
+    with private.connect() as v:
+        text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": QUEUES[:-1]})["description"]
+        changes = set(re.findall(r"^method (\w+)", text, re.M)) - {"List"}
+        assert changes == {"Set", "Pause", "Drain", "Resume", "Reset", "Create", "Delete"}
+    for change in sorted(changes):
+        error(speak_as(private, 12345, QUEUES + change, {"name": "default"}),
+              "org.varlink.service.PermissionDenied")
+        reply = speak_as(private, 0, QUEUES + change, {"name": "default"})
+        assert ("error" in reply) == (change in ("Create", "Delete")), reply
+    ident = speak_as(private, 12346, JOBS + "Submit", {"spec": {
+        "shell": "exec sleep 600"}})["parameters"]["id"]
+    until(lambda: speak_as(private, 12346, JOBS + "Get", {"id": ident})["parameters"]["job"]["state"] == "running")
+    (queue,) = speak_as(private, 12345, QUEUES + "List", {})["parameters"]["queues"]
+    assert queue["name"] == "default" and queue["used"] == 1, queue
 
 
 HOSTILE = """

@@ -1,5 +1,6 @@
 """A snapshot of several pages, told while the jobs in it change: nothing is missing, and no
 event comes twice."""
+import json
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_an_event_says_of_what_it_is(private):
         main_of(v, other)
         v.ok(JOBS + "Cancel", {"ids": [other]})
         end = told(w, other)[-1]
-        assert (end["result"], end["exit_code"], ended_with(end)) == ("cancelled", 125, "TERM")
+        assert (end["result"], end["exit_code"], ended_with(end)) == ("cancelled", 125, "SIGTERM")
         after = end["cursor"]
         last = submit(v, sh("exit 5", name="last"))
         wait(v, last)
@@ -108,6 +109,15 @@ def test_an_event_says_of_what_it_is(private):
         events = told(w, last)
         assert [(e["name"], e["attempt"], e.get("exit_code")) for e in events] == \
             [("last", 0, None), ("last", 1, None), ("last", 1, None), ("last", 1, 5)]
+    with private.connect() as w:  # of an earlier voltd, too
+        w.send(JOBS + "Watch", {"after": 0}, more=True)
+        events = []
+        while not events or (events[-1]["id"], events[-1]["event"]) != (last, "exited"):
+            events += w.recv()["parameters"].get("events", [])
+        assert (events[0]["id"], events[0]["event"]) == ("1", "submit"), events[0]
+        assert {"exist", "many", "last"} <= {e["name"] for e in events}
+    kept = private.ctl("events", "--after=0", "-n", str(len(events)), "--json")
+    assert [json.loads(line)["cursor"] for line in kept.lines] == [e["cursor"] for e in events], kept
 
 
 def test_the_snapshot_has_specs_where_they_are_asked_for(private):

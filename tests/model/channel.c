@@ -225,10 +225,14 @@ static void try_sender(void)
 
 static void receiving_thread(void)
 {
+    struct volt_channel_recv recv;
     int value;
 
-    while (volt_channel_recv_wait(ch, &value) == 0)
+    volt_channel_recv_init(&recv, ch, &value);
+    while (volt_channel_recv_wait(&recv) == 0)
         got(value);
+    MCX_CHECK(volt_channel_recv_status(&recv) == -EPIPE);
+    volt_channel_recv_fini(&recv);
     VAT_RD(&written);
     ended++;
 }

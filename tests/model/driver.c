@@ -60,11 +60,11 @@ static void leader(void)
     for (;;) {
         struct task_chain chain = {0};
 
-        if (!driver_try_enter(driver, true)) {
+        if (!driver_try_enter(driver)) {
             mcx_yield();
             continue;
         }
-        driver_turn(driver, UINT64_MAX, &chain);
+        driver_lead(driver, UINT64_MAX, &chain);
         driver_leave(driver);
         sched_submit_chain(&chain);
     }
@@ -209,8 +209,8 @@ static void busy_worker(void)
         struct task_chain chain = {0};
 
         driver_fire_own(driver, 0, volt_now_usec(), &chain);
-        if (driver_try_enter(driver, false)) {
-            driver_turn(driver, UINT64_MAX, &chain);
+        if (driver_try_enter(driver)) {
+            driver_poll(driver, &chain);
             driver_leave(driver);
         }
         sched_submit_chain(&chain);
@@ -405,8 +405,8 @@ static void finish_read(void)
     vat_u32 *turn =
         (vat_u32 *)(void *)driver; /* the leader sleeps inside: take its place */
     vat_u32_init(turn, 0);
-    MCX_CHECK(driver_try_enter(driver, false));
-    driver_turn(driver, UINT64_MAX, &none);
+    MCX_CHECK(driver_try_enter(driver));
+    driver_poll(driver, &none);
     driver_leave(driver);
     end_driver();
 }

@@ -61,6 +61,11 @@ void sched_submit_chain(struct task_chain *chain)
         sched_submit(task_chain_pop(chain));
 }
 
+bool sched_is_worker(void)
+{
+    return false; /* threads of a model that wait are none */
+}
+
 static bool any(void *arg)
 {
     (void)arg;

@@ -10,7 +10,7 @@
 #include <volt/join_set.h>
 
 struct job {
-    struct volt_join_next next;
+    struct volt_join_set_next next;
     int output; /* annotated */
     int busy;   /* annotated: by poll and drop */
 };
@@ -59,8 +59,8 @@ static enum volt_poll poll_parent(struct volt_cx *cx, void *state)
 
     VAT_WR(&j->busy);
     if (!j->next.set)
-        volt_join_next_init(&j->next, set);
-    while (volt_join_next_poll(cx, &j->next) == VOLT_READY) {
+        volt_join_set_next_init(&j->next, set);
+    while (volt_join_set_next_poll(cx, &j->next) == VOLT_READY) {
         if (!j->next.join.task)
             return VOLT_READY;
         struct job *child = volt_join_state(&j->next.join);
@@ -79,7 +79,7 @@ static void drop_parent(void *state)
 
     VAT_WR(&j->busy);
     if (j->next.set)
-        volt_join_next_fini(&j->next);
+        volt_join_set_next_fini(&j->next);
     dropped++;
 }
 

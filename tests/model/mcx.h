@@ -86,6 +86,10 @@ void mcx_block_until_any(bool (*f)(void *arg), void *arg);
  * way it goes depends on their order. */
 void mcx_model_read(void);
 
+/* What the running thread has done so far in operations that x86 does by locked
+ * instructions: RMWs, CASes, fences; two for each lock. Statistics do not count. */
+unsigned mcx_locked_ops(void);
+
 /* Inside the f of mcx_block_until_any(): no other thread can move, but for those that ask
  * this themselves. */
 bool mcx_alone(void);

@@ -97,6 +97,11 @@ int mcx_self(void)
     return mcx_current;
 }
 
+unsigned mcx_locked_ops(void)
+{
+    return mcx_threads[mcx_current].locked;
+}
+
 void mcx_daemon(void)
 {
     mcx_threads[mcx_current].daemon = true;

@@ -38,6 +38,7 @@ struct thread {
     int site;          /* in the sources, of that */
     long preempted_at; /* number of touches by then; -1: it was not */
     bool due;          /* what it is about to touch has been touched since */
+    unsigned locked;   /* operations so far that are locked instructions on x86 */
     /* Seen; seen by relaxed loads; at the last release fence. The last members. */
     struct view cur, acq, rel;
 };

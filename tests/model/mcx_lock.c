@@ -24,6 +24,7 @@ void mcx_lock(uint32_t *word)
 
     mcx_point(word, TOUCH_WRITE);
     mcx_heap_check(word);
+    t->locked += 2; /* with its unlock */
     while (*word) {
         if (*word == (uint32_t)mcx_current + 1)
             mcx_fail("a thread locks what it holds");

@@ -463,6 +463,7 @@ uint64_t mcx_rmw(void *cell, unsigned size, enum mcx_rmw op, uint64_t v, enum mc
         return old;
     }
     struct cell *c = enter(cell, size, "rmw", TOUCH_WRITE, o);
+    self()->locked++;
     int i = c->n - 1;
     uint64_t old = read_message(c, i, o), next = apply(op, old, v, size);
 
@@ -484,6 +485,7 @@ bool mcx_cas(void *cell, unsigned size, uint64_t *expected, uint64_t desired,
         return same;
     }
     struct cell *c = enter(cell, size, "cas", TOUCH_WRITE, ok);
+    self()->locked++;
     int i = c->n - 1;
 
     if (c->m[i].v != *expected) {
@@ -505,6 +507,7 @@ void mcx_fence(const void *cell)
 
     (void)cell;
     mcx_point(NULL, TOUCH_SC);
+    t->locked++;
     t->cur = t->acq;
     join_cells(&sc_view, &t->cur);
     join_cells(&t->cur, &sc_view);

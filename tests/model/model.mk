@@ -12,21 +12,23 @@
 # MODEL_<name> lists the real sources of the model tests/model/<name>.c.
 MODEL_litmus :=
 MODEL_lock   :=
+MODEL_fair_lock :=
 MODEL_ring   := lib/sched/ring.c
 MODEL_inject := lib/sched/inject.c
 MODEL_idle   := lib/sched/idle.c lib/sched/park.c
 MODEL_slab   := lib/task/slab.c
 MODEL_sched  := $(addprefix lib/sched/,worker.c search.c hold.c scope.c submit.c events.c ring.c inject.c \
-                idle.c park.c interval.c live.c sentinel.c) \
+                idle.c park.c global_interval.c live.c sentinel.c) \
                 $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c leaves.c join_set.c)
 MODEL_scope  := $(MODEL_sched)
+MODEL_hold   := $(MODEL_sched)
 TASK_SRC     := lib/sched/worker.c lib/sched/live.c $(addprefix lib/task/,task.c join.c cx.c alloc.c slab.c leaves.c join_set.c)
 MODEL_task   := $(TASK_SRC)
 MODEL_sem    := $(TASK_SRC) lib/sync/sem.c
 MODEL_mutex  := $(MODEL_sem) lib/sync/mutex.c lib/sync/rwlock.c
 MODEL_notify := $(TASK_SRC) lib/sync/notify.c lib/sync/oneshot.c
 MODEL_join_set := $(TASK_SRC)
-MODEL_group  := $(TASK_SRC) lib/sync/group.c lib/sync/broadcast.c
+MODEL_wait_group := $(TASK_SRC) lib/sync/wait_group.c lib/sync/broadcast.c
 MODEL_channel := $(TASK_SRC) lib/sync/channel.c
 MODEL_pool   := $(TASK_SRC) lib/runtime/pool.c
 MODEL_driver := $(TASK_SRC) $(addprefix lib/driver/,driver.c wheel.c registration.c) lib/io/sleep.c
@@ -37,13 +39,14 @@ SUPPORT_driver := tests/model/executor.c tests/model/loop_stub.c
 SUPPORT_sem  := tests/model/executor.c
 SUPPORT_mutex := tests/model/executor.c
 SUPPORT_join_set := tests/model/executor.c
-SUPPORT_group := tests/model/executor.c
+SUPPORT_wait_group := tests/model/executor.c
 SUPPORT_channel := tests/model/executor.c
 SUPPORT_pool := tests/model/executor.c
 SUPPORT_notify := tests/model/executor.c
 SUPPORT_task := tests/model/executor.c
 SUPPORT_sched := tests/model/no_driver.c
 SUPPORT_scope := tests/model/no_driver.c
+SUPPORT_hold := tests/model/no_driver.c
 
 MODELS   := $(patsubst MODEL_%,%,$(filter MODEL_%,$(.VARIABLES)))
 MB       := build/model
@@ -56,11 +59,11 @@ mcx_obj   = $(patsubst %.c,$(MB)/%.o,$(1))
 
 # Small capacities, so that every edge is near.
 MODEL_LIMITS := -DRING_CAPACITY=4 -DFORKS_CAPACITY=2 -DSCOPE_DEPTH=2 -DLIFO_CAP=1 -DINJECT_BATCH_MIN=1 -DINJECT_BATCH=2 \
-                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DSEM_BACKOFF=1 \
+                -DINJECT_BATCH_MAX=2 -DSEM_SPIN_MIN=1 -DSEM_SPIN_MAX=4 -DSEM_BACKOFF=1 -DSEM_BACKOFF_MOST=1 -DSEM_STEPS=4 \
                 -DINJECT_TRIES=1 -DINJECT_LISTS=2 -DSLAB_FIRST=256 -DSLAB_MOST=256 -DSLAB_OUTSIDE=1 \
                 -DSLAB_BATCH=2 -DSLAB_KEEP=2 -DSLAB_TRIM=2 -DSENTINEL_LINGER=1 -DSTEAL_PASSES=2 \
-                -DPASS_PAUSES=1 -DSPIN_LOOK=1 -DSPIN_LOOKS=2 -DWHEEL_TICK_USEC=100 -DWHEEL_LEVELS=2 \
-                -DWHEEL_PORTION=1 -DTAIL_BACKOFF=0 -DIDLE_MAX_WORKERS=mcx_group_size
+                -DPASS_PAUSES=1 -DSPIN_LOOK=1 -DSPIN_LOOKS=2 -DCOME_PAUSES=1 -DWHEEL_TICK_USEC=100 -DWHEEL_LEVELS=2 \
+                -DWHEEL_PORTION=1 -DGATHER_USEC=200 -DTAIL_BACKOFF=0 -DIDLE_MAX_WORKERS=mcx_group_size
 
 # Sources under test take their memory from the explorer.
 $(MB)/lib/%.o: lib/%.c Makefile tests/model/model.mk

@@ -7,7 +7,7 @@
  * nothing is held. */
 #include "executor.h"
 #include "mcx.h"
-#include <volt/sync.h>
+#include "sync/waiter.h"
 
 enum way { LOCK, READ, WRITE };
 
@@ -91,11 +91,12 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    if (waiter_of(j)->state == 0) /* the first poll */
+    if (waiter_of(j)->state == WAITER_NEW)
         j->before = waiting();
     if ((j->way == LOCK ? volt_mutex_lock_poll(cx, &j->lock)
-                        : volt_rwlock_poll(cx, &j->acquire)) == VOLT_PENDING) {
-        queued |= 1u << j->number;
+                        : volt_rwlock_acquire_poll(cx, &j->acquire)) == VOLT_PENDING) {
+        if (waiter_of(j)->state != WAITER_BACK)
+            queued |= 1u << j->number;
         return VOLT_PENDING;
     }
     if (waiting() & j->before)
@@ -111,11 +112,11 @@ static void drop_job(void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
+    queued &= ~(1u << j->number); /* it goes: others may pass before it is out */
     if (j->way == LOCK)
         volt_mutex_lock_fini(&j->lock);
     else
         volt_rwlock_acquire_fini(&j->acquire);
-    queued &= ~(1u << j->number);
     dropped++;
 }
 
@@ -134,9 +135,9 @@ static void spawn(enum way way, struct volt_join *ret_join)
     if (way == LOCK)
         volt_mutex_lock_init(&j->lock, mutex);
     else if (way == READ)
-        volt_rwlock_read_init(&j->acquire, rwlock);
+        volt_rwlock_acquire_init_read(&j->acquire, rwlock);
     else
-        volt_rwlock_write_init(&j->acquire, rwlock);
+        volt_rwlock_acquire_init_write(&j->acquire, rwlock);
     j->number = tasks;
     job[tasks++] = j;
 }

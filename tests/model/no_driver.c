@@ -3,9 +3,9 @@
 #include "driver/driver.h"
 #include "mcx.h"
 
-bool driver_try_enter(struct driver *d, bool as_leader)
+bool driver_try_enter(struct driver *d)
 {
-    (void)d, (void)as_leader;
+    (void)d;
     mcx_fail("there is no driver");
 }
 
@@ -15,7 +15,13 @@ void driver_leave(struct driver *d)
     mcx_fail("there is no driver");
 }
 
-void driver_turn(struct driver *d, uint64_t until_usec, struct task_chain *chain)
+void driver_poll(struct driver *d, struct task_chain *chain)
+{
+    (void)d, (void)chain;
+    mcx_fail("there is no driver");
+}
+
+void driver_lead(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
     (void)d, (void)until_usec, (void)chain;
     mcx_fail("there is no driver");

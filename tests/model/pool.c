@@ -229,10 +229,10 @@ static const struct volt_task_type blocking_type = {
 static bool first_ran(void *arg)
 {
     (void)arg;
-    return ran > 0;
+    return ran + refused > 0;
 }
 
-/* As a worker's, whose call ends when the first task has run. */
+/* As a worker's, whose call ends when the first task has run, or is refused. */
 static enum volt_poll poll_stand_in(struct volt_cx *cx, void *state)
 {
     (void)cx, (void)state;
@@ -292,6 +292,11 @@ static void setup_no_more_threads(void)
 static void setup_stand_in(void)
 {
     start(1, POOL_THREADS, 3);
+}
+
+static void setup_refused_beside_stand_in(void)
+{
+    start(1, 1, 1);
 }
 
 static void submit(int i)
@@ -365,6 +370,19 @@ static void submit_beside_stand_in(void)
     ender();
 }
 
+/* The only thread that there is stands in, or is about to. */
+static void refused_beside_stand_in(void)
+{
+    struct volt_task *t = task_of(volt_task_new(NULL, &stand_in_type));
+
+    task_begin(t, false);
+    MCX_CHECK(pool_submit_stand_in(pool, t) == 0);
+    submit(0);
+    MCX_CHECK(refused == 1);
+    mcx_block_until(has_stood_in, NULL);
+    ender();
+}
+
 static void finish(void)
 {
     MCX_CHECK(pool->stand_ins == 0);
@@ -418,6 +436,15 @@ static const struct mcx_scenario scenarios[] = {
         .setup = setup_stand_in,
         .finish = finish,
         .threads = {POOL, {"submitter", submit_beside_stand_in}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "stand-in-refused",
+        .promise = "a task that is refused takes no stand-in with it that has not begun",
+        .setup = setup_refused_beside_stand_in,
+        .finish = finish,
+        .threads = {POOL, {"submitter", refused_beside_stand_in}},
         .preempt = 2,
         .stale = 1,
     },

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "driver/driver.h"
+#include "driver/registration.h"
 #include "loop_stub.h"
 #include "mcx.h"
 #include "runtime/runtime.h"
@@ -25,11 +26,13 @@ enum kind {
     CHAIN,   /* likewise, of its kind, up to the last; so their slots are used again */
     BLOCKS,  /* in place, until the other one has run; which it spawns */
     LONG,    /* sleeps, then waits inside its poll until the other one has run */
+    READS,   /* waits for an edge of a descriptor */
 };
 
 struct job {
     enum kind kind;
     struct volt_sleep sleep;
+    struct registration *reg;
     int busy; /* annotated: by poll and drop */
     int polls;
     int left; /* of a chain */
@@ -39,7 +42,7 @@ static struct volt_runtime *rt;
 static struct volt_waker waker;
 static struct volt_join handle;
 static int started, ran, dropped, tasks;
-static bool begun;             /* the first of two spawners */
+static bool begun;             /* the first of two spawners; a poll that lasts */
 static vat_u32 ended[WORKERS]; /* the end of a thread comes before its join */
 
 uint64_t clock_ns(void)
@@ -145,8 +148,12 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         spawn(PLAIN);
     if (j->kind == CHAIN && j->left > 0)
         spawn_chain_of(j->left);
-    if (j->kind == LONG)
+    if (j->kind == READS && !readiness_poll(j->reg, DIR_READ, cx->task, false))
+        return VOLT_PENDING;
+    if (j->kind == LONG) {
+        begun = true;
         block(NULL);
+    }
     if (j->kind == BLOCKS) {
         spawn(PLAIN);
         volt_block_in_place(cx, block, NULL);
@@ -167,6 +174,8 @@ static void drop_job(void *state)
 
     VAT_WR(&j->busy);
     volt_sleep_fini(&j->sleep);
+    if (j->reg)
+        driver_unregister(j->reg);
     dropped++;
 }
 
@@ -208,6 +217,7 @@ static void start_counted(uint32_t workers, bool counted)
     waker.task = NULL;
     handle.task = NULL;
     started = ran = dropped = tasks = 0;
+    begun = false;
 }
 
 static void start(uint32_t workers)
@@ -317,6 +327,21 @@ static void spawn_long(void)
 {
     spawn(LONG);
     spawn(SLEEP);
+}
+
+static void spawn_long_and_reader(void)
+{
+    struct job *j = job_new(READS);
+
+    MCX_CHECK(driver_register(rt->sched.driver, 3, &j->reg) == 0);
+    MCX_CHECK(volt_task_spawn(j, NULL) == 0);
+    spawn(LONG);
+}
+
+static void edge_behind_long(void)
+{
+    mcx_block_until(has_begun, NULL);
+    loop_stub_edge();
 }
 
 static void reader(void)
@@ -542,6 +567,21 @@ static const struct mcx_scenario scenarios[] = {
         .setup = setup_sentinels,
         .finish = finish_all_ran,
         .threads = {{"worker 0", worker}, {"worker 1", worker}, {"spawner", spawn_long}},
+        .preempt = 1,
+        .stale = 1,
+        .timeouts = MCX_LAST_RESORT,
+        .dfs = 5000,
+        .random = 1000,
+    },
+    {
+        .name = "unattended-read",
+        .promise = "likewise, and a descriptor's events",
+        .setup = setup_sentinels,
+        .finish = finish_all_ran,
+        .threads = {{"worker 0", worker},
+                    {"worker 1", worker},
+                    {"spawner", spawn_long_and_reader},
+                    {"peer", edge_behind_long}},
         .preempt = 1,
         .stale = 1,
         .timeouts = MCX_LAST_RESORT,

@@ -26,7 +26,6 @@ struct job {
     int payload; /* annotated */
     struct volt_task *child[2];
     int awaited;
-    bool chained; /* its children are submitted together, past the slot */
 };
 
 static struct sched *sched;
@@ -35,16 +34,14 @@ static enum kind job_kind[TASKS];
 static int polls[TASKS]; /* apart from the tasks, which are freed */
 static int started, together, ran, expected;
 static uint64_t now_ns, clock_step;
-static uint64_t own_ns[4], own_step; /* clocks that go on for each thread apart */
-static bool begun;                   /* the first of two producers */
+static bool begun; /* the first of two producers */
 
 uint64_t clock_ns(void)
 {
     if (clock_step)
         mcx_model_read();
     now_ns += clock_step;
-    own_ns[mcx_self()] += own_step;
-    return now_ns + own_ns[mcx_self()];
+    return now_ns;
 }
 
 /* The clock stands still but for what sentinels sleep. */
@@ -71,17 +68,6 @@ static bool child_ran(void *arg)
     return polls[*i] > 0;
 }
 
-static void submit_children(struct job *j)
-{
-    struct task_chain chain = {0};
-
-    for (int i = 0; i < 2; i++) {
-        VAT_WR(&job_of(j->child[i])->payload);
-        task_chain_push(&chain, j->child[i]);
-    }
-    sched_submit_chain(&chain);
-}
-
 static enum volt_poll poll_job(struct volt_cx *cx, void *state)
 {
     struct job *j = state;
@@ -92,9 +78,7 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
         volt_cx_wake(cx);
         return VOLT_PENDING;
     }
-    if (j->chained) {
-        submit_children(j);
-    } else if (j->kind == PARENT || j->kind == SPLIT) {
+    if (j->kind == PARENT || j->kind == SPLIT) {
         VAT_WR(&job_of(j->child[0])->payload); /* for whoever runs it */
         sched_submit(j->child[0]);
         if (j->child[1]) {
@@ -120,20 +104,12 @@ static const struct volt_task_type job_type = {
     .poll = poll_job,
 };
 
-/* The same; scenarios say of it that its polls have been short. */
-static const struct volt_task_type brief_type = {
-    .name = "brief",
-    .size = sizeof(struct job),
-    .poll = poll_job,
-};
-
 /* A task that holds its token, as spawn leaves it. */
-static struct volt_task *make_typed(int i, enum kind kind,
-                                    const struct volt_task_type *type)
+static struct volt_task *make(int i, enum kind kind)
 {
     static const char *const names[TASKS] = {"task 0", "task 1", "task 2", "task 3",
                                              "task 4"};
-    struct job *j = volt_task_new((struct volt_runtime *)(void *)sched, type);
+    struct job *j = volt_task_new((struct volt_runtime *)(void *)sched, &job_type);
     struct volt_task *t = task_of(j);
 
     task_begin(t, false);
@@ -142,16 +118,6 @@ static struct volt_task *make_typed(int i, enum kind kind,
     mcx_name(t, sizeof(*t), names[i]);
     task[i] = t;
     return t;
-}
-
-static struct volt_task *make(int i, enum kind kind)
-{
-    return make_typed(i, kind, &job_type);
-}
-
-static struct volt_task *make_brief(int i, enum kind kind)
-{
-    return make_typed(i, kind, &brief_type);
 }
 
 /* Groups of this size, each with its word of the idle set. */
@@ -180,8 +146,7 @@ static void start_groups(uint32_t workers, unsigned size)
     mcx_name(&sched->stop, sizeof(sched->stop), "stop");
     memset(polls, 0, sizeof(polls));
     started = ran = together = 0;
-    now_ns = clock_step = own_step = 0;
-    memset(own_ns, 0, sizeof(own_ns));
+    now_ns = clock_step = 0;
 }
 
 static void start(uint32_t workers)
@@ -353,82 +318,6 @@ static void setup_spin_pair(void)
     spin();
 }
 
-/* Wakes are held back: two brief polls are expected to take less than one, three not. The
- * clock stands still. What is expected of a brief one, workers have measured before. */
-static void hold(void)
-{
-    start(2);
-    sched->hold_ns = 1000;
-    for (uint32_t i = 0; i < sched->workers; i++)
-        hold_learn(&sched->worker[i], &brief_type, 400);
-}
-
-/* No sentinel, though one is said to be there: whatever waits behind a poll of a type
- * that is not brief must be announced before it. */
-static void hold_unguarded(void)
-{
-    hold();
-    vat_u32_init(&sched->sentinels, 1);
-}
-
-/* Task 2 lies in the slot, task 1, for which it waits, in the ring. */
-static void setup_hold_next(void)
-{
-    hold_unguarded();
-    struct job *parent = job_of(make_brief(0, SPLIT));
-
-    parent->child[0] = make_brief(1, PLAIN);
-    parent->child[1] = make(2, WAITER);
-    job_of(task[2])->awaited = 1;
-    expected = 3;
-}
-
-/* The poll that pushes goes on. */
-static void setup_hold_poll(void)
-{
-    hold_unguarded();
-    struct job *parent = job_of(make(0, PARENT));
-
-    parent->child[0] = make_brief(1, PLAIN);
-    parent->child[1] = make_brief(2, PLAIN);
-    parent->awaited = 1;
-    expected = 3;
-}
-
-/* The ring holds the one that waits, and the one for which it waits behind it. */
-static void setup_hold_ring(void)
-{
-    hold_unguarded();
-    make(0, WAITER);
-    make_brief(1, PLAIN);
-    job_of(task[0])->awaited = 1;
-    expected = 2;
-}
-
-/* Time passes: of many brief polls, each bounded, none may keep what was published at
- * first for longer than a wake costs. Task 1 waits for task 2 when its turn comes. */
-static void setup_hold_time(void)
-{
-    setup_hold_next();
-    hold_learn(&sched->worker[0], &job_type, 100); /* wrongly */
-    own_step = 500;
-}
-
-/* A poll of a type that was brief ends soon, or not before the task behind it has run: a
- * sentinel finds that. */
-static void setup_hold_endless(void)
-{
-    hold();
-    sched->sentinel_usec = 2000;
-    struct job *parent = job_of(make_brief(0, mcx_choose(2) ? PARENT : SPLIT));
-
-    parent->chained = true; /* nothing else tells the sentinel */
-    parent->child[0] = make_brief(1, PLAIN);
-    parent->child[1] = make_brief(2, PLAIN);
-    parent->awaited = 1;
-    expected = 3;
-}
-
 /* Worker 0 pushes one more than its ring holds; the first waits for the last. */
 static void setup_overflow(void)
 {
@@ -484,11 +373,6 @@ static void worker_busy(void)
 static void worker_first(void)
 {
     worker_with(0, 0);
-}
-
-static void worker_two(void)
-{
-    worker_with(0, 1);
 }
 
 static void worker_parent(void)
@@ -591,12 +475,6 @@ static void finish(void)
     MCX_CHECK(!inject_visible(&sched->spill));
 }
 
-static void finish_unguarded(void)
-{
-    vat_u32_init(&sched->sentinels, 0);
-    finish();
-}
-
 #define WORKERS                                                                          \
     {"worker 0", worker},                                                                \
     {                                                                                    \
@@ -607,13 +485,6 @@ static void finish_unguarded(void)
     {                                                                                    \
         "worker 1", worker                                                               \
     }
-#define HELD(NAME, PROMISE, SETUP, FIRST)                                                \
-    {                                                                                    \
-        .name = NAME, .promise = PROMISE, .setup = SETUP, .finish = finish_unguarded,    \
-        .threads = {{"worker 0", FIRST}, {"worker 1", worker}}, .preempt = 2,            \
-        .stale = 1, .dfs = 20000,                                                        \
-    }
-
 static const struct mcx_scenario scenarios[] = {
     {
         .name = "one-worker",
@@ -823,26 +694,6 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = 20000,
-    },
-    HELD("hold-next", "a wake held back goes out before a poll of a type that may last",
-         setup_hold_next, worker_first),
-    HELD("hold-poll", "what a poll that may last pushes is announced at once",
-         setup_hold_poll, worker_first),
-    HELD("hold-ring", "a task that may last is announced, and so what comes behind it",
-         setup_hold_ring, worker_two),
-    HELD("hold-time", "a wake is held back for no longer than one costs", setup_hold_time,
-         worker_first),
-    {
-        .name = "hold-endless",
-        .promise =
-            "a brief poll that lasts for once strands nothing: a sentinel finds it",
-        .setup = setup_hold_endless,
-        .finish = finish,
-        .threads = {WORKERS, {"producer", producer_late}},
-        .preempt = 2,
-        .stale = 1,
-        .timeouts = MCX_LAST_RESORT - 2,
-        .dfs = 5000,
     },
     {
         .name = "overflow",

@@ -11,7 +11,7 @@
 #include "sched/local.h"
 #include <volt/scope.h>
 
-enum { NODES = 7, ROOT = 0 };
+enum { NODES = 7, ROOT = 0, CHILD_LOCKED = 2 };
 
 enum kind {
     LEAF,   /* ends at once */
@@ -44,6 +44,9 @@ static int prodded_node; /* who hands out prod */
 static int polls[NODES], drops[NODES], cancelled_leaves, started, objects;
 static struct volt_task *beside; /* a task that is no child of anybody; or NULL */
 static bool root_queues, beside_ran;
+static bool counted;
+static unsigned locked; /* if counted: operations, from the root's first poll to its drop;
+                         * else 0, as states that are alike have different histories */
 
 uint64_t clock_ns(void)
 {
@@ -101,8 +104,10 @@ static void drop_node(void *state)
         for (int i = 0; i < p->children; i++)
             MCX_CHECK(drops[p->first + i] == 1);
     volt_scope_fini(&n->scope);
-    if (n->number == ROOT)
+    if (n->number == ROOT) {
         root_ended = true;
+        locked = counted ? mcx_locked_ops() - locked : 0;
+    }
 }
 
 static enum volt_poll poll_branch(struct volt_cx *cx, struct node *n);
@@ -179,6 +184,8 @@ static enum volt_poll poll_branch(struct volt_cx *cx, struct node *n)
 
     if (!n->at) {
         n->at = 1;
+        if (n->number == ROOT && counted)
+            locked = mcx_locked_ops();
         MCX_CHECK(volt_scope_init(cx, &n->scope, &node_type, (size_t)p->children) == 0);
         for (int i = 0; i < p->children; i++) {
             struct node *c = volt_scope_child(&n->scope, (size_t)i);
@@ -202,17 +209,16 @@ static enum volt_poll poll_branch(struct volt_cx *cx, struct node *n)
     return VOLT_READY;
 }
 
-static void start(const struct plan *what)
+static void start_with(const struct plan *what, uint32_t workers)
 {
     static const char *const forks[] = {"forks 0", "forks 1", "forks 2"};
-    enum { WORKERS = 2 };
-    struct worker *w = mcx_malloc(WORKERS * sizeof(*w));
+    struct worker *w = mcx_malloc(workers * sizeof(*w));
 
     mcx_group_size = 48;
     plan = what;
     sched = mcx_malloc(sizeof(*sched));
-    sched_init(sched, w, WORKERS, true, 1);
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    sched_init(sched, w, workers, true, 1);
+    for (uint32_t i = 0; i < workers; i++) {
         if (!mcx_random())
             w[i].rng = (struct rng){0};
         mcx_quiet(&w[i].count, sizeof(w[i].count));
@@ -233,6 +239,22 @@ static void start(const struct plan *what)
     struct node *n = volt_task_new((struct volt_runtime *)(void *)sched, &node_type);
     task_begin(task_of(n), true);
     handle.task = task_of(n);
+}
+
+static void start(const struct plan *what)
+{
+    start_with(what, 2);
+}
+
+/* Two children that have two each; nobody steals. */
+static void setup_cost(void)
+{
+    static const struct plan p[] = {{BRANCH, 1, 2}, {BRANCH, 3, 2}, {BRANCH, 5, 2},
+                                    {.kind = LEAF}, {.kind = LEAF}, {.kind = LEAF},
+                                    {.kind = LEAF}};
+
+    counted = true;
+    start_with(p, 1);
 }
 
 static void setup_two(void)
@@ -426,6 +448,13 @@ static void finish_all(void)
     finish();
 }
 
+static void finish_cost(void)
+{
+    mcx_note("%u locked operations for 6 children", locked);
+    MCX_CHECK(locked <= 6 * CHILD_LOCKED);
+    finish_all();
+}
+
 static void finish_held(void)
 {
     vat_u32_init(&sched->sentinels, 0);
@@ -499,6 +528,13 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"owner", owner}, {"thief", thief}, {"thief 2", thief}},
         .preempt = 2,
         .stale = 2,
+    },
+    {
+        .name = "cost",
+        .promise = "a child that runs in place takes two locked operations at most",
+        .setup = setup_cost,
+        .finish = finish_cost,
+        .threads = {{"worker 0", worker_root}},
     },
     SCOPE("two", "children run once, and end before their parent goes on", setup_two,
           finish_all, {0}),

@@ -8,13 +8,14 @@
 #include <errno.h>
 #include "executor.h"
 #include "mcx.h"
-#include <volt/sync.h>
+#include "sync/waiter.h"
 
 struct job {
     struct volt_sem_acquire acquire;
     uint64_t n;
     bool gives_back;
     int busy; /* annotated: by poll and drop */
+    int steps_back;
     int number;
     unsigned before; /* jobs that had queued when it came, by number */
 };
@@ -58,15 +59,18 @@ static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    if (j->acquire.waiter.state == 0) /* the first poll */
+    if (j->acquire.waiter.state == WAITER_NEW)
         j->before = waiting();
     if (volt_sem_acquire_poll(cx, &j->acquire) == VOLT_PENDING) {
-        queued |= 1u << j->number;
+        if (j->acquire.waiter.state == WAITER_BACK) /* a step may undo those of another */
+            MCX_CHECK(++j->steps_back < SEM_STEPS * SEM_STEPS);
+        else
+            queued |= 1u << j->number;
         return VOLT_PENDING;
     }
     if (waiting() & j->before)
         mcx_fail("job %d has passed one that waits", j->number);
-    if (volt_sem_acquire_status(&j->acquire) == -ECANCELED) {
+    if (volt_sem_acquire_status(&j->acquire) == -EPIPE) {
         closed++;
         return VOLT_READY;
     }
@@ -85,8 +89,8 @@ static void drop_acquire(void *state)
     struct job *j = state;
 
     VAT_WR(&j->busy);
+    queued &= ~(1u << j->number); /* it goes: others may pass before it is out */
     volt_sem_acquire_fini(&j->acquire);
-    queued &= ~(1u << j->number);
     dropped++;
 }
 
@@ -169,6 +173,21 @@ static void setup_fair(void)
     (void)spawn(1, true, NULL);
 }
 
+/* Sections have been short, and one lasts: acquirers step back before they queue. */
+static void setup_back(void)
+{
+    start(0, 1);
+    sem->spin = SEM_SPIN_MAX;
+    (void)spawn(1, true, &handle);
+    (void)spawn(1, true, NULL);
+}
+
+static void setup_back_already(void)
+{
+    setup_back();
+    sem->spin = SEM_SPIN_MAX + SEM_STEPS;
+}
+
 static void setup_close(void)
 {
     start(1, 2);
@@ -191,6 +210,11 @@ static void spurious(void)
 static void canceller(void)
 {
     volt_join_cancel(&handle);
+    volt_join_fini(&handle);
+}
+
+static void joiner(void)
+{
     volt_join_fini(&handle);
 }
 
@@ -240,7 +264,7 @@ static void finish_all_acquired(void)
 static void finish_closed(void)
 {
     MCX_CHECK(acquired + closed == tasks);
-    total = 1; /* what was there; the one missing permit never was */
+    total--; /* the one missing permit never was there */
     finish();
 }
 
@@ -294,6 +318,28 @@ static const struct mcx_scenario scenarios[] = {
         .finish = finish_all_acquired,
         .threads = {EXECUTORS, {"thread", greedy}},
         .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "back",
+        .promise = "acquirers that step back get it in the end, or queue, in order",
+        .setup = setup_back,
+        .finish = finish,
+        .threads = {EXECUTORS, {"releaser", releaser}, {"canceller", canceller}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "back-close",
+        .promise =
+            "closing against acquirers that step back: each is answered, and none does "
+            "so for ever",
+        .setup = setup_back_already,
+        .finish = finish_closed,
+        .threads = {EXECUTORS, {"closer", closer}, {"joiner", joiner}},
+        .preempt = 1,
         .stale = 1,
         .dfs = 20000,
     },

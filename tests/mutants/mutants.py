@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Applies each mutant of daemon.txt to a copy of the tree, builds what depends on it and runs the
+"""Applies each mutant of a list (daemon.txt, runtime.txt) to a copy of the tree, builds what depends on it and runs the
 tests that are named for it, of which one must fail.
 
-Usage: mutants.py [--jobs N] [--seconds N] [--seed S] [ID...]
+Usage: mutants.py [--list daemon|runtime] [--jobs N] [--seconds N] [--seed S] [ID...]
 
 --seconds: as many as fit into that time, in an order that the seed gives (default: that of the
 newest commit), so that a part of them runs each time and all of them in time. Their tests are not
@@ -44,39 +44,22 @@ class Mutant(mutant_list.Mutant):
         return found[0].span() if len(found) == 1 else (0, 0)
 
 
-class Copy:
-    """A copy of the tree, with the objects of the real one, in which one worker builds and tests."""
+class Place:
+    """Where one worker runs programs: a directory of its own, and one for temporary files. None of
+    their processes is left."""
 
     def __init__(self, number):
         self.tree = WORK / str(number)
         self.tmp = tempfile.mkdtemp(prefix="volt-mutants-")  # short: sockets have their paths
         os.chmod(self.tmp, 0o711)  # tests with users of their own go through it
         shutil.rmtree(self.tree, ignore_errors=True)
-        names = subprocess.run(["git", "ls-files", "-z"], cwd=TREE, capture_output=True, check=True)
-        for name in names.stdout.decode().split("\0"):
-            if name and (TREE / name).is_file():
-                (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(TREE / name, self.tree / name)
-        keep = (".o", ".d", ".a", ".so", ".so.0", ".inc")
-        for directory, _, files in os.walk(TREE / BUILD):
-            target = self.tree / os.path.relpath(directory, TREE)
-            for name in files:
-                if name.endswith(keep):
-                    target.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(os.path.join(directory, name), target / name)
-
-    def make(self, *targets):
-        """None, or what the compiler said. A change may leave something unused: no warnings."""
-        command = ["make", "-s", "WARN=-w", "V=1", *targets]
-        r = self.run(command, 600)
-        return None if r[0] == 0 else r[1]
+        # One seed: a mistake is found by its tests, not by their chance.
+        self.env = {**os.environ, "TMPDIR": self.tmp, "PYTHONDONTWRITEBYTECODE": "1", "SEED": "1"}
+        self.env.pop("MAKEFLAGS", None)
 
     def run(self, command, limit):
         """(status, output); None for a status: it took longer."""
-        env = {**os.environ, "VOLT_BIN": str(self.tree / "build/bin"), "TMPDIR": self.tmp,
-               "VOLT_BUILD": str(self.tree / BUILD), "PYTHONDONTWRITEBYTECODE": "1"}
-        env.pop("MAKEFLAGS", None)
-        p = subprocess.Popen(command, cwd=self.tree, env=env, stdin=subprocess.DEVNULL,
+        p = subprocess.Popen(command, cwd=self.tree, env=self.env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              errors="replace", start_new_session=True)
         try:
@@ -102,9 +85,41 @@ class Copy:
             except (OSError, ProcessLookupError):
                 pass
 
-    def targets(self, tests):
+    def remove(self):
+        shutil.rmtree(self.tree, ignore_errors=True)
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+
+class Copy(Place):
+    """A copy of the tree, with the objects of the real one, in which one worker builds and tests."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.env |= {"VOLT_BIN": str(self.tree / "build/bin"), "VOLT_BUILD": str(self.tree / BUILD)}
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=TREE, capture_output=True, check=True)
+        for name in names.stdout.decode().split("\0"):
+            if name and (TREE / name).is_file():
+                (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(TREE / name, self.tree / name)
+        keep = (".o", ".d", ".a", ".so", ".so.0", ".inc")
+        for directory, _, files in os.walk(TREE / BUILD):
+            target = self.tree / os.path.relpath(directory, TREE)
+            for name in files:
+                if name.endswith(keep):
+                    target.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(os.path.join(directory, name), target / name)
+
+    def make(self, *targets):
+        """None, or what the compiler said. A change may leave something unused: no warnings."""
+        command = ["make", "-s", "WARN=-w", "V=1", *targets]
+        r = self.run(command, 600)
+        return None if r[0] == 0 else r[1]
+
+    def targets(self, tests, files):
+        """What has to be built for these tests of these sources: those of libvolt are in each
+        test program, and start no other."""
         unit = [f"{BUILD}/tests/unit/{t}" for t in tests if ".py" not in t]
-        return ["all"] + unit
+        return unit if all(f.startswith("lib/") for f in files) else ["all"] + unit
 
     def test(self, name):
         """None: it passes. Otherwise what is wrong."""
@@ -137,7 +152,7 @@ class Copy:
             return "STALE", f"its text is not there exactly once in {mutant.function}()"
         path.write_text(source)
         try:
-            error = self.make(*self.targets(mutant.tests))
+            error = self.make(*self.targets(mutant.tests, [mutant.file]))
             if error:
                 return "UNBUILT", error[-800:]
             for name in mutant.tests:
@@ -152,9 +167,9 @@ class Copy:
 def blind(copy, mutants):
     """The tests that fail without any mutant: they would find each."""
     tests = sorted({t for m in mutants for t in m.tests})
-    error = copy.make(*copy.targets(tests))
+    error = copy.make(*copy.targets(tests, [m.file for m in mutants]))
     if error:
-        sys.exit(f"the tree does not build: {error[-800:]}\nmutants-daemon passed=0 failed=1")
+        sys.exit(f"the tree does not build: {error[-800:]}\nmutants passed=0 failed=1")
     failing = {t for t in tests if copy.test(t)}
     for name in sorted(failing):
         print(f"{name} fails without a mutant: it finds nothing", flush=True)
@@ -189,12 +204,13 @@ def work(copy, jobs, results, end):
 
 def main():
     options = argparse.ArgumentParser()
+    options.add_argument("--list", choices=("daemon", "runtime"), default="daemon")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--seconds", type=float, default=0)
     options.add_argument("--seed", default="")
     options.add_argument("ids", nargs="*")
     o = options.parse_args()
-    mutants = [m for m in mutant_list.read(HERE / "daemon.txt", Mutant) if not o.ids or m.id in o.ids]
+    mutants = [m for m in mutant_list.read(HERE / f"{o.list}.txt", Mutant) if not o.ids or m.id in o.ids]
     if o.seconds:
         o.seed = o.seed or subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=TREE, text=True,
                                           capture_output=True).stdout.strip() or "0"
@@ -215,15 +231,15 @@ def main():
         t.start()
     for t in threads:
         t.join()
-    shutil.rmtree(WORK)
     for c in copies:
-        shutil.rmtree(c.tmp, ignore_errors=True)
+        c.remove()
+    shutil.rmtree(WORK)
     bad = [m.id for m, verdict, found in results if not judge(m, verdict, found)[1]]
     bad += sorted(failing)
     survived = sum(verdict == "survives" for _, verdict, _ in results)
     killed = sum(verdict == "killed" for _, verdict, _ in results)
-    print(f"daemon mutants killed={killed} survived={survived}")
-    print(f"mutants-daemon passed={max(0, len(results) - len(bad))} failed={len(bad)}"
+    print(f"{o.list} mutants killed={killed} survived={survived}")
+    print(f"mutants-{o.list} passed={max(0, len(results) - len(bad))} failed={len(bad)}"
           + (f" ({' '.join(bad)})" if bad else ""))
     sys.exit(1 if bad else 0)
 

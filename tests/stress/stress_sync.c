@@ -133,7 +133,8 @@ static enum volt_poll sender_poll(struct volt_cx *cx, void *state)
     VOLT_BEGIN(s->at);
     if (s->value % 2)
         VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
-    (void)volt_oneshot_send(s->oneshot, &s->value); /* -EPIPE: the actor was cancelled */
+    (void)volt_oneshot_try_send(s->oneshot,
+                                &s->value); /* -EPIPE: the actor was cancelled */
     s->oneshot = NULL;
     VOLT_END(s->at);
 }
@@ -210,11 +211,11 @@ static enum volt_poll actor_poll(struct volt_cx *cx, void *state)
             s->holds = HOLD_MUTEX;
         } else if (s->what < 9) {
             if (s->what == 6)
-                volt_rwlock_write_init(&s->u.rwlock, &rwlock);
+                volt_rwlock_acquire_init_write(&s->u.rwlock, &rwlock);
             else
-                volt_rwlock_read_init(&s->u.rwlock, &rwlock);
+                volt_rwlock_acquire_init_read(&s->u.rwlock, &rwlock);
             s->leaf = LEAF_RWLOCK;
-            VOLT_AWAIT(s->at, volt_rwlock_poll(cx, &s->u.rwlock));
+            VOLT_AWAIT(s->at, volt_rwlock_acquire_poll(cx, &s->u.rwlock));
             s->holds = s->what == 6 ? HOLD_WRITE : HOLD_READ;
         } else if (s->what == 9) {
             ask_for_message(s);

@@ -8,7 +8,7 @@
 
 static bool turn(struct world *w, struct world_rules *rules)
 {
-    if (!w->voltd || w->memory.state != JOB_QUEUED || !(w->granted || w->ahead) ||
+    if (!w->voltd || w->memory.state != JOB_QUEUED || !(w->granted || w->early) ||
         w->npending > 0 || w->memory.attempt == WORLD_ATTEMPTS)
         return false;
     if (!w->has)
@@ -41,7 +41,7 @@ static bool commit(struct world *w, struct world_rules *rules)
     (void)world_take(w, ON_KEPT, rules);
     world_forget_attempt(w);
     if (w->memory.state == JOB_DONE) /* or it was cancelled before another attempt */
-        w->granted = w->ahead = w->before = false;
+        w->granted = w->early = w->before = false;
     return true;
 }
 
@@ -83,8 +83,26 @@ static bool cancel(struct world *w, struct world_rules *rules)
     world_post(w, FACT_CANCEL, true, rules);
     if (w->memory.state == JOB_DONE && (!w->has || w->a.phase != ATTEMPT_ENDING)) {
         world_forget_attempt(w); /* nothing of it is anywhere */
-        w->granted = w->ahead = w->before = false;
+        w->granted = w->early = w->before = false;
     }
+    return true;
+}
+
+static bool pause_job(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || w->memory.was_paused || w->ending ||
+        w->memory.state != JOB_RUNNING || w->npending >= WORLD_PENDING - 2)
+        return false;
+    world_post(w, FACT_PAUSE, true, rules);
+    return true;
+}
+
+static bool resume_job(struct world *w, struct world_rules *rules)
+{
+    if (!w->voltd || w->ending || w->memory.state != JOB_PAUSED ||
+        w->npending >= WORLD_PENDING - 1)
+        return false;
+    world_post(w, FACT_RESUME, true, rules);
     return true;
 }
 
@@ -93,20 +111,20 @@ static bool cancel(struct world *w, struct world_rules *rules)
 static bool grant(struct world *w)
 {
     if (!w->voltd || w->granted || w->ending || w->memory.state == JOB_DONE ||
-        (w->memory.state != JOB_QUEUED && !w->ahead && !w->before))
+        (w->memory.state != JOB_QUEUED && !w->early && !w->before))
         return false;
     w->called_back |= w->before;
     world_settle(w);
     w->granted = true;
-    w->ahead = w->before = false;
+    w->early = w->before = false;
     return true;
 }
 
 static bool go_ahead(struct world *w)
 {
-    if (!w->voltd || w->granted || w->ahead || w->memory.state != JOB_QUEUED)
+    if (!w->voltd || w->granted || w->early || w->memory.state != JOB_QUEUED)
         return false;
-    return w->ahead = true;
+    return w->early = true;
 }
 
 /* The job before it has ended: its slot passes on. */
@@ -117,7 +135,7 @@ static bool end_before(struct world *w, bool with_slot)
     w->before = false;
     if (with_slot) {
         w->granted = true;
-        w->ahead = false;
+        w->early = false;
     }
     return true;
 }
@@ -164,7 +182,7 @@ static bool find_no_launch(struct world *w, struct world_rules *rules)
 
 static bool defer(struct world *w, struct world_rules *rules)
 {
-    if (!world_hears(w, ON_DEFERRED) || !attempt_may_defer(&w->a) || !w->ahead ||
+    if (!world_hears(w, ON_DEFERRED) || !attempt_may_defer(&w->a) || !w->early ||
         w->before || w->memory.state != JOB_STARTING || w->npending >= WORLD_PENDING - 1)
         return false;
     world_promise(rules,
@@ -174,7 +192,7 @@ static bool defer(struct world *w, struct world_rules *rules)
         world_promise(rules, w->request[i].op != OP_START && w->request[i].op != OP_CHAIN,
                       "T-7: what goes back to the queue is on its way to the keeper");
     world_post(w, FACT_DEFERRED, true, rules);
-    w->ahead = false;
+    w->early = false;
     return world_take(w, ON_DEFERRED, rules);
 }
 
@@ -261,6 +279,19 @@ static bool stop(struct world *w, struct world_rules *rules)
            world_take(w, ON_STOP, rules);
 }
 
+static bool turn_over(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_TURNED) && w->memory.state < JOB_STOPPING &&
+           (w->memory.state == JOB_PAUSED) != (w->a.phase == ATTEMPT_PAUSED) &&
+           world_take(w, ON_TURNED, rules);
+}
+
+static bool know_kept(struct world *w, struct world_rules *rules)
+{
+    return world_hears(w, ON_KEPT) && w->a.phase == ATTEMPT_PAUSE_DUE &&
+           w->npending == 0 && world_take(w, ON_KEPT, rules);
+}
+
 static bool be_called_back(struct world *w, struct world_rules *rules)
 {
     return world_hears(w, ON_CALLED_BACK) &&
@@ -271,7 +302,7 @@ static bool be_called_back(struct world *w, struct world_rules *rules)
 static bool reach_limit(struct world *w, struct world_rules *rules)
 {
     if (!world_hears(w, ON_LIMIT) || !is_quiet(w) || !w->limit ||
-        (w->a.phase == ATTEMPT_RUNNING && w->memory.state != JOB_RUNNING) ||
+        (w->a.phase == ATTEMPT_RUNNING && w->memory.state >= JOB_STOPPING) ||
         w->npending >= WORLD_PENDING - 1)
         return false;
     return world_take(w, ON_LIMIT, rules);
@@ -327,6 +358,7 @@ static bool run(struct world *w, unsigned n, struct world_rules *rules)
     t->record = RECORD_IS_RUN;
     t->runs = 1;
     t->lives = true;
+    t->stands = false;
     return true;
 }
 
@@ -334,7 +366,7 @@ static bool end_process(struct world *w, unsigned n)
 {
     struct world_attempt *t = &w->truth[n];
 
-    if (!t->lives || (t->record == RECORD_IS_RUN))
+    if (!t->lives || t->stands || t->record == RECORD_IS_RUN)
         return false;
     t->lives = false;
     return true;
@@ -346,7 +378,7 @@ static bool write_end(struct world *w, unsigned n, bool by_itself)
     struct world_attempt *t = &w->truth[n];
     bool defies = t->lives && w->voltd && w->memory.state >= JOB_STOPPING;
 
-    if (t->record != RECORD_IS_RUN || defies != by_itself)
+    if (t->record != RECORD_IS_RUN || defies != by_itself || t->stands)
         return false;
     t->lives = false;
     world_close_record(w, n, RECORD_IS_DONE);
@@ -370,7 +402,7 @@ static bool begin_voltd(struct world *w, bool late)
     w->voltd = true;
     w->memory = w->durable;
     world_forget_attempt(w);
-    w->granted = w->ahead = w->before = w->ending = false;
+    w->granted = w->early = w->before = w->ending = false;
     w->kept_started = w->durable.started;
     if (!late) { /* HELLO is answered before anything is judged */
         w->keeper = w->connected = w->greeted = true;
@@ -391,9 +423,11 @@ static bool begin_voltd(struct world *w, bool late)
     bool strange = w->durable.other_life || w->durable.started;
     w->adopted = w->has = true;
     w->a.known = strange ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
-    w->ahead = w->durable.state == JOB_STARTING && !strange &&
+    w->a.paused = w->durable.state == JOB_PAUSED;
+    w->a.halted = w->durable.state == JOB_RUNNING && w->durable.was_paused;
+    w->early = w->durable.state == JOB_STARTING && !strange &&
                (t->record == RECORD_IS_ABSENT || t->record == RECORD_IS_NEVER);
-    w->granted = !w->ahead;
+    w->granted = !w->early;
     return true;
 }
 
@@ -425,7 +459,7 @@ static bool kill_voltd(struct world *w)
         return false;
     world_forget_attempt(w); /* what it has sent stays on its way */
     w->voltd = w->connected = w->greeted = false;
-    w->granted = w->ahead = w->before = w->ending = w->kept_started = false;
+    w->granted = w->early = w->before = w->ending = w->kept_started = false;
     memset(&w->memory, 0, sizeof(w->memory));
     memset(w->pending, 0, sizeof(w->pending));
     w->npending = 0;
@@ -490,7 +524,7 @@ static bool cut_power(struct world *w, bool keeps_records)
     (void)kill_keeper(w);
     for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) {
         struct world_attempt *t = &w->truth[n];
-        t->lives = t->doomed = false;
+        t->lives = t->doomed = t->stands = false;
         t->excused |= w->durable.attempt == n + 1;
         if (!keeps_records)
             t->record = RECORD_IS_ABSENT;
@@ -526,7 +560,7 @@ enum {
     MOVE_COMMIT,
     MOVE_ADOPT,
     MOVE_GRANT,
-    MOVE_AHEAD,
+    MOVE_EARLY,
     MOVE_BEFORE_ENDS,
     MOVE_PLACE,
     MOVE_CHAIN,
@@ -537,6 +571,9 @@ enum {
     MOVE_SLOT1,
     MOVE_LOOK,
     MOVE_STOP,
+    MOVE_TURN_OVER,
+    MOVE_KEPT,
+    MOVE_RESUME,
     MOVE_CALLED_BACK,
     MOVE_LIMIT,
     MOVE_PROBE,
@@ -555,6 +592,7 @@ enum {
     MOVE_SWEEP_2,
     MOVE_RESTART,
     MOVE_CANCEL,
+    MOVE_PAUSE,
     MOVE_DEFY_1,
     MOVE_DEFY_2,
     MOVE_PRINT,
@@ -594,7 +632,7 @@ static const struct {
     [MOVE_COMMIT] = {"a fact becomes durable", false, 0},
     [MOVE_ADOPT] = {"voltd takes up what an earlier one began", false, 0},
     [MOVE_GRANT] = {"it gets a slot", false, 0},
-    [MOVE_AHEAD] = {"it is taken ahead", false, 0},
+    [MOVE_EARLY] = {"it is taken ahead", false, 0},
     [MOVE_BEFORE_ENDS] = {"the job before it ends, the slot passes on", false, 0},
     [MOVE_PLACE] = {"voltd looks for a place", false, 0},
     [MOVE_CHAIN] = {"voltd finds a job to follow", false, WORLD_CHAINS},
@@ -605,6 +643,9 @@ static const struct {
     [MOVE_SLOT1] = {"slot 1 is seen", false, 0},
     [MOVE_LOOK] = {"the record is looked at", false, 0},
     [MOVE_STOP] = {"it is to stop", false, 0},
+    [MOVE_TURN_OVER] = {"it is to be paused, or to go on", false, WORLD_PAUSES},
+    [MOVE_KEPT] = {"voltd hears that the store has all facts", false, WORLD_PAUSES},
+    [MOVE_RESUME] = {"somebody resumes the job", false, WORLD_PAUSES},
     [MOVE_CALLED_BACK] = {"it is called back", false, 0},
     [MOVE_LIMIT] = {"a time is up", false, 0},
     [MOVE_PROBE] = {"a signal is due again", false, 0},
@@ -623,11 +664,12 @@ static const struct {
     [MOVE_SWEEP_2] = {"the record of attempt 2 is removed", false, 0},
     [MOVE_RESTART] = {"voltd ends", false, 0},
     [MOVE_CANCEL] = {"somebody cancels the job", true, 0},
+    [MOVE_PAUSE] = {"somebody pauses the job", true, WORLD_PAUSES},
     [MOVE_DEFY_1] = {"attempt 1 ends while it is to stop", true, 0},
     [MOVE_DEFY_2] = {"attempt 2 ends while it is to stop", true, 0},
     [MOVE_PRINT] = {"it has printed too much", true, WORLD_STOPS},
     [MOVE_BEFORE_GOES] = {"the job before it goes, with its slot", true, 0},
-    [MOVE_CALL_BACK] = {"the manager calls it back", true, 0},
+    [MOVE_CALL_BACK] = {"core calls it back", true, 0},
     [MOVE_NO_LAUNCH] = {"nothing can be prepared", true, WORLD_REFUSALS},
     [MOVE_NO_TIMEOUT] = {"there is no memory to post TIMEOUT", true, 0},
     [MOVE_NO_OUTPUT_LIMIT] = {"there is no memory to post OUTPUT_LIMIT", true,
@@ -676,7 +718,7 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return adopt(w, rules);
     case MOVE_GRANT:
         return grant(w);
-    case MOVE_AHEAD:
+    case MOVE_EARLY:
         return go_ahead(w);
     case MOVE_BEFORE_ENDS:
         return end_before(w, true);
@@ -698,6 +740,12 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return look(w, rules);
     case MOVE_STOP:
         return stop(w, rules);
+    case MOVE_TURN_OVER:
+        return turn_over(w, rules);
+    case MOVE_KEPT:
+        return know_kept(w, rules);
+    case MOVE_RESUME:
+        return resume_job(w, rules);
     case MOVE_CALLED_BACK:
         return be_called_back(w, rules);
     case MOVE_LIMIT:
@@ -734,6 +782,8 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return end_voltd(w);
     case MOVE_CANCEL:
         return cancel(w, rules);
+    case MOVE_PAUSE:
+        return pause_job(w, rules);
     case MOVE_DEFY_1:
         return write_end(w, 0, true);
     case MOVE_DEFY_2:
@@ -794,13 +844,28 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
     return false;
 }
 
+/* It is to run, and stands still, and nothing is on its way to it. */
+static bool is_forgotten(const struct world *w)
+{
+    const struct world_attempt *t = &w->truth[world_current(w)];
+
+    return w->voltd && w->has && w->a.phase == ATTEMPT_RUNNING && t->stands &&
+           t->record == RECORD_IS_RUN && w->memory.state == JOB_RUNNING &&
+           w->nrequests == 0;
+}
+
 bool world_move(struct world *w, unsigned move, struct world_rules *rules)
 {
     rules->broken = NULL;
     rules->row = NULL;
     if (moves[move].part & ~rules->parts)
         return false;
-    return make_move(w, move, rules);
+    if (rules->parts & WORLD_PAUSES && moves[move].fault && !w->truth[0].runs)
+        return false;
+    if (!make_move(w, move, rules))
+        return false;
+    world_promise(rules, !is_forgotten(w), "T-10: it is stopped, and nobody knows");
+    return rules->broken == NULL;
 }
 
 void world_init(struct world *w, const struct world_rules *rules)
@@ -822,5 +887,5 @@ bool world_is_over(const struct world *w)
         if (w->truth[n].record != RECORD_IS_ABSENT &&
             w->truth[n].record != RECORD_IS_NEVER && !w->truth[n].forgiven)
             return false;
-    return !w->granted && !w->ahead;
+    return !w->granted && !w->early;
 }

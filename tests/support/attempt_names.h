@@ -9,6 +9,7 @@ static inline const char *phase_name(unsigned phase)
     static const char *const names[ATTEMPT_PHASES] = {
         "new",        "hearing",  "waiting",     "resting",   "starting", "chaining",
         "seeking",    "taken",    "chained",     "recalling", "recalled", "running",
+        "pause due",  "pausing",  "pause again", "paused",    "resuming", "resume again",
         "unposted",   "asking",   "asked",       "ask again", "killing",  "killed",
         "kill again", "clearing", "clear again", "left",      "removing", "remove again",
         "ending",     "ended"};
@@ -23,8 +24,8 @@ static inline const char *input_name(unsigned in)
         "late",        "slot",      "chain",     "deferred",    "stop",     "unready",
         "taken",       "exists",    "elsewhere", "withdrawn",   "reset",    "short",
         "gone",        "left",      "refused",   "answered",    "started",  "over",
-        "shim killed", "never ran", "absent",    "called back", "probe",    "limit",
-        "printed"};
+        "shim killed", "never ran", "absent",    "called back", "turned",   "probe",
+        "limit",       "printed"};
 
     return names[in];
 }

@@ -24,7 +24,8 @@ static bool apply(struct world_job *j, const struct job_event *ev)
                             .cancel_asked = j->cancelled,
                             .timed_out = j->timed_out,
                             .printed_too_much = j->printed,
-                            .other_life = j->other_life};
+                            .other_life = j->other_life,
+                            .pause.total_usec = j->was_paused};
 
     if (job_update(&st, ev) < 0)
         return false;
@@ -37,7 +38,8 @@ static bool apply(struct world_job *j, const struct job_event *ev)
                             st.timed_out,
                             st.printed_too_much,
                             st.other_life,
-                            st.retry_lost};
+                            st.retry_lost,
+                            st.state != JOB_DONE && st.pause.total_usec};
     return true;
 }
 
@@ -66,6 +68,12 @@ bool world_apply_fact(struct world_job *j, uint8_t fact)
         break;
     case FACT_DEFERRED:
         ev.type = JOB_EV_DEFERRED;
+        break;
+    case FACT_PAUSE:
+        ev.type = JOB_EV_PAUSE;
+        break;
+    case FACT_RESUME:
+        ev.type = JOB_EV_RESUME;
         break;
     case FACT_ENDED:
         ev.type = JOB_EV_EXITED;
@@ -178,7 +186,7 @@ static void post_end(struct world *w, struct world_rules *rules)
     case ATTEMPT_FAILED:
     case ATTEMPT_STUCK:
         world_promise(rules, w->failed, "T-4: exec_failed, and nothing has failed");
-        /* fall through */
+        __attribute__((fallthrough));
     case ATTEMPT_NOT_OVER:
         world_promise(rules, t->runs == 0 || t->forgiven, "T-4: exec_failed, and it ran");
         break;
@@ -195,7 +203,7 @@ static void post_end(struct world *w, struct world_rules *rules)
         w->before = false;
         return;
     }
-    w->granted = w->ahead = w->before = false;
+    w->granted = w->early = w->before = false;
 }
 
 static void send_start(struct world *w, struct world_rules *rules)
@@ -212,6 +220,21 @@ static void send_start(struct world *w, struct world_rules *rules)
     begin_call(w, w->a.phase == ATTEMPT_CHAINING ? OP_CHAIN : OP_START);
 }
 
+static void send_signal(struct world *w, struct world_rules *rules)
+{
+    const struct world_job *d = &w->durable;
+
+    world_promise(
+        rules,
+        w->a.phase != ATTEMPT_PAUSING ||
+            (d->state != JOB_STARTING && (d->state != JOB_RUNNING || d->was_paused)),
+        "T-10: SIGSTOP before PAUSE is durable");
+    begin_call(w, w->a.phase == ATTEMPT_ASKING     ? OP_STOP
+                  : w->a.phase == ATTEMPT_PAUSING  ? OP_PAUSE
+                  : w->a.phase == ATTEMPT_RESUMING ? OP_RESUME
+                                                   : OP_KILL);
+}
+
 static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
 {
     if (todo & (DO_VOID | DO_PART))
@@ -226,8 +249,8 @@ static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
         begin_call(w, OP_RECALL);
     if (todo & DO_POST_STARTED) {
         w->limit = true;
-        if (w->ahead && !w->before) {
-            w->ahead = false;
+        if (w->early && !w->before) {
+            w->early = false;
             w->granted = true;
         }
         if (!w->memory.started)
@@ -246,7 +269,9 @@ static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
             (void)tries_rest(&w->a.tries);
     }
     if (todo & DO_SIGNAL)
-        begin_call(w, w->a.phase == ATTEMPT_ASKING ? OP_STOP : OP_KILL);
+        send_signal(w, rules);
+    if (todo & DO_TIME)
+        w->limit = w->a.phase == ATTEMPT_RUNNING;
     if (todo & DO_PROBE)
         w->probe = true;
     if (todo & DO_REMOVE)
@@ -278,8 +303,11 @@ static bool is_one_of(const struct world *w, uint32_t phases)
 /* What is of no consequence in a phase does not make states either. */
 void world_settle(struct world *w)
 {
+    const uint32_t turning = 1u << ATTEMPT_PAUSE_DUE | 1u << ATTEMPT_PAUSING |
+                             1u << ATTEMPT_PAUSE_AGAIN | 1u << ATTEMPT_PAUSED |
+                             1u << ATTEMPT_RESUMING | 1u << ATTEMPT_RESUME_AGAIN;
     const uint32_t watching =
-        1u << ATTEMPT_TAKEN | 1u << ATTEMPT_CHAINED | 1u << ATTEMPT_RECALLING |
+        turning | 1u << ATTEMPT_TAKEN | 1u << ATTEMPT_CHAINED | 1u << ATTEMPT_RECALLING |
         1u << ATTEMPT_RECALLED | 1u << ATTEMPT_RUNNING | 1u << ATTEMPT_ASKING |
         1u << ATTEMPT_ASKED | 1u << ATTEMPT_ASK_AGAIN | 1u << ATTEMPT_KILLING |
         1u << ATTEMPT_KILLED | 1u << ATTEMPT_KILL_AGAIN | 1u << ATTEMPT_UNPOSTED;
@@ -290,7 +318,8 @@ void world_settle(struct world *w)
     const uint32_t timed = started | 1u << ATTEMPT_CHAINED | 1u << ATTEMPT_RESTING |
                            1u << ATTEMPT_LEFT | 1u << ATTEMPT_CLEAR_AGAIN |
                            1u << ATTEMPT_REMOVE_AGAIN;
-    const uint32_t probed = (watching & ~started) | 1u << ATTEMPT_UNPOSTED |
+    const uint32_t probed = (watching & ~started & ~turning) | 1u << ATTEMPT_UNPOSTED |
+                            1u << ATTEMPT_PAUSE_AGAIN | 1u << ATTEMPT_RESUME_AGAIN |
                             1u << ATTEMPT_ASK_AGAIN | 1u << ATTEMPT_KILL_AGAIN;
 
     world_settle_counters(&w->a);
@@ -449,6 +478,8 @@ static bool serve_signal(struct world *w, enum serve how, struct world_request r
         return false;
     if (r.op == OP_KILL && there)
         t->lives = false; /* the shim writes slot 2 in a move of its own */
+    if (there)            /* the stop signal comes with SIGCONT */
+        t->stands = r.op == OP_PAUSE && t->lives;
     reply(w, r.mine, there ? 0 : -ESRCH);
     return true;
 }
@@ -473,6 +504,8 @@ bool world_serve(struct world *w, enum serve how, struct world_rules *rules)
         return true;
     case OP_STOP:
     case OP_KILL:
+    case OP_PAUSE:
+    case OP_RESUME:
         return serve_signal(w, how, r);
     case OP_REMOVE:
         w->failed |= how != SERVE_WELL || world_is_held(t->record);

@@ -21,6 +21,7 @@
 struct world_job {
     uint8_t state, attempt, lost, result;
     bool started, cancelled, timed_out, printed, other_life, retry;
+    bool was_paused; /* and goes on */
 };
 
 enum world_record {
@@ -44,6 +45,7 @@ struct world_attempt {
     bool removed;   /* somebody else has removed its record, */
     bool forgiven;  /* before anything could be known of it */
     bool swept;     /* its record is to be removed */
+    bool stands;    /* its process was stopped: it does not end by itself */
 };
 
 struct world_request {
@@ -64,7 +66,7 @@ struct world {
     int8_t status;                          /* of the answer */
     bool voltd, keeper, connected, greeted; /* greeted: HELLO in this life of voltd */
     bool has, adopted;                      /* an attempt; of an earlier life */
-    bool granted, ahead, before, called_back, kept_started, ending;
+    bool granted, early, before, called_back, kept_started, ending;
     bool prepared, look, armed, limit, probe; /* armed: waits for the record's events */
     bool failed;                              /* something has, that counts for a try */
     bool cancel_came, spoiled;                /* each at most once */
@@ -77,6 +79,7 @@ enum world_part {
     WORLD_STOPS = 2,    /* output limits */
     WORLD_REFUSALS = 4, /* of the store, and of what a start needs */
     WORLD_SPOILS = 8,   /* somebody else changes a record */
+    WORLD_PAUSES = 16,  /* it is paused, and goes on; nothing fails before it runs */
 };
 
 struct world_rules {

@@ -4,7 +4,17 @@
 
 #include "tests/support/attempt_world.h"
 
-enum world_op { OP_NONE, OP_START, OP_CHAIN, OP_RECALL, OP_STOP, OP_KILL, OP_REMOVE };
+enum world_op {
+    OP_NONE,
+    OP_START,
+    OP_CHAIN,
+    OP_RECALL,
+    OP_STOP,
+    OP_KILL,
+    OP_PAUSE,
+    OP_RESUME,
+    OP_REMOVE
+};
 #define SAID_LEFT 1 /* a status, beside 0 and -errno */
 
 /* A fact on its way; STARTED goes with the next one, in one group. */
@@ -15,6 +25,8 @@ enum world_fact {
     FACT_TIMEOUT,
     FACT_PRINTED,
     FACT_DEFERRED,
+    FACT_PAUSE,
+    FACT_RESUME,
     FACT_ENDED,
     FACT_FAILED,
     FACT_LOST,

@@ -49,6 +49,13 @@ void keeper_client_fini(struct keeper_client *c)
     assert_int_equal(scratch_remove(c->dir), 0);
 }
 
+void keeper_client_kill(struct keeper_client *c)
+{
+    assert_int_equal(kill(c->keeper, SIGKILL), 0);
+    waitpid(c->keeper, NULL, 0);
+    c->keeper = 0;
+}
+
 static struct sockaddr_un address(const struct keeper_client *c)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -69,10 +76,12 @@ static int listen_high(struct keeper_client *c)
     return high;
 }
 
-/* The same keeper, but in a child of ours. */
-static void fork_patient(struct keeper_client *c)
+/* The same keeper, but in a child of ours, which inherits no unwritten output: the
+ * sanitizers have _exit(2) write it. */
+void keeper_client_spawn_patient(struct keeper_client *c)
 {
     int high = listen_high(c);
+    (void)fflush(NULL);
     c->keeper = fork();
     assert_true(c->keeper >= 0);
     if (c->keeper == 0) {
@@ -133,7 +142,7 @@ int keeper_client_setup(void **state)
 
 int keeper_client_setup_patient(void **state)
 {
-    return set_up(state, fork_patient);
+    return set_up(state, keeper_client_spawn_patient);
 }
 
 int keeper_client_teardown(void **state)

@@ -22,14 +22,17 @@ struct keeper_client {
 void keeper_client_init(struct keeper_client *c); /* folder only */
 void keeper_client_fini(struct keeper_client *c); /* ends the keeper by its pid */
 void keeper_client_spawn(struct keeper_client *c);
+/* One that dismisses no shim for having heard nothing for a while, and continues none that
+ * was stopped. */
+void keeper_client_spawn_patient(struct keeper_client *c);
+void keeper_client_kill(struct keeper_client *c);
 int keeper_client_connect(const struct keeper_client *c); /* returns new descriptor */
 /* Connects and says HELLO. */
 struct keeper_welcome keeper_client_hello(struct keeper_client *c);
 
 /* Of each test: all that, and *state is the client. */
 int keeper_client_setup(void **state);
-/* The same with a keeper that dismisses no shim for having heard nothing for a while, and
- * continues none that was stopped. */
+/* The same with a patient keeper. */
 int keeper_client_setup_patient(void **state);
 int keeper_client_teardown(void **state);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,21 @@ bool keeper_job_is_gone(pid_t pid)
 {
     struct proc p;
     return proc_read(pid, &p) < 0 || p.dead;
+}
+
+void keeper_job_wait_stopped(pid_t pid)
+{
+    struct proc p;
+    do
+        assert_int_equal(proc_read(pid, &p), 0);
+    while (!p.stopped && poll(NULL, 0, 1) == 0);
+    assert_true(p.stopped);
+}
+
+void keeper_job_stop(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    keeper_job_wait_stopped(pid);
 }
 
 void keeper_job_wait_gone(pid_t pid)

@@ -21,6 +21,9 @@ void keeper_job_assert_end(const struct record *r, enum record_end end, int stat
 void keeper_job_wait_file(struct keeper_client *c, const char *name);
 /* The number on the first line of that file, once the line is complete. */
 pid_t keeper_job_read_pid(struct keeper_client *c, const char *name);
+/* SIGSTOP, and waits until the process stands: kill(2) returns before. */
+void keeper_job_stop(pid_t pid);
+void keeper_job_wait_stopped(pid_t pid);
 bool keeper_job_is_gone(pid_t pid);
 void keeper_job_wait_gone(pid_t pid);
 /* The program of this test, which may be a job too. Static. */

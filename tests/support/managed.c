@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include <sys/stat.h>
+#include "tests/support/lone.h"
 
 char managed_dir[SCRATCH_MAX];
 static char records[SCRATCH_MAX + 8];
@@ -35,45 +36,61 @@ struct config managed_config(void)
     return config;
 }
 
-struct manager *managed_start(const struct config *config, struct volt_runtime *rt)
+struct core *managed_start(const struct config *config, struct volt_runtime *rt)
 {
-    const struct manager_options o = {.rt = rt,
-                                      .config = config,
-                                      .runtime_dir = managed_dir,
-                                      .state_dir = managed_dir,
-                                      .record_dir = records,
-                                      .address = "unix:/x"};
+    const struct life_options o = {.rt = rt,
+                                   .config = config,
+                                   .runtime_dir = managed_dir,
+                                   .state_dir = managed_dir,
+                                   .record_dir = records,
+                                   .socket = "/x"};
     struct volt_error err = {{0}};
-    struct manager *m;
+    struct core *core;
 
-    if (manager_new(&o, &m, &err) < 0)
+    if (life_new(&o, &core, &err) < 0)
         fail_msg("%s", err.text);
-    return m;
+    return core;
 }
 
-void managed_stop(struct manager *m, struct volt_runtime *rt)
+void managed_stop(struct core *core, struct volt_runtime *rt)
 {
     assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
-    manager_free(m);
+    life_free(core);
     volt_runtime_free(rt);
 }
 
-int managed_list(struct manager *m, const struct job_owner *asker,
-                 const struct manager_filter *f, uint64_t cursor, size_t limit,
+int managed_up(const struct config *config, struct volt_runtime **ret_rt,
+               struct core **ret_core)
+{
+    if (managed_make(NULL) < 0)
+        return -1;
+    *ret_rt = lone_runtime();
+    *ret_core = managed_start(config, *ret_rt);
+    return 0;
+}
+
+int managed_down(struct core *core, struct volt_runtime *rt)
+{
+    managed_stop(core, rt);
+    return managed_remove(NULL);
+}
+
+int managed_list(struct core *core, const struct job_owner *asker,
+                 const struct job_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor)
 {
-    struct manager_walk w = {.kept = true,
-                             .specs = MANAGER_SPECS_WHOLE,
-                             .cursor = cursor,
-                             .limit = limit,
-                             .looks = MANAGER_WALK_LOOKS,
-                             .at_once = MANAGER_WALK_LOOKS,
-                             .bytes = MANAGER_WALK_BYTES};
+    struct query_walk w = {.kept = true,
+                           .specs = QUERY_SPECS_WHOLE,
+                           .cursor = cursor,
+                           .limit = limit,
+                           .looks = CORE_ENTRIES,
+                           .at_once = CORE_ENTRIES,
+                           .bytes = CORE_BYTES};
     int r;
 
     do
-        r = manager_walk_step(NULL, m, asker, f, &w, fn, arg);
+        r = query_walk_step(NULL, core, asker, f, &w, fn, arg);
     while (r == 0 && !w.end);
     *ret_cursor = w.cursor;
     return r;

@@ -1,10 +1,13 @@
-/* A manager in a scratch directory, for tests with jobs that need no process. One at a
+/* The live jobs in a scratch directory, for tests with jobs that need no process. One at a
  * time. Fails the test when something is wrong. */
 #ifndef TESTS_SUPPORT_MANAGED_H
 #define TESTS_SUPPORT_MANAGED_H
 
 #include "daemon/config/config.h"
-#include "daemon/exec/manager.h"
+#include "daemon/life/life.h"
+#include "daemon/query/query.h"
+#include "daemon/steer/steer.h"
+#include "daemon/submit/submit.h"
 #include "tests/support/scratch.h"
 
 extern char managed_dir[SCRATCH_MAX];
@@ -15,13 +18,18 @@ int managed_remove(void **state);
 /* The defaults, with jobs in memory. */
 struct config managed_config(void);
 /* One life of it, on a runtime that goes with it. */
-struct manager *managed_start(const struct config *config, struct volt_runtime *rt);
-void managed_stop(struct manager *m, struct volt_runtime *rt);
+struct core *managed_start(const struct config *config, struct volt_runtime *rt);
+void managed_stop(struct core *core, struct volt_runtime *rt);
+/* All of it for set-up and tear-down: the directory, and one life on a runtime with one
+ * worker (lone.h). 0; -1. */
+int managed_up(const struct config *config, struct volt_runtime **ret_rt,
+               struct core **ret_core);
+int managed_down(struct core *core, struct volt_runtime *rt);
 
 /* Calls fn for up to limit jobs of those that are kept, from the cursor on: the walk to
  * its end, or to fn's first result that is not 0, which is returned. */
-int managed_list(struct manager *m, const struct job_owner *asker,
-                 const struct manager_filter *f, uint64_t cursor, size_t limit,
+int managed_list(struct core *core, const struct job_owner *asker,
+                 const struct job_filter *f, uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/core/state.h"
 
 static enum job_class class_of(struct job *job)
 {
@@ -18,13 +18,13 @@ static enum job_class class_of(struct job *job)
                                   : JOB_CLASS_BUSY;
 }
 
-static void expect_tag(struct manager *m, uint32_t tag, const struct job *job)
+static void expect_tag(struct core *core, uint32_t tag, const struct job *job)
 {
-    assert_int_equal(postings_next(&m->index.keys, tag, job->id - 1), job->id);
+    assert_int_equal(postings_next(&core->index.keys, tag, job->id - 1), job->id);
 }
 
 /* Returns how many different tags the job has. */
-static uint64_t check_keys(struct manager *m, struct job *job)
+static uint64_t check_keys(struct core *core, struct job *job)
 {
     struct job_spec *spec = job_spec_of(job);
     uint32_t tags[65];
@@ -33,11 +33,11 @@ static uint64_t check_keys(struct manager *m, struct job *job)
     assert_non_null(spec);
     for (size_t i = 0; i <= spec->nlabels; i++) {
         uint32_t tag =
-            i ? index_tag_of_label(m, job->owner.uid, &spec->labels[i - 1])
-              : index_tag_of_name(m, job->owner.uid, job_spec_display_name(spec));
+            i ? index_tag_of_label(core, job->owner.uid, &spec->labels[i - 1])
+              : index_tag_of_name(core, job->owner.uid, job_spec_display_name(spec));
         uint64_t k = 0;
 
-        expect_tag(m, tag, job);
+        expect_tag(core, tag, job);
         while (k < n && tags[k] != tag)
             k++;
         tags[n] = tag;
@@ -48,9 +48,9 @@ static uint64_t check_keys(struct manager *m, struct job *job)
 }
 
 /* Ids in the postings, of all tags, that are those of indexed jobs, and others. */
-static void count_postings(struct manager *m, uint64_t *ret_known, uint64_t *ret_stale)
+static void count_postings(struct core *core, uint64_t *ret_known, uint64_t *ret_stale)
 {
-    const struct postings *p = &m->index.keys;
+    const struct postings *p = &core->index.keys;
 
     *ret_known = *ret_stale = 0;
     for (uint32_t i = 0; i < p->npages; i++)
@@ -61,7 +61,7 @@ static void count_postings(struct manager *m, uint64_t *ret_known, uint64_t *ret
             if (k && p->pages[i].entries[k - 1] >> (POSTINGS_ID_BITS + 1) == tag)
                 continue;
             for (uint64_t id = 0; (id = postings_next(p, tag, id));) {
-                const struct job *job = table_get(&m->table, id);
+                const struct job *job = table_get(&core->table, id);
 
                 ++*(job && job->indexed >= INDEX_IN ? ret_known : ret_stale);
             }
@@ -79,33 +79,33 @@ static uint64_t all_states(const struct users *all)
     return n;
 }
 
-void recount_index(struct manager *m, bool memory_was_short)
+void recount_index(struct core *core, bool memory_was_short)
 {
     uint64_t id = 0, jobs = 0, missing = 0, keys = 0, known, stale;
     struct job *job;
 
-    manager_lock(m);
+    core_lock(core);
     do {
         size_t steps = SIZE_MAX;
 
-        id = table_next(&m->table, id, &steps, &job);
+        id = table_next(&core->table, id, &steps, &job);
         if (job && job->indexed == INDEX_MISSING) {
             missing++;
-            assert_int_not_equal(postings_next(&m->index.keys, job->name_tag, id - 1),
+            assert_int_not_equal(postings_next(&core->index.keys, job->name_tag, id - 1),
                                  id);
         } else if (job) {
-            const struct user *u = users_find(&m->users, job->owner.uid);
+            const struct user *u = users_find(&core->users, job->owner.uid);
 
             assert_non_null(u);
             assert_int_equal(idset_next(&u->ids[class_of(job)], job->id - 1), job->id);
-            keys += check_keys(m, job);
+            keys += check_keys(core, job);
             jobs++;
         }
     } while (id);
-    assert_int_equal(m->index.missing, missing);
-    assert_int_equal(all_states(&m->users), jobs);
-    count_postings(m, &known, &stale);
+    assert_int_equal(core->index.missing, missing);
+    assert_int_equal(all_states(&core->users), jobs);
+    count_postings(core, &known, &stale);
     assert_int_equal(known, keys);
     assert_true(!stale || memory_was_short);
-    manager_unlock(m);
+    core_unlock(core);
 }

@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 #include <volt/volt.h>
 
+#include "daemon/job/env.h"
 #include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
@@ -133,10 +134,8 @@ static struct job_spec *spec_new(const char *argument, const char *env)
     s->argv = calloc(3, sizeof(*s->argv));
     s->argv[0] = strdup("echo");
     s->argv[1] = strdup(argument);
-    if (env) {
-        s->env = calloc(2, sizeof(*s->env));
-        s->env[0] = strdup(env);
-    }
+    if (env)
+        s->env = job_env_new((char *const[]){(char *)(uintptr_t)env, NULL});
     return s;
 }
 
@@ -195,7 +194,7 @@ static int note(void *arg, const struct store_loaded *loaded)
     case STORE_LOADED_JOB:
         (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:submit:%s:%s%s ",
                        (unsigned long long)job->id, job->spec->argv[1],
-                       job->spec->env ? job->spec->env[0] : "",
+                       job->spec->env ? job_env_strings(job->spec->env)[0] : "",
                        job->ended ? ":last" : "");
         break;
     case STORE_LOADED_EVENT:
@@ -203,6 +202,21 @@ static int note(void *arg, const struct store_loaded *loaded)
                        (unsigned long long)e->key.id, (long long)e->key.index,
                        job_event_name(e->event->type), e->event->other_life ? "!" : "",
                        e->event->code);
+        break;
+    case STORE_LOADED_RESOURCE:
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%s of %lld:%llu:%llu:%llu ",
+                       loaded->resource.name, (long long)loaded->resource.owner,
+                       (unsigned long long)loaded->resource.capacity,
+                       (unsigned long long)loaded->resource.per_usec,
+                       (unsigned long long)loaded->resource.full_usec);
+        break;
+    case STORE_LOADED_QUEUE:
+        n += (size_t)snprintf(found->text + n, sizeof(found->text) - n, "queue %s",
+                              loaded->queue.name);
+        for (size_t i = 0; i < loaded->queue.n; i++)
+            n += (size_t)snprintf(found->text + n, sizeof(found->text) - n, ":%llu",
+                                  (unsigned long long)loaded->queue.numbers[i]);
+        (void)snprintf(found->text + n, sizeof(found->text) - n, " ");
         break;
     }
     return 0;

@@ -1,7 +1,9 @@
 /* Addresses: parsing, candidates and their order, the trust in a directory below /tmp. */
 #include "wire/address.h"
+#include "wire/user_dirs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -51,10 +54,11 @@ static void test_length(void **state)
 static void test_candidates(void **state)
 {
     (void)state;
-    struct address list[2];
+    struct address list[ADDRESS_CANDIDATES];
     struct volt_error err;
     struct address_choice any = {.scope = ADDRESS_ANY};
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    setenv("XDG_STATE_HOME", "/nowhere", 1);
     assert_int_equal(address_candidates(&any, ADDRESS_JOBS, list, &err), 2);
     assert_string_equal(list[0].path, "/run/user/7/voltd/voltd.sock");
     assert_string_equal(list[1].path, "/run/voltd/voltd.sock");
@@ -77,10 +81,98 @@ static void test_candidates(void **state)
     assert_string_equal(list[0].path, expect);
 }
 
+static void put_link(const char *state_home, const char *target)
+{
+    char dir[128];
+    assert_true(snprintf(dir, sizeof(dir), "%s/voltd", state_home) < (int)sizeof(dir));
+    assert_true(mkdir(dir, 0700) == 0 || errno == EEXIST);
+    assert_int_equal(user_link_put(dir, target), 0);
+}
+
+/* The directory that the user's voltd names in its state directory, if it can be trusted. */
+static void test_linked(void **state)
+{
+    (void)state;
+    struct address list[ADDRESS_CANDIDATES];
+    struct address_choice any = {.scope = ADDRESS_ANY}, user = {.scope = ADDRESS_USER};
+    struct address_choice named = {.jobs = "/srv/x.sock"};
+    char base[] = "/tmp/test-address-XXXXXX", runtime[64], path[96];
+    assert_non_null(mkdtemp(base));
+    (void)snprintf(runtime, sizeof(runtime), "%s/run", base);
+    (void)snprintf(path, sizeof(path), "%s/voltd.sock", runtime);
+    assert_int_equal(mkdir(runtime, 0700), 0);
+    setenv("XDG_STATE_HOME", base, 1);
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    put_link(base, runtime);
+    assert_int_equal(address_candidates(&any, ADDRESS_JOBS, list, NULL), 3);
+    assert_string_equal(list[0].path, "/run/user/7/voltd/voltd.sock");
+    assert_string_equal(list[1].path, path);
+    assert_string_equal(list[2].path, "/run/voltd/voltd.sock");
+    assert_int_equal(address_candidates(&user, ADDRESS_CONTROL, list, NULL), 2);
+    assert_int_equal(address_candidates(&named, ADDRESS_JOBS, list, NULL), 1);
+    assert_int_equal(chmod(runtime, 0755), 0); /* others could look into it */
+    assert_int_equal(address_candidates(&user, ADDRESS_JOBS, list, NULL), 1);
+    assert_int_equal(chmod(runtime, 0700), 0);
+    setenv("XDG_RUNTIME_DIR", base, 1); /* the same directory is tried once */
+    (void)snprintf(path, sizeof(path), "%s/voltd", base);
+    put_link(base, path);
+    assert_int_equal(address_candidates(&user, ADDRESS_JOBS, list, NULL), 1);
+    user_link_remove(path);
+    user_link_remove(path);
+    put_link(base, runtime);
+    assert_int_equal(address_candidates(&user, ADDRESS_JOBS, list, NULL), 2);
+    user_link_remove(path);
+    assert_int_equal(address_candidates(&user, ADDRESS_JOBS, list, NULL), 1);
+    assert_int_equal(rmdir(path) | rmdir(runtime) | rmdir(base), 0);
+    unsetenv("XDG_STATE_HOME");
+}
+
+/* Whether the entry of this directory has gone for a moment, since inotify fd watches it.
+ * There is something to read. */
+static bool was_deleted(int fd, const char *name)
+{
+    _Alignas(struct inotify_event) char buf[4096];
+    ssize_t n = read(fd, buf, sizeof(buf));
+    bool deleted = false;
+
+    assert_true(n > 0);
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *ev = (const void *)(buf + at);
+
+        deleted |= ev->mask & (IN_DELETE | IN_MOVED_FROM) && strcmp(ev->name, name) == 0;
+        at += (ssize_t)(sizeof(*ev) + ev->len);
+    }
+    return deleted;
+}
+
+/* A client that looks meanwhile finds the old link or the new one. What a voltd that died
+ * has left does not matter. */
+static void test_link_is_replaced_at_once(void **state)
+{
+    (void)state;
+    char base[] = "/tmp/test-address-XXXXXX", path[64], target[PATH_MAX] = "";
+    assert_non_null(mkdtemp(base));
+    assert_int_equal(user_link_put(base, "/old"), 0);
+    (void)snprintf(path, sizeof(path), "%s/runtime.new", base);
+    assert_int_equal(symlink("/left", path), 0);
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(inotify_add_watch(fd, base, IN_ALL_EVENTS) >= 0);
+    assert_int_equal(user_link_put(base, "/new"), 0);
+    assert_false(was_deleted(fd, "runtime"));
+    (void)close(fd);
+    (void)snprintf(path, sizeof(path), "%s/runtime", base);
+    assert_true(readlink(path, target, sizeof(target) - 1) > 0);
+    assert_string_equal(target, "/new");
+    user_link_remove(base);
+    assert_int_equal(mkdir(path, 0700), 0); /* that cannot be replaced, and nothing is left */
+    assert_int_equal(user_link_put(base, "/new"), -EISDIR);
+    assert_int_equal(rmdir(path) | rmdir(base), 0);
+}
+
 static void test_control_beside_jobs(void **state)
 {
     (void)state;
-    struct address list[2];
+    struct address list[ADDRESS_CANDIDATES];
     struct address_choice c = {.jobs = "unix:/srv/a/jobs.sock"};
     assert_int_equal(address_candidates(&c, ADDRESS_JOBS, list, NULL), 1);
     assert_string_equal(list[0].path, "/srv/a/jobs.sock");
@@ -129,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_parse),         cmocka_unit_test(test_length),
         cmocka_unit_test(test_candidates),    cmocka_unit_test(test_control_beside_jobs),
         cmocka_unit_test(test_of_the_system), cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_linked),
+        cmocka_unit_test(test_link_is_replaced_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

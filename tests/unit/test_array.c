@@ -92,10 +92,10 @@ static struct array *array_in(enum stage stage)
 static void rows_of_the_array(void **state)
 {
     static const int moved[][JOB_EV_COUNT] = {
-        [BEFORE] = {0, NO, NO, NO, NO, NO, NO, NO},
-        [LIVE] = {NO, NO, NO, NO, 2, NO, NO, NO},
-        [CANCELLED] = {NO, NO, NO, NO, NO, NO, NO, NO},
-        [OVER] = {NO, NO, NO, NO, NO, NO, NO, NO},
+        [BEFORE] = {0, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+        [LIVE] = {NO, NO, NO, NO, 2, NO, NO, NO, 0, NO, 2, 2, 0, NO, NO, 0},
+        [CANCELLED] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+        [OVER] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     };
 
     (void)state;
@@ -123,8 +123,9 @@ static void rows_of_the_array(void **state)
 /* One without a status: the state that follows, in the rest, and after the rest ended. */
 static void rows_of_the_rest(void **state)
 {
-    static const int next[JOB_EV_COUNT] = {JOB_QUEUED, JOB_STARTING, NO, NO,
-                                           JOB_DONE,   NO,           NO, NO};
+    static const int next[JOB_EV_COUNT] = {
+        JOB_QUEUED, JOB_STARTING, NO,       NO,       JOB_DONE, NO, NO, NO,
+        NO,         NO,           JOB_DONE, JOB_DONE, NO,       NO, NO, NO};
 
     (void)state;
     for (int stage = LIVE; stage <= OVER; stage++) {
@@ -167,6 +168,7 @@ static void rows_of_an_element(void **state)
         {JOB_QUEUED, {JOB_EV_SUBMIT}, 1},
         {JOB_STARTING, {JOB_EV_STARTING}, 1},
         {JOB_RUNNING, {JOB_EV_STARTING, JOB_EV_STARTED}, 2},
+        {JOB_PAUSED, {JOB_EV_STARTING, JOB_EV_STARTED, JOB_EV_PAUSE}, 3},
         {JOB_STOPPING, {JOB_EV_STARTING, JOB_EV_CANCEL}, 2},
         {JOB_DONE, {JOB_EV_STARTING, JOB_EV_EXITED}, 2},
     };
@@ -182,7 +184,9 @@ static void rows_of_an_element(void **state)
                 (void)must(a, 0, event(ways[i].way[k]));
             struct job_status st = *array_own(a, 0);
             assert_int_equal(st.state, ways[i].state);
-            int want = job_update(&st, &ev);
+            bool of_whole = type == JOB_EV_HOLD || type == JOB_EV_RELEASE ||
+                            type == JOB_EV_MET || type == JOB_EV_EDIT;
+            int want = of_whole ? -EPROTO : job_update(&st, &ev);
             assert_int_equal(array_update(a, 0, &ev, &fx), want);
             assert_memory_equal(array_own(a, 0), &st, sizeof(st));
             if (want == 0) {
@@ -229,6 +233,46 @@ static void the_state_follows_from_the_counts(void **state)
     assert_int_equal(array_status(a).state, JOB_DONE);
     assert_int_equal(array_status(a).result, JOB_RESULT_CANCELLED);
     assert_int_equal(array_failed(a), 2);
+    array_free(a);
+}
+
+/* The hold is the array's, whatever its elements do, until its release or its cancel. */
+static void an_array_is_held_as_a_whole(void **state)
+{
+    struct job_event hold = event(JOB_EV_HOLD), release = event(JOB_EV_RELEASE);
+    struct array *a = array_in(LIVE);
+    struct array_effects fx;
+
+    (void)state;
+    hold.held = JOB_HELD_BY_ADMIN;
+    assert_int_equal(must(a, ARRAY_WHOLE, hold).moved, 0);
+    assert_int_equal(array_status(a).held, JOB_HELD_BY_ADMIN);
+    assert_int_equal(array_status(a).state, JOB_RUNNING);
+    (void)must(a, 1, event(JOB_EV_STARTING)); /* as one that could not be called back */
+    (void)must(a, ARRAY_WHOLE, release);
+    assert_int_equal(array_status(a).held, JOB_HELD_NO);
+    assert_int_equal(array_update(a, ARRAY_WHOLE, &release, &fx), -EPROTO);
+    hold.held = JOB_HELD_BY_USER;
+    (void)must(a, ARRAY_WHOLE, hold);
+    (void)must(a, ARRAY_WHOLE, event(JOB_EV_CANCEL));
+    assert_int_equal(array_status(a).held, JOB_HELD_NO);
+    assert_int_equal(array_status(a).holds, 1); /* that of the admin does not count */
+    array_free(a);
+}
+
+/* What was edited adds up, and is told of the array as a whole. */
+static void an_array_is_edited_as_a_whole(void **state)
+{
+    struct job_event edit = event(JOB_EV_EDIT);
+    struct array *a = array_in(LIVE);
+
+    (void)state;
+    edit.changes = (struct job_changes){.front = 2, .bytes = "\0", .n = 2};
+    assert_int_equal(must(a, ARRAY_WHOLE, edit).moved, 0);
+    assert_int_equal(array_status(a).edited, 1);
+    edit.changes = (struct job_changes){.bytes = "\x80\x20", .n = 3}; /* its priority */
+    (void)must(a, ARRAY_WHOLE, edit);
+    assert_int_equal(array_status(a).edited, 5);
     array_free(a);
 }
 
@@ -286,6 +330,27 @@ static void the_first_element_behind_an_empty_chunk_is_found(void **state)
     array_free(a);
 }
 
+/* One for each element, and for a chunk that is passed over. */
+static void so_many_looks_find_an_element(void **state)
+{
+    struct array *a = live_array(3 * ARRAY_CHUNK);
+    unsigned looks = 9;
+    int64_t at = 0;
+
+    (void)state;
+    (void)must(a, 2 * ARRAY_CHUNK + 1, event(JOB_EV_CANCEL));
+    assert_non_null(array_find_own_within(a, &at, &looks));
+    assert_int_equal(looks, 5);
+    looks = 4;
+    at = 0;
+    assert_non_null(array_find_own_within(a, &at, &looks));
+    looks = 3;
+    at = 0;
+    assert_null(array_find_own_within(a, &at, &looks));
+    assert_int_equal(looks, 0);
+    array_free(a);
+}
+
 static void the_next_element_passes_over_those_cancelled(void **state)
 {
     struct array *a = live_array(2 * ARRAY_CHUNK + 3);
@@ -326,6 +391,9 @@ struct listed {
 
 struct list {
     uint64_t total;
+    enum job_held held;
+    enum job_result rest; /* what the untouched ones ended with */
+    struct job_cause cause;
     uint64_t cancelled_usec;
     uint64_t first_start; /* of all attempts */
     struct listed element[MOST];
@@ -347,12 +415,19 @@ static unsigned history, step;
 
 static void list_init(struct list *l, uint64_t total, const struct job_event *submit)
 {
-    *l = (struct list){.total = total};
+    *l = (struct list){.total = total, .held = submit->held};
     for (uint64_t i = 0; i < total; i++)
         (void)job_update(&l->element[i].st, submit);
 }
 
-static void list_cancel_untouched(struct list *l)
+static enum job_result rest_of(enum job_event_type type)
+{
+    return type == JOB_EV_CANCEL    ? JOB_RESULT_CANCELLED
+           : type == JOB_EV_EXPIRED ? JOB_RESULT_EXPIRED
+                                    : JOB_RESULT_DEPENDENCY;
+}
+
+static void list_end_untouched(struct list *l)
 {
     for (uint64_t i = 0; i < l->total; i++) {
         struct listed *e = &l->element[i];
@@ -360,10 +435,12 @@ static void list_cancel_untouched(struct list *l)
         if (e->touched || e->ended)
             continue;
         e->st = (struct job_status){.state = JOB_DONE,
-                                    .result = JOB_RESULT_CANCELLED,
-                                    .cancel_asked = true,
+                                    .result = (uint8_t)l->rest,
+                                    .cancel_asked = l->rest == JOB_RESULT_CANCELLED,
                                     .submitted_usec = e->st.submitted_usec,
                                     .ended_usec = l->cancelled_usec};
+        if (l->rest == JOB_RESULT_DEPENDENCY)
+            e->st.cause = l->cause;
         e->ended = true;
     }
 }
@@ -376,19 +453,45 @@ static bool list_all_ended(const struct list *l)
     return true;
 }
 
+static bool list_update_whole(struct list *l, const struct job_event *ev)
+{
+    if (l->cancelled_usec || list_all_ended(l))
+        return false;
+    switch (ev->type) {
+    case JOB_EV_CANCEL:
+    case JOB_EV_EXPIRED:
+    case JOB_EV_DEPENDENCY:
+        l->cancelled_usec = ev->at_usec;
+        l->rest = rest_of(ev->type);
+        l->cause = (struct job_cause){ev->antecedent, ev->result};
+        l->held = JOB_HELD_NO;
+        list_end_untouched(l);
+        return true;
+    case JOB_EV_MET:
+    case JOB_EV_EDIT:
+        return true;
+    case JOB_EV_HOLD:
+        l->held = l->held < ev->held ? ev->held : l->held;
+        return true;
+    case JOB_EV_RELEASE:
+        if (!l->held)
+            return false;
+        l->held = JOB_HELD_NO;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* What array.h says, done to each element. False: refused. */
 static bool list_update(struct list *l, int64_t item, const struct job_event *ev)
 {
     struct listed *e = item == ARRAY_WHOLE ? NULL : &l->element[item];
 
-    if (!e) {
-        if (ev->type != JOB_EV_CANCEL || l->cancelled_usec || list_all_ended(l))
-            return false;
-        l->cancelled_usec = ev->at_usec;
-        list_cancel_untouched(l);
-        return true;
-    }
-    if (e->ended)
+    if (!e)
+        return list_update_whole(l, ev);
+    if (e->ended || ev->type == JOB_EV_HOLD || ev->type == JOB_EV_RELEASE ||
+        ev->type == JOB_EV_MET || ev->type == JOB_EV_EDIT)
         return false;
     if (ev->type == JOB_EV_SUBMIT) {
         bool fresh = !e->touched;
@@ -434,6 +537,9 @@ static enum job_state list_state(const struct list *l, const uint64_t *by_state)
         return JOB_DONE;
     if (l->cancelled_usec)
         return JOB_STOPPING;
+    if (by_state[JOB_PAUSED] &&
+        by_state[JOB_PAUSED] + by_state[JOB_QUEUED] + by_state[JOB_DONE] == l->total)
+        return JOB_PAUSED;
     return by_state[JOB_QUEUED] == l->total ? JOB_QUEUED : JOB_RUNNING;
 }
 
@@ -471,8 +577,10 @@ static void compare_counts(const struct array *a, const struct list *l)
     CHECK(array_failed(a) == by_state[JOB_DONE] - by_result[JOB_RESULT_SUCCESS]);
     CHECK(array_busy(a) == l->total - by_state[JOB_QUEUED] - by_state[JOB_DONE]);
     CHECK(array_status(a).state == list_state(l, by_state));
-    CHECK(array_status(a).cancel_asked == (l->cancelled_usec != 0));
+    CHECK(array_status(a).cancel_asked == (l->rest == JOB_RESULT_CANCELLED));
+    CHECK(array_status(a).held == l->held);
     CHECK(array_status(a).started_usec == l->first_start);
+    CHECK(array_status(a).has_started == (l->first_start != 0));
     CHECK(array_status(a).ended_usec == (array_done(a) ? last_end : 0));
     compare_worst(a, l);
 }
@@ -492,6 +600,7 @@ static void compare(const struct array *a, const struct list *l)
         CHECK(own.result == e->st.result && own.code == e->st.code);
         CHECK(own.attempt == e->st.attempt && own.pid == e->st.pid);
         CHECK(own.cancel_asked == e->st.cancel_asked);
+        CHECK(own.result != JOB_RESULT_DEPENDENCY || own.cause.job == e->st.cause.job);
         CHECK(own.submitted_usec == e->st.submitted_usec);
         CHECK(own.ended_usec == e->st.ended_usec);
         CHECK(own.lost == e->st.lost &&
@@ -531,7 +640,9 @@ static struct job_event random_event(struct rng *r, const struct job_status *st)
                            .attempt = st->attempt + (rng_below(r, 8) != 0),
                            .pid = 1 + (int)rng_below(r, 1000),
                            .result = results[rng_below(r, SIZE(results))],
-                           .survivors = rng_below(r, 4) == 0};
+                           .survivors = rng_below(r, 4) == 0,
+                           .antecedent = 1 + rng_below(r, 9),
+                           .held = 1 + rng_below(r, JOB_HELD_BY_ADMIN)};
 
     if (ev.result == JOB_RESULT_EXIT || ev.result == JOB_RESULT_SIGNAL)
         ev.code = 1 + (int)rng_below(r, 4);
@@ -593,7 +704,8 @@ static void fold(struct list *l, const struct job_event *submit, const struct fa
     array_fold_begin(&f, a);
     for (size_t i = 0; i < n; i++) {
         CHECK(array_fold_event(&f, facts[i].item, &facts[i].ev) == 0);
-        if (facts[i].item == ARRAY_WHOLE)
+        if (facts[i].item == ARRAY_WHOLE && facts[i].ev.type != JOB_EV_HOLD &&
+            facts[i].ev.type != JOB_EV_MET && facts[i].ev.type != JOB_EV_EDIT)
             CHECK(array_fold_event(&f, ARRAY_WHOLE, &facts[i].ev) == -EPROTO);
     }
     array_fold_end(&f);
@@ -629,9 +741,17 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
     qsort(facts, n, sizeof(*facts), by_item);
     for (size_t i = 0; i < n; i++) {
         if (facts[i].item == ARRAY_WHOLE) {
-            cancelled = facts[i].ev.at_usec;
             CHECK(array_update(a, ARRAY_WHOLE, &facts[i].ev, &fx) == 0);
-            CHECK(array_update(a, ARRAY_WHOLE, &facts[i].ev, &fx) == -EPROTO);
+            if (facts[i].ev.type != JOB_EV_HOLD && facts[i].ev.type != JOB_EV_MET &&
+                facts[i].ev.type != JOB_EV_EDIT)
+                CHECK(array_update(a, ARRAY_WHOLE, &facts[i].ev, &fx) == -EPROTO);
+            if (facts[i].ev.type == JOB_EV_CANCEL || facts[i].ev.type == JOB_EV_EXPIRED ||
+                facts[i].ev.type == JOB_EV_DEPENDENCY) {
+                cancelled = facts[i].ev.at_usec;
+                l.rest = rest_of(facts[i].ev.type);
+                l.cause = (struct job_cause){facts[i].ev.antecedent, facts[i].ev.result};
+            } else
+                CHECK(list_update(&l, ARRAY_WHOLE, &facts[i].ev));
             facts[taken++] = facts[i];
             continue;
         }
@@ -646,8 +766,10 @@ static void replay(struct rng *r, uint64_t total, const struct job_event *submit
         facts[taken++] = facts[i];
     }
     l.cancelled_usec = cancelled;
-    if (cancelled)
-        list_cancel_untouched(&l);
+    if (cancelled) {
+        list_end_untouched(&l);
+        l.held = JOB_HELD_NO;
+    }
     array_replay_end(a);
     compare(a, &l);
     array_free(a);
@@ -677,7 +799,9 @@ static void one_history(struct rng *r)
             random_event(r, item == ARRAY_WHOLE ? &none : &l.element[item].st);
 
         if (item == ARRAY_WHOLE && rng_below(r, 3))
-            ev.type = JOB_EV_CANCEL;
+            ev.type = rng_below(r, 2)   ? JOB_EV_CANCEL
+                      : rng_below(r, 4) ? JOB_EV_HOLD + rng_below(r, 3)
+                                        : JOB_EV_EDIT;
         if (take_step(a, &l, &c, item, &ev) && ev.type != JOB_EV_SUBMIT)
             facts[n++] = (struct fact){item, ev};
     }
@@ -705,9 +829,12 @@ int main(void)
         cmocka_unit_test(rows_of_the_rest),
         cmocka_unit_test(rows_of_an_element),
         cmocka_unit_test(the_state_follows_from_the_counts),
+        cmocka_unit_test(an_array_is_held_as_a_whole),
+        cmocka_unit_test(an_array_is_edited_as_a_whole),
         cmocka_unit_test(a_cancel_is_the_end_where_nothing_runs),
         cmocka_unit_test(the_worst_result_is_the_earliest_of_its_code),
         cmocka_unit_test(the_first_element_behind_an_empty_chunk_is_found),
+        cmocka_unit_test(so_many_looks_find_an_element),
         cmocka_unit_test(the_next_element_passes_over_those_cancelled),
         cmocka_unit_test(random_histories),
     };

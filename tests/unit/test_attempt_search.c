@@ -1,7 +1,7 @@
 /* The start protocol of a job, searched whole: every state that voltd's attempt, the
  * store, the keeper, the shims and the records can come to, with the death of each at
  * every edge (tests/support/attempt_world.h). What daemon/job/attempt.h promises holds in
- * all of them; and each of twelve mistakes in the table breaks a promise, which the
+ * all of them; and each of sixteen mistakes in the table breaks a promise, which the
  * search finds, with the shortest way to it.
  *
  *   test_attempt_search            all of it
@@ -229,6 +229,8 @@ static const struct {
     {"one attempt", WORLD_CHAINS | WORLD_STOPS | WORLD_REFUSALS, false, 0},
     {"one attempt, and somebody at its records", WORLD_CHAINS | WORLD_SPOILS, false, 0},
     {"two attempts", 0, true, 1},
+    {"one that is paused, and somebody at its records", WORLD_PAUSES | WORLD_SPOILS,
+     false, 0},
 };
 /* A sanitizer takes ten times as long: it gets the first of them, and no mistakes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -308,6 +310,26 @@ static const struct {
      ATTEMPT_TAKEN,
      0,
      {ON_STARTED, ATTEMPT_TAKEN, .todo = DO_POST_STARTED | DO_POST_TIMEOUT}},
+    {"SIGSTOP goes out before PAUSE is in the store",
+     3,
+     ATTEMPT_RUNNING,
+     0,
+     {ON_TURNED, ATTEMPT_PAUSING, .todo = DO_SIGNAL}},
+    {"what an earlier voltd has paused is taken for one that runs",
+     3,
+     ATTEMPT_TAKEN,
+     IF_PAUSED,
+     {ON_STARTED, ATTEMPT_RUNNING, .todo = DO_POST_STARTED}},
+    {"what an earlier voltd has stopped is not continued",
+     3,
+     ATTEMPT_TAKEN,
+     IF_HALTED,
+     {ON_STARTED, ATTEMPT_RUNNING, .todo = DO_POST_STARTED}},
+    {"a SIGCONT that was not answered is forgotten",
+     3,
+     ATTEMPT_RESUMING,
+     0,
+     {ON_RESET, ATTEMPT_RUNNING, .todo = DO_TIME}},
     {"the record of what has ended stays",
      0,
      ATTEMPT_ENDING,

@@ -1,5 +1,5 @@
-/* What users write in a poll function: the first of several leaves, limits of time,
- * intervals, tasks in one line; and initialisers of what is static. */
+/* What users write in a poll function: the first of several leaves, limits of time, tasks
+ * in one line; and initialisers of what is static. */
 #include "tests/support/lone.h"
 
 #include <errno.h>
@@ -157,64 +157,61 @@ static void test_a_limit_of_time(void **state)
     volt_runtime_free(rt);
 }
 
-/* --- interval ----------------------------------------------------------------------- */
-
-enum { TICKS = 5, PERIOD = 2000 };
-
-struct ticking {
-    int at, n;
-    struct volt_interval interval;
-    uint64_t began, seen[TICKS], missed;
-    struct volt_sleep sleep;
+/* Limits that are not reached, with the same sleep each time. */
+struct prompt {
+    int at, round, status;
+    struct volt_notified wait;
+    struct volt_sleep limit;
+    uint64_t timers; /* that are left, in all rounds */
 };
 
-static enum volt_poll ticking_poll(struct volt_cx *cx, void *state)
+static enum volt_poll prompt_poll(struct volt_cx *cx, void *state)
 {
-    struct ticking *s = state;
+    struct prompt *s = state;
+    struct volt_stats stats;
 
     VOLT_BEGIN(s->at);
-    s->began = volt_now_usec();
-    volt_interval_init(&s->interval, PERIOD);
-    for (s->n = 0; s->n < TICKS; s->n++) {
-        VOLT_AWAIT(s->at, volt_interval_poll(cx, &s->interval));
-        s->seen[s->n] = volt_now_usec();
+    for (; s->round < 3 && s->status == 0; s->round++) {
+        volt_notified_init(&s->wait, &first);
+        VOLT_AWAIT_FOR(s->at, s->status, cx, &s->limit, UINT64_C(3600000000),
+                       volt_notified_poll(cx, &s->wait));
+        volt_runtime_stats(volt_cx_runtime(cx), &stats);
+        s->timers += stats.timers;
     }
-    volt_sleep_init_at(&s->sleep, s->interval.next_usec + 3 * PERIOD);
-    VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
-    VOLT_AWAIT(s->at, volt_interval_poll(cx, &s->interval));
-    s->missed = s->interval.missed;
     VOLT_END(s->at);
 }
 
-static void ticking_drop(void *state)
+static void prompt_drop(void *state)
 {
-    struct ticking *s = state;
+    struct prompt *s = state;
 
-    volt_interval_fini(&s->interval);
-    volt_sleep_fini(&s->sleep);
+    volt_sleep_fini(&s->limit);
+    volt_notified_fini(&s->wait);
 }
 
-static const struct volt_task_type ticking_type = {
-    .name = "ticking",
-    .size = sizeof(struct ticking),
-    .poll = ticking_poll,
-    .drop = ticking_drop,
+static const struct volt_task_type prompt_type = {
+    .name = "prompt",
+    .size = sizeof(struct prompt),
+    .poll = prompt_poll,
+    .drop = prompt_drop,
 };
 
-/* No tick is early, however late those before it were; those that were missed are
- * counted, and the next is again at its place. */
-static void test_an_interval(void **state)
+static void test_a_limit_that_is_not_reached_leaves_no_timer(void **state)
 {
     struct volt_runtime *rt = lone_runtime();
     struct volt_join join;
 
     (void)state;
-    assert_int_equal(VOLT_SPAWN(rt, &ticking_type, &join, struct ticking, 0), 0);
+    assert_int_equal(VOLT_SPAWN(rt, &prompt_type, &join, struct prompt, 0), 0);
+    for (int i = 0; i < 3; i++) {
+        lone_settle(rt); /* it waits, with its limit armed */
+        volt_notify_one(&first);
+    }
     assert_int_equal(volt_join_wait(&join), 0);
-    const struct ticking *s = volt_join_state(&join);
-    for (int i = 0; i < TICKS; i++)
-        assert_true(s->seen[i] >= s->began + (uint64_t)(i + 1) * PERIOD);
-    assert_true(s->missed >= 3);
+    const struct prompt *s = volt_join_state(&join);
+    assert_int_equal(s->round, 3);
+    assert_int_equal(s->status, 0);
+    assert_int_equal(s->timers, 0);
     volt_join_fini(&join);
     volt_runtime_free(rt);
 }
@@ -290,7 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_select_says_which_was_ready),
         cmocka_unit_test(test_a_limit_of_time),
-        cmocka_unit_test(test_an_interval),
+        cmocka_unit_test(test_a_limit_that_is_not_reached_leaves_no_timer),
         cmocka_unit_test(test_static_initialisers_are_what_init_makes),
         cmocka_unit_test(test_a_task_in_one_line),
     };

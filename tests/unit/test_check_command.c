@@ -35,17 +35,28 @@ static int set_up(void **state)
     assert_int_equal(mkdir(bin, 0755), 0);
     put("bin/tool", "", 0755);
     put("bin/closed", "", 0644);
+    put("bin/snake3", "", 0755);
     put("job.sh", "echo hi\n", 0644);
     put("job.py", "#!/usr/bin/env python3\n", 0644);
     put("ready", "#!/bin/sh\n", 0755);
     put("a b", "#!/bin/sh\n", 0755);
+    put("crlf", "#!/bin/sh\r\necho\r\n", 0755);
+    put("gone", "#! /nonexist/int -x\n", 0755);
+    put("x.py", "print(1)\n", 0755);
+    put("y.py", "print(1)\n", 0644);
+    put("plain", "echo hi\n", 0755);
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/fifo", dir);
+    assert_int_equal(mkfifo(path, 0755), 0);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    static const char *const made[] = {"/bin/tool", "/bin/closed", "/bin", "/job.sh",
-                                       "/job.py",   "/ready",      "/a b", ""};
+    static const char *const made[] = {
+        "/bin/tool", "/bin/closed", "/bin/snake3", "/bin",  "/job.sh",
+        "/job.py",   "/ready",      "/a b",        "/crlf", "/gone",
+        "/x.py",     "/y.py",       "/plain",      "/fifo", ""};
     (void)state;
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
         char path[PATH_MAX];
@@ -59,7 +70,7 @@ static int tear_down(void **state)
 static void test_each(void **state)
 {
     static const struct {
-        const char *argv[4];
+        const char *argv[6];
         enum command_check want;
         const char *instead;
     } cases[] = {
@@ -78,7 +89,25 @@ static void test_each(void **state)
         {{"A=1 ls"}, COMMAND_NOT_FOUND, "--shell 'A=1 ls'"},
         {{"A=1 2", "ls"}, COMMAND_NOT_FOUND, "-E 'A=1 2' -- ls"},
         {{"cd", "/tmp"}, COMMAND_NOT_FOUND, "--chdir=/tmp -- COMMAND"},
-        {{"export", "X=1"}, COMMAND_NOT_FOUND, "--shell 'export X=1'"},
+        {{"cd", "/tmp", "&&", "ls"}, COMMAND_NOT_FOUND, "--chdir=/tmp -- ls"},
+        {{"cd", "/tmp", "ls"}, COMMAND_NOT_FOUND, "--chdir=/tmp -- ls"},
+        {{"cd", "/tmp", "&&", "a b", "|", "wc"},
+         COMMAND_NOT_FOUND,
+         "--chdir=/tmp --shell ''\\''a b'\\'' | wc'"},
+        {{"export", "X=1"}, COMMAND_NOT_FOUND, "--shell 'export X=1; COMMAND'"},
+        {{"set", "-e", "&&", "ls"}, COMMAND_NOT_FOUND, "--shell 'set -e && ls'"},
+        {{"source", "x"}, COMMAND_NOT_FOUND, "--shell '. ./x'"},
+        {{".", "/a/x"}, COMMAND_NOT_FOUND, "--shell '. /a/x'"},
+        {{"for", "i", "in", "1"}, COMMAND_NOT_FOUND, "--shell 'LINE'"},
+        {{"[[", "a"}, COMMAND_NOT_FOUND, "--shell 'LINE'"},
+        {{"./crlf"}, COMMAND_NOT_EXECUTABLE, ""},
+        {{"./gone"}, COMMAND_NOT_EXECUTABLE, ""},
+        {{"./x.py", "1"}, COMMAND_NOT_EXECUTABLE, "python3 ./x.py 1"},
+        {{"./y.py"}, COMMAND_NOT_EXECUTABLE, "python3 ./y.py"},
+        {{"./plain"}, COMMAND_FOUND, ""},
+        {{"./fifo"}, COMMAND_NOT_EXECUTABLE, ""},
+        {{"snake", "-c", "a b"}, COMMAND_NOT_FOUND, "snake3 -c 'a b'"},
+        {{"snak"}, COMMAND_NOT_FOUND, ""},
         {{"job.sh", "a b"}, COMMAND_NOT_FOUND, "sh ./job.sh 'a b'"},
         {{"job.py"}, COMMAND_NOT_FOUND, "python3 ./job.py"},
         {{"ready"}, COMMAND_NOT_FOUND, "./ready"},
@@ -93,8 +122,8 @@ static void test_each(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct command_advice advice;
-        char *argv[5] = {NULL};
-        for (size_t k = 0; k < 4; k++)
+        char *argv[7] = {NULL};
+        for (size_t k = 0; k < 6; k++)
             argv[k] = (char *)(uintptr_t)cases[i].argv[k];
         enum command_check got = command_check(argv, dir, bin, &advice);
         print_message("%s: %s\n", argv[0], advice.problem);
@@ -115,8 +144,9 @@ static void test_path(void **state)
     assert_int_equal(command_check(tool, dir, path, &advice), COMMAND_FOUND);
     assert_int_equal(command_check(ready, dir, "/nowhere:", &advice), COMMAND_FOUND);
     assert_int_equal(command_check(tool, dir, "bin", &advice), COMMAND_FOUND);
-    assert_int_equal(command_check(shell, dir, NULL, &advice), COMMAND_FOUND);
-    assert_int_equal(command_check(tool, dir, NULL, &advice), COMMAND_NOT_FOUND);
+    assert_int_equal(command_check(shell, dir, "/bin:/usr/bin", &advice), COMMAND_FOUND);
+    assert_int_equal(command_check(tool, dir, "/bin:/usr/bin", &advice),
+                     COMMAND_NOT_FOUND);
 }
 
 /* Nothing overflows: the advice is cut. */

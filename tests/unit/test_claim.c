@@ -13,27 +13,26 @@
 
 #include <errno.h>
 #include <poll.h>
-#include "daemon/exec/submission.h"
+#include "daemon/admit/named.h"
+#include "daemon/core/state.h"
+#include "daemon/job/env.h"
+#include "daemon/submit/submission.h"
 #include "tests/support/managed.h"
 #include "tests/support/submission.h"
 
 enum { MANY = 1000 }; /* several slices */
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+static const struct job_owner me = {.uid = 1234, .gid = 1234};
 static struct volt_runtime *rt;
-static struct manager *m;
+static struct core *core;
 
 static int set_up_with(uint64_t keep_ended, uint64_t keep_history)
 {
     struct config config = managed_config();
 
-    if (managed_make(NULL) < 0)
-        return -1;
     config.keep_ended_jobs = keep_ended;
     config.keep_history = keep_history;
-    rt = lone_runtime();
-    m = managed_start(&config, rt);
-    return 0;
+    return managed_up(&config, &rt, &core);
 }
 
 static int set_up(void **state)
@@ -56,14 +55,14 @@ static int set_up_for_one_key(void **state)
 
 static int tear_down(void **state)
 {
-    managed_stop(m, rt);
-    return managed_remove(state);
+    (void)state;
+    return managed_down(core, rt);
 }
 
 /* --- submissions -------------------------------------------------------------------- */
 
 struct batch {
-    struct manager_submit_item item[MANY];
+    struct jobs_submit_item item[MANY];
     size_t n;
     bool atomic;
     struct volt_join join;
@@ -91,10 +90,10 @@ static void add_number(struct batch *b, unsigned number)
 
 static void begin(struct batch *b)
 {
-    struct manager_submit *s = volt_task_new(rt, &submission_type);
+    struct jobs_submit *s = volt_task_new(rt, &submission_type);
 
     assert_non_null(s);
-    manager_submit_init(s, m, &me, b->item, b->n, b->atomic);
+    jobs_submit_init(s, core, &me, b->item, b->n, b->atomic);
     lone_spawn(s, &b->join);
 }
 
@@ -133,7 +132,7 @@ static void await_end(uint64_t id)
     struct job_view v;
 
     for (bool ended = false; !ended; (void)poll(NULL, 0, 1)) {
-        assert_int_equal(manager_get(m, &me, id, JOB_NO_INDEX, &v), 0);
+        assert_int_equal(query_get(core, &me, id, JOB_NO_INDEX, &v), 0);
         ended = v.status.state == JOB_DONE;
         job_view_fini(&v);
     }
@@ -196,11 +195,11 @@ static void a_claim_that_comes_to_nothing_is_told(void **state)
 /* Whether the key is known; if so, that submission claims it from now on, NULL: none. */
 static bool claim_by_hand(const char *key, const struct submission *by)
 {
-    manager_lock(m);
-    struct keys_entry *e = keys_find(&m->keys, keys_name(&m->keys, me.uid, key));
+    core_lock(core);
+    struct keys_entry *e = keys_find(&core->keys, keys_name(&core->keys, me.uid, key));
     if (e)
         e->claim = by;
-    manager_unlock(m);
+    core_unlock(core);
     return e;
 }
 
@@ -238,6 +237,274 @@ static void a_key_outlives_the_job_that_had_it_before(void **state)
     assert_false(fresh);
 }
 
+/* --- queues and claims that take no more -------------------------------------------- */
+
+static void drain_default(bool drained, uint64_t default_timeout)
+{
+    core_lock(core);
+    queues_first(core)->hand.drained = drained;
+    queues_first(core)->as_read.value[QUEUE_DEFAULT_TIMEOUT] = default_timeout;
+    core_unlock(core);
+}
+
+/* What is said of the only item of a batch. */
+static int error_of(enum job_kind kind, const char *key, enum job_on_exists on_exists,
+                    const char *text)
+{
+    add(&a, kind, key, on_exists);
+    begin(&a);
+    end(&a);
+    const int r = a.item[0].ret_error;
+    assert_true(r == 0 || strstr(a.item[0].ret_text, text));
+    batch_fini(&a);
+    return r;
+}
+
+/* Nothing new is taken then. */
+static void the_same_key_again_is_the_same_job_whatever_its_queue_says(void **state)
+{
+    bool fresh;
+
+    (void)state;
+    const uint64_t id = submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh);
+    drain_default(true, 1000000);
+    assert_int_equal(submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh), id);
+    assert_false(fresh);
+    assert_int_equal(submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_COALESCE, &fresh), id);
+    assert_false(fresh);
+    assert_int_equal(
+        error_of(JOB_KIND_SLEEP, "l", JOB_ON_EXISTS_SAME, "queue default is drained"),
+        -EBUSY);
+    assert_int_equal(
+        error_of(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_REPLACE, "queue default is drained"),
+        -EBUSY);
+    assert_int_equal(error_of(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, "spec differs"),
+                     -EEXIST);
+    drain_default(false, 0);
+    assert_int_equal(submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh), id);
+    (void)submit(JOB_KIND_NOOP, "l", JOB_ON_EXISTS_SAME, &fresh);
+    assert_true(fresh);
+}
+
+static uint64_t submit_claim(uint64_t permits, uint64_t capacity, const char *key,
+                             int *ret_error)
+{
+    struct batch x = {.n = 0};
+
+    add(&x, JOB_KIND_SLEEP, key, JOB_ON_EXISTS_SAME);
+    x.item[0].spec->claims = calloc(1, sizeof(struct job_claim));
+    x.item[0].spec->nclaims = 1;
+    x.item[0].spec->claims[0] = (struct job_claim){.name = strdup("s"),
+                                                   .mode = JOB_CLAIM_PERMITS,
+                                                   .permits = permits,
+                                                   .capacity = capacity};
+    begin(&x);
+    end(&x);
+    const uint64_t id = x.item[0].ret_id;
+    *ret_error = x.item[0].ret_error;
+    batch_fini(&x);
+    return id;
+}
+
+/* The semaphore has become smaller than what it claims. */
+static void the_same_key_again_is_the_same_job_whatever_its_claims_are(void **state)
+{
+    int error;
+
+    (void)state;
+    const uint64_t id = submit_claim(2, 2, "k", &error);
+    assert_int_equal(error, 0);
+    core_lock(core);
+    admission_resize_named(core->parts.admit, named_find(core->parts.admit, me.uid, "s"), 1, 0);
+    core_unlock(core);
+    assert_int_equal(submit_claim(2, 2, "k", &error), id);
+    assert_int_equal(error, 0);
+    assert_int_equal(submit_claim(2, 2, "l", &error), 0);
+    assert_true(error < 0);
+}
+
+/* It waits for a job that nobody knows. */
+static void a_new_key_of_what_waits_for_nothing_is_refused(void **state)
+{
+    bool fresh;
+
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        add(&a, JOB_KIND_NOOP, "k", again ? JOB_ON_EXISTS_REPLACE : JOB_ON_EXISTS_SAME);
+        a.item[0].spec->after = calloc(1, sizeof(struct job_edge));
+        a.item[0].spec->nafter = 1;
+        a.item[0].spec->after[0].job = 999;
+        begin(&a);
+        end(&a);
+        assert_int_equal(a.item[0].ret_error, -ENOENT);
+        assert_string_equal(a.item[0].ret_text, "after: job 999 is not known");
+        batch_fini(&a);
+        (void)submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh);
+        assert_int_equal(fresh, !again);
+    }
+}
+
+static struct job_edge *wait_for_key(const char *key)
+{
+    struct job_spec *s = a.item[a.n - 1].spec;
+
+    s->after = calloc(1, sizeof(struct job_edge));
+    s->nafter = 1;
+    s->after[0] = (struct job_edge){.key = strdup(key), .when = JOB_AFTER_ANY};
+    return s->after;
+}
+
+static void drop_key(void)
+{
+    free(a.item[a.n - 1].spec->key);
+    a.item[a.n - 1].spec->key = NULL;
+}
+
+/* The one that has it now, of this user; not one that is only on its way. */
+static void a_job_is_waited_for_by_its_key(void **state)
+{
+    static const char *const unknown = "after: none of your jobs has the key \"k\"";
+    static const struct submission another = {.age = 0};
+    struct job_edge *edge;
+    bool fresh;
+
+    (void)state;
+    for (int keyed = 0; keyed < 2; keyed++) {
+        add_number(&a, 0);
+        edge = wait_for_key("k");
+        if (!keyed)
+            drop_key();
+        begin(&a);
+        end(&a);
+        assert_int_equal(a.item[0].ret_error, -ENOENT);
+        assert_string_equal(a.item[0].ret_text, unknown);
+        assert_int_equal(edge->job, 0);
+        batch_fini(&a);
+    }
+    const uint64_t id = submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh);
+    add_number(&a, 1);
+    edge = wait_for_key("k");
+    begin(&a);
+    end(&a);
+    assert_int_equal(a.item[0].ret_error, 0);
+    assert_int_equal(edge->job, id);
+    assert_string_equal(edge->key, "k"); /* it is compared */
+    batch_fini(&a);
+    assert_true(claim_by_hand("k", &another)); /* the earlier job has it still */
+    add_number(&a, 2);
+    edge = wait_for_key("k");
+    drop_key();
+    begin(&a);
+    end(&a);
+    assert_int_equal(edge->job, id);
+    assert_null(edge->key);
+    batch_fini(&a);
+    core_lock(core);
+    keys_find(&core->keys, keys_name(&core->keys, me.uid, "k"))->id = 0;
+    core_unlock(core);
+    add_number(&a, 3);
+    (void)wait_for_key("k");
+    begin(&a);
+    end(&a);
+    assert_string_equal(a.item[0].ret_text, unknown);
+    batch_fini(&a);
+    assert_true(claim_by_hand("k", NULL));
+}
+
+/* Of a batch, that item; of one that is all or none, all. */
+static void a_new_key_of_a_batch_is_refused_by_its_queue(void **state)
+{
+    bool fresh;
+
+    (void)state;
+    const uint64_t id = submit(JOB_KIND_NOOP, "0", JOB_ON_EXISTS_SAME, &fresh);
+    drain_default(true, 0);
+    for (int atomic = 0; atomic < 2; atomic++) {
+        for (unsigned i = 0; i < 3; i++)
+            add_number(&a, i);
+        a.atomic = atomic;
+        begin(&a);
+        end(&a);
+        assert_int_equal(a.item[0].ret_error, 0);
+        assert_int_equal(a.item[0].ret_id, id);
+        assert_int_equal(a.item[1].ret_error, -EBUSY);
+        assert_int_equal(a.item[2].ret_error, -EBUSY);
+        batch_fini(&a);
+    }
+    await_end(id);
+    core_lock(core);
+    const uint64_t jobs = users_find(&core->users, me.uid)->jobs;
+    core_unlock(core);
+    assert_int_equal(jobs, 0);
+}
+
+/* --- large specs -------------------------------------------------------------------- */
+
+enum { LARGE = 100 << 10, LARGE_SPECS = 4 };
+
+struct watched {
+    struct jobs_submit submit;
+    size_t *most; /* bytes that one poll has hashed */
+};
+
+static enum volt_poll watched_poll(struct volt_cx *cx, void *state)
+{
+    struct watched *w = state;
+    enum volt_poll r = jobs_submit_poll(cx, &w->submit);
+    const struct submission *p = w->submit.pending;
+
+    if (p && p->bodies.bytes > *w->most)
+        *w->most = p->bodies.bytes;
+    return r;
+}
+
+static void watched_drop(void *state)
+{
+    jobs_submit_fini(&((struct watched *)state)->submit);
+}
+
+static const struct volt_task_type watched_type = {
+    "watched submission", sizeof(struct watched), watched_poll, watched_drop, NULL};
+
+/* The same environment but for its first letter. */
+static struct job_env *large_env(char first)
+{
+    char *text = malloc(LARGE);
+
+    assert_non_null(text);
+    memset(text, 'x', LARGE - 1);
+    memcpy(text, "A=", 2);
+    text[2] = first;
+    text[LARGE - 1] = '\0';
+    struct job_env *env = job_env_new((char *const[]){text, NULL});
+    free(text);
+    assert_non_null(env);
+    return env;
+}
+
+/* A message of many environments does not keep a worker: a poll hashes one of them. */
+static void large_specs_are_hashed_in_portions(void **state)
+{
+    size_t most = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < LARGE_SPECS; i++) {
+        add(&a, JOB_KIND_NOOP, (char[]){(char)('k' + i), '\0'}, JOB_ON_EXISTS_SAME);
+        a.item[i].spec->env = large_env((char)('a' + i));
+    }
+    struct watched *w = volt_task_new(rt, &watched_type);
+    assert_non_null(w);
+    w->most = &most;
+    jobs_submit_init(&w->submit, core, &me, a.item, a.n, false);
+    lone_spawn(w, &a.join);
+    end(&a);
+    for (size_t i = 0; i < LARGE_SPECS; i++)
+        assert_int_equal(a.item[i].ret_error, 0);
+    const size_t one = job_env_bytes(a.item[0].spec->env);
+    assert_in_range(most, one, 2 * one);
+    batch_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +516,20 @@ int main(void)
                                         set_up_for_one_key, tear_down),
         cmocka_unit_test_setup_teardown(a_key_outlives_the_job_that_had_it_before,
                                         set_up_forgetful, tear_down),
+        cmocka_unit_test_setup_teardown(
+            the_same_key_again_is_the_same_job_whatever_its_queue_says, set_up,
+            tear_down),
+        cmocka_unit_test_setup_teardown(
+            the_same_key_again_is_the_same_job_whatever_its_claims_are, set_up,
+            tear_down),
+        cmocka_unit_test_setup_teardown(a_new_key_of_what_waits_for_nothing_is_refused,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_job_is_waited_for_by_its_key, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_new_key_of_a_batch_is_refused_by_its_queue,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_specs_are_hashed_in_portions, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

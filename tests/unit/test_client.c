@@ -81,6 +81,46 @@ static void test_framing(void **state)
     client_free(c);
 }
 
+/* A list that stays text: its values one by one, whatever brackets, commas and quotes
+ * their strings have; what is around it is parsed. */
+static void test_list_as_text(void **state)
+{
+    (void)state;
+    int peer;
+    struct client *c = pair(&peer);
+    struct client_reply r = CLIENT_REPLY_EMPTY;
+    struct client_list list = {.name = "jobs"};
+    size_t at = 0;
+    const char text[] = "{\"parameters\":{\"jobs\":[{\"a\":\"],[}\\\\\",\"b\":[1,2]}, "
+                        "\"x,\\\"\",3],\"cursor\":\"9\"},\"continues\":true}";
+    put(peer, text, sizeof(text));
+    assert_int_equal(client_answer_list(c, &list, &r), 0);
+    assert_true(r.continues);
+    assert_string_equal(json_string_value(json_object_get(r.parameters, "cursor")), "9");
+    assert_int_equal(json_array_size(json_object_get(r.parameters, "jobs")), 0);
+    assert_string_equal(client_list_next(&list, &at), "{\"a\":\"],[}\\\\\",\"b\":[1,2]}");
+    assert_string_equal(client_list_next(&list, &at), " \"x,\\\"\"");
+    assert_string_equal(client_list_next(&list, &at), "3");
+    assert_null(client_list_next(&list, &at));
+    client_reply_fini(&r);
+    /* Empty; not among the parameters; spelt otherwise; an error; no JSON. */
+    put(peer, "{\"parameters\":{\"jobs\":[]}}\0{\"jobs\":[1]}", 40);
+    put(peer, "{\"parameters\":{\"j\\u006fbs\":[1,2]}}\0{\"error\":\"a.b.No\"}", 54);
+    for (int i = 0; i < 4; i++) {
+        at = 0;
+        assert_int_equal(client_answer_list(c, &list, &r), 0);
+        assert_null(client_list_next(&list, &at));
+        assert_int_equal(json_array_size(json_object_get(r.parameters, "jobs")),
+                         i == 2 ? 2 : 0);
+        assert_int_equal(r.error != NULL, i == 3);
+        client_reply_fini(&r);
+    }
+    put(peer, "{\"parameters\":{\"jobs\":[\"]}", 27);
+    assert_int_equal(client_answer_list(c, &list, &r), -EPROTO);
+    client_free(c);
+    (void)close(peer);
+}
+
 static void test_not_varlink(void **state)
 {
     (void)state;
@@ -259,6 +299,24 @@ static void test_batch(void **state)
     batch_fini(&b);
 }
 
+static bool tries(const char *text)
+{
+    struct batch b;
+    struct volt_error err;
+    assert_int_equal(read_text(text, &b, &err), 0);
+    bool says_so = b.tries;
+    batch_fini(&b);
+    return says_so;
+}
+
+static void test_batch_knows_whether_a_job_is_tried_again(void **state)
+{
+    (void)state;
+    assert_false(tries("{\"argv\":[\"retry\"]}\n{\"kind\":\"noop\"}"));
+    assert_true(tries("{\"a\":1}\n{\"retry\":{\"times\":1}}\n{\"b\":2}"));
+    assert_true(tries("[{\"on_lost\":\"retry\"}]"));
+}
+
 static void bad(const char *text, const char *where)
 {
     struct batch b;
@@ -324,6 +382,11 @@ static void test_spec(void **state)
     assert_int_equal(spec_build_signal("NOPE", sig, sizeof(sig)), -EINVAL);
     json_t *o = json_object();
     setenv("TEST_CLIENT_X", "here", 1);
+    assert_int_equal(spec_build_time(o, "t", "1m30s", &err), 0);
+    assert_int_equal(json_integer_value(json_object_get(o, "t")), 90000000);
+    assert_int_equal(spec_build_time(o, "t", "soon", &err), -EINVAL);
+    assert_string_equal(err.text, "soon is not a time like 30s, 10m or 1h30m");
+    assert_int_equal(json_object_del(o, "t"), 0);
     assert_int_equal(spec_build_pair(o, "TEST_CLIENT_X", true, &err), 0);
     assert_int_equal(spec_build_pair(o, "K=a=b", true, &err), 0);
     assert_string_equal(json_string_value(json_object_get(o, "TEST_CLIENT_X")), "here");
@@ -350,12 +413,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_send),
         cmocka_unit_test(test_framing),
+        cmocka_unit_test(test_list_as_text),
         cmocka_unit_test(test_not_varlink),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_descriptor),
         cmocka_unit_test(test_no_deadlock),
         cmocka_unit_test(test_refused_in_the_middle),
         cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_batch_knows_whether_a_job_is_tried_again),
         cmocka_unit_test(test_batch_errors_name_the_line),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_spec),

@@ -56,7 +56,7 @@ static struct config load(const char *text)
     struct config cfg;
     struct volt_error err = {.text = ""};
     put(main_path, text);
-    if (config_load(main_path, true, &cfg, &err) != 0)
+    if (config_load(main_path, true, &cfg, NULL, &err) != 0)
         fail_msg("%s", err.text);
     return cfg;
 }
@@ -69,11 +69,11 @@ static void refuse(const char *text, const char *word1, const char *word2)
     memset(&cfg, 0x5a, sizeof(cfg));
     before = cfg;
     put(main_path, text);
-    assert_int_equal(config_load(main_path, true, &cfg, &err), -EINVAL);
+    assert_int_equal(config_load(main_path, true, &cfg, NULL, &err), -EINVAL);
     if (!strstr(err.text, word1) || !strstr(err.text, word2))
         fail_msg("'%s' lacks '%s' or '%s'", err.text, word1, word2);
     assert_memory_equal(&cfg, &before, sizeof(cfg));
-    assert_int_equal(config_load(main_path, true, &cfg, NULL), -EINVAL);
+    assert_int_equal(config_load(main_path, true, &cfg, NULL, NULL), -EINVAL);
 }
 
 static void test_defaults_are_those_of_the_protocol(void **state)
@@ -94,11 +94,11 @@ static void test_missing_files(void **state)
     struct config cfg, defaults;
     struct volt_error err;
     config_defaults(&defaults);
-    assert_int_equal(config_load(main_path, false, &cfg, NULL), 0);
+    assert_int_equal(config_load(main_path, false, &cfg, NULL, NULL), 0);
     assert_memory_equal(&cfg, &defaults, sizeof(cfg));
-    assert_int_equal(config_load(main_path, true, &cfg, &err), -ENOENT);
+    assert_int_equal(config_load(main_path, true, &cfg, NULL, &err), -ENOENT);
     assert_non_null(strstr(err.text, main_path));
-    assert_int_equal(config_load(dir, true, &cfg, &err), -EISDIR);
+    assert_int_equal(config_load(dir, true, &cfg, NULL, &err), -EISDIR);
 }
 
 static void test_values_and_units(void **state)
@@ -143,7 +143,7 @@ static void test_dropins_win_in_byte_order(void **state)
     assert_int_equal(cfg.slots, 5);
     put_dropin("10-a.conf", "\n[Daemon]\nWorkers=none\n");
     struct volt_error err;
-    assert_int_equal(config_load(main_path, true, &cfg, &err), -EINVAL);
+    assert_int_equal(config_load(main_path, true, &cfg, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.text, "voltd.conf.d/10-a.conf:3: Workers=none"));
 }
 
@@ -167,9 +167,10 @@ static void test_errors_name_line_key_and_what_is_allowed(void **state)
 static void test_unknown_names_are_errors(void **state)
 {
     (void)state;
-    refuse("[Daemon]\nWorker=3\n", "voltd.conf:2: unknown key Worker=",
-           "did you mean Workers=?");
+    refuse("[Daemon]\nWorker=3\n",
+           "voltd.conf:2: unknown key Worker=", "did you mean Workers=?");
     refuse("[Daemon]\nSlot=3\n", "unknown key Slot= in [Daemon]", "Slots= of [Queue]?");
+    refuse("[Limits]\nmaxmessage=4K\n", "unknown key maxmessage=", "did you mean MaxMessage=?");
     refuse("[Daemon]\nColour=red\n", "unknown key Colour=", "lists every key");
     refuse("[Demon]\nColour=red\n", ":2: unknown section [Demon]", "[Daemon]");
     refuse("[Daemon]\nMaxDepth=3\n", ":2: MaxDepth= does not belong in [Daemon]",
@@ -240,6 +241,89 @@ static void test_items_read_back(void **state)
     assert_memory_equal(&cfg, &again, sizeof(cfg));
 }
 
+static struct config_queues queues;
+
+static const struct config_queue *queue_named(const char *name)
+{
+    for (size_t i = 0; i < queues.n; i++)
+        if (strcmp(queues.all[i].name, name) == 0)
+            return &queues.all[i];
+    return NULL;
+}
+
+static void load_queues(const char *text)
+{
+    struct volt_error err = {""};
+
+    put(main_path, text);
+    if (config_load(main_path, true, NULL, &queues, &err) != 0)
+        fail_msg("%s", err.text);
+}
+
+static void test_queues_by_their_sections(void **state)
+{
+    (void)state;
+    load_queues("[Daemon]\nWorkers=3\n");
+    assert_int_equal(queues.n, 1);
+    assert_string_equal(queues.all[0].name, "default");
+    load_queues("[Queue night]\n[Queue]\nSlots=9\nNominal=2\nWeight=4\n"
+                "[Queue gpu_1.x-y]\nMax=5\nMaxPerUser=3\nLend=no\nNominal=7\n"
+                "DefaultTimeoutSec=5min\nMaxTimeoutSec=1h\nAllowUsers=a b\n"
+                "AllowGroups=c\n[Queue night]\nWeight=1000\nWeight=\nLend=on\n");
+    assert_int_equal(queues.n, 3);
+    const struct config_queue *q = queue_named("default");
+    assert_int_equal(q->value[QUEUE_NOMINAL], 2);
+    assert_int_equal(q->value[QUEUE_WEIGHT], 4);
+    assert_int_equal(q->value[QUEUE_SLOTS], 0); /* config.slots has them */
+    assert_string_equal(q->users, "");
+    q = queue_named("gpu_1.x-y");
+    assert_int_equal(q->value[QUEUE_MAX], 5);
+    assert_int_equal(q->value[QUEUE_USER_MAX], 3);
+    assert_int_equal(q->value[QUEUE_LEND], 0);
+    assert_int_equal(q->value[QUEUE_DEFAULT_TIMEOUT], 300000000);
+    assert_int_equal(q->value[QUEUE_MAX_TIMEOUT], UINT64_C(3600000000));
+    assert_string_equal(q->users, "a b");
+    assert_string_equal(q->groups, "c");
+    q = queue_named("night");
+    assert_int_equal(q->value[QUEUE_WEIGHT], 1);
+    assert_int_equal(q->value[QUEUE_LEND], 1);
+}
+
+static void test_mistakes_in_queues(void **state)
+{
+    char text[4096] = "", *end = text;
+
+    (void)state;
+    refuse("[Queue .night]\n", ":1: [Queue .night]: the name of a queue has", "32 letters");
+    refuse("[Queue a b]\nMax=3\n", ":1: [Queue a b]", "begins with none");
+    refuse("[Queue aaaaaaaaaabbbbbbbbbbccccccccccddd]\n", ":1: [Queue aaaaa", "1 to 32");
+    refuse("[Queues]\nMax=3\n", ":2: unknown section [Queues]", "did you mean [Queue]?");
+    refuse("[Queue night]\nSlots=3\n", ":2: Slots= are those of the machine",
+           "Max= of [Queue night] is how many");
+    refuse("[Queue night]\nSlices=3\n", ":2: unknown key Slices= in [Queue night]",
+           "voltd.conf(5)");
+    refuse("[Queue night]\nWeight=0\n", ":2: Weight=0: it must be a number from 1 to 1000", "");
+    refuse("[Queue night]\nWeight=1001\n", ":2: Weight=1001", "a number from 1 to 1000");
+    refuse("[Queue]\nLend=perhaps\n", ":2: Lend=perhaps: it must be yes or no", "");
+    refuse("[Queue]\nMaxTimeoutSec=366d\n", "MaxTimeoutSec=366d: it must be a time", "");
+    refuse("[Queue]\nSlots=4\nNominal=3\n[Queue night]\nNominal=2\n",
+           "Nominal= of all queues is 5, and Slots= of [Queue] 4", "");
+    load_queues("[Queue q]\n[Queue aaaaaaaaaabbbbbbbbbbccccccccccdd]\n");
+    assert_int_equal(queues.n, 3);
+    load_queues("[Queue]\nSlots=5\nNominal=3\n[Queue night]\nNominal=2\n");
+    end += sprintf(end, "[Queue]\nAllowUsers=%0*d\n", CONFIG_NAMES, 0);
+    load_queues(text);
+    end = text + sprintf(text, "[Queue]\nAllowGroups=%0*d\n", CONFIG_NAMES + 1, 0);
+    refuse(text, ":2: AllowGroups= has more than 160 bytes", "");
+    end = text;
+    for (int i = 1; i < QUEUES_MOST; i++)
+        end += sprintf(end, "[Queue q%d]\n", i);
+    load_queues(text);
+    assert_int_equal(queues.n, QUEUES_MOST);
+    (void)sprintf(end, "[Queue more]\n");
+    refuse(text, ":64: [Queue more]: more than 64 queues", "");
+}
+
 static void test_files_in_their_order(void **state)
 {
     (void)state;
@@ -307,6 +391,8 @@ int main(void)
         TEST(test_syntax_errors),
         TEST(test_shipped_file_equals_the_defaults),
         TEST(test_items_read_back),
+        TEST(test_queues_by_their_sections),
+        TEST(test_mistakes_in_queues),
         TEST(test_files_in_their_order),
         TEST(test_keys_that_need_a_restart),
         TEST(test_default_paths),

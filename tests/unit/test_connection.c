@@ -62,7 +62,7 @@ static int open_connection(uid_t uid)
 
     assert_int_equal(
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(connection_spawn(f.server, interfaces, ends[0], &peer, false), 0);
+    assert_int_equal(connection_spawn(f.server, interfaces, ends[0], &peer, false, false), 0);
     lone_settle(f.service.rt);
     return ends[1];
 }

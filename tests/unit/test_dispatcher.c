@@ -1,4 +1,4 @@
-/* The dispatcher, on a manager without tasks: the order of the agenda, what leaves it, and
+/* The dispatcher, on a core without tasks: the order of the agenda, what leaves it, and
  * portions. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,44 +8,68 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/dispatcher.h"
-#include "daemon/exec/jobs.h"
+#include "daemon/admit/explain.h"
+#include "daemon/admit/condition.h"
+#include "daemon/admit/doom.h"
+#include "daemon/admit/job_queue.h"
+#include "daemon/admit/named.h"
+#include "daemon/core/cancel.h"
+#include "daemon/dispatch/dispatcher.h"
+#include "daemon/dispatch/state.h"
+#include "tests/support/bare_core.h"
 
-#define JOBS (2 * JOBS_SLICE + 10)
+#define JOBS   (2 * JOBS_SLICE + 10)
+#define SECOND UINT64_C(1000000)
 
-static struct manager m;
+static struct core core;
 static struct job job[JOBS];
+static struct work work[JOBS];
 
 static int setup(void **state)
 {
+    struct store *store = store_memory_new();
+
     (void)state;
-    m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER};
-    queue_init(&m.queue, 0);
-    m.dispatcher.ops = &dispatcher_ops;
-    for (size_t i = 0; i < JOBS; i++)
-        job[i] = (struct job){.id = i + 1, .kind = JOB_KIND_EXEC, .held = true};
+    assert_non_null(store);
+    bare_core_init(&core, NULL, store, 0);
+    core.limits.keep_ended_jobs = JOBS;
+    core.dispatcher.on = true;
+    assert_non_null(users_get(&core.users, 0));
+    for (size_t i = 0; i < JOBS; i++) {
+        job[i] = (struct job){.id = i + 1, .kind = JOB_KIND_EXEC};
+        job[i].status.submitted_usec = 1;
+        assert_int_equal(waiting_assign(&core, &job[i], NULL), 0);
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    store_free(core.parts.store);
+    bare_core_fini(&core);
     return 0;
 }
 
 static bool is_done(void)
 {
-    return dispatcher_ops.is_done(&m);
+    return core_is_settled(&core);
 }
 
 static void run(void)
 {
     struct tx tx;
 
-    tx_init(&tx, &m);
-    m.held = (struct manager_held){0};
-    dispatcher_ops.run(&tx);
+    tx_init(&tx, &core);
+    core.held = (struct core_held){0};
+    dispatcher_run(&tx);
     assert_int_equal(tx.nspawn, 0);
     assert_true(is_done());
 }
 
 static void check_list(size_t n, const size_t *want)
 {
-    const struct job *at = m.agenda.first;
+    const struct job *at = core.agenda.first;
 
     for (size_t i = 0; i < n; i++, at = at->next)
         assert_ptr_equal(at, &job[want[i]]);
@@ -57,99 +81,585 @@ static void jobs_come_and_go(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 4; i++)
-        agenda_add(&m, &job[i], DUE_RELEASE);
-    agenda_add(&m, &job[1], DUE_CANCEL);
-    assert_int_equal(job[1].due, DUE_RELEASE | DUE_CANCEL);
+        agenda_add(&core, &job[i]);
+    agenda_add(&core, &job[1]);
     check_list(4, (const size_t[]){0, 1, 2, 3});
-    agenda_remove(&m, &job[3]);
-    assert_int_equal(job[3].due, 0);
-    agenda_add(&m, &job[4], DUE_RELEASE);
+    agenda_remove(&core, &job[3]);
+    assert_false(job[3].due);
+    agenda_add(&core, &job[4]);
     check_list(4, (const size_t[]){0, 1, 2, 4});
-    agenda_remove(&m, &job[1]);
-    agenda_remove(&m, &job[0]);
-    agenda_remove(&m, &job[0]); /* is not in it */
+    agenda_remove(&core, &job[1]);
+    agenda_remove(&core, &job[0]);
+    agenda_remove(&core, &job[0]); /* is not in it */
     check_list(2, (const size_t[]){2, 4});
-    agenda_remove(&m, &job[4]);
-    agenda_remove(&m, &job[2]);
+    agenda_remove(&core, &job[4]);
+    agenda_remove(&core, &job[2]);
     check_list(0, NULL);
-    agenda_add(&m, &job[5], DUE_RELEASE);
+    agenda_add(&core, &job[5]);
     check_list(1, (const size_t[]){5});
+    agenda_remove(&core, &job[5]);
 }
 
 /* So many a hold of the lock; the rest is for the task, and so are the slots. */
-static void many_are_released_in_portions(void **state)
+static void many_are_cancelled_in_portions(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < JOBS; i++)
-        agenda_add(&m, &job[i], DUE_RELEASE);
+    for (size_t i = 0; i < JOBS; i++) {
+        waiting_enter(&core, &job[i]);
+        agenda_add(&core, &job[i]);
+    }
     assert_false(is_done());
     for (size_t done = 0; done < JOBS;) {
-        m.dispatcher.more = false;
+        core.dispatcher.more = false;
         run();
         done = done + JOBS_SLICE < JOBS ? done + JOBS_SLICE : JOBS;
-        assert_int_equal(m.queue.waiting, done);
-        assert_int_equal(m.held.entries, (done - 1) % JOBS_SLICE + 1);
-        assert_int_equal(m.dispatcher.more, done < JOBS);
-        assert_false(job[done - 1].held);
+        assert_int_equal(waiting_count(&core), JOBS - done);
+        assert_int_equal(core.held.entries, (done - 1) % JOBS_SLICE + 1);
+        assert_int_equal(core.dispatcher.more, done < JOBS);
+        assert_int_equal(job[done - 1].status.state, JOB_DONE);
     }
-    for (size_t i = 0; i < JOBS; i++)
-        assert_int_equal(job[i].node.order, i); /* in their order */
 }
 
-/* To arrays, which have their tasks: of one element each, but for the last. */
+/* The works of these jobs are there already, as if they had been deferred. */
+static void wait_with_works(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        work[i] = (struct work){.core = &core, .job = &job[i], .offset = NO_OFFSET};
+        job[i].live = &work[i];
+        waiting_enter(&core, &job[i]);
+    }
+}
+
+/* Nothing more is to happen then: no later run would find too many. */
+static void what_ends_in_a_run_leaves_memory(void **state)
+{
+    const struct job_owner owner = {.uid = 0};
+    struct tx tx;
+
+    (void)state;
+    core.limits.keep_ended_jobs = 1;
+    for (uint64_t id = JOBS + 1; id <= JOBS + 3; id++) {
+        struct job_spec *spec = job_spec_new();
+
+        assert_non_null(spec);
+        spec->kind = JOB_KIND_NOOP;
+        struct job *j = job_new_bare(&core, spec, &owner, true, false);
+        job_spec_unref(spec);
+        assert_non_null(j);
+        assert_int_equal(table_put(&core.table, id, j), 0);
+        users_add(&core.users, users_get(&core.users, 0), 1, j->bytes);
+        j->id = id;
+        j->status.submitted_usec = 1;
+        core.counts.by_state[JOB_QUEUED]++;
+        index_enter(&core, j);
+        agenda_add(&core, j);
+    }
+    tx_init(&tx, &core);
+    dispatcher_run(&tx);
+    assert_false(core.dispatcher.more);
+    assert_int_equal(core.table.count, 1);
+    tx_carry_out(&tx);
+}
+
 static void slots_are_given_in_portions(void **state)
 {
-    static struct elements elements[JOBS];
-    uint64_t granted = 0;
+    (void)state;
+    wait_with_works(JOBS);
+    assert_true(is_done()); /* there is no slot */
+    admission_resize(core.parts.admit, JOBS);
+    assert_false(is_done());
+    for (size_t given = 0; given < JOBS;) {
+        core.dispatcher.more = false;
+        run();
+        given = given + JOBS_SLICE < JOBS ? given + JOBS_SLICE : JOBS;
+        assert_true(work_has_slot(&work[given - 1]));
+        assert_true(given == JOBS || !work_has_slot(&work[given]));
+        assert_int_equal(core.dispatcher.more, given < JOBS);
+    }
+    assert_int_equal(waiting_count(&core), 0);
+}
+
+/* More than one portion ends, though there are slots. */
+static void what_is_late_gets_no_slot(void **state)
+{
+    const struct admission_times now = {0, SECOND};
 
     (void)state;
     for (size_t i = 0; i < JOBS; i++) {
-        job[i].array = array_new(1);
-        assert_non_null(job[i].array);
-        job[i].array->rest = i < JOBS - 1 ? 1 : 2 * JOBS;
-        job[i].elements = &elements[i];
-        queue_add(&m.queue, &job[i].node, 0);
+        assert_int_equal(doom_start_by(core.parts.admit, &job[i].waiter, SECOND), 0);
+        waiting_enter(&core, &job[i]);
     }
-    assert_true(is_done()); /* there is no slot */
-    queue_set_slots(&m.queue, 2 * JOBS);
-    assert_false(is_done());
-    for (uint64_t given = 0; given < JOBS;) {
-        m.dispatcher.more = false;
+    assert_true(admission_tick(core.parts.admit, &now, JOBS));
+    admission_resize(core.parts.admit, JOBS);
+    do {
+        core.dispatcher.more = false;
         run();
-        given = given + JOBS_SLICE < JOBS ? given + JOBS_SLICE : JOBS;
-        assert_int_equal(elements[given - 1].granted, given < JOBS ? 1 : JOBS + 1);
-        assert_int_equal(m.dispatcher.more, given < JOBS);
+    } while (core.dispatcher.more);
+    for (size_t i = 0; i < JOBS; i++)
+        assert_int_equal(job[i].status.result, JOB_RESULT_EXPIRED);
+}
+
+/* The assertion that nothing that fits waits finds out nothing itself. */
+static void what_has_not_been_looked_at_is_left_to_do(void **state)
+{
+    const struct named_ask name = {.owner = 0, .name = "l", .kind = &resource_rwlock};
+    struct claim lock = {.amount = 1, .exclusive = true};
+    const struct admission_ask ask = {.slot = true, .claims = &lock, .n = 1};
+
+    (void)state;
+    admission_resize(core.parts.admit, JOBS);
+    assert_int_equal(named_get(core.parts.admit, &name, &lock.resource), 0);
+    for (size_t i = 0; i < 2; i++) {
+        waiting_forget(&core, &job[i]);
+        assert_int_equal(
+            admission_assign(core.parts.admit, &job[i].waiter, &ask, job[i].id), 0);
     }
-    assert_int_equal(m.queue.waiting, 1); /* it wants more */
-    for (size_t i = 0; i < JOBS; i++) {
-        granted += elements[i].granted;
-        array_free(job[i].array);
+    wait_with_works(2);
+    grant_take(&core, &work[0]);
+    assert_false(is_done());
+    assert_false(is_done());
+    run();
+    assert_false(work_has_slot(&work[1]));
+}
+
+static void make_urgent(struct job *j)
+{
+    waiting_forget(&core, j);
+    j->priority = 1;
+    assert_int_equal(waiting_assign(&core, j, NULL), 0);
+}
+
+/* Many wait for one job that has ended: what is in the line gets its slot meanwhile. */
+static void slots_are_given_beside_edges(void **state)
+{
+    const size_t last = JOBS - 1;
+
+    (void)state;
+    for (size_t i = 0; i < last; i++)
+        assert_int_equal(condition_after_add(core.parts.admit, &job[i].waiter, JOBS + 1,
+                                             JOB_AFTER_ANY),
+                         0);
+    make_urgent(&job[last]);
+    wait_with_works(JOBS);
+    for (size_t i = 0; i < last; i++)
+        condition_after_enter(core.parts.admit, &job[i].waiter);
+    condition_after_ended(core.parts.admit, JOBS + 1, JOB_RESULT_SUCCESS);
+    admission_resize(core.parts.admit, 1);
+    run();
+    assert_true(core.dispatcher.more && condition_after_is_due(core.parts.admit));
+    assert_true(work_has_slot(&work[last]));
+}
+
+/* Where it waits it goes on waiting. */
+static void give_to_user(struct job *j, uid_t uid)
+{
+    const bool waits = waiting_has_to(j);
+
+    waiting_forget(&core, j);
+    j->owner.uid = uid;
+    assert_int_equal(waiting_assign(&core, j, NULL), 0);
+    if (waits)
+        waiting_enter(&core, j);
+}
+
+/* It stays in the line, where one that is more urgent passes it. */
+static void an_early_start_waits_in_the_line(void **state)
+{
+    (void)state;
+    wait_with_works(2);
+    grant_set_early(&core, &work[0], true);
+    assert_int_equal(waiting_count(&core), 2);
+    assert_true(waiting_crowds(&core));
+    grant_set_early(&core, &work[1], true);
+    assert_false(waiting_crowds(&core)); /* nothing waits but what starts */
+    make_urgent(&job[2]);
+    waiting_enter(&core, &job[2]);
+    job[2].live = &work[2];
+    work[2] = (struct work){.core = &core, .job = &job[2], .offset = NO_OFFSET};
+    admission_resize(core.parts.admit, 1);
+    run();
+    assert_true(work_has_slot(&work[2]) && !work_has_slot(&work[0]) &&
+                !work_has_slot(&work[1]));
+    admission_resize(core.parts.admit, 2);
+    run();
+    assert_true(work_has_slot(&work[0]) && !work_is_early(&work[0]) &&
+                !work_has_slot(&work[1]));
+    assert_int_equal(core.parts.dispatch->early.n, 1);
+    grant_return(&core, &work[0]);
+    run();
+    assert_true(work_has_slot(&work[0]) && !work_has_slot(&work[1]));
+    grant_leave(&core, &work[1]);
+    assert_int_equal(core.parts.dispatch->early.n, 0);
+    assert_int_equal(waiting_count(&core), 0);
+}
+
+/* One that is more urgent takes back what was to pass on to those behind it. */
+static void those_that_follow_yield_to_the_more_urgent(void **state)
+{
+    (void)state;
+    wait_with_works(3);
+    admission_resize(core.parts.admit, 1);
+    run();
+    struct tx tx;
+
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[0], 1, &tx);
+    grant_set_early(&core, &work[1], true);
+    grant_set_early(&core, &work[2], true);
+    assert_false(chain_join(&core, &work[2])); /* it is not the first */
+    assert_true(chain_join(&core, &work[1]));
+    run();
+    assert_false(work[1].chain.called_back); /* all are as urgent */
+    make_urgent(&job[3]);
+    job[3].live = &work[3];
+    work[3] = (struct work){.core = &core, .job = &job[3], .offset = NO_OFFSET};
+    waiting_enter(&core, &job[3]);
+    run();
+    assert_true(work[1].chain.called_back);
+    chain_leave(&core, &work[0], 0, &tx); /* ends before its record says so */
+    assert_true(work_has_slot(&work[1]) && !work_has_slot(&work[0]));
+    chain_give_up(&core, &work[1]); /* it never ran */
+    assert_true(!work_has_slot(&work[1]) && work_is_early(&work[1]));
+    run();
+    assert_true(work_has_slot(&work[3]) && !work_has_slot(&work[1]));
+}
+
+/* An earlier voltd began it, and it turns out that it never ran. */
+static void what_others_may_have_got_is_asked_for_again(void **state)
+{
+    (void)state;
+    wait_with_works(2);
+    admission_resize(core.parts.admit, 1);
+    run();
+    assert_true(work_has_slot(&work[0]));
+    chain_give_up(&core, &work[0]);
+    assert_true(work_has_slot(&work[0])); /* it has been granted */
+    work[0].assumed = true;
+    chain_give_up(&core, &work[0]);
+    assert_true(!work_has_slot(&work[0]) && work_is_early(&work[0]));
+    assert_false(work[0].assumed || work[0].spent); /* it claims nothing but the slot */
+    run();
+    assert_true(work_has_slot(&work[0]) && !work_has_slot(&work[1]));
+}
+
+/* All of its elements have their tasks. */
+static void begin_array(struct job *j, uint64_t total, uint64_t at_once)
+{
+    const struct job_event submit = {.type = JOB_EV_SUBMIT};
+    struct array_effects fx;
+
+    waiting_forget(&core, j);
+    j->spec = job_spec_new();
+    j->spec->is_array = true;
+    j->spec->array_last = total - 1;
+    j->spec->at_once = at_once;
+    j->array = array_new(total);
+    j->elements = elements_new(j->array);
+    assert_int_equal(array_update(j->array, ARRAY_WHOLE, &submit, &fx), 0);
+    assert_int_equal(waiting_assign(&core, j, NULL), 0);
+    for (uint64_t i = 0; i < total; i++) {
+        assert_int_equal(array_reserve(j->array, (int64_t)i), 0);
+        assert_int_equal(array_update(j->array, (int64_t)i, &submit, &fx), 0);
     }
-    assert_int_equal(granted, 2 * JOBS);
+}
+
+static void make_array(struct job *j, uint64_t total, uint64_t at_once)
+{
+    begin_array(j, total, at_once);
+    for (uint64_t i = 0; i < total; i++) {
+        work[i] = (struct work){.core = &core, .job = j, .offset = (int64_t)i};
+        grant_wait(&core, &work[i]);
+    }
+}
+
+static void free_array(struct job *j)
+{
+    waiting_forget(&core, j);
+    array_free(j->array);
+    elements_free(j->elements);
+    job_spec_unref(j->spec);
+}
+
+static size_t granted_of(size_t n)
+{
+    size_t granted = 0;
+
+    for (size_t i = 0; i < n; i++)
+        granted += work_has_slot(&work[i]);
+    return granted;
+}
+
+/* As many elements of the array, which is in the line, run as may at once. */
+static bool is_at_limit(struct core *in, const struct job *array)
+{
+    struct explain_brief brief;
+    uint64_t place;
+
+    return waiting_place(in, array, &place, &brief) && brief.kind == REASON_ARRAY;
+}
+
+/* It gets no more slots, and what is behind it in the line gets those that are free. */
+static void an_array_has_as_many_at_once_as_it_may(void **state)
+{
+    (void)state;
+    make_array(&job[0], 6, 3);
+    work[6] = (struct work){.core = &core, .job = &job[1], .offset = NO_OFFSET};
+    job[1].live = &work[6];
+    waiting_enter(&core, &job[1]);
+    core.parts.dispatch->early =
+        (struct early_starts){.pace_usec = 100, .past = 3, .most = EARLY_MAX};
+    admission_resize(core.parts.admit, 2);
+    run();
+    assert_int_equal(granted_of(6), 2);
+    assert_false(is_at_limit(&core, &job[0]));
+    assert_int_equal(job[0].elements->nearly, 0); /* one could come too many */
+    admission_resize(core.parts.admit, 8);
+    run();
+    assert_int_equal(granted_of(6), 3);
+    assert_true(is_at_limit(&core, &job[0]) && work_has_slot(&work[6]));
+    assert_int_equal(waiting_count(&core), 1);
+    grant_take(&core, &work[5]); /* an earlier voltd gave it the slot */
+    grant_end(&core, &work[0], 1);
+    run();
+    assert_int_equal(granted_of(6), 3);
+    grant_end(&core, &work[1], 1);
+    grant_end(&core, &work[2], 1);
+    run();
+    assert_int_equal(granted_of(6), 3);
+    assert_false(is_at_limit(&core, &job[0])); /* nothing of it waits */
+    free_array(&job[0]);
+}
+
+static void as_many_start_early_as_the_configuration_says(void **state)
+{
+    (void)state;
+    make_array(&job[0], 6, 0);
+    for (uint32_t most = 0; most < 4; most++) {
+        core.parts.dispatch->early.pace_usec = 100;
+        core.parts.dispatch->early.past = 3;
+        early_limit(&core, most);
+        admission_resize(core.parts.admit, 1);
+        run();
+        assert_int_equal(granted_of(6), 1);
+        assert_int_equal(core.parts.dispatch->early.n, most);
+    }
+    early_limit(&core, 1000);
+    assert_int_equal(core.parts.dispatch->early.most, EARLY_MAX);
+    free_array(&job[0]);
+}
+
+/* It gets the slot of the one before it; a free one is for those that follow none. */
+static void a_free_slot_passes_those_that_follow(void **state)
+{
+    struct tx tx;
+
+    (void)state;
+    wait_with_works(3);
+    admission_resize(core.parts.admit, 1);
+    run();
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[0], 1, &tx);
+    grant_set_early(&core, &work[1], true);
+    assert_true(chain_join(&core, &work[1]));
+    admission_resize(core.parts.admit, 2);
+    run();
+    assert_true(work_has_slot(&work[2]) && !work_has_slot(&work[1]) &&
+                !work[1].chain.called_back);
+    admission_resize(core.parts.admit, 3); /* nothing else is left */
+    run();
+    assert_true(work_has_slot(&work[1]) && work[1].chain.called_back);
+}
+
+/* It needs no slot, and none of its elements is ready: it leaves the line. What is behind
+ * it, in front of one that follows, gets no slot for that. */
+static void an_array_of_sleeps_leaves_the_line(void **state)
+{
+    struct tx tx;
+
+    (void)state;
+    wait_with_works(2);
+    admission_resize(core.parts.admit, 1);
+    run();
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[0], 1, &tx);
+    grant_set_early(&core, &work[1], true);
+    assert_true(chain_join(&core, &work[1]));
+    job[2].kind = JOB_KIND_SLEEP;
+    job[2].priority = 1;
+    begin_array(&job[2], 2, 0);
+    waiting_enter(&core, &job[2]);
+    make_urgent(&job[3]);
+    work[3] = (struct work){.core = &core, .job = &job[3], .offset = NO_OFFSET};
+    job[3].live = &work[3];
+    waiting_enter(&core, &job[3]);
+    run();
+    assert_false(waiting_has_to(&job[2]));
+    assert_true(waiting_has_to(&job[3]) && !work_has_slot(&work[3]));
+    free_array(&job[2]);
+}
+
+static void put_into(struct job *j, struct job_queue *q)
+{
+    const struct admission_ask ask = {.slot = true, .queue = q};
+
+    waiting_forget(&core, j);
+    assert_int_equal(
+        admission_assign(core.parts.admit, &j->waiter, &ask, WAITING_RANK(j->id)), 0);
+}
+
+static void jobs_of_two_queues_start_early(void **state)
+{
+    const struct queue_policy policy = {.weight = 1};
+    struct job_queue *q = admission_add_queue(core.parts.admit, &policy);
+    size_t early = 0;
+    struct tx tx;
+
+    (void)state;
+    assert_non_null(q);
+    for (size_t i = 1; i < 6; i += 2)
+        put_into(&job[i], q);
+    wait_with_works(6);
+    core.parts.dispatch->early.pace_usec = 100;
+    core.parts.dispatch->early.past = 3;
+    admission_resize(core.parts.admit, 2);
+    run();
+    assert_true(work_has_slot(&work[0]) && work_has_slot(&work[1]));
+    for (size_t i = 2; i < 6; i++)
+        early += work_is_early(&work[i]);
+    assert_int_equal(early, 4);
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[1], 1, &tx);
+    assert_false(chain_join(&core, &work[2])); /* what runs is of another queue */
+    chain_enter(&core, &work[0], 2, &tx);
+    assert_true(chain_join(&core, &work[2]));
+    assert_ptr_equal(work[2].chain.before, &work[0]);
+}
+
+/* Those that follow others are in front of the rest, and the slot is for none of that. */
+static void a_slot_that_is_kept_is_not_passed_on(void **state)
+{
+    const struct queue_policy policy = {.weight = 1, .nominal = 2};
+    struct job_queue *q = admission_add_queue(core.parts.admit, &policy);
+    struct tx tx;
+
+    (void)state;
+    assert_non_null(q);
+    put_into(&job[0], q);
+    put_into(&job[1], q);
+    wait_with_works(3);
+    admission_resize(core.parts.admit, 1);
+    run();
+    assert_true(work_has_slot(&work[0]));
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[0], 1, &tx);
+    grant_set_early(&core, &work[1], true);
+    assert_true(chain_join(&core, &work[1]));
+    admission_resize(core.parts.admit, 2);
+    run();
+    assert_true(work_has_slot(&work[1]) && work[1].chain.called_back);
+    assert_false(work_has_slot(&work[2]));
+}
+
+/* What ran in the slot of another one, whose end is seen later, has used its user's
+ * time. */
+static void one_that_follows_uses_the_time_of_its_user(void **state)
+{
+    struct tx tx;
+
+    (void)state;
+    wait_with_works(2);
+    give_to_user(&job[1], 1);
+    admission_resize(core.parts.admit, 1);
+    run();
+    assert_true(work_has_slot(&work[0]));
+    tx_init(&tx, &core);
+    chain_enter(&core, &work[0], 1, &tx);
+    grant_set_early(&core, &work[1], true);
+    assert_true(chain_join(&core, &work[1]));
+    grant_leave(&core, &work[1]);
+    chain_leave(&core, &work[1], SECOND, &tx);
+    for (size_t i = 2; i < 4; i++) {
+        give_to_user(&job[i], (uid_t)i - 1);
+        waiting_enter(&core, &job[i]);
+    }
+    struct waiter *first;
+    assert_int_equal(admission_peek(core.parts.admit, &first, 1), 1);
+    assert_ptr_equal(first, &job[3].waiter); /* of the user who had none */
+}
+
+/* What was cancelled in the moment of its grant teaches its user's account nothing: its
+ * next job is expected to take as long as any. */
+static void a_grant_that_was_not_used_is_no_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        give_to_user(&job[i], i < 2 ? 1 : 2);
+    work[0] = (struct work){.core = &core, .job = &job[0], .offset = NO_OFFSET};
+    admission_resize(core.parts.admit, 1);
+    for (int i = 0; i < 30; i++) {
+        grant_take(&core, &work[0]);
+        grant_end(&core, &work[0], NEVER_RAN);
+        assert_int_equal(admission_count(core.parts.admit).used, 0);
+    }
+    grant_take(&core, &work[0]);
+    waiting_enter(&core, &job[1]);
+    waiting_enter(&core, &job[2]);
+    admission_ran_beside(core.parts.admit, &job[2].waiter, SECOND / 2, 0);
+    struct waiter *first;
+    assert_int_equal(admission_peek(core.parts.admit, &first, 1), 1);
+    assert_ptr_equal(first, &job[2].waiter); /* half a second is less than one */
 }
 
 /* The tasks of an earlier daemon come first. */
 static void nothing_happens_before_it_begins(void **state)
 {
     (void)state;
-    m.dispatcher.ops = NULL;
-    agenda_add(&m, &job[0], DUE_RELEASE);
-    manager_lock(&m); /* a question may be asked */
-    manager_unlock(&m);
-    assert_true(job[0].held);
-    m.dispatcher.ops = &dispatcher_ops;
+    core.dispatcher.on = false;
+    agenda_add(&core, &job[0]);
+    core_lock(&core); /* a question may be asked */
+    core_unlock(&core);
+    assert_int_equal(job[0].status.state, JOB_QUEUED);
+    core.dispatcher.on = true;
     assert_false(is_done());
     run();
-    assert_false(job[0].held);
+    assert_int_equal(job[0].status.state, JOB_DONE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(jobs_come_and_go, setup),
-        cmocka_unit_test_setup(many_are_released_in_portions, setup),
-        cmocka_unit_test_setup(slots_are_given_in_portions, setup),
-        cmocka_unit_test_setup(nothing_happens_before_it_begins, setup),
+        cmocka_unit_test_setup_teardown(jobs_come_and_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_are_cancelled_in_portions, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_ends_in_a_run_leaves_memory, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(slots_are_given_in_portions, setup, teardown),
+        cmocka_unit_test_setup_teardown(slots_are_given_beside_edges, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_late_gets_no_slot, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_has_not_been_looked_at_is_left_to_do, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_early_start_waits_in_the_line, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_others_may_have_got_is_asked_for_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(those_that_follow_yield_to_the_more_urgent, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_array_has_as_many_at_once_as_it_may, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(as_many_start_early_as_the_configuration_says,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_free_slot_passes_those_that_follow, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_array_of_sleeps_leaves_the_line, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(jobs_of_two_queues_start_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_slot_that_is_kept_is_not_passed_on, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(one_that_follows_uses_the_time_of_its_user, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_grant_that_was_not_used_is_no_end, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(nothing_happens_before_it_begins, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,10 +4,12 @@
  * wake the sleeper), F-J3 (callbacks under the timer's lock), F-N1 and F-N2 (nobody waits
  * for I/O), F-I5 and F-I6 (raw task pointers in the driver). */
 #include "driver/driver.h"
+#include "driver/loop.h"
 #include "driver/registration.h"
 #include "driver/wheel.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -48,8 +50,8 @@ static unsigned poll_once(struct driver *d)
 {
     struct task_chain chain = {0};
 
-    assert_true(driver_try_enter(d, false));
-    driver_turn(d, UINT64_MAX, &chain);
+    assert_true(driver_try_enter(d));
+    driver_poll(d, &chain);
     driver_leave(d);
     return chain.count;
 }
@@ -67,7 +69,7 @@ static void *leader_main(void *arg)
     struct leader *l = arg;
 
     vat_u32_store(&l->tid, (uint32_t)gettid(), VAT_REL);
-    driver_turn(l->d, UINT64_MAX, &l->chain);
+    driver_lead(l->d, UINT64_MAX, &l->chain);
     driver_leave(l->d);
     return NULL;
 }
@@ -75,7 +77,7 @@ static void *leader_main(void *arg)
 static void leader_start(struct leader *l, struct driver *d)
 {
     *l = (struct leader){.d = d};
-    assert_true(driver_try_enter(d, true));
+    assert_true(driver_try_enter(d));
     assert_int_equal(pthread_create(&l->thread, NULL, leader_main, l), 0);
 }
 
@@ -128,11 +130,10 @@ static void test_one_turn_at_a_time(void **state)
     struct driver *d = new_driver(1);
 
     (void)state;
-    assert_true(driver_try_enter(d, true));
-    assert_false(driver_try_enter(d, false));
-    assert_false(driver_try_enter(d, true));
+    assert_true(driver_try_enter(d));
+    assert_false(driver_try_enter(d));
     driver_leave(d);
-    assert_true(driver_try_enter(d, false));
+    assert_true(driver_try_enter(d));
     driver_leave(d);
     driver_free(d);
 }
@@ -248,6 +249,40 @@ static void test_F_N3_events_of_one_turn_are_one_chain(void **state)
         put_byte(fds[i][1]);
     }
     assert_int_equal(poll_once(d), N);
+    for (int i = 0; i < N; i++) {
+        driver_unregister(r[i]);
+        close(fds[i][0]);
+        close(fds[i][1]);
+    }
+    driver_free(d);
+}
+
+static void test_the_leader_begins_with_the_newest_event(void **state)
+{
+    enum { N = 3 };
+    struct driver *d = new_driver(1);
+    struct registration *r[N];
+    struct volt_task t[N];
+    struct leader l;
+    int fds[N][2];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        task_init(&t[i]);
+        new_pair(fds[i]);
+        r[i] = add(d, fds[i][0]);
+    }
+    assert_int_equal(poll_once(d),
+                     0); /* that they can be written to is no news after it */
+    for (int i = 0; i < N; i++)
+        assert_false(readiness_poll(r[i], DIR_READ, &t[i], false));
+    for (int i = 0; i < N; i++)
+        put_byte(fds[i][1]);
+    leader_start(&l, d);
+    assert_int_equal(leader_join(&l), N);
+    assert_ptr_equal(task_chain_pop(&l.chain), &t[N - 1]);
+    for (int i = 0; i < N - 1; i++) /* the others in their order */
+        assert_ptr_equal(task_chain_pop(&l.chain), &t[i]);
     for (int i = 0; i < N; i++) {
         driver_unregister(r[i]);
         close(fds[i][0]);
@@ -486,6 +521,82 @@ static void test_a_failed_registration_says_why(void **state)
     driver_free(d);
 }
 
+/* Numbers at the ends of what the tables by number have grown to. */
+static void test_any_number(void **state)
+{
+    static const int number[] = {63, 64, 65, 128, 129, 200};
+    struct driver *d = new_driver(1);
+    int fds[2];
+
+    (void)state;
+    new_pair(fds);
+    for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++) {
+        struct registration *r;
+        struct volt_task t;
+        char c;
+
+        assert_int_equal(dup3(fds[0], number[i], O_CLOEXEC), number[i]);
+        task_init(&t);
+        r = add(d, number[i]);
+        assert_false(readiness_poll(r, DIR_READ, &t, false));
+        put_byte(fds[1]);
+        assert_int_equal(poll_once(d), 1);
+        assert_int_equal(read(number[i], &c, 1), 1);
+        driver_unregister(r);
+        close(number[i]);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    driver_free(d);
+}
+
+static void quiet(int severity, const char *text)
+{
+    (void)severity, (void)text;
+}
+
+/* The one that waits is not left to the next event: the leader, which has just heard of
+ * the registration, does not sleep. A regular file cannot be waited for; libevent would
+ * say so. */
+static void test_a_registration_that_fails_in_the_loop_ends_the_sleep(void **state)
+{
+    struct driver *d = new_driver(1);
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct registration *r;
+    struct volt_task t;
+    struct leader l;
+
+    (void)state;
+    task_init(&t);
+    event_set_log_callback(quiet);
+    r = add(d, fd);
+    assert_false(readiness_poll(r, DIR_READ, &t, false));
+    leader_start(&l, d);
+    assert_int_equal(leader_join(&l), 1);
+    event_set_log_callback(NULL);
+    assert_ptr_equal(l.chain.head, &t);
+    assert_int_equal(readiness_error(r), -EPERM);
+    driver_unregister(r);
+    close(fd);
+    driver_free(d);
+}
+
+/* A sleep until a time at which the last one has ended ends at once. */
+static void test_the_loop_sleeps_until_the_same_time_again(void **state)
+{
+    struct task_chain none = {0};
+    struct loop *l = NULL;
+
+    (void)state;
+    assert_int_equal(loop_new(&l), 0);
+    uint64_t until = volt_now_usec() + 1000;
+    do
+        loop_sleep(l, until, &none);
+    while (volt_now_usec() < until);
+    loop_sleep(l, until, &none);
+    loop_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,14 +606,18 @@ int main(void)
         cmocka_unit_test(test_F_J1_any_holder_fires_the_timers_of_all),
         cmocka_unit_test(test_F_N1_the_sleeper_sleeps_on_descriptors_too),
         cmocka_unit_test(test_F_N3_events_of_one_turn_are_one_chain),
+        cmocka_unit_test(test_the_leader_begins_with_the_newest_event),
         cmocka_unit_test(test_clear_spares_a_newer_event),
         cmocka_unit_test(test_untried_is_not_ready),
         cmocka_unit_test(test_F_I5_F_N5_nothing_of_a_task_outlives_its_registration),
         cmocka_unit_test(test_reused_number),
         cmocka_unit_test(test_registered_again),
+        cmocka_unit_test(test_any_number),
         cmocka_unit_test(test_unregistered_before_the_loop_heard_of_it),
         cmocka_unit_test(test_shutdown_wakes_all_and_refuses),
         cmocka_unit_test(test_a_failed_registration_says_why),
+        cmocka_unit_test(test_a_registration_that_fails_in_the_loop_ends_the_sleep),
+        cmocka_unit_test(test_the_loop_sleeps_until_the_same_time_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

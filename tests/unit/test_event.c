@@ -19,11 +19,35 @@ static const struct {
     const char *bytes;
 } packed[] = {
     {{.type = JOB_EV_STARTING, .at_usec = 5, .attempt = 3}, "01050363"},
+    {{.type = JOB_EV_STARTING,
+      .at_usec = 5,
+      .attempt = 33,
+      .is_base = true,
+      .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_COUNT - 1, true}},
+     "1105216364c801ac02050a01"},
     {{.type = JOB_EV_STARTED, .at_usec = 6, .pid = 4711}, "0206e724"},
     {{.type = JOB_EV_TIMEOUT, .at_usec = 7}, "0307"},
     {{.type = JOB_EV_CANCEL, .at_usec = 8}, "0408"},
     {{.type = JOB_EV_OUTPUT_LIMIT, .at_usec = 8}, "0608"},
     {{.type = JOB_EV_DEFERRED, .at_usec = 9}, "0709"},
+    {{.type = JOB_EV_HOLD, .at_usec = 9, .held = JOB_HELD_BY_ADMIN, .by = 1000},
+     "080902e807"},
+    {{.type = JOB_EV_RELEASE, .at_usec = 9, .by = 1000}, "0909e807"},
+    {{.type = JOB_EV_EXPIRED, .at_usec = 9}, "0a09"},
+    {{.type = JOB_EV_DEPENDENCY,
+      .at_usec = 9,
+      .antecedent = 300,
+      .result = JOB_RESULT_SIGNAL},
+     "0b09ac0203"},
+    {{.type = JOB_EV_MET, .at_usec = 9, .antecedent = 300, .when = JOB_AFTER_ANY},
+     "0c09ac0202"},
+    {{.type = JOB_EV_PAUSE, .at_usec = 9, .by = 1000}, "0d09e807"},
+    {{.type = JOB_EV_RESUME, .at_usec = 9, .by = 1000}, "0e09e807"},
+    {{.type = JOB_EV_EDIT,
+      .at_usec = 9,
+      .by = 1000,
+      .changes = {.front = 300, .bytes = "abc", .n = 3}},
+     "0f09e807ac0203616263"},
     {{.type = JOB_EV_EXITED,
       .at_usec = 9,
       .result = JOB_RESULT_LOST,
@@ -36,23 +60,38 @@ static const struct {
     {{.type = JOB_EV_EXITED,
       .at_usec = 10,
       .survivors = JOB_SURVIVORS_UNKNOWN,
-      .named = &(const struct job_named){{1, 2, UINT32_MAX, 0, 5, 6, 7, 8}},
+      .named = &(const struct job_named){.pid = {1, 2, UINT32_MAX, 0, 5, 6, 7, 8}},
       .kept = 1},
      "95020a000000000000ffffffff0f0102ffffffff0f0005060708"},
+    {{.type = JOB_EV_EXITED,
+      .at_usec = 10,
+      .survivors = 2,
+      .named = &(const struct job_named){{7, 8}, {1, UINT32_MAX}},
+      .kept = 1},
+     "950a0a00000000000002070800000000000001ffffffff0f000000000000"},
+    {{.type = JOB_EV_EXITED,
+      .at_usec = 10,
+      .survivors = 3,
+      .named = &(const struct job_named){{7, 8, 9}, {0, UINT32_MAX, 0}},
+      .kept = 1},
+     "950a0a00000000000003070809000000000000ffffffff0f000000000000"},
     {{.type = JOB_EV_EXITED,
       .at_usec = 11,
       .result = JOB_RESULT_SIGNAL,
       .code = SIGKILL,
       .over_kib = 7},
      "85040b0312000000000007"},
+    {{.type = JOB_EV_EXITED, .at_usec = 12, .left_killed = UINT8_MAX},
+     "85100c00000000000000ff01"},
 };
 #define PACKED (sizeof(packed) / sizeof(packed[0]))
 
 static void rows_are_whole(void **state)
 {
-    static const char *const names[JOB_EV_COUNT] = {"submit",       "starting", "started",
-                                                    "timeout",      "cancel",   "exited",
-                                                    "output_limit", "deferred"};
+    static const char *const names[JOB_EV_COUNT] = {
+        "submit",       "starting", "started", "timeout", "cancel",  "exited",
+        "output_limit", "deferred", "hold",    "release", "expired", "dependency",
+        "met",          "pause",    "resume",  "edit"};
 
     (void)state;
     for (unsigned t = 0; t < JOB_EV_COUNT; t++) {
@@ -88,12 +127,24 @@ static void check_equal(const struct job_event *ev, const struct job_event *want
     assert_int_equal(ev->type, want->type);
     assert_true(ev->at_usec == want->at_usec);
     assert_int_equal(ev->attempt, want->attempt);
+    assert_int_equal(ev->is_base, want->is_base);
+    assert_memory_equal(&ev->base.again, &want->base.again, sizeof(ev->base.again));
+    assert_int_equal(ev->base.lost, want->base.lost);
+    assert_int_equal(ev->base.last, want->base.last);
+    assert_int_equal(ev->base.has_started, want->base.has_started);
     assert_int_equal(ev->pid, want->pid);
     assert_int_equal(ev->result, want->result);
     assert_int_equal(ev->code, want->code);
     assert_int_equal(ev->survivors, want->survivors);
     assert_int_equal(ev->kept, want->kept);
     assert_int_equal(ev->over_kib, want->over_kib);
+    assert_int_equal(ev->left_killed, want->left_killed);
+    assert_int_equal(ev->held, want->held);
+    assert_int_equal(ev->by, want->by);
+    assert_true(ev->changes.front == want->changes.front);
+    assert_int_equal(ev->changes.n, want->changes.n);
+    if (want->changes.n)
+        assert_memory_equal(ev->changes.bytes, want->changes.bytes, want->changes.n);
     assert_true(!ev->named == !want->named);
     if (ev->named)
         assert_memory_equal(ev->named, want->named, sizeof(*ev->named));
@@ -131,12 +182,30 @@ static void events_come_back_as_they_were(void **state)
     pack_fini(&p);
 }
 
+static void a_glance_tells_bases_and_what_passes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PACKED; i++) {
+        const struct job_event *ev = &packed[i].ev;
+        struct pack p = {0};
+
+        job_event_pack(&p, ev, 99);
+        const struct job_event_glance is = job_event_glance(p.bytes, p.n);
+        assert_int_equal(is.base, ev->is_base ? ev->attempt : 0);
+        assert_int_equal(is.passes, ev->type != JOB_EV_MET && ev->type != JOB_EV_EDIT &&
+                                        ev->type != JOB_EV_CANCEL &&
+                                        ev->type != JOB_EV_EXPIRED &&
+                                        ev->type != JOB_EV_DEPENDENCY);
+        pack_fini(&p);
+    }
+}
+
 /* A type that is none or no entry of its own, and what only an end has beside it. */
 static void other_bytes_are_refused(void **state)
 {
     static const uint8_t bad[][4] = {
         {JOB_EV_SUBMIT, 1}, {JOB_EV_COUNT, 1},           {15, 1},
-        {0x84, 0x02, 8},    {JOB_EV_CANCEL | 1 << 4, 8}, {0x85, 0x08, 8},
+        {0x84, 0x02, 8},    {JOB_EV_CANCEL | 1 << 4, 8}, {0x85, 0x20, 8},
     };
 
     (void)state;
@@ -151,13 +220,35 @@ static void other_bytes_are_refused(void **state)
     }
 }
 
+static void bases_of_other_bytes_are_refused(void **state)
+{
+    static const uint8_t bytes[][10] = {
+        {0x11, 5, 33, 0, 1, 1, 1, JOB_LOST_MAX, JOB_RESULT_COUNT - 1, 1},
+        {0x11, 5, 33, 0, 1, 1, 1, JOB_LOST_MAX + 1, 1, 1},
+        {0x11, 5, 33, 0, 1, 1, 1, 1, JOB_RESULT_COUNT, 1},
+        {0x11, 5, 33, 0, 1, 1, 1, 1, 1, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        struct unpack u = unpack_of(bytes[i], sizeof(bytes[i]));
+        struct job_event_room room;
+        struct job_event ev;
+        uint64_t life;
+
+        assert_int_equal(job_event_unpack(&u, &ev, &life, &room), i == 0 ? 0 : -EBADMSG);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_whole),
         cmocka_unit_test(the_bytes_stay),
         cmocka_unit_test(events_come_back_as_they_were),
+        cmocka_unit_test(a_glance_tells_bases_and_what_passes),
         cmocka_unit_test(other_bytes_are_refused),
+        cmocka_unit_test(bases_of_other_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/event_ring.h"
+#include "daemon/log/event_ring.h"
 
 static struct event_ring *ring_with(uint64_t n)
 {

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/core/state.h"
+#include "daemon/keeper/record.h"
 #include "daemon/store/commit_log.h"
 #include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
@@ -24,7 +25,7 @@
 #define MOST  50000
 
 static struct volt_runtime *rt;
-static struct manager *m;
+static struct core *core;
 
 /* What there is, in order: of the elements, and of the jobs that are no arrays. */
 static struct row {
@@ -146,12 +147,12 @@ static void start(uint64_t keep)
     config.keep_ended_jobs = keep;
     config.slots = 1;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
-    m = managed_start(&config, rt);
+    core = managed_start(&config, rt);
 }
 
 /* --- walks -------------------------------------------------------------------------- */
 
-static const struct manager_filter *asked;
+static const struct job_filter *asked;
 static size_t next_row, told; /* of the rows; in the portion */
 
 static bool is_wanted(const struct row *r)
@@ -206,30 +207,30 @@ static int see(void *arg, const struct job_view *v)
 
 /* The walk is taken up by its cursor alone, as by calls that follow each other, after so
  * many rows. */
-static uint64_t walk(const struct manager_filter *f, size_t looks, size_t at_once,
+static uint64_t walk(const struct job_filter *f, size_t looks, size_t at_once,
                      size_t limit)
 {
     const struct job_owner root = {0};
-    struct manager_walk w = {.cursor = 0};
+    struct query_walk w = {.cursor = 0};
     uint64_t looked = 0;
 
     asked = f;
     next_row = 0;
     do {
-        w = (struct manager_walk){.kept = true,
-                                  .cursor = w.cursor,
-                                  .within = w.within,
-                                  .index = w.index,
-                                  .limit = limit,
-                                  .looks = looks,
-                                  .bytes = MANAGER_WALK_BYTES,
-                                  .at_once = at_once};
+        w = (struct query_walk){.kept = true,
+                                .cursor = w.cursor,
+                                .within = w.within,
+                                .index = w.index,
+                                .limit = limit,
+                                .looks = looks,
+                                .bytes = CORE_BYTES,
+                                .at_once = at_once};
         do {
             told = 0;
-            assert_int_equal(manager_walk_step(NULL, m, &root, f, &w, see, NULL), 0);
-            const size_t cost = w.looked + w.kept_looked * MANAGER_KEPT_COST;
-            const size_t most = looks < MANAGER_ROWS_LOOKS ? MANAGER_ROWS_LOOKS : looks;
-            if (cost > most + MANAGER_KEPT_COST || told > at_once)
+            assert_int_equal(query_walk_step(NULL, core, &root, f, &w, see, NULL), 0);
+            const size_t cost = w.looked + w.kept_looked * QUERY_KEPT_COST;
+            const size_t most = looks < QUERY_ROWS_LOOKS ? QUERY_ROWS_LOOKS : looks;
+            if (cost > most + QUERY_KEPT_COST || told > at_once)
                 fail_msg("%d looks, %d of the store, of %d; %d told of %d", (int)w.looked,
                          (int)w.kept_looked, (int)looks, (int)told, (int)at_once);
             looked += cost;
@@ -240,7 +241,7 @@ static uint64_t walk(const struct manager_filter *f, size_t looks, size_t at_onc
     return looked;
 }
 
-static void walk_all_ways(struct manager_filter f)
+static void walk_all_ways(struct job_filter f)
 {
     static const size_t sizes[][3] = {
         {500, 64, SIZE_MAX}, {500, 64, 1000}, {500, 64, 7}, {40, 5, SIZE_MAX},
@@ -274,15 +275,15 @@ static void each_once_and_in_order(void **state)
     fill();
     for (uint64_t keep = 10; keep <= 1000000; keep *= 100000) {
         start(keep);
-        walk_all_ways((struct manager_filter){.states = done});
-        walk_all_ways((struct manager_filter){.results = cancelled});
-        walk_all_ways((struct manager_filter){.states = ~done});
-        walk_all_ways((struct manager_filter){.keys = keys,
-                                              .nkeys = sizeof(keys) / sizeof(keys[0])});
-        walk_all_ways((struct manager_filter){
+        walk_all_ways((struct job_filter){.states = done});
+        walk_all_ways((struct job_filter){.results = cancelled});
+        walk_all_ways((struct job_filter){.states = ~done});
+        walk_all_ways(
+            (struct job_filter){.keys = keys, .nkeys = sizeof(keys) / sizeof(keys[0])});
+        walk_all_ways((struct job_filter){
             .keys = keys, .nkeys = sizeof(keys) / sizeof(keys[0]), .states = done});
-        walk_all_ways((struct manager_filter){.states = 0});
-        managed_stop(m, rt);
+        walk_all_ways((struct job_filter){.states = 0});
+        managed_stop(core, rt);
     }
 }
 
@@ -291,11 +292,11 @@ static size_t touched(uint64_t id)
 {
     size_t n = 0;
 
-    manager_lock(m);
-    const struct array *a = table_get(&m->table, id)->array;
+    core_lock(core);
+    const struct array *a = table_get(&core->table, id)->array;
     for (uint64_t i = 0; i * ARRAY_CHUNK < a->total; i++)
         n += a->chunks[i] != NULL;
-    manager_unlock(m);
+    core_unlock(core);
     return n;
 }
 
@@ -303,7 +304,7 @@ static size_t touched(uint64_t id)
  * have none of those wanted are not looked into. */
 static void few_of_many(void **state)
 {
-    struct manager_filter f = {.elements = true, .results = 1u << JOB_RESULT_SUCCESS};
+    struct job_filter f = {.elements = true, .results = 1u << JOB_RESULT_SUCCESS};
     const struct job_key large = {.id = 1, .index = JOB_NO_INDEX};
 
     (void)state;
@@ -313,11 +314,11 @@ static void few_of_many(void **state)
     nrows = 0; /* none of them is wanted */
     assert_true(walk(&f, 500, 64, SIZE_MAX) < 12 * SMALL);
     nrows = all;
-    f = (struct manager_filter){
+    f = (struct job_filter){
         .elements = true, .states = 1u << JOB_DONE, .keys = &large, .nkeys = 1};
     const uint64_t looked = walk(&f, 500, 64, SIZE_MAX);
     assert_true(looked <= LARGE / ARRAY_CHUNK + 1 + touched(large.id) * ARRAY_CHUNK);
-    managed_stop(m, rt);
+    managed_stop(core, rt);
 }
 
 /* A cursor that no walk has given; the last two are places, but of another user. */
@@ -329,7 +330,7 @@ static void places_that_are_none(void **state)
     } places[] = {{1, 4},         {2, 3},         {0, 3}, {99999999, 3},
                   {1, INT64_MAX}, {SMALL + 2, 4}, {1, 3}, {SMALL + 2, 3}};
     const struct job_owner root = {0}, other = {.uid = 77};
-    struct manager_filter f = {.elements = true};
+    struct job_filter f = {.elements = true};
     const size_t n = sizeof(places) / sizeof(places[0]);
 
     (void)state;
@@ -339,23 +340,23 @@ static void places_that_are_none(void **state)
     for (size_t i = 0; i < n; i++)
         for (int newest = 0; newest <= 1; newest++)
             for (int foreign = i >= n - 2; foreign <= 1; foreign++) {
-                struct manager_walk w = {.kept = true,
-                                         .cursor = places[i].cursor,
-                                         .within = true,
-                                         .index = places[i].index,
-                                         .limit = 5,
-                                         .looks = 500,
-                                         .bytes = 5,
-                                         .at_once = 5};
+                struct query_walk w = {.kept = true,
+                                       .cursor = places[i].cursor,
+                                       .within = true,
+                                       .index = places[i].index,
+                                       .limit = 5,
+                                       .looks = 500,
+                                       .bytes = 5,
+                                       .at_once = 5};
 
                 f.newest_first = newest;
                 next_row = nrows; /* nothing is told */
-                assert_int_equal(manager_walk_step(NULL, m, foreign ? &other : &root, &f,
-                                                   &w, see, NULL),
+                assert_int_equal(query_walk_step(NULL, core, foreign ? &other : &root, &f,
+                                                 &w, see, NULL),
                                  0);
                 assert_false(w.within);
             }
-    managed_stop(m, rt);
+    managed_stop(core, rt);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
  * documentation: F-A1 (global queue starved by local work), F-A4 (interval against
  * target), F-A6 (no budget per task), F-A7 (a self-wake is no yield), F-J1 (timers of a
  * worker in a long poll), F-K5 (wakes while idle), and its goals G7, L5, P5 and W5. */
+#include "task/limits.h"
 #include "tests/support/polls.h"
 
 #include <setjmp.h>
@@ -288,9 +289,10 @@ static void p5_children_behind_a_long_poll_are_stolen(void **state)
     assert_int_equal(fn_spawn(rt, hogs_over_children, NULL, &j), 0);
     join(&j, 0);
     volt_runtime_stats(rt, &st);
-    /* The one in the ring, and perhaps the one in the slot. */
-    assert_int_equal(st.total.stolen - st.total.lifo_stolen, 1);
-    assert_int_equal(st.total.steal_ops - st.total.lifo_stolen, 1);
+    /* The first, from the ring, or from the slot when its parent lost its processor before
+     * it spawned the second; and perhaps the second. */
+    assert_in_range(st.total.stolen, 1, 2);
+    assert_int_equal(st.total.steal_ops, st.total.stolen);
 }
 
 /* --- timers and idleness ------------------------------------------------------------ */

@@ -24,7 +24,7 @@ struct all {
     char *copy;
     char **list;
     unsigned choice;
-    uint32_t set;
+    uint64_t set;
     struct inner inner;
     json_t *object, *array;
     int custom;

@@ -10,14 +10,14 @@
 #include <cmocka.h>
 
 #include "base/atomic.h"
-#include "daemon/exec/follow.h"
-#include "daemon/link/notices.h"
+#include "daemon/query/follow.h"
+#include "daemon/link/inotify.h"
 #include "tests/support/managed.h"
 
-enum { MANY = 4 * NOTICES_LOOKS + 10 };
+enum { MANY = 4 * INOTIFY_LOOKS + 10 };
 
 static struct volt_runtime *rt;
-static struct manager *m;
+static struct core *core;
 static vat_u32 waiting, told;
 
 int __wrap_inotify_init1(int flags);
@@ -35,17 +35,14 @@ static int set_up(void **state)
 {
     struct config config = managed_config();
 
-    if (managed_make(state) < 0)
-        return -1;
-    rt = lone_runtime();
-    m = managed_start(&config, rt);
-    return 0;
+    (void)state;
+    return managed_up(&config, &rt, &core);
 }
 
 static int tear_down(void **state)
 {
-    managed_stop(m, rt);
-    return managed_remove(state);
+    (void)state;
+    return managed_down(core, rt);
 }
 
 struct follower {
@@ -59,7 +56,7 @@ static enum volt_poll follower_poll(struct volt_cx *cx, void *state)
     struct follower *f = state;
 
     if (!f->begun) {
-        follow_arm(cx, &f->follow, m, &key);
+        follow_arm(cx, &f->follow, core, &key);
         (void)vat_u32_add(&waiting, 1, VAT_RLX);
     }
     f->begun = true;
@@ -79,7 +76,7 @@ static const struct volt_task_type follower_type = {"follower", sizeof(struct fo
 
 static void all_are_told_in_portions(void **state)
 {
-    struct manager_counts counts;
+    struct core_counts counts;
 
     (void)state;
     for (int i = 0; i < MANY; i++)
@@ -87,8 +84,8 @@ static void all_are_told_in_portions(void **state)
     while (vat_u32_load(&told, VAT_RLX) < MANY)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     assert_int_equal(vat_u32_load(&waiting, VAT_RLX), MANY);
-    manager_counts(m, &counts);
-    assert_int_equal(counts.told, NOTICES_LOOKS);
+    query_counts(core, &counts);
+    assert_int_equal(counts.told, INOTIFY_LOOKS);
 }
 
 int main(void)

@@ -8,12 +8,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/admit/condition.h"
+#include "daemon/core/state.h"
 #include "tests/support/managed.h"
 
 static struct volt_runtime *rt;
-static struct manager *m;
-static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+static struct core *core;
+static const struct job_owner me = {.uid = 1234, .gid = 1234};
 
 static int setup(void **state)
 {
@@ -22,28 +23,28 @@ static int setup(void **state)
     if (managed_make(state) < 0 ||
         volt_runtime_new(&(struct volt_options){.workers = 2}, &rt) < 0)
         return -1;
-    m = managed_start(&config, rt);
+    core = managed_start(&config, rt);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    managed_stop(m, rt);
+    managed_stop(core, rt);
     return managed_remove(state);
 }
 
 /* Leaf futures, driven from the test's thread. */
 struct driver {
-    struct manager_submit submit;
-    struct manager_forget *forget; /* NULL: it submits */
+    struct jobs_submit submit;
+    struct steer_forget *forget; /* NULL: it submits */
 };
 
 static enum volt_poll driver_poll(struct volt_cx *cx, void *state)
 {
     struct driver *d = state;
 
-    return d->forget ? manager_forget_poll(cx, d->forget)
-                     : manager_submit_poll(cx, &d->submit);
+    return d->forget ? steer_forget_poll(cx, d->forget)
+                     : jobs_submit_poll(cx, &d->submit);
 }
 
 static void driver_drop(void *state)
@@ -51,9 +52,9 @@ static void driver_drop(void *state)
     struct driver *d = state;
 
     if (d->forget)
-        manager_forget_fini(d->forget);
+        steer_forget_fini(d->forget);
     else
-        manager_submit_fini(&d->submit);
+        jobs_submit_fini(&d->submit);
 }
 
 static const struct volt_task_type driver_type = {"driver", sizeof(struct driver),
@@ -71,13 +72,13 @@ static void run(struct driver *d)
 static uint64_t submit_noop(void)
 {
     struct job_spec *spec = job_spec_new();
-    struct manager_submit_item item = {.spec = spec};
+    struct jobs_submit_item item = {.spec = spec};
     struct driver *d = volt_task_new(rt, &driver_type);
 
     assert_non_null(spec);
     assert_non_null(d);
     spec->kind = JOB_KIND_NOOP;
-    manager_submit_init(&d->submit, m, &me, &item, 1, false);
+    jobs_submit_init(&d->submit, core, &me, &item, 1, false);
     run(d);
     job_spec_unref(spec);
     free(item.ret_text);
@@ -88,8 +89,8 @@ static uint64_t submit_noop(void)
 /* How many went. */
 static uint64_t forget_all(void)
 {
-    const struct manager_filter all = {0};
-    struct manager_forget f = {.manager = m, .asker = me, .filter = &all};
+    const struct job_filter all = {0};
+    struct steer_forget f = {.core = core, .asker = me, .filter = &all};
     struct driver *d = volt_task_new(rt, &driver_type);
 
     assert_non_null(d);
@@ -102,11 +103,11 @@ static uint64_t forget_all(void)
 /* Adds to the tasks of a job, as one of its own would. False: there is no such job. */
 static bool add_task(uint64_t id, int change)
 {
-    manager_lock(m);
-    struct job *job = table_get(&m->table, id);
+    core_lock(core);
+    struct job *job = table_get(&core->table, id);
     if (job)
         job->tasks += (uint32_t)change;
-    manager_unlock(m);
+    core_unlock(core);
     return job != NULL;
 }
 
@@ -114,7 +115,7 @@ static bool has_ended(uint64_t id)
 {
     struct job_view v;
 
-    if (manager_get(m, &me, id, JOB_NO_INDEX, &v) < 0)
+    if (query_get(core, &me, id, JOB_NO_INDEX, &v) < 0)
         return true;
     bool done = v.status.state == JOB_DONE;
     job_view_fini(&v);
@@ -133,7 +134,7 @@ static enum volt_poll ender_poll(struct volt_cx *cx, void *state)
 
     for (;;) {
         if (!e->waiting)
-            volt_notified_init(&e->news, manager_events_notify(m));
+            volt_notified_init(&e->news, query_events_notify(core));
         e->waiting = true;
         if (has_ended(e->id))
             return VOLT_READY;
@@ -185,10 +186,35 @@ static void test_a_job_whose_task_lives_stays(void **state)
     assert_false(add_task(held, 0));
 }
 
+/* Another job waits for it, and has not been told of its end yet. */
+static void test_a_job_that_is_awaited_stays(void **state)
+{
+    struct waiter w = {.rank = 0};
+
+    (void)state;
+    const uint64_t id = submit_noop();
+    wait_end(id);
+    core_lock(core);
+    assert_int_equal(admission_assign(core->parts.admit, &w,
+                                      &(struct admission_ask){.uid = me.uid}, 1),
+                     0);
+    assert_int_equal(condition_after_add(core->parts.admit, &w, id, JOB_AFTER_ANY), 0);
+    core_unlock(core);
+    assert_int_equal(forget_all(), 0);
+    assert_true(add_task(id, 0));
+    core_lock(core);
+    admission_forget(core->parts.admit, &w);
+    core_unlock(core);
+    assert_int_equal(forget_all(), 1);
+    assert_false(add_task(id, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_job_whose_task_lives_stays, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_job_that_is_awaited_stays, setup,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

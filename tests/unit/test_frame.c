@@ -21,6 +21,8 @@ static struct frame_reader reader(void)
                                             .large_method = LARGE,
                                             .large_list = "specs",
                                             .usual_list = "ids",
+                                            .holder = "spec",
+                                            .objects = {"env", "limits"},
                                             .large = {100000, 10000}}};
 }
 
@@ -281,6 +283,94 @@ static void lists(void **state)
     the_list_is_found("{\"method\":\"" LARGE "\",\"parameters\":{\"ids\":[1]}}", NULL, 0);
 }
 
+/* Where the object is, in any pieces. */
+static void object_is_found(unsigned number, const char *text, const char *inside,
+                            uint64_t tokens)
+{
+    const size_t len = strlen(text) + 1;
+
+    for (size_t piece = 1; piece <= len; piece++) {
+        struct frame_reader r = reader();
+        const struct scan_object *o = &r.scan.objects[number];
+        enum scan_result got = SCAN_MORE;
+
+        r.limits.depth = 8;
+        for (size_t i = 0; i < len && got == SCAN_MORE; i += piece) {
+            feed(&r, text + i, len - i < piece ? len - i : piece);
+            got = next(&r);
+        }
+        assert_int_equal(got, SCAN_END);
+        if (inside) {
+            assert_int_equal(o->end - o->begin, strlen(inside));
+            assert_memory_equal(text + o->begin, inside, strlen(inside));
+            assert_int_equal(o->tokens, tokens);
+        } else {
+            assert_int_equal(o->end, 0);
+        }
+        frame_fini(&r);
+    }
+}
+
+static void the_object_is_found(const char *text, const char *inside, uint64_t tokens)
+{
+    object_is_found(0, text, inside, tokens);
+}
+
+#define IN_SPEC(members) "{\"method\":\"a.B\",\"parameters\":{\"spec\":{" members "}}}"
+
+static void objects(void **state)
+{
+    (void)state;
+    the_object_is_found(IN_SPEC("\"env\":{}"), "", 0);
+    the_object_is_found(IN_SPEC("\"argv\":[\"env\"], \"env\" : { \"A\":\"}\\\"}\" , "
+                                "\"a long name\":\"a long value \\\\\" },\"x\":1"),
+                        " \"A\":\"}\\\"}\" , \"a long name\":\"a long value \\\\\" ", 4);
+    the_object_is_found(IN_SPEC("\"env\":{\"A\":{\"B\":[{}]}}"), "\"A\":{\"B\":[{}]}", 5);
+    the_object_is_found(IN_SPEC("\"env\":{\"A\":1},\"env\":{\"B\":2}"), "\"A\":1", 2);
+    the_object_is_found(IN_SPEC("\"env\":null,\"cwd\":{\"env\":{}}"), NULL, 0);
+    the_object_is_found(IN_SPEC("\"env\":[{}]"), NULL, 0);
+    the_object_is_found(IN_SPEC("\"cwd\":\"env\",\"x\":{}"), NULL, 0);
+    the_object_is_found(IN_SPEC("\"\\u0065nv\":{}"), NULL, 0);
+    the_object_is_found("{\"parameters\":{\"env\":{}}}", NULL, 0);
+    the_object_is_found("{\"parameters\":{\"defaults\":{\"env\":{}}}}", NULL, 0);
+    the_object_is_found("{\"parameters\":{\"spec\":[{\"env\":{}}]}}", NULL, 0);
+    the_object_is_found("{\"spec\":{\"env\":{}},\"parameters\":{}}", NULL, 0);
+    the_object_is_found("{\"x.y\":{\"spec\":{\"env\":{}}}}", NULL, 0);
+}
+
+/* Each for itself, whichever comes first. */
+static void two_objects(void **state)
+{
+    const char *const both[] = {
+        IN_SPEC("\"env\":{\"A\":1},\"limits\":{\"b\":{\"c\":2}}"),
+        IN_SPEC("\"limits\":{\"b\":{\"c\":2}},\"x\":{\"env\":{}},\"env\":{\"A\":1}")};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        object_is_found(0, both[i], "\"A\":1", 2);
+        object_is_found(1, both[i], "\"b\":{\"c\":2}", 4);
+    }
+    object_is_found(1, IN_SPEC("\"env\":{\"limits\":{}}"), NULL, 0);
+}
+
+/* What ends a string is seen wherever it is among plain bytes. */
+static void long_strings(void **state)
+{
+    (void)state;
+    for (size_t before = 0; before < 20; before++) {
+        for (size_t after = 0; after < 20; after++) {
+            char text[160], inside[64];
+
+            (void)snprintf(inside, sizeof(inside), "\"A\":\"%.*s\\\"%.*s\"", (int)before,
+                           "\x7f\xc3\xa4\x01\xa2\xdc\x80{}[],:!#[]^@ ", (int)after,
+                           "}}}}}}}}}}}}}}}}}}}}");
+            (void)snprintf(text, sizeof(text),
+                           "{\"parameters\":{\"spec\":{\"env\":{%s}}}}", inside);
+            the_object_is_found(text, inside, 2);
+        }
+    }
+}
+
 static void memory_goes_back(void **state)
 {
     struct frame_reader r = reader();
@@ -306,6 +396,9 @@ int main(void)
         cmocka_unit_test(the_first_limit_counts_in_any_pieces),
         cmocka_unit_test(oneway_is_seen),
         cmocka_unit_test(lists),
+        cmocka_unit_test(objects),
+        cmocka_unit_test(two_objects),
+        cmocka_unit_test(long_strings),
         cmocka_unit_test(memory_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

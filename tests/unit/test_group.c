@@ -1,338 +1,227 @@
-/* Wait groups, broadcasts and watches in tasks. */
-#include "base/atomic.h"
-#include "tests/support/lone.h"
+/* Groups of appended facts: when the writer is woken. */
+#include "daemon/store/group.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
-/* --- wait group --------------------------------------------------------------------- */
+int __real_pthread_cond_signal(pthread_cond_t *cond);
+int __wrap_pthread_cond_signal(pthread_cond_t *cond);
 
-struct part {
-    struct volt_wait_group *group;
-    vat_u32 *sum;
-    uint32_t number;
-    struct volt_yield yield;
-    int at;
-};
+static struct groups g;
+static pthread_t writer;
+static bool runs; /* the writer */
+static unsigned signals;
 
-static enum volt_poll part_poll(struct volt_cx *cx, void *state)
+int __wrap_pthread_cond_signal(pthread_cond_t *cond)
 {
-    struct part *p = state;
-
-    VOLT_BEGIN(p->at);
-    VOLT_AWAIT(p->at, volt_yield_poll(cx, &p->yield));
-    (void)vat_u32_add(p->sum, p->number, VAT_RLX);
-    volt_wait_group_done(p->group);
-    VOLT_END(p->at);
+    signals++;
+    return __real_pthread_cond_signal(cond);
 }
 
-static const struct volt_task_type part_type = {
-    .name = "part",
-    .size = sizeof(struct part),
-    .poll = part_poll,
-};
-
-struct whole {
-    int at, parts;
-    vat_u32 sum;
-    struct volt_wait_group group; /* goes with the task, as soon as the wait is over */
-    struct volt_wait_group_wait wait;
-};
-
-static enum volt_poll whole_poll(struct volt_cx *cx, void *state)
+static int setup(void **state)
 {
-    struct whole *w = state;
+    (void)state;
+    g = (struct groups){.head = NULL};
+    signals = 0;
+    return groups_init(&g);
+}
 
-    VOLT_BEGIN(w->at);
-    volt_wait_group_init(&w->group, 1);
-    for (int i = 1; i <= w->parts; i++) {
-        volt_wait_group_add(&w->group, 1);
-        if (VOLT_SPAWN(volt_cx_runtime(cx), &part_type, NULL, struct part,
-                       .group = &w->group, .sum = &w->sum, .number = (uint32_t)i) < 0)
-            abort();
+static void *end(void)
+{
+    void *taken;
+
+    assert_int_equal(pthread_join(writer, &taken), 0);
+    runs = false;
+    return taken;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    groups_stop(&g);
+    for (struct group_entry *e = runs ? end() : NULL, *next; e; e = next) {
+        next = e->next;
+        free(e);
     }
-    volt_wait_group_done(&w->group);
-    volt_wait_group_wait_init(&w->wait, &w->group);
-    VOLT_AWAIT(w->at, volt_wait_group_wait_poll(cx, &w->wait));
-    volt_wait_group_fini(&w->group);
-    VOLT_END(w->at);
+    groups_fini(&g);
+    return 0;
 }
 
-static const struct volt_task_type whole_type = {
-    .name = "whole",
-    .size = sizeof(struct whole),
-    .poll = whole_poll,
+static void *takes(void *arg)
+{
+    (void)arg;
+    return groups_take(&g, UINT64_MAX);
+}
+
+struct look {
+    bool asleep, pacing, hurry;
 };
 
-static void test_a_group_is_waited_for(void **state)
+static struct look look(void)
 {
-    struct volt_options opt = {.workers = 4};
-    struct volt_runtime *rt;
-    struct volt_join join;
+    pthread_mutex_lock(&g.lock);
+    struct look l = {g.asleep, g.pacing, g.hurry};
+    pthread_mutex_unlock(&g.lock);
+    return l;
+}
 
-    (void)state;
-    assert_int_equal(volt_runtime_new(&opt, &rt), 0);
-    for (int i = 0; i < 200; i++) {
-        assert_int_equal(
-            VOLT_SPAWN(rt, &whole_type, &join, struct whole, .parts = i % 20), 0);
-        assert_int_equal(volt_join_wait(&join), 0);
-        struct whole *w = volt_join_state(&join);
-        assert_int_equal(vat_u32_load(&w->sum, VAT_RLX), (i % 20) * (i % 20 + 1) / 2);
-        volt_join_fini(&join);
+/* The writer sleeps from here on. */
+static void begin(void)
+{
+    assert_int_equal(pthread_create(&writer, NULL, takes, NULL), 0);
+    runs = true;
+    while (!look().asleep)
+        (void)sched_yield();
+}
+
+/* The pace lasts for as long as the test does. */
+static void begin_pace(void)
+{
+    g.begun_usec = UINT64_C(1) << 60;
+    begin();
+}
+
+static struct group_entry *append(void)
+{
+    struct group_entry *e = calloc(1, sizeof(*e));
+
+    assert_non_null(e);
+    assert_int_equal(groups_append(&g, e, NULL), 0);
+    return e;
+}
+
+static void expect_taken(struct group_entry *first)
+{
+    assert_ptr_equal(end(), first);
+    assert_false(look().hurry);
+    assert_true(g.begun_usec < UINT64_C(1) << 60);
+    for (struct group_entry *next; first; first = next) {
+        next = first->next;
+        free(first);
     }
-    volt_runtime_free(rt);
 }
 
-static struct volt_wait_group open_group = VOLT_WAIT_GROUP_INIT(1);
-
-static enum volt_poll waits_poll(struct volt_cx *cx, void *state)
+static void what_is_patient_does_not_wake_the_writer_within_the_pace(void **state)
 {
-    return volt_wait_group_wait_poll(cx, state);
+    (void)state;
+    begin_pace();
+    assert_true(look().pacing); /* though there is nothing to take */
+    struct group_entry *first = append();
+    groups_kick(&g, true);
+    assert_true(look().asleep);
+    assert_int_equal(signals, 0);
+    groups_kick(&g, false);
+    groups_kick(&g, false);
+    assert_int_equal(signals, 1);
+    expect_taken(first);
 }
 
-static void waits_drop(void *state)
+static void a_kick_without_an_entry_is_none(void **state)
 {
-    volt_wait_group_wait_fini(state);
+    (void)state;
+    begin_pace();
+    groups_kick(&g, false);
+    assert_true(look().asleep);
+    assert_false(look().hurry);
+    assert_int_equal(signals, 0);
+    struct group_entry *first = append();
+    (void)append();
+    groups_kick(&g, false);
+    expect_taken(first);
 }
 
-static const struct volt_task_type waits_type = {
-    .name = "waits",
-    .size = sizeof(struct volt_wait_group_wait),
-    .poll = waits_poll,
-    .drop = waits_drop,
-};
-
-static void test_a_wait_may_be_given_up(void **state)
+/* Behind the pace any kick does. */
+static void what_is_patient_wakes_a_writer_that_waits_for_it(void **state)
 {
-    struct volt_runtime *rt = lone_runtime();
-    struct volt_wait_group_wait wait;
-    struct volt_join a, b;
+    (void)state;
+    begin();
+    assert_false(look().pacing);
+    struct group_entry *first = append();
+    groups_kick(&g, true);
+    expect_taken(first);
+}
+
+/* A commit without an entry of its own waits for what has been appended before it, also
+ * for what the writer has taken; where there is nothing it is over at once. */
+static void a_barrier_waits_for_what_is_being_written(void **state)
+{
+    struct store_commit none = {.group = 0}, waiting = {.group = 0}, taken = {.group = 0};
+    struct group_entry *first;
 
     (void)state;
-    volt_wait_group_wait_init(&wait, &open_group);
-    assert_int_equal(volt_task_start(rt, &waits_type, &wait, &a), 0);
-    assert_int_equal(volt_task_start(rt, &waits_type, &wait, &b), 0);
-    lone_settle(rt);
-    volt_join_cancel(&a);
-    assert_int_equal(lone_join(&a), -ECANCELED);
-    assert_int_equal(volt_join_status(&b), -EINPROGRESS);
-    volt_wait_group_done(&open_group);
-    assert_int_equal(lone_join(&b), 0);
-    assert_int_equal(volt_task_start(rt, &waits_type, &wait, &a), 0);
-    assert_int_equal(lone_join(&a), 0); /* it is 0 already */
-    volt_wait_group_add(&open_group, 1);
-    assert_int_equal(volt_task_start(rt, &waits_type, &wait, &a), 0);
-    lone_settle(rt);
-    assert_int_equal(volt_join_status(&a), -EINPROGRESS);
-    volt_wait_group_done(&open_group);
-    assert_int_equal(lone_join(&a), 0);
-    volt_wait_group_fini(&open_group);
-    volt_runtime_free(rt);
+    assert_int_equal(groups_append(&g, NULL, &none), 0);
+    assert_int_equal(none.group, 0);
+    first = append();
+    assert_int_equal(groups_append(&g, NULL, &waiting), 0);
+    assert_int_equal(waiting.group, 1);
+    assert_ptr_equal(groups_take(&g, UINT64_MAX), first);
+    assert_int_equal(groups_append(&g, NULL, &taken), 0);
+    assert_int_equal(taken.group, 1);
+    groups_done(&g, 0, -EIO);
+    assert_int_equal(waiting.group + taken.group, 0);
+    assert_int_equal(waiting.status, -EIO);
+    assert_int_equal(groups_append(&g, NULL, &none), 0);
+    assert_int_equal(none.group, 0);
+    free(first);
 }
 
-/* --- broadcast ---------------------------------------------------------------------- */
-
-enum { MOST = 64 };
-
-struct hears {
-    int at, n, value;
-    struct volt_broadcast *broadcast;
-    struct volt_broadcast_recv recv;
-    int heard[MOST];
-    uint64_t missed;
-    int status;
-};
-
-static enum volt_poll hears_poll(struct volt_cx *cx, void *state)
+/* Entries go to a group of their own once the one before is taken. */
+static void what_comes_while_it_writes_is_the_next_group(void **state)
 {
-    struct hears *h = state;
-
-    VOLT_BEGIN(h->at);
-    volt_broadcast_recv_init(&h->recv, h->broadcast, &h->value);
-    for (;;) {
-        VOLT_AWAIT(h->at, volt_broadcast_recv_poll(cx, &h->recv));
-        h->status = volt_broadcast_recv_status(&h->recv);
-        if (h->status < 0)
-            break;
-        h->missed += h->recv.missed;
-        h->heard[h->n++] = h->value;
-    }
-    VOLT_END(h->at);
-}
-
-static void hears_drop(void *state)
-{
-    struct hears *h = state;
-
-    volt_broadcast_recv_fini(&h->recv);
-}
-
-static const struct volt_task_type hears_type = {
-    .name = "hears",
-    .size = sizeof(struct hears),
-    .poll = hears_poll,
-    .drop = hears_drop,
-};
-
-static void send_all(struct volt_broadcast *b, int from, int to)
-{
-    for (int v = from; v < to; v++)
-        assert_int_equal(volt_broadcast_send(b, &v), 0);
-}
-
-static void test_all_receivers_get_all_values(void **state)
-{
-    struct volt_runtime *rt = lone_runtime();
-    struct volt_broadcast *b = volt_broadcast_new(sizeof(int), 4);
-    struct volt_join early, late, gone;
-    int last = 7;
+    struct store_commit c = {.group = 0};
+    struct group_entry *first = append(), *second;
 
     (void)state;
-    assert_int_equal(volt_broadcast_last(b, &last), -EAGAIN);
-    assert_int_equal(VOLT_SPAWN(rt, &hears_type, &early, struct hears, .broadcast = b),
-                     0);
-    assert_int_equal(VOLT_SPAWN(rt, &hears_type, &gone, struct hears, .broadcast = b), 0);
-    lone_settle(rt);
-    send_all(b, 0, 2);
-    lone_settle(rt);
-    volt_join_cancel(&gone);
-    assert_int_equal(lone_join(&gone), -ECANCELED);
-    assert_int_equal(VOLT_SPAWN(rt, &hears_type, &late, struct hears, .broadcast = b), 0);
-    lone_settle(rt);
-    send_all(b, 2, 5);
-    assert_int_equal(volt_broadcast_last(b, &last), 0);
-    assert_int_equal(last, 4);
-    volt_broadcast_close(b);
-    assert_int_equal(volt_broadcast_send(b, &last), -EPIPE);
-    assert_int_equal(volt_join_wait(&early), 0);
-    assert_int_equal(volt_join_wait(&late), 0);
-    const struct hears *e = volt_join_state(&early), *l = volt_join_state(&late);
-    assert_int_equal(e->n, 5);
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(e->heard[i], i);
-    assert_int_equal(l->n, 3);
-    assert_int_equal(l->heard[0], 2);
-    assert_int_equal(e->missed + l->missed, 0);
-    assert_int_equal(e->status, -EPIPE);
-    volt_join_fini(&early);
-    volt_join_fini(&late);
-    volt_runtime_free(rt);
-    volt_broadcast_free(b);
+    assert_ptr_equal(groups_take(&g, UINT64_MAX), first);
+    assert_null(first->next);
+    assert_false(groups_busy(&g));
+    second = append();
+    assert_int_equal(groups_append(&g, NULL, &c), 0);
+    assert_int_equal(c.group, 2);
+    assert_true(groups_busy(&g));
+    groups_done(&g, 0, 0);
+    assert_int_equal(c.group, 2);
+    groups_kick(&g, false);
+    assert_ptr_equal(groups_take(&g, UINT64_MAX), second);
+    groups_done(&g, 0, 0);
+    assert_int_equal(c.group, 0);
+    free(first);
+    free(second);
 }
 
-static void test_a_slow_receiver_is_told_what_it_missed(void **state)
+/* By groups_fini(). */
+static void entries_that_nobody_took_are_freed(void **state)
 {
-    struct volt_runtime *rt = lone_runtime();
-    struct volt_broadcast *b = volt_broadcast_new(sizeof(int), 4);
-    struct lone_hold hold;
-    struct volt_join join;
-
     (void)state;
-    assert_int_equal(VOLT_SPAWN(rt, &hears_type, &join, struct hears, .broadcast = b), 0);
-    lone_settle(rt);
-    lone_hold_begin(rt, &hold);
-    send_all(b, 0, 10);
-    lone_hold_end(&hold);
-    volt_broadcast_close(b);
-    assert_int_equal(volt_join_wait(&join), 0);
-    const struct hears *h = volt_join_state(&join);
-    assert_int_equal(h->missed, 6);
-    assert_int_equal(h->n, 4);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(h->heard[i], 6 + i);
-    volt_join_fini(&join);
-    volt_runtime_free(rt);
-    volt_broadcast_free(b);
-    volt_broadcast_free(NULL);
-    assert_null(volt_broadcast_new(SIZE_MAX / 2, 4));
+    (void)append();
+    (void)append();
 }
 
-/* --- watch -------------------------------------------------------------------------- */
-
-struct watches {
-    int at, n, value;
-    struct volt_watch *watch;
-    struct volt_watch_recv recv;
-    int seen[MOST];
-};
-
-static enum volt_poll watches_poll(struct volt_cx *cx, void *state)
+static void it_ends_within_the_pace(void **state)
 {
-    struct watches *w = state;
-
-    VOLT_BEGIN(w->at);
-    volt_watch_recv_init(&w->recv, w->watch, &w->value);
-    for (;;) {
-        VOLT_AWAIT(w->at, volt_watch_recv_poll(cx, &w->recv));
-        if (volt_watch_recv_status(&w->recv) < 0)
-            break;
-        w->seen[w->n++] = w->value;
-    }
-    VOLT_END(w->at);
-}
-
-static void watches_drop(void *state)
-{
-    struct watches *w = state;
-
-    volt_watch_recv_fini(&w->recv);
-}
-
-static const struct volt_task_type watches_type = {
-    .name = "watches",
-    .size = sizeof(struct watches),
-    .poll = watches_poll,
-    .drop = watches_drop,
-};
-
-static void test_a_watch_tells_the_newest(void **state)
-{
-    struct volt_runtime *rt = lone_runtime();
-    int value = 1, now = 0;
-    struct volt_watch *w = volt_watch_new(sizeof(int), &value);
-    struct lone_hold hold;
-    struct volt_join join;
-
     (void)state;
-    assert_non_null(w);
-    volt_watch_get(w, &now);
-    assert_int_equal(now, 1);
-    assert_int_equal(VOLT_SPAWN(rt, &watches_type, &join, struct watches, .watch = w), 0);
-    lone_settle(rt);
-    lone_hold_begin(rt, &hold);
-    for (value = 2; value <= 5; value++)
-        assert_int_equal(volt_watch_send(w, &value), 0);
-    lone_hold_end(&hold);
-    lone_settle(rt);
-    volt_watch_get(w, &now);
-    assert_int_equal(now, 5);
-    value = 6;
-    assert_int_equal(volt_watch_send(w, &value), 0);
-    lone_settle(rt);
-    volt_watch_close(w);
-    assert_int_equal(volt_watch_send(w, &value), -EPIPE);
-    assert_int_equal(volt_join_wait(&join), 0);
-    const struct watches *s = volt_join_state(&join);
-    assert_int_equal(s->n, 2); /* not the one that was there, nor those in between */
-    assert_int_equal(s->seen[0], 5);
-    assert_int_equal(s->seen[1], 6);
-    volt_join_fini(&join);
-    volt_runtime_free(rt);
-    volt_watch_free(w);
+    begin_pace();
+    groups_stop(&g);
+    assert_null(end());
 }
 
 int main(void)
 {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_group_is_waited_for),
-        cmocka_unit_test(test_a_wait_may_be_given_up),
-        cmocka_unit_test(test_all_receivers_get_all_values),
-        cmocka_unit_test(test_a_slow_receiver_is_told_what_it_missed),
-        cmocka_unit_test(test_a_watch_tells_the_newest),
+        T(what_is_patient_does_not_wake_the_writer_within_the_pace),
+        T(a_kick_without_an_entry_is_none),
+        T(what_is_patient_wakes_a_writer_that_waits_for_it),
+        T(a_barrier_waits_for_what_is_being_written),
+        T(what_comes_while_it_writes_is_the_next_group),
+        T(entries_that_nobody_took_are_freed),
+        T(it_ends_within_the_pace),
     };
-
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/exec/ids.h"
+#include "daemon/submit/ids.h"
 
 static char dir[] = "/tmp/volt-test-ids-XXXXXX";
 static int dir_fd;

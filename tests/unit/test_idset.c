@@ -3,7 +3,7 @@
  * and then. What a set of many consecutive ids occupies. */
 #include "tests/support/alloc_hook.h"
 
-#include "daemon/exec/idset.h"
+#include "daemon/core/idset.h"
 
 #include <malloc.h>
 #include <setjmp.h>

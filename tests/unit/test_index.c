@@ -13,39 +13,39 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/candidates.h"
-#include "daemon/exec/jobs.h"
-#include "daemon/exec/post.h"
+#include "daemon/auth/auth.h"
+#include "daemon/core/state.h"
+#include "daemon/query/candidates.h"
+#include "daemon/query/view.h"
+#include "daemon/core/post.h"
 #include "tests/support/recount.h"
 
-/* --- a manager with a table and without tasks --------------------------------------- */
+/* --- a core with a table and without tasks --------------------------------------- */
 
 static int append(struct store *s, const struct store_fact *facts, size_t n,
-                  store_fill_fn *fill, void *arg, struct store_commit *commit)
+                  struct store_commit *commit)
 {
     (void)s;
     (void)facts;
     (void)n;
-    (void)fill;
-    (void)arg;
     (void)commit;
     return 0;
 }
 
 static const struct store_log_ops taking = {.append = append};
 static struct store store = {.log = &taking};
-static struct manager m;
+static struct core core;
 static uint64_t last_id;
 
 static int setup(void **state)
 {
     (void)state;
-    m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .store = &store};
-    m.keys.secret = (struct siphash_key){1, 2};
-    m.users.secret = m.keys.secret;
-    shares_init(&m.shares, &m.keys.secret);
-    queue_init(&m.queue, 1);
-    event_ring_init(&m.ring, 0);
+    memset(&core, 0, sizeof(core));
+    core_init(&core, NULL, NULL, &(struct siphash_key){1, 2});
+    core.parts.store = &store;
+    core.parts.admit = admission_new(&core.keys.secret, 1);
+    assert_non_null(core.parts.admit);
+    event_ring_init(&core.ring, 0);
     last_id = 0;
     return 0;
 }
@@ -53,17 +53,18 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    manager_forget_all(&m);
-    users_fini(&m.users);
-    shares_fini(&m.shares);
+    core_forget_all(&core);
+    users_fini(&core.users);
+    shares_fini(&core.shares);
+    admission_free(core.parts.admit);
     return 0;
 }
 
 /* Nothing waits for what a change leads to. */
 static void forget_news(void)
 {
-    m.news_due = false;
-    m.held = (struct manager_held){0};
+    core.news_due = false;
+    core.held = (struct core_held){0};
 }
 
 static uint32_t chance(uint32_t n)
@@ -121,22 +122,22 @@ static struct job_spec *some_spec(bool array)
 static uint64_t enter(struct job_spec *spec, uid_t uid, bool dormant)
 {
     const struct job_owner owner = {.uid = uid};
-    struct job *job = job_new_bare(&m, spec, &owner, false, false);
+    struct job *job = job_new_bare(&core, spec, &owner, false, false);
     struct tx tx;
 
     job_spec_unref(spec);
     if (!job)
         return 0;
-    struct user *u = users_get(&m.users, uid);
+    struct user *u = users_get(&core.users, uid);
     if (u)
-        users_add(&m.users, u, job->array ? job->array->total : 1, job->bytes);
-    tx_init(&tx, &m);
-    if ((dormant && !job->array && job_slumber(&m, job) < 0) || !u ||
-        core_enter(&tx, job, last_id + 1, 1) < 0) {
+        users_add(&core.users, u, job->array ? job->array->total : 1, job->bytes);
+    tx_init(&tx, &core);
+    if ((dormant && !job->array && job_slumber(&core, job) < 0) || !u ||
+        waiting_assign(&core, job, NULL) < 0 || core_enter(&tx, job, last_id + 1, 1) < 0) {
         job_free(job);
         return 0;
     }
-    if (job->dormant) {
+    if (job->packed) {
         job_spec_unref(job->spec);
         job->spec = NULL;
     }
@@ -146,7 +147,7 @@ static uint64_t enter(struct job_spec *spec, uid_t uid, bool dormant)
 
 static struct job *some_job(void)
 {
-    return last_id ? table_get(&m.table, 1 + chance((uint32_t)last_id)) : NULL;
+    return last_id ? table_get(&core.table, 1 + chance((uint32_t)last_id)) : NULL;
 }
 
 static void post(struct job *job, enum job_event_type type, bool lost)
@@ -163,7 +164,7 @@ static void post(struct job *job, enum job_event_type type, bool lost)
         return;
     if (type == JOB_EV_STARTING)
         ev.attempt = jobs_any_status(job, item).attempt + 1;
-    tx_init(&tx, &m);
+    tx_init(&tx, &core);
     (void)core_settle(&tx, job, item, &ev); /* or it takes no such event now */
     forget_news();
 }
@@ -176,7 +177,7 @@ static void end_item(struct job *job, int64_t item)
         .type = JOB_EV_EXITED, .at_usec = 1, .result = JOB_RESULT_SUCCESS};
     struct tx tx;
 
-    tx_init(&tx, &m);
+    tx_init(&tx, &core);
     (void)core_settle(&tx, job, item, &cancel);
     (void)core_settle(&tx, job, item, &exited);
     forget_news();
@@ -194,8 +195,7 @@ static void leave(struct job *job)
 {
     struct tx tx;
 
-    tx_init(&tx, &m);
-    queue_remove(&m.queue, &job->node);
+    tx_init(&tx, &core);
     job_retire(&tx, job);
     job_leave(&tx, job);
     assert_ptr_equal(tx.garbage, job);
@@ -205,15 +205,15 @@ static void leave(struct job *job)
 
 /* --- what the index says, and what a walk through the table finds ------------------- */
 
-static struct manager_filter some_filter(struct job_label *label)
+static struct job_filter some_filter(struct job_label *label)
 {
     const struct job *job = some_job();
-    struct manager_filter f = {.newest_first = chance(2)};
+    struct job_filter f = {.newest_first = chance(2)};
 
     f.states = chance(2) ? chance(1u << JOB_STATE_COUNT) : 0;
     f.of_user = chance(4) == 0;
     f.uid = chance(4);
-    if (!job || job->dormant || chance(3) == 0)
+    if (!job || job->packed || chance(3) == 0)
         return f;
     if (chance(2))
         f.name = job_spec_display_name(job->spec);
@@ -227,28 +227,28 @@ static struct manager_filter some_filter(struct job_label *label)
     return f;
 }
 
-static bool is_wanted(const struct manager_filter *f, uid_t asker, uint64_t id)
+static bool is_wanted(const struct job_filter *f, uid_t asker, uint64_t id)
 {
-    struct job *job = table_get(&m.table, id);
+    struct job *job = table_get(&core.table, id);
     struct job_view v;
 
-    if (!job || !jobs_visible(asker, job->owner.uid) ||
-        !jobs_view_wanted(&m, job, f, MANAGER_SPECS_NONE, &v))
+    if (!job || !auth_sees(asker, job->owner.uid) ||
+        !jobs_view_wanted(&core, job, f, QUERY_SPECS_NONE, &v))
         return false;
     job_view_fini(&v);
     return true;
 }
 
-static void compare(const struct manager_filter *f, uid_t asker, uint64_t after)
+static void compare(const struct job_filter *f, uid_t asker, uint64_t after)
 {
     struct candidates c;
 
-    if (!candidates_begin(&c, &m, asker, f, after)) {
-        assert_true(m.index.missing || (asker == 0 && !f->of_user && !f->name &&
-                                        (!f->nlabels || !f->labels->value)));
+    if (!candidates_begin(&c, &core, asker, f, after)) {
+        assert_true(core.index.missing || (asker == 0 && !f->of_user && !f->name &&
+                                           (!f->nlabels || !f->labels->value)));
         return;
     }
-    assert_int_equal(m.index.missing, 0);
+    assert_int_equal(core.index.missing, 0);
     uint64_t at = after, id;
     do {
         id = candidates_next(&c);
@@ -262,7 +262,7 @@ static void compare(const struct manager_filter *f, uid_t asker, uint64_t after)
 static void ask(void)
 {
     struct job_label label;
-    const struct manager_filter f = some_filter(&label);
+    const struct job_filter f = some_filter(&label);
 
     compare(&f, chance(4),
             f.newest_first ? 1 + chance((uint32_t)last_id + 1)
@@ -295,12 +295,12 @@ static void a_random_history(bool fails)
     for (int i = 0; i < 6000; i++) {
         change(fails);
         if (i % 16 == 0) /* what is wrong once stays wrong */
-            recount_index(&m, fails);
+            recount_index(&core, fails);
         ask();
-        without += m.index.missing != 0;
+        without += core.index.missing != 0;
     }
     assert_int_equal(without != 0, fails);
-    assert_true(m.table.count > 500);
+    assert_true(core.table.count > 500);
 }
 
 static void as_a_recount_of_the_table(void **state)
@@ -315,15 +315,15 @@ static void without_memory_the_table_answers(void **state)
     a_random_history(true);
     /* Those that are missing leave, and the index is complete again. */
     for (uint64_t id = 1; id <= last_id; id++) {
-        struct job *job = table_get(&m.table, id);
+        struct job *job = table_get(&core.table, id);
 
         if (job && job->indexed == INDEX_MISSING) {
             end(job);
             leave(job);
         }
     }
-    recount_index(&m, true);
-    assert_int_equal(m.index.missing, 0);
+    recount_index(&core, true);
+    assert_int_equal(core.index.missing, 0);
 }
 
 /* --- how few a walk looks at -------------------------------------------------------- */
@@ -352,15 +352,15 @@ static int tell(void *arg, const struct job_view *v)
 }
 
 /* Jobs that a whole walk looks at; *ret_told: the last one that it tells of. */
-static size_t looks(uid_t uid, const struct manager_filter *f, uint64_t *ret_told)
+static size_t looks(uid_t uid, const struct job_filter *f, uint64_t *ret_told)
 {
     const struct job_owner asker = {.uid = uid};
-    struct manager_walk w = {
+    struct query_walk w = {
         .limit = SIZE_MAX, .looks = 500, .at_once = 500, .bytes = SIZE_MAX};
     size_t n = 0;
 
     do {
-        assert_int_equal(manager_walk_step(NULL, &m, &asker, f, &w, tell, ret_told), 0);
+        assert_int_equal(query_walk_step(NULL, &core, &asker, f, &w, tell, ret_told), 0);
         n += w.looked;
     } while (!w.end);
     return n;
@@ -369,11 +369,11 @@ static size_t looks(uid_t uid, const struct manager_filter *f, uint64_t *ret_tol
 static void few_are_looked_at(void **state)
 {
     struct job_label rare = {"of", "rare"};
-    const struct manager_filter all = {0}, running = {.states = 1u << JOB_RUNNING},
-                                named = {.name = "rare"},
-                                labelled = {.labels = &rare, .nlabels = 1},
-                                both = {.name = "many", .labels = &rare, .nlabels = 1};
-    const struct manager_filter *each[] = {&running, &named, &labelled, &both};
+    const struct job_filter all = {0}, running = {.states = 1u << JOB_RUNNING},
+                            named = {.name = "rare"},
+                            labelled = {.labels = &rare, .nlabels = 1},
+                            both = {.name = "many", .labels = &rare, .nlabels = 1};
+    const struct job_filter *each[] = {&running, &named, &labelled, &both};
     uint64_t told = 0;
 
     (void)state;
@@ -384,12 +384,12 @@ static void few_are_looked_at(void **state)
     const uint64_t is_named = enter(spec_of("rare", "much"), 1, true);
     const uint64_t is_labelled = enter(spec_of("many", "rare"), 1, true);
     const uint64_t expected[] = {runs, is_named, is_labelled, is_labelled};
-    post(table_get(&m.table, runs), JOB_EV_STARTING, false);
-    post(table_get(&m.table, runs), JOB_EV_STARTED, false);
+    post(table_get(&core.table, runs), JOB_EV_STARTING, false);
+    post(table_get(&core.table, runs), JOB_EV_STARTED, false);
     for (uid_t uid = 0; uid < 2; uid++)
         for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
             for (int down = 0; down < 2; down++) {
-                struct manager_filter f = *each[i];
+                struct job_filter f = *each[i];
 
                 f.newest_first = down;
                 told = 0;
@@ -399,20 +399,20 @@ static void few_are_looked_at(void **state)
     assert_int_equal(looks(2, &all, &told), 1); /* not those of the other */
     assert_int_equal(told, theirs);
     assert_int_equal(looks(3, &all, &told), 0);
-    const struct manager_filter of_the_other = {.of_user = true, .uid = 2};
+    const struct job_filter of_the_other = {.of_user = true, .uid = 2};
     assert_int_equal(looks(0, &of_the_other, &told), 1);
     assert_int_equal(told, theirs);
     assert_int_equal(looks(1, &all, &told), MANY + 3);
-    m.index.missing++; /* no memory for one: the table is walked */
+    core.index.missing++; /* no memory for one: the table is walked */
     assert_true(looks(1, &named, &told) >= MANY);
     assert_int_equal(told, is_named);
-    m.index.missing--;
+    core.index.missing--;
 }
 
 /* More users than root's questions bring together. */
 static void jobs_of_many_users(void **state)
 {
-    const struct manager_filter named = {.name = "rare"};
+    const struct job_filter named = {.name = "rare"};
     uint64_t told = 0;
 
     (void)state;

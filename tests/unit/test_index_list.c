@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "client/index_list.h"
 
-/* As "FIRST-LAST:STEP ..." and the count. */
+/* As "FIRST-LAST:STEP ... %AT_ONCE" and the count. */
 static void shows(const char *text, const char *want, uint64_t count)
 {
     struct index_list l;
@@ -19,6 +19,9 @@ static void shows(const char *text, const char *want, uint64_t count)
         (void)snprintf(got + strlen(got), sizeof(got) - strlen(got),
                        "%s%" PRIu64 "-%" PRIu64 ":%" PRIu64, i ? " " : "",
                        l.ranges[i].first, l.ranges[i].last, l.ranges[i].step);
+    if (l.at_once)
+        (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), " %%%" PRIu64,
+                       l.at_once);
     assert_string_equal(got, want);
     assert_int_equal(l.count, count);
     index_list_fini(&l);
@@ -40,6 +43,8 @@ static void lists(void **state)
     shows("1,3,5,6,7,8,20", "1-5:2 6-8:1 20-20:1", 7);
     shows("1-5:9", "1-1:1", 1);
     shows("1,2,4,6,8", "1-2:1 4-8:2", 5);
+    shows("1-9%4", "1-9:1 %4", 9);
+    shows("1-9:2,20%1000000", "1-9:2 20-20:1 %1000000", 6);
 }
 
 static void no_lists(void **state)
@@ -50,11 +55,12 @@ static void no_lists(void **state)
         "1-2-3", "a-b",   "1 2",   "1..5", "1-5x",
         "1-9:",  "1:2:",  ",",     "1,",   ",1",
         "1,,2",  "1-9:0", "1-5:x", "1;2",  "99999999999999999999",
+        "1-9%",  "1-9%0", "1%4,2", "1%4x", "1-9:2%-1",
         NULL};
     struct index_list l;
     for (const char *const *x = bad; *x; x++)
         assert_int_equal(index_list_parse(*x, &l), -EINVAL);
-    assert_int_equal(index_list_parse("1-9%4", &l), -EOPNOTSUPP);
+    assert_int_equal(index_list_parse("1-9%1000001", &l), -E2BIG);
     assert_int_equal(index_list_parse("1-2000000:1,2000001", &l), -E2BIG);
     char many[16384] = "1";
     for (unsigned i = 1, at = 1; i <= INDEX_LIST_RANGES; i++) {

@@ -126,6 +126,29 @@ static void a_second_consumer_does_not_wait(void **state)
     assert_int_equal(take(INJECT_IDLE, 1, 9, &more), 2);
 }
 
+/* Queued while another producer has the lock; then moved behind what was there. */
+static void the_length_counts_both_stages(void **state)
+{
+    bool more;
+
+    (void)state;
+    push(0, 2);
+    vlock_lock(&q.lock);
+    push(2, 3);
+    vlock_unlock(&q.lock);
+    assert_int_equal(inject_len(&q), 5);
+    push(5, 1);
+    assert_int_equal(inject_len(&q), 6);
+    assert_int_equal(take(INJECT_IDLE, 1, 4, &more), 4);
+    assert_int_equal(inject_len(&q), 2);
+    vlock_lock(&q.lock);
+    push(6, 1);
+    vlock_unlock(&q.lock);
+    assert_int_equal(take(INJECT_IDLE, 1, 9, &more), 2);
+    assert_int_equal(take(INJECT_IDLE, 1, 9, &more), 1);
+    assert_int_equal(inject_len(&q), 0);
+}
+
 static void the_gate_opens_when_all_have_left(void **state)
 {
     (void)state;
@@ -145,6 +168,7 @@ int main(void)
         cmocka_unit_test_setup(d3_batches_beside_own_work, setup),
         cmocka_unit_test_setup(f_b1_never_more_than_fits, setup),
         cmocka_unit_test_setup(a_second_consumer_does_not_wait, setup),
+        cmocka_unit_test_setup(the_length_counts_both_stages, setup),
         cmocka_unit_test_setup(the_gate_opens_when_all_have_left, setup),
     };
 

@@ -1,104 +1,87 @@
-/* The adaptive interval: table G-6, outliers G-8, weight of a segment F-A5. */
-#include "sched/interval.h"
-
-#include <volt/runtime.h>
+/* Intervals in tasks: where the ticks are. */
+#include "tests/support/lone.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <cmocka.h>
 
-static void g5_initial_values(void **state)
-{
-    struct interval v;
+enum { TICKS = 5, PERIOD = 2000 };
 
-    (void)state;
-    interval_init(&v);
-    assert_int_equal(v.polls, 20);
-    assert_int_equal((int)v.avg_ns, 50000);
+struct ticking {
+    int at, n;
+    struct volt_interval interval;
+    uint64_t began, first, seen[TICKS], missed;
+    bool astray; /* a tick that was not armed where it belongs */
+    struct volt_sleep sleep;
+};
+
+/* The next tick is so many periods behind the first, and armed for that. */
+static void check_next(struct ticking *s, uint64_t periods)
+{
+    s->astray |= s->interval.next_usec != s->first + periods * PERIOD ||
+                 s->interval.sleep.deadline_usec != s->interval.next_usec;
 }
 
-static void g6_table(void **state)
+static enum volt_poll ticking_poll(struct volt_cx *cx, void *state)
 {
-    static const struct {
-        uint64_t ns;
-        uint32_t polls;
-    } row[] = {
-        {1, 255},     {1000, 255}, {10000, 100}, {50000, 20},
-        {100000, 10}, {125000, 8}, {1000000, 8}, {1000000000, 8},
-    };
+    struct ticking *s = state;
 
-    (void)state;
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-        struct interval v;
-
-        interval_init(&v);
-        for (int k = 0; k < 50; k++)
-            interval_update(&v, 128, 128 * row[i].ns);
-        assert_in_range(v.polls, row[i].polls - (row[i].polls > 8), row[i].polls);
+    VOLT_BEGIN(s->at);
+    s->began = volt_now_usec();
+    volt_interval_init(&s->interval, PERIOD);
+    s->first = s->interval.next_usec;
+    for (s->n = 0; s->n < TICKS; s->n++) {
+        VOLT_AWAIT(s->at, volt_interval_poll(cx, &s->interval));
+        s->seen[s->n] = volt_now_usec();
+        s->missed += s->interval.missed;
+        check_next(s, (uint64_t)s->n + 1 + s->missed);
     }
+    volt_sleep_init_at(&s->sleep, s->interval.next_usec + 3 * PERIOD);
+    VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->sleep));
+    VOLT_AWAIT(s->at, volt_interval_poll(cx, &s->interval));
+    check_next(s, TICKS + 1 + s->missed + s->interval.missed);
+    s->missed = s->interval.missed;
+    VOLT_END(s->at);
 }
 
-static void g4_one_poll_weighs_a_tenth(void **state)
+static void ticking_drop(void *state)
 {
-    struct interval v;
+    struct ticking *s = state;
 
-    (void)state;
-    interval_init(&v);
-    interval_update(&v, 1, 150000);
-    assert_in_range((int)v.avg_ns, 59999, 60001);
-    interval_update(&v, 0, 12345678); /* nothing ran */
-    assert_in_range((int)v.avg_ns, 59999, 60001);
+    volt_interval_fini(&s->interval);
+    volt_sleep_fini(&s->sleep);
 }
 
-static void g8_an_outlier_moves_little_and_20_samples_converge(void **state)
+static const struct volt_task_type ticking_type = {
+    .name = "ticking",
+    .size = sizeof(struct ticking),
+    .poll = ticking_poll,
+    .drop = ticking_drop,
+};
+
+/* No tick is early, however late those before it were, nor is its place another for that;
+ * those that were missed are counted. */
+static void test_an_interval(void **state)
 {
-    struct interval v;
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join join;
 
     (void)state;
-    interval_init(&v);
-    interval_update(&v, 1, 500000); /* ten times as long */
-    assert_in_range(v.polls, 10, 12);
-    for (int k = 0; k < 20; k++)
-        interval_update(&v, 1, 50000);
-    assert_in_range(v.polls, 17, 20);
-}
-
-static void f_a5_a_segment_weighs_as_its_polls(void **state)
-{
-    struct interval one, many;
-
-    (void)state;
-    interval_init(&one);
-    interval_init(&many);
-    for (int k = 0; k < 128; k++)
-        interval_update(&one, 1, 2000);
-    interval_update(&many, 128, 128 * 2000);
-    assert_in_range((int)many.avg_ns, (int)one.avg_ns - 1, (int)one.avg_ns + 1);
-}
-
-static void the_average_is_at_least_one(void **state)
-{
-    struct interval v;
-
-    (void)state;
-    interval_init(&v);
-    for (int k = 0; k < 100; k++)
-        interval_update(&v, 128, 0);
-    assert_int_equal((int)v.avg_ns, 1);
-    assert_int_equal(v.polls, 255);
+    assert_int_equal(VOLT_SPAWN(rt, &ticking_type, &join, struct ticking, 0), 0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    const struct ticking *s = volt_join_state(&join);
+    for (int i = 0; i < TICKS; i++)
+        assert_true(s->seen[i] >= s->began + (uint64_t)(i + 1) * PERIOD);
+    assert_true(s->missed >= 3);
+    assert_false(s->astray);
+    volt_join_fini(&join);
+    volt_runtime_free(rt);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(g5_initial_values),
-        cmocka_unit_test(g6_table),
-        cmocka_unit_test(g4_one_poll_weighs_a_tenth),
-        cmocka_unit_test(g8_an_outlier_moves_little_and_20_samples_converge),
-        cmocka_unit_test(f_a5_a_segment_weighs_as_its_polls),
-        cmocka_unit_test(the_average_is_at_least_one),
+        cmocka_unit_test(test_an_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

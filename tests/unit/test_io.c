@@ -1,6 +1,7 @@
 /* Descriptors on a real runtime: the helpers over sockets, their errors, cancelling,
  * running out of descriptors, shutdown. */
 #include "base/atomic.h"
+#include "driver/registration.h"
 #include "tests/support/lone.h"
 
 #include <errno.h>
@@ -135,41 +136,95 @@ static void test_streams_between_tasks(void **state)
 
 struct once {
     struct volt_io *io;
-    bool shared; /* the volt_io is not the task's own */
     ssize_t *ret;
+    enum direction dir;
     unsigned char byte;
 };
 
-static enum volt_poll read_once_poll(struct volt_cx *cx, void *state)
+static enum volt_poll once_poll(struct volt_cx *cx, void *state)
 {
     struct once *s = state;
 
-    return volt_io_read_poll(cx, s->io, &s->byte, 1, s->ret);
+    return s->dir == DIR_READ ? volt_io_read_poll(cx, s->io, &s->byte, 1, s->ret)
+                              : volt_io_write_poll(cx, s->io, &s->byte, 1, s->ret);
 }
 
-static void read_once_drop(void *state)
+static void once_drop(void *state)
 {
     struct once *s = state;
 
-    volt_io_forget_reader(s->io);
+    if (s->dir == DIR_READ)
+        volt_io_forget_reader(s->io);
+    else
+        volt_io_forget_writer(s->io);
 }
 
-static const struct volt_task_type read_once_type = {
-    .name = "read once",
+static const struct volt_task_type once_type = {
+    .name = "once",
     .size = sizeof(struct once),
-    .poll = read_once_poll,
-    .drop = read_once_drop,
+    .poll = once_poll,
+    .drop = once_drop,
 };
 
-static void spawn_read(struct volt_runtime *rt, struct volt_io *io, ssize_t *ret,
-                       struct volt_join *join)
+static void spawn_once(struct volt_runtime *rt, struct volt_io *io, enum direction dir,
+                       ssize_t *ret, struct volt_join *join)
 {
-    struct once *s = volt_task_new(rt, &read_once_type);
+    struct once *s = volt_task_new(rt, &once_type);
 
     assert_non_null(s);
-    s->io = io;
-    s->ret = ret;
+    *s = (struct once){.io = io, .ret = ret, .dir = dir};
     lone_spawn(s, join);
+}
+
+static void fill(int fd)
+{
+    static const char nothing[65536];
+
+    while (write(fd, nothing, sizeof(nothing)) > 0)
+        ;
+    assert_int_equal(errno, EAGAIN);
+}
+
+static const struct volt_task *waiter_of(const struct volt_io *io, enum direction dir)
+{
+    struct registration *r = io->registration;
+
+    vlock_lock(&r->lock);
+    const struct volt_task *waiter = r->dir[dir].waiter;
+    vlock_unlock(&r->lock);
+    return waiter;
+}
+
+/* Of two tasks that share a descriptor one goes: the other waits on. */
+static void test_cancelled_writer_leaves_the_reader(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join reader, writer;
+    ssize_t got = -1, put = -1;
+    struct volt_io io;
+    int fds[2];
+
+    (void)state;
+    new_pair(fds);
+    fill(fds[0]);
+    assert_int_equal(volt_io_init(&io, rt, fds[0]), 0);
+    spawn_once(rt, &io, DIR_READ, &got, &reader);
+    spawn_once(rt, &io, DIR_WRITE, &put, &writer);
+    lone_settle(rt);
+    assert_non_null(waiter_of(&io, DIR_WRITE));
+    volt_join_cancel(&writer);
+    assert_int_equal(lone_join(&writer), -ECANCELED);
+    lone_settle(rt);
+    assert_null(waiter_of(&io, DIR_WRITE));
+    assert_ptr_equal(waiter_of(&io, DIR_READ), reader.task);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    assert_int_equal(lone_join(&reader), 0);
+    assert_int_equal(got, 1);
+    assert_int_equal(put, -1);
+    volt_io_fini(&io);
+    close(fds[0]);
+    close(fds[1]);
+    volt_runtime_free(rt);
 }
 
 static void test_cancelled_reader_is_forgotten(void **state)
@@ -183,12 +238,12 @@ static void test_cancelled_reader_is_forgotten(void **state)
     (void)state;
     new_pair(fds);
     assert_int_equal(volt_io_init(&io, rt, fds[0]), 0);
-    spawn_read(rt, &io, &ret, &join);
+    spawn_once(rt, &io, DIR_READ, &ret, &join);
     lone_settle(rt);
     volt_join_cancel(&join);
     assert_int_equal(lone_join(&join), -ECANCELED);
     assert_int_equal(write(fds[1], "x", 1), 1); /* an event for nobody */
-    spawn_read(rt, &io, &ret, &join);
+    spawn_once(rt, &io, DIR_READ, &ret, &join);
     assert_int_equal(lone_join(&join), 0);
     assert_int_equal(ret, 1);
     volt_io_fini(&io);
@@ -203,7 +258,7 @@ static void test_what_cannot_be_registered(void **state)
     int regular = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     int directory = open("/", O_RDONLY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), fds[2];
     struct volt_io io;
 
     (void)state;
@@ -214,6 +269,13 @@ static void test_what_cannot_be_registered(void **state)
     assert_int_equal(volt_io_init(&io, rt, event), 0);
     volt_io_fini(&io);
     volt_io_fini(&(struct volt_io){0});
+    assert_int_equal(fcntl(event, F_SETFL, 0), 0);
+    assert_int_equal(volt_io_init(&io, rt, event), -EINVAL);
+    new_pair(fds);
+    assert_int_equal(fcntl(fds[0], F_SETFL, 0), 0);
+    assert_int_equal(volt_io_init(&io, rt, fds[0]), -EINVAL);
+    close(fds[0]);
+    close(fds[1]);
     close(regular);
     close(directory);
     close(null);
@@ -232,12 +294,43 @@ static void test_shutdown_ends_waiting_and_refuses(void **state)
     (void)state;
     new_pair(fds);
     assert_int_equal(volt_io_init(&io, rt, fds[0]), 0);
-    spawn_read(rt, &io, &ret, &join);
+    spawn_once(rt, &io, DIR_READ, &ret, &join);
     lone_settle(rt);
     assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
     assert_int_equal(lone_join(&join), -ECANCELED);
     assert_int_equal(volt_io_init(&late, rt, fds[1]), -ESHUTDOWN);
     volt_io_fini(&io);
+    close(fds[0]);
+    close(fds[1]);
+    volt_runtime_free(rt);
+}
+
+/* --- registering ------------------------------------------------------------------- */
+
+static void test_a_descriptor_has_one_volt_io(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join join;
+    struct volt_io io, second;
+    ssize_t ret = -1;
+    int fds[2];
+
+    (void)state;
+    new_pair(fds);
+    assert_int_equal(volt_io_init(&io, rt, fds[0]), 0);
+    spawn_once(rt, &io, DIR_READ, &ret, &join);
+    lone_settle(rt);
+    assert_int_equal(volt_io_init(&second, rt, fds[0]), -EEXIST);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    assert_int_equal(lone_join(&join), 0); /* the first hears as before */
+    assert_int_equal(ret, 1);
+    volt_io_fini(&io);
+    assert_int_equal(volt_io_init(&second, rt, fds[0]), 0);
+    spawn_once(rt, &second, DIR_READ, &ret, &join);
+    lone_settle(rt);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    assert_int_equal(lone_join(&join), 0);
+    volt_io_fini(&second);
     close(fds[0]);
     close(fds[1]);
     volt_runtime_free(rt);
@@ -326,6 +419,56 @@ static void test_accept_without_descriptors_does_not_spin(void **state)
     volt_runtime_free(rt);
 }
 
+static void forget_acceptor(void *state)
+{
+    volt_io_forget_reader(((struct acceptor *)state)->io);
+}
+
+/* In its pause: no timer is left of it on the listener, which is others' as well. */
+static void test_cancelled_acceptor_takes_its_pause_along(void **state)
+{
+    struct volt_task_type type = acceptor_type;
+    struct volt_runtime *rt = lone_runtime();
+    struct rlimit limit, none;
+    struct sockaddr_un address;
+    struct volt_stats stats;
+    struct volt_join join;
+    struct acceptor *s;
+    struct volt_io io;
+    vat_u32 polls, refused;
+    socklen_t len;
+    int listener = listening_socket(&address, &len), accepted = -1;
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    vat_u32_init(&polls, 0);
+    vat_u32_init(&refused, 0);
+    type.drop = forget_acceptor;
+    assert_int_equal(volt_io_init(&io, rt, listener), 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&address, len), 0);
+    s = volt_task_new(rt, &type);
+    assert_non_null(s);
+    *s = (struct acceptor){
+        .io = &io, .polls = &polls, .refused = &refused, .ret = &accepted};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0; /* and the pause begins anew whenever it is over */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    lone_spawn(s, &join);
+    lone_settle(rt);
+    volt_join_cancel(&join);
+    int r = lone_join(&join);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(r, -ECANCELED);
+    assert_true(vat_u32_load(&refused, VAT_ACQ) > 0);
+    volt_runtime_stats(rt, &stats);
+    assert_int_equal(stats.timers, 0);
+    volt_io_fini(&io);
+    close(client);
+    close(listener);
+    volt_runtime_free(rt);
+}
+
 /* --- messages ----------------------------------------------------------------------- */
 
 struct messenger {
@@ -394,10 +537,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_streams_between_tasks),
+        cmocka_unit_test(test_cancelled_writer_leaves_the_reader),
         cmocka_unit_test(test_cancelled_reader_is_forgotten),
         cmocka_unit_test(test_what_cannot_be_registered),
         cmocka_unit_test(test_shutdown_ends_waiting_and_refuses),
+        cmocka_unit_test(test_a_descriptor_has_one_volt_io),
         cmocka_unit_test(test_accept_without_descriptors_does_not_spin),
+        cmocka_unit_test(test_cancelled_acceptor_takes_its_pause_along),
         cmocka_unit_test(test_messages),
     };
 

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "daemon/job/job.h"
+#include "daemon/job/news.h"
+#include "daemon/job/spec_edit.h"
 
 #define NO (-1)
 
@@ -26,6 +28,14 @@ static const struct {
     {JOB_QUEUED, JOB_EV_EXITED, NO},
     {JOB_QUEUED, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_QUEUED, JOB_EV_DEFERRED, NO},
+    {JOB_QUEUED, JOB_EV_HOLD, JOB_QUEUED},
+    {JOB_QUEUED, JOB_EV_RELEASE, JOB_QUEUED},
+    {JOB_QUEUED, JOB_EV_EXPIRED, JOB_DONE},
+    {JOB_QUEUED, JOB_EV_DEPENDENCY, JOB_DONE},
+    {JOB_QUEUED, JOB_EV_MET, JOB_QUEUED},
+    {JOB_QUEUED, JOB_EV_PAUSE, NO},
+    {JOB_QUEUED, JOB_EV_RESUME, NO},
+    {JOB_QUEUED, JOB_EV_EDIT, JOB_QUEUED},
     {JOB_STARTING, JOB_EV_SUBMIT, NO},
     {JOB_STARTING, JOB_EV_STARTING, NO},
     {JOB_STARTING, JOB_EV_STARTED, JOB_RUNNING},
@@ -34,6 +44,14 @@ static const struct {
     {JOB_STARTING, JOB_EV_EXITED, JOB_DONE},
     {JOB_STARTING, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_STARTING, JOB_EV_DEFERRED, JOB_QUEUED},
+    {JOB_STARTING, JOB_EV_HOLD, NO},
+    {JOB_STARTING, JOB_EV_RELEASE, NO},
+    {JOB_STARTING, JOB_EV_EXPIRED, NO},
+    {JOB_STARTING, JOB_EV_DEPENDENCY, NO},
+    {JOB_STARTING, JOB_EV_MET, NO},
+    {JOB_STARTING, JOB_EV_PAUSE, NO},
+    {JOB_STARTING, JOB_EV_RESUME, NO},
+    {JOB_STARTING, JOB_EV_EDIT, NO},
     {JOB_RUNNING, JOB_EV_SUBMIT, NO},
     {JOB_RUNNING, JOB_EV_STARTING, NO},
     {JOB_RUNNING, JOB_EV_STARTED, NO},
@@ -42,6 +60,30 @@ static const struct {
     {JOB_RUNNING, JOB_EV_EXITED, JOB_DONE},
     {JOB_RUNNING, JOB_EV_OUTPUT_LIMIT, JOB_STOPPING},
     {JOB_RUNNING, JOB_EV_DEFERRED, NO},
+    {JOB_RUNNING, JOB_EV_HOLD, NO},
+    {JOB_RUNNING, JOB_EV_RELEASE, NO},
+    {JOB_RUNNING, JOB_EV_EXPIRED, NO},
+    {JOB_RUNNING, JOB_EV_DEPENDENCY, NO},
+    {JOB_RUNNING, JOB_EV_MET, NO},
+    {JOB_RUNNING, JOB_EV_PAUSE, JOB_PAUSED},
+    {JOB_RUNNING, JOB_EV_RESUME, NO},
+    {JOB_RUNNING, JOB_EV_EDIT, NO},
+    {JOB_PAUSED, JOB_EV_SUBMIT, NO},
+    {JOB_PAUSED, JOB_EV_STARTING, NO},
+    {JOB_PAUSED, JOB_EV_STARTED, NO},
+    {JOB_PAUSED, JOB_EV_TIMEOUT, JOB_STOPPING},
+    {JOB_PAUSED, JOB_EV_CANCEL, JOB_STOPPING},
+    {JOB_PAUSED, JOB_EV_EXITED, JOB_DONE},
+    {JOB_PAUSED, JOB_EV_OUTPUT_LIMIT, JOB_STOPPING},
+    {JOB_PAUSED, JOB_EV_DEFERRED, NO},
+    {JOB_PAUSED, JOB_EV_HOLD, NO},
+    {JOB_PAUSED, JOB_EV_RELEASE, NO},
+    {JOB_PAUSED, JOB_EV_EXPIRED, NO},
+    {JOB_PAUSED, JOB_EV_DEPENDENCY, NO},
+    {JOB_PAUSED, JOB_EV_MET, NO},
+    {JOB_PAUSED, JOB_EV_PAUSE, NO},
+    {JOB_PAUSED, JOB_EV_RESUME, JOB_RUNNING},
+    {JOB_PAUSED, JOB_EV_EDIT, NO},
     {JOB_STOPPING, JOB_EV_SUBMIT, NO},
     {JOB_STOPPING, JOB_EV_STARTING, NO},
     {JOB_STOPPING, JOB_EV_STARTED, JOB_STOPPING},
@@ -50,6 +92,14 @@ static const struct {
     {JOB_STOPPING, JOB_EV_EXITED, JOB_DONE},
     {JOB_STOPPING, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_STOPPING, JOB_EV_DEFERRED, NO},
+    {JOB_STOPPING, JOB_EV_HOLD, NO},
+    {JOB_STOPPING, JOB_EV_RELEASE, NO},
+    {JOB_STOPPING, JOB_EV_EXPIRED, NO},
+    {JOB_STOPPING, JOB_EV_DEPENDENCY, NO},
+    {JOB_STOPPING, JOB_EV_MET, NO},
+    {JOB_STOPPING, JOB_EV_PAUSE, NO},
+    {JOB_STOPPING, JOB_EV_RESUME, NO},
+    {JOB_STOPPING, JOB_EV_EDIT, NO},
     {JOB_DONE, JOB_EV_SUBMIT, NO},
     {JOB_DONE, JOB_EV_STARTING, NO},
     {JOB_DONE, JOB_EV_STARTED, NO},
@@ -58,6 +108,14 @@ static const struct {
     {JOB_DONE, JOB_EV_EXITED, NO},
     {JOB_DONE, JOB_EV_OUTPUT_LIMIT, NO},
     {JOB_DONE, JOB_EV_DEFERRED, NO},
+    {JOB_DONE, JOB_EV_HOLD, NO},
+    {JOB_DONE, JOB_EV_RELEASE, NO},
+    {JOB_DONE, JOB_EV_EXPIRED, NO},
+    {JOB_DONE, JOB_EV_DEPENDENCY, NO},
+    {JOB_DONE, JOB_EV_MET, NO},
+    {JOB_DONE, JOB_EV_PAUSE, NO},
+    {JOB_DONE, JOB_EV_RESUME, NO},
+    {JOB_DONE, JOB_EV_EDIT, NO},
 };
 
 /* on_lost: every way in which a lost attempt is followed by another, or is the end. */
@@ -111,7 +169,9 @@ static void lost_attempts(void **state)
         const struct job_status want = {.submitted_usec = 1,
                                         .attempt = 3,
                                         .retry_lost = true,
-                                        .lost = (uint8_t)(cases[i].lost + 1)};
+                                        .lost = (uint8_t)(cases[i].lost + 1),
+                                        .last = JOB_RESULT_LOST,
+                                        .again = {.first_usec = 2, .ended_usec = 9}};
         assert_memory_equal(&st, &want, sizeof(st));
         ev = (struct job_event){.type = JOB_EV_STARTING, .attempt = 3};
         assert_int_equal(job_update(&st, &ev), -EPROTO); /* never the same attempt */
@@ -121,12 +181,134 @@ static void lost_attempts(void **state)
     }
 }
 
+/* Each pause counts, and lasts: also one of no time, or behind a clock that was set back. */
+static void pauses_add_up(void **state)
+{
+    struct job_status st = {.state = JOB_RUNNING, .submitted_usec = 1};
+    static const struct {
+        uint64_t from, to, total;
+    } pauses[] = {{10, 25, 15}, {30, 30, 16}, {40, 39, 17}, {50, 1050, 1017}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        const uint64_t before = st.pause.total_usec;
+        struct job_event ev = {.type = JOB_EV_PAUSE, .at_usec = pauses[i].from};
+
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.pause.since_usec, pauses[i].from);
+        assert_int_equal(st.pause.total_usec, before);
+        assert_int_equal(job_update(&st, &ev), -EPROTO);
+        ev = (struct job_event){.type = JOB_EV_RESUME, .at_usec = pauses[i].to};
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.pause.since_usec, 0);
+        assert_int_equal(st.pause.total_usec, pauses[i].total);
+        assert_int_equal(job_update(&st, &ev), -EPROTO);
+    }
+}
+
+/* Of one that is ended while it is paused the pause lasts until its end. */
+static void the_end_ends_the_pause(void **state)
+{
+    static const enum job_event_type asks[] = {JOB_EV_CANCEL, JOB_EV_TIMEOUT,
+                                               JOB_EV_OUTPUT_LIMIT, JOB_EV_RESUME};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        struct job_status st = {.state = JOB_RUNNING, .submitted_usec = 1, .pid = 2};
+        struct job_event ev = {.type = JOB_EV_PAUSE, .at_usec = 10};
+
+        assert_int_equal(job_update(&st, &ev), 0);
+        ev = (struct job_event){.type = asks[i], .at_usec = 25};
+        assert_int_equal(job_update(&st, &ev), 0);
+        ev = (struct job_event){.type = JOB_EV_EXITED,
+                                .at_usec = 90,
+                                .result = JOB_RESULT_SUCCESS,
+                                .usage = {5, 6, 7}};
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.state, JOB_DONE);
+        assert_int_equal(st.pause.since_usec, 0);
+        assert_int_equal(st.pause.total_usec, asks[i] == JOB_EV_RESUME ? 15 : 80);
+        assert_int_equal(st.usage.max_rss_bytes, 7);
+    }
+}
+
+/* Watchers are told what another attempt waits for, or which job was waited for. */
+static void news_of_others(void **state)
+{
+    struct job_news news = {.seq = 1};
+    struct job_event ev = {.type = JOB_EV_EXITED, .again = true, .wait_usec = 70};
+
+    (void)state;
+    job_news_set_more(&news, &ev);
+    assert_int_equal(news.again_usec, 70);
+    ev = (struct job_event){
+        .type = JOB_EV_DEPENDENCY, .antecedent = 9, .result = JOB_RESULT_LOST};
+    job_news_set_more(&news, &ev);
+    assert_int_equal(news.cause, 9);
+    assert_int_equal(news.cause_result, JOB_RESULT_LOST);
+    ev = (struct job_event){.type = JOB_EV_MET, .antecedent = 8};
+    job_news_set_more(&news, &ev);
+    assert_int_equal(news.cause, 8);
+    assert_int_equal(news.cause_result, JOB_RESULT_NONE);
+}
+
+/* A STARTING with a base stands for all before it: what that says counts, and a hold is
+ * over. Without one in between nothing changes but the attempt. */
+static void a_base_stands_for_what_was_before(void **state)
+{
+    struct job_event ev = {.type = JOB_EV_STARTING,
+                           .at_usec = 5,
+                           .attempt = 33,
+                           .is_base = true,
+                           .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_NONE, true}};
+    struct job_status st;
+
+    (void)state;
+    for (uint8_t last = JOB_RESULT_NONE; last < JOB_RESULT_COUNT; last++) {
+        st = (struct job_status){.submitted_usec = 1, .held = JOB_HELD_BY_ADMIN};
+        ev.base.last = last;
+        assert_int_equal(job_update(&st, &ev), 0);
+        assert_int_equal(st.state, JOB_STARTING);
+        assert_int_equal(st.attempt, 33);
+        assert_int_equal(st.held, JOB_HELD_NO);
+        assert_int_equal(st.lost, JOB_LOST_MAX);
+        assert_int_equal(st.last, last);
+        assert_true(st.has_started);
+        assert_memory_equal(&st.again, &ev.base.again, sizeof(st.again));
+    }
+
+    st = (struct job_status){.submitted_usec = 1, .attempt = 32, .lost = 1};
+    assert_int_equal(job_update(&st, &ev), 0);
+    assert_int_equal(st.attempt, 33);
+    assert_int_equal(st.lost, 1);
+    assert_int_equal(st.last, JOB_RESULT_NONE);
+    assert_false(st.has_started);
+}
+
+/* Which fields were edited adds up; how often, up to a bound. */
+static void edits_add_up(void **state)
+{
+    uint16_t edited = 1u << 9, edits = JOB_EDITS_MAX - 1;
+    const struct job_event ev = {.type = JOB_EV_EDIT, .changes = {.front = 7}};
+    const unsigned fields = job_edit_fields(&ev.changes);
+
+    (void)state;
+    assert_true(fields && !(fields & edited));
+    for (int i = 0; i < 2; i++) {
+        job_edited_update(&edited, &edits, &ev);
+        assert_int_equal(edited, 1u << 9 | fields);
+        assert_int_equal(edits, JOB_EDITS_MAX);
+    }
+}
+
 static void table_row_by_row(void **state)
 {
     (void)state;
     assert_int_equal(sizeof(rows) / sizeof(rows[0]), JOB_STATE_COUNT * JOB_EV_COUNT);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct job_status st = {.state = (uint8_t)rows[i].from, .submitted_usec = 1};
+        struct job_status st = {.state = (uint8_t)rows[i].from,
+                                .held = rows[i].event == JOB_EV_RELEASE,
+                                .submitted_usec = 1};
         struct job_event ev = {.type = rows[i].event,
                                .at_usec = 9,
                                .attempt = 1,
@@ -200,6 +382,33 @@ static void deferred(void **state)
     assert_false(st.other_life);
     assert_int_equal(job_update(&st, &starting), 0);
     assert_int_equal(st.attempt, 1);
+}
+
+/* Of two holds that of the admin counts, and one release ends both. */
+static void held_until_released(void **state)
+{
+    (void)state;
+    const struct job_event submit = {
+        .type = JOB_EV_SUBMIT, .at_usec = 1, .held = JOB_HELD_BY_USER};
+    const struct job_event starting = STARTING, cancel = CANCEL;
+    const struct job_event own = {.type = JOB_EV_HOLD, .held = JOB_HELD_BY_USER};
+    const struct job_event admins = {.type = JOB_EV_HOLD, .held = JOB_HELD_BY_ADMIN};
+    const struct job_event release = {.type = JOB_EV_RELEASE};
+    struct job_status st = {0};
+
+    assert_int_equal(job_update(&st, &submit), 0);
+    assert_int_equal(st.held, JOB_HELD_BY_USER);
+    assert_int_equal(job_update(&st, &admins), 0);
+    assert_int_equal(job_update(&st, &own), 0);
+    assert_int_equal(st.held, JOB_HELD_BY_ADMIN);
+    assert_int_equal(st.holds, 1);
+    assert_int_equal(job_update(&st, &starting), -EPROTO);
+    assert_int_equal(job_update(&st, &release), 0);
+    assert_int_equal(st.held, JOB_HELD_NO);
+    assert_int_equal(job_update(&st, &release), -EPROTO);
+    assert_int_equal(job_update(&st, &own), 0);
+    assert_int_equal(job_update(&st, &cancel), 0);
+    assert_int_equal(st.held, JOB_HELD_NO);
 }
 
 static void verdicts(void **state)
@@ -344,6 +553,8 @@ static void names(void **state)
     assert_string_equal(job_result_name(JOB_RESULT_OUTPUT_LIMIT), "output_limit");
     assert_string_equal(job_event_name(JOB_EV_EXITED), "exited");
     assert_string_equal(job_wait_name(JOB_WAIT_SLOT), "slot");
+    assert_string_equal(job_wait_name(JOB_WAIT_ARRAY), "array");
+    assert_string_equal(job_wait_name(JOB_WAIT_PAUSED), "paused");
     assert_string_equal(job_wait_name(JOB_WAIT_KEEPER), "keeper");
     assert_null(job_wait_name(JOB_WAIT_NONE));
 }
@@ -351,9 +562,15 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_base_stands_for_what_was_before),
+        cmocka_unit_test(edits_add_up),
         cmocka_unit_test(table_row_by_row),
+        cmocka_unit_test(pauses_add_up),
+        cmocka_unit_test(the_end_ends_the_pause),
+        cmocka_unit_test(news_of_others),
         cmocka_unit_test(lost_attempts),
         cmocka_unit_test(deferred),
+        cmocka_unit_test(held_until_released),
         cmocka_unit_test(verdicts),
         cmocka_unit_test(codes),
         cmocka_unit_test(refused_contents),

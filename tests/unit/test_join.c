@@ -1,5 +1,5 @@
 /* Join handles and wakers: every way in which a handle, a task and a waiter may part
- * (K-2, D8). Named by the flaws of the Volt documentation: F-I4 (a cancelled task leaves
+ * (K-2). Named by the flaws of the Volt documentation: F-I4 (a cancelled task leaves
  * its waiters behind), F-I10 (a handle dropped twice, or not at all). */
 #include "base/atomic.h"
 #include "tests/support/fn_task.h"

@@ -1,5 +1,6 @@
 /* Join sets in tasks: got in the order of their ends, cancelled, given up, out of
  * memory's way. */
+#include "task/task.h"
 #include "tests/support/lone.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static const struct volt_task_type part_type = {
 struct whole {
     int at, n, cancelled;
     struct volt_join_set *set;
-    struct volt_join_next next;
+    struct volt_join_set_next next;
     int got[MOST];
 };
 
@@ -61,9 +62,9 @@ static enum volt_poll whole_poll(struct volt_cx *cx, void *state)
     struct whole *w = state;
 
     VOLT_BEGIN(w->at);
-    volt_join_next_init(&w->next, w->set);
+    volt_join_set_next_init(&w->next, w->set);
     for (;;) {
-        VOLT_AWAIT(w->at, volt_join_next_poll(cx, &w->next));
+        VOLT_AWAIT(w->at, volt_join_set_next_poll(cx, &w->next));
         if (!w->next.join.task)
             break;
         if (volt_join_status(&w->next.join) < 0)
@@ -76,7 +77,7 @@ static enum volt_poll whole_poll(struct volt_cx *cx, void *state)
 
 static void whole_drop(void *state)
 {
-    volt_join_next_fini(&((struct whole *)state)->next);
+    volt_join_set_next_fini(&((struct whole *)state)->next);
 }
 
 static const struct volt_task_type whole_type = {
@@ -194,6 +195,58 @@ static void test_given_up(void **state)
     volt_runtime_free(rt);
 }
 
+/* A task that awaits a handle, then puts it into a set. */
+struct changes {
+    int at, refs; /* on itself */
+    struct volt_join join;
+    struct volt_join_set *set;
+    struct volt_yield yield;
+};
+
+static enum volt_poll changes_poll(struct volt_cx *cx, void *state)
+{
+    struct changes *s = state;
+
+    VOLT_BEGIN(s->at);
+    if (volt_join_poll(cx, &s->join) == VOLT_READY)
+        return VOLT_READY;
+    if (volt_join_set_add(s->set, &s->join) < 0)
+        return VOLT_READY;
+    VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
+    s->refs = (int)TASK_REFS(vat_u64_load(&task_of(state)->state, VAT_RLX));
+    VOLT_END(s->at);
+}
+
+static const struct volt_task_type changes_type = {
+    .name = "changes",
+    .size = sizeof(struct changes),
+    .poll = changes_poll,
+};
+
+static void test_a_handle_that_was_awaited(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join_set *set = volt_join_set_new();
+    struct volt_join part, join;
+
+    (void)state;
+    assert_non_null(set);
+    assert_int_equal(VOLT_SPAWN(rt, &part_type, &part, struct part, .number = 0), 0);
+    assert_int_equal(
+        VOLT_SPAWN(rt, &changes_type, &join, struct changes, .set = set, .join = part),
+        0);
+    assert_int_equal(volt_join_wait(&join), 0);
+    assert_int_equal(((struct changes *)volt_join_state(&join))->refs, 2);
+    volt_join_fini(&join);
+    volt_notify_one(&gate[0]);
+    join = await(rt, set);
+    assert_int_equal(volt_join_wait(&join), 0);
+    assert_int_equal(((struct whole *)volt_join_state(&join))->n, 1);
+    volt_join_fini(&join);
+    volt_join_set_free(set);
+    volt_runtime_free(rt);
+}
+
 /* Many, on several workers, while they are added. */
 static void test_many(void **state)
 {
@@ -228,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup(test_got_in_the_order_of_their_ends, setup),
         cmocka_unit_test_setup(test_cancelled, setup),
         cmocka_unit_test_setup(test_given_up, setup),
+        cmocka_unit_test_setup(test_a_handle_that_was_awaited, setup),
         cmocka_unit_test_setup(test_many, setup),
     };
 

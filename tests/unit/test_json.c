@@ -182,6 +182,46 @@ static void text_of_any_bytes(void **state)
     json_decref(cut);
 }
 
+static void becomes(const char *text, const char *want)
+{
+    json_t *t = wire_text(text);
+
+    assert_string_equal(json_string_value(t), want);
+    json_decref(t);
+}
+
+/* Of a text that was cut within a character all others stay. */
+static void text_that_was_cut(void **state)
+{
+    (void)state;
+    becomes("\xe2\x82\xac\xe2\x82 -> \xe2\x82\xac\xe2", "\xe2\x82\xac? -> \xe2\x82\xac?");
+    becomes("\xc3\xa9 \xf0\x9f\x98\x80 \xf0\x9f\x98", "\xc3\xa9 \xf0\x9f\x98\x80 ?");
+    becomes("\xf0\x9f\xc3\xa9\xff\x80x", "?\xc3\xa9??x");
+    becomes("\xc1\x81\xe0\x9f\x80\xed\xa0\x80\xf4\x90\x80\x80", "????????????");
+}
+
+/* All beginnings with bytes at the bounds of what may follow: a text comes of each, and
+ * what is one already stays as it is. */
+static void text_of_all_beginnings(void **state)
+{
+    static const unsigned char seconds[] = {1,    0x7f, 0x80, 0x8f, 0x90, 0x9f,
+                                            0xa0, 0xbf, 0xc0, 0xff};
+    static const unsigned char thirds[] = {1, 0x7f, 0x80, 0xbf, 0xc0};
+
+    (void)state;
+    for (unsigned i = 0; i < 255 * 10 * 5 * 5; i++) {
+        const unsigned char text[] = {(unsigned char)(1 + i % 255), seconds[i / 255 % 10],
+                                      thirds[i / 2550 % 5], thirds[i / 12750], 0};
+        json_t *plain = json_string((const char *)text);
+        json_t *t = wire_text((const char *)text);
+
+        assert_non_null(t);
+        assert_int_equal(json_equal(t, plain), plain != NULL);
+        json_decref(plain);
+        json_decref(t);
+    }
+}
+
 /* Copied behind what is there, or, when nothing is and it is large, not copied at all. */
 static void nothing_is_appended(void **state)
 {
@@ -314,6 +354,8 @@ int main(void)
         cmocka_unit_test(entries),
         cmocka_unit_test(encode),
         cmocka_unit_test(text_of_any_bytes),
+        cmocka_unit_test(text_that_was_cut),
+        cmocka_unit_test(text_of_all_beginnings),
         cmocka_unit_test(nothing_is_appended),
         cmocka_unit_test(wrapped),
         cmocka_unit_test(written_as_encoded),

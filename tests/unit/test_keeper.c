@@ -206,7 +206,7 @@ static void test_signal_nobody(void **state)
         keeper_job_start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
     pid_t job = keeper_job_read_pid(c, "pid");
     struct record r = keeper_client_wait_started(c, &key);
-    kill((pid_t)r.started.shim_pid, SIGSTOP);
+    keeper_job_stop((pid_t)r.started.shim_pid);
     kill(job, SIGKILL);
     keeper_job_wait_gone(job);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
@@ -340,7 +340,7 @@ static void test_shim_not_again_under_fire(void **state)
     pid_t seen[1001], shim = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
     unsigned n = 0;
     /* A job that has not begun when it is to be signalled is waited for. */
-    kill(shim, SIGSTOP);
+    keeper_job_stop(shim);
     do {
         key = keeper_job_key();
         seen[n] = (pid_t)keeper_job_start_shell(c, &key, "exec sleep 60").pid;
@@ -477,7 +477,7 @@ static void test_hello_supersedes(void **state)
     assert_int_equal(mkfifoat(c->dir_fd, "gate", 0600), 0);
     assert_int_equal(keeper_job_start_shell(c, &key, "exec sleep 60").status, 0);
     /* With the keeper stopped, an old request and a new HELLO wait side by side. */
-    kill(c->keeper, SIGSTOP);
+    keeper_job_stop(c->keeper);
     int new_fd = keeper_client_connect(c);
     struct keeper_client newer = *c;
     newer.fd = new_fd;

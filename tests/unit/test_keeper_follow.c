@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "tests/support/keeper_client.h"
+#include "tests/support/keeper_job.h"
 
 #define KEYS    512
 #define UNKNOWN UINT64_MAX
@@ -191,8 +191,7 @@ static void test_recall_before_anything_is_received(void **state)
     assert_ended(c, &before, 0);
     pid_t shim = (pid_t)keeper_client_wait(c, &before).started.shim_pid;
     wait_state(shim, 'S'); /* for its next order */
-    kill(shim, SIGSTOP);
-    wait_state(shim, 'T');
+    keeper_job_stop(shim);
     assert_int_equal(start(c, &key[0], "exit 1", &before, KEEPER_KILL_TREE), 0);
     assert_int_equal(start(c, &key[1], "exit 1", &key[0], KEEPER_KILL_TREE), 0);
     assert_int_equal(start(c, &key[2], "exit 1", &key[1], KEEPER_KILL_TREE), 0);

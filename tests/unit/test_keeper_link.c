@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <volt/runtime.h>
 #include "daemon/link/keeper_dial.h"
 #include "daemon/link/keeper_link.h"
+#include "daemon/link/keeper_link_parts.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/keeper/tree.h"
 #include "tests/support/keeper_client.h"
@@ -408,6 +410,46 @@ static void test_bye(void **state)
     }
 }
 
+/* More records than one request takes, of jobs whose ends are stored: all go with the
+ * link, which then says that nobody needs the keeper any more. cut: its connection had just
+ * gone. */
+static void end_with_records(struct rig *g, bool cut)
+{
+    enum { N = 2 * KEEPER_REMOVE_MAX + 7 };
+    struct keeper_key keys[N];
+    struct record r;
+    uint32_t seed;
+    for (unsigned i = 0; i < N; i++) {
+        const struct job_key key = {1000 + i, JOB_NO_INDEX, 1};
+        int fd = record_create(g->files.record_fd, NULL, &key, g->files.boot_id,
+                               KEEPER_KILL_TREE, &seed);
+        assert_true(fd >= 0);
+        close(fd);
+        keys[i] = keeper_key_pack(&key);
+    }
+    assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
+    if (cut)
+        keeper_link_close(g->link);
+    keeper_link_remove(g->link, keys, N);
+    keeper_link_free(g->link, true); /* its reply comes after all others */
+    record_watch_free(g->watch);
+    volt_runtime_free(g->rt);
+    for (unsigned i = 0; i < N; i++) {
+        const struct job_key key = keeper_key_unpack(&keys[i]);
+        assert_int_equal(record_probe(g->files.record_fd, &key, g->files.boot_id, &r), 0);
+        assert_int_equal(r.verdict, RECORD_ABSENT);
+    }
+}
+
+static void test_records_go_with_the_link(void **state)
+{
+    struct rig *g = *state;
+    end_with_records(g, false);
+    rig_open(g);
+    end_with_records(g, true);
+    rig_open(g);
+}
+
 /* Reaps what has ended. Whether a child of ours lives. */
 static bool a_child_lives(void)
 {
@@ -574,6 +616,28 @@ static void test_a_stop_on_its_way_is_left_alone(void **state)
     keeper_client_fini(&files);
 }
 
+/* A keeper that is the child of its voltd is continued whenever it is stopped, without a
+ * call that waits for it. */
+static void test_a_child_that_is_stopped_is_continued(void **state)
+{
+    struct rig g = {0};
+    sigset_t set, was;
+    int status;
+    (void)state;
+    assert_int_equal(sigemptyset(&set) | sigaddset(&set, SIGCHLD), 0);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &was), 0);
+    keeper_client_init(&g.files);
+    rig_open(&g);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kill(keeper_pid(&g), SIGSTOP), 0);
+        assert_int_equal(waitpid(keeper_pid(&g), &status, WCONTINUED), keeper_pid(&g));
+        assert_true(WIFCONTINUED(status));
+    }
+    rig_close(&g, true);
+    keeper_client_fini(&g.files);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &was, NULL), 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -585,9 +649,11 @@ int main(void)
         TEST(test_keeper_dies),
         TEST(test_keeper_found_again),
         TEST(test_bye),
+        TEST(test_records_go_with_the_link),
         TEST(test_bye_while_dialling),
         cmocka_unit_test(test_another_version_is_replaced),
         cmocka_unit_test(test_cannot_start),
+        cmocka_unit_test(test_a_child_that_is_stopped_is_continued),
         cmocka_unit_test(test_a_stop_on_its_way_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * refused. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -164,6 +165,10 @@ static void test_signal_fields(void **state)
         m.signal.scope = scope;
         assert_int_equal(keeper_request_is_valid(&m, sizeof(m.signal), 0),
                          scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE));
+        m.signal.signal = SIGSTOP;
+        assert_int_equal(keeper_request_is_valid(&m, sizeof(m.signal), 0),
+                         scope <= KEEPER_SCOPE_FREEZE);
+        m.signal.signal = 9;
     }
     m.signal.scope = 0;
     m.signal.key.attempt = 0;

@@ -110,8 +110,7 @@ static void test_a_signal_without_a_process_to_send_it(void **state)
     assert_int_equal(keeper_job_start(c, &job, words, -1).status, 0);
     (void)keeper_client_wait_started(c, &job);
     *no_process = true;
-    assert_int_equal(
-        keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
+    assert_int_equal(keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
     *no_process = false;
     r = keeper_client_wait(c, &job);
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "daemon/keeper/crew.h"
+#include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/keeper.h"
 #include "tests/support/scratch.h"
 
@@ -21,10 +21,10 @@ static struct keeper_self self;
 static const struct job_key key = {.id = 7, .index = JOB_NO_INDEX, .attempt = 1};
 static bool no_descriptors, no_removal;
 
-pid_t __wrap_crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
+pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
 
-/* Linked in the place of crew_start(): no shim is to be had. */
-pid_t __wrap_crew_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
+/* Linked in the place of shim_pool_start(): no shim is to be had. */
+pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
 {
     struct rlimit limit;
 

@@ -28,12 +28,6 @@ static bool is_stopped(pid_t pid)
     return proc_read(pid, &p) == 0 && p.stopped;
 }
 
-static void wait_stopped(pid_t pid)
-{
-    while (!is_stopped(pid))
-        (void)poll(NULL, 0, 1);
-}
-
 static void replace_keeper(struct keeper_client *c)
 {
     kill(c->keeper, SIGKILL);
@@ -65,10 +59,10 @@ static void test_shim_of_another_keeper(void **state)
     pid_t job = keeper_job_read_pid(c, "pid");
     struct record r = keeper_client_wait_started(c, &key);
     replace_keeper(c);
-    wait_stopped((pid_t)r.started.shim_pid);
+    keeper_job_wait_stopped((pid_t)r.started.shim_pid);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KILL_TREE_AND_WAKE).reached,
                      1);
-    wait_stopped((pid_t)r.started.shim_pid);
+    keeper_job_wait_stopped((pid_t)r.started.shim_pid);
     struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
     assert_int_equal(k.status, 0);
     assert_int_equal(k.survivors, 0);
@@ -85,8 +79,7 @@ static void test_shim_of_a_main_process(void **state)
     assert_int_equal(keeper_job_start_shell(c, &key, "exec sleep 60").status, 0);
     struct record r = keeper_client_wait_started(c, &key);
     replace_keeper(c);
-    kill((pid_t)r.started.shim_pid, SIGSTOP);
-    wait_stopped((pid_t)r.started.shim_pid);
+    keeper_job_stop((pid_t)r.started.shim_pid);
     assert_int_equal(keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_MAIN).status, 0);
     r = keeper_client_wait(c, &key);
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
@@ -128,8 +121,8 @@ static void test_stopped_job(void **state)
             0);
         struct record r = keeper_client_wait_started(c, &key);
         pid_t child = keeper_job_read_pid(c, "pid");
-        wait_stopped((pid_t)r.started.pid);
-        wait_stopped(child);
+        keeper_job_wait_stopped((pid_t)r.started.pid);
+        keeper_job_wait_stopped(child);
         struct keeper_reply k = keeper_client_signal(c, &key, SIGTERM, scope[i]);
         assert_int_equal(k.status, 0);
         assert_int_equal(k.reached, i == 0 ? 2 : 1);
@@ -146,7 +139,7 @@ static void test_signal_alone_does_not_wake(void **state)
     struct job_key key = keeper_job_key();
     assert_int_equal(keeper_job_start_shell(c, &key, "kill -STOP $$").status, 0);
     struct record r = keeper_client_wait_started(c, &key);
-    wait_stopped((pid_t)r.started.pid);
+    keeper_job_wait_stopped((pid_t)r.started.pid);
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).reached,
                      1);
     assert_true(is_stopped((pid_t)r.started.pid));
@@ -236,7 +229,7 @@ static void test_traced_shim(void **state)
     pid_t shim = (pid_t)r.started.shim_pid;
     assert_int_equal(trace(shim), 0);
     assert_int_equal(ptrace(PTRACE_INTERRUPT, shim, NULL, NULL), 0);
-    wait_stopped(shim);
+    keeper_job_wait_stopped(shim);
     while (!stopped) {
         uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
         struct pollfd answer = {c->fd, POLLIN, 0};

@@ -191,7 +191,7 @@ static void test_leftovers(void **state)
 {
     struct keeper_client *c = *state;
     char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
-                    (char[]){"setsid sh -c 'echo $$ >left; exec sleep 60' & "
+                    (char[]){"setsid sh -c 'sleep 60 & echo $$ >left; wait' & "
                              "while [ ! -s left ]; do sleep 0.01; done; exit 5"},
                     NULL};
     char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
@@ -202,10 +202,11 @@ static void test_leftovers(void **state)
         assert_int_equal(keeper_client_start(c, &key, &l, -1, mode).status, 0);
         struct record r = keeper_client_wait(c, &key);
         keeper_job_assert_end(&r, RECORD_END_EXIT, 5);
+        assert_int_equal(r.exited.left_killed, mode == KEEPER_KILL_TREE ? 2 : 0);
         pid_t left = keeper_job_read_pid(c, "left");
         assert_int_equal(keeper_job_is_gone(left), mode == KEEPER_KILL_TREE);
         if (mode == KEEPER_KILL_MAIN)
-            kill(left, SIGKILL);
+            kill(-left, SIGKILL);
         keeper_job_wait_gone(left);
     }
 }

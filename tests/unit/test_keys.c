@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/keys.h"
+#include "daemon/job/env.h"
+#include "daemon/core/keys.h"
 
 static struct siphash128 name(uint64_t lo, uint64_t hi)
 {
@@ -110,18 +111,18 @@ static struct job_spec *spec_of(const char *program, const char *env)
 
     s->argv = calloc(2, sizeof(*s->argv));
     s->argv[0] = strdup(program);
-    s->env = calloc(2, sizeof(*s->env));
-    s->env[0] = strdup(env);
+    s->env = job_env_new((char *const[]){(char *)(uintptr_t)env, NULL});
     return s;
 }
 
 static bool same_body(const struct keys *k, const struct job_spec *a,
                       const struct job_spec *b)
 {
+    struct keys_bodies of_a = {0}, of_b = {0};
     struct siphash128 x, y;
 
-    assert_int_equal(keys_body(k, a, &x), 0);
-    assert_int_equal(keys_body(k, b, &y), 0);
+    assert_int_equal(keys_body(k, a, &of_a, &x), 0);
+    assert_int_equal(keys_body(k, b, &of_b, &y), 0);
     return keys_same(x, y);
 }
 
@@ -134,6 +135,7 @@ static void bodies(void **state)
     assert_true(same_body(&k, a, b));
     b->on_exists = JOB_ON_EXISTS_REPLACE; /* are of one submission only */
     b->replaces = 7;
+    b->queue_timeout_usec = 8;
     assert_true(same_body(&k, a, b));
     b->priority = 1;
     assert_false(same_body(&k, a, b));
@@ -145,6 +147,76 @@ static void bodies(void **state)
     assert_false(same_body(&k, a, b));
     job_spec_unref(a);
     job_spec_unref(b);
+}
+
+/* Waits for the one, which had the key if there is one, and for the other. */
+static struct job_spec *spec_after(uint64_t one, const char *key, uint64_t other)
+{
+    struct job_spec *s = spec_of("x", "A=1");
+
+    s->after = calloc(2, sizeof(*s->after));
+    s->nafter = 2;
+    s->after[0] = (struct job_edge){.job = one, .key = key ? strdup(key) : NULL};
+    s->after[1] = (struct job_edge){.job = other};
+    return s;
+}
+
+static void is_like(bool same, bool equal, struct job_spec *b)
+{
+    const struct keys k = {.secret = {42, 0}};
+    struct job_spec *a = spec_after(7, "key", 9);
+
+    assert_int_equal(same_body(&k, a, b), same);
+    assert_int_equal(job_spec_equal(a, b), equal);
+    job_spec_unref(a);
+    job_spec_unref(b);
+}
+
+/* Of a job that is named by its key this is compared, whatever job it is now. */
+static void bodies_after_keys(void **state)
+{
+    struct job_spec *nine = spec_after(7, "key", 9), *start = spec_after(7, "key", 9);
+
+    (void)state;
+    nine->after[1].key = strdup("nine");
+    start->after[0].when = JOB_AFTER_START;
+    is_like(true, true, spec_after(7, "key", 9));
+    is_like(true, false, spec_after(8, "key", 9));
+    is_like(true, false, spec_after(0, "key", 9));
+    is_like(false, false, spec_after(7, "kez", 9));
+    is_like(false, false, spec_after(7, NULL, 9));
+    is_like(false, false, spec_after(7, "key", 10));
+    is_like(false, false, nine);
+    is_like(false, false, start);
+}
+
+static struct job_spec *spec_with(char *const *env)
+{
+    struct job_spec *s = spec_of("x", "A=1");
+
+    job_env_unref(s->env);
+    s->env = job_env_new(env);
+    return s;
+}
+
+/* The order of variables says nothing, and neither does what a shell notes for itself. */
+static void bodies_from_shells(void **state)
+{
+    const struct keys k = {.secret = {42, 0}};
+    struct job_spec *first = spec_with((char *const[]){"_=/bin/x", "A=1", "B=2", NULL});
+    struct job_spec *again = spec_with((char *const[]){
+        "B=2", "SHLVL=3", "A=1", "OLDPWD=/", "PWD=/tmp", "_=/bin/y", NULL});
+    struct job_spec *other = spec_with((char *const[]){"A=2", "B=1", NULL});
+    struct job_spec *more = spec_with((char *const[]){"A=1", "B=2", "_A=1", NULL});
+
+    (void)state;
+    assert_true(same_body(&k, first, again));
+    assert_false(same_body(&k, first, other));
+    assert_false(same_body(&k, first, more));
+    job_spec_unref(first);
+    job_spec_unref(again);
+    job_spec_unref(other);
+    job_spec_unref(more);
 }
 
 /* Two environments whose differences cancel out in a hash that multiplies word by word:
@@ -171,6 +243,30 @@ static void bodies_cannot_be_made_to_meet(void **state)
     job_spec_unref(a);
 }
 
+/* A batch shares its environment: it is looked at for the first alone. */
+static void an_environment_is_hashed_once(void **state)
+{
+    const struct keys k = {.secret = {42, 0}};
+    struct keys_bodies one = {0}, both = {0};
+    struct job_spec *a = spec_of("x", "A=1"), *b = spec_of("y", "A=2");
+    struct siphash128 alone, x, y, z;
+
+    (void)state;
+    assert_int_equal(keys_body(&k, b, &one, &alone), 0);
+    assert_true(one.bytes > job_env_bytes(b->env));
+    assert_int_equal(keys_body(&k, a, &both, &x), 0);
+    assert_int_equal(keys_body(&k, b, &both, &y), 0); /* not with that of the other */
+    assert_true(keys_same(y, alone));
+    job_env_unref(a->env);
+    a->env = job_env_ref(b->env);
+    const size_t before = both.bytes;
+    assert_int_equal(keys_body(&k, a, &both, &z), 0);
+    assert_true(both.bytes - before < job_env_bytes(a->env));
+    assert_false(keys_same(x, z));
+    job_spec_unref(a);
+    job_spec_unref(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,7 +275,10 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(keys_of_two_users_never_meet),
         cmocka_unit_test(bodies),
+        cmocka_unit_test(bodies_after_keys),
+        cmocka_unit_test(bodies_from_shells),
         cmocka_unit_test(bodies_cannot_be_made_to_meet),
+        cmocka_unit_test(an_environment_is_hashed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/launch.h"
+#include "daemon/run/launch.h"
+#include "daemon/run/record_end.h"
 
 static void expansion(void **state)
 {
@@ -28,10 +29,10 @@ static void expansion(void **state)
     }
 }
 
-static void check_env(const struct job_spec *spec, const struct job_key *key,
-                      const char *const *want)
+static void check_env_on(char *const *base, char *const *given, const struct job_key *key,
+                         const char *const *want)
 {
-    char **env = launch_env(spec, key, "unix:/run/x");
+    char **env = launch_env(base, given, "/work", key, "/run/x");
     size_t i;
 
     assert_non_null(env);
@@ -41,27 +42,83 @@ static void check_env(const struct job_spec *spec, const struct job_key *key,
     free(env);
 }
 
+static void check_env(char *const *given, const struct job_key *key,
+                      const char *const *want)
+{
+    check_env_on((char *const[]){NULL}, given, key, want);
+}
+
 static void environment(void **state)
 {
     (void)state;
-    struct job_spec *s = job_spec_new();
     struct job_key key = {.id = UINT64_MAX, .index = INT64_MAX, .attempt = UINT32_MAX};
 
     check_env(
-        s, &key,
+        (char *const[]){NULL}, &key,
         (const char *const[]){"VOLT_JOB_ID=18446744073709551615_9223372036854775807",
                               "VOLT_ATTEMPT=4294967295", "VOLT_ADDRESS=unix:/run/x",
+                              "VOLT_JOB=18446744073709551615_9223372036854775807 /run/x",
                               "VOLT_ARRAY_ID=18446744073709551615",
                               "VOLT_ARRAY_INDEX=9223372036854775807", NULL});
-    s->env = calloc(4, sizeof(char *));
-    s->env[0] = strdup("A=1");
-    s->env[1] = strdup("VOLT_ARRAY_ID=forged");
-    s->env[2] = strdup("VOLT_JOB_IDX=mine");
     key = (struct job_key){.id = 7, .index = JOB_NO_INDEX, .attempt = 1};
-    check_env(s, &key,
+    check_env((char *const[]){"A=1", "VOLT_ARRAY_ID=forged", "VOLT_LEASE=3 /run/y",
+                              "VOLT_JOB=3 /run/y", "VOLT_JOB_IDX=mine", NULL},
+              &key,
               (const char *const[]){"A=1", "VOLT_JOB_IDX=mine", "VOLT_JOB_ID=7",
-                                    "VOLT_ATTEMPT=1", "VOLT_ADDRESS=unix:/run/x", NULL});
-    job_spec_unref(s);
+                                    "VOLT_ATTEMPT=1", "VOLT_ADDRESS=unix:/run/x",
+                                    "VOLT_JOB=7 /run/x", NULL});
+    check_env_on((char *const[]){"HOME=/", "PATH=/bin", "P=", NULL},
+                 (char *const[]){"PATH=/mine", "PA=1", NULL}, &key,
+                 (const char *const[]){"HOME=/", "P=", "PATH=/mine", "PA=1",
+                                       "VOLT_JOB_ID=7", "VOLT_ATTEMPT=1",
+                                       "VOLT_ADDRESS=unix:/run/x", "VOLT_JOB=7 /run/x",
+                                       NULL});
+    check_env((char *const[]){"OLDPWD=/a", "PWD=/elsewhere", "PWD1=b", NULL}, &key,
+              (const char *const[]){"OLDPWD=/a", "PWD=/work", "PWD1=b", "VOLT_JOB_ID=7",
+                                    "VOLT_ATTEMPT=1", "VOLT_ADDRESS=unix:/run/x",
+                                    "VOLT_JOB=7 /run/x", NULL});
+}
+
+/* Both variables that name the socket have room for it, however long it is; 0 is an index. */
+static void a_long_socket(void **state)
+{
+    enum { LONG = 4000 };
+    const struct job_key key = {.id = UINT64_MAX, .index = 0, .attempt = 1};
+    char socket[LONG + 1];
+
+    (void)state;
+    memset(socket, '/', LONG);
+    socket[LONG] = '\0';
+    char **env =
+        launch_env((char *const[]){NULL}, (char *const[]){NULL}, "/work", &key, socket);
+    assert_non_null(env);
+    assert_string_equal(strstr(env[2], "//"), socket);
+    assert_string_equal(strchr(env[3], ' ') + 1, socket);
+    assert_string_equal(env[5], "VOLT_ARRAY_INDEX=0");
+    assert_null(env[6]);
+    free(env);
+}
+
+/* A spec of another voltd's store may name a variable twice, or a hundred times. */
+static void each_pwd_has_room(void **state)
+{
+    enum { MANY = 100, LONG = 4000 };
+    const struct job_key key = {.id = 7, .index = JOB_NO_INDEX, .attempt = 1};
+    char *given[MANY + 1] = {NULL}, cwd[LONG + 1], pwd[] = "PWD=/elsewhere";
+
+    (void)state;
+    memset(cwd, '/', LONG);
+    cwd[LONG] = '\0';
+    for (size_t i = 0; i < MANY; i++)
+        given[i] = pwd;
+    char **env = launch_env((char *const[]){NULL}, given, cwd, &key, "/run/x");
+    assert_non_null(env);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_memory_equal(env[i], "PWD=", 4);
+        assert_string_equal(env[i] + 4, cwd);
+    }
+    assert_string_equal(env[MANY], "VOLT_JOB_ID=7");
+    free(env);
 }
 
 /* Only a record with both its slots says how it ended; everything else is lost. */
@@ -74,7 +131,8 @@ static void ends(void **state)
                                     .survivors = 2,
                                     .max_rss_kib = 3,
                                     .real_usec = 99}};
-    struct job_event ev = launch_end_event(&rec);
+    struct job_named named;
+    struct job_event ev = record_end_event(&rec, &named);
 
     assert_int_equal(ev.result, JOB_RESULT_EXIT);
     assert_int_equal(ev.code, 7);
@@ -82,18 +140,18 @@ static void ends(void **state)
     assert_int_equal(ev.usage.max_rss_bytes, 3072);
     assert_int_equal(ev.at_usec, 99);
     rec.exited.status = 0;
-    assert_int_equal(launch_end_event(&rec).result, JOB_RESULT_SUCCESS);
+    assert_int_equal(record_end_event(&rec, &named).result, JOB_RESULT_SUCCESS);
     rec.exited.end = RECORD_END_SIGNAL;
     rec.exited.status = SIGKILL;
-    assert_int_equal(launch_end_event(&rec).result, JOB_RESULT_SIGNAL);
+    assert_int_equal(record_end_event(&rec, &named).result, JOB_RESULT_SIGNAL);
     rec.exited.end = RECORD_END_EXEC_FAILED;
     rec.exited.status = ENOENT;
     rec.exited.step = CHILD_STEP_EXEC;
-    ev = launch_end_event(&rec);
+    ev = record_end_event(&rec, &named);
     assert_int_equal(ev.result, JOB_RESULT_EXEC_FAILED);
     assert_string_equal(ev.step, "exec"); /* what job_exit_code() looks for */
     rec.exited.end = 77;
-    assert_int_equal(launch_end_event(&rec).result, JOB_RESULT_LOST);
+    assert_int_equal(record_end_event(&rec, &named).result, JOB_RESULT_LOST);
 
     static const enum record_verdict lost[] = {RECORD_ABSENT, RECORD_SHIM_KILLED,
                                                RECORD_OTHER_BOOT, RECORD_DAMAGED,
@@ -101,15 +159,15 @@ static void ends(void **state)
     for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
         rec.verdict = lost[i];
         rec.exited.end = RECORD_END_EXIT; /* not to be believed */
-        assert_int_equal(launch_end_event(&rec).result, JOB_RESULT_LOST);
+        assert_int_equal(record_end_event(&rec, &named).result, JOB_RESULT_LOST);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expansion),
-        cmocka_unit_test(environment),
+        cmocka_unit_test(expansion),     cmocka_unit_test(environment),
+        cmocka_unit_test(a_long_socket), cmocka_unit_test(each_pwd_has_room),
         cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

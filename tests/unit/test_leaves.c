@@ -1,12 +1,15 @@
 /* VOLT_DEBUG=leaves: what it says of each forgotten leaf and of a poll that nothing will
  * wake, and what lists the tasks that live. Each mistake is made in a process of its
  * own. */
+#include "task/task.h"
+#include "tests/support/in_child.h"
 #include "tests/support/lone.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +49,7 @@ struct waits {
     struct volt_mutex_lock mutex_lock;
     struct volt_wait_group_wait wait;
     struct volt_broadcast_recv news;
-    struct volt_join_next next;
+    struct volt_join_set_next next;
 };
 
 static struct volt_sem sem;
@@ -86,10 +89,10 @@ static void begin(struct volt_cx *cx, struct waits *w)
         volt_mutex_lock_init(&w->mutex_lock, &mutex);
         break;
     case READ:
-        volt_rwlock_read_init(&w->lock, &rwlock);
+        volt_rwlock_acquire_init_read(&w->lock, &rwlock);
         break;
     case WRITE:
-        volt_rwlock_write_init(&w->lock, &rwlock);
+        volt_rwlock_acquire_init_write(&w->lock, &rwlock);
         break;
     case NOTIFIED:
         volt_notified_init(&w->notified, &notify);
@@ -115,7 +118,7 @@ static void begin(struct volt_cx *cx, struct waits *w)
     default:
         lone_spawn(volt_task_new(volt_cx_runtime(cx), &never_type), &join);
         (void)volt_join_set_add(set, &join);
-        volt_join_next_init(&w->next, set);
+        volt_join_set_next_init(&w->next, set);
     }
 }
 
@@ -134,7 +137,7 @@ static enum volt_poll waits_poll(struct volt_cx *cx, void *state)
         return volt_mutex_lock_poll(cx, &w->mutex_lock);
     case READ:
     case WRITE:
-        return volt_rwlock_poll(cx, &w->lock);
+        return volt_rwlock_acquire_poll(cx, &w->lock);
     case NOTIFIED:
         return volt_notified_poll(cx, &w->notified);
     case JOIN:
@@ -150,7 +153,7 @@ static enum volt_poll waits_poll(struct volt_cx *cx, void *state)
     case BROADCAST:
         return volt_broadcast_recv_poll(cx, &w->news);
     default:
-        return volt_join_next_poll(cx, &w->next);
+        return volt_join_set_next_poll(cx, &w->next);
     }
 }
 
@@ -171,7 +174,7 @@ static void waits_drop(void *state)
     volt_oneshot_recv_fini(&w->oneshot);
     volt_wait_group_wait_fini(&w->wait);
     volt_broadcast_recv_fini(&w->news);
-    volt_join_next_fini(&w->next);
+    volt_join_set_next_fini(&w->next);
 }
 
 static const struct volt_task_type waits_type = {
@@ -215,37 +218,10 @@ static struct volt_join spawn(struct volt_runtime *rt, enum kind kind, bool forg
     return join;
 }
 
-/* Runs it in a process of its own. Returns what that process wrote to stderr and how it
- * ended. */
-static int in_child(void (*body)(enum kind), enum kind kind, char *ret_text, size_t size)
-{
-    int fds[2], status;
-    size_t len = 0;
-    ssize_t n;
-
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        dup2(fds[1], STDERR_FILENO);
-        close(fds[0]);
-        close(fds[1]);
-        body(kind);
-        _exit(0);
-    }
-    close(fds[1]);
-    while ((n = read(fds[0], ret_text + len, size - 1 - len)) > 0)
-        len += (size_t)n;
-    ret_text[len] = '\0';
-    close(fds[0]);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static void forget(enum kind kind)
+static void forget(int kind)
 {
     struct volt_runtime *rt = watched();
-    struct volt_join join = spawn(rt, kind, true);
+    struct volt_join join = spawn(rt, (enum kind)kind, true);
 
     volt_join_cancel(&join);
     (void)lone_join(&join);
@@ -269,13 +245,13 @@ static void test_a_forgotten_leaf_is_named(void **state)
         {"volt_oneshot_recv", offsetof(struct waits, oneshot)},
         {"volt_wait_group_wait", offsetof(struct waits, wait)},
         {"volt_broadcast_recv", offsetof(struct waits, news)},
-        {"volt_join_next", offsetof(struct waits, next)},
+        {"volt_join_set_next", offsetof(struct waits, next)},
     };
     char text[4096], words[256];
 
     (void)state;
     for (int k = 0; k < KINDS; k++) {
-        int status = in_child(forget, (enum kind)k, text, sizeof(text));
+        int status = in_child(forget, k, text, sizeof(text));
 
         (void)snprintf(words, sizeof(words),
                        "libvolt: task \"waits\" has ended, but its %s at byte %zu of its "
@@ -307,7 +283,7 @@ static const struct volt_task_type reader_type = {
     .poll = reader_poll,
 };
 
-static void forget_io(enum kind kind)
+static void forget_io(int kind)
 {
     struct volt_runtime *rt = watched();
     struct reader *r = volt_task_new(rt, &reader_type);
@@ -335,7 +311,7 @@ static void test_a_forgotten_descriptor_is_named(void **state)
                            "volt_io_fini()"));
 }
 
-static void finish_all(enum kind kind)
+static void finish_all(int kind)
 {
     struct volt_runtime *rt = watched();
 
@@ -351,7 +327,7 @@ static void finish_all(enum kind kind)
 }
 
 /* Of each kind: woken, and seen; nothing is left in the record. */
-static void see_all(enum kind kind)
+static void see_all(int kind)
 {
     struct volt_runtime *rt = watched();
 
@@ -380,7 +356,254 @@ static void test_what_is_finished_or_seen_is_not_named(void **state)
     assert_null(strstr(text, "waits\""));
 }
 
-static void wait_on_nothing(enum kind kind)
+/* More joins than a record has room for are given up while they wait, half of them when
+ * what they join has ended; then a timer is forgotten. */
+struct gives_up {
+    int at, i, status;
+    struct volt_join join[20];
+    struct volt_sleep limit, forgotten;
+    struct volt_yield yield;
+};
+
+static enum volt_poll gives_up_poll(struct volt_cx *cx, void *state)
+{
+    struct gives_up *s = state;
+
+    VOLT_BEGIN(s->at);
+    for (s->i = 0; s->i < 20; s->i++) {
+        lone_spawn(volt_task_new(volt_cx_runtime(cx), &never_type), &s->join[s->i]);
+        VOLT_AWAIT_FOR(s->at, s->status, cx, &s->limit, 0,
+                       volt_join_poll(cx, &s->join[s->i]));
+        if (s->i % 2)
+            volt_join_cancel(&s->join[s->i]);
+        while (s->i % 2 && volt_join_status(&s->join[s->i]) == -EINPROGRESS)
+            VOLT_AWAIT(s->at, volt_yield_poll(cx, &s->yield));
+        volt_join_fini(&s->join[s->i]);
+    }
+    volt_sleep_init(&s->forgotten, UINT64_MAX);
+    VOLT_AWAIT(s->at, volt_sleep_poll(cx, &s->forgotten));
+    VOLT_END(s->at);
+}
+
+static const struct volt_task_type gives_up_type = {
+    .name = "gives up",
+    .size = sizeof(struct gives_up),
+    .poll = gives_up_poll,
+};
+
+static void give_joins_up(int kind)
+{
+    struct volt_runtime *rt = watched();
+    struct volt_join join;
+
+    (void)kind;
+    lone_spawn(volt_task_new(rt, &gives_up_type), &join);
+    lone_settle(rt);
+    (void)volt_runtime_dump(rt, STDERR_FILENO);
+    volt_join_cancel(&join);
+    (void)lone_join(&join);
+}
+
+static void test_joins_that_were_given_up_are_forgotten(void **state)
+{
+    char text[8192];
+
+    (void)state;
+    assert_true(WIFSIGNALED(in_child(give_joins_up, 0, text, sizeof(text))));
+    assert_non_null(strstr(text, "waiting on volt_sleep, age "));
+    assert_non_null(strstr(text, "task \"gives up\" has ended, but its volt_sleep at "));
+    assert_null(strstr(text, "volt_join"));
+}
+
+/* Two leaves wait, and the one that was entered first is seen. */
+struct pair {
+    int at, which;
+    struct volt_notified first;
+    struct volt_sleep second;
+};
+
+static enum volt_poll pair_poll(struct volt_cx *cx, void *state)
+{
+    struct pair *s = state;
+
+    VOLT_BEGIN(s->at);
+    volt_notified_init(&s->first, &notify);
+    volt_sleep_init(&s->second, UINT64_MAX);
+    VOLT_AWAIT(s->at, VOLT_SELECT(s->which, volt_notified_poll(cx, &s->first),
+                                  volt_sleep_poll(cx, &s->second)));
+    VOLT_END(s->at);
+}
+
+static const struct volt_task_type pair_type = {
+    .name = "pair",
+    .size = sizeof(struct pair),
+    .poll = pair_poll,
+};
+
+static void see_the_first(int kind)
+{
+    struct volt_runtime *rt = watched();
+    struct volt_join join;
+
+    (void)kind;
+    lone_spawn(volt_task_new(rt, &pair_type), &join);
+    lone_settle(rt);
+    volt_notify_one(&notify);
+    (void)lone_join(&join);
+}
+
+static void test_of_two_leaves_the_other_is_named(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    assert_true(WIFSIGNALED(in_child(see_the_first, 0, text, sizeof(text))));
+    assert_non_null(strstr(text, "must call volt_sleep_fini()"));
+    assert_null(strstr(text, "volt_notified"));
+}
+
+/* A semaphore is none the less one for a maximum of 1. */
+static void forget_gate(int kind)
+{
+    struct volt_runtime *rt = watched();
+    struct waits *w = volt_task_new(rt, &waits_type);
+    struct volt_join join;
+
+    (void)kind;
+    volt_sem_init(&sem, 0, 1);
+    w->kind = SEM;
+    w->forgets = w->begun = true;
+    volt_sem_acquire_init(&w->acquire, &sem, 1);
+    lone_spawn(w, &join);
+    lone_settle(rt);
+    volt_join_cancel(&join);
+    (void)lone_join(&join);
+}
+
+static void test_a_semaphore_of_one_is_called_so(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    assert_true(WIFSIGNALED(in_child(forget_gate, 0, text, sizeof(text))));
+    assert_non_null(strstr(text, "must call volt_sem_acquire_fini()"));
+}
+
+/* A child of a scope that waits by a waker, as a future of one's own does. */
+static struct volt_waker waker;
+
+static enum volt_poll waker_poll(struct volt_cx *cx, void *state)
+{
+    int *polls = state;
+
+    if ((*polls)++ > 0)
+        return VOLT_READY;
+    waker = volt_waker_new(cx);
+    return VOLT_PENDING;
+}
+
+static const struct volt_task_type waker_type = {
+    .name = "by a waker",
+    .size = sizeof(int),
+    .poll = waker_poll,
+};
+
+struct parent {
+    int at;
+    struct volt_scope scope;
+};
+
+static enum volt_poll parent_poll(struct volt_cx *cx, void *state)
+{
+    struct parent *s = state;
+
+    VOLT_BEGIN(s->at);
+    if (volt_scope_init(cx, &s->scope, &waker_type, 1) < 0)
+        abort();
+    VOLT_AWAIT(s->at, volt_scope_poll(cx, &s->scope));
+    volt_scope_fini(&s->scope);
+    VOLT_END(s->at);
+}
+
+static const struct volt_task_type parent_type = {
+    .name = "parent",
+    .size = sizeof(struct parent),
+    .poll = parent_poll,
+};
+
+static void wait_in_scope(int kind)
+{
+    struct volt_runtime *rt = watched();
+    struct volt_join join;
+
+    (void)kind;
+    lone_spawn(volt_task_new(rt, &parent_type), &join);
+    lone_settle(rt);
+    volt_waker_wake(&waker);
+    volt_waker_fini(&waker);
+    if (lone_join(&join) != 0)
+        abort();
+    volt_runtime_free(rt);
+}
+
+static void test_a_child_of_a_scope_may_wait_by_a_waker(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    assert_int_equal(in_child(wait_in_scope, 0, text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+}
+
+/* The loop with a limit that forgets _fini when what it limits was first. */
+struct again {
+    int polls;
+    struct volt_sleep sleep;
+};
+
+static enum volt_poll again_poll(struct volt_cx *cx, void *state)
+{
+    struct again *s = state;
+
+    volt_sleep_init(&s->sleep, UINT64_MAX);
+    if (s->polls++ == 0)
+        volt_cx_wake(cx);
+    return volt_sleep_poll(cx, &s->sleep);
+}
+
+static const struct volt_task_type again_type = {
+    .name = "again",
+    .size = sizeof(struct again),
+    .poll = again_poll,
+};
+
+static void initialise_again(int kind)
+{
+    struct volt_runtime *rt = watched();
+    struct volt_join join;
+
+    (void)kind;
+    lone_spawn(volt_task_new(rt, &again_type), &join);
+    lone_settle(rt);
+    _exit(1);
+}
+
+static void test_a_timer_initialised_while_it_waits_is_named(void **state)
+{
+    char text[4096], words[256];
+    int status = in_child(initialise_again, 0, text, sizeof(text));
+
+    (void)state;
+    (void)snprintf(
+        words, sizeof(words),
+        "libvolt: task \"again\" has initialised its volt_sleep at byte %zu of "
+        "its state while that waited: volt_sleep_fini() must come first\n",
+        offsetof(struct again, sleep));
+    assert_string_equal(text, words);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void wait_on_nothing(int kind)
 {
     struct volt_runtime *rt = watched();
     struct volt_join join;
@@ -414,7 +637,7 @@ static void print_task(void *arg, const struct volt_task_info *info)
         abort();
 }
 
-static void list(enum kind kind)
+static void list(int kind)
 {
     struct volt_runtime *rt = watched();
     struct volt_join a = spawn(rt, SLEEP, false), b = spawn(rt, READ, false);
@@ -473,7 +696,8 @@ static void test_many_tasks_are_listed(void **state)
     lone_settle(rt);
     assert_int_equal(volt_runtime_tasks(rt, count, &n), N);
     assert_int_equal(n, N);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++) { /* its own reference, and the handle's */
+        assert_int_equal(TASK_REFS(vat_u64_load(&join[i].task->state, VAT_RLX)), 2);
         volt_join_cancel(&join[i]);
         assert_int_equal(lone_join(&join[i]), -ECANCELED);
     }
@@ -494,6 +718,11 @@ int main(void)
         cmocka_unit_test(test_a_forgotten_leaf_is_named),
         cmocka_unit_test(test_a_forgotten_descriptor_is_named),
         cmocka_unit_test(test_what_is_finished_or_seen_is_not_named),
+        cmocka_unit_test(test_joins_that_were_given_up_are_forgotten),
+        cmocka_unit_test(test_of_two_leaves_the_other_is_named),
+        cmocka_unit_test(test_a_semaphore_of_one_is_called_so),
+        cmocka_unit_test(test_a_child_of_a_scope_may_wait_by_a_waker),
+        cmocka_unit_test(test_a_timer_initialised_while_it_waits_is_named),
         cmocka_unit_test(test_pending_without_a_waker_is_named),
         cmocka_unit_test(test_live_tasks_are_listed),
         cmocka_unit_test(test_many_tasks_are_listed),

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "daemon/exec/jobs.h"
+#include "daemon/core/state.h"
+#include "daemon/keeper/record.h"
 #include "daemon/store/commit_log.h"
 #include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
@@ -24,7 +25,7 @@
 #define BEGIN  UINT64_C(1795000000000000)
 
 static struct volt_runtime *rt;
-static struct manager *m;
+static struct core *core;
 
 static uint64_t submitted(uint64_t id)
 {
@@ -71,12 +72,12 @@ static void start(uint64_t keep)
     config_defaults(&config);
     config.keep_ended_jobs = keep;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
-    m = managed_start(&config, rt);
+    core = managed_start(&config, rt);
 }
 
 static void stop(void)
 {
-    managed_stop(m, rt);
+    managed_stop(core, rt);
 }
 
 static bool seen[JOBS + 1];
@@ -90,7 +91,7 @@ static int see(void *arg, const struct job_view *v)
 }
 
 /* 0 or what the list ended with. */
-static int list(const struct manager_filter *f, size_t limit)
+static int list(const struct job_filter *f, size_t limit)
 {
     const struct job_owner root = {0};
     uint64_t cursor = 0;
@@ -98,35 +99,35 @@ static int list(const struct manager_filter *f, size_t limit)
 
     memset(seen, 0, sizeof(seen));
     do
-        r = managed_list(m, &root, f, cursor, limit, see, NULL, &cursor);
+        r = managed_list(core, &root, f, cursor, limit, see, NULL, &cursor);
     while (r == 0 && cursor);
     return r;
 }
 
 /* The same in portions of any size: none looks at more than it may. */
-static int list_in_portions(const struct manager_filter *f, size_t looks)
+static int list_in_portions(const struct job_filter *f, size_t looks)
 {
     const struct job_owner root = {0};
-    struct manager_walk w = {.kept = true,
-                             .limit = SIZE_MAX,
-                             .looks = looks,
-                             .bytes = SIZE_MAX,
-                             .at_once = looks};
+    struct query_walk w = {.kept = true,
+                           .limit = SIZE_MAX,
+                           .looks = looks,
+                           .bytes = SIZE_MAX,
+                           .at_once = looks};
     int r;
 
     memset(seen, 0, sizeof(seen));
     do {
-        r = manager_walk_step(NULL, m, &root, f, &w, see, NULL);
+        r = query_walk_step(NULL, core, &root, f, &w, see, NULL);
         assert_true(w.looked <= looks);
-        assert_true(w.looked + w.kept_looked * MANAGER_KEPT_COST <=
-                    looks + 1 + MANAGER_KEPT_COST);
+        assert_true(w.looked + w.kept_looked * QUERY_KEPT_COST <=
+                    looks + 1 + QUERY_KEPT_COST);
     } while (r == 0 && w.cursor);
     return r;
 }
 
 static void expect(uint64_t since, uint64_t until, bool newest_first)
 {
-    const struct manager_filter f = {
+    const struct job_filter f = {
         .since_usec = since, .until_usec = until, .newest_first = newest_first};
 
     for (size_t limit = 7; limit <= 5000 * 25; limit *= 25) {
@@ -166,10 +167,10 @@ static void from_memory_and_from_the_store(void **state)
 /* What lies beyond is not read: one of it is damaged, and nobody notices. */
 static void no_further_than_needed(void **state)
 {
-    const struct manager_filter recent = {.since_usec = submitted(1400),
-                                          .newest_first = true};
-    const struct manager_filter early = {.until_usec = submitted(300)};
-    const struct manager_filter all = {.newest_first = true};
+    const struct job_filter recent = {.since_usec = submitted(1400),
+                                      .newest_first = true};
+    const struct job_filter early = {.until_usec = submitted(300)};
+    const struct job_filter all = {.newest_first = true};
     char path[80];
     sqlite3 *db;
 

@@ -57,9 +57,9 @@ static void begin_wait(struct waiter *w)
         break;
     case RWLOCK:
         if (writes(w))
-            volt_rwlock_write_init(&w->u.rwlock, &rwlock);
+            volt_rwlock_acquire_init_write(&w->u.rwlock, &rwlock);
         else
-            volt_rwlock_read_init(&w->u.rwlock, &rwlock);
+            volt_rwlock_acquire_init_read(&w->u.rwlock, &rwlock);
         break;
     case NOTIFY:
         volt_notified_init(&w->u.notified, &notify);
@@ -78,7 +78,7 @@ static enum volt_poll poll_wait(struct volt_cx *cx, struct waiter *w)
     case MUTEX:
         return volt_mutex_lock_poll(cx, &w->u.mutex);
     case RWLOCK:
-        return volt_rwlock_poll(cx, &w->u.rwlock);
+        return volt_rwlock_acquire_poll(cx, &w->u.rwlock);
     case NOTIFY:
         return volt_notified_poll(cx, &w->u.notified);
     default:

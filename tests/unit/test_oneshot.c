@@ -67,12 +67,12 @@ static void test_value_before_or_after_the_receiver(void **state)
         struct volt_join join;
 
         if (early)
-            assert_int_equal(volt_oneshot_send(o, &value), 0);
+            assert_int_equal(volt_oneshot_try_send(o, &value), 0);
         spawn_receiver(rt, o, &got, &status, &join);
         lone_settle(rt);
         if (!early) {
             assert_int_equal(status, -1);
-            assert_int_equal(volt_oneshot_send(o, &value), 0);
+            assert_int_equal(volt_oneshot_try_send(o, &value), 0);
         }
         assert_int_equal(lone_join(&join), 0);
         assert_int_equal(status, 0);
@@ -111,13 +111,14 @@ static void test_receiver_gives_up(void **state)
     lone_settle(rt);
     volt_join_cancel(&join); /* while it waits: nobody may wake it afterwards */
     assert_int_equal(lone_join(&join), -ECANCELED);
-    assert_int_equal(volt_oneshot_send(o, &value), -EPIPE);
+    assert_int_equal(volt_oneshot_try_send(o, &value), -EPIPE);
 
     o = new_int();
     volt_oneshot_recv_init(&recv, o, &value);
     volt_oneshot_recv_fini(&recv);
     volt_oneshot_recv_fini(&recv); /* gives nothing up twice */
     volt_oneshot_send_fini(o);
+    volt_oneshot_send_fini(NULL);
     o = new_int();
     volt_oneshot_send_fini(o);
     volt_oneshot_recv_init(&recv, o, &value);
@@ -132,7 +133,7 @@ static void test_no_bytes_is_a_value(void **state)
 
     (void)state;
     assert_non_null(o);
-    assert_int_equal(volt_oneshot_send(o, ""), 0);
+    assert_int_equal(volt_oneshot_try_send(o, ""), 0);
     volt_oneshot_recv_init(&recv, o, NULL);
     assert_int_equal(volt_oneshot_recv_wait(&recv), 0);
     volt_oneshot_recv_fini(&recv);
@@ -143,7 +144,7 @@ static void *send_42(void *arg)
 {
     int value = 42;
 
-    return volt_oneshot_send(arg, &value) == 0 ? arg : NULL;
+    return volt_oneshot_try_send(arg, &value) == 0 ? arg : NULL;
 }
 
 static void test_thread_waits(void **state)

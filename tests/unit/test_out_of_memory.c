@@ -96,8 +96,8 @@ static enum volt_poll sync_poll(struct volt_cx *cx, struct fn_task *f)
     VOLT_AWAIT(f->at, volt_sem_acquire_poll(cx, &a->sem));
     volt_mutex_lock_init(&a->mutex, &mutex);
     VOLT_AWAIT(f->at, volt_mutex_lock_poll(cx, &a->mutex));
-    volt_rwlock_write_init(&a->rwlock, &rwlock);
-    VOLT_AWAIT(f->at, volt_rwlock_poll(cx, &a->rwlock));
+    volt_rwlock_acquire_init_write(&a->rwlock, &rwlock);
+    VOLT_AWAIT(f->at, volt_rwlock_acquire_poll(cx, &a->rwlock));
     VOLT_AWAIT(f->at, volt_yield_poll(cx, &a->yield));
     volt_notified_init(&a->notified, &notify);
     VOLT_AWAIT(f->at, volt_notified_poll(cx, &a->notified));
@@ -264,7 +264,7 @@ static void walk_oneshot(struct volt_runtime *rt)
     f = new_task(rt, recv_poll, &r);
     if (f)
         FN_CHECK(volt_task_spawn(f, &join) == 0);
-    FN_CHECK(volt_oneshot_send(o, &value) == 0);
+    FN_CHECK(volt_oneshot_try_send(o, &value) == 0);
     if (join.task)
         FN_CHECK(volt_join_wait(&join) == 0);
     volt_join_fini(&join);

@@ -2,7 +2,9 @@
  * little is offered to the store, what is forgotten goes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +17,9 @@
 
 #include "daemon/output/output.h"
 #include "tests/support/scratch.h"
+
+int __real_fcntl(int fd, int op, ...);
+int __wrap_fcntl(int fd, int op, ...);
 
 #define FOLD 100
 
@@ -47,6 +52,7 @@ static int teardown(void **state)
 static int start(void **state)
 {
     (void)state;
+    (void)signal(SIGIO, SIG_IGN); /* a file with a lease is opened */
     return volt_runtime_new(&(struct volt_options){.workers = 1}, &rt);
 }
 
@@ -120,6 +126,34 @@ static void read_back(const struct job_key *key, bool ended, const char *expecte
     text[n] = '\0';
     assert_string_equal(text, expected);
     close(fd);
+}
+
+static void names(void **state)
+{
+    static const struct {
+        struct job_key key;
+        enum job_stream stream;
+        const char *group, *folder, *file;
+    } rows[] = {
+        {{7, JOB_NO_INDEX, 1}, JOB_STDOUT, "0", "", "0/7.out"},
+        {{1024, JOB_NO_INDEX, 9}, JOB_STDERR, "1", "", "1/1024.err"},
+        {{2047, 0, 1}, JOB_STDOUT, "1", "1/2047", "1/2047/0.out"},
+        {{UINT64_MAX, INT64_MAX, 1},
+         JOB_STDERR,
+         "18014398509481983",
+         "18014398509481983/18446744073709551615",
+         "18014398509481983/18446744073709551615/9223372036854775807.err"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct output_path p;
+
+        output_path_of(&rows[i].key, rows[i].stream, &p);
+        assert_string_equal(p.group, rows[i].group);
+        assert_string_equal(p.folder, rows[i].folder);
+        assert_string_equal(p.file, rows[i].file);
+    }
 }
 
 static void a_file_goes_from_job_to_job(void **state)
@@ -210,6 +244,81 @@ static void the_second_look_counts(void **state)
     close(fd);
     output_end_finish(&o, &b, &e, true);
     read_back(&b, true, "textmore");
+}
+
+/* A reader that opens the output of a job by name while there is a lease on its file. */
+static struct {
+    const struct job_key *key; /* NULL: none comes */
+    pthread_t thread;
+    bool came, waits;
+    int r; /* of its open */
+} reader;
+
+static void *open_and_close(void *arg)
+{
+    reader.r = output_open(&o, store, reader.key, JOB_STDOUT, false);
+    if (reader.r >= 0)
+        close(reader.r);
+    return arg;
+}
+
+/* Where nothing makes the reader wait, it opens before the lease ends. */
+static void come_during_lease(void)
+{
+    reader.came = true;
+    reader.waits = pthread_rwlock_trywrlock(&o.names) != 0;
+    if (!reader.waits)
+        pthread_rwlock_unlock(&o.names);
+    assert_int_equal(pthread_create(&reader.thread, NULL, open_and_close, NULL), 0);
+    if (!reader.waits)
+        pthread_join(reader.thread, NULL);
+}
+
+int __wrap_fcntl(int fd, int op, ...)
+{
+    va_list rest;
+
+    va_start(rest, op);
+    void *arg = va_arg(rest, void *); /* as the C library takes it */
+    va_end(rest);
+    int r = __real_fcntl(fd, op, arg);
+    if (r == 0 && reader.key && !reader.came && op == F_SETLEASE &&
+        (int)(intptr_t)arg == F_WRLCK)
+        come_during_lease();
+    return r;
+}
+
+static void expect_reader(const struct job_key *key)
+{
+    reader.key = key;
+    reader.came = false;
+}
+
+/* What its open returned. */
+static int end_reader(void)
+{
+    assert_true(reader.came);
+    if (reader.waits)
+        pthread_join(reader.thread, NULL);
+    reader.key = NULL;
+    return reader.r;
+}
+
+/* The kernel refuses an open with O_NONBLOCK while there is a lease. */
+static void no_open_meets_a_lease(void **state)
+{
+    struct job_key a = job(1);
+    struct output_end e = {0};
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "text", &inode));
+    expect_reader(&a);
+    output_end_look(NULL, &o, &a, false, FOLD, &e);
+    assert_true(end_reader() >= 0);
+    expect_reader(&a);
+    output_end_finish(&o, &a, &e, true);
+    assert_int_equal(end_reader(), -ENODATA); /* given up: the store would have it */
 }
 
 static void both_streams(void **state)
@@ -394,10 +503,12 @@ static void folders_that_were_removed_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),
         T(a_file_goes_from_job_to_job),
         T(what_is_not_kept_stays),
         T(a_file_that_somebody_has_open_stays_the_jobs),
         T(the_second_look_counts),
+        T(no_open_meets_a_lease),
         T(both_streams),
         T(output_that_is_there_is_not_taken_over),
         T(the_next_daemon_takes_spare_files_over),

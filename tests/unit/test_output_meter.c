@@ -263,68 +263,6 @@ static void nothing_is_watched_when_a_job_has_ended(void **state)
     close(err);
 }
 
-static struct meter meters[3];
-static pthread_mutex_t meters_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static enum volt_poll one_poll(struct volt_cx *cx, void *state)
-{
-    const unsigned i = *(unsigned *)state;
-    const struct job_key one = {.id = 5 + i, .index = JOB_NO_INDEX, .attempt = 1};
-
-    return meter_poll(cx, &meters[i], f.meters, &f.outputs, &one, false, LIMIT);
-}
-
-static void one_drop(void *state)
-{
-    pthread_mutex_lock(&meters_lock);
-    meter_fini(&meters[*(unsigned *)state]);
-    pthread_mutex_unlock(&meters_lock);
-}
-
-static const struct volt_task_type one_type = {"one", sizeof(unsigned), one_poll,
-                                               one_drop, NULL};
-
-/* Whose watches have a bucket in common, when the one between them goes. */
-static void those_around_one_that_goes_stay_together(void **state)
-{
-    const int watched = watches_fd();
-    struct volt_join join[3];
-    int fd[3];
-
-    (void)state;
-    memset(meters, 0, sizeof(meters));
-    for (unsigned i = 0; i < 3; i++) {
-        const struct job_key one = {.id = 5 + i, .index = JOB_NO_INDEX, .attempt = 1};
-        unsigned *which = volt_task_new(f.rt, &one_type);
-
-        *which = i;
-        fd[i] = output_create(&f.outputs, &one, JOB_STDOUT);
-        assert_int_equal(volt_task_spawn(which, &join[i]), 0);
-        while (watches() != i + 1)
-            sched_yield();
-        for (unsigned n = 1; i < 2 && n < 1024; n++) { /* numbers of the same bucket */
-            int wd = inotify_add_watch(watched, f.dir, IN_MODIFY);
-            assert_int_equal(inotify_rm_watch(watched, wd), 0);
-        }
-    }
-    print(fd[1], LIMIT + 1);
-    assert_int_equal(volt_join_wait(&join[1]), 0);
-    volt_join_fini(&join[1]);
-    pthread_mutex_lock(&meters_lock);
-    const struct meter_file first = meters[0].file[0], last = meters[2].file[0];
-    pthread_mutex_unlock(&meters_lock);
-    assert_int_equal(last.wd - first.wd, 2048);
-    assert_ptr_equal(last.next, &meters[0].file[0]);
-    assert_ptr_equal(first.prev, &meters[2].file[0]);
-    for (unsigned i = 0; i < 3; i += 2) {
-        print(fd[i], LIMIT + 1);
-        assert_int_equal(volt_join_wait(&join[i]), 0);
-        volt_join_fini(&join[i]);
-    }
-    for (unsigned i = 0; i < 3; i++)
-        close(fd[i]);
-}
-
 /* What has been there is counted when a new daemon comes. */
 static void what_was_printed_before_counts(void **state)
 {
@@ -347,8 +285,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(both_files_count_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(small_writes_cost_little, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_watched_when_a_job_has_ended, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(those_around_one_that_goes_stay_together, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_was_printed_before_counts, set_up,
                                         tear_down),

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <cmocka.h>
 
+#include "daemon/job/env.h"
 #include "daemon/job/spec_pack.h"
 
 static void numbers_and_strings(void **state)
@@ -52,6 +53,32 @@ static void numbers_and_strings(void **state)
     assert_false(u.failed);
     assert_true(u.at == u.end);
     assert_true(unpack_number(&u) == 0 && u.failed); /* over the end */
+    pack_fini(&p);
+}
+
+static void memory_is_lent(void **state)
+{
+    uint8_t room[16] = "";
+    struct pack p = pack_in(room, sizeof(room));
+
+    (void)state;
+    pack_raw(&p, "0123456789abcdef", 16);
+    assert_ptr_equal(p.bytes, room); /* just enough */
+    pack_fini(&p);
+    p = pack_in(room, sizeof(room));
+    pack_raw(&p, "0123", 4);
+    pack_raw(&p, "456789abcdefg", 13);
+    assert_ptr_not_equal(p.bytes, room);
+    assert_int_equal(p.n, 17);
+    for (uint64_t i = 0; i < 200; i++)
+        pack_number(&p, i);
+    assert_memory_equal(p.bytes, "0123456789abcdefg\0\1\2", 20);
+    pack_fini(&p);
+    p = pack_in(room, sizeof(room));
+    pack_raw(&p, "0123", 4);
+    pack_raw(&p, "0123456789abcdef0123456789abcdef",
+             32); /* twice as much is too little */
+    assert_true(p.n == 36 && p.n <= p.capacity);
     pack_fini(&p);
 }
 
@@ -101,12 +128,13 @@ static struct job_spec *full_spec(bool long_argv)
     s->labels[0] = (struct job_label){strdup("k"), strdup("v")};
     s->labels[1] = (struct job_label){strdup("k2"), strdup("")};
     s->cwd = strdup("/tmp");
-    s->env = strings("A=1", "B=");
+    s->env = job_env_new((char *const[]){"A=1", "B=", NULL});
     s->umask = 0;
     s->stdin_path = strdup("/dev/null");
     s->queue = strdup("default");
     s->priority = -7;
     s->timeout_usec = 1;
+    s->queue_timeout_usec = 2;
     s->kill_after_usec = UINT64_MAX;
     s->stop_signal = SIGINT;
     s->kill_mode = JOB_KILL_MAIN;
@@ -147,6 +175,13 @@ static void round_trip(struct job_spec *s, bool shared_argv)
     assert_int_equal(p.argv.n > 0, shared_argv);
     assert_int_equal(unpack_spec(&p, &back), 0);
     assert_true(job_spec_equal(s, back));
+    assert_int_equal(s->queue_timeout_usec, back->queue_timeout_usec);
+    for (size_t i = 0; i < s->nclaims; i++)
+        assert_int_equal(s->claims[i].had, back->claims[i].had);
+    for (size_t i = 0; i < s->nafter; i++) {
+        assert_int_equal(s->after[i].started, back->after[i].started);
+        assert_int_equal(s->after[i].result, back->after[i].result);
+    }
     job_spec_unref(back);
     spec_pack_fini(&p);
     job_spec_unref(s);
@@ -161,6 +196,20 @@ static void specs_come_back_as_they_were(void **state)
     round_trip(full_spec(true), true);
     s = job_spec_new();
     s->argv = strings("true", NULL);
+    round_trip(s, false);
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    s->is_array = true;
+    s->after = calloc(3, sizeof(*s->after));
+    s->nafter = 3;
+    s->after[0] = (struct job_edge){.job = 300, .result = JOB_RESULT_DEPENDENCY};
+    s->after[1] = (struct job_edge){
+        .job = 7, .when = JOB_AFTER_START, .started = true, .each = true};
+    s->after[2] = (struct job_edge){
+        .job = UINT64_MAX, .when = JOB_AFTER_ANY, .started = true, .result = 1};
+    round_trip(job_spec_ref(s), false);
+    s->after[0].key = strdup("first");
+    s->after[2].key = strdup("third");
     round_trip(s, false);
     s = job_spec_new();
     s->kind = JOB_KIND_NOOP;
@@ -188,11 +237,34 @@ static void specs_come_back_as_they_were(void **state)
     memcpy(s->input->bytes, "a\0b", 3);
     round_trip(s, true);
     s = full_spec(false);
+    s->kill_mode = JOB_KILL_TREE;
+    s->claims = calloc(3, sizeof(*s->claims));
+    s->nclaims = 3;
+    s->claims[0] = (struct job_claim){.name = strdup("db"), .mode = JOB_CLAIM_SHARED};
+    s->claims[1] = (struct job_claim){
+        .name = strdup("tape"), .mode = JOB_CLAIM_PERMITS, .permits = 2, .had = 300};
+    s->claims[2] = (struct job_claim){.name = strdup("api"),
+                                      .mode = JOB_CLAIM_RATE,
+                                      .permits = 1,
+                                      .capacity = 7,
+                                      .interval_usec = 1000,
+                                      .had = 7};
+    round_trip(s, false);
+    s = full_spec(false);
     s->nranges = 2;
     s->ranges = calloc(2, sizeof(*s->ranges));
     s->ranges[0] = (struct job_range){.first = 3, .last = 7, .step = 2};
     s->ranges[1] = (struct job_range){.first = 9, .last = 9, .step = 1};
     assert_int_equal(job_spec_set_ranges(s), 0);
+    s->at_once = 4;
+    s->kill_mode = JOB_KILL_TREE;
+    s->retry_times = 3;
+    s->backoff_usec = 5;
+    s->backoff_max_usec = 6;
+    s->max_total_usec = 7;
+    s->retry_on = 1u << JOB_RESULT_EXIT;
+    s->retry_codes.word[3] = 9;
+    s->success.word[0] = 8;
     round_trip(s, false);
     s = job_spec_new();
     s->argv = strings("cat", NULL);
@@ -203,9 +275,7 @@ static void specs_come_back_as_they_were(void **state)
     s->rlimits = NULL;
     round_trip(s, false);
     s = full_spec(false); /* and limits without an environment */
-    free(s->env[0]);
-    free(s->env[1]);
-    free(s->env);
+    job_env_unref(s->env);
     s->env = NULL;
     round_trip(s, false);
 }
@@ -233,7 +303,7 @@ static void the_bytes_of_a_spec_stay(void **state)
                         "0202092f62696e2f6563686f05787878787805046e616d650602016b0176026b"
                         "320007042f746d7009000a092f6465762f6e756c6c0b0764656661756c740c0d"
                         "0d010effffffffffffffffff010f021001110212082f746d702f6f7574140309"
-                        "16036b6579170118b960190c1a00");
+                        "16036b6579170118b960190c1a340200");
     assert_string_equal(env, "8105010081088180200000010203413d3102423d");
     assert_string_equal(own_body,
                         "0202092f62696e2f6563686f05787878787805046e616d650602016b0176026b"
@@ -318,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_and_strings),
+        cmocka_unit_test(memory_is_lent),
         cmocka_unit_test(lengths_are_not_trusted),
         cmocka_unit_test(specs_come_back_as_they_were),
         cmocka_unit_test(the_bytes_of_a_spec_stay),

@@ -153,26 +153,121 @@ static void counts_drop(struct fn_task *f)
     vat_u32_add(&drops, 1, VAT_RLX);
 }
 
-static void without_a_thread_the_task_ends_as_cancelled(void **state)
+/* From then on no thread can be made, for its stack would be too large. */
+static void no_more_threads(pthread_attr_t *ret_before)
+{
+    pthread_attr_t huge;
+
+    FN_CHECK(pthread_getattr_default_np(ret_before) == 0);
+    FN_CHECK(pthread_getattr_default_np(&huge) == 0);
+    FN_CHECK(pthread_attr_setstacksize(&huge, (size_t)1 << 47) == 0);
+    FN_CHECK(pthread_setattr_default_np(&huge) == 0);
+    pthread_attr_destroy(&huge);
+}
+
+static void threads_again(pthread_attr_t *before)
+{
+    FN_CHECK(pthread_setattr_default_np(before) == 0);
+    pthread_attr_destroy(before);
+}
+
+/* One that is refused is not run by the thread that comes for the next one. */
+static void refused_then_accepted(void)
 {
     struct fn_task *f = fn_task_new(rt, blocks, NULL);
-    pthread_attr_t before, huge;
+    uint32_t before_count = vat_u32_load(&count, VAT_ACQ);
+    pthread_attr_t before;
     struct volt_join j;
 
-    (void)state;
     f->drop = counts_drop;
-    assert_int_equal(pthread_getattr_default_np(&before), 0);
-    assert_int_equal(pthread_getattr_default_np(&huge), 0);
-    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0);
-    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    no_more_threads(&before);
     int r = volt_task_spawn_blocking(f, &j);
-    assert_int_equal(pthread_setattr_default_np(&before), 0);
-    pthread_attr_destroy(&before);
-    pthread_attr_destroy(&huge);
+    threads_again(&before);
     assert_int_equal(r, -EAGAIN);
     assert_int_equal(volt_join_wait(&j), -ECANCELED);
     volt_join_fini(&j);
     assert_int_equal(vat_u32_load(&drops, VAT_ACQ), 1);
+    assert_int_equal(rt->pool.queue.count, 0);
+    vat_u32_store(&flag, 1, VAT_REL);
+    assert_int_equal(spawn_blocking(blocks, NULL, &j), 0);
+    assert_int_equal(volt_join_wait(&j), 0);
+    volt_join_fini(&j);
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), before_count + 1);
+}
+
+static void without_a_thread_the_task_ends_as_cancelled(void **state)
+{
+    (void)state;
+    refused_then_accepted();
+}
+
+/* arg: a handle to wait for, or NULL. */
+static void calls(void *arg)
+{
+    if (arg)
+        FN_CHECK(volt_join_wait(arg) == 0);
+    vat_u32_add(&count, 1, VAT_REL);
+}
+
+static enum volt_poll blocks_in_place(struct volt_cx *cx, struct fn_task *f)
+{
+    volt_block_in_place(cx, calls, f->arg);
+    f->value = cx->worker != NULL;
+    return VOLT_READY;
+}
+
+/* One that has not begun is in the queue, also when the call has ended that it was for. */
+static void wait_for_stand_in(void)
+{
+    bool begun = false;
+
+    while (!begun) {
+        vat_pause();
+        pthread_mutex_lock(&rt->pool.lock);
+        begun = rt->pool.queue.count == 0;
+        pthread_mutex_unlock(&rt->pool.lock);
+    }
+}
+
+/* Its thread plays the worker, for good, and comes to no task. */
+static void a_stand_in_answers_for_no_task(void **state)
+{
+    struct volt_join j;
+
+    (void)state;
+    assert_int_equal(fn_spawn(rt, blocks_in_place, NULL, &j), 0);
+    assert_int_equal(volt_join_wait(&j), 0);
+    assert_false(((struct fn_task *)volt_join_state(&j))->value);
+    volt_join_fini(&j);
+    wait_for_stand_in();
+    refused_then_accepted();
+}
+
+/* The call is made all the same, and may wait; and the worker goes on with other
+ * tasks. */
+static void without_a_stand_in_the_worker_keeps_its_thread(void **state)
+{
+    pthread_attr_t before;
+    struct volt_join j, ended;
+
+    (void)state;
+    vat_u32_store(&flag, 1, VAT_REL);
+    assert_int_equal(fn_spawn(rt, blocks, NULL, &ended), 0);
+    assert_int_equal(volt_join_wait(&ended), 0);
+    vat_u32_store(&count, 0, VAT_REL);
+    no_more_threads(&before);
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_int_equal(fn_spawn(rt, blocks_in_place, &ended, &j), 0);
+        int r = volt_join_wait(&j);
+        int kept = ((struct fn_task *)volt_join_state(&j))->value;
+        volt_join_fini(&j);
+        assert_int_equal(r, 0);
+        assert_true(kept);
+        assert_int_equal(vat_u32_load(&count, VAT_ACQ), i);
+    }
+    threads_again(&before);
+    volt_join_fini(&ended);
+    assert_int_equal(rt->pool.threads, 0);
 }
 
 static void one_that_has_not_begun_can_be_cancelled(void **state)
@@ -233,6 +328,8 @@ int main(void)
         T(blocking_calls_run_beside_each_other_up_to_the_limit),
         T(one_idle_thread_does_not_answer_for_two_calls),
         T(without_a_thread_the_task_ends_as_cancelled),
+        T(a_stand_in_answers_for_no_task),
+        T(without_a_stand_in_the_worker_keeps_its_thread),
         T(one_that_has_not_begun_can_be_cancelled),
         T(shutdown_waits_for_the_running_ones),
         T(idle_threads_go_and_others_come),

@@ -10,8 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/jobs.h"
-#include "daemon/exec/post.h"
+#include "daemon/core/cancel.h"
+#include "daemon/core/state.h"
+#include "daemon/core/post.h"
 #include "daemon/store/fact.h"
 
 /* --- a store that remembers what is appended, or refuses it ------------------------- */
@@ -26,6 +27,7 @@ static struct {
     enum job_event_type type[FACTS_MAX];
     struct store_fact_event fact[FACTS_MAX];
     uint8_t kept[FACTS_MAX];
+    uint64_t at[FACTS_MAX];
     const struct store_piece *output; /* ... and what came with the last of them */
     bool last;
 } told;
@@ -39,6 +41,7 @@ static void note(const struct store_fact *f)
         assert_false(told.last);
         told.type[told.n] = f->event.event->type;
         told.kept[told.n] = f->event.event->kept;
+        told.at[told.n] = f->event.event->at_usec;
         told.fact[told.n++] = f->event;
         return;
     case STORE_OUTPUT:
@@ -51,17 +54,17 @@ static void note(const struct store_fact *f)
     case STORE_SUBMIT:
     case STORE_ARRAY_END:
     case STORE_NEWS:
+    case STORE_RESOURCE:
+    case STORE_QUEUE:
         break;
     }
     fail_msg("a fact of type %d", f->type);
 }
 
 static int append(struct store *s, const struct store_fact *facts, size_t n,
-                  store_fill_fn *fill, void *arg, struct store_commit *commit)
+                  struct store_commit *commit)
 {
     (void)s;
-    (void)fill;
-    (void)arg;
     (void)commit;
     if (told.refuses)
         return -ENOMEM;
@@ -78,7 +81,7 @@ static const struct store_log_ops taking = {.append = append};
 
 /* --- a job in some state, with its work --------------------------------------------- */
 
-static struct manager m;
+static struct core core;
 static struct job job;
 static struct work work;
 static struct output_end printed;
@@ -88,21 +91,28 @@ static void begin(enum job_kind kind, enum job_state state, bool refuses)
     memset(&told, 0, sizeof(told));
     told.store.log = &taking;
     told.refuses = refuses;
-    users_fini(&m.users);
-    m = (struct manager){.lock = PTHREAD_MUTEX_INITIALIZER, .store = &told.store};
-    queue_init(&m.queue, 1);
-    event_ring_init(&m.ring, 0);
-    work = (struct work){.manager = &m, .job = &job, .offset = NO_OFFSET};
+    users_fini(&core.users);
+    event_log_free(core.parts.log);
+    admission_free(core.parts.admit);
+    memset(&core, 0, sizeof(core));
+    core_init(&core, NULL, NULL, &(struct siphash_key){0});
+    core.parts.store = &told.store;
+    core.parts.admit = admission_new(&(struct siphash_key){1, 2}, 1);
+    assert_non_null(core.parts.admit);
+    core.parts.log = event_log_new();
+    assert_non_null(core.parts.log);
+    event_ring_init(&core.ring, 0);
+    work = (struct work){.core = &core, .job = &job, .offset = NO_OFFSET};
     work.kept_starting = kind == JOB_KIND_EXEC && state != JOB_QUEUED;
     job = (struct job){.id = 7, .kind = (uint8_t)kind, .live = &work};
     job.status = (struct job_status){
         .state = (uint8_t)state, .submitted_usec = 1, .attempt = state != JOB_QUEUED};
-    if (state == JOB_RUNNING || state == JOB_STOPPING)
+    if (state == JOB_RUNNING || state == JOB_PAUSED || state == JOB_STOPPING)
         job.status.started_usec = 2;
-    m.counts.by_state[state] = 1;
-    struct user *user = users_get(&m.users, job.owner.uid);
+    core.counts.by_state[state] = 1;
+    struct user *user = users_get(&core.users, job.owner.uid);
     assert_non_null(user);
-    users_add(&m.users, user, 3, 0);
+    users_add(&core.users, user, 3, 0);
 }
 
 static struct job_event event_of(enum job_event_type type)
@@ -118,7 +128,7 @@ static int post(const struct job_event *ev)
 {
     struct tx tx;
 
-    tx_init(&tx, &m);
+    tx_init(&tx, &core);
     return core_post(&tx, &job, NO_OFFSET, ev);
 }
 
@@ -126,7 +136,7 @@ static int settle(const struct job_event *ev)
 {
     struct tx tx;
 
-    tx_init(&tx, &m);
+    tx_init(&tx, &core);
     return core_settle(&tx, &job, NO_OFFSET, ev);
 }
 
@@ -148,6 +158,14 @@ static enum counts counts_of(enum job_kind kind, enum job_event_type type)
     case JOB_EV_CANCEL:
     case JOB_EV_OUTPUT_LIMIT:
     case JOB_EV_DEFERRED:
+    case JOB_EV_HOLD:
+    case JOB_EV_RELEASE:
+    case JOB_EV_EXPIRED:
+    case JOB_EV_DEPENDENCY:
+    case JOB_EV_MET:
+    case JOB_EV_PAUSE:
+    case JOB_EV_RESUME:
+    case JOB_EV_EDIT:
         break;
     }
     return NOW;
@@ -159,8 +177,10 @@ static void check_facts(const struct job_status *before, const struct job_event 
 {
     size_t n = 0;
 
-    if (owed_starting)
+    if (owed_starting) {
+        assert_true(told.at[0] >= before->submitted_usec); /* also of what never began */
         assert_int_equal(told.type[n++], JOB_EV_STARTING);
+    }
     if (owed_started)
         assert_int_equal(told.type[n++], JOB_EV_STARTED);
     assert_int_equal(told.type[n], ev->type);
@@ -180,6 +200,7 @@ static void check_post(enum job_kind kind, enum job_state state, enum job_event_
                        bool refuses)
 {
     begin(kind, state, refuses);
+    job.status.held = type == JOB_EV_RELEASE;
     const struct job_event ev = event_of(type);
     const struct job_status before = job.status;
     const struct work had = work;
@@ -195,8 +216,8 @@ static void check_post(enum job_kind kind, enum job_state state, enum job_event_
     assert_int_equal(job.status.state, changes ? next : (int)state);
     if (!changes)
         assert_memory_equal(&job.status, &before, sizeof(before));
-    assert_int_equal(m.counts.by_state[job.status.state], 1);
-    assert_int_equal(m.ring.seq, changes); /* news of it, or none */
+    assert_int_equal(core.counts.by_state[job.status.state], 1);
+    assert_int_equal(core.ring.seq, changes); /* news of it, or none */
     if (!appends) {
         assert_int_equal(told.appends, 0);
         if (counts != OWED)
@@ -250,13 +271,37 @@ static void what_is_owed_comes_first(void **state)
 }
 
 /* A watcher does not wait for the end to hear of the start. */
+/* As voltd ends its tasks go one by one: a cancel of what has none, which would be the first
+ * fact of its start, comes too late. */
+static void what_is_owed_goes_with_its_task(void **state)
+{
+    struct tx tx;
+
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        begin(JOB_KIND_NOOP, JOB_RUNNING, false);
+        core.closed = true;
+        job.live = with ? &work : NULL;
+        tx_init(&tx, &core);
+        assert_int_equal(core_cancel(&tx, &job, NO_OFFSET), with ? 0 : -ESHUTDOWN);
+        assert_int_equal(told.n, with ? 3 : 0);
+        assert_int_equal(job.status.state, with ? JOB_STOPPING : JOB_RUNNING);
+    }
+    begin(JOB_KIND_EXEC, JOB_STOPPING, false);
+    job.status.cancel_asked = true;
+    core.closed = true;
+    job.live = NULL;
+    tx_init(&tx, &core);
+    assert_int_equal(core_cancel(&tx, &job, NO_OFFSET), 0);
+}
+
 static void a_watched_start_is_appended_at_once(void **state)
 {
     const struct job_event started = {.type = JOB_EV_STARTED, .at_usec = 5};
 
     (void)state;
     begin(JOB_KIND_SLEEP, JOB_STARTING, true);
-    m.watchers = 1;
+    event_log_watch(core.parts.log);
     assert_int_equal(post(&started), 0); /* no memory: it is owed still */
     assert_int_equal(job.status.state, JOB_RUNNING);
     told.refuses = false;
@@ -264,11 +309,15 @@ static void a_watched_start_is_appended_at_once(void **state)
     assert_int_equal(post(&cancel), 0);
     assert_int_equal(told.n, 3);
     begin(JOB_KIND_SLEEP, JOB_STARTING, false);
-    m.watchers = 1;
+    event_log_watch(core.parts.log);
     assert_int_equal(post(&started), 0);
     assert_int_equal(told.n, 2);
     assert_int_equal(told.type[1], JOB_EV_STARTED);
     assert_int_equal(told.fact[1].after.state, JOB_RUNNING);
+    begin(JOB_KIND_NOOP, JOB_STARTING, false); /* it ends in the same section */
+    event_log_watch(core.parts.log);
+    assert_int_equal(post(&started), 0);
+    assert_int_equal(told.appends, 0);
 }
 
 /* It counts at once, so that a cancel behind it is one of a queued job. */
@@ -313,6 +362,63 @@ static void an_end_brings_its_output(void **state)
     assert_int_equal(told.kept[1], exited.kept);
 }
 
+static uint64_t read_on_from(void)
+{
+    return event_log_counted(core.parts.log);
+}
+
+/* A watcher that looks at the jobs between the two sees a running one: the log has to
+ * tell him of the end. */
+static void an_end_is_read_again_until_it_counts(void **state)
+{
+    const struct job_news news[] = {{.seq = 1}, {.seq = 2}};
+
+    (void)state;
+    begin(JOB_KIND_EXEC, JOB_RUNNING, true);
+    event_log_put(core.parts.log, &news[0], 1);
+    assert_int_equal(read_on_from(), 1);
+    const struct job_event exited = event_of(JOB_EV_EXITED);
+    assert_int_equal(post(&exited), -ENOMEM);
+    told.refuses = false;
+    assert_int_equal(post(&exited), 0);
+    event_log_put(core.parts.log, &news[1], 1);
+    assert_int_equal(job.status.state, JOB_RUNNING);
+    assert_int_equal(read_on_from(), 1);
+    assert_int_equal(settle(&exited), 0);
+    assert_int_equal(read_on_from(), 2);
+}
+
+/* One that waits for a slot, with the jobs that start early beside it. */
+static void let_one_wait(struct waiter *w)
+{
+    const struct admission_ask ask = {.slot = true};
+
+    assert_int_equal(admission_assign(core.parts.admit, w, &ask, 8), 0);
+    admission_enter(core.parts.admit, w, 0);
+}
+
+/* Ends and early starts are committed several at a time while jobs wait for slots; the start
+ * of what has a slot is not, as the slot is empty until then. */
+static void ends_and_early_starts_are_patient_while_jobs_wait(void **state)
+{
+    (void)state;
+    for (int crowds = 0; crowds < 2; crowds++)
+        for (int early = 0; early < 2; early++)
+            for (int ends = 0; ends < 2; ends++) {
+                struct waiter w = {0};
+
+                begin(JOB_KIND_EXEC, ends ? JOB_RUNNING : JOB_QUEUED, false);
+                const struct job_event ev =
+                    event_of(ends ? JOB_EV_EXITED : JOB_EV_STARTING);
+                work.place = early ? PLACE_EARLY : PLACE_SLOT;
+                if (crowds)
+                    let_one_wait(&w);
+                assert_int_equal(post(&ev), 0);
+                assert_int_equal(work.leaf.commit.patient, crowds && (ends || early));
+                admission_forget(core.parts.admit, &w);
+            }
+}
+
 static void a_deferred_attempt_is_told_with_its_number(void **state)
 {
     (void)state;
@@ -336,12 +442,12 @@ static void an_array_takes_one_cancel(void **state)
         job.spec = &spec;
         job.array = array_new(3);
         assert_non_null(job.array);
-        m.counts.by_state[JOB_QUEUED] = 3;
+        core.counts.by_state[JOB_QUEUED] = 3;
         assert_int_equal(settle(&submit), 0);
         const struct job_event cancel = event_of(JOB_EV_CANCEL);
         assert_int_equal(post(&cancel), refuses ? -ENOMEM : 0);
         assert_int_equal(array_done(job.array), !refuses);
-        assert_int_equal(m.counts.by_state[JOB_DONE], refuses ? 0 : 3);
+        assert_int_equal(core.counts.by_state[JOB_DONE], refuses ? 0 : 3);
         if (!refuses) {
             assert_int_equal(told.fact[0].after.state, JOB_STOPPING);
             assert_false(told.last); /* that is told when its last task goes */
@@ -356,9 +462,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_event_in_each_state),
         cmocka_unit_test(what_is_owed_comes_first),
+        cmocka_unit_test(what_is_owed_goes_with_its_task),
         cmocka_unit_test(a_watched_start_is_appended_at_once),
         cmocka_unit_test(a_lost_attempt_before_another_counts_now),
         cmocka_unit_test(an_end_brings_its_output),
+        cmocka_unit_test(an_end_is_read_again_until_it_counts),
+        cmocka_unit_test(ends_and_early_starts_are_patient_while_jobs_wait),
         cmocka_unit_test(a_deferred_attempt_is_told_with_its_number),
         cmocka_unit_test(an_array_takes_one_cancel),
     };

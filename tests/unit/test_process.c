@@ -13,12 +13,16 @@
 struct parent {
     struct volt_child child;
     int status;
+    bool shielded, begun;
 };
 
 static enum volt_poll parent_poll(struct volt_cx *cx, void *state)
 {
     struct parent *p = state;
 
+    if (p->shielded && !p->begun)
+        volt_shield_begin(cx);
+    p->begun = true;
     return volt_child_poll(cx, &p->child, &p->status);
 }
 
@@ -134,6 +138,29 @@ static void test_given_up_or_none(void **state)
     volt_runtime_free(rt);
 }
 
+/* One that is under a shield is told of the shutdown: it would wait for the child. */
+static void test_shutdown_while_a_child_runs(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct parent *p = volt_task_new(rt, &parent_type);
+    struct volt_join join;
+    int fds[2], status;
+    pid_t pid = child(fds, 3, 0);
+
+    (void)state;
+    assert_non_null(p);
+    p->shielded = true;
+    assert_int_equal(volt_child_init(&p->child, rt, pid), 0);
+    lone_spawn(p, &join);
+    lone_settle(rt);
+    assert_int_equal(volt_runtime_shutdown(rt, UINT64_MAX), 0);
+    assert_int_equal(status_of(&join), -ESHUTDOWN);
+    volt_runtime_free(rt);
+    close(fds[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+}
+
 /* --- signals ------------------------------------------------------------------------ */
 
 struct listener {
@@ -201,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_the_end_of_a_child),
         cmocka_unit_test(test_a_child_is_killed),
         cmocka_unit_test(test_given_up_or_none),
+        cmocka_unit_test(test_shutdown_while_a_child_runs),
         cmocka_unit_test(test_signals),
     };
 

@@ -66,6 +66,7 @@ static void test_suggest(void **state)
     assert_string_equal(suggest("stauts", words), "status");
     assert_string_equal(suggest("log", words), "logs");
     assert_string_equal(suggest("shut", words), "shutdown");
+    assert_null(suggest("shed", words)); /* show has half of it */
     assert_null(suggest("frobnicate", words));
     assert_null(suggest("", words));
 }

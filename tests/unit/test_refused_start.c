@@ -1,4 +1,4 @@
-/* A manager that does not come up has seen no job's end: it must not have the keeper wait
+/* A voltd that does not come up has seen no job's end: it must not have the keeper wait
  * for the end of what runs before anybody is told why. Nor may it go before those of its
  * tasks that were started. */
 #include <errno.h>
@@ -19,7 +19,10 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
-#include "daemon/exec/manager.h"
+#include "daemon/life/life.h"
+#include "daemon/query/query.h"
+#include "daemon/steer/steer.h"
+#include "daemon/submit/submit.h"
 #include "daemon/keeper/protocol.h"
 #include "tests/support/scratch.h"
 
@@ -89,14 +92,14 @@ static void no_store(const char *dir)
 
 static struct volt_runtime *rt;
 
-/* The last of the manager's tasks is not to be had; the others wait by then for what may
+/* The last of the tasks is not to be had; the others wait by then for what may
  * come. */
-int __wrap_recover_start(struct manager *m);
-int __wrap_recover_start(struct manager *m)
+int __wrap_recover_start(struct core *core);
+int __wrap_recover_start(struct core *core)
 {
     struct volt_stats stats;
 
-    (void)m;
+    (void)core;
     do {
         (void)sched_yield();
         volt_runtime_stats(rt, &stats);
@@ -104,13 +107,13 @@ int __wrap_recover_start(struct manager *m)
     return -EMFILE;
 }
 
-/* A manager that is refused for this, in a directory with such a store. */
+/* A voltd that is refused for this, in a directory with such a store. */
 static void refused(void (*prepare)(const char *dir), const char *why)
 {
     char dir[SCRATCH_MAX];
     struct volt_options opt = {.workers = 1};
     struct volt_error err = {{0}};
-    struct manager *m;
+    struct core *core;
     struct config config;
     int status;
 
@@ -120,14 +123,14 @@ static void refused(void (*prepare)(const char *dir), const char *why)
     write_generation(dir);
     pid_t keeper = fork_keeper(dir);
     assert_int_equal(volt_runtime_new(&opt, &rt), 0);
-    const struct manager_options o = {.rt = rt,
-                                      .config = &config,
-                                      .runtime_dir = dir,
-                                      .state_dir = dir,
-                                      .record_dir = dir,
-                                      .keeper_path = "/no/keeper/is/started",
-                                      .address = "unix:/x"};
-    assert_true(manager_new(&o, &m, &err) < 0);
+    const struct life_options o = {.rt = rt,
+                                   .config = &config,
+                                   .runtime_dir = dir,
+                                   .state_dir = dir,
+                                   .record_dir = dir,
+                                   .keeper_path = "/no/keeper/is/started",
+                                   .socket = "/x"};
+    assert_true(life_new(&o, &core, &err) < 0);
     assert_non_null(strstr(err.text, why));
     assert_int_equal(waitpid(keeper, &status, 0), keeper);
     assert_true(WIFEXITED(status));
@@ -148,17 +151,17 @@ static void nothing(const char *dir)
     (void)dir;
 }
 
-static void tasks_that_were_started_end_before_the_manager(void **state)
+static void tasks_that_were_started_end_before_the_jobs_are_freed(void **state)
 {
     (void)state;
-    refused(nothing, "cannot start the manager's tasks: Too many open files");
+    refused(nothing, "cannot start the tasks of voltd: Too many open files");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_store_is_told_at_once),
-        cmocka_unit_test(tasks_that_were_started_end_before_the_manager),
+        cmocka_unit_test(tasks_that_were_started_end_before_the_jobs_are_freed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

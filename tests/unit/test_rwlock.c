@@ -17,7 +17,7 @@ static enum volt_poll holder_poll(struct volt_cx *cx, void *state)
 {
     struct holder *s = state;
 
-    if (volt_rwlock_poll(cx, &s->acquire) == VOLT_PENDING)
+    if (volt_rwlock_acquire_poll(cx, &s->acquire) == VOLT_PENDING)
         return VOLT_PENDING;
     *s->held = true;
     return VOLT_READY;
@@ -51,9 +51,9 @@ static void ask(struct fixture *f, unsigned i, bool write)
     assert_non_null(s);
     s->held = &f->held[i];
     if (write)
-        volt_rwlock_write_init(&s->acquire, &f->lock);
+        volt_rwlock_acquire_init_write(&s->acquire, &f->lock);
     else
-        volt_rwlock_read_init(&s->acquire, &f->lock);
+        volt_rwlock_acquire_init_read(&s->acquire, &f->lock);
     lone_spawn(s, &f->join[i]);
     lone_settle(f->rt);
 }

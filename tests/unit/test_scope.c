@@ -300,6 +300,50 @@ static void a_worker_given_away(void **state)
     assert_int_equal(result(&blockers_type, 50), 50);
 }
 
+/* --- what the parent knew before */
+
+static struct volt_waker waker;
+
+/* Until it is woken by the parent. */
+ITEM(sleeper);
+
+static enum volt_poll sleeper_poll(struct volt_cx *cx, void *state)
+{
+    struct item *f = state;
+
+    if (f->at++ > 0)
+        return VOLT_READY;
+    waker = volt_waker_new(cx);
+    return VOLT_PENDING;
+}
+
+/* Has woken itself before it awaits, and goes on for that. */
+ITEM(restless);
+
+static enum volt_poll restless_poll(struct volt_cx *cx, void *state)
+{
+    struct item *f = state;
+
+    f->n++;
+    if (f->n == 1) {
+        FN_CHECK(volt_scope_init(cx, &f->scope, &sleeper_type, 1) == 0);
+        volt_cx_wake(cx);
+    } else if (f->n == 2) {
+        volt_waker_wake(&waker);
+        volt_waker_fini(&waker);
+    }
+    if (volt_scope_poll(cx, &f->scope) == VOLT_PENDING)
+        return VOLT_PENDING;
+    f->total = f->n;
+    return VOLT_READY;
+}
+
+static void a_wake_of_its_own_is_kept(void **state)
+{
+    (void)state;
+    assert_true(result(&restless_type, 0) >= 2);
+}
+
 /* --- cancelling */
 
 ITEM(never);
@@ -307,7 +351,7 @@ ITEM(never);
 static enum volt_poll never_poll(struct volt_cx *cx, void *state)
 {
     (void)cx, (void)state;
-    vat_u32_store(&flag, 1, VAT_REL);
+    vat_u32_add(&polls, 1, VAT_REL);
     return VOLT_PENDING;
 }
 
@@ -327,13 +371,14 @@ static enum volt_poll waits_poll(struct volt_cx *cx, void *state)
     VOLT_END(f->at);
 }
 
+/* The whole tree: one, two, and four that wait for ever. */
 static void start_waits(struct volt_join *join)
 {
     struct item *f = volt_task_new(rt, &waits_type);
 
     f->n = 1;
     assert_int_equal(volt_task_spawn(f, join), 0);
-    while (!vat_u32_load(&flag, VAT_ACQ))
+    while (vat_u32_load(&polls, VAT_ACQ) < 4)
         vat_pause();
 }
 
@@ -347,6 +392,41 @@ static void cancelling_ends_the_tree(void **state)
     (void)volt_join_wait(&join);
     volt_join_fini(&join);
     assert_int_equal(vat_u32_load(&drops, VAT_ACQ), 7);
+}
+
+/* Under a shield, and cancelled before it has children. */
+ITEM(shielded);
+
+static enum volt_poll shielded_poll(struct volt_cx *cx, void *state)
+{
+    struct item *f = state;
+
+    VOLT_BEGIN(f->at);
+    volt_shield_begin(cx);
+    vat_u32_store(&flag, 1, VAT_REL);
+    while (vat_u32_load(&flag, VAT_ACQ) != 2)
+        VOLT_AWAIT(f->at, volt_yield_poll(cx, &f->yield));
+    FN_CHECK(volt_scope_init(cx, &f->scope, &never_type, 2) == 0);
+    VOLT_AWAIT(f->at, volt_scope_poll(cx, &f->scope));
+    for (int i = 0; i < 2; i++)
+        f->total += volt_scope_status(&f->scope, (size_t)i) == -ECANCELED;
+    volt_shield_end(cx);
+    VOLT_END(f->at);
+}
+
+static void so_it_does_before_the_tree_has_grown(void **state)
+{
+    struct volt_join join;
+
+    (void)state;
+    assert_int_equal(volt_task_spawn(volt_task_new(rt, &shielded_type), &join), 0);
+    while (!vat_u32_load(&flag, VAT_ACQ))
+        vat_pause();
+    volt_join_cancel(&join);
+    vat_u32_store(&flag, 2, VAT_REL);
+    assert_int_equal(volt_join_wait(&join), 0); /* its last poll was under way */
+    assert_int_equal(((struct item *)volt_join_state(&join))->total, 2);
+    volt_join_fini(&join);
 }
 
 static void so_does_the_end_of_the_runtime(void **state)
@@ -373,7 +453,9 @@ int main(void)
         BOTH(no_children),
         cmocka_unit_test_setup_teardown(other_tasks_have_their_turn, one, teardown),
         BOTH(a_worker_given_away),
+        BOTH(a_wake_of_its_own_is_kept),
         BOTH(cancelling_ends_the_tree),
+        BOTH(so_it_does_before_the_tree_has_grown),
         BOTH(so_does_the_end_of_the_runtime),
     };
 

@@ -294,13 +294,13 @@ static void test_F_E11_close_wakes_and_refuses(void **state)
     volt_sem_close(&f.sem);
     assert_int_equal(lone_join(&f.join[0]), 0);
     assert_int_equal(lone_join(&f.join[1]), 0);
-    assert_int_equal(f.log[0].status, -ECANCELED);
-    assert_int_equal(f.log[1].status, -ECANCELED);
+    assert_int_equal(f.log[0].status, -EPIPE);
+    assert_int_equal(f.log[1].status, -EPIPE);
     assert_int_equal(volt_sem_available(&f.sem), 2); /* what 0 had already */
     assert_false(volt_sem_try_acquire(&f.sem, 1));
     ask(&f, 2, 1);
     assert_int_equal(lone_join(&f.join[2]), 0);
-    assert_int_equal(f.log[2].status, -ECANCELED);
+    assert_int_equal(f.log[2].status, -EPIPE);
     assert_int_equal(volt_sem_release(&f.sem, 8), 0); /* holders still give back */
     end(&f);
 }
@@ -324,6 +324,177 @@ static void test_close_then_cancelled_unseen(void **state)
 
 /* Unlinked twice: the second time it is known for what it is. (A child, for the
  * abort.) */
+/* --- acquirers that step back: sections have been short, and this one lasts ---------- */
+
+#define SPIN_MOST 1024
+
+/* Lets others be polled some times, then does something. */
+struct later {
+    struct fixture *f;
+    unsigned polls;
+    void (*act)(struct fixture *f);
+};
+
+static enum volt_poll later_poll(struct volt_cx *cx, void *state)
+{
+    struct later *s = state;
+
+    if (s->polls-- > 0) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    s->act(s->f);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type later_type = {
+    .name = "later",
+    .size = sizeof(struct later),
+    .poll = later_poll,
+};
+
+static void give_one(struct fixture *f)
+{
+    (void)volt_sem_release(&f->sem, 1);
+}
+
+static void close_it(struct fixture *f)
+{
+    volt_sem_close(&f->sem);
+}
+
+static void cancel_first(struct fixture *f)
+{
+    volt_join_cancel(&f->join[0]);
+}
+
+/* Two ask; then, after five polls of each, act. */
+static void ask_and_act(struct fixture *f, void (*act)(struct fixture *f))
+{
+    struct later *s;
+    struct lone_hold hold;
+
+    begin(f, 0, 2);
+    f->sem.spin = SPIN_MOST;
+    s = volt_task_new(f->rt, &later_type);
+    assert_non_null(s);
+    *s = (struct later){.f = f, .polls = 5, .act = act};
+    lone_hold_begin(f->rt, &hold);
+    ask_with_waker(f, 0, 1, NULL);
+    ask_with_waker(f, 1, 1, NULL);
+    lone_spawn(s, NULL);
+    lone_hold_end(&hold);
+    lone_settle(f->rt);
+}
+
+/* How often the one that got it was polled. */
+static unsigned polls_until_given(void)
+{
+    struct fixture f;
+    unsigned polls;
+
+    ask_and_act(&f, give_one);
+    assert_int_equal(f.log[0].turn + f.log[1].turn, 1);
+    polls = f.log[f.log[1].turn].polls;
+    release(&f, 1);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    end(&f);
+    return polls;
+}
+
+static void test_others_run_before_an_acquirer_looks_again(void **state)
+{
+    int tries = 1000; /* it queues at once if half a millisecond has passed */
+
+    (void)state;
+    while (polls_until_given() < 5)
+        assert_true(--tries > 0);
+}
+
+static void test_stepping_back_ends_in_the_queue(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 1);
+    f.sem.spin = UINT32_MAX; /* more steps than anybody could wait for */
+    ask(&f, 0, 1);
+    assert_int_equal(f.sem.spin, 16);
+    assert_non_null(f.sem.tail);
+    release(&f, 1);
+    assert_int_equal(f.log[0].turn, 1);
+    assert_int_equal(lone_join(&f.join[0]), 0);
+    end(&f);
+}
+
+/* However many step back: as often as one may, all together. */
+static void test_stepping_back_is_shared(void **state)
+{
+    struct fixture f;
+    unsigned polls = 0;
+
+    (void)state;
+    begin(&f, 0, 4);
+    f.sem.spin = SPIN_MOST + 50;
+    for (unsigned i = 0; i < 4; i++)
+        ask_with_waker(&f, i, 1, NULL);
+    lone_settle(f.rt);
+    for (unsigned i = 0; i < 4; i++)
+        polls += f.log[i].polls;
+    assert_in_range(polls, 4, 4 + 50);
+    assert_int_equal(f.sem.spin, 16);
+    release(&f, 4);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    end(&f);
+}
+
+static void test_nobody_steps_back_behind_one_that_waits(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, 0, 1);
+    ask(&f, 0, 1);
+    f.sem.spin = UINT32_MAX;
+    ask(&f, 1, 1);
+    assert_int_equal(f.log[1].polls, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        release(&f, 1);
+        assert_int_equal(f.log[i].turn, i + 1);
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    }
+    end(&f);
+}
+
+static void test_closing_answers_what_steps_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    ask_and_act(&f, close_it);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(f.log[i].status, -EPIPE);
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    }
+    end(&f);
+}
+
+static void test_cancelled_while_it_steps_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    ask_and_act(&f, cancel_first);
+    assert_int_equal(lone_join(&f.join[0]), -ECANCELED);
+    assert_int_equal(volt_sem_available(&f.sem), 0);
+    release(&f, 1);
+    assert_int_equal(f.log[1].turn, 1);
+    assert_int_equal(lone_join(&f.join[1]), 0);
+    end(&f);
+}
+
 static void test_A_20_a_stale_waiter_is_noticed(void **state)
 {
     struct volt_waiter *head = NULL, *tail = NULL, w[2] = {0};
@@ -363,6 +534,12 @@ int main(void)
         cmocka_unit_test(test_F_E10_nobody_waits_no_lock),
         cmocka_unit_test(test_F_E11_close_wakes_and_refuses),
         cmocka_unit_test(test_close_then_cancelled_unseen),
+        cmocka_unit_test(test_others_run_before_an_acquirer_looks_again),
+        cmocka_unit_test(test_stepping_back_ends_in_the_queue),
+        cmocka_unit_test(test_stepping_back_is_shared),
+        cmocka_unit_test(test_nobody_steps_back_behind_one_that_waits),
+        cmocka_unit_test(test_closing_answers_what_steps_back),
+        cmocka_unit_test(test_cancelled_while_it_steps_back),
         cmocka_unit_test(test_A_20_a_stale_waiter_is_noticed),
     };
 

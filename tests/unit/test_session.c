@@ -90,12 +90,30 @@ static enum volt_poll fd_poll(struct volt_cx *cx, struct call *call, void *state
     return call_reply(call, json_object());
 }
 
+/* Never comes to its reply. */
+static enum volt_poll loose_fd_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    (void)cx;
+    (void)state;
+    (void)call_push_fd(call, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return VOLT_READY;
+}
+
 static enum volt_poll mute_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     (void)cx;
     (void)call;
     (void)state;
     return VOLT_READY;
+}
+
+/* What a method does behind the end of its call is not heard of. */
+static enum volt_poll abort_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    (void)cx;
+    (void)state;
+    (void)call_abort(call);
+    return call_reply(call, json_object());
 }
 
 struct listing {
@@ -150,13 +168,15 @@ static const struct method count = {
 static const struct method hold = {
     .name = "Hold", .state_size = 1, .poll = hold_poll, .drop = hold_drop};
 static const struct method give = {.name = "Fd", .poll = fd_poll};
+static const struct method lose = {.name = "LooseFd", .poll = loose_fd_poll};
 static const struct method mute = {.name = "Mute", .poll = mute_poll};
+static const struct method cut = {.name = "Cut", .poll = abort_poll};
 
 static const struct interface test_interface = {
     .name = "org.volt.test",
     .description = "# A test.\ninterface org.volt.test\n",
-    .methods =
-        (const struct method *const[]){&echo, &typed, &count, &hold, &give, &mute, NULL},
+    .methods = (const struct method *const[]){&echo, &typed, &count, &hold, &give, &lose,
+                                              &mute, &cut, NULL},
 };
 static const struct interface list_interface = {
     .name = "org.voltd.jobs",
@@ -320,7 +340,8 @@ static void errors(void **state)
             "InvalidParameter\",\"parameters\":{\"parameter\":\"upgrade\","
             "\"reason\":\"no method here takes the connection over\"}}");
     answers("{\"method\":\"" T "Typed\",\"parameters\":{\"other\":1}}",
-            "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"other\","
+            "{\"error\":\"" V
+            "InvalidParameter\",\"parameters\":{\"parameter\":\"other\","
             "\"reason\":\"is not known here; known are: n\"}}");
     answers("{\"method\":\"" T "Typed\",\"parameters\":{\"n\":9223372036854775808}}",
             "{\"error\":\"" V "InvalidParameter\",\"parameters\":{\"parameter\":\"n\","
@@ -561,7 +582,7 @@ static void a_list_that_was_read_is_given_back(void **state)
 
     (void)state;
     begin();
-    s.interfaces = all;
+    s.call.caller.interfaces = all;
     assert_int_equal(say(B "{\"specs\":[1,2,3]}}"), SESSION_IN_CALL);
     assert_int_equal(frame_pending(&s.in), 0);
     released = true;
@@ -619,112 +640,6 @@ static void a_full_output_holds_calls_back(void **state)
     session_fini(&s);
 }
 
-static bool room_now, asked_long;
-static unsigned asked;
-
-static bool is_there_room(struct volt_cx *cx, struct session *of, bool is_long)
-{
-    (void)cx;
-    assert_ptr_equal(of, &s);
-    asked++;
-    asked_long = is_long;
-    return room_now;
-}
-
-static void begin_with_room(bool room)
-{
-    begin();
-    s.room = is_there_room;
-    room_now = room;
-    asked = 0;
-}
-
-static void without_room_no_call_begins(void **state)
-{
-    (void)state;
-    begin_with_room(false);
-    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_WANTS_ROOM);
-    assert_false(s.drains || asked_long);
-    hear_nothing();
-    room_now = true;
-    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
-    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_WANTS_INPUT);
-    room_now = false; /* the peer has to read first */
-    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_FULL);
-    assert_true(s.drains);
-    hear("{\"parameters\":{}}");
-    hear("{\"parameters\":{}}");
-    hear_nothing();
-    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_ROOM);
-    session_fini(&s);
-}
-
-/* What is in hand asks for each of its replies. */
-static void a_stream_asks_between_its_replies(void **state)
-{
-    (void)state;
-    begin_with_room(true);
-    assert_int_equal(say("{\"method\":\"" T "Count\",\"more\":true}"),
-                     SESSION_WANTS_INPUT);
-    assert_int_equal(asked, 1 + 3);
-    output_sent(&s.out, wire_buf_len(&s.out.bytes));
-    s.config.max_output_backlog = 1; /* a reply at a time */
-    assert_int_equal(say("{\"method\":\"" T "Count\",\"more\":true}"), SESSION_IN_CALL);
-    assert_true(s.drains);
-    hear("{\"continues\":true,\"parameters\":{\"n\":0}}");
-    room_now = false;
-    assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
-    assert_false(s.drains); /* nothing has to go: it stands in line */
-    hear_nothing();
-    room_now = true;
-    assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
-    hear("{\"continues\":true,\"parameters\":{\"n\":1}}");
-    session_fini(&s);
-}
-
-#define LIMIT_REACHED                                                                     \
-    "{\"error\":\"org.voltd.jobs.LimitReached\",\"parameters\":{\"key\":"                 \
-    "\"MaxBuffersPerUser\",\"limit\":67108864,\"reason\":\"the connections of this user " \
-    "hold as much as MaxBuffersPerUser= allows, and none of them goes on: read their "    \
-    "replies, or close some\"}}"
-
-/* In its place, and the calls behind it are served when there is room. */
-static void what_waits_in_vain_is_told_why(void **state)
-{
-    (void)state;
-    begin_with_room(false);
-    (void)say("{\"method\":\"" T "Echo\"}");
-    assert_int_equal(say("{\"method\":\"" T "Typed\"}"), SESSION_WANTS_ROOM);
-    session_refuse_room(&s);
-    hear(LIMIT_REACHED);
-    room_now = true;
-    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
-    hear("{\"parameters\":{\"n\":0}}");
-    hear_nothing();
-
-    /* A stream ends with it. */
-    s.config.max_output_backlog = 1;
-    (void)say("{\"method\":\"" T "Count\",\"more\":true}");
-    hear("{\"continues\":true,\"parameters\":{\"n\":0}}");
-    session_refuse_room(&s);
-    hear(LIMIT_REACHED);
-    assert_int_equal(say("{\"method\":\"" T "Echo\"}"), SESSION_FULL);
-    hear("{\"parameters\":{}}");
-
-    /* A oneway call is none the wiser; what came in part only cannot be left out. */
-    room_now = false;
-    (void)say("{\"method\":\"" T "Echo\",\"oneway\":true}");
-    session_refuse_room(&s);
-    hear_nothing();
-    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
-    push("{\"method\":", 10);
-    assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
-    session_refuse_room(&s);
-    hear(LIMIT_REACHED);
-    assert_int_equal(session_step(NULL, &s), SESSION_CLOSING);
-    session_fini(&s);
-}
-
 /* Values take more than their text, as long as the call lasts. */
 static void a_call_in_hand_holds_its_values(void **state)
 {
@@ -736,12 +651,12 @@ static void a_call_in_hand_holds_its_values(void **state)
     (void)snprintf(call, sizeof(call),
                    "{\"method\":\"" T "Hold\",\"parameters\":{\"a\":[%s]}}",
                    "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0");
-    size_t before = session_holds(&s);
+    size_t before = call_bytes_held(&s.call);
     assert_int_equal(say(call), SESSION_IN_CALL);
-    assert_in_range(session_holds(&s), before + 3000, before + 20000);
+    assert_in_range(call_bytes_held(&s.call), before + 3000, before + 20000);
     released = true;
     assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
-    assert_in_range(session_holds(&s), before, before + 9000); /* buffers */
+    assert_in_range(call_bytes_held(&s.call), before, before + 9000); /* buffers */
     session_fini(&s);
 }
 
@@ -754,12 +669,12 @@ static void what_it_makes_of_them_is_held_instead(void **state)
     (void)state;
     begin();
     released = false;
-    size_t before = session_holds(&s);
+    size_t before = call_bytes_held(&s.call);
     made = bytes;
     assert_int_equal(say(call), SESSION_IN_CALL);
-    assert_in_range(session_holds(&s), before + bytes, before + bytes + 9000);
+    assert_in_range(call_bytes_held(&s.call), before + bytes, before + bytes + 9000);
     call_gives_back(&s.call, bytes);
-    assert_in_range(session_holds(&s), before, before + 9000); /* buffers */
+    assert_in_range(call_bytes_held(&s.call), before, before + 9000); /* buffers */
     released = true;
     assert_int_equal(session_step(NULL, &s), SESSION_WANTS_INPUT);
     session_fini(&s);
@@ -814,6 +729,12 @@ static void descriptors_go_with_their_reply(void **state)
     assert_int_equal(say("{\"method\":\"" T "Fd\"}"), SESSION_FULL);
     assert_int_equal(s.out.nfds, OUTPUT_FDS_MAX);
     session_fini(&s);
+
+    /* Without a reply it does not go with the next one. */
+    begin();
+    assert_int_equal(say("{\"method\":\"" T "LooseFd\"}"), SESSION_CLOSING);
+    assert_int_equal(s.out.nfds, 0);
+    session_fini(&s);
 }
 
 static void a_method_that_forgets_to_answer_closes(void **state)
@@ -821,6 +742,10 @@ static void a_method_that_forgets_to_answer_closes(void **state)
     (void)state;
     begin();
     assert_int_equal(say("{\"method\":\"" T "Mute\"}"), SESSION_CLOSING);
+    session_fini(&s);
+    begin();
+    assert_int_equal(say("{\"method\":\"" T "Cut\"}"), SESSION_CLOSING);
+    hear_nothing();
     session_fini(&s);
 }
 
@@ -869,9 +794,6 @@ int main(void)
         cmocka_unit_test(a_list_that_was_read_is_given_back),
         cmocka_unit_test(a_list_that_is_none_closes),
         cmocka_unit_test(a_full_output_holds_calls_back),
-        cmocka_unit_test(without_room_no_call_begins),
-        cmocka_unit_test(a_stream_asks_between_its_replies),
-        cmocka_unit_test(what_waits_in_vain_is_told_why),
         cmocka_unit_test(a_call_in_hand_holds_its_values),
         cmocka_unit_test(what_it_makes_of_them_is_held_instead),
         cmocka_unit_test(others_get_a_turn),

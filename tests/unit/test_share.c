@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/server/share.h"
+#include "daemon/call/share.h"
 
 #define KIB   UINT64_C(1024)
 #define LIMIT (1024 * KIB)
@@ -117,6 +117,23 @@ static int tear_down(void **state)
     assert_null(f.user->pass);
     holder_free(f.user);
     return 0;
+}
+
+/* However few may be served, one is. */
+static void one_is_served(void **state)
+{
+    (void)state;
+    for (unsigned served = 0; served < 3; served++) {
+        struct holder *h = holder_new(1, served);
+        const uint64_t n = served ? served : 1;
+
+        assert_non_null(h);
+        assert_int_equal(volt_sem_available(&h->served), n);
+        assert_int_equal(volt_sem_available(&h->gate), n);
+        assert_int_equal(volt_sem_available(&h->reserved), 1);
+        assert_int_equal(h->can_withhold, served == 2);
+        holder_free(h);
+    }
 }
 
 static void below_the_limit_nobody_waits(void **state)
@@ -495,6 +512,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_moves_is_waited_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_gives_up_lets_the_next_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_streams_keep_has_a_limit, set_up, tear_down),
+        cmocka_unit_test(one_is_served),
         cmocka_unit_test_setup_teardown(few_are_served_at_a_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_less_is_served_beside_others, set_up,
                                         tear_down),

@@ -1,4 +1,4 @@
-/* The end of a runtime (D12). Named by the flaws of the Volt documentation: F-L1 (queued
+/* The end of a runtime. Named by the flaws of the Volt documentation: F-L1 (queued
  * tasks never complete), F-L2 (idle tasks leak), F-L3 (wakers outlive the scheduler),
  * F-L4 (spawn after shutdown), F-L6 (tasks woken by destructors during the drain), F-I2
  * (shielded tasks). */

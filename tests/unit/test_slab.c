@@ -1,5 +1,5 @@
 /* Memory of tasks: slots are reused, come back from other threads, and outlive the heap's
- * release while somebody holds them (D8, D12, F-L3). */
+ * release while somebody holds them (F-L3). */
 #include "task/slab.h"
 
 #include <setjmp.h>

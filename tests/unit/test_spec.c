@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "daemon/job/env.h"
 #include "daemon/job/spec.h"
 
 static char **list(const char *const *items, size_t n)
@@ -94,17 +95,112 @@ static void checks_of_exec(void **state)
     EXEC_WITH("stdin_data", s->input = calloc(1, sizeof(*s->input));
               s->stdin_path = strdup("/x"));
     EXEC_WITH(NULL, s->open_mode = JOB_OPEN_TRUNCATE; s->error_path = strdup("/x"));
-    EXEC_WITH("env", s->env = list((const char *const[]){"A=1", "=x"}, 2));
-    EXEC_WITH("env", s->env = list((const char *const[]){"A"}, 1));
-    EXEC_WITH(NULL, s->env = list((const char *const[]){"A="}, 1));
+    EXEC_WITH("env", s->env = job_env_new((char *const[]){"A=1", "=x", NULL}));
+    EXEC_WITH("env", s->env = job_env_new((char *const[]){"A", NULL}));
+    EXEC_WITH(NULL, s->env = job_env_new((char *const[]){"A=", NULL}));
     EXEC_WITH("umask", s->umask = 01000);
     EXEC_WITH(NULL, s->umask = 0777);
     EXEC_WITH("priority", s->priority = JOB_PRIORITY_MAX + 1);
     EXEC_WITH("priority", s->priority = JOB_PRIORITY_MIN - 1);
     EXEC_WITH("stop_signal", s->stop_signal = 0);
     EXEC_WITH("stop_signal", s->stop_signal = 65);
-    EXEC_WITH("queue", s->queue = strdup("gpu"));
     EXEC_WITH(NULL, s->queue = strdup("default"));
+    EXEC_WITH(NULL, s->queue = strdup("gpu"));
+}
+
+static void claim(struct job_spec *s, const char *name, enum job_claim_mode mode,
+                  uint64_t permits, uint64_t capacity)
+{
+    s->claims = realloc(s->claims, (s->nclaims + 1) * sizeof(*s->claims));
+    assert_non_null(s->claims);
+    s->claims[s->nclaims++] = (struct job_claim){
+        .name = strdup(name), .mode = mode, .permits = permits, .capacity = capacity};
+}
+
+static void checks_of_claims(void **state)
+{
+    char longest[JOB_CLAIM_BYTES + 2];
+
+    (void)state;
+    memset(longest, 'x', sizeof(longest));
+    longest[JOB_CLAIM_BYTES + 1] = '\0';
+    EXEC_WITH(NULL, claim(s, "db", JOB_CLAIM_EXCLUSIVE, 0, 0);
+              claim(s, longest + 1, JOB_CLAIM_SHARED, 0, 0);
+              claim(s, "tape", JOB_CLAIM_PERMITS, 2, 1));
+    EXEC_WITH("claims", claim(s, "", JOB_CLAIM_SHARED, 0, 0));
+    EXEC_WITH("claims", claim(s, longest, JOB_CLAIM_SHARED, 0, 0));
+    EXEC_WITH("claims", claim(s, "/db", JOB_CLAIM_SHARED, 0, 0));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_SHARED, 1, 0));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_EXCLUSIVE, 0, 1));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_PERMITS, 0, 1));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_RATE, 1, 1));
+    EXEC_WITH(NULL, claim(s, "db", JOB_CLAIM_RATE, 1, 1);
+              s->claims[0].interval_usec = JOB_INTERVAL_MAX);
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_RATE, 1, 1);
+              s->claims[0].interval_usec = JOB_INTERVAL_MAX + 1);
+    EXEC_WITH(NULL, claim(s, "db", JOB_CLAIM_RATE, 1, 1000000);
+              s->claims[0].interval_usec = JOB_INTERVAL_MAX);
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_RATE, 1, 1000001);
+              s->claims[0].interval_usec = JOB_INTERVAL_MAX);
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_RATE, 1, 858993460); /* 2^64 and a bit */
+              s->claims[0].interval_usec = UINT64_C(21474836480));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_PERMITS, 1, 1);
+              s->claims[0].interval_usec = 1);
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_PERMITS, JOB_PERMITS_MAX + 1, 0));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_PERMITS, 1, JOB_PERMITS_MAX + 1));
+    EXEC_WITH("claims", claim(s, "db", JOB_CLAIM_SHARED, 0, 0);
+              s->kill_mode = JOB_KILL_MAIN);
+    EXEC_WITH("claims", for (int i = 0; i <= JOB_CLAIMS_MAX; i++)
+                            claim(s, "db", JOB_CLAIM_SHARED, 0, 0));
+}
+
+/* What its semaphore had when it was taken is no part of what was asked for. */
+static void checks_of_retry(void **state)
+{
+    (void)state;
+    EXEC_WITH(NULL, s->retry_times = JOB_RETRIES_MAX);
+    EXEC_WITH("retry.times", s->retry_times = JOB_RETRIES_MAX + 1);
+    EXEC_WITH("retry.times", s->backoff_usec = 5);
+    EXEC_WITH("retry.times", s->backoff_max_usec = JOB_USEC_MAX);
+    EXEC_WITH("retry.times", s->max_total_usec = 5);
+    EXEC_WITH("retry.times", s->retry_on = 1u << JOB_RESULT_EXIT);
+    EXEC_WITH("retry.times", s->retry_codes.word[1] = 1);
+    EXEC_WITH("retry", s->retry_times = 1; s->kill_mode = JOB_KILL_MAIN);
+    EXEC_WITH(NULL, s->kill_mode = JOB_KILL_MAIN);
+    EXEC_WITH("retry.backoff_max_usec", s->retry_times = 1; s->backoff_usec = 5;
+              s->backoff_max_usec = 4);
+    EXEC_WITH(NULL, s->retry_times = 1; s->backoff_usec = s->backoff_max_usec = 5);
+    EXEC_WITH("retry.on", s->retry_times = 1; s->retry_on = 1u << JOB_RESULT_LOST);
+    EXEC_WITH("retry.on", s->retry_times = 1;
+              s->retry_on = 1u << JOB_RESULT_OUTPUT_LIMIT);
+    EXEC_WITH("retry.exit_codes", s->retry_times = 1; s->retry_codes.word[1] = 1;
+              s->retry_on = 1u << JOB_RESULT_SIGNAL);
+    EXEC_WITH(NULL, s->retry_times = 1; s->retry_codes.word[1] = 1);
+    EXEC_WITH(NULL, s->retry_times = 1; s->retry_codes.word[1] = 1;
+              s->retry_on = 1u << JOB_RESULT_EXIT);
+}
+
+static void equal_claims(void **state)
+{
+    struct job_spec *a = exec_spec("x"), *b = exec_spec("x");
+
+    (void)state;
+    claim(a, "db", JOB_CLAIM_PERMITS, 1, 0);
+    assert_false(job_spec_equal(a, b));
+    claim(b, "db", JOB_CLAIM_PERMITS, 1, 0);
+    b->claims[0].had = 7;
+    assert_true(job_spec_equal(a, b));
+    b->claims[0].permits = 2;
+    assert_false(job_spec_equal(a, b));
+    b->claims[0].permits = 1;
+    b->claims[0].capacity = 2;
+    assert_false(job_spec_equal(a, b));
+    b->claims[0].capacity = 0;
+    b->claims[0].interval_usec = 2;
+    assert_false(job_spec_equal(a, b));
+    assert_true(job_spec_bytes(a) > 0);
+    job_spec_unref(a);
+    job_spec_unref(b);
 }
 
 static void checks_of_arrays(void **state)
@@ -222,6 +318,14 @@ static void checks_of_other_kinds(void **state)
     s->kind = JOB_KIND_NOOP;
     check(s, "argv");
     s = exec_spec("/bin/true");
+    s->at_once = 1;
+    check(s, "array.at_once");
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    s->is_array = true;
+    s->at_once = 1;
+    check(s, "array.at_once");
+    s = exec_spec("/bin/true");
     s->rlimits = calloc(1, sizeof(*s->rlimits));
     check(s, "limits.rlimits");
     s = exec_spec("/bin/true");
@@ -237,6 +341,10 @@ static void checks_of_other_kinds(void **state)
     s->shell = true;
     s->kind = JOB_KIND_SLEEP;
     check(s, "shell");
+    s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    s->input = calloc(1, sizeof(*s->input));
+    check(s, "stdin_data");
     s = job_spec_new();
     s->kind = (enum job_kind)99;
     check(s, "kind");
@@ -264,8 +372,20 @@ static void display_name_and_bytes(void **state)
     s->rlimits = calloc(1, sizeof(*s->rlimits));
     assert_true(job_spec_bytes(s) >= before + sizeof(*s->rlimits));
     before = job_spec_bytes(s);
-    s->env = list((const char *const[]){"A=1"}, 1);
+    s->env = job_env_new((char *const[]){"A=1", NULL});
     assert_true(job_spec_bytes(s) > before);
+    s->after = calloc(3, sizeof(*s->after));
+    s->nafter = 3;
+    before = job_spec_bytes(s);
+    s->nafter = 2; /* admission has an edge for each, in a block of its own */
+    assert_true(before - job_spec_bytes(s) >= sizeof(*s->after) + JOB_EDGE_BYTES);
+    s->is_array = true;
+    s->array_last = 999;
+    before = job_spec_bytes(s);
+    s->after[1].each = true;
+    assert_int_equal(job_spec_bytes(s), before + 2500);
+    s->after[0].key = strdup("weekly");
+    assert_true(job_spec_bytes(s) >= before + 2500 + sizeof("weekly"));
     job_spec_unref(s);
 
     s = job_spec_new();
@@ -302,10 +422,19 @@ static void equality(void **state)
     DIFFERS(b->on_lost = JOB_ON_LOST_RETRY);
     DIFFERS(b->output = JOB_OUTPUT_NULL);
     DIFFERS(b->output_split = true);
+    DIFFERS(b->env_adds = true);
     DIFFERS(b->output_limit = 1);
     DIFFERS(b->is_array = true);
     DIFFERS(b->array_first = 1);
     DIFFERS(b->array_last = 1);
+    DIFFERS(b->at_once = 1);
+    DIFFERS(b->retry_times = 1);
+    DIFFERS(b->backoff_usec = 1);
+    DIFFERS(b->backoff_max_usec = 1);
+    DIFFERS(b->max_total_usec = 1);
+    DIFFERS(b->retry_on = 1u << JOB_RESULT_EXIT);
+    DIFFERS(b->retry_codes.word[3] = 1);
+    DIFFERS(b->success.word[0] = 1);
     DIFFERS(b->ranges = calloc(1, sizeof(*b->ranges)); b->nranges = 1);
     DIFFERS(b->duration_usec = 1);
     DIFFERS(b->name = strdup("x"));
@@ -316,7 +445,7 @@ static void equality(void **state)
     DIFFERS(b->output_path = strdup("/x"));
     DIFFERS(b->error_path = strdup("/x"));
     DIFFERS(b->open_mode = JOB_OPEN_TRUNCATE);
-    DIFFERS(b->env = list((const char *const[]){"A=1"}, 1));
+    DIFFERS(b->env = job_env_new((char *const[]){"A=1", NULL}));
     DIFFERS(b->rlimits = calloc(1, sizeof(*b->rlimits)); b->rlimits->given = 1);
     DIFFERS(free(b->argv[1]); b->argv[1] = NULL);
     DIFFERS(free(b->argv[1]); b->argv[1] = strdup("x"));
@@ -342,6 +471,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(checks_of_exec),
+        cmocka_unit_test(checks_of_claims),
+        cmocka_unit_test(checks_of_retry),
+        cmocka_unit_test(equal_claims),
         cmocka_unit_test(checks_of_arrays),
         cmocka_unit_test(arrays_that_leave_indexes_out),
         cmocka_unit_test(ranges_that_are_none),

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "daemon/job/env.h"
 #include "daemon/config/config.h"
 #include "daemon/method/spec_json.h"
 #include "wire/error_name.h"
@@ -27,13 +28,13 @@ static int read_spec(const char *text, struct job_spec **ret, struct field_error
     assert_non_null(v);
     config_defaults(&config);
     config.max_array = 100;
-    r = spec_from_json(v, &config, ret, err);
+    r = spec_from_json(v, &config, NULL, ret, err);
     json_decref(v);
     return r;
 }
 
 /* What a client reads of a spec; new. */
-static json_t *shown(const struct job_spec *s, uint32_t fields)
+static json_t *shown(const struct job_spec *s, uint64_t fields)
 {
     struct wire_buf text = {0};
     struct wire_writer to = {.out = &text};
@@ -77,9 +78,23 @@ static void there_and_back(void **state)
         "\"b\":\"\"},\"cwd\":\"/tmp\",\"env\":{\"PATH\":\"/bin\",\"E\":\"a=b\"},"
         "\"umask\":\"077\",\"stdin\":\"/etc/passwd\",\"queue\":\"default\","
         "\"priority\":-7,\"timeout_usec\":1,\"kill_after_usec\":0,"
-        "\"stop_signal\":\"INT\",\"kill_mode\":\"main\",\"on_lost\":\"retry\",\"output\":\"path\","
-        "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100}}");
+        "\"stop_signal\":\"SIGINT\",\"kill_mode\":\"main\",\"on_lost\":\"retry\",\"output\":\"path\","
+        "\"output_path\":\"/tmp/o\",\"array\":{\"first\":1,\"last\":100,\"at_once\":4}}");
+    round_trip("{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":9,\"ranges\":["
+               "{\"first\":1,\"last\":3},{\"first\":5,\"last\":9,\"step\":2}]}}");
     round_trip("{\"argv\":[\"x\"],\"output_split\":true}");
+    round_trip("{\"argv\":[\"x\"],\"after\":[{\"job\":\"17\",\"when\":\"ok\"},"
+               "{\"job\":\"9\",\"when\":\"start\"}]}");
+    round_trip("{\"argv\":[\"x\"],\"retry\":{\"times\":3}}");
+    round_trip("{\"argv\":[\"x\"],\"retry\":{\"times\":3,\"backoff_usec\":2000000,"
+               "\"backoff_max_usec\":3000000,\"max_total_usec\":7,"
+               "\"on\":[\"exit\",\"signal\",\"timeout\",\"exec_failed\"],"
+               "\"exit_codes\":[0,63,64,255]},\"success_codes\":[0,3]}");
+    round_trip("{\"argv\":[\"x\"],\"claims\":[{\"name\":\"db\",\"mode\":\"exclusive\"},"
+               "{\"name\":\"f\",\"mode\":\"shared\"},"
+               "{\"name\":\"t\",\"mode\":\"permits\",\"permits\":2,\"capacity\":3},"
+               "{\"name\":\"r\",\"mode\":\"rate\",\"permits\":1,\"capacity\":5,"
+               "\"interval_usec\":1000000}]}");
     round_trip("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":4096}}");
     round_trip("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"nofile\":\"1024:524288\","
                "\"core\":\"0:infinity\",\"stack\":\"infinity\",\"cpu\":\"7\"}}}");
@@ -103,7 +118,7 @@ static void some_fields(void **state)
     (void)state;
     assert_int_equal(read_spec(text, &s, &err), 0);
     for (int i = 0; i < SPEC_FIELDS; i++) {
-        json_t *got = shown(s, UINT32_C(1) << i);
+        json_t *got = shown(s, UINT64_C(1) << i);
         json_t *value = json_object_get(whole, spec_field_names[i]);
         assert_int_equal(json_object_size(got), value ? 1 : 0);
         assert_true(json_equal(json_object_get(got, spec_field_names[i]), value) ||
@@ -113,6 +128,37 @@ static void some_fields(void **state)
     assert_null(spec_field_names[SPEC_FIELDS]);
     json_decref(whole);
     job_spec_unref(s);
+}
+
+/* Resource limits that have been read before are taken as they are, once they are limits. */
+static void rlimits_that_are_known(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+    } specs[] = {
+        {"{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"core\":\"5\"}}}", 0},
+        {"{\"argv\":[\"x\"],\"limits\":{\"rlimits\":7}}", -EINVAL},
+    };
+    const struct job_rlimits before = {
+        .given = 1U << RLIMIT_CPU, .soft[RLIMIT_CPU] = 3, .hard[RLIMIT_CPU] = 4};
+    const struct spec_known known = {.rlimits = &before};
+
+    (void)state;
+    config_defaults(&config);
+    for (int i = 0; i < 2; i++) {
+        json_t *v = json_loads(specs[i].text, 0, NULL);
+        struct field_error err;
+        struct job_spec *s;
+
+        assert_int_equal(spec_from_json(v, &config, &known, &s, &err), specs[i].r);
+        json_decref(v);
+        if (specs[i].r < 0)
+            continue;
+        assert_ptr_not_equal(s->rlimits, &before);
+        assert_memory_equal(s->rlimits, &before, sizeof(before));
+        job_spec_unref(s);
+    }
 }
 
 /* "*" is all that are not named, wherever it stands. */
@@ -153,8 +199,8 @@ static void fields_of_the_spec(void **state)
     assert_string_equal(s->argv[1], "-c");
     assert_string_equal(s->argv[2], "exit 7");
     assert_null(s->argv[3]);
-    assert_string_equal(s->env[0], "A=1");
-    assert_null(s->env[1]);
+    assert_string_equal(job_env_strings(s->env)[0], "A=1");
+    assert_null(job_env_strings(s->env)[1]);
     assert_int_equal(s->nlabels, 1);
     assert_true(s->is_array);
     assert_int_equal(s->array_first, 2);
@@ -196,6 +242,46 @@ static void what_is_wrong(void **state)
     wrong("{\"kind\":\"noop\",\"argv\":[\"a\"]}", "argv", "only kind exec");
     wrong("{\"argv\":[\"a\"],\"commmand\":1}", "commmand", "known are: kind, argv");
     wrong("{\"argv\":[\"a\"],\"name\":\"\"}", "name", "must not be empty");
+    wrong("{\"argv\":[\"a\"],\"after\":[]}", "after", "list of 1 to 256");
+    wrong("{\"argv\":[\"a\"],\"after\":[17]}", "after[0]", "object");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"job\":\"17\"},{}]}", "after[1].job", "");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"job\":\"17\",\"local\":\"a\"}]}",
+          "after[0].job", "one of them");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"local\":\"a\",\"key\":\"b\"}]}",
+          "after[0].job", "one of them");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"key\":\"\"}]}", "after[0].key", "");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"local\":\"\"}]}", "after[0].local", "");
+    wrong("{\"argv\":[\"a\"],\"local\":\"\"}", "local", "");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"job\":\"17_1\"}]}", "after[0].job", "whole");
+    wrong("{\"argv\":[\"a\"],\"after\":[{\"job\":\"17\",\"when\":\"x\"}]}",
+          "after[0].when", "");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":0}}", "retry.times", "1 to 1000");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"backoff_usec\":0}}", "retry.times", "needed");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"on\":[]}}", "retry.on", "list");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"on\":[1]}}", "retry.on", "string");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"on\":[\"lost\"]}}", "retry.on",
+          "on_lost");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"on\":[\"output_limit\"]}}",
+          "retry.on", "attempts print together");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"on\":[\"success\"]}}", "retry.on",
+          "alone");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"exit_codes\":[]}}",
+          "retry.exit_codes", "list");
+    wrong("{\"argv\":[\"a\"],\"retry\":{\"times\":1,\"exit_codes\":[256]}}",
+          "retry.exit_codes", "0 to 255");
+    wrong("{\"argv\":[\"a\"],\"success_codes\":[-1]}", "success_codes", "0 to 255");
+    wrong("{\"argv\":[\"a\"],\"success_codes\":[\"3\"]}", "success_codes", "0 to 255");
+    wrong("{\"kind\":\"noop\",\"success_codes\":[0]}", "success_codes", "kind exec");
+    wrong("{\"kind\":\"noop\",\"retry\":{\"times\":1}}", "retry", "kind exec");
+    wrong("{\"argv\":[\"a\"],\"claims\":{}}", "claims", "list of 1 to 16");
+    wrong("{\"argv\":[\"a\"],\"claims\":[1]}", "claims[0]", "object");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\"},{}]}", "claims[1].name", "");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"mode\":\"x\"}]}",
+          "claims[0].mode", "");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"permits\":0}]}",
+          "claims[0].permits", "");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"permits\":1}]}", "claims",
+          "modes permits");
     wrong("{\"argv\":[\"a\"],\"labels\":[]}", "labels", "object");
     wrong("{\"argv\":[\"a\"],\"labels\":{\"a\":1}}", "labels.a", "string");
     wrong("{\"argv\":[\"a\"],\"labels\":{\"\":\"x\"}}", "labels", "name of 1 to 255");
@@ -213,7 +299,6 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"timeout_usec\":-1}", "timeout_usec", "integer from 0");
     wrong("{\"argv\":[\"a\"],\"stop_signal\":\"HUGE\"}", "stop_signal", "\"TERM\"");
     wrong("{\"argv\":[\"a\"],\"stop_signal\":9}", "stop_signal", "string");
-    wrong("{\"argv\":[\"a\"],\"queue\":\"gpu\"}", "queue", "default");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":0}}", "limits.output_bytes",
           "");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"more\":1}}", "limits.more", "");
@@ -234,6 +319,17 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"array\":{\"first\":-1,\"last\":1}}", "array.first",
           "integer from 0");
     wrong("{\"argv\":[\"a\"],\"array\":[1,2]}", "array", "must be an object");
+    wrong("{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":2,\"ranges\":[]}}",
+          "array.ranges", "must be a list of 1 to");
+    wrong("{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":2,\"ranges\":[7]}}",
+          "array.ranges[0]", "must be an object");
+    wrong("{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":2,\"ranges\":["
+          "{\"first\":1,\"last\":1},{\"first\":2}]}}",
+          "array.ranges[1].last", "is missing");
+    wrong("{\"argv\":[\"a\"],\"array\":{\"first\":1,\"last\":2,\"at_once\":-1}}",
+          "array.at_once", "from 0 to 1000000");
+    wrong("{\"kind\":\"noop\",\"array\":{\"first\":1,\"last\":2,\"at_once\":1}}",
+          "array.at_once", "only kind exec takes slots");
 }
 
 static void signals(void **state)
@@ -245,15 +341,17 @@ static void signals(void **state)
     assert_int_equal(signal_from_name("SIGKILL"), SIGKILL);
     assert_int_equal(signal_from_name("9"), 9);
     assert_int_equal(signal_from_name("RTMIN+2"), SIGRTMIN + 2);
+    assert_int_equal(signal_from_name("SIGRTMIN+2"), SIGRTMIN + 2);
+    assert_int_equal(signal_from_name("SIG9"), -EINVAL);
     assert_int_equal(signal_from_name("0"), -EINVAL);
     assert_int_equal(signal_from_name("99"), -EINVAL);
     assert_int_equal(signal_from_name("-9"), -EINVAL);
     assert_int_equal(signal_from_name("term"), -EINVAL);
     assert_int_equal(signal_from_name(""), -EINVAL);
     assert_int_equal(signal_from_name("RTMIN+99"), -EINVAL);
-    assert_string_equal(signal_name(SIGHUP, buf), "HUP");
-    assert_string_equal(signal_name(SIGRTMIN, buf), "RTMIN");
-    assert_string_equal(signal_name(SIGRTMAX, buf), "RTMIN+30");
+    assert_string_equal(signal_name(SIGHUP, buf), "SIGHUP");
+    assert_string_equal(signal_name(SIGRTMIN, buf), "SIGRTMIN");
+    assert_string_equal(signal_name(SIGRTMAX, buf), "SIGRTMIN+30");
     assert_string_equal(signal_name(33, buf), "33");
     for (int n = 1; n <= SIGRTMAX; n++)
         assert_int_equal(signal_from_name(signal_name(n, buf)), n);
@@ -280,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(some_fields),
+        cmocka_unit_test(rlimits_that_are_known),
         cmocka_unit_test(rlimits_of_all_others),
         cmocka_unit_test(fields_of_the_spec),
         cmocka_unit_test(what_is_wrong),

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 #include <volt/volt.h>
 
+#include "base/atomic.h"
+#include "base/file.h"
 #include "daemon/store/sqlite.h"
 #include "tests/support/facts.h"
 #include "daemon/store/sqlite_store.h"
@@ -285,6 +288,150 @@ static void output_goes_with_its_job(void **state)
     assert_int_equal(store_sqlite_check(stored_dir, write_nothing, (char[1000]){""}), 0);
 }
 
+/* --- jobs that others wait for ------------------------------------------------------- */
+
+#define NEEDED 3
+
+static struct awaited {
+    struct store *s;
+    vat_u32 over; /* nobody waits any more */
+    struct store_commit told;
+    sem_t answered, left;
+    bool told_first, too_early; /* read behind `left` */
+} awaited;
+
+static size_t unneeded(void *arg, const uint64_t *ids, size_t n)
+{
+    struct awaited *a = arg;
+    size_t i = 0;
+
+    while (i < n && ids[i] != NEEDED)
+        i++;
+    if (i == n)
+        return n;
+    if (!vat_u32_load(&a->over, VAT_ACQ)) {
+        sem_post(&a->answered);
+        return i;
+    }
+    if (!a->told.store) { /* told while it is asked */
+        const struct job_event met = {.type = JOB_EV_MET, .antecedent = NEEDED};
+        const struct store_fact f = fact_event(600, JOB_NO_INDEX, &met);
+
+        assert_int_equal(store_append(a->s, &f, 1, &a->told), 0);
+    }
+    return n;
+}
+
+static void note_leaving(void *arg, uint64_t id)
+{
+    struct awaited *a = arg;
+
+    if (id >= NEEDED && !vat_u32_load(&a->over, VAT_ACQ))
+        a->too_early = true; /* never behind `left`, which others may come after */
+    if (id != NEEDED)
+        return;
+    a->told_first = a->told.store && a->told.group == 0;
+    sem_post(&a->left);
+}
+
+/* A job leaves when nobody waits for how it ended, and then behind the facts that say it to
+ * those who did. */
+static void a_job_that_others_wait_for_stays(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    awaited = (struct awaited){.s = s};
+    sem_init(&awaited.answered, 0, 0);
+    sem_init(&awaited.left, 0, 0);
+    store_retain(s, &(struct store_retention){.jobs = 1,
+                                              .usec = UINT64_MAX,
+                                              .gone = note_leaving,
+                                              .gone_arg = &awaited,
+                                              .unneeded = unneeded,
+                                              .unneeded_arg = &awaited});
+    for (uint64_t id = 1; id < 601; id++) {
+        assert_int_equal(stored_submit(s, id, "x", "E=1"), 0);
+        assert_int_equal(stored_starting(s, id), 0);
+        if (id < 600)
+            assert_int_equal(stored_end_with(s, id, 0, "text", "text"), 0);
+    }
+    sem_wait(&awaited.answered);
+    vat_u32_store(&awaited.over, 1, VAT_REL);
+    assert_int_equal(stored_end_with(s, 600, 0, "text", "text"), 0);
+    sem_wait(&awaited.left);
+    assert_true(awaited.told_first && !awaited.too_early);
+    store_commit_fini(&awaited.told);
+    store_free(s);
+}
+
+/* SQLite would wait for the other end of a FIFO, and follow a link. */
+static void only_regular_files_are_opened(void **state)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    struct volt_error err = {{0}};
+    struct found found;
+    char name[32], path[PATH_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        store_free(stored_fresh());
+        (void)snprintf(name, sizeof(name), "jobs.1.db%s", suffixes[i]);
+        stored_path(name, path);
+        (void)unlink(path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(stored_reload(1, &found, &err), -EISDIR);
+        assert_non_null(strstr(err.text, name));
+        assert_int_equal(rmdir(path), 0);
+        assert_int_equal(symlink("elsewhere", path), 0);
+        assert_int_equal(stored_reload(1, &found, &err), -ELOOP);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_int_equal(stored_reload(1, &found, &err), -FILE_NOT_REGULAR);
+        assert_int_equal(unlink(path), 0);
+        stored_path("witness", path);
+        (void)unlink(path);
+    }
+}
+
+static sem_t refused_to_forget;
+
+static void note_refusal(const char *text)
+{
+    if (strstr(text, "cannot be forgotten"))
+        sem_post(&refused_to_forget);
+}
+
+/* A job that has lost its row: all that was to go with it stays, whole. */
+static void what_cannot_be_forgotten_stays_whole(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    ngone = 0;
+    store_retain(
+        s, &(struct store_retention){
+               .jobs = 600, .usec = UINT64_MAX, .gone = note_gone, .gone_arg = gone});
+    for (uint64_t id = 1; id < 601; id++) {
+        assert_int_equal(stored_submit(s, id, "x", "E=1"), 0);
+        assert_int_equal(stored_starting(s, id), 0);
+        assert_int_equal(stored_end_with(s, id, 0, "text", "text"), 0);
+    }
+    stored_query("DELETE FROM job WHERE id=7");
+    assert_int_equal(sem_init(&refused_to_forget, 0, 0), 0);
+    sqlite_of(s)->tell = note_refusal;
+    store_retain(
+        s, &(struct store_retention){
+               .jobs = 10, .usec = UINT64_MAX, .gone = note_gone, .gone_arg = gone});
+    assert_int_equal(stored_submit(s, 601, "x", "E=1"), 0);
+    assert_int_equal(sem_wait(&refused_to_forget), 0);
+    store_free(s);
+    sem_destroy(&refused_to_forget);
+    assert_int_equal(ngone, 0);
+    assert_int_equal(stored_query("SELECT count(*) FROM output"), 2 * 600);
+    assert_int_equal(stored_query("SELECT count(*) FROM ended"), 600);
+}
+
 static void a_newer_format_is_refused(void **state)
 {
     struct volt_error err = {{0}};
@@ -352,12 +499,14 @@ static void make_first_format(void)
     pack_clear(&sums);
     want.first = want.last_id = 0;
     row_sums_pack(&want, &sums);
-    sums.n -= 4; /* zeros: the sum of outputs, the number before the first, the last id */
+    sums.n -= 6; /* zeros: the sum of outputs, the number before the first, the last id,
+                  * the sum of resources */
     assert_int_equal(db_meta_put(&db, "sums", &sums), SQLITE_OK);
     db_close(&db);
     pack_fini(&sums);
     pack_fini(&body);
     stored_query("DROP TABLE output");
+    stored_query("DROP TABLE resource");
     stored_query("ALTER TABLE job DROP COLUMN seq");
     stored_query("ALTER TABLE ended DROP COLUMN seq");
     stored_query("PRAGMA user_version=1");
@@ -387,6 +536,28 @@ static void an_older_format_is_brought_up(void **state)
     assert_int_equal(stored_reload(1, &found, &err), 0);
     assert_non_null(strstr(found.text, "4:submit:d: "));
     assert_int_equal(store_sqlite_check(stored_dir, fail_on_finding, NULL), 0);
+}
+
+static void an_older_format_is_brought_up_whole_or_not_at_all(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store *s = stored_fresh();
+    struct found found;
+
+    (void)state;
+    stored_fill(s);
+    store_free(s);
+    make_first_format();
+    stored_query("CREATE TABLE resource(in_the_way INTEGER)"); /* of version 14 */
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "table resource already exists"));
+    assert_int_equal(stored_query("PRAGMA user_version"), 1);
+    assert_int_equal(stored_query("SELECT count(*) FROM sqlite_master"
+                                  " WHERE name='output'"),
+                     0); /* of version 3 */
+    stored_query("DROP TABLE resource");
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_string_equal(found.text, stored_expected);
 }
 
 /* --- damage --------------------------------------------------------------------- */
@@ -428,6 +599,95 @@ static void no_flipped_byte_is_silently_wrong(void **state)
     stored_remove_journal();
     stored_write("jobs.1.db", bytes, n);
     free(bytes);
+}
+
+static int resource(struct store *s, uid_t owner, const char *name, uint64_t capacity)
+{
+    const bool is_rate = capacity == 4;
+    const struct store_fact fact = {
+        .type = STORE_RESOURCE,
+        .resource = {owner, name, capacity, is_rate ? 1000 : 0, is_rate ? 77 : 0}};
+
+    return stored_keep(s, &fact, 1);
+}
+
+/* The latest of each name, in front of all jobs; a size of none is kept no longer. */
+static void the_latest_size_of_a_resource_is_kept(void **state)
+{
+    struct volt_error err = {{0}};
+    struct store *s = stored_fresh();
+    struct found found;
+
+    (void)state;
+    assert_int_equal(resource(s, 7, "tape", 2), 0);
+    assert_int_equal(resource(s, 7, "other", 5), 0);
+    assert_int_equal(stored_submit(s, 1, "a", NULL), 0);
+    assert_int_equal(resource(s, 8, "tape", 1000000000), 0);
+    assert_int_equal(resource(s, 7, "tape", 3), 0);
+    assert_int_equal(resource(s, 7, "other", 0), 0);
+    assert_int_equal(resource(s, 7, "none", 0), 0);
+    assert_int_equal(resource(s, 7, "a rate", 4), 0);
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_string_equal(found.text, "a rate of 7:4:1000:77 tape of 7:3:0:0 "
+                                    "tape of 8:1000000000:0:0 1:submit:a: ");
+    store_sqlite_check(stored_dir, fail_on_finding, NULL);
+    stored_query("UPDATE resource SET owner=9 WHERE owner=8");
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+    stored_query("UPDATE resource SET owner=8 WHERE owner=9");
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    stored_query("UPDATE resource SET name='tap' WHERE owner=8");
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+    stored_query("DELETE FROM resource WHERE owner=8");
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+}
+
+static int queue(struct store *s, const char *name, const uint64_t *numbers, size_t n)
+{
+    const struct store_fact fact = {.type = STORE_QUEUE, .queue = {name, numbers, n}};
+
+    return stored_keep(s, &fact, 1);
+}
+
+static void what_was_set_of_a_queue_is_kept(void **state)
+{
+    static const uint64_t first[] = {0, 9}, latest[] = {3, UINT64_MAX, 1};
+    struct volt_error err = {{0}};
+    struct store *s = stored_fresh();
+    struct found found;
+
+    (void)state;
+    assert_int_equal(queue(s, "night", first, 2), 0);
+    assert_int_equal(queue(s, "gone", first, 2), 0);
+    assert_int_equal(resource(s, 7, "night", 2), 0);
+    assert_int_equal(queue(s, "night", latest, 3), 0);
+    assert_int_equal(queue(s, "gone", NULL, 0), 0);
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_string_equal(found.text, "queue night:3:18446744073709551615:1 "
+                                    "night of 7:2:0:0 ");
+    store_sqlite_check(stored_dir, fail_on_finding, NULL);
+    stored_query("UPDATE resource SET name='nigh' WHERE owner=-1");
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+    stored_query("DELETE FROM resource WHERE owner=-1");
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
+}
+
+static void a_queue_has_so_many_numbers_at_most(void **state)
+{
+    static const uint64_t many[STORE_QUEUE_NUMBERS + 1];
+    struct volt_error err = {{0}};
+    struct store *s = stored_fresh();
+    struct found found;
+
+    (void)state;
+    assert_int_equal(queue(s, "most", many, STORE_QUEUE_NUMBERS), 0);
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    s = stored_fresh();
+    assert_int_equal(queue(s, "more", many, STORE_QUEUE_NUMBERS + 1), 0);
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
 }
 
 /* A row that somebody deletes leaves a file that is perfectly sound to SQLite. */
@@ -583,9 +843,16 @@ int main(void)
         T(output_is_kept_with_the_end),
         T(damaged_output_is_named_and_not_handed_out),
         T(output_goes_with_its_job),
+        T(a_job_that_others_wait_for_stays),
+        T(what_cannot_be_forgotten_stays_whole),
+        T(only_regular_files_are_opened),
         T(an_older_format_is_brought_up),
+        T(an_older_format_is_brought_up_whole_or_not_at_all),
         T(a_newer_format_is_refused),
         T(no_flipped_byte_is_silently_wrong),
+        T(the_latest_size_of_a_resource_is_kept),
+        T(what_was_set_of_a_queue_is_kept),
+        T(a_queue_has_so_many_numbers_at_most),
         T(a_missing_row_is_damage),
         T(damage_inside_the_journal_is_seen),
         T(reading_much_lets_others_read),

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "daemon/job/env.h"
 #include "daemon/job/spec_pack.h"
+#include "daemon/store/reader.h"
 #include "daemon/store/store.h"
 #include "tests/support/facts.h"
 #include "tests/support/stored.h"
@@ -86,6 +88,38 @@ static void an_array_counts_as_its_elements(void **state)
     await_gone(s, 12);
     assert_int_equal(store_has(s, 11), 0);
     assert_int_equal(store_has(s, 13), 1);
+    store_free(s);
+}
+
+static int count_loaded(void *arg, const struct store_loaded *loaded)
+{
+    unsigned *counts = arg;
+
+    counts[loaded->type]++;
+    return 0;
+}
+
+/* The others of a range have ended. */
+static void one_is_read_that_has_not_ended(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+    struct store_range range = {.first = 2, .last = 2, .max = 1};
+    unsigned counts[8] = {0};
+    struct volt_error err;
+    uint64_t at;
+
+    (void)state;
+    end_jobs(s, 1, 1);
+    assert_int_equal(stored_submit(s, 2, "x", NULL), 0);
+    assert_int_equal(stored_starting(s, 2), 0);
+    assert_int_equal(store_history(s, &range, count_loaded, counts, &at, &err), 0);
+    range.one = true;
+    assert_int_equal(store_history(s, &range, count_loaded, counts, &at, &err), 1);
+    assert_int_equal(counts[STORE_LOADED_JOB], 1);
+    assert_int_equal(counts[STORE_LOADED_EVENT], 1);
+    range.first = range.last = 3; /* there is none */
+    assert_int_equal(store_history(s, &range, count_loaded, counts, &at, &err), 1);
+    assert_int_equal(counts[STORE_LOADED_JOB], 1);
     store_free(s);
 }
 
@@ -175,8 +209,7 @@ static void the_count_of_a_packed_job(void **state)
     text[sizeof(text) - 1] = '\0';
     free(spec->argv[1]);
     spec->argv[1] = strdup(text);
-    spec->env = calloc(2, sizeof(*spec->env));
-    spec->env[0] = strdup("E=1");
+    spec->env = job_env_new((char *const[]){"E=1", NULL});
     spec->rlimits = calloc(1, sizeof(*spec->rlimits));
     spec->rlimits->given = 1;
     spec->name = strdup("name");
@@ -203,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(an_array_counts_as_its_elements),
+        T(one_is_read_that_has_not_ended),
         T(also_one_that_was_there_at_the_start),
         T(what_was_forgotten_on_demand_counts_no_more),
         T(the_newest_stays_whatever_it_counts_for),

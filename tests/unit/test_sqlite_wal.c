@@ -1,8 +1,10 @@
 /* The journal after power cuts: what is left of a transaction that was not on disk is never
  * taken for damage, whatever had happened to the one before (sqlite_wal.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +14,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/store/sqlite_wal.h"
 #include "tests/support/failing_vfs.h"
 #include "tests/support/facts.h"
 #include "tests/support/stored.h"
@@ -196,6 +201,34 @@ static void a_failed_sync_while_it_forgets(void **state)
     failing_vfs_take();
 }
 
+/* What it has got of the room is worth more to others. */
+static void a_journal_without_room_stays_as_long_as_it_was(void **state)
+{
+    const char zeros[4096] = {0};
+    char path[PATH_MAX], journal[PATH_MAX];
+    struct rlimit old, small;
+    struct stat st;
+
+    (void)state;
+    stored_path("some.db", path);
+    stored_path("some.db-wal", journal);
+    int fd = open(journal, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 3 * sizeof(zeros), .rlim_max = old.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int r = wal_extend(path, 1 << 20);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(r, -EFBIG);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, sizeof(zeros));
+    assert_int_equal(wal_extend(path, 1 << 20), 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 1 << 20);
+    close(fd);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -204,6 +237,7 @@ int main(void)
         T(a_power_cut_behind_a_power_cut),
         T(a_power_cut_behind_a_commit_that_failed),
         T(a_failed_sync_while_it_forgets),
+        T(a_journal_without_room_stays_as_long_as_it_was),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }

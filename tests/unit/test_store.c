@@ -45,8 +45,66 @@ static void memory(void **state)
     store_free(NULL);
 }
 
+static struct {
+    size_t n, calls, largest;
+    uint64_t last; /* id */
+} heard;
+
+static void hear(void *arg, const struct job_news *news, size_t n)
+{
+    assert_ptr_equal(arg, &heard);
+    heard.calls++;
+    heard.n += n;
+    heard.largest = n > heard.largest ? n : heard.largest;
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(news[i].key.id, ++heard.last);
+}
+
+static struct store_draft *draft_of(struct store *s, size_t portions)
+{
+    struct store_draft *d = store_draft(s);
+    struct store_fact facts[50];
+    uint64_t id = heard.last;
+
+    assert_non_null(d);
+    for (size_t p = 0; p < portions; p++) {
+        for (size_t i = 0; i < 50; i++)
+            facts[i] = fact_submit(++id, 1, NULL);
+        store_draft_add(d, facts, 50);
+    }
+    return d;
+}
+
+/* Told in order and in portions, by its polls or at the end, once it is appended. */
+static void a_draft_in_memory(void **state)
+{
+    (void)state;
+    struct store *s = store_memory_new();
+    struct store_commit c;
+
+    assert_non_null(s);
+    memset(&heard, 0, sizeof(heard));
+    store_subscribe(s, hear, &heard);
+    store_draft_free(draft_of(s, 3));
+    store_draft_free(NULL);
+    assert_int_equal(heard.n, 0);
+    assert_int_equal(store_draft_append(draft_of(s, 1), &c), 0);
+    assert_int_equal(heard.n, 0);
+    assert_int_equal(store_commit_poll(NULL, &c), VOLT_READY);
+    assert_int_equal(c.status, 0);
+    assert_int_equal(heard.n, 50);
+    store_commit_fini(&c);
+    assert_int_equal(store_draft_append(draft_of(s, 5), &c), 0);
+    store_commit_fini(&c);
+    assert_int_equal(heard.n, 300);
+    assert_in_range(heard.largest, 1, 64);
+    assert_int_equal(heard.calls, 5);
+    store_free(s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(memory),
+                                       cmocka_unit_test(a_draft_in_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

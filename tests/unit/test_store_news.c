@@ -118,6 +118,9 @@ static int number(void *arg, const struct store_loaded *loaded)
         news.key = loaded->event.key;
         news.type = (uint8_t)loaded->event.event->type;
         break;
+    case STORE_LOADED_RESOURCE:
+    case STORE_LOADED_QUEUE:
+        return 0;
     }
     hear(arg, &news, 1);
     return 0;
@@ -168,9 +171,41 @@ static void told_with_their_numbers(void **state)
                                      "6=1:started:queued 7=1:exited:queued "
                                      "2=2:submit:queued 5=2:starting:queued "
                                      "3=3:submit:queued ");
-    keep_submit(s, 4);
+    for (uint64_t id = 4; id <= 6; id++) /* each in a group of its own, and told once */
+        assert_int_equal(stored_submit(s, id, "true", NULL), 0);
     store_free(s);
-    assert_string_equal(h.text, "8=4:submit:queued ");
+    assert_string_equal(h.text, "8=4:submit:queued 9=5:submit:queued 10=6:submit:queued ");
+    assert_true(h.woken && !h.gap);
+}
+
+/* Brought in portions, and kept together or not at all. */
+static void a_draft(void **state)
+{
+    struct job_spec *spec = job_spec_new();
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+    struct store_draft *kept = store_draft(s), *dropped = store_draft(s);
+
+    (void)state;
+    spec->argv = calloc(2, sizeof(*spec->argv));
+    spec->argv[0] = strdup("true");
+    for (uint64_t id = 1; id <= 3; id++) {
+        const struct store_fact fact = fact_submit(id, id, spec);
+        const struct store_fact other = fact_submit(10 + id, id, spec);
+
+        store_draft_add(kept, &fact, 1);
+        store_draft_add(dropped, &other, 1);
+    }
+    job_spec_unref(spec);
+    struct store_commit c;
+    assert_int_equal(store_draft_append(kept, &c), 0);
+    store_commit_fini(&c);
+    store_draft_free(dropped);
+    store_free(s);
+    assert_string_equal(h.text, "1=1:submit:queued 2=2:submit:queued 3=3:submit:queued ");
+    store_free(begin(&h, &loaded));
+    assert_string_equal(loaded.text,
+                        "1=1:submit:queued 2=2:submit:queued 3=3:submit:queued ");
 }
 
 /* What is not kept has a number all the same, and takes no other's. */
@@ -264,9 +299,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(told_with_their_numbers),
+        T(a_draft),
         T(not_kept_and_the_end_of_an_array),
         T(many_at_once),
         T(forgetting_is_no_news),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }

@@ -1,5 +1,5 @@
 /* Polls that last: nothing that is queued behind one waits for it, whatever it lies in,
- * and a poll that must block gives its worker away (D5, D9, F-D3, W-8). Nothing depends
+ * and a poll that must block gives its worker away (F-D3, W-8). Nothing depends
  * on time: a promise that is not kept hangs the test. */
 #include "base/atomic.h"
 #include "tests/support/fn_task.h"

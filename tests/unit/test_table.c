@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/exec/table.h"
+#include "daemon/core/table.h"
 
 static struct job *fake(uint64_t id)
 {
@@ -109,12 +109,37 @@ static void moving_window(void **state)
     table_fini(&t);
 }
 
+/* Two submissions get the ids before and behind the end of a chunk, and the later one
+ * enters first; or the chunk of the earlier has come and gone. */
+static void an_earlier_one_comes_later(void **state)
+{
+    (void)state;
+    for (uint64_t chunks = 1; chunks < 40; chunks++) {
+        const uint64_t late = TABLE_CHUNK - 1, first = chunks * TABLE_CHUNK;
+        struct table t = {0};
+        struct job *job;
+
+        for (uint64_t id = first; id < first + 3 * TABLE_CHUNK; id += TABLE_CHUNK)
+            assert_int_equal(table_put(&t, id, fake(id)), 0);
+        assert_int_equal(table_put(&t, late, fake(late)), 0);
+        assert_int_equal(next(&t, 0, &job), late);
+        assert_int_equal(next(&t, late, &job), first);
+        table_remove(&t, late);
+        assert_int_equal(table_put(&t, late - 1, fake(late - 1)), 0);
+        assert_int_equal(prev(&t, first, &job), late - 1);
+        assert_ptr_equal(table_get(&t, first), fake(first));
+        assert_int_equal(t.count, 4);
+        table_fini(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_and_holes),
         cmocka_unit_test(bounded_steps),
         cmocka_unit_test(moving_window),
+        cmocka_unit_test(an_earlier_one_comes_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Every transition of the task word and its verdict (D8). Named by the flaws of the Volt
+/* Every transition of the task word and its verdict. Named by the flaws of the Volt
  * documentation: F-I1 (cancel only sets a flag), F-I2 (a shielded task cannot be woken),
  * F-I3 (decision and token in one step), F-I8 (a wake while queued costs a poll), F-I9
  * (shield carries into the references), F-I11 (cancelled tasks report success). */

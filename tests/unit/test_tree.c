@@ -271,6 +271,72 @@ static void all_below_the_shim_are_reached(void **state)
     }
 }
 
+/* A child forks as fast as it can, for a while. */
+_Noreturn static void fork_on(int to)
+{
+    born(to);
+    for (int i = 0; i < 100; i++)
+        if (fork() == 0)
+            wait_for_ever();
+    wait_for_ever();
+}
+
+static bool is_stopped(pid_t pid)
+{
+    struct proc p;
+    return proc_read(pid, &p) == 0 && p.stopped;
+}
+
+/* What is stopped stays as it is: nothing was forked behind the walk. */
+static void what_forks_meanwhile_is_stopped(void **state)
+{
+    struct family f = found_family();
+    struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
+    int pipe_fd[2];
+    pid_t forker;
+
+    (void)state;
+    assert_int_equal(tree_stop(&root, 60000000), ALL);
+    for (int i = 0; i < ALL; i++)
+        assert_true(is_stopped(f.member[i]));
+    assert_false(is_stopped(f.parent));
+    assert_int_equal(tree_signal(&root, SIGCONT), ALL);
+    end_family(&f);
+
+    assert_int_equal(pipe(pipe_fd), 0);
+    f.parent = fork();
+    if (f.parent == 0) {
+        (void)setsid();
+        if (fork() == 0)
+            fork_on(pipe_fd[1]);
+        wait_for_ever();
+    }
+    assert_int_equal(read(pipe_fd[0], &forker, sizeof(forker)), sizeof(forker));
+    root = (struct tree_root){.shim = f.parent, .shim_start = start_of(f.parent)};
+    const uint32_t n = tree_stop(&root, 60000000), later = tree_signal(&root, 0);
+    const bool stands = is_stopped(forker);
+    struct tree_result r;
+    tree_kill(&root, 60000000, &r);
+    (void)kill(f.parent, SIGKILL);
+    (void)waitpid(f.parent, NULL, 0);
+    (void)close(pipe_fd[0]);
+    (void)close(pipe_fd[1]);
+    assert_true(stands);
+    assert_int_equal(later, n);
+}
+
+static void a_stop_that_is_refused_reaches_nobody(void **state)
+{
+    struct family f = found_family();
+    const struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
+
+    (void)state;
+    refuses_signals = true;
+    assert_int_equal(tree_stop(&root, 5000), 0);
+    refuses_signals = false;
+    end_family(&f);
+}
+
 /* Nothing is claimed: they are counted, and the first are named. */
 static void who_cannot_be_reached_is_named(void **state)
 {
@@ -390,6 +456,8 @@ int main(void)
         cmocka_unit_test(without_its_first_thread_it_lives),
         cmocka_unit_test(a_variable_is_there_as_a_whole),
         cmocka_unit_test(all_below_the_shim_are_reached),
+        cmocka_unit_test(what_forks_meanwhile_is_stopped),
+        cmocka_unit_test(a_stop_that_is_refused_reaches_nobody),
         cmocka_unit_test(who_cannot_be_reached_is_named),
         cmocka_unit_test(no_time_is_left_but_each_is_reached),
         cmocka_unit_test(without_a_shim_it_is_the_session),

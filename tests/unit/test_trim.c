@@ -1,6 +1,7 @@
 /* Memory of tasks goes back to the system after a burst: what the process occupies, and
  * what the runtime counts, fall again, although nothing happens any more. A promise that
  * is not kept hangs the test. */
+#include "sched/sched.h"
 #include "tests/support/lone.h"
 
 #include <setjmp.h>
@@ -66,7 +67,8 @@ static void look_again(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-static void burst(struct volt_runtime *rt)
+/* Of many tasks, beside which `others` live on. */
+static void burst(struct volt_runtime *rt, uint64_t others)
 {
     for (int i = 0; i < BURST; i++) {
         struct waits *w = volt_task_new(rt, &waits_type);
@@ -77,7 +79,7 @@ static void burst(struct volt_runtime *rt)
     }
     assert_true(stats_of(rt).task_bytes > 50 * MIB);
     volt_notify_all(&gate);
-    while (stats_of(rt).live > 0)
+    while (stats_of(rt).live > others)
         look_again();
 }
 
@@ -91,7 +93,7 @@ static void run(unsigned workers)
     volt_notify_init(&gate);
     assert_int_equal(volt_runtime_new(&opt, &rt), 0);
     for (int i = 0; i < 2; i++) {
-        burst(rt);
+        burst(rt, 0);
         while (stats_of(rt).task_bytes > 8 * MIB)
             look_again();
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -163,9 +165,65 @@ static void test_those_that_live_on_are_left_alone(void **state)
     volt_runtime_free(rt);
 }
 
+/* A task that sleeps and wakes until it has run in the midst of putting memory in order:
+ * some has gone back, and the worker is not done. */
+struct ticks {
+    struct volt_sleep sleep;
+};
+
+static vat_u64 most_bytes; /* 0: a burst is being made */
+static vat_u32 ran_meanwhile;
+
+static enum volt_poll ticks_poll(struct volt_cx *cx, void *state)
+{
+    struct ticks *s = state;
+
+    while (volt_sleep_poll(cx, &s->sleep) == VOLT_READY) {
+        struct worker *w = worker_current();
+
+        if (w->trim_at && slab_bytes(w->sched->heap) < vat_u64_load(&most_bytes, VAT_ACQ))
+            vat_u32_store(&ran_meanwhile, 1, VAT_REL);
+        volt_sleep_fini(&s->sleep);
+        if (vat_u32_load(&ran_meanwhile, VAT_ACQ))
+            return VOLT_READY;
+        volt_sleep_init(&s->sleep, 100);
+    }
+    return VOLT_PENDING;
+}
+
+static const struct volt_task_type ticks_type = {
+    .name = "ticks",
+    .size = sizeof(struct ticks),
+    .poll = ticks_poll,
+};
+
+/* The only worker gives memory back, and others' timers go on. */
+static void test_timers_fire_meanwhile(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct ticks *s = volt_task_new(rt, &ticks_type);
+    struct volt_join join;
+
+    (void)state;
+    assert_non_null(s);
+    volt_notify_init(&gate);
+    volt_sleep_init(&s->sleep, 100);
+    lone_spawn(s, &join);
+    while (!vat_u32_load(&ran_meanwhile, VAT_ACQ)) {
+        vat_u64_store(&most_bytes, 0, VAT_REL);
+        burst(rt, 1);
+        vat_u64_store(&most_bytes, stats_of(rt).task_bytes, VAT_REL);
+        while (stats_of(rt).task_bytes > 8 * MIB)
+            look_again();
+    }
+    assert_int_equal(lone_join(&join), 0);
+    volt_runtime_free(rt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_timers_fire_meanwhile),
         cmocka_unit_test(test_memory_of_a_burst_goes_back),
         cmocka_unit_test(test_also_that_of_several_workers),
         cmocka_unit_test(test_those_that_live_on_are_left_alone),

@@ -16,9 +16,9 @@
 
 enum { MANY = 540000 }; /* eight count as one of TRIM_GONE */
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234, .pid = 1};
+static const struct job_owner me = {.uid = 1234, .gid = 1234};
 static struct volt_runtime *rt;
-static struct manager *m;
+static struct core *core;
 static vat_u32 trims;
 
 int __wrap_malloc_trim(size_t pad);
@@ -35,32 +35,29 @@ static int set_up(void **state)
 {
     struct config config = managed_config();
 
-    if (managed_make(state) < 0)
-        return -1;
+    (void)state;
     config.keep_ended_jobs = 10;
-    rt = lone_runtime();
-    m = managed_start(&config, rt);
-    return 0;
+    return managed_up(&config, &rt, &core);
 }
 
 static int tear_down(void **state)
 {
-    managed_stop(m, rt);
-    return managed_remove(state);
+    (void)state;
+    return managed_down(core, rt);
 }
 
 /* An array of so many elements that do nothing. */
 static void run_array(uint64_t n)
 {
-    struct manager_submit *s = volt_task_new(rt, &submission_type);
+    struct jobs_submit *s = volt_task_new(rt, &submission_type);
     struct job_spec *spec = job_spec_new();
-    struct manager_submit_item item = {.spec = spec};
+    struct jobs_submit_item item = {.spec = spec};
     struct volt_join join;
 
     spec->kind = JOB_KIND_NOOP;
     spec->is_array = true;
     spec->array_last = n - 1;
-    manager_submit_init(s, m, &me, &item, 1, false);
+    jobs_submit_init(s, core, &me, &item, 1, false);
     lone_spawn(s, &join);
     assert_int_equal(lone_join(&join), 0);
     assert_int_equal(item.ret_error, 0);

@@ -227,7 +227,7 @@ static enum volt_poll sends(struct volt_cx *cx, struct fn_task *f)
     int value = 42;
 
     (void)cx;
-    FN_CHECK(volt_oneshot_send(f->arg, &value) == 0);
+    FN_CHECK(volt_oneshot_try_send(f->arg, &value) == 0);
     return VOLT_READY;
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/exec/users.h"
+#include "daemon/core/users.h"
 
 static void each_has_its_own(void **state)
 {

@@ -47,7 +47,7 @@ static void test_sizes_of_this_abi(void **state)
     assert_int_equal(sizeof(struct volt_watch_recv), 96);
     assert_int_equal(sizeof(struct volt_wait_group), 32);
     assert_int_equal(sizeof(struct volt_wait_group_wait), 64);
-    assert_int_equal(sizeof(struct volt_join_next), 24);
+    assert_int_equal(sizeof(struct volt_join_set_next), 24);
     assert_int_equal(sizeof(struct volt_child), 24);
     assert_int_equal(sizeof(struct volt_signals), 152);
 }

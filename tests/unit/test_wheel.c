@@ -10,6 +10,10 @@
 #include <string.h>
 #include <errno.h>
 #include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define TICK ((uint64_t)WHEEL_TICK_USEC)
 
@@ -245,6 +249,51 @@ static void test_close_fires_everything_and_refuses(void **state)
     free(w);
 }
 
+/* Three timers wait in one slot, and the owner of one initialises it; then it is armed
+ * again: `delay` ticks on, or not at all (0). What comes after the mistake must end the
+ * process there, and not elsewhere. */
+static int end_of_initialised(unsigned which, unsigned slot, unsigned delay, bool cancels)
+{
+    pid_t pid = fork();
+    int status;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct wheel *w = new_wheel(0);
+        struct timer t[3];
+
+        (void)!freopen("/dev/null", "w", stderr);
+        signal(SIGABRT, SIG_DFL);
+        alarm(60);
+        for (unsigned i = 0; i < 3; i++)
+            timer_arm(w, &t[i], slot * TICK, 0);
+        t[which].sleep = (struct volt_sleep){.deadline_usec = delay * TICK};
+        if (delay)
+            (void)wheel_insert(w, &t[which].sleep, &t[which].task, 0);
+        if (cancels)
+            for (unsigned i = 0; i < 3; i++)
+                wheel_cancel(&t[i].sleep);
+        for (uint64_t at = 1; at < 100; at++)
+            (void)fire(w, at * TICK);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void test_an_entry_initialised_while_it_waits_is_asserted(void **state)
+{
+    (void)state;
+    for (unsigned which = 0; which < 3; which++)
+        for (unsigned cancels = 0; cancels < 2; cancels++)
+            for (unsigned slot = 20; slot <= 64;
+                 slot += 44) { /* 64: number 0 of its level */
+                assert_int_equal(end_of_initialised(which, slot, 0, cancels), SIGABRT);
+                assert_int_equal(end_of_initialised(which, slot, slot, cancels), SIGABRT);
+                assert_int_equal(end_of_initialised(which, slot, 30, cancels), SIGABRT);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_F_J5_cancelled_entry_is_out_of_the_wheel),
         cmocka_unit_test(test_cancelling_the_earliest_moves_next),
         cmocka_unit_test(test_insert_tells_when_it_is_the_earliest),
+        cmocka_unit_test(test_an_entry_initialised_while_it_waits_is_asserted),
         cmocka_unit_test(test_close_fires_everything_and_refuses),
     };
 

@@ -35,6 +35,7 @@ struct timer {
 static struct wheel wheel;
 static struct timer timers[TIMERS];
 static uint64_t tick;      /* the clock */
+static uint64_t behind;    /* by so much the clock of one that arms a timer */
 static unsigned cancelled; /* entries that were a slot's earliest, since the last look */
 static uint64_t rng_state = 1;
 
@@ -49,6 +50,7 @@ static uint64_t rnd(uint64_t below)
 static void begin(uint64_t at)
 {
     tick = at;
+    behind = 0;
     cancelled = 0;
     wheel_init(&wheel, tick * TICK);
     memset(timers, 0, sizeof(timers));
@@ -73,7 +75,8 @@ static void check_place(const struct timer *t)
 
 static void timer_arm(struct timer *t, uint64_t when)
 {
-    uint64_t next = wheel_next(&wheel);
+    uint64_t next = wheel_next(&wheel), elapsed = wheel.elapsed;
+    uint64_t now = tick > behind ? tick - behind : 0;
     int earlier;
 
     memset(t, 0, sizeof(*t));
@@ -81,7 +84,8 @@ static void timer_arm(struct timer *t, uint64_t when)
     t->sleep.deadline_usec = when * TICK;
     t->when = when;
     t->armed = true;
-    earlier = wheel_insert(&wheel, &t->sleep, &t->task, tick * TICK);
+    earlier = wheel_insert(&wheel, &t->sleep, &t->task, now * TICK);
+    assert_true(wheel.elapsed >= elapsed);
     assert_int_equal(earlier, wheel_next(&wheel) < next);
     check_place(t);
 }
@@ -287,6 +291,7 @@ static void test_random_against_definition(void **state)
         for (unsigned round = 0; round < 3000; round++) {
             struct timer *t = &timers[rnd(TIMERS)];
 
+            behind = rnd(3) ? 0 : rnd(200);
             if (!t->armed)
                 timer_arm(t, tick + some_delay());
             else if (rnd(4) < cancels)
@@ -379,6 +384,22 @@ static void test_few_need_no_look(void **state)
     assert_true(wheel_next(&wheel) == 5000 * TICK);
 }
 
+/* One worker's clock is older than that of the last look: time does not run back. */
+static void test_armed_by_an_older_clock(void **state)
+{
+    (void)state;
+    begin(10000);
+    timer_arm(&timers[0], 10005);
+    timer_arm(&timers[1], 10030);
+    behind = 100;
+    timer_arm(&timers[2], 10003);
+    timer_cancel(&timers[2]);
+    check_all();
+    assert_true(wheel_next(&wheel) == 10005 * TICK);
+    assert_int_equal(look(10005), 1);
+    assert_int_equal(look(10030), 1);
+}
+
 static void test_close_fires_all_in_portions(void **state)
 {
     struct task_chain chain = {0};
@@ -403,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_every_timer_at_its_tick),
         cmocka_unit_test(test_portions_are_even_and_delay_nobody),
         cmocka_unit_test(test_few_need_no_look),
+        cmocka_unit_test(test_armed_by_an_older_clock),
         cmocka_unit_test(test_close_fires_all_in_portions),
     };
 

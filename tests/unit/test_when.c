@@ -56,6 +56,12 @@ static void test_calendar(void **state)
     assert_int_equal(ok("today"), TODAY);
     assert_int_equal(ok("Yesterday"), TODAY - 24 * HOUR);
     assert_int_equal(ok("tomorrow"), TODAY + 24 * HOUR);
+    assert_int_equal(ok("tomorrow 06:00"), TODAY + 30 * HOUR);
+    assert_int_equal(ok("yesterday  06:00 UTC"), TODAY - 18 * HOUR);
+    assert_int_equal(ok("today 9:00"), TODAY + 9 * HOUR);
+    assert_true(when_parse("tomorrow06:00", NOW, &(uint64_t){0}) < 0);
+    assert_true(when_parse("tomorrow noon", NOW, &(uint64_t){0}) < 0);
+    assert_true(when_parse("tomorrow 2026-11-22", NOW, &(uint64_t){0}) < 0);
     assert_int_equal(ok("2026-11-21"), TODAY);
     assert_int_equal(ok("2026-11-21 10:20"), TODAY + 10 * HOUR + 20 * 60 * SEC);
     assert_int_equal(ok("2026-11-21 10:20:30"), NOW - SEC / 2);

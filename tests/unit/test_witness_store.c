@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/store/witness.h"
@@ -87,6 +89,90 @@ static void an_empty_store_that_cannot_be_accepted_is_not_there(void **state)
     assert_int_equal(access(path, F_OK), 0);
 }
 
+/* What a check of a store finds: how often, and the latest words. */
+static unsigned findings;
+static char words[256];
+
+static void note_finding(void *arg, const char *text)
+{
+    assert_ptr_equal(arg, words);
+    findings++;
+    (void)snprintf(words, sizeof(words), "%s", text);
+}
+
+static int check_store(void)
+{
+    findings = 0;
+    words[0] = '\0';
+    return store_sqlite_check(stored_dir, note_finding, words);
+}
+
+static void write_file(const char *name, size_t n)
+{
+    char path[PATH_MAX], bytes[4096];
+
+    stored_path(name, path);
+    memset(bytes, 'x', sizeof(bytes));
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (; n > 0; n -= sizeof(bytes))
+        assert_int_equal(fwrite(bytes, sizeof(bytes), 1, f), 1);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Each is one finding, with its words. */
+static void a_check_says_what_is_not_there_or_no_store(void **state)
+{
+    char path[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(check_store(), -ENOENT);
+    assert_int_equal(findings, 0);
+    assert_int_equal(witness_write(stored_dir, &another, true, NULL), 0);
+    assert_int_equal(check_store(), 1);
+    assert_int_equal(findings, 1);
+    assert_non_null(strstr(words, "the store"));
+    stored_path("witness", path);
+    assert_int_equal(unlink(path), 0);
+
+    write_file("jobs.1.db", 16384);
+    assert_int_equal(check_store(), 1);
+    assert_int_equal(findings, 1);
+    assert_string_not_equal(words, "");
+
+    stored_path("jobs.1.db", path);
+    assert_int_equal(unlink(path), 0);
+    struct store *s = stored_fresh();
+    stored_fill(s);
+    store_free(s);
+    assert_int_equal(check_store(), 0);
+    assert_int_equal(findings, 0);
+    write_file("jobs.1.db-wal", 8192);
+    assert_int_equal(check_store(), 1);
+    assert_string_equal(words, "the header of the journal");
+}
+
+/* The database says itself that its list of free pages is longer than it is. */
+static void a_check_looks_at_the_structure_too(void **state)
+{
+    struct store *s = stored_fresh();
+    char path[PATH_MAX];
+    uint8_t n;
+
+    (void)state;
+    stored_fill(s);
+    store_free(s);
+    stored_query("PRAGMA wal_checkpoint(TRUNCATE)");
+    stored_path("jobs.1.db", path);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &n, 1, 39), 1);
+    n++;
+    assert_int_equal(pwrite(fd, &n, 1, 39), 1);
+    assert_int_equal(close(fd), 0);
+    assert_true(check_store() > 0);
+    assert_non_null(strstr(words, "reelist"));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -95,6 +181,8 @@ int main(void)
         T(the_last_witness_has_seen_the_last_fact),
         T(what_was_starting_in_an_accepted_store_is_of_another_life),
         T(an_empty_store_that_cannot_be_accepted_is_not_there),
+        T(a_check_says_what_is_not_there_or_no_store),
+        T(a_check_looks_at_the_structure_too),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }

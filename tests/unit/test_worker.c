@@ -5,6 +5,7 @@
  * (counters read while they are written), F-L5 (workers started twice), F-N6 (I/O waits
  * for 128 polls of any length). */
 #include "base/atomic.h"
+#include "task/limits.h"
 #include "tests/support/fn_task.h"
 
 #include <setjmp.h>

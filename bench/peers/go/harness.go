@@ -23,7 +23,7 @@ type workload struct {
 	name    string
 	metrics []metric
 	once    bool
-	run     func() [2]float64
+	run     func() [3]float64
 }
 
 const never = 3 * time.Second
@@ -33,8 +33,8 @@ var (
 	seconds = math.Inf(1) // after which no further repetition is begun
 )
 
-func perOp(start time.Time, operations int) [2]float64 {
-	return [2]float64{float64(time.Since(start).Nanoseconds()) / float64(operations)}
+func perOp(start time.Time, operations int) [3]float64 {
+	return [3]float64{float64(time.Since(start).Nanoseconds()) / float64(operations)}
 }
 
 func quantile(values []float64, q float64) float64 {

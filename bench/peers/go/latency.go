@@ -29,8 +29,8 @@ const (
 
 var stop int32
 
-func quantiles(us []float64) [2]float64 {
-	return [2]float64{quantile(us, 0.5), quantile(us, 0.99)}
+func quantiles(us []float64) [3]float64 {
+	return [3]float64{quantile(us, 0.5), quantile(us, 0.99)}
 }
 
 // What a knock from outside makes happen, and when it did, in nanoseconds of C's clock.
@@ -45,7 +45,7 @@ func onKnock() C.long {
 	return <-stamp
 }
 
-func fromOutside(n int, f func()) [2]float64 {
+func fromOutside(n int, f func()) [3]float64 {
 	ns := (*[wakes]C.long)(C.calloc(C.ulong(n), 8)) // memory that C may keep
 	us := make([]float64, n)
 	knock = f
@@ -57,7 +57,7 @@ func fromOutside(n int, f func()) [2]float64 {
 	return quantiles(us)
 }
 
-func wake() [2]float64 {
+func wake() [3]float64 {
 	bell := make(chan struct{}, 1)
 	go func() {
 		for i := 0; i < wakes; i++ {
@@ -76,7 +76,7 @@ func busy() {
 	done()
 }
 
-func inject(live int) [2]float64 {
+func inject(live int) [3]float64 {
 	atomic.StoreInt32(&stop, 0)
 	expect(live)
 	for i := 0; i < live; i++ {
@@ -88,7 +88,7 @@ func inject(live int) [2]float64 {
 	return result
 }
 
-func imbalance() [2]float64 {
+func imbalance() [3]float64 {
 	expect(pieces)
 	start := time.Now()
 	go func() {
@@ -105,7 +105,7 @@ func imbalance() [2]float64 {
 		processors = runtime.NumCPU()
 	}
 	used := float64(pieces*piece.Nanoseconds()) / float64(processors)
-	return [2]float64{used / float64(time.Since(start).Nanoseconds())}
+	return [3]float64{used / float64(time.Since(start).Nanoseconds())}
 }
 
 // otherThreads: times on a processor, and nanoseconds on it, of all threads but this one.
@@ -127,7 +127,7 @@ func otherThreads() (switches, ns float64) {
 	return switches, ns
 }
 
-func idle() [2]float64 {
+func idle() [3]float64 {
 	expect(1)
 	go done()
 	<-gate
@@ -136,7 +136,7 @@ func idle() [2]float64 {
 	switches, ns := otherThreads()
 	C.nap(1000000000)
 	after, used := otherThreads()
-	return [2]float64{after - switches, (used - ns) / 1000}
+	return [3]float64{after - switches, (used - ns) / 1000}
 }
 
 func resident() float64 {
@@ -148,7 +148,7 @@ func resident() float64 {
 	return pages * float64(os.Getpagesize())
 }
 
-func parkedTask() [2]float64 {
+func parkedTask() [3]float64 {
 	forever := make(chan struct{})
 	start := func(n int) {
 		expect(n)
@@ -163,15 +163,15 @@ func parkedTask() [2]float64 {
 	start(1)
 	before := resident()
 	start(parked)
-	return [2]float64{(resident() - before) / parked}
+	return [3]float64{(resident() - before) / parked}
 }
 
 var (
 	p50p99    = []metric{{"p50", "us", false}, {"p99", "us", false}}
 	latencies = []workload{
 		{"wake", p50p99, false, wake},
-		{"inject_64", p50p99, false, func() [2]float64 { return inject(64) }},
-		{"inject_1024", p50p99, false, func() [2]float64 { return inject(1024) }},
+		{"inject_64", p50p99, false, func() [3]float64 { return inject(64) }},
+		{"inject_1024", p50p99, false, func() [3]float64 { return inject(1024) }},
 		{"imbalance", []metric{{"used", "part", true}}, false, imbalance},
 		{"idle", []metric{{"switches", "/s", false}, {"cpu", "us/s", false}}, true, idle},
 		{"parked_task", []metric{{"memory", "B", false}}, true, parkedTask},

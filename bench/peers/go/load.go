@@ -24,21 +24,24 @@ const (
 	sets      = 200
 )
 
-func switches() float64 {
+// Of threads so far: all, and those that the system forced.
+func switches() (all, preempted float64) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err)
 	}
-	return float64(u.Nvcsw + u.Nivcsw)
+	return float64(u.Nvcsw + u.Nivcsw), float64(u.Nivcsw)
 }
 
-// load answers nanoseconds for each operation, and switches for each thousand.
-func load(operations int, work func()) [2]float64 {
-	before := switches()
+// load answers nanoseconds for each operation, and for each thousand both kinds of switches.
+func load(operations int, work func()) [3]float64 {
+	allBefore, preemptedBefore := switches()
 	start := time.Now()
 	work()
 	result := perOp(start, operations)
-	result[1] = (switches() - before) * 1000 / float64(operations)
+	all, preempted := switches()
+	result[1] = (all - allBefore) * 1000 / float64(operations)
+	result[2] = (preempted - preemptedBefore) * 1000 / float64(operations)
 	return result
 }
 
@@ -66,7 +69,7 @@ func answer(fd C.int) {
 	done()
 }
 
-func echo(n int) [2]float64 {
+func echo(n int) [3]float64 {
 	var client, server [C.ECHO_CONNECTIONS]C.int
 	C.echo_connect(&client[0], &server[0], C.int(n))
 	expect(n)
@@ -80,7 +83,7 @@ func echo(n int) [2]float64 {
 	return result
 }
 
-func skew() [2]float64 {
+func skew() [3]float64 {
 	expect(skewed)
 	return load(skewed, func() {
 		go func() {
@@ -118,7 +121,7 @@ func fib(n int) int {
 	return 1 + calls[0] + calls[1]
 }
 
-func forkJoin(n, calls int) [2]float64 {
+func forkJoin(n, calls int) [3]float64 {
 	result := make(chan int)
 	return load(calls, func() {
 		go func() { result <- fib(n) }()
@@ -166,7 +169,7 @@ func joinSets() {
 	done()
 }
 
-func parent(operations int, task func()) [2]float64 {
+func parent(operations int, task func()) [3]float64 {
 	expect(1)
 	return load(operations, func() {
 		go task()
@@ -175,15 +178,15 @@ func parent(operations int, task func()) [2]float64 {
 }
 
 var (
-	timeSwitches = []metric{{"time", "ns", false}, {"switches", "/1000", false}}
+	timeSwitches = []metric{{"time", "ns", false}, {"switches", "/1000", false}, {"preempted", "/1000", false}}
 	loads        = []workload{
-		{"echo_1", timeSwitches, false, func() [2]float64 { return echo(1) }},
-		{"echo_4", timeSwitches, false, func() [2]float64 { return echo(4) }},
-		{"echo_64", timeSwitches, false, func() [2]float64 { return echo(64) }},
+		{"echo_1", timeSwitches, false, func() [3]float64 { return echo(1) }},
+		{"echo_4", timeSwitches, false, func() [3]float64 { return echo(4) }},
+		{"echo_64", timeSwitches, false, func() [3]float64 { return echo(64) }},
 		{"skew", timeSwitches, false, skew},
-		{"fork_join", timeSwitches, false, func() [2]float64 { return forkJoin(24, 150049) }},
-		{"fork_scope", timeSwitches, false, func() [2]float64 { return forkJoin(28, 1028457) }},
-		{"fork_10k", timeSwitches, false, func() [2]float64 { return parent(forked*forks, forkMany) }},
-		{"join_set", timeSwitches, false, func() [2]float64 { return parent(setSize*sets, joinSets) }},
+		{"fork_join", timeSwitches, false, func() [3]float64 { return forkJoin(24, 150049) }},
+		{"fork_scope", timeSwitches, false, func() [3]float64 { return forkJoin(28, 1028457) }},
+		{"fork_10k", timeSwitches, false, func() [3]float64 { return parent(forked*forks, forkMany) }},
+		{"join_set", timeSwitches, false, func() [3]float64 { return parent(setSize*sets, joinSets) }},
 	}
 )

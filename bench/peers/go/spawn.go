@@ -20,7 +20,7 @@ const (
 )
 
 // The main goroutine stands for a thread that is no worker: its thread is locked to it.
-func spawnRemote(n int) [2]float64 {
+func spawnRemote(n int) [3]float64 {
 	runtime.GOMAXPROCS(n)
 	defer runtime.GOMAXPROCS(workers)
 	expect(manySpawns)
@@ -32,7 +32,7 @@ func spawnRemote(n int) [2]float64 {
 	return perOp(start, manySpawns)
 }
 
-func spawnLocal(n int) [2]float64 {
+func spawnLocal(n int) [3]float64 {
 	runtime.GOMAXPROCS(n)
 	defer runtime.GOMAXPROCS(workers)
 	expect(manySpawns)
@@ -46,7 +46,7 @@ func spawnLocal(n int) [2]float64 {
 	return perOp(start, manySpawns)
 }
 
-func spawnLocal200() [2]float64 {
+func spawnLocal200() [3]float64 {
 	expect(1)
 	start := time.Now()
 	go func() {
@@ -72,7 +72,7 @@ func chain(left int) {
 	}
 }
 
-func chainedSpawn() [2]float64 {
+func chainedSpawn() [3]float64 {
 	start := time.Now()
 	for i := 0; i < chains; i++ {
 		go chain(depth)
@@ -81,7 +81,7 @@ func chainedSpawn() [2]float64 {
 	return perOp(start, chains*depth)
 }
 
-func yieldMany() [2]float64 {
+func yieldMany() [3]float64 {
 	expect(yielders)
 	start := time.Now()
 	for i := 0; i < yielders; i++ {
@@ -96,7 +96,7 @@ func yieldMany() [2]float64 {
 	return perOp(start, yielders*yields)
 }
 
-func pingPong() [2]float64 {
+func pingPong() [3]float64 {
 	start := time.Now()
 	for turn := 0; turn < pairTurns; turn++ {
 		expect(pairs)
@@ -116,7 +116,7 @@ func pingPong() [2]float64 {
 	return perOp(start, pairTurns*pairs)
 }
 
-func onePair() [2]float64 {
+func onePair() [3]float64 {
 	turn := [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
 	expect(2)
 	start := time.Now()
@@ -138,12 +138,12 @@ func onePair() [2]float64 {
 var timeOnly = []metric{{"time", "ns", false}}
 
 var spawns = []workload{
-	{"spawn_remote", timeOnly, false, func() [2]float64 { return spawnRemote(workers) }},
-	{"spawn_remote_1w", timeOnly, false, func() [2]float64 { return spawnRemote(1) }},
-	{"spawn_remote_4w", timeOnly, false, func() [2]float64 { return spawnRemote(4) }},
-	{"spawn_remote_8w", timeOnly, false, func() [2]float64 { return spawnRemote(8) }},
-	{"spawn_local", timeOnly, false, func() [2]float64 { return spawnLocal(workers) }},
-	{"spawn_local_1w", timeOnly, false, func() [2]float64 { return spawnLocal(1) }},
+	{"spawn_remote", timeOnly, false, func() [3]float64 { return spawnRemote(workers) }},
+	{"spawn_remote_1w", timeOnly, false, func() [3]float64 { return spawnRemote(1) }},
+	{"spawn_remote_4w", timeOnly, false, func() [3]float64 { return spawnRemote(4) }},
+	{"spawn_remote_8w", timeOnly, false, func() [3]float64 { return spawnRemote(8) }},
+	{"spawn_local", timeOnly, false, func() [3]float64 { return spawnLocal(workers) }},
+	{"spawn_local_1w", timeOnly, false, func() [3]float64 { return spawnLocal(1) }},
 	{"spawn_local_200", timeOnly, false, spawnLocal200},
 	{"chained_spawn", timeOnly, false, chainedSpawn},
 	{"yield_many", timeOnly, false, yieldMany},

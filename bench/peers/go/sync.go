@@ -29,7 +29,7 @@ var (
 )
 
 // users runs n goroutines that do `use` so many times each.
-func users(n, times int, use func(i int)) [2]float64 {
+func users(n, times int, use func(i int)) [3]float64 {
 	expect(n)
 	start := time.Now()
 	for i := 0; i < n; i++ {
@@ -45,7 +45,7 @@ func users(n, times int, use func(i int)) [2]float64 {
 }
 
 // counted is the same where one in `each` is exclusive and counts itself.
-func counted(n, times, each int, use func(i int)) [2]float64 {
+func counted(n, times, each int, use func(i int)) [3]float64 {
 	inside = 0
 	result := users(n, times, use)
 	if inside != n*times/each {
@@ -111,7 +111,7 @@ func turnMixed(i int) {
 	runtime.Gosched()
 }
 
-func mpsc(producers int) [2]float64 {
+func mpsc(producers int) [3]float64 {
 	to := make(chan int, room)
 	expect(1)
 	start := time.Now()
@@ -133,17 +133,17 @@ func mpsc(producers int) [2]float64 {
 }
 
 var locks = []workload{
-	{"mutex_uncontended", timeOnly, false, func() [2]float64 { return counted(1, alone, 1, useMutex) }},
-	{"rwlock_read_uncontended", timeOnly, false, func() [2]float64 { return users(1, alone, read) }},
-	{"semaphore_uncontended", timeOnly, false, func() [2]float64 { return users(1, alone, useSem) }},
-	{"mutex_contended", timeOnly, false, func() [2]float64 { return counted(tasks, times, 1, useMutex) }},
-	{"mutex_turns", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, 1, turnMutex) }},
-	{"mutex_handoff", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, 1, keepMutex) }},
-	{"mutex_1us", timeOnly, false, func() [2]float64 { return counted(rivals, sections, 1, workInMutex) }},
-	{"semaphore_contended", timeOnly, false, func() [2]float64 { return users(tasks, times, useSem) }},
-	{"semaphore_handoff", timeOnly, false, func() [2]float64 { return users(tasks, handoffs, keepSem) }},
-	{"rwlock_mixed", timeOnly, false, func() [2]float64 { return counted(tasks, times, writes, mixed) }},
-	{"rwlock_turns", timeOnly, false, func() [2]float64 { return counted(tasks, handoffs, writes, turnMixed) }},
-	{"mpsc_1", timeOnly, false, func() [2]float64 { return mpsc(1) }},
-	{"mpsc_4", timeOnly, false, func() [2]float64 { return mpsc(4) }},
+	{"mutex_uncontended", timeOnly, false, func() [3]float64 { return counted(1, alone, 1, useMutex) }},
+	{"rwlock_read_uncontended", timeOnly, false, func() [3]float64 { return users(1, alone, read) }},
+	{"semaphore_uncontended", timeOnly, false, func() [3]float64 { return users(1, alone, useSem) }},
+	{"mutex_contended", timeOnly, false, func() [3]float64 { return counted(tasks, times, 1, useMutex) }},
+	{"mutex_turns", timeOnly, false, func() [3]float64 { return counted(tasks, handoffs, 1, turnMutex) }},
+	{"mutex_handoff", timeOnly, false, func() [3]float64 { return counted(tasks, handoffs, 1, keepMutex) }},
+	{"mutex_1us", timeOnly, false, func() [3]float64 { return counted(rivals, sections, 1, workInMutex) }},
+	{"semaphore_contended", timeOnly, false, func() [3]float64 { return users(tasks, times, useSem) }},
+	{"semaphore_handoff", timeOnly, false, func() [3]float64 { return users(tasks, handoffs, keepSem) }},
+	{"rwlock_mixed", timeOnly, false, func() [3]float64 { return counted(tasks, times, writes, mixed) }},
+	{"rwlock_turns", timeOnly, false, func() [3]float64 { return counted(tasks, handoffs, writes, turnMixed) }},
+	{"mpsc_1", timeOnly, false, func() [3]float64 { return mpsc(1) }},
+	{"mpsc_4", timeOnly, false, func() [3]float64 { return mpsc(4) }},
 }

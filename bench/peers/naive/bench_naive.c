@@ -483,7 +483,7 @@ static void idle(const struct bench_workload *w, double *ret)
 
 #define LOAD                                                                             \
     {                                                                                    \
-        {"time", "ns", NULL, false}, {"switches", "/1000", NULL, false},                 \
+        {"time", "ns", NULL, false}, BENCH_LOAD_METRICS,                                 \
     }
 
 static const struct bench_workload workloads[] = {

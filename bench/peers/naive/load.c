@@ -21,25 +21,6 @@ enum {
     MAX_THREADS = 64,
 };
 
-struct meter {
-    double switches;
-    uint64_t start;
-};
-
-static struct meter begin(void)
-{
-    struct meter m = {.switches = bench_switches()};
-
-    m.start = bench_now();
-    return m;
-}
-
-static void end(const struct meter *m, uint64_t operations, double *ret)
-{
-    ret[0] = bench_per_op(m->start, operations);
-    ret[1] = (bench_switches() - m->switches) * 1000 / (double)operations;
-}
-
 /* --- echo */
 
 struct server {
@@ -93,14 +74,14 @@ void naive_echo(const struct bench_workload *w, double *ret)
     int client[ECHO_CONNECTIONS], server[ECHO_CONNECTIONS], n = w->arg;
     int threads = (int)bench_workers() < MAX_THREADS ? (int)bench_workers() : MAX_THREADS;
     struct server servers[MAX_THREADS];
-    struct meter m;
+    struct bench_load m;
 
     echo_connect(client, server, n);
     start_servers(servers, threads, server, n);
     echo_ask(client, n, ECHOES / 10);
-    m = begin();
+    m = bench_load_begin();
     echo_ask(client, n, ECHOES);
-    end(&m, ECHOES, ret);
+    bench_load_end(&m, ECHOES, ret);
     echo_hang_up(client, n);
     for (int i = 0; i < threads; i++)
         pthread_join(servers[i].thread, NULL);
@@ -124,15 +105,15 @@ static void mixer(struct call *c)
 
 void naive_skew(const struct bench_workload *w, double *ret)
 {
-    struct meter m;
+    struct bench_load m;
 
     (void)w;
     start_default();
     expect(SKEWED);
-    m = begin();
+    m = bench_load_begin();
     spawn(mixer, 0);
     bench_gate_wait();
-    end(&m, SKEWED, ret);
+    bench_load_end(&m, SKEWED, ret);
 }
 
 /* --- fork and join: the last child to end goes on with its parent */
@@ -201,13 +182,13 @@ static long calls_of(long n)
 void naive_fib(const struct bench_workload *w, double *ret)
 {
     long calls = calls_of(w->arg);
-    struct meter m;
+    struct bench_load m;
 
     start_default();
-    m = begin();
+    m = bench_load_begin();
     spawn_fib(NULL, w->arg);
     bench_gate_wait();
-    end(&m, (uint64_t)calls, ret);
+    bench_load_end(&m, (uint64_t)calls, ret);
     if (calls_of_root != calls)
         bench_die("a call is missing");
 }
@@ -250,13 +231,13 @@ void waves(long size, long count)
 
 void naive_fork_10k(const struct bench_workload *w, double *ret)
 {
-    struct meter m;
+    struct bench_load m;
 
     (void)w;
     start_default();
-    m = begin();
+    m = bench_load_begin();
     waves(FORKED, FORKS);
-    end(&m, (uint64_t)FORKED * FORKS, ret);
+    bench_load_end(&m, (uint64_t)FORKED * FORKS, ret);
 }
 
 /* --- join set: main waits, so it is the one that spawns and takes */
@@ -300,11 +281,11 @@ static long take(void)
 
 void naive_join_set(const struct bench_workload *w, double *ret)
 {
-    struct meter m;
+    struct bench_load m;
 
     (void)w;
     start_default();
-    m = begin();
+    m = bench_load_begin();
     for (int turn = 0; turn < SETS; turn++) {
         long sum = 0;
 
@@ -315,5 +296,5 @@ void naive_join_set(const struct bench_workload *w, double *ret)
         if (sum != SET * (SET - 1) / 2)
             bench_die("a member is missing");
     }
-    end(&m, (uint64_t)SET * SETS, ret);
+    bench_load_end(&m, (uint64_t)SET * SETS, ret);
 }

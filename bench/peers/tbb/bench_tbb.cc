@@ -275,19 +275,17 @@ void idle(const bench_workload *, double *ret)
 
 // --- as bench_load.c
 
-// Nanoseconds for each operation, and switches for each thousand, of a task of the arena.
+// The figures of a task of the arena.
 template <class F> void load(uint64_t operations, double *ret, F task)
 {
     expect(1);
-    double before = bench_switches();
-    uint64_t start = bench_now();
+    bench_load meter = bench_load_begin();
     arena().enqueue([&task] {
         task();
         done();
     });
     bench_gate_wait();
-    ret[0] = bench_per_op(start, operations);
-    ret[1] = (bench_switches() - before) * 1000 / static_cast<double>(operations);
+    bench_load_end(&meter, operations, ret);
 }
 
 void skew(const bench_workload *, double *ret)
@@ -385,7 +383,7 @@ void join_set(const bench_workload *, double *ret)
 
 #define LOAD                                                                             \
     {                                                                                    \
-        {"time", "ns", nullptr, false}, {"switches", "/1000", nullptr, false},           \
+        {"time", "ns", nullptr, false}, BENCH_LOAD_METRICS,                              \
     }
 
 const bench_workload workloads[] = {

@@ -39,7 +39,8 @@ VOLT_API void volt_client_close(struct volt_client *c); /* NULL allowed */
 VOLT_API int volt_client_submit(struct volt_client *c, const char *spec,
                                 char id[VOLT_CLIENT_ID_SIZE], struct volt_error *err);
 /* Waits until a job, an array or an element has ended. *ret_code: its exit code, as
- * `volt-submit --wait` has it. */
+ * `volt-submit --wait` has it. A job of the same voltd that does so lends its slot
+ * meanwhile. */
 VOLT_API int volt_client_wait(struct volt_client *c, const char *id, int *ret_code,
                               struct volt_error *err);
 /* A read-only descriptor of what a job has printed so far, or -errno. It grows while the

@@ -32,7 +32,7 @@ VOLT_API struct volt_broadcast *volt_broadcast_new(size_t item_size, size_t room
 /* Asserts that nobody waits. NULL is allowed. */
 VOLT_API void volt_broadcast_free(struct volt_broadcast *b);
 /* Copies the value, and wakes all that wait. 0; -EPIPE: closed. */
-VOLT_API int volt_broadcast_send(struct volt_broadcast *b, const void *item);
+VOLT_API int volt_broadcast_try_send(struct volt_broadcast *b, const void *item);
 /* Refuses values from now on. Receivers get what was sent before, then -EPIPE. */
 VOLT_API void volt_broadcast_close(struct volt_broadcast *b);
 /* Copies the newest value. 0; -EAGAIN: none was ever sent. */
@@ -69,7 +69,7 @@ struct volt_watch;
 VOLT_API struct volt_watch *volt_watch_new(size_t item_size, const void *item);
 /* As those of a broadcast. */
 VOLT_API void volt_watch_free(struct volt_watch *w);
-VOLT_API int volt_watch_send(struct volt_watch *w, const void *item);
+VOLT_API int volt_watch_try_send(struct volt_watch *w, const void *item);
 VOLT_API void volt_watch_close(struct volt_watch *w);
 /* Copies the value that it has now. */
 VOLT_API void volt_watch_get(struct volt_watch *w, void *ret_item);

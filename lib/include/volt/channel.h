@@ -5,6 +5,9 @@
  * the value of the oldest into the ring for it. The receiver waits when the ring is
  * empty. Sending and receiving copy; waiting allocates nothing.
  *
+ * Here, in a oneshot, a broadcast and a watch alike: _try_send acts at once, and says why
+ * it cannot; _send and _recv are leaves, which wait.
+ *
  * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and
  * the receiver only borrow it: to keep it alive is the program's business. Threads.
  * Sending and closing: tasks of any runtime, and any thread with the try_ call.
@@ -69,7 +72,7 @@ VOLT_API void volt_channel_send_fini(struct volt_channel_send *s);
 struct volt_channel_recv {
     struct volt_channel *channel;
     void *item;
-    void *who; /* the waiting task, or NULL */
+    struct volt_task *task; /* that waits, or NULL */
     int status;
 };
 
@@ -79,7 +82,7 @@ static inline void volt_channel_recv_init(struct volt_channel_recv *r,
 {
     r->channel = ch;
     r->item = ret_item;
-    r->who = NULL;
+    r->task = NULL;
 }
 
 /* READY: see _status; it may then be polled again, for the next value. Receiver only. */
@@ -87,13 +90,12 @@ VOLT_API enum volt_poll volt_channel_recv_poll(struct volt_cx *cx,
                                                struct volt_channel_recv *r);
 /* After READY: 0, and the value has been copied to ret_item; or -EPIPE. */
 VOLT_API int volt_channel_recv_status(const struct volt_channel_recv *r);
+/* Instead of polling: blocks the calling thread, which is no worker's, until it is ready.
+ * Returns that status; again for the next value. Receiver only. */
+VOLT_API int volt_channel_recv_wait(struct volt_channel_recv *r);
 /* In every state; a value that has come and was not seen stays in the channel. Another
  * task may receive then. */
 VOLT_API void volt_channel_recv_fini(struct volt_channel_recv *r);
-
-/* Blocks the calling thread, which is no worker's, until there is a value or the channel
- * is closed and empty. Returns what _status would. Receiver only. */
-VOLT_API int volt_channel_recv_wait(struct volt_channel *ch, void *ret_item);
 
 VOLT_END_DECLS
 

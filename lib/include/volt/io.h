@@ -26,13 +26,16 @@ struct volt_io {
     void *registration; /* private */
 };
 
-/* 0; -ENOMEM; -EPERM (not pollable); -EBADF; -ESHUTDOWN. fd must be O_NONBLOCK. Any
- * thread. The event loop learns of it with its next turn; if that fails (limit of
- * watches), the helpers below answer that errno. */
+/* 0; -EEXIST: fd has a volt_io of this runtime, which a reading and a writing task share;
+ * -EINVAL: fd is not O_NONBLOCK, and would keep its worker; -ENOMEM; -EMFILE, -ENFILE;
+ * -EPERM (not pollable); -EBADF; -ESHUTDOWN. Any thread. The event loop learns of it with
+ * its next turn; if that fails (limit of watches), the helpers below answer that
+ * errno. */
 VOLT_API int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd);
 /* Ends the registration; tasks that wait on it are forgotten, not woken. Once, and before
  * volt_runtime_free(); a zeroed volt_io is allowed. Any thread. Does not close the
- * descriptor; it may be closed, and its number reused, right afterwards. */
+ * descriptor; it may be closed, and its number reused, right afterwards. While one is
+ * used on, each of its events wakes the event loop of the runtime for a moment. */
 VOLT_API void volt_io_fini(struct volt_io *io);
 
 /* READY: the operation is likely not to block. After EAGAIN call the clear function of
@@ -58,9 +61,8 @@ VOLT_API enum volt_poll volt_io_sendmsg_poll(struct volt_cx *cx, struct volt_io 
                                              const struct msghdr *msg, int flags,
                                              ssize_t *ret);
 /* *ret: a CLOEXEC, non-blocking descriptor owned by the caller; or a negative errno.
- * After
- * -EMFILE and its like the connection stays queued and the next poll waits 100 ms, so a
- * loop that only logs the error does not spin. */
+ * After -EMFILE and its like the connection stays queued and the next poll waits 100 ms,
+ * so a loop that only logs the error does not spin. */
 VOLT_API enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io,
                                             int *ret);
 

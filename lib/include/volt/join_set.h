@@ -4,9 +4,9 @@
  *     if (r == 0)
  *         r = volt_join_set_add(s->set, &join);
  *     ...
- *     volt_join_next_init(&s->next, s->set);
+ *     volt_join_set_next_init(&s->next, s->set);
  *     for (;;) {
- *         VOLT_AWAIT(s->at, volt_join_next_poll(cx, &s->next));
+ *         VOLT_AWAIT(s->at, volt_join_set_next_poll(cx, &s->next));
  *         if (!s->next.join.task)
  *             break;                       the set is empty
  *         ...                              volt_join_status(&s->next.join), _state()
@@ -39,26 +39,27 @@ VOLT_API int volt_join_set_add(struct volt_join_set *set, struct volt_join *join
 VOLT_API void volt_join_set_cancel(struct volt_join_set *set);
 
 /* Leaf: the next task that has ended. Private but for join. */
-struct volt_join_next {
+struct volt_join_set_next {
     struct volt_join_set *set;
-    struct volt_join join; /* after READY: of that task, until the next poll or _fini */
-    void *who;             /* the waiting task, or NULL */
+    struct volt_join join;  /* after READY: of that task, until the next poll or _fini */
+    struct volt_task *task; /* that waits, or NULL */
 };
 
-static inline void volt_join_next_init(struct volt_join_next *n,
-                                       struct volt_join_set *set)
+static inline void volt_join_set_next_init(struct volt_join_set_next *n,
+                                           struct volt_join_set *set)
 {
     n->set = set;
     n->join.task = 0;
-    n->who = 0;
+    n->task = 0;
 }
 
 /* READY: join is the handle of a task that has ended, in the order of their ends; or it
  * is empty, and so is the set. Polled again it waits for the next. */
-VOLT_API enum volt_poll volt_join_next_poll(struct volt_cx *cx, struct volt_join_next *n);
+VOLT_API enum volt_poll volt_join_set_next_poll(struct volt_cx *cx,
+                                                struct volt_join_set_next *n);
 /* In every state, before the set is freed; a zeroed one, too. Ends the handle that it
  * has, and waits no more. */
-VOLT_API void volt_join_next_fini(struct volt_join_next *n);
+VOLT_API void volt_join_set_next_fini(struct volt_join_set_next *n);
 
 VOLT_END_DECLS
 

@@ -4,6 +4,10 @@
  * A leaf is made by any thread, polled by one task of that runtime, and ended once, in
  * the task's drop; a zeroed one may be ended.
  *
+ * A child inherits the blocked signals of the thread that makes it, also beyond
+ * execve(2), and the threads of a runtime block all: one that a task starts is ended by
+ * no SIGTERM. Start it with an empty mask: posix_spawnattr_setsigmask(3), volt_child(3).
+ *
  * lib/io/process.c. */
 #ifndef VOLT_PROCESS_H
 #define VOLT_PROCESS_H
@@ -28,7 +32,7 @@ struct volt_child {
 VOLT_API int volt_child_init(struct volt_child *c, struct volt_runtime *rt, pid_t pid);
 /* READY, once: it has ended and is reaped; *ret_status is as waitpid(2) says. Or it
  * cannot be waited for: *ret_status is a negative errno, -ECHILD for what is no child of
- * this process, or was reaped elsewhere. */
+ * this process, or was reaped elsewhere, -ESHUTDOWN when the runtime shuts down. */
 VOLT_API enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c,
                                         int *ret_status);
 /* As kill(2), but never of another process that has got its number. 0 or a negative

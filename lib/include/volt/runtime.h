@@ -17,20 +17,6 @@
 
 VOLT_BEGIN_DECLS
 
-/* Constants of the Volt documentation; the tests name them. */
-#define VOLT_BUDGET_PER_TICK             128 /* polls between two maintenances */
-#define VOLT_BUDGET_PER_POLL             128 /* leaf operations of one poll */
-#define VOLT_MAX_LIFO_POLLS_PER_TICK     3   /* consecutive polls from the LIFO slot */
-#define VOLT_RING_CAPACITY               256
-#define VOLT_MIN_GLOBAL_QUEUE_BATCH_SIZE 4
-#define VOLT_GLOBAL_QUEUE_BATCH_SIZE     32
-#define VOLT_MAX_GLOBAL_QUEUE_BATCH_SIZE 64
-#define VOLT_MIN_GLOBAL_QUEUE_INTERVAL   8
-#define VOLT_MAX_GLOBAL_QUEUE_INTERVAL   255
-#define VOLT_INITIAL_GLOBAL_INTERVAL     20
-#define VOLT_INITIAL_AVG_TASK_NS         50000
-#define VOLT_TARGET_GLOBAL_LATENCY_NS    1000000
-
 #define VOLT_MAX_WORKERS 256
 
 struct volt_options {
@@ -42,15 +28,15 @@ struct volt_options {
 };
 
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
- * volt_runtime_free); -ENOMEM, -EAGAIN (threads), -EMFILE, -ENFILE (it needs 5
- * descriptors),
- * -EINVAL (more workers than VOLT_MAX_WORKERS). */
+ * volt_runtime_free); -ENOMEM; -EAGAIN, no thread; -EMFILE, -ENFILE, it needs 5
+ * descriptors; -EINVAL, more workers than VOLT_MAX_WORKERS. */
 VOLT_API int volt_runtime_new(const struct volt_options *opt,
                               struct volt_runtime **ret_rt);
 
 /* Closes: spawns are refused, every live task is cancelled, workers and pool threads end.
- * Returns 0; -ETIMEDOUT when after timeout_usec (UINT64_MAX: no limit) a poll still runs:
- * call again. Not from a worker; one thread at a time. */
+ * Returns 0; -ETIMEDOUT when after timeout_usec (UINT64_MAX: no limit) a task has not
+ * ended, because its poll still runs or it waits shielded: call again. Not from a worker;
+ * one thread at a time. */
 VOLT_API int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec);
 
 /* Shuts down without limit if that has not been done, and frees. Wakers that are still
@@ -115,11 +101,11 @@ VOLT_API int volt_worker_stats(const struct volt_runtime *rt, unsigned index,
 
 /* A task that lives, for diagnostics; shown to a function during its call. */
 struct volt_task_info {
-    const char *type;  /* name of its type */
-    /* "running", "queued", "waiting"; "ended": its output waits for the handle. Of one
-     * that yields "running". */
+    const char *type; /* name of its type */
+    /* "running", "queued", "waiting"; "ended": since the call began. Of one that yields
+     * "running". */
     const char *state;
-    bool cancelled;    /* it is to be dropped instead of polled */
+    bool cancelled; /* it is to be dropped instead of polled */
     /* Only where VOLT_DEBUG=leaves was in the environment when the runtime began;
      * otherwise "" and 0. */
     const char *waits_on;  /* names of leaves: "volt_sleep, volt_io (read)" */

@@ -27,7 +27,8 @@
  *
  * Cancelling. While children run, the parent's cancellation is passed on to them, and it
  * takes effect when they have ended: so a parent is never dropped before its children.
- * Once awaited, a scope must be awaited to its end.
+ * Once awaited, a scope must be awaited to its end: not within VOLT_AWAIT_FOR(), and once
+ * more after a VOLT_SELECT() in which something else was ready.
  *
  * Threads. All calls are made inside a poll of the parent. Memory order: what the parent
  * wrote before it awaited, the children see; what they wrote, the parent sees after it.

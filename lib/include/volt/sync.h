@@ -10,6 +10,10 @@
  *                                     never polled, waiting, granted and not yet seen,
  *                                     done
  *
+ * leaf_status(&leaf), where there is more to say than READY, is 0 or a negative errno;
+ * leaf_wait(&leaf), where there is one, blocks a thread instead of polling, and returns
+ * that status; it asserts that the thread is no worker.
+ *
  * _fini of a leaf that waits, or was granted unseen, leaves the queue or passes the grant
  * on; of one that READY has answered it does nothing: what was acquired its owner gives
  * back, in its drop, too, if it may be cancelled while it holds it. A zeroed leaf
@@ -18,12 +22,13 @@
  * Promises. Waiting allocates nothing and cannot fail. Service is strictly first come,
  * first served: what is given back goes to the oldest waiter directly, never past it. An
  * acquirer that finds nobody waiting may look for a moment whether the holder is about to
- * finish; from then on it is in the queue.
+ * finish, and let other tasks run between two looks; from then on it is in the queue.
  *
  * Threads. Leaves are polled by tasks, of any runtime, and of several at one primitive.
  * The try_, release, unlock, close and notify calls are any thread's. A primitive
- * outlives every leaf, and every call on it that has not returned: also the release that
- * gave you the permit with which you go and free it.
+ * outlives its leaves and the calls on it. A release may not have returned although the
+ * task to which it gave a permit goes on already: that task waits for its return before
+ * it frees the primitive.
  *
  * Memory order. Taking a permit, a lock, a notification or a value is an acquire, giving
  * it is a release: what the giver wrote before, the taker sees.
@@ -44,7 +49,7 @@ struct volt_waiter {
     uint32_t granted; /* atomic */
     uint32_t state;
     uint64_t need, requested;
-    void *who;
+    struct volt_task *task; /* that waits */
     struct volt_waiter *prev, *next;
     uint64_t invocation;
 };
@@ -81,7 +86,7 @@ VOLT_API bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n);
  * more than max; those beyond it are discarded. Any thread; without waiters one atomic
  * operation. */
 VOLT_API int volt_sem_release(struct volt_sem *sem, uint64_t n);
-/* Ends the waiting of all, whose leaves answer READY with status -ECANCELED, and refuses
+/* Ends the waiting of all, whose leaves answer READY with status -EPIPE, and refuses
  * acquisitions for ever. Permits can still be given back. Any thread; idempotent. */
 VOLT_API void volt_sem_close(struct volt_sem *sem);
 /* Permits that are free at this moment; 0 while anybody waits. Any thread. */
@@ -107,7 +112,7 @@ static inline void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt
 /* READY: acquired, or closed; see _status. Takes one unit of the poll's budget. */
 VOLT_API enum volt_poll volt_sem_acquire_poll(struct volt_cx *cx,
                                               struct volt_sem_acquire *a);
-/* After READY: 0, the permits are the caller's; -ECANCELED, closed. Never the latter for
+/* After READY: 0, the permits are the caller's; -EPIPE, closed. Never the latter for
  * a semaphore that nobody closes. */
 VOLT_API int volt_sem_acquire_status(const struct volt_sem_acquire *a);
 VOLT_API void volt_sem_acquire_fini(struct volt_sem_acquire *a);
@@ -182,20 +187,20 @@ struct volt_rwlock_acquire {
     struct volt_sem_acquire acquire; /* private */
 };
 
-static inline void volt_rwlock_read_init(struct volt_rwlock_acquire *a,
-                                         struct volt_rwlock *l)
+static inline void volt_rwlock_acquire_init_read(struct volt_rwlock_acquire *a,
+                                                 struct volt_rwlock *l)
 {
     volt_sem_acquire_init(&a->acquire, &l->sem, 1);
 }
 
-static inline void volt_rwlock_write_init(struct volt_rwlock_acquire *a,
-                                          struct volt_rwlock *l)
+static inline void volt_rwlock_acquire_init_write(struct volt_rwlock_acquire *a,
+                                                  struct volt_rwlock *l)
 {
     volt_sem_acquire_init(&a->acquire, &l->sem, VOLT_RWLOCK_MAX_READS);
 }
 
-VOLT_API enum volt_poll volt_rwlock_poll(struct volt_cx *cx,
-                                         struct volt_rwlock_acquire *a);
+VOLT_API enum volt_poll volt_rwlock_acquire_poll(struct volt_cx *cx,
+                                                 struct volt_rwlock_acquire *a);
 VOLT_API void volt_rwlock_acquire_fini(struct volt_rwlock_acquire *a);
 
 /* What holds a lock and what waits for it, all at one moment; for diagnostics. A task
@@ -262,8 +267,9 @@ VOLT_API struct volt_oneshot *volt_oneshot_new(size_t size);
 
 /* The sender's end. Copies the value, wakes the receiver, gives the end up. 0; -EPIPE:
  * the receiver has gone, and the value is discarded. */
-VOLT_API int volt_oneshot_send(struct volt_oneshot *o, const void *value);
-/* Gives it up without a value: the receiver is answered -EPIPE. */
+VOLT_API int volt_oneshot_try_send(struct volt_oneshot *o, const void *value);
+/* Gives it up without a value: the receiver is answered -EPIPE. NULL is allowed: of a
+ * sender that has sent, and keeps no pointer. */
 VOLT_API void volt_oneshot_send_fini(struct volt_oneshot *o);
 
 /* Leaf: the receiver's end. All fields are private. Zeroed it is none, and may be
@@ -271,7 +277,7 @@ VOLT_API void volt_oneshot_send_fini(struct volt_oneshot *o);
 struct volt_oneshot_recv {
     struct volt_oneshot *oneshot;
     void *value;
-    void *who; /* the waiting task, or NULL */
+    struct volt_task *task; /* that waits, or NULL */
     int status;
 };
 
@@ -281,7 +287,7 @@ static inline void volt_oneshot_recv_init(struct volt_oneshot_recv *r,
 {
     r->oneshot = o;
     r->value = ret_value;
-    r->who = NULL;
+    r->task = NULL;
 }
 
 /* READY: see _status. One task polls; or one thread that is no worker waits. */
@@ -289,7 +295,8 @@ VOLT_API enum volt_poll volt_oneshot_recv_poll(struct volt_cx *cx,
                                                struct volt_oneshot_recv *r);
 /* After READY: 0, and the value has been copied to ret_value; or -EPIPE. */
 VOLT_API int volt_oneshot_recv_status(const struct volt_oneshot_recv *r);
-/* Blocks the calling thread; returns that status. */
+/* Instead of polling: blocks the calling thread, which is no worker's, until it is ready.
+ * Returns that status. */
 VOLT_API int volt_oneshot_recv_wait(struct volt_oneshot_recv *r);
 /* Gives the end up, waiting or not, received or not. */
 VOLT_API void volt_oneshot_recv_fini(struct volt_oneshot_recv *r);

@@ -55,14 +55,15 @@ struct volt_task_type {
 
 /* A handle on a spawned task, embedded where it is awaited (also a leaf future). Exactly
  * one volt_join_fini() per spawn with a handle, also one that was refused; a zeroed
- * handle is empty. One thread at a time uses it, but for volt_join_cancel(). */
+ * handle is empty, for which only _cancel and _fini do not assert. One thread at a time
+ * uses it, but for volt_join_cancel(). */
 struct volt_join {
     struct volt_task *task; /* private; NULL: empty */
 };
 
 /* Returns new zeroed state for a task of this type, owned by the caller until spawned;
- * NULL when out of memory. type and rt are borrowed and must outlive the task. Any
- * thread. */
+ * NULL when out of memory. rt is borrowed and must outlive the task; type is borrowed and
+ * must outlive the runtime, whose statistics name it. Any thread. */
 VOLT_API void *volt_task_new(struct volt_runtime *rt, const struct volt_task_type *type);
 
 /* Frees a state that was never spawned. No callback runs. NULL is allowed. */
@@ -97,8 +98,8 @@ VOLT_API int volt_task_spawn_blocking(void *state, struct volt_join *ret_join);
 
 /* READY when the task has ended; then volt_join_status() is 0 or -ECANCELED. */
 VOLT_API enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join);
-/* Blocks the calling thread (not a worker) until the task has ended; returns its
- * status. */
+/* Blocks the calling thread until the task has ended; returns its status. Asserts that
+ * the thread is no worker, of any runtime. */
 VOLT_API int volt_join_wait(struct volt_join *join);
 /* 0, -ECANCELED, or -EINPROGRESS while it runs. */
 VOLT_API int volt_join_status(const struct volt_join *join);
@@ -142,8 +143,8 @@ VOLT_API void volt_shield_end(struct volt_cx *cx);
 /* Calls call(arg), which may block, inside a poll, and returns after it. The worker of
  * the calling thread goes on meanwhile on a thread of the pool for blocking calls, with
  * all that is queued behind this poll; the rest of the poll is no worker's. Where no
- * thread can be started, or on a thread of the pool, the call is simply made. Dearer than
- * volt_task_spawn_blocking() by nothing but the calls that turn out not to block. */
+ * thread can be started, or on a thread of the pool, the call is simply made. It costs
+ * what volt_task_spawn_blocking() does, also where the call turns out not to block. */
 VOLT_API void volt_block_in_place(struct volt_cx *cx, void (*call)(void *arg), void *arg);
 
 /* Gives the other tasks a turn: pending once, then ready. */

@@ -24,7 +24,8 @@ VOLT_BEGIN_DECLS
 struct volt_sleep {
     uint64_t deadline_usec;
     struct volt_sleep *prev, *next;
-    void *wheel, *who;
+    void *wheel;
+    struct volt_task *task;
     uint32_t fired; /* atomic */
     uint32_t slot;
 };
@@ -33,7 +34,9 @@ struct volt_sleep {
 VOLT_API uint64_t volt_now_usec(void);
 
 /* For duration_usec from now on; a duration beyond the end of time is one without end. It
- * is armed by its first poll. After READY, or _fini, it can be initialised again. */
+ * is armed by its first poll. After READY, or _fini, it can be initialised again; one
+ * that waits must be finished first, as when another leaf of a VOLT_SELECT() was ready:
+ * else the timer asserts, sooner or later. */
 VOLT_API void volt_sleep_init(struct volt_sleep *s, uint64_t duration_usec);
 /* Until deadline_usec; one that has passed is ready at once. */
 VOLT_API void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec);
@@ -44,8 +47,9 @@ VOLT_API enum volt_poll volt_sleep_poll(struct volt_cx *cx, struct volt_sleep *s
 VOLT_API void volt_sleep_fini(struct volt_sleep *s);
 
 /* VOLT_AWAIT() for so long at most: `status`, an int in the state, becomes 0, or
- * -ETIMEDOUT; then the leaf still waits, and is awaited again, or ended. sleep is a
- * pointer to a struct volt_sleep in the state, which the drop ends.
+ * -ETIMEDOUT; then the leaf still waits, and is awaited again, or ended. Not around
+ * volt_scope_poll(): a scope must be awaited to its end. sleep is a pointer to a struct
+ * volt_sleep in the state, which the drop ends.
  *
  *     VOLT_AWAIT_FOR(s->at, s->status, cx, &s->sleep, 5000000,
  *                    volt_io_read_poll(cx, &s->io, s->buf, sizeof(s->buf), &s->n));

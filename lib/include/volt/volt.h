@@ -5,7 +5,6 @@
 #include <volt/broadcast.h>
 #include <volt/channel.h>
 #include <volt/error.h>
-#include <volt/group.h>
 #include <volt/io.h>
 #include <volt/join_set.h>
 #include <volt/process.h>
@@ -15,5 +14,6 @@
 #include <volt/task.h>
 #include <volt/time.h>
 #include <volt/version.h>
+#include <volt/wait_group.h>
 
 #endif

@@ -10,17 +10,20 @@ pub struct Metric {
     pub more_is_better: bool,
 }
 
+/// One for each metric of a workload; the rest is not looked at.
+pub type Figures = [f64; 3];
+
 pub const TIME: &[Metric] = &[Metric { name: "time", unit: "ns", more_is_better: false }];
 
 pub struct Workload {
     pub name: &'static str,
     pub metrics: &'static [Metric],
     pub once: bool,
-    pub run: fn() -> [f64; 2],
+    pub run: fn() -> Figures,
 }
 
 /// A workload of one metric, in nanoseconds per operation.
-pub const fn time(name: &'static str, run: fn() -> [f64; 2]) -> Workload {
+pub const fn time(name: &'static str, run: fn() -> Figures) -> Workload {
     Workload { name, metrics: TIME, once: false, run }
 }
 
@@ -47,8 +50,8 @@ pub fn rt() -> &'static Runtime {
     runtime(workers())
 }
 
-pub fn per_op(start: Instant, operations: u64) -> [f64; 2] {
-    [start.elapsed().as_nanos() as f64 / operations as f64, 0.0]
+pub fn per_op(start: Instant, operations: u64) -> Figures {
+    [start.elapsed().as_nanos() as f64 / operations as f64, 0.0, 0.0]
 }
 
 pub fn quantile(values: &mut [f64], q: f64) -> f64 {
@@ -62,16 +65,20 @@ pub fn burn(ns: u64) {
     while Instant::now() < end {}
 }
 
-/// Switches of threads so far, both kinds, of this whole process.
-pub fn switches() -> f64 {
-    let mut sum = 0.0;
+/// Switches of threads so far, of this whole process: all, and those that the system forced.
+pub fn switches() -> [f64; 2] {
+    let (mut all, mut forced) = (0.0, 0.0);
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
         let text = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
         for line in text.lines().filter(|line| line.contains("ctxt_switches")) {
-            sum += line.split_whitespace().last().unwrap().parse::<f64>().unwrap();
+            let n = line.split_whitespace().last().unwrap().parse::<f64>().unwrap();
+            all += n;
+            if line.starts_with("nonvoluntary") {
+                forced += n;
+            }
         }
     }
-    sum
+    [all, forced]
 }
 
 static GATE: Mutex<u32> = Mutex::new(0);

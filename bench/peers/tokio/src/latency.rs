@@ -30,11 +30,11 @@ fn since_stamp_us(start: Instant) -> f64 {
     stamp.duration_since(start).as_nanos() as f64 / 1000.0
 }
 
-fn quantiles(us: &mut [f64]) -> [f64; 2] {
-    [quantile(us, 0.5), quantile(us, 0.99)]
+fn quantiles(us: &mut [f64]) -> Figures {
+    [quantile(us, 0.5), quantile(us, 0.99), 0.0]
 }
 
-fn wake() -> [f64; 2] {
+fn wake() -> Figures {
     let bell = Arc::new(Notify::new());
     let heard = bell.clone();
     rt().spawn(async move {
@@ -62,7 +62,7 @@ async fn busy() {
     done();
 }
 
-fn inject(live: usize) -> [f64; 2] {
+fn inject(live: usize) -> Figures {
     let rt = rt();
     STOP.store(false, Relaxed);
     expect(live);
@@ -80,7 +80,7 @@ fn inject(live: usize) -> [f64; 2] {
             STOP.store(true, Relaxed);
             gate_wait(); // the injected one, or the last of the others
             gate_wait();
-            return [never, never];
+            return [never, never, 0.0];
         }
         us.push(since_stamp_us(start));
     }
@@ -89,7 +89,7 @@ fn inject(live: usize) -> [f64; 2] {
     quantiles(&mut us)
 }
 
-fn imbalance() -> [f64; 2] {
+fn imbalance() -> Figures {
     expect(PIECES);
     let start = Instant::now();
     rt().spawn(async {
@@ -103,7 +103,7 @@ fn imbalance() -> [f64; 2] {
     gate_wait();
     let ns = start.elapsed().as_nanos() as f64;
     let processors = workers().min(std::thread::available_parallelism().unwrap().get());
-    [PIECES as f64 * PIECE_NS as f64 / processors as f64 / ns, 0.0]
+    [PIECES as f64 * PIECE_NS as f64 / processors as f64 / ns, 0.0, 0.0]
 }
 
 /// Times on a processor, and nanoseconds on it, of all threads but the main one.
@@ -123,7 +123,7 @@ fn other_threads() -> (f64, f64) {
     (switches, ns)
 }
 
-fn idle() -> [f64; 2] {
+fn idle() -> Figures {
     expect(1);
     rt().spawn(async { done() });
     gate_wait();
@@ -131,7 +131,7 @@ fn idle() -> [f64; 2] {
     let before = other_threads();
     std::thread::sleep(Duration::from_secs(1));
     let after = other_threads();
-    [after.0 - before.0, (after.1 - before.1) / 1000.0]
+    [after.0 - before.0, (after.1 - before.1) / 1000.0, 0.0]
 }
 
 fn resident() -> f64 {
@@ -139,7 +139,7 @@ fn resident() -> f64 {
     text.split(' ').nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
 }
 
-fn parked_task() -> [f64; 2] {
+fn parked_task() -> Figures {
     let rt = rt();
     let spawn = |n| {
         expect(n);
@@ -154,7 +154,7 @@ fn parked_task() -> [f64; 2] {
     spawn(1);
     let before = resident();
     spawn(PARKED);
-    [(resident() - before) / PARKED as f64, 0.0]
+    [(resident() - before) / PARKED as f64, 0.0, 0.0]
 }
 
 const fn unit(name: &'static str, unit: &'static str) -> Metric {

@@ -17,13 +17,15 @@ const FORKS: usize = 20;
 const SET: usize = 1000;
 const SETS: usize = 200;
 
-/// Nanoseconds for each operation, and switches for each thousand.
-fn load(operations: usize, work: impl FnOnce()) -> [f64; 2] {
+/// Nanoseconds for each operation, and for each thousand both kinds of switches.
+fn load(operations: usize, work: impl FnOnce()) -> Figures {
     let before = switches();
     let start = Instant::now();
     work();
-    let [ns, _] = per_op(start, operations as u64);
-    [ns, (switches() - before) * 1000.0 / operations as f64]
+    let ns = per_op(start, operations as u64)[0];
+    let after = switches();
+    let each = |i: usize| (after[i] - before[i]) * 1000.0 / operations as f64;
+    [ns, each(0), each(1)]
 }
 
 /// n connections over loopback: the ends of the clients, and of the server.
@@ -66,7 +68,7 @@ async fn answer(server: TcpStream) {
     done();
 }
 
-fn echo(n: usize) -> [f64; 2] {
+fn echo(n: usize) -> Figures {
     let (mut clients, servers) = connect(n);
     expect(n);
     for server in servers {
@@ -79,7 +81,7 @@ fn echo(n: usize) -> [f64; 2] {
     result
 }
 
-fn skew() -> [f64; 2] {
+fn skew() -> Figures {
     expect(SKEWED);
     load(SKEWED, || {
         rt().spawn(async {
@@ -110,7 +112,7 @@ fn fib(n: usize) -> JoinHandle<usize> {
     })
 }
 
-fn fork_join(n: usize, calls: usize) -> [f64; 2] {
+fn fork_join(n: usize, calls: usize) -> Figures {
     load(calls, || {
         assert_eq!(rt().block_on(async { fib(n).await.unwrap() }), calls);
     })
@@ -142,7 +144,7 @@ async fn sets() {
     done();
 }
 
-fn parent(operations: usize, task: impl Future<Output = ()> + Send + 'static) -> [f64; 2] {
+fn parent(operations: usize, task: impl Future<Output = ()> + Send + 'static) -> Figures {
     expect(1);
     load(operations, || {
         rt().spawn(task);
@@ -153,8 +155,9 @@ fn parent(operations: usize, task: impl Future<Output = ()> + Send + 'static) ->
 const METRICS: &[Metric] = &[
     Metric { name: "time", unit: "ns", more_is_better: false },
     Metric { name: "switches", unit: "/1000", more_is_better: false },
+    Metric { name: "preempted", unit: "/1000", more_is_better: false },
 ];
-const fn row(name: &'static str, run: fn() -> [f64; 2]) -> Workload {
+const fn row(name: &'static str, run: fn() -> Figures) -> Workload {
     Workload { name, metrics: METRICS, once: false, run }
 }
 

@@ -17,7 +17,7 @@ const PAIRS: usize = 1000;
 const PAIR_TURNS: usize = 50;
 const ROUNDS: usize = 100_000;
 
-fn remote(workers: usize) -> [f64; 2] {
+fn remote(workers: usize) -> Figures {
     let rt = runtime(workers);
     expect(SPAWNS);
     let start = Instant::now();
@@ -28,7 +28,7 @@ fn remote(workers: usize) -> [f64; 2] {
     per_op(start, SPAWNS as u64)
 }
 
-fn local(workers: usize) -> [f64; 2] {
+fn local(workers: usize) -> Figures {
     let rt = runtime(workers);
     expect(SPAWNS);
     let start = Instant::now();
@@ -41,7 +41,7 @@ fn local(workers: usize) -> [f64; 2] {
     per_op(start, SPAWNS as u64)
 }
 
-fn local_200() -> [f64; 2] {
+fn local_200() -> Figures {
     let rt = rt();
     let end = Arc::new(Notify::new());
     let left = Arc::new(AtomicUsize::new(0));
@@ -78,7 +78,7 @@ fn chain(left: usize) {
     }
 }
 
-fn chained() -> [f64; 2] {
+fn chained() -> Figures {
     let rt = rt();
     let start = Instant::now();
     for _ in 0..CHAINS {
@@ -89,7 +89,7 @@ fn chained() -> [f64; 2] {
     per_op(start, (CHAINS * DEPTH) as u64)
 }
 
-fn yield_many() -> [f64; 2] {
+fn yield_many() -> Figures {
     let rt = rt();
     expect(YIELDERS);
     let start = Instant::now();
@@ -105,7 +105,7 @@ fn yield_many() -> [f64; 2] {
     per_op(start, (YIELDERS * YIELDS) as u64)
 }
 
-fn ping_pong() -> [f64; 2] {
+fn ping_pong() -> Figures {
     let rt = rt();
     let start = Instant::now();
     for _ in 0..PAIR_TURNS {
@@ -130,7 +130,7 @@ fn ping_pong() -> [f64; 2] {
     per_op(start, (PAIR_TURNS * PAIRS) as u64)
 }
 
-fn one_pair() -> [f64; 2] {
+fn one_pair() -> Figures {
     let rt = rt();
     let turn = [Arc::new(Notify::new()), Arc::new(Notify::new())];
     expect(2);
@@ -150,7 +150,7 @@ fn one_pair() -> [f64; 2] {
     per_op(start, ROUNDS as u64)
 }
 
-fn one_pair_channel() -> [f64; 2] {
+fn one_pair_channel() -> Figures {
     let rt = rt();
     let (to_a, mut at_a) = mpsc::channel::<i32>(1);
     let (to_b, mut at_b) = mpsc::channel::<i32>(1);

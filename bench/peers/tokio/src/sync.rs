@@ -19,7 +19,7 @@ const MESSAGES: usize = 1_000_000;
 const ROOM: usize = 1024;
 
 /// So many tasks of `body`, each for so many times.
-fn run<T, F>(tasks: usize, times: usize, lock: Arc<T>, body: fn(Arc<T>, usize) -> F) -> [f64; 2]
+fn run<T, F>(tasks: usize, times: usize, lock: Arc<T>, body: fn(Arc<T>, usize) -> F) -> Figures
 where
     T: Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -39,7 +39,7 @@ where
 }
 
 /// Of tasks that count what they do under the mutex.
-fn on_mutex<F>(tasks: usize, times: usize, body: fn(Arc<Mutex<u64>>, usize) -> F) -> [f64; 2]
+fn on_mutex<F>(tasks: usize, times: usize, body: fn(Arc<Mutex<u64>>, usize) -> F) -> Figures
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -50,7 +50,7 @@ where
 }
 
 /// The same, of those that write each tenth time.
-fn on_rwlock<F>(times: usize, body: fn(Arc<RwLock<u64>>, usize) -> F) -> [f64; 2]
+fn on_rwlock<F>(times: usize, body: fn(Arc<RwLock<u64>>, usize) -> F) -> Figures
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -129,7 +129,7 @@ async fn mixed_turns(lock: Arc<RwLock<u64>>, times: usize) {
     }
 }
 
-fn messages(producers: usize) -> [f64; 2] {
+fn messages(producers: usize) -> Figures {
     let rt = rt();
     let (to, mut from) = mpsc::channel::<usize>(ROOM);
     expect(1);

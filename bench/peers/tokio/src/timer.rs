@@ -29,7 +29,7 @@ impl Future for Arm<'_> {
     }
 }
 
-fn timer_cancel() -> [f64; 2] {
+fn timer_cancel() -> Figures {
     expect(1);
     let start = Instant::now();
     rt().spawn(async {
@@ -76,15 +76,15 @@ fn cpu_ms() -> f64 {
     ns / 1e6
 }
 
-fn timers_100k() -> [f64; 2] {
+fn timers_100k() -> Figures {
     let cpu = cpu_ms();
     let mut late = sleepers(CROWD, Duration::ZERO, Duration::from_millis(50));
-    [cpu_ms() - cpu, quantile(&mut late, 0.5)]
+    [cpu_ms() - cpu, quantile(&mut late, 0.5), 0.0]
 }
 
-fn timers_10k() -> [f64; 2] {
+fn timers_10k() -> Figures {
     let mut late = sleepers(CALM, Duration::from_millis(100), Duration::from_millis(400));
-    [quantile(&mut late, 0.5), quantile(&mut late, 0.99)]
+    [quantile(&mut late, 0.5), quantile(&mut late, 0.99), 0.0]
 }
 
 /// Polled once it is asleep, and counts as done.
@@ -96,7 +96,7 @@ async fn doze() {
     timer.await;
 }
 
-fn cancel() -> [f64; 2] {
+fn cancel() -> Figures {
     expect(CANCELLED);
     let tasks: Vec<_> = (0..CANCELLED).map(|_| rt().spawn(doze())).collect();
     gate_wait();
@@ -123,7 +123,7 @@ async fn sing() -> Vec<f64> {
     late
 }
 
-fn canary() -> [f64; 2] {
+fn canary() -> Figures {
     let rt = rt();
     let begin = Instant::now() + MILLION_FROM;
     for i in 0..MILLION {
@@ -131,7 +131,7 @@ fn canary() -> [f64; 2] {
         rt.spawn(async move { sleep_until(at.into()).await });
     }
     let mut late = rt.block_on(rt.spawn(sing())).unwrap();
-    [quantile(&mut late, 0.99), quantile(&mut late, 1.0)]
+    [quantile(&mut late, 0.99), quantile(&mut late, 1.0), 0.0]
 }
 
 const fn ms(name: &'static str) -> Metric {

@@ -1,0 +1,134 @@
+/* See check_paths.h. */
+#include "client/check_paths.h"
+#include "client/job_view.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct checking {
+    uid_t account;
+    char *problem;
+    size_t size;
+};
+
+/* 0: it is there, or cannot be looked at; or the errno of opening it. */
+static int missing(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR) ? errno : 0;
+}
+
+static bool complain(const struct checking *c, const char *option, const char *path,
+                     const char *what)
+{
+    (void)snprintf(c->problem, c->size, "%s: %s: %s", option, path, what);
+    return false;
+}
+
+/* Where jobs run as this user the kernel knows. */
+static bool is_refused(const struct checking *c, const char *path, int mode)
+{
+    return c->account == geteuid() && access(path, mode) < 0 && errno == EACCES;
+}
+
+/* Whether the account may not search this directory for certain. Of its groups nothing is
+ * known here; an access list shows in the bits of the group. */
+static bool is_closed(const char *dir, uid_t account)
+{
+    struct stat st;
+    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+        return false;
+    if (st.st_uid == account)
+        return !(st.st_mode & S_IXUSR);
+    return !(st.st_mode & (S_IXGRP | S_IXOTH));
+}
+
+/* The directories on the way to path, and path itself if it is one. */
+static bool check_way(const struct checking *c, const char *option, const char *path)
+{
+    char dir[PATH_MAX], what[128];
+    size_t len = strlen(path);
+    if (c->account == 0 || c->account == geteuid() || path[0] != '/' ||
+        len >= sizeof(dir))
+        return true;
+    for (size_t end = 1; end <= len; end++) {
+        if (path[end] && path[end] != '/')
+            continue;
+        (void)snprintf(dir, sizeof(dir), "%.*s", (int)end, path);
+        if (!is_closed(dir, c->account))
+            continue;
+        (void)snprintf(what, sizeof(what),
+                       "Permission denied for user %u, as which this voltd runs jobs%s",
+                       (unsigned)c->account,
+                       strcmp(option, "--chdir") == 0 ? "; --chdir=/ runs it elsewhere"
+                                                      : "");
+        return complain(c, option, dir, what);
+    }
+    return true;
+}
+
+/* voltd opens nothing else for a job. */
+static bool check_input(const struct checking *c, const char *path)
+{
+    struct stat st;
+    int error = missing(path);
+    if (error)
+        return complain(c, "--stdin", path, strerror(error));
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && strcmp(path, "/dev/null") != 0)
+        return complain(c, "--stdin", path, "neither a regular file nor /dev/null");
+    if (!error && is_refused(c, path, R_OK))
+        return complain(c, "--stdin", path, strerror(EACCES));
+    return check_way(c, "--stdin", path);
+}
+
+static bool check_directory(const struct checking *c, const char *option,
+                            const char *path)
+{
+    struct stat st;
+    int error = stat(path, &st) == 0 && !S_ISDIR(st.st_mode) ? ENOTDIR : missing(path);
+    if (!error && is_refused(c, path, X_OK))
+        error = EACCES;
+    return error ? complain(c, option, path, strerror(error))
+                 : check_way(c, option, path);
+}
+
+/* A file that voltd makes or writes to, and its folder. What is filled in when the job
+ * starts is not known here. */
+static bool check_output(const struct checking *c, const json_t *spec, const char *field,
+                         const char *option)
+{
+    struct stat st;
+    const char *path = job_view_string(spec, field), *slash = strrchr(path, '/');
+    if (!slash || strcmp(path, "/dev/null") == 0)
+        return true;
+    char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    bool known = folder && !strchr(folder, '{');
+    bool good = !known || check_directory(c, option, folder);
+    bool is_there = !strchr(path, '{') && lstat(path, &st) == 0;
+    const char *written = is_there ? path : folder; /* the file, or where it is made */
+    if (good && known && is_refused(c, written, W_OK))
+        good = complain(c, option, written, strerror(EACCES));
+    free(folder);
+    if (!good || !is_there || S_ISREG(st.st_mode))
+        return good;
+    return complain(c, option, path,
+                    S_ISDIR(st.st_mode) ? "Is a directory"
+                    : S_ISLNK(st.st_mode)
+                        ? "is a symbolic link, which voltd does not follow"
+                        : "neither a regular file nor /dev/null");
+}
+
+bool check_paths(const json_t *spec, uid_t account, char *problem, size_t size)
+{
+    const struct checking c = {account, problem, size};
+    const char *cwd = job_view_string(spec, "cwd"), *in = job_view_string(spec, "stdin");
+    return (!*cwd || check_directory(&c, "--chdir", cwd)) &&
+           (!*in || check_input(&c, in)) &&
+           check_output(&c, spec, "output_path", "--output") &&
+           check_output(&c, spec, "error_path", "--error");
+}

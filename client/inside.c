@@ -1,0 +1,55 @@
+/* See inside.h. */
+#include "client/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether what follows an id names the socket that c is connected to: other voltds have
+ * jobs and leases of the same id. */
+static bool is_here(const char *behind_id, const struct client *c)
+{
+    return *behind_id == ' ' && strcmp(behind_id + 1, client_socket(c)) == 0;
+}
+
+/* The id of the job, in *ret. Its length; 0: this runs inside none of this voltd. */
+static size_t own_job(const struct client *c, const char **ret)
+{
+    const char *job = getenv("VOLT_JOB");
+    const size_t len = job ? strcspn(job, " ") : 0;
+
+    *ret = job;
+    return len > 0 && is_here(job + len, c) ? len : 0;
+}
+
+bool inside_is_own(const struct client *c, const char *id)
+{
+    const char *own;
+    const size_t len = own_job(c, &own);
+
+    return len > 0 && strncmp(id, own, len) == 0 && id[len] == '\0';
+}
+
+static void add_job(json_t *parameters, const struct client *c)
+{
+    const char *job;
+    const size_t len = own_job(c, &job);
+
+    if (len > 0)
+        (void)json_object_set_new(parameters, "inside_job", json_stringn(job, len));
+}
+
+static void add_lease(json_t *parameters, const struct client *c)
+{
+    const char *lease = getenv(INSIDE_LEASE);
+    char *path;
+    const long long id = lease ? strtoll(lease, &path, 10) : 0;
+
+    if (id > 0 && is_here(path, c))
+        (void)json_object_set_new(parameters, "inside_lease", json_integer(id));
+}
+
+void inside_add(json_t *parameters, const struct client *c)
+{
+    add_job(parameters, c);
+    add_lease(parameters, c);
+}

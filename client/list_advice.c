@@ -1,0 +1,117 @@
+/* See list_advice.h. */
+#include "client/list_advice.h"
+#include "client/check_command.h"
+#include "client/say.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int list_advice_no_command(const struct submit_options *o)
+{
+    struct stat st;
+    bool input =
+        fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode));
+    say("a command is needed; try --help");
+    if (o->each_line)
+        say("where each line is a command: volt-submit --each-line %s -- sh -c {}",
+            o->file);
+    else if (input)
+        say("a script: volt-submit ./SCRIPT, which also reads its #SBATCH and #VOLT lines; "
+            "what a shell is to read: volt-submit --stdin=- -- sh; commands, one a line: "
+            "volt-submit --each-line - -- sh -c {}");
+    return -EINVAL;
+}
+
+void list_advice_bytes(int argument)
+{
+    say("argument %d is not UTF-8, as all texts of a job have to be", argument);
+    say("other bytes reach a command through its standard input: printf '%%s\\0' NAME... | "
+        "volt-submit --stdin=- -- xargs -0 COMMAND");
+}
+
+bool list_advice_too_long(const struct submit_options *o)
+{
+    const json_t *argv = json_object_get(o->spec, "argv");
+    const json_t *env = json_object_get(o->spec, "env");
+    size_t bytes = json_dumpb(argv, NULL, 0, JSON_COMPACT);
+    if (!argv || (bytes < json_dumpb(env, NULL, 0, JSON_COMPACT) &&
+                  json_array_size(argv) < json_object_size(env)))
+        return false;
+    say("its command line has %zu words, %zu KiB: too much for a job",
+        json_array_size(argv), (bytes + 1023) / 1024);
+    say("a shell of the job can make the list: volt-submit --shell 'COMMAND *.txt'; or a "
+        "job for each: ls | volt-submit --each-line - -- COMMAND");
+    return true;
+}
+
+/* The text that a shell runs, of `sh -c TEXT`; NULL: it is no such command. */
+static const char *text_of_shell(char *const *argv)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+    for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+        if (strcmp(name, shells[i]) == 0)
+            return argv[1] && strcmp(argv[1], "-c") == 0 ? argv[2] : NULL;
+    return NULL;
+}
+
+/* A line within the text of a shell would be words of it, and commands; one that is all
+ * of the text is meant to be. */
+static bool check_line_in_shell(const struct submit_options *o, char *const *argv)
+{
+    const char *text = text_of_shell(argv);
+    char instead[768] = "--each-line";
+    if (!text || !strstr(text, "{}") || strcmp(text, "{}") == 0)
+        return true;
+    command_quote(instead, sizeof(instead),
+                  (char *const[]){(char *)(uintptr_t)o->file, (char *)"--shell",
+                                  (char *)(uintptr_t)text, NULL});
+    say("each line would be a part of what %s runs: a blank would end a word, and what "
+        "looks like a command would be one",
+        argv[0]);
+    say("quoted for the shell: volt-submit %s", instead);
+    return false;
+}
+
+bool list_advice_check(const struct submit_options *o)
+{
+    char *const *argv = o->argv + o->operands;
+    char before[768] = "", instead[768] = "";
+    size_t at = 0;
+    if (!json_object_get(o->spec, "argv"))
+        return true;
+    if (o->each_line)
+        return check_line_in_shell(o, argv);
+    while (argv[at] && strcmp(argv[at], ":::") != 0 && strcmp(argv[at], "::::") != 0)
+        at++;
+    if (!argv[at] || !argv[at + 1] || at == 0)
+        return true;
+    bool file = strcmp(argv[at], "::::") == 0;
+    (void)snprintf(instead, sizeof(instead), "--each-line");
+    command_quote(instead, sizeof(instead),
+                  (char *const[]){file ? argv[at + 1] : (char *)"-", (char *)"--", NULL});
+    for (size_t i = 0; i < at; i++)
+        command_quote(instead, sizeof(instead), (char *const[]){argv[i], NULL});
+    if (!file) {
+        (void)snprintf(before, sizeof(before), "printf '%%s\\n'");
+        command_quote(before, sizeof(before) - 4, argv + at + 1);
+        strcat(before, " | ");
+    }
+    say("%s is of GNU parallel, and would be an argument of the command", argv[at]);
+    submit_say_instead(o, before, instead);
+    return false;
+}
+
+void list_advice_operators(const struct submit_options *o)
+{
+    struct command_advice advice;
+    if (!json_object_get(o->spec, "argv") || o->file ||
+        !command_has_operators(o->argv + o->operands, &advice))
+        return;
+    say("note: %s", advice.problem);
+    submit_say_instead(o, "", advice.instead);
+}

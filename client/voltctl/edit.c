@@ -1,0 +1,409 @@
+/* voltctl edit and voltctl first: jobs that wait ask for something else. */
+#include "client/after.h"
+#include "client/id_range.h"
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/size.h"
+#include "client/spec_build.h"
+#include "client/submit_conditions.h"
+#include "client/submit_table.h"
+#include "client/voltctl/verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beside those of volt-submit. */
+enum {
+    OPT_NO_CLAIMS = OPTION_LONG + 300,
+    OPT_NOW,
+    OPT_NO_AFTER,
+    OPT_OLD_QUEUE,
+    OPT_OLD_NAME
+};
+
+#define QUIET_AND_JSON                                                                   \
+    {"quiet", OPT_QUIET, NULL, "do not say how many"},                                   \
+    {                                                                                    \
+        "json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"               \
+    }
+
+static const struct option_entry edit_options[] = {
+    {"queue", 'q', "QUEUE", "the queue; `voltctl queues` lists them"},
+    {"priority", 'p', "N",
+     "-1000 to 1000; higher starts first; in system mode one above 0 is for root alone"},
+    {"name", 'n', "NAME", "the name to show and to filter by"},
+    {"in", OPT_IN, "TIME", "not before TIME has passed from now on: 30s, 5m, 1h30m"},
+    {"at", OPT_AT, "TIME",
+     "not before this date: \"2026-11-20 10:00\", 22:00, \"tomorrow 06:00\", +2h"},
+    {"now", OPT_NOW, NULL, "as soon as it may: neither --in nor --at counts any more"},
+    {"start-by", OPT_START_BY, "TIME",
+     "if it has not started by this date (as for --at) it ends as expired; none: at any time"},
+    {"after", OPT_AFTER, "ID",
+     "not before this job has ended as success; the jobs that it waited for are replaced by "
+     "all that are given. ID is 17, 12-40, @last, name:NAME, key:KEY, or several with commas"},
+    {"after-ok", OPT_AFTER_OK, "ID", "the same as --after"},
+    {"after-notok", OPT_AFTER_NOTOK, "ID", "not before this job has ended otherwise"},
+    {"after-any", OPT_AFTER_ANY, "ID", "not before this job has ended"},
+    {"after-start", OPT_AFTER_START, "ID", "not before this job has started"},
+    {"after-ok-each", OPT_AFTER_OK_EACH, "ID",
+     "element to element, of an array after one with as many elements: as --after"},
+    {"after-notok-each", OPT_AFTER_NOTOK_EACH, "ID", "... as --after-notok"},
+    {"after-any-each", OPT_AFTER_ANY_EACH, "ID", "... as --after-any"},
+    {"after-start-each", OPT_AFTER_START_EACH, "ID", "... as --after-start"},
+    {"no-after", OPT_NO_AFTER, NULL, "it waits for no other jobs"},
+    {"lock", OPT_LOCK, "NAME",
+     "your lock NAME, alone; what the job claimed before is replaced by all that is given"},
+    {"lock-shared", OPT_LOCK_SHARED, "NAME", "your lock NAME, with others that share it"},
+    {"sem", OPT_SEM, "NAME[:TAKE][/CAPACITY]", "permits of your semaphore NAME"},
+    {"rate", OPT_RATE, "NAME=N/UNIT[,burst=B]", "starts by your rate NAME"},
+    {"no-claims", OPT_NO_CLAIMS, NULL, "no locks, semaphores and rates"},
+    {"timeout", OPT_TIMEOUT, "TIME",
+     "stop it after TIME of running; 0 or none: when its queue says so, if that does"},
+    {"kill-after", OPT_KILL_AFTER, "TIME", "time between the stop signal and SIGKILL"},
+    {"output-limit", OPT_OUTPUT_LIMIT, "SIZE",
+     "kill it when it has printed more; 0 or none: it may print any amount"},
+    {"all", 'a', NULL, "instead of ids: every job that waits"},
+    {"old-queue", OPT_OLD_QUEUE, "QUEUE", "instead of ids: what waits in this queue"},
+    {"old-name", OPT_OLD_NAME, "NAME",
+     "likewise: jobs of this name; with * ? [...] a pattern. Of several, and with ids, all "
+     "must match"},
+    {"label", CTL_OPT_LABEL, "KEY[=VALUE]",
+     "likewise: jobs with this label; may be repeated"},
+    {"uid", 'u', "USER",
+     "likewise: jobs of this user, by name or number; those of others are for root alone"},
+    CTL_TIME_OPTIONS,
+    QUIET_AND_JSON,
+    CTL_OPTIONS_END,
+};
+
+static const struct option_elsewhere edit_elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" --hold ", "`voltctl hold ID`"},
+    {" --state --result --failed --orphans ",
+     OPTION_LEAVE_OUT ": only jobs that wait are edited"},
+    {" -d --chdir -e --env --all-env --no-env --umask --stdin --output -o --error "
+     "--open-mode --retry --backoff --retry-on --max-total --success --key --if-exists "
+     "--kind --duration --array --shell --stop-signal --kill-mode --on-lost --no-limits "
+     "--singleton ",
+     OPTION_LEAVE_OUT ": it cannot be changed once the job is submitted"},
+    {NULL, NULL},
+};
+
+static const struct option_entry first_options[] = {
+    QUIET_AND_JSON,
+    CTL_OPTIONS_END,
+};
+
+struct edit {
+    json_t *changes; /* NULL: none; then it goes first */
+    const char *done;
+    bool quiet, json;
+    json_t *filter; /* NULL: none */
+    bool all;
+    unsigned asks; /* PART_ and NO_PART of the options */
+    int64_t count;
+};
+
+#define NONE "none" /* what goes back to its default */
+
+/* What an option is about, where another says that there is none of it. */
+enum { PART_TIME = 1, PART_AFTER = 2, PART_CLAIMS = 4, PARTS = 3 };
+#define NO_PART(part) ((part) << PARTS)
+
+static int set_priority(struct ctl *ctl, json_t *changes, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return ctl_usage(ctl, "--priority: %s is not a number from -1000 to 1000", text);
+    (void)json_object_set_new(changes, "priority", json_integer(n));
+    return CTL_EXIT_OK;
+}
+
+static int set_text(struct ctl *ctl, json_t *changes, const char *name, const char *text)
+{
+    if (json_object_set_new(changes, name, json_string(text)) == 0)
+        return CTL_EXIT_OK;
+    return ctl_usage(ctl, "--%s: not UTF-8", name);
+}
+
+static int set_time(struct ctl *ctl, json_t *changes, const char *name,
+                    const char *option, const char *text)
+{
+    struct volt_error err;
+    if (spec_build_time(changes, name, strcmp(text, NONE) == 0 ? "0" : text, &err) == 0)
+        return CTL_EXIT_OK;
+    return ctl_usage(ctl, "--%s: %s", option, err.text);
+}
+
+static int set_output(struct ctl *ctl, json_t *changes, const char *text)
+{
+    uint64_t bytes = 0;
+    if (strcmp(text, NONE) != 0 && size_parse(text, &bytes) < 0)
+        return ctl_usage(ctl, "--output-limit: %s is not a size like 4096, 10M or 1G",
+                         text);
+    (void)json_object_set_new(changes, "output_bytes", json_integer((json_int_t)bytes));
+    return CTL_EXIT_OK;
+}
+
+static void set_number(json_t *changes, const char *name, json_int_t n)
+{
+    (void)json_object_set_new(changes, name, json_integer(n));
+}
+
+static unsigned asks(int key)
+{
+    switch (key) {
+    case OPT_IN:
+    case OPT_AT:
+        return PART_TIME;
+    case OPT_NOW:
+        return NO_PART(PART_TIME);
+    case OPT_NO_AFTER:
+        return NO_PART(PART_AFTER);
+    case OPT_NO_CLAIMS:
+        return NO_PART(PART_CLAIMS);
+    case OPT_LOCK:
+    case OPT_LOCK_SHARED:
+    case OPT_SEM:
+    case OPT_RATE:
+        return PART_CLAIMS;
+    default:
+        return key >= OPT_AFTER && key <= OPT_AFTER_START_EACH ? PART_AFTER : 0;
+    }
+}
+
+/* CTL_EXIT_OK, or the mistake is said: of one part two options say the opposite. */
+static int check_parts(const struct ctl *ctl, const struct edit *e)
+{
+    static const struct {
+        unsigned part;
+        const char *none, *some;
+    } known[] = {{PART_TIME, "--now", "a time that it waits for (--in, --at)"},
+                 {PART_AFTER, "--no-after", "a job that it waits for (--after)"},
+                 {PART_CLAIMS, "--no-claims", "what it claims (--lock, --sem, --rate)"}};
+    for (size_t i = 0; i < PARTS; i++)
+        if (e->asks & known[i].part && e->asks & NO_PART(known[i].part))
+            return ctl_usage(ctl, "%s, and %s: one of them", known[i].none,
+                             known[i].some);
+    return CTL_EXIT_OK;
+}
+
+/* What volt-submit has as well. */
+static int take_condition(json_t *changes, int key, const char *arg)
+{
+    if (key == OPT_START_BY && strcmp(arg, NONE) == 0) {
+        set_number(changes, "start_by_usec", 0);
+        return CTL_EXIT_OK;
+    }
+    return submit_conditions_take(changes, key, arg) < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
+}
+
+/* Which jobs: a queue and a name are what they are to have, so those that they have are
+ * called otherwise here. 1: taken; 0: it is none of these; negative: said. */
+static int take_filter(struct edit *e, int key, const char *arg)
+{
+    key = key == OPT_OLD_QUEUE ? CTL_OPT_QUEUE : key == OPT_OLD_NAME ? CTL_OPT_NAME : key;
+    return ctl_filter_take(&e->filter, key, arg);
+}
+
+static int take(struct ctl *ctl, struct edit *e, int key)
+{
+    const char *arg = ctl->options.arg;
+    int r = take_filter(e, key, arg);
+    if (r != 0)
+        return r < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
+    switch (key) {
+    case 'a':
+        e->all = true;
+        break;
+    case 'n':
+        return set_text(ctl, e->changes, "name", arg);
+    case OPT_NOW:
+        set_number(e->changes, "delay_usec", 0);
+        set_number(e->changes, "at_usec", 0);
+        break;
+    case OPT_NO_CLAIMS:
+        (void)json_object_set_new(e->changes, "claims", json_array());
+        break;
+    case OPT_NO_AFTER:
+        (void)json_object_set_new(e->changes, "after", json_array());
+        break;
+    case OPT_TIMEOUT:
+        return set_time(ctl, e->changes, "timeout_usec", "timeout", arg);
+    case OPT_KILL_AFTER:
+        return set_time(ctl, e->changes, "kill_after_usec", "kill-after", arg);
+    case OPT_OUTPUT_LIMIT:
+        return set_output(ctl, e->changes, arg);
+    case 'q':
+        return set_text(ctl, e->changes, "queue", arg);
+    case 'p':
+        return set_priority(ctl, e->changes, arg);
+    case OPT_QUIET:
+        e->quiet = true;
+        break;
+    case CTL_OPT_JSON:
+        e->json = true;
+        break;
+    default:
+        return take_condition(e->changes, key, arg);
+    }
+    return CTL_EXIT_OK;
+}
+
+/* False: return ctl->code. */
+static bool read_options(struct ctl *ctl, struct edit *e)
+{
+    int key;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key != OPTION_BAD)
+            ctl->code = take(ctl, e, key);
+        if (key == OPTION_BAD || ctl->code != CTL_EXIT_OK)
+            return false;
+        e->asks |= asks(key);
+    }
+    ctl->code = check_parts(ctl, e);
+    if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
+        ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
+    return ctl->code == CTL_EXIT_OK;
+}
+
+static int call(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *params = json_pack("{s:O*, s:o*}", "changes", e->changes, "first",
+                               e->changes ? NULL : json_true());
+    if (e->filter || e->all)
+        (void)json_object_set_new(params, "filter",
+                                  e->filter ? json_deep_copy(e->filter) : json_object());
+    if (n > 0) /* beside a filter they would widen it: within, both must match */
+        (void)json_object_set_new(e->filter ? json_object_get(params, "filter") : params,
+                                  "ids", ctl_strings(ids, (int)n));
+    int code = ctl_call(ctl, "org.voltd.jobs.Edit", params, &reply);
+    e->count += job_view_int(reply.parameters, "count");
+    client_reply_fini(&reply);
+    return code;
+}
+
+/* Those that go first one by one, the last of them before the others. */
+static int edit_all(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
+{
+    int code;
+    size_t at = 0;
+    do {
+        const size_t some = e->changes ? id_portion(ids + at, n - at) : 1;
+        code = call(ctl, e, e->changes ? ids + at : ids + n - 1 - at, some);
+        at += some;
+    } while (at < n && code == CTL_EXIT_OK);
+    return code;
+}
+
+/* Which are meant; connected then. Of a range those that wait: the others may be no jobs,
+ * or none that wait any more. */
+static int choose(struct ctl *ctl, const struct edit *e)
+{
+    const size_t named = ctl->nids;
+    if (!ctl->ranged || e->filter)
+        return ctl_open(ctl, ADDRESS_JOBS);
+    json_t *waits = json_pack("{s:[s]}", "states", "queued");
+    int code = ctl_choose(ctl, waits);
+    json_decref(waits);
+    if (code == CTL_EXIT_OK && ctl->nids > 0 && ctl->nids < named)
+        say("note: %zu of the %zu ids are of no job that waits", named - ctl->nids,
+            named);
+    return code == CTL_EXIT_OK && ctl->nids == 0 ? CTL_EXIT_NO_SUCH_JOB : code;
+}
+
+/* Returns how many ids there are; -1: return ctl->code, the mistake is said. */
+static int read_ids(struct ctl *ctl, const struct edit *e)
+{
+    char **ids;
+    const int n = ctl_ids(ctl, e->changes ? 0 : 1, &ids);
+    if (n == 0 && !e->filter && !e->all)
+        ctl->code =
+            ctl_usage(ctl, "ids, --all or a filter are needed; --queue and --name "
+                           "are what a job is to have: --old-queue and --old-name "
+                           "say which");
+    else if (n > 0 && e->all)
+        ctl->code = ctl_usage(ctl, "--all and ids are too much");
+    else
+        return n;
+    return -1;
+}
+
+/* The jobs that it is to wait for. */
+static int resolve(struct ctl *ctl, struct edit *e)
+{
+    struct volt_error err;
+    int r = e->changes ? after_resolve(e->changes, ctl->client, &err) : 0;
+    if (r < 0)
+        say("--after: %s", err.text);
+    return r == 0 ? CTL_EXIT_OK : r == -ENOENT ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_FAILED;
+}
+
+static int run(struct ctl *ctl, struct edit *e)
+{
+    if (!read_options(ctl, e) || read_ids(ctl, e) < 0)
+        return ctl->code;
+    int code = choose(ctl, e);
+    if (code == CTL_EXIT_OK)
+        code = resolve(ctl, e);
+    if (code == CTL_EXIT_OK)
+        code = edit_all(ctl, e, ctl->ids, ctl->nids);
+    if (code == CTL_EXIT_OK && e->json)
+        ctl_print_count(e->count);
+    else if ((code == CTL_EXIT_OK || e->count > 0) && !e->quiet)
+        say("%" PRId64 " job%s %s", e->count, e->count == 1 ? "" : "s", e->done);
+    return code;
+}
+
+static int run_edit(struct ctl *ctl)
+{
+    struct edit e = {.changes = json_object(), .done = "edited"};
+    int code = run(ctl, &e);
+    json_decref(e.changes);
+    json_decref(e.filter);
+    return code;
+}
+
+static int run_first(struct ctl *ctl)
+{
+    return run(ctl, &(struct edit){.done = "put first"});
+}
+
+const struct verb verb_edit = {
+    .name = "edit",
+    .operands = "[ID...]",
+    .summary = "Change jobs that wait",
+    .text =
+        "What is not given stays as it is, and so does the place of a job among those\n"
+        "of its queue and priority. A job that has started cannot be changed, even where\n"
+        "it waits for a further attempt, nor one that is starting; an array can while\n"
+        "nothing of it has started. The change is kept over a restart of voltd. The key\n"
+        "of a job stands for what was submitted: the same submission still gets the same\n"
+        "job. Of a range those are changed that wait; of what is named otherwise all, or\n"
+        "none.\n"
+        "\nExamples:\n  voltctl edit 12 13 --priority=5\n  voltctl edit 12-40 -q night\n"
+        "  voltctl edit 12 --at=22:00 --lock=db --timeout=1h\n"
+        "  voltctl edit 12 --after=11 --after-any=9\n"
+        "  voltctl edit --old-queue=night -q day\n",
+    .options = edit_options,
+    .elsewhere = edit_elsewhere,
+    .run = run_edit,
+};
+
+const struct verb verb_first = {
+    .name = "first",
+    .operands = "ID...",
+    .summary = "Put jobs that wait before your others",
+    .text =
+        "Of your jobs in the same queue and of the same priority they start first, in the\n"
+        "order in which they are given. Those of other users are not passed by it:\n"
+        "between users time is shared.\n"
+        "\nExamples:\n  voltctl first 40 38\n",
+    .options = first_options,
+    .run = run_first,
+};

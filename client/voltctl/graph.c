@@ -1,0 +1,217 @@
+/* voltctl graph: jobs that wait for others, as a tree. */
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/term.h"
+#include "client/voltctl/verbs.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEEPEST = 100 }; /* levels that are printed */
+
+static const struct option_entry options[] = {CTL_OPTIONS_END};
+
+struct graph {
+    json_t *jobs;    /* by id: those that have not ended */
+    json_t *waiting; /* by id of a job: what waits for it, {id, when} each */
+    json_t *printed; /* by id */
+    json_t *wanted;  /* by id: the trees that are printed; NULL: all are */
+};
+
+static int add_edges(struct graph *g, json_t *job)
+{
+    json_t *edges = json_object_get(json_object_get(job, "spec"), "after"), *edge;
+    const char *id = job_view_string(job, "id");
+    size_t i;
+    json_array_foreach(edges, i, edge)
+    {
+        const char *of = job_view_string(edge, "job");
+        json_t *list = json_object_get(g->waiting, of);
+        if (!list) {
+            list = json_array();
+            (void)json_object_set_new(g->waiting, of, list);
+        }
+        if (json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "id", id, "when",
+                                                  job_view_string(edge, "when"), "each",
+                                                  job_view_bool(edge, "each"))) < 0)
+            return -1;
+    }
+    return json_object_set(g->jobs, id, job);
+}
+
+/* All jobs of this user that have not ended. */
+static int fetch(struct ctl *ctl, struct graph *g)
+{
+    char user[32];
+    (void)snprintf(user, sizeof(user), "%u", (unsigned)getuid());
+    json_t *params = json_pack("{s:{s:o, s:s}, s:[s,s], s:[s]}", "filter", "states",
+                               job_view_live(true), "user", user, "fields", "name",
+                               "state", "spec_fields", "after");
+    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
+    bool more = code == CTL_EXIT_OK;
+    while (more && code == CTL_EXIT_OK) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        code = ctl_receive(ctl, &reply);
+        more = code == CTL_EXIT_OK && reply.continues;
+        size_t i;
+        json_t *job;
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            if (add_edges(g, job) == 0)
+                continue;
+            say("out of memory");
+            code = CTL_EXIT_FAILED;
+        }
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+static const char *text_of(const char *when)
+{
+    return strcmp(when, "notok") == 0   ? " (if it fails)"
+           : strcmp(when, "any") == 0   ? " (when it ends)"
+           : strcmp(when, "start") == 0 ? " (when it starts)"
+                                        : "";
+}
+
+/* True: it has not been printed before. */
+static bool print_line(struct graph *g, const char *id, const char *when, bool each,
+                       unsigned depth)
+{
+    const json_t *job = json_object_get(g->jobs, id);
+    const char *name = job_view_string(job, "name");
+    const bool again = json_object_get(g->printed, id);
+    term_print("%*s", (int)(2 * depth), "");
+    term_put(id);
+    term_print("%s", *name ? " " : "");
+    term_put(name);
+    term_print("%s%s: %s%s\n", text_of(when), each ? " (element to element)" : "", job ? job_view_string(job, "state") : "ended",
+               again ? ", as above" : "");
+    (void)json_object_set_new(g->printed, id, json_true());
+    return !again;
+}
+
+static void print_below(struct graph *g, const char *id, unsigned depth)
+{
+    const json_t *waiting = json_object_get(g->waiting, id), *edge;
+    size_t i;
+    if (depth > DEEPEST && json_array_size(waiting) > 0) {
+        term_print("%*s...\n", (int)(2 * depth), "");
+        return;
+    }
+    json_array_foreach(waiting, i, edge)
+    {
+        const char *next = job_view_string(edge, "id");
+        if (print_line(g, next, job_view_string(edge, "when"), job_view_bool(edge, "each"),
+                       depth))
+            print_below(g, next, depth + 1);
+    }
+}
+
+static const json_t *edges_of(const struct graph *g, const char *id)
+{
+    const json_t *job = json_object_get(g->jobs, id);
+    return json_object_get(json_object_get(job, "spec"), "after");
+}
+
+/* It waits for something that is in the tree itself. */
+static bool is_below(const struct graph *g, const char *id)
+{
+    return json_array_size(edges_of(g, id)) > 0;
+}
+
+/* The trees that this job is in: those of all that it waits for, and so on up. 0; -1: no
+ * memory. */
+static int want(struct graph *g, const char *id)
+{
+    json_t *above = json_array(), *seen = json_object(), *edge;
+    int r = json_array_append_new(above, json_string(id));
+    for (size_t n = 0; r == 0 && n < json_array_size(above); n++) {
+        const char *at = json_string_value(json_array_get(above, n));
+        size_t i;
+        if (json_object_get(seen, at))
+            continue;
+        r = json_object_set_new(seen, at, json_true());
+        json_array_foreach(edges_of(g, at), i, edge) r |=
+            json_array_append(above, json_object_get(edge, "job"));
+        if (r == 0 && !is_below(g, at))
+            r = json_object_set_new(g->wanted, at, json_true());
+    }
+    json_decref(above);
+    json_decref(seen);
+    return r;
+}
+
+/* A ctl_one_fn: its trees are wanted. */
+static int want_one(struct ctl *ctl, const char *id, void *arg)
+{
+    struct graph *g = arg;
+    int r = 0;
+    if (json_object_get(g->waiting, id) || is_below(g, id))
+        r = want(g, id);
+    else if (json_object_get(g->jobs, id) || (r = ctl_find(ctl, id, NULL)) == CTL_EXIT_OK)
+        term_print("%s: none of your jobs waits for it, and it waits for none\n", id);
+    else
+        return r; /* said */
+    if (r < 0)
+        say("out of memory");
+    return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
+}
+
+static void print(struct graph *g)
+{
+    const char *id;
+    json_t *unused;
+    if (!g->wanted && json_object_size(g->waiting) == 0)
+        (void)puts("none of your jobs waits for another one");
+    json_object_foreach(g->waiting, id, unused)
+    {
+        (void)unused;
+        if (g->wanted && !json_object_get(g->wanted, id))
+            continue;
+        if (!is_below(g, id) && print_line(g, id, "ok", false, 0))
+            print_below(g, id, 1);
+    }
+}
+
+static int run(struct ctl *ctl)
+{
+    if (ctl_option(ctl) == OPTION_BAD)
+        return ctl->code;
+    char **ids;
+    int n = ctl_ids(ctl, 0, &ids);
+    if (n < 0)
+        return ctl->code;
+    struct graph g = {.jobs = json_object(),
+                      .waiting = json_object(),
+                      .printed = json_object(),
+                      .wanted = n > 0 ? json_object() : NULL};
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code == CTL_EXIT_OK)
+        code = fetch(ctl, &g);
+    if (code == CTL_EXIT_OK) {
+        code = ctl_each(ctl, ids, n, want_one, &g);
+        print(&g);
+    }
+    json_decref(g.jobs);
+    json_decref(g.waiting);
+    json_decref(g.printed);
+    json_decref(g.wanted);
+    return code;
+}
+
+const struct verb verb_graph = {
+    .name = "graph",
+    .operands = "[ID...]",
+    .summary = "Show your jobs that wait for others, as a tree",
+    .text =
+        "With ids the trees that these are in.\n"
+        "Below each job are those that wait for it. One that waits for several is below\n"
+        "each of them, with what is below itself at the first only.\n"
+        "\nExamples:\n  voltctl graph\n  voltctl graph 17\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,42 @@
+/* voltctl pause and voltctl resume: stop the processes of jobs, for a while. */
+#include "client/voltctl/steer.h"
+#include "client/voltctl/verbs.h"
+
+static int run_pause(struct ctl *ctl)
+{
+    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Pause", "paused"});
+}
+
+static int run_resume(struct ctl *ctl)
+{
+    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Resume", "resumed"});
+}
+
+const struct verb verb_pause = {
+    .name = "pause",
+    .operands = "[ID...]",
+    .summary = "Stop running jobs for a while",
+    .text =
+        "All their processes stand still until `voltctl resume`, also over a restart of\n"
+        "voltd. Where voltd is the service of the system, with systemd and cgroup v2,\n"
+        "they are frozen in a cgroup of their own. They keep their memory, their slots,\n"
+        "their locks and what else they claim. The time of a pause does not count\n"
+        "towards --timeout.\n"
+        "Of an array the elements that run are paused; others start in free slots,\n"
+        "unless the array is held as well. `voltctl cancel` ends what is paused as it\n"
+        "ends other jobs. With a filter everything given must match, and jobs that do\n"
+        "not run are passed over.\n"
+        "\nExamples:\n  voltctl pause 12 13_4\n  voltctl pause --name='render*'\n",
+    .options = steer_options,
+    .run = run_pause,
+};
+
+const struct verb verb_resume = {
+    .name = "resume",
+    .operands = "[ID...]",
+    .summary = "Let paused jobs go on",
+    .text = "Their processes are thawed, and get SIGCONT.\n"
+            "\nExamples:\n  voltctl resume 12 13_4\n  voltctl resume --all\n",
+    .options = steer_options,
+    .run = run_resume,
+};

@@ -1,0 +1,188 @@
+/* See retried.h. A new job has the label retry_of with the id of the old one; by these
+ * labels an earlier command's new jobs are found, in one List, when it is first asked. */
+#include "client/voltctl/retried.h"
+#include "client/job_view.h"
+#include "client/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void retried_init(struct retried *r)
+{
+    *r = (struct retried){
+        .again = json_object(), .ahead = json_object(), .looked = json_object()};
+}
+
+void retried_fini(struct retried *r)
+{
+    json_decref(r->again);
+    json_decref(r->ahead);
+    json_decref(r->looked);
+    json_decref(r->before);
+}
+
+/* --- new jobs of earlier commands ------------------------------------------------- */
+
+static void note_before(struct retried *r, const json_t *jobs)
+{
+    const json_t *job;
+    size_t i;
+    json_array_foreach(jobs, i, job)
+    {
+        const json_t *labels = json_object_get(json_object_get(job, "spec"), "labels");
+        (void)json_object_set(r->before, job_view_string(labels, "retry_of"),
+                              json_object_get(job, "id"));
+    }
+}
+
+static int fetch_before(struct ctl *ctl, struct retried *r)
+{
+    char user[32];
+    (void)snprintf(user, sizeof(user), "%u", (unsigned)geteuid());
+    json_t *params =
+        json_pack("{s:{s:[s], s:s}, s:[], s:[s]}", "filter", "has_labels", "retry_of",
+                  "user", user, "fields", "spec_fields", "labels");
+    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
+    bool more = code == CTL_EXIT_OK;
+    r->before = json_object();
+    while (more && code == CTL_EXIT_OK) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        code = ctl_receive(ctl, &reply);
+        more = code == CTL_EXIT_OK && reply.continues;
+        note_before(r, json_object_get(reply.parameters, "jobs"));
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+int retried_before(struct ctl *ctl, struct retried *r, const char *id, const char **ret)
+{
+    int code = r->before ? CTL_EXIT_OK : fetch_before(ctl, r);
+    *ret = json_string_value(json_object_get(r->before, id));
+    return code;
+}
+
+/* The new job of this one; *ret: NULL where it has none. A label that names a later job
+ * is none of ours. */
+static int next_of(struct ctl *ctl, struct retried *r, const char *id, const char **ret)
+{
+    int code = CTL_EXIT_OK;
+    *ret = json_string_value(json_object_get(r->again, id));
+    if (!*ret)
+        code = retried_before(ctl, r, id, ret);
+    if (*ret && strtoull(*ret, NULL, 10) <= strtoull(id, NULL, 10))
+        *ret = NULL;
+    return code;
+}
+
+/* The last of those that follow one another; *ret: the job itself where it has no new
+ * one. */
+static int latest(struct ctl *ctl, struct retried *r, const char *id, const char **ret)
+{
+    const char *next = id;
+    int code;
+    do {
+        *ret = next;
+        code = next_of(ctl, r, *ret, &next);
+    } while (code == CTL_EXIT_OK && next);
+    return code;
+}
+
+/* --- what the new job waits for --------------------------------------------------- */
+
+int retried_waits(struct ctl *ctl, struct retried *r, const json_t *job, bool *ret)
+{
+    int code = CTL_EXIT_OK;
+    const json_t *edge;
+    size_t i;
+    *ret = false;
+    if (strcmp(job_view_string(job, "result"), "dependency") != 0)
+        return code;
+    json_array_foreach(json_object_get(json_object_get(job, "spec"), "after"), i, edge)
+    {
+        const char *next = job_view_string(edge, "job");
+        while (code == CTL_EXIT_OK && next && !*ret) {
+            *ret = json_object_get(r->ahead, next) != NULL;
+            code = next_of(ctl, r, next, &next);
+        }
+    }
+    return code;
+}
+
+static void wait_for_all(json_t *edge)
+{
+    (void)json_object_del(edge, "each");
+}
+
+void retried_wait_for_all(json_t *spec)
+{
+    json_t *edge;
+    size_t i;
+    json_array_foreach(json_object_get(spec, "after"), i, edge) wait_for_all(edge);
+}
+
+/* Of the jobs that these edges name the states by id, those that are jobs (yet). */
+static int fetch_states(struct ctl *ctl, const json_t *edges, json_t *states)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *ids = json_array(), *item;
+    size_t i;
+    json_array_foreach(edges, i, item)(void)
+        json_array_append(ids, json_object_get(item, "job"));
+    int code = ctl_call(
+        ctl, "org.voltd.jobs.List",
+        json_pack("{s:{s:o}, s:[s]}", "filter", "ids", ids, "fields", "state"), &reply);
+    json_array_foreach(json_object_get(reply.parameters, "jobs"), i, item)(void)
+        json_object_set(states, job_view_string(item, "id"),
+                        json_object_get(item, "state"));
+    client_reply_fini(&reply);
+    return code;
+}
+
+/* Whether an edge to a job without a new one stays; state: "" where it is not known any
+ * more. One that this command was to submit again, and could not, must not be passed. */
+static int judge(const struct retried *r, const char *id, const char *other,
+                 const char *state, bool keep, bool *ret)
+{
+    const json_t *looked = json_object_get(r->looked, other);
+    const bool lives = *state && strcmp(state, "done") != 0;
+    *ret = lives || (*state && (keep || looked));
+    if (lives || json_integer_value(looked) == CTL_EXIT_OK)
+        return CTL_EXIT_OK;
+    say("job %s is not submitted again: job %s, for which it waited, was not", id, other);
+    return CTL_EXIT_FAILED;
+}
+
+static int map_edge(struct ctl *ctl, struct retried *r, const char *id, json_t *edge,
+                    const json_t *states, bool keep, bool *ret_stays)
+{
+    const char *other = job_view_string(edge, "job"), *now;
+    int code = latest(ctl, r, other, &now);
+    *ret_stays = true;
+    if (code != CTL_EXIT_OK)
+        return code;
+    if (strcmp(now, other) == 0)
+        return judge(r, id, other, job_view_string(states, other), keep, ret_stays);
+    (void)json_object_set_new(edge, "job", json_string(now));
+    wait_for_all(edge);
+    return CTL_EXIT_OK;
+}
+
+int retried_edges(struct ctl *ctl, struct retried *r, const char *id, json_t *spec,
+                  bool keep)
+{
+    json_t *edges = json_object_get(spec, "after"), *states = json_object();
+    int code = fetch_states(ctl, edges, states);
+    bool stays;
+    for (size_t i = 0; i < json_array_size(edges) && code == CTL_EXIT_OK; i += stays) {
+        code = map_edge(ctl, r, id, json_array_get(edges, i), states, keep, &stays);
+        if (!stays)
+            (void)json_array_remove(edges, i);
+    }
+    if (json_array_size(edges) == 0)
+        (void)json_object_del(spec, "after");
+    json_decref(states);
+    return code;
+}

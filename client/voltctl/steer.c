@@ -1,0 +1,138 @@
+/* See steer.h. */
+#include "client/voltctl/steer.h"
+#include "client/id_range.h"
+#include "client/job_view.h"
+#include "client/progress.h"
+#include "client/say.h"
+
+#include <inttypes.h>
+
+enum { OPT_QUIET = OPTION_LONG };
+
+const struct option_entry steer_options[] = {
+    {"all", 'a', NULL, "every job"},
+    CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
+    {"quiet", OPT_QUIET, NULL, "do not say how many"},
+    {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
+    CTL_OPTIONS_END,
+};
+
+struct steer {
+    const struct steer_words *words;
+    json_t *filter;
+    bool all, quiet, json;
+};
+
+/* A million jobs take a while: on a terminal one line tells how far it is. *count grows
+ * by those that were steered. */
+static int follow(struct ctl *ctl, const struct steer *s, json_t *params,
+                  struct progress_line *line, int64_t *count)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int r = client_send(ctl->client, s->words->method, params, CLIENT_MORE);
+    bool more = r == 0;
+    while (more) {
+        client_reply_fini(&reply);
+        r = client_receive(ctl->client, CLIENT_FOREVER, &reply);
+        more = r == 1 && !reply.error && reply.continues;
+        if (more)
+            progress_line_count(
+                line, (uint64_t)(*count + job_view_int(reply.parameters, "count")),
+                s->words->done);
+    }
+    progress_line_clear(line);
+    int code = r < 0 ? ctl_lost(r) : reply.error ? ctl_refused(&reply) : CTL_EXIT_OK;
+    if (code == CTL_EXIT_OK)
+        *count += job_view_int(reply.parameters, "count");
+    client_reply_fini(&reply);
+    return code;
+}
+
+static json_t *parameters(const struct steer *s, char *const *ids, size_t n)
+{
+    json_t *params = json_object();
+    if (n > 0) /* beside a filter they would widen it: within, both must match */
+        (void)json_object_set_new(s->filter ? s->filter : params, "ids",
+                                  ctl_strings(ids, (int)n));
+    if (s->filter || s->all)
+        (void)json_object_set_new(params, "filter",
+                                  s->filter ? json_incref(s->filter) : json_object());
+    return params;
+}
+
+/* More ids than go into one message, of which one that is no job stops the first of all:
+ * none is steered then. */
+static int check_ids(struct ctl *ctl, char *const *ids, size_t nids)
+{
+    int code = CTL_EXIT_OK;
+    for (size_t at = 0, n; at < nids && code == CTL_EXIT_OK; at += n) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        n = id_portion(ids + at, nids - at);
+        json_t *params = json_pack("{s:o}", "ids", ctl_strings(ids + at, (int)n));
+        code = ctl_call(ctl, "org.voltd.jobs.Wait", params, &reply);
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+static int steer_ids(struct ctl *ctl, const struct steer *s, char *const *ids,
+                     size_t nids, int64_t *count)
+{
+    struct progress_line line;
+    progress_line_init(&line, !s->quiet);
+    size_t at = 0, n = id_portion(ids, nids);
+    int code = n < nids && !s->filter ? check_ids(ctl, ids, nids) : CTL_EXIT_OK;
+    do {
+        if (code == CTL_EXIT_OK)
+            code = follow(ctl, s, parameters(s, ids + at, n), &line, count);
+        at += n;
+        n = id_portion(ids + at, nids - at);
+    } while (code == CTL_EXIT_OK && n > 0);
+    return code;
+}
+
+static int steer(struct ctl *ctl, const struct steer *s)
+{
+    char **ids;
+    int n = ctl_ids(ctl, 0, &ids);
+    if (n < 0)
+        return ctl->code;
+    if (n == 0 && !s->filter && !s->all)
+        return ctl_usage(ctl, "ids, a filter or --all are needed");
+    if (s->all && n > 0)
+        return ctl_usage(ctl, "--all and ids are too much");
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    int64_t count = 0;
+    code = steer_ids(ctl, s, ids, (size_t)n, &count);
+    if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
+        say("none of the %d has been %s", n, s->words->done);
+    if (code == CTL_EXIT_OK && s->json)
+        ctl_print_count(count);
+    else if ((code == CTL_EXIT_OK || count > 0) && !s->quiet)
+        say("%" PRId64 " job%s %s", count, count == 1 ? "" : "s", s->words->done);
+    return code;
+}
+
+int steer_run(struct ctl *ctl, const struct steer_words *words)
+{
+    struct steer s = {.words = words};
+    int key, code = CTL_EXIT_OK;
+    while ((key = ctl_option(ctl)) != OPTION_END && code == CTL_EXIT_OK) {
+        if (key == OPTION_BAD) {
+            json_decref(s.filter);
+            return ctl->code;
+        }
+        if (ctl_filter_take(&s.filter, key, ctl->options.arg) < 0)
+            code = CTL_EXIT_USAGE;
+        s.all |= key == 'a';
+        s.quiet |= key == OPT_QUIET;
+        s.json |= key == CTL_OPT_JSON;
+    }
+    if (code == CTL_EXIT_OK)
+        code = steer(ctl, &s);
+    json_decref(s.filter);
+    return code;
+}

@@ -1,0 +1,17 @@
+/* What the verbs share that steer many jobs: cancel, hold, release, pause,
+ * resume. */
+#ifndef VOLT_CLIENT_VOLTCTL_STEER_H
+#define VOLT_CLIENT_VOLTCTL_STEER_H
+
+#include "client/voltctl/ctl.h"
+
+struct steer_words {
+    const char *method;
+    const char *done; /* "12 jobs ..." */
+};
+
+extern const struct option_entry steer_options[];
+/* Returns the exit code. */
+int steer_run(struct ctl *ctl, const struct steer_words *words);
+
+#endif

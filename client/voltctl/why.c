@@ -1,0 +1,130 @@
+/* voltctl why: what jobs wait for. */
+#include "client/job_view.h"
+#include "client/term.h"
+#include "client/voltctl/verbs.h"
+#include "wire/duration.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
+
+/* Cut to its first number: it is not known better. */
+static const char *about(uint64_t usec, char *buf, size_t size)
+{
+    static const uint64_t units[] = {86400000000, 3600000000, 60000000, 1000000, 1000};
+    size_t i = 0;
+    while (i < 4 && usec < 2 * units[i])
+        i++;
+    duration_format((usec + units[i] / 2) / units[i] * units[i], buf, size);
+    buf[strcspn(buf, " ")] = '\0';
+    return buf;
+}
+
+/* Where it waits for what comes with the end of others. */
+static void print_estimate(const char *id, const json_t *answer, const json_t *reason)
+{
+    const json_t *e = json_object_get(answer, "estimate");
+    const char *wait = job_view_string(reason, "wait");
+    char in[32], least[32], most[32];
+    if (json_is_object(e) && job_view_int(e, "runs") == 0)
+        term_print("job %s: starts in about %s\n", id,
+                   about((uint64_t)job_view_int(e, "in_usec"), in, sizeof(in)));
+    else if (json_is_object(e))
+        term_print("job %s: starts in about %s (%s to %s, from %" PRId64
+                   " earlier runs)\n",
+                   id, about((uint64_t)job_view_int(e, "in_usec"), in, sizeof(in)),
+                   about((uint64_t)job_view_int(e, "least_usec"), least, sizeof(least)),
+                   about((uint64_t)job_view_int(e, "most_usec"), most, sizeof(most)),
+                   job_view_int(e, "runs"));
+    else if (strcmp(wait, "turn") == 0 || strcmp(wait, "slot") == 0 ||
+             strcmp(wait, "lock") == 0 || strcmp(wait, "array") == 0 ||
+             strcmp(wait, "rate") == 0)
+        term_print("job %s: when it starts is unknown\n", id);
+}
+
+static void print_one(const char *id, const json_t *answer)
+{
+    const json_t *reasons = json_object_get(answer, "reasons"), *reason;
+    size_t i;
+    if (json_array_size(reasons) == 0)
+        term_print("job %s is %s, and waits for nothing\n", id,
+                   job_view_string(answer, "state"));
+    json_array_foreach(reasons, i, reason)
+        term_print("job %s: %s\n", id, job_view_string(reason, "text"));
+    if (json_array_size(reasons) == 1)
+        print_estimate(id, answer, json_array_get(reasons, 0));
+}
+
+static int one(struct ctl *ctl, const char *id, void *arg)
+{
+    const bool *json = arg;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_call(ctl, "org.voltd.jobs.Why", json_pack("{s:s}", "id", id), &reply);
+    if (code != CTL_EXIT_OK)
+        return code;
+    if (*json)
+        ctl_print_json(reply.parameters);
+    else
+        print_one(id, reply.parameters);
+    client_reply_fini(&reply);
+    return CTL_EXIT_OK;
+}
+
+static void print_all(const json_t *answer)
+{
+    const json_t *reasons = json_object_get(answer, "reasons"), *reason;
+    const int64_t others = job_view_int(answer, "others");
+    size_t i;
+    if (json_array_size(reasons) == 0)
+        (void)puts("none of your jobs waits");
+    json_array_foreach(reasons, i, reason)
+    {
+        int64_t count = job_view_int(reason, "count");
+        term_print("%" PRId64 " job%s, such as %s: %s\n", count, count == 1 ? "" : "s",
+                   job_view_string(reason, "id"), job_view_string(reason, "text"));
+    }
+    if (others > 0)
+        term_print("and %" PRId64 " more, for other reasons\n", others);
+}
+
+static int all(struct ctl *ctl, bool json)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code == CTL_EXIT_OK)
+        code = ctl_call(ctl, "org.voltd.jobs.Why", json_object(), &reply);
+    if (code != CTL_EXIT_OK)
+        return code;
+    if (json)
+        ctl_print_json(reply.parameters);
+    else
+        print_all(reply.parameters);
+    client_reply_fini(&reply);
+    return CTL_EXIT_OK;
+}
+
+static int run(struct ctl *ctl)
+{
+    bool json;
+    if (!ctl_json_only(ctl, &json))
+        return ctl->code;
+    return optind < ctl->argc ? ctl_each_chosen(ctl, NULL, one, &json) : all(ctl, json);
+}
+
+const struct verb verb_why = {
+    .name = "why",
+    .operands = "[ID...]",
+    .summary = "Say what jobs wait for",
+    .text =
+        "Without an id: what your jobs wait for, what most of them do first. Of jobs of\n"
+        "other users it tells numbers only. Of a job that waits for a slot, a lock, a\n"
+        "rate or the limit of its array also when it may start, from how long your jobs\n"
+        "have run since voltd was started. Of a job that runs: what something inside it\n"
+        "waits for, other jobs or a lock, and that its slot is lent meanwhile.\n"
+        "\nExamples:\n  voltctl why 12\n  voltctl why\n",
+    .options = options,
+    .run = run,
+};

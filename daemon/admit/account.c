@@ -1,0 +1,140 @@
+/* See account.h. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "daemon/admit/account.h"
+#include "daemon/admit/job_queue.h"
+
+static struct account *account_of(const struct hash_node *n)
+{
+    return list_thing(n, struct account, hash);
+}
+
+static uint64_t hash_of(const struct accounts *all, const struct job_queue *q, uid_t uid)
+{
+    return siphash64_number(&all->secret, (uint64_t)q->number << 32 | uid);
+}
+
+struct account *account_find(const struct accounts *all, const struct job_queue *q,
+                             uid_t uid)
+{
+    struct hash_node *n = hash_table_first(&all->table, hash_of(all, q, uid));
+
+    while (n && (account_of(n)->uid != uid || account_of(n)->queue != q))
+        n = hash_node_next(n);
+    return n ? account_of(n) : NULL;
+}
+
+struct account *account_get(struct accounts *all, struct job_queue *q, uid_t uid)
+{
+    struct account *a = account_find(all, q, uid);
+
+    if (a || hash_table_reserve(&all->table) < 0 || !(a = calloc(1, sizeof(*a))))
+        return a;
+    a->queue = q;
+    a->uid = uid;
+    a->expected_usec = ACCOUNT_EXPECTED;
+    hash_table_add(&all->table, &a->hash, hash_of(all, q, uid));
+    return a;
+}
+
+void accounts_fini(struct accounts *all)
+{
+    struct hash_cursor c = {0};
+
+    for (struct hash_node *n; (n = hash_table_each(&all->table, &c));)
+        free(account_of(n));
+    hash_table_fini(&all->table);
+}
+
+/* --- those that are busy ------------------------------------------------------------ */
+
+static bool is_before(const struct treap_node *x, const struct treap_node *y)
+{
+    const struct account *a = list_thing(x, struct account, node);
+    const struct account *b = list_thing(y, struct account, node);
+
+    return a->time.settled < b->time.settled ||
+           (a->time.settled == b->time.settled && a->uid < b->uid);
+}
+
+static bool is_busy(const struct account *a)
+{
+    return a->waiting || a->time.running;
+}
+
+/* Before the first thing that makes it busy. */
+static void wake(struct account *a)
+{
+    const struct treap_node *first = treap_first(&a->queue->busy);
+
+    if (is_busy(a))
+        return;
+    if (first)
+        virtual_wake(&a->time, list_thing(first, struct account, node)->time.settled);
+    else
+        queue_wake(a->queue);
+    treap_add(&a->queue->busy, &a->node, is_before);
+}
+
+/* After the last one. */
+static void rest(struct account *a)
+{
+    if (!is_busy(a))
+        treap_remove(&a->queue->busy, &a->node, is_before);
+}
+
+void account_join(struct account *a)
+{
+    wake(a);
+    a->waiting++;
+}
+
+void account_leave(struct account *a)
+{
+    assert(a->waiting);
+    a->waiting--;
+    rest(a);
+}
+
+/* --- starts and ends ---------------------------------------------------------------- */
+
+uint64_t account_cost(const struct account *a, uint64_t amount, uint64_t capacity)
+{
+    return virtual_cost(a->expected_usec, amount, capacity);
+}
+
+void account_start(struct account *a, uint64_t amount, uint64_t capacity)
+{
+    const uint64_t cost = account_cost(a, amount, capacity);
+
+    wake(a);
+    virtual_start(&a->time, cost);
+    virtual_start(&a->queue->time, cost / a->queue->policy.weight);
+}
+
+void account_undo(struct account *a)
+{
+    virtual_undo(&a->time);
+    virtual_undo(&a->queue->time);
+    rest(a);
+}
+
+void account_end(struct account *a, uint64_t amount, uint64_t capacity, uint64_t ran_usec)
+{
+    const uint64_t cost = virtual_cost(ran_usec, amount, capacity);
+
+    treap_remove(&a->queue->busy, &a->node, is_before);
+    virtual_end(&a->time, cost);
+    treap_add(&a->queue->busy, &a->node, is_before);
+    virtual_end(&a->queue->time, cost / a->queue->policy.weight);
+    a->expected_usec = (7 * a->expected_usec + ran_usec) / 8;
+    rest(a);
+}
+
+void account_ran_beside(struct account *a, uint64_t amount, uint64_t capacity,
+                        uint64_t ran_usec)
+{
+    account_start(a, amount, capacity);
+    account_end(a, amount, capacity, ran_usec);
+}

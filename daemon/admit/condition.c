@@ -1,0 +1,150 @@
+/* The conditions of one waiter: condition.h. */
+#include <assert.h>
+
+#include "daemon/admit/state.h"
+
+/* Before those of its sort: the one kind of which there may be many, or the others. */
+static void list_in(struct waiter *w, struct condition *c)
+{
+    struct condition *prev = NULL, *next = w->conditions;
+
+    while (c->kind->many && next && !next->kind->many) {
+        prev = next;
+        next = next->next;
+    }
+    c->prev = prev;
+    c->next = next;
+    *(prev ? &prev->next : &w->conditions) = c;
+    if (next)
+        next->prev = c;
+}
+
+void condition_add(struct admission *a, struct waiter *w, struct condition *c)
+{
+    assert(w->state != WAITER_NONE);
+    if (w->state == WAITER_LINE) {
+        waiter_quit(a, w);
+        w->state = WAITER_UNMET;
+        waiter_count_unmet(a, w, 1);
+    }
+    c->waiter = w;
+    list_in(w, c);
+    list_add_last(&a->conditions, &c->all);
+}
+
+static void condition_free(struct admission *a, struct condition *c)
+{
+    list_remove(&a->conditions, &c->all);
+    c->kind->free(a, c);
+}
+
+/* Out of the list of its waiter. */
+static void list_out(struct condition *c)
+{
+    *(c->prev ? &c->prev->next : &c->waiter->conditions) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+static void leave(struct admission *a, struct condition *c)
+{
+    list_out(c);
+    condition_free(a, c);
+}
+
+/* It may have been the last one that was unmet. */
+static void look_again(struct admission *a, struct waiter *w, uint64_t now)
+{
+    if (w->conditions || w->state != WAITER_UNMET)
+        return;
+    w->state = WAITER_APART;
+    waiter_count_unmet(a, w, -1);
+    waiter_join(a, w, now);
+}
+
+void condition_met(struct admission *a, struct condition *c, uint64_t now)
+{
+    struct waiter *w = c->waiter;
+
+    leave(a, c);
+    look_again(a, w, now);
+}
+
+void condition_take_kind(struct admission *a, struct waiter *w, struct waiter *other,
+                         const struct condition_kind *kind, uint64_t now)
+{
+    struct condition *next;
+
+    for (struct condition *c = condition_first(w); c; c = next) {
+        next = c->next;
+        if (c->kind == kind)
+            leave(a, c);
+    }
+    for (struct condition *c = condition_first(other); c; c = next) {
+        next = c->next;
+        if (c->kind != kind)
+            continue;
+        list_out(c);
+        list_remove(&a->conditions, &c->all);
+        condition_add(a, w, c);
+    }
+    look_again(a, w, now);
+}
+
+void condition_free_kind(struct admission *a, struct waiter *w,
+                         const struct condition_kind *kind)
+{
+    assert(w->state == WAITER_APART);
+    for (struct condition *c = w->conditions, *next; c; c = next) {
+        next = c->next;
+        if (c->kind == kind)
+            leave(a, c);
+    }
+}
+
+void condition_free_all(struct admission *a, struct waiter *w)
+{
+    while (w->conditions)
+        leave(a, w->conditions);
+}
+
+void conditions_fini(struct admission *a)
+{
+    while (a->conditions.first)
+        condition_free(a, list_thing(a->conditions.first, struct condition, all));
+    hash_table_fini(&a->replaced);
+}
+
+struct condition *condition_first(const struct waiter *w)
+{
+    return w->state == WAITER_UNMET || w->state == WAITER_APART ? w->conditions : NULL;
+}
+
+bool condition_is(const struct condition *c, const struct condition_kind *kind)
+{
+    return c->kind == kind;
+}
+
+struct condition *condition_find(const struct waiter *w,
+                                 const struct condition_kind *kind)
+{
+    struct condition *c = condition_first(w);
+
+    while (c && c->kind != kind)
+        c = c->kind->many ? NULL : c->next;
+    return c;
+}
+
+/* In the order in which they are told. */
+static const struct condition_kind *const kinds[] = {
+#define CONDITION(name) &condition_##name,
+#include "daemon/admit/condition_kinds.def"
+};
+
+enum job_wait condition_wait(const struct waiter *w)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (condition_find(w, kinds[i]))
+            return kinds[i]->wait;
+    return JOB_WAIT_NONE;
+}

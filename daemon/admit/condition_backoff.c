@@ -1,0 +1,21 @@
+/* The condition `backoff`: an attempt has ended, and the next one begins at a time. */
+#include "daemon/admit/condition_time.h"
+
+int condition_backoff_text(uint64_t left, char *ret, size_t size)
+{
+    return condition_time_text("next attempt", left, ret, size);
+}
+
+static int backoff_explain(const struct condition *c, const struct admission_times *now,
+                           char *ret, size_t size)
+{
+    return condition_backoff_text(condition_time_left(c, now), ret, size);
+}
+
+const struct condition_kind condition_backoff = {
+    "backoff", JOB_WAIT_TIME, condition_time_free, backoff_explain, false};
+
+int condition_backoff_add(struct admission *a, struct waiter *w, uint64_t at)
+{
+    return condition_time_add(a, w, &condition_backoff, CLOCK_OF_DELAYS, at);
+}

@@ -1,0 +1,18 @@
+/* The condition `begin`: until a date, or until a delay is over. A clock that is set back
+ * does not lengthen a delay. */
+#include "daemon/admit/condition_time.h"
+
+static int begin_explain(const struct condition *c, const struct admission_times *now,
+                         char *ret, size_t size)
+{
+    return condition_time_explain(c, now, "begins", ret, size);
+}
+
+const struct condition_kind condition_begin = {"begin", JOB_WAIT_TIME,
+                                               condition_time_free, begin_explain, false};
+
+int condition_begin_add(struct admission *a, struct waiter *w, enum clock clock,
+                        uint64_t at)
+{
+    return condition_time_add(a, w, &condition_begin, clock, at);
+}

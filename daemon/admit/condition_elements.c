@@ -1,0 +1,71 @@
+/* The condition `elements`: until an element of an array is ready, which waits for
+ * elements of others by itself. A waiter gets and loses it many times, which cannot fail:
+ * it is made once, and goes home when it is met. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/admit/state.h"
+
+struct elements_wait {
+    struct condition condition;
+    struct elements_wait **home; /* NULL: gone */
+    uint64_t antecedent;
+    enum job_after when;
+};
+
+static struct elements_wait *wait_of(const struct condition *c)
+{
+    return (struct elements_wait *)(uintptr_t)c; /* its first member */
+}
+
+static void go_home(struct admission *a, struct condition *c)
+{
+    struct elements_wait *e = wait_of(c);
+
+    (void)a;
+    if (e->home)
+        *e->home = e;
+    else
+        free(e);
+}
+
+static int elements_explain(const struct condition *c, const struct admission_times *now,
+                            char *ret, size_t size)
+{
+    (void)now;
+    return condition_after_text(wait_of(c)->antecedent, wait_of(c)->when, true, ret,
+                                size);
+}
+
+const struct condition_kind condition_elements = {"elements", JOB_WAIT_DEPENDENCY,
+                                                  go_home, elements_explain, false};
+
+struct elements_wait *condition_elements_new(void)
+{
+    struct elements_wait *e = calloc(1, sizeof(*e));
+
+    if (e)
+        e->condition.kind = &condition_elements;
+    return e;
+}
+
+void condition_elements_add(struct admission *a, struct waiter *w,
+                            struct elements_wait **home, uint64_t antecedent,
+                            enum job_after when)
+{
+    struct elements_wait *e = *home;
+
+    e->home = home;
+    e->antecedent = antecedent;
+    e->when = when;
+    *home = NULL;
+    condition_add(a, w, &e->condition);
+}
+
+void condition_elements_free(struct elements_wait *home, struct elements_wait *made)
+{
+    if (!home && made)
+        made->home = NULL;
+    free(home);
+}

@@ -1,0 +1,289 @@
+/* Grants: which waiter is next, and what it takes and gives back. */
+#include <assert.h>
+
+#include "daemon/admit/state.h"
+
+#define INHERIT_LOOKS 64
+
+/* --- next --------------------------------------------------------------------------- */
+
+/* A user may have a lane for each priority in the line of each lock. */
+static void spend(unsigned *budget, uint64_t lanes)
+{
+    const uint64_t cost = 1 + lanes / ADMISSION_LANES;
+
+    *budget -= cost < *budget ? (unsigned)cost : *budget;
+}
+
+struct waiter *admission_next(struct admission *a, uint64_t now, unsigned *budget)
+{
+    a->now = now;
+    while (*budget > 0) {
+        const uint64_t before = a->lanes_looked;
+
+        if (!standing_offer(a, now)) {
+            struct class *c = standing_first(a);
+            struct claim *of = c ? standing_short(a, c, now) : NULL;
+            if (!of)
+                return c ? class_first(c) : NULL;
+            standing_park(a, c, of);
+        }
+        spend(budget, a->lanes_looked - before);
+    }
+    return NULL;
+}
+
+uint64_t admission_lanes_looked(const struct admission *a)
+{
+    return a->lanes_looked;
+}
+
+bool admission_is_settled(const struct admission *a)
+{
+    return admission_is_idle(a) || (!a->due.first && !standing_first(a));
+}
+
+/* --- take and give back ------------------------------------------------------------- */
+
+/* Slots of the account have changed, and its virtual time. */
+static void has_changed(struct admission *a, struct account *account)
+{
+    standing_reorder(a, account);
+    standing_slots(a, account);
+}
+
+static void charge(struct class *c)
+{
+    const struct class_share share = class_share(c);
+
+    account_start(c->account, share.amount, share.capacity);
+    c->account->slots += share.amount;
+    queue_add_slots(c->account->queue, share.amount);
+}
+
+static void take(struct class *c, uint64_t now)
+{
+    class_take(c, now);
+    charge(c);
+}
+
+/* It waits no longer; in the line it may be put back. */
+static void start(struct admission *a, struct waiter *w)
+{
+    if (w->state == WAITER_LINE) {
+        doom_rest(a, w);
+        waiter_quit(a, w);
+    } else {
+        admission_leave(a, w);
+    }
+}
+
+/* It is charged before it leaves the line: so its account is never idle in between. */
+void admission_take(struct admission *a, struct waiter *w, bool stays, uint64_t now)
+{
+    struct class *c = w->class;
+
+    assert(w->state != WAITER_NONE);
+    a->now = now;
+    if (w->state == WAITER_LINE)
+        standing_passes(a, c);
+    take(c, now);
+    if (!stays)
+        start(a, w);
+    has_changed(a, c->account);
+}
+
+void admission_recover(struct admission *a, struct waiter *w, uint64_t now)
+{
+    a->now = now;
+    class_take_again(w->class, now);
+    charge(w->class);
+    has_changed(a, w->class->account);
+}
+
+void admission_recover_locks(struct admission *a, struct waiter *w, uint64_t now)
+{
+    a->now = now;
+    class_take_locks(w->class, now);
+}
+
+bool admission_try(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+
+    a->now = now;
+    if (!admission_is_idle(a) || !lane_is_able(c->ready.lane) ||
+        standing_short(a, c, now))
+        return false;
+    take(c, now);
+    doom_rest(a, w);
+    has_changed(a, c->account);
+    return true;
+}
+
+bool admission_try_named(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+
+    assert(!c->slotted);
+    a->now = now;
+    waiter_join(a, w, now);
+    if (class_first(c) != w || !lane_is_able(c->ready.lane) ||
+        standing_short(a, c, now)) {
+        waiter_quit(a, w);
+        return false;
+    }
+    admission_take(a, w, false, now);
+    return true;
+}
+
+/* The attempts are over, or were none: what is given back then. */
+static void give_slots(struct admission *a, struct class *c, uint64_t n)
+{
+    const uint64_t slots = n * class_share(c).amount;
+
+    class_give(c, n);
+    assert(c->account->slots >= slots);
+    c->account->slots -= slots;
+    queue_sub_slots(c->account->queue, slots);
+    if (c->place == CLASS_SHORT && c->short_of->resource == c->elements)
+        standing_retry(a, c);
+}
+
+static void give_locks(struct admission *a, struct class *c, uint64_t n)
+{
+    class_give_locks(c, n);
+    for (struct claim *of = class_named(c); of < class_named_end(c); of++)
+        resource_due(a, of->resource);
+}
+
+void admission_refund(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+
+    a->now = now;
+    class_refund(c, 1);
+    for (struct claim *of = class_named(c); of < class_named_end(c); of++)
+        resource_due(a, of->resource);
+}
+
+void admission_undo(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+
+    a->now = now;
+    give_slots(a, c, 1);
+    class_refund(c, 1);
+    give_locks(a, c, 1);
+    account_undo(c->account);
+    has_changed(a, c->account);
+}
+
+/* It is back in the line first: so its account is never idle in between. */
+void admission_put_back(struct admission *a, struct waiter *w, uint64_t now)
+{
+    if (w->state == WAITER_APART) {
+        waiter_rejoin(a, w);
+        doom_resume(a, w);
+    }
+    admission_undo(a, w, now);
+}
+
+void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t ran_usec,
+                     uint64_t now)
+{
+    struct class *c = w->class;
+    const struct class_share share = class_share(c);
+
+    a->now = now;
+    give_slots(a, c, n);
+    for (uint64_t i = 0; i < n; i++)
+        account_end(c->account, share.amount, share.capacity, ran_usec / n);
+    has_changed(a, c->account);
+}
+
+void admission_ran_beside(struct admission *a, struct waiter *w, uint64_t ran_usec,
+                          uint64_t now)
+{
+    struct class *c = w->class;
+    const struct class_share share = class_share(c);
+
+    a->now = now;
+    account_ran_beside(c->account, share.amount, share.capacity, ran_usec);
+    has_changed(a, c->account);
+}
+
+void admission_lend(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+    const uint64_t slots = class_share(c).amount;
+
+    a->now = now;
+    class_lend(c);
+    assert(c->account->slots >= slots);
+    c->account->slots -= slots;
+    queue_sub_slots(c->account->queue, slots);
+    has_changed(a, c->account);
+}
+
+void admission_take_back(struct admission *a, struct waiter *w, uint64_t now)
+{
+    struct class *c = w->class;
+    const uint64_t slots = class_share(c).amount;
+
+    a->now = now;
+    class_take_back(c, now);
+    c->account->slots += slots;
+    queue_add_slots(c->account->queue, slots);
+    has_changed(a, c->account);
+}
+
+void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t now)
+{
+    a->now = now;
+    give_locks(a, w->class, n);
+}
+
+/* What would be next if these claims were free. */
+static struct waiter *next_without(struct admission *a, struct class *c, uint64_t now)
+{
+    unsigned budget = INHERIT_LOOKS;
+
+    give_slots(a, c, 1);
+    give_locks(a, c, 1);
+    has_changed(a, c->account);
+    struct waiter *w = admission_next(a, now, &budget);
+    class_take_again(c, now);
+    c->account->slots += class_share(c).amount;
+    queue_add_slots(c->account->queue, class_share(c).amount);
+    has_changed(a, c->account);
+    return w;
+}
+
+bool admission_is_alike(const struct waiter *a, const struct waiter *b)
+{
+    const struct class *x = a->class, *y = b->class;
+
+    if (x == y)
+        return true;
+    if (x->n != y->n || x->account->queue != y->account->queue)
+        return false;
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->claims[i].resource != y->claims[i].resource ||
+            x->claims[i].amount != y->claims[i].amount ||
+            x->claims[i].exclusive != y->claims[i].exclusive)
+            return false;
+    return true;
+}
+
+bool admission_inherit(struct admission *a, struct waiter *from, struct waiter *to,
+                       bool stays, uint64_t ran_usec, uint64_t now)
+{
+    if (from->class != to->class || to->state != WAITER_LINE ||
+        next_without(a, from->class, now) != to)
+        return false;
+    admission_ended(a, from, 1, ran_usec, now);
+    admission_gone(a, from, 1, now);
+    admission_take(a, to, stays, now);
+    return true;
+}

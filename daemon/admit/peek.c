@@ -1,0 +1,313 @@
+/* The first of the line, and the place of one in it, while the line stays as it is.
+ *
+ * What would be next depends on what was: each start charges the account, and its queue,
+ * which has one slot more. So the peek keeps a virtual time of its own for each queue,
+ * and for each lane that it has opened, and for each of those the classes that have given
+ * a waiter, with the waiter that each gives next. It opens the next lane, or class, only
+ * when that would come first. */
+#include "daemon/admit/state.h"
+
+#define PEEK_QUEUES  8
+#define PEEK_LANES   16
+#define PEEK_CLASSES 32
+
+struct peek_queue {
+    const struct job_queue *queue;
+    uint64_t time, slots; /* after what it gave had started */
+    struct lane *behind;  /* the first that is not open; NULL: no further one */
+};
+
+struct peek_lane {
+    struct lane *lane;
+    uint64_t from, time; /* virtual, before and after what it gave had started */
+    struct waiter *heads[PEEK_CLASSES]; /* what each class gives next; NULL: nothing */
+    unsigned n;
+    struct class *behind; /* the first class that has given none; NULL: no further one */
+};
+
+struct peek {
+    struct peek_lane lanes[PEEK_LANES];
+    struct peek_queue queues[PEEK_QUEUES];
+    unsigned n, nqueues;
+};
+
+/* --- one lane: its waiters by rank, over its classes -------------------------------- */
+
+/* This class, or the first behind it that claims nothing but slots, and is not at the
+ * limit of its array. */
+static struct class *skip_short(const struct lane *t, struct class *c)
+{
+    while (c && (c->named || class_is_at_limit(c)))
+        c = lane_class_after(t, &c->ready);
+    return c;
+}
+
+/* Index of the head that is first; n: the class behind them is; n + 1: none is left. */
+static unsigned first_head(const struct peek_lane *p)
+{
+    const bool more = p->behind && p->n < PEEK_CLASSES;
+    unsigned first = more ? p->n : p->n + 1;
+    uint64_t rank = more ? p->behind->rank : UINT64_MAX;
+
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->heads[i] && p->heads[i]->rank < rank) {
+            first = i;
+            rank = p->heads[i]->rank;
+        }
+    return first;
+}
+
+/* Head i, which is the first. */
+static struct waiter *take_head(struct peek_lane *p, unsigned i)
+{
+    if (i == p->n) {
+        p->heads[p->n++] = class_first(p->behind);
+        p->behind = skip_short(p->lane, lane_class_after(p->lane, &p->behind->ready));
+    }
+    struct waiter *w = p->heads[i];
+    const struct class_share share = class_share(w->class);
+
+    p->heads[i] = class_after(w->class, w);
+    p->time += account_cost(p->lane->account, share.amount, share.capacity);
+    return w;
+}
+
+/* --- lanes -------------------------------------------------------------------------- */
+
+static bool is_before(const struct lane *a, uint64_t time, const struct peek_lane *b)
+{
+    if (a->priority != b->lane->priority)
+        return a->priority > b->lane->priority;
+    return time < b->time || (time == b->time && a->account->uid < b->lane->account->uid);
+}
+
+/* Of the queue, with its first head. */
+static struct peek_lane *best_of(struct peek *p, const struct peek_queue *q,
+                                 unsigned *ret_head)
+{
+    struct peek_lane *best = NULL;
+
+    for (unsigned i = 0; i < p->n; i++) {
+        struct peek_lane *t = &p->lanes[i];
+        const unsigned head = first_head(t);
+
+        if (t->lane->account->queue != q->queue || head > t->n ||
+            (best && !is_before(t->lane, t->time, best)))
+            continue;
+        best = t;
+        *ret_head = head;
+    }
+    return best;
+}
+
+/* What the account would be charged for what its lanes of higher priority gave. */
+static uint64_t charged_before(const struct peek *p, const struct account *a)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->lanes[i].lane->account == a)
+            sum += p->lanes[i].time - p->lanes[i].from;
+    return sum;
+}
+
+static void open_lane(struct peek *p, struct peek_queue *q)
+{
+    struct peek_lane *t = &p->lanes[p->n];
+
+    t->lane = q->behind;
+    t->from = t->lane->time + charged_before(p, t->lane->account);
+    t->time = t->from;
+    p->n++;
+    t->n = 0;
+    t->behind = skip_short(t->lane, lane_first(t->lane));
+    q->behind = lane_after(t->lane);
+}
+
+/* What a lane has if it is the last and has one class: nothing else comes between its
+ * waiters. NULL: there is more. */
+static struct class *only_class(const struct lane *t)
+{
+    struct class *c = lane_after(t) ? NULL : skip_short(t, lane_first(t));
+
+    return c && !lane_class_after(t, &c->ready) ? c : NULL;
+}
+
+/* --- queues ------------------------------------------------------------------------- */
+
+/* Those of which jobs may get slots. False: it is not told here which one will be next,
+ * as users of a queue have limits, or there are too many queues. */
+static bool begin(struct peek *p, const struct admission *a)
+{
+    p->n = p->nqueues = 0;
+    for (struct lane *l = line_part(&a->ready, 0); l;
+         l = line_part(&a->ready, lane_part(l) + 1)) {
+        const struct job_queue *q = l->account->queue;
+
+        if (!l->slotted || queue_state(q) == QUEUE_IS_LIMITED)
+            continue;
+        if (p->nqueues == PEEK_QUEUES || q->policy.user_most)
+            return false;
+        p->queues[p->nqueues++] = (struct peek_queue){
+            .queue = q, .time = virtual_time(&q->time), .slots = q->slots, .behind = l};
+    }
+    return true;
+}
+
+static bool is_below(const struct peek_queue *q)
+{
+    return q->slots < q->queue->policy.nominal;
+}
+
+/* As queue_is_before(). */
+static bool is_asked_before(const struct peek_queue *a, const struct peek_queue *b)
+{
+    if (is_below(a) != is_below(b))
+        return is_below(a);
+    return a->time < b->time ||
+           (a->time == b->time && a->queue->number < b->queue->number);
+}
+
+static struct peek_queue *best_queue(struct peek *p)
+{
+    struct peek_queue *best = NULL;
+
+    for (unsigned i = 0; i < p->nqueues; i++) {
+        struct peek_queue *q = &p->queues[i];
+        const uint32_t most = q->queue->policy.most;
+
+        if ((!most || q->slots < most) && (!best || is_asked_before(q, best)))
+            best = q;
+    }
+    return best;
+}
+
+/* It has nothing more. */
+static void close_queue(struct peek *p, struct peek_queue *q)
+{
+    *q = p->queues[--p->nqueues];
+}
+
+/* The queue's next; NULL: it has none, as far as lanes can be opened. */
+static struct waiter *next_of(struct peek *p, struct peek_queue *q)
+{
+    for (;;) {
+        unsigned head = 0;
+        struct peek_lane *best = best_of(p, q, &head);
+
+        if (q->behind && p->n < PEEK_LANES &&
+            (!best || is_before(q->behind, q->behind->time, best))) {
+            open_lane(p, q);
+            continue;
+        }
+        if (!best)
+            return NULL;
+        struct waiter *w = take_head(best, head);
+        const struct class_share share = class_share(w->class);
+
+        q->slots++;
+        q->time += account_cost(w->class->account, share.amount, share.capacity) /
+                   q->queue->policy.weight;
+        return w;
+    }
+}
+
+size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n)
+{
+    struct peek p;
+    struct peek_queue *q;
+    size_t got = 0;
+
+    if (!begin(&p, a))
+        return 0;
+    struct class *only = p.nqueues == 1 ? only_class(p.queues[0].behind) : NULL;
+    if (only && !only->elements)
+        return class_list(only, ret_waiters, n);
+    while (got < n && (q = best_queue(&p))) {
+        struct waiter *w = next_of(&p, q);
+
+        if (w)
+            ret_waiters[got++] = w;
+        else
+            close_queue(&p, q);
+    }
+    return got;
+}
+
+/* --- what comes before others ------------------------------------------------------- */
+
+/* From this lane on, one above a priority has something that wants slots alone; of the
+ * first lanes that is known. */
+static bool has_above(const struct lane *l, int64_t priority)
+{
+    for (int i = 0; l && l->priority > priority && i < PEEK_LANES; l = lane_after(l), i++)
+        if (skip_short(l, lane_first(l)))
+            return true;
+    return false;
+}
+
+bool admission_is_passed(const struct admission *a, const struct waiter *w)
+{
+    const struct job_queue *own = w->class->account->queue;
+    const bool below = own->slots < own->policy.nominal;
+
+    for (struct lane *l = line_part(&a->ready, 0); l;
+         l = line_part(&a->ready, lane_part(l) + 1)) {
+        const struct job_queue *q = l->account->queue;
+        const bool is_first = !below && q->slots < q->policy.nominal;
+
+        if (!l->slotted || queue_state(q) == QUEUE_IS_LIMITED)
+            continue;
+        if (q == own ? has_above(l, w->class->priority)
+                     : is_first && has_above(l, INT64_MIN))
+            return true;
+    }
+    return false;
+}
+
+bool admission_may_have_slot(const struct waiter *w)
+{
+    return lane_is_able(w->class->ready.lane);
+}
+
+/* --- the place of one --------------------------------------------------------------- */
+
+bool admission_before(const struct waiter *a, const struct waiter *b)
+{
+    return place_is_before(a->class, a->rank, b->class, b->rank);
+}
+
+size_t admission_alike_before(const struct waiter *w, struct waiter **ret_waiters,
+                              size_t n)
+{
+    size_t got = class_list(w->class, ret_waiters, n);
+
+    while (got > 0 && ret_waiters[got - 1]->rank >= w->rank)
+        got--;
+    return got;
+}
+
+uint64_t admission_classes_of(const struct admission *a, uid_t uid)
+{
+    uint64_t sum = 0;
+
+    for (const struct list_node *n = a->queues.first; n; n = n->next) {
+        const struct account *account =
+            account_find(&a->accounts, list_thing(n, struct job_queue, node), uid);
+
+        sum += account ? account->waiting : 0;
+    }
+    return sum;
+}
+
+uint64_t admission_position(const struct waiter *w)
+{
+    const struct lane *own = w->class->ready.lane;
+    uint64_t near = 0;
+
+    for (const struct class *c = own->seats.root ? lane_first(own) : NULL;
+         c && c->rank < w->rank && near < ADMISSION_EXACT;
+         c = lane_class_after(own, &c->ready))
+        near += class_count_before(c, w, ADMISSION_EXACT - near);
+    return lane_waiters_before(own) + near;
+}

@@ -1,0 +1,72 @@
+/* A turn: what one poll of a connection may do on its worker before other tasks run.
+ *
+ * Calls that look at many jobs, take many ids or specs, or tell much do so in portions
+ * that fit into a turn, and so do reading, and answering calls that came together. What
+ * was done is counted here, in three sums:
+ *
+ *   entries  jobs looked at, ids taken, calls begun; values of JSON count a quarter
+ *   bytes    received, taken from a file, unpacked, or put into a reply
+ *   facts    appended to the store
+ *
+ * When one of them is used up the task wakes itself, leaves its place among the
+ * connections of its user (share.h), and goes on behind the others. A single thing that
+ * is larger than what is left of a turn (a spec, a line of a list, a piece of output) is
+ * done all the same: a turn is exceeded by at most one of them.
+ *
+ * What cannot be divided is done on a thread that is no worker (volt_block_in_place()):
+ *
+ *   a message that is long and is no list of ids or specs: its parsing and the beginning
+ *   of its call; a Read that has more than a turn in one answer, or whose bytes are not
+ *   in memory; a reload                                           the turn ends there
+ *   sorting ids, a page of the store, opening an output           it goes on */
+#ifndef VOLTD_CALL_TURN_H
+#define VOLTD_CALL_TURN_H
+
+#include "base/atomic.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TURN_ENTRIES 500
+#define TURN_BYTES   65536
+#define TURN_FACTS   64
+#define TURN_TOKENS  4 /* of JSON, that count as one entry */
+
+struct turn { /* zero-initialised: at its beginning */
+    size_t entries, bytes, facts;
+    bool aside; /* what follows is not done by a worker */
+};
+
+/* Of all turns; any thread. Each is a number by itself: relaxed. */
+struct turn_counts {
+    vat_u64 divided; /* turns that ended with more to do */
+    vat_u64 aside;   /* calls begun on a thread that is no worker */
+    vat_u64 largest_entries, largest_bytes, largest_facts;
+};
+
+static inline bool turn_is_over(const struct turn *t)
+{
+    return t->aside || t->entries >= TURN_ENTRIES || t->bytes >= TURN_BYTES ||
+           t->facts >= TURN_FACTS;
+}
+static inline size_t turn_entries_left(const struct turn *t)
+{
+    return t->entries < TURN_ENTRIES ? TURN_ENTRIES - t->entries : 0;
+}
+static inline size_t turn_bytes_left(const struct turn *t)
+{
+    return t->bytes < TURN_BYTES ? TURN_BYTES - t->bytes : 0;
+}
+static inline size_t turn_facts_left(const struct turn *t)
+{
+    return t->facts < TURN_FACTS ? TURN_FACTS - t->facts : 0;
+}
+static inline void turn_did(struct turn *t, size_t entries, size_t bytes)
+{
+    t->entries += entries;
+    t->bytes += bytes;
+}
+/* Enters it into the counts. */
+void turn_end(const struct turn *t, struct turn_counts *counts);
+
+#endif

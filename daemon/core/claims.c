@@ -1,0 +1,372 @@
+/* See claims.h. */
+#include "daemon/core/claims.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "daemon/admit/named.h"
+#include "daemon/core/state.h"
+#include "daemon/store/fact.h"
+#include "daemon/store/reader.h"
+
+_Static_assert(JOB_CLAIMS_MAX <= ADMISSION_CLAIMS, "a job may have so many");
+_Static_assert(JOB_CLAIM_BYTES <= NAMED_BYTES, "a name may be as long");
+
+static const struct resource_kind *kind_of(const struct job_claim *c)
+{
+    switch (c->mode) {
+    case JOB_CLAIM_EXCLUSIVE:
+    case JOB_CLAIM_SHARED:
+        break;
+    case JOB_CLAIM_PERMITS:
+        return &resource_semaphore;
+    case JOB_CLAIM_RATE:
+        return &resource_rate;
+    }
+    return &resource_rwlock;
+}
+
+/* Why a name cannot be had as it is claimed. */
+static int refuse(const struct core *core, uid_t uid, const struct job_claim *c, int r,
+                  struct volt_error *err)
+{
+    const struct resource *there = named_find(core->parts.admit, uid, c->name);
+    const struct resource_kind *kind = there ? there->kind : NULL;
+
+    if (r == -ENOMEM)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (r == -EDQUOT)
+        return error_set(err, -EINVAL, "more than %d names of locks in use", NAMED_MOST);
+    if (there && r == -EEXIST && !named_is_used(there))
+        return error_set(err, -EINVAL,
+                         "%s is an earlier %s, which no job claims now; voltctl locks "
+                         "reset %s forgets it",
+                         c->name, kind->name, c->name);
+    if (kind && kind != kind_of(c))
+        return error_set(err, -EINVAL, "%s is in use as a %s", c->name, kind->name);
+    if (there && r == -EEXIST && resource_is_rate(there))
+        return error_set(err, -EINVAL,
+                         "rate %s is in use with a burst of %" PRIu64
+                         " and one token in %" PRIu64 " us",
+                         c->name, there->capacity, there->per_usec);
+    if (there && r == -EEXIST)
+        return error_set(err, -EINVAL,
+                         "semaphore %s is in use with %" PRIu64 " permits, not %" PRIu64,
+                         c->name, there->capacity, c->capacity);
+    return error_set(err, -EINVAL, "claims: %s cannot be had", c->name);
+}
+
+/* The name is there otherwise than when the job was taken: that counts, whatever it was.
+ * If it is of another kind by now, the job has all of it for itself, which is never less
+ * than it claims. */
+static int get_as_it_is(struct core *core, uid_t uid, const struct job_claim *c,
+                        struct claim *ret)
+{
+    const struct resource *there = named_find(core->parts.admit, uid, c->name);
+    const struct resource_kind *kind = there->kind;
+    const struct named_ask ask = {.owner = uid, .name = c->name, .kind = kind};
+
+    if (kind != kind_of(c)) {
+        ret->amount = (uint32_t)there->capacity;
+        ret->exclusive = true;
+    }
+    return named_get(core->parts.admit, &ask, &ret->resource);
+}
+
+static int get(struct core *core, uid_t uid, const struct job_claim *c, bool fresh,
+               struct claim *ret)
+{
+    struct named_ask ask = {.owner = uid,
+                            .name = c->name,
+                            .kind = kind_of(c),
+                            .capacity = fresh ? c->capacity : c->had,
+                            .per_usec = c->interval_usec,
+                            .again = !fresh};
+    const struct resource *there = named_find(core->parts.admit, uid, c->name);
+
+    if (there && named_is_declared(there)) /* its size was set by hand: that counts */
+        ask.capacity = 0;
+    ret->amount = c->mode >= JOB_CLAIM_PERMITS ? (uint32_t)c->permits : 1;
+    ret->exclusive = c->mode == JOB_CLAIM_EXCLUSIVE;
+    int r = named_get(core->parts.admit, &ask, &ret->resource);
+    return r == -EEXIST && !fresh ? get_as_it_is(core, uid, c, ret) : r;
+}
+
+/* Whether the last of n claims is for all of what an earlier one is for. */
+static bool is_had(const struct claim *claims, size_t n, const struct job_claim *c)
+{
+    const struct resource *r = claims[n - 1].resource;
+    const struct resource_kind *kind = r->kind;
+    size_t i = 0;
+
+    while (claims[i].resource != r)
+        i++;
+    return i < n - 1 && kind != kind_of(c);
+}
+
+/* Together more permits than there are, or can be counted. */
+static int refuse_sum(const struct claim *claims, size_t n, struct volt_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct resource *r = claims[i].resource;
+        uint64_t sum = 0;
+
+        for (size_t j = 0; j < n; j++)
+            sum += claims[j].resource == r ? claims[j].amount : 0;
+        const struct claim all = {.amount =
+                                      sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX};
+        if (!r->kind->possible(r, &all))
+            return error_set(err, -EINVAL,
+                             "%s %s has %" PRIu64 " %s, and %" PRIu64 " are claimed",
+                             r->kind->name, named_name(r), r->capacity,
+                             resource_is_rate(r) ? "tokens" : "permits", sum);
+    }
+    return error_set(err, -EINVAL, "more permits are claimed than there can be");
+}
+
+/* What is claimed, for a user, by a waiter. */
+struct claimant {
+    uid_t uid;
+    struct waiter *waiter;
+    uint64_t rank;
+    struct job_claim *claims;
+    size_t n;
+};
+
+static int assign(struct core *core, const struct claimant *of, struct admission_ask *ask,
+                  bool fresh, struct volt_error *err)
+{
+    struct claim claims[JOB_CLAIMS_MAX];
+    size_t n = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < of->n && r == 0; i++) {
+        struct job_claim *c = &of->claims[i];
+
+        r = get(core, of->uid, c, fresh, &claims[n]);
+        if (r < 0)
+            r = refuse(core, of->uid, c, r, err);
+        else if (is_had(claims, ++n, c))
+            named_put(core->parts.admit, claims[--n].resource);
+        else if (fresh)
+            c->had = claims[n - 1].resource->capacity;
+    }
+    ask->claims = claims;
+    ask->n = n;
+    ask->again = !fresh;
+    if (r == 0)
+        r = admission_assign(core->parts.admit, of->waiter, ask, of->rank);
+    if (r == -ERANGE)
+        r = refuse_sum(claims, n, err);
+    while (n > 0) /* its class has them by now */
+        named_put(core->parts.admit, claims[--n].resource);
+    return r;
+}
+
+int claims_assign(struct core *core, struct job *job, struct admission_ask *ask,
+                  uint64_t rank, bool fresh, struct volt_error *err)
+{
+    struct job_spec *unpacked = NULL;
+
+    if (!job->spec && packed_unpack(job->packed, &unpacked) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    const struct job_spec *spec = job->spec ? job->spec : unpacked;
+    const struct claimant of = {job->owner.uid, &job->waiter, rank, spec->claims,
+                                spec->nclaims};
+    int r = assign(core, &of, ask, fresh, err);
+    job_spec_unref(unpacked);
+    return r;
+}
+
+int claims_assign_one(struct core *core, const struct admission_ask *wants,
+                      struct waiter *w, uint64_t rank, struct job_claim *claim,
+                      bool fresh, struct volt_error *err)
+{
+    struct admission_ask ask = *wants;
+    const struct claimant of = {ask.uid, w, rank, claim, 1};
+
+    return assign(core, &of, &ask, fresh, err);
+}
+
+/* --- sizes that are set by hand ----------------------------------------------------- */
+
+static int keep(struct tx *tx, uid_t uid, const char *name, uint64_t capacity,
+                struct store_commit *commit)
+{
+    const struct store_fact fact = {
+        .type = STORE_RESOURCE,
+        .resource = {.owner = uid, .name = name, .capacity = capacity}};
+
+    tx->kick = true;
+    core_did(tx->core, 0, 0, 1);
+    return store_append(tx->core->parts.store, &fact, 1, commit);
+}
+
+/* Returns it with one reference more; made if it is not there. */
+static int get_semaphore(struct core *core, uid_t uid, const char *name,
+                         uint64_t capacity, bool again, struct resource **ret)
+{
+    struct named_ask ask = {.owner = uid,
+                            .name = name,
+                            .kind = &resource_semaphore,
+                            .capacity = capacity,
+                            .again = again};
+
+    if (named_find(core->parts.admit, uid, name))
+        ask.capacity = 0; /* whatever it has */
+    return named_get(core->parts.admit, &ask, ret);
+}
+
+int claims_resize(struct tx *tx, uid_t uid, const char *name, uint64_t capacity,
+                  struct store_commit *commit, bool *ret_made)
+{
+    struct core *core = tx->core;
+    struct resource *r;
+    int result = core_refusal(core);
+
+    *ret_made = !named_find(core->parts.admit, uid, name);
+    if (result == 0)
+        result = get_semaphore(core, uid, name, capacity, false, &r);
+
+    if (result < 0)
+        return result;
+    result = keep(tx, uid, name, capacity, commit);
+    if (result == 0) {
+        named_declare(core->parts.admit, r, true);
+        admission_resize_named(core->parts.admit, r, capacity, 0);
+    }
+    named_put(core->parts.admit, r);
+    return result;
+}
+
+int claims_reset(struct tx *tx, uid_t uid, const char *name, struct store_commit *commit)
+{
+    struct core *core = tx->core;
+    struct resource *r = named_find(core->parts.admit, uid, name);
+
+    if (!r || !(named_is_declared(r) || resource_is_rate(r)))
+        return -ENOENT;
+    if (named_is_used(r))
+        return -EBUSY;
+    int result = keep(tx, uid, name, 0, commit);
+    if (result < 0)
+        return result;
+    if (resource_is_rate(r)) /* as if all its tokens were back */
+        named_set_full(core->parts.admit, r, 0);
+    named_declare(core->parts.admit, r, false);
+    return 0;
+}
+
+bool claims_has(const struct job *job, const char *name)
+{
+    size_t n;
+    const struct claim *claim = admission_claims(&job->waiter, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (!resource_is_rate(claim[i].resource) &&
+            strcmp(named_name(claim[i].resource), name) == 0)
+            return true;
+    return false;
+}
+
+/* --- what is spent of rates --------------------------------------------------------- */
+
+size_t claims_spent(const struct job *job, uint64_t now, struct store_fact *facts)
+{
+    const uint64_t realtime = jobs_now_usec();
+    size_t claims, n = 0;
+    const struct claim *claim = admission_claims(&job->waiter, &claims);
+
+    for (size_t i = 0; i < claims; i++) {
+        const struct resource *r = claim[i].resource;
+        const uint64_t left = r->full_at > now ? r->full_at - now : 0;
+
+        if (resource_is_rate(r))
+            facts[n++] = (struct store_fact){.type = STORE_RESOURCE,
+                                             .resource = {job->owner.uid, named_name(r),
+                                                          r->capacity, r->per_usec,
+                                                          realtime + left}};
+    }
+    return n;
+}
+
+void claims_keep_refund(struct tx *tx, const struct job *job, uint64_t now)
+{
+    struct core *core = tx->core;
+    struct store_fact facts[JOB_CLAIMS_MAX];
+    const size_t n = job->claims ? claims_spent(job, now, facts) : 0;
+
+    if (!n)
+        return;
+    tx->kick = true;
+    core_did(core, 0, 0, n);
+    (void)store_append(core->parts.store, facts, n,
+                       NULL); /* else a restart waits longer */
+}
+
+/* One of a name that is used anew has facts of its own. */
+static void forget_gone(struct tx *tx, struct resource *r)
+{
+    struct core *core = tx->core;
+    struct store_fact fact = {.type = STORE_RESOURCE,
+                              .resource = {.name = named_name(r)}};
+
+    if (!named_owner(r, &fact.resource.owner) ||
+        named_find(core->parts.admit, fact.resource.owner, fact.resource.name))
+        return;
+    tx->kick = true;
+    core_did(core, 0, 0, 1);
+    (void)store_append(core->parts.store, &fact, 1, NULL); /* otherwise after a restart */
+}
+
+int claims_forget_gone(struct tx *tx)
+{
+    struct admission *a = tx->core->parts.admit;
+    struct resource *r;
+
+    while (tx->core->held.facts < CORE_FACTS && (r = named_gone(a))) {
+        forget_gone(tx, r);
+        named_gone_free(a, r);
+    }
+    return named_gone(a) ? -EAGAIN : 0;
+}
+
+/* By a clock that was set back it may seem to take longer than it does from nothing. */
+static int replay_rate(struct core *core, const struct store_loaded_resource *l,
+                       uint64_t now)
+{
+    const struct named_ask ask = {.owner = l->owner,
+                                  .name = l->name,
+                                  .kind = &resource_rate,
+                                  .capacity = l->capacity,
+                                  .per_usec = l->per_usec,
+                                  .again = true};
+    const uint64_t realtime = jobs_now_usec(), most = l->capacity * l->per_usec;
+    uint64_t left = l->full_usec > realtime ? l->full_usec - realtime : 0;
+    struct resource *r;
+    int result = named_get(core->parts.admit, &ask, &r);
+
+    if (result < 0)
+        return result;
+    left = left < most ? left : most;
+    named_set_full(core->parts.admit, r, left ? now + left : 0);
+    named_put(core->parts.admit, r);
+    return 0;
+}
+
+int claims_replay(struct core *core, const struct store_loaded_resource *l, uint64_t now)
+{
+    struct resource *r;
+
+    if (l->per_usec)
+        return replay_rate(core, l, now);
+    int result = get_semaphore(core, l->owner, l->name, l->capacity, true, &r);
+
+    if (result < 0)
+        return result;
+    named_declare(core->parts.admit, r, true);
+    named_put(core->parts.admit, r);
+    return 0;
+}

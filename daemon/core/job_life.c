@@ -1,0 +1,196 @@
+/* A job is made, and leaves memory after its end. It enters the table in post.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/state.h"
+#include "daemon/store/fact.h"
+
+_Static_assert(JOB_KIND_COUNT <= 8, "three bits are enough");
+
+static bool make_array(struct job *job, bool ended)
+{
+    const uint64_t total = job_spec_count(job->spec);
+
+    job->array = ended ? array_new_counts(total) : array_new(total);
+    if (ended || !job->array)
+        return job->array;
+    job->elements = elements_new(job->array);
+    return job->elements;
+}
+
+void job_describe(const struct core *core, struct job *job, const struct job_spec *spec)
+{
+    job->priority = (int16_t)spec->priority;
+    job->bytes = (uint32_t)job_spec_bytes(spec);
+    job->name_tag = index_tag_of_name(core, job->owner.uid, job_spec_display_name(spec));
+    job->elsewhere = spec->queue && strcmp(spec->queue, QUEUE_DEFAULT) != 0;
+    job->conditioned = spec->delay_usec || spec->at_usec || spec->start_by_usec ||
+                       spec->replaces || spec->nafter;
+}
+
+struct job *job_new_bare(const struct core *core, struct job_spec *spec,
+                         const struct job_owner *owner, bool durable, bool ended)
+{
+    struct job *job = calloc(1, sizeof(*job));
+
+    if (!job)
+        return NULL;
+    job->spec = job_spec_ref(spec);
+    job->kind = (uint8_t)spec->kind;
+    job->owner = *owner;
+    job->durable = durable;
+    job->claims = spec->nclaims > 0;
+    job->labelled = spec->nlabels > 0;
+    job_describe(core, job, spec);
+    if (spec->is_array && !make_array(job, ended)) {
+        job_free(job);
+        return NULL;
+    }
+    return job;
+}
+
+/* A queued job without a task, or array without one of its own: a task comes with each
+ * slot. */
+static bool waits_idle(const struct job *job)
+{
+    return jobs_takes(job) && (job->array || job->status.state == JOB_QUEUED);
+}
+
+struct job *job_new(struct core *core, struct job_spec *spec,
+                    const struct job_owner *owner, bool durable)
+{
+    struct job *job = job_new_bare(core, spec, owner, durable, false);
+
+    if (!job || waits_idle(job))
+        return job;
+    job->live = work_new(core, job, NO_OFFSET);
+    if (!job->live) {
+        job_free(job);
+        return NULL;
+    }
+    job->tasks = 1;
+    return job;
+}
+
+bool job_waits_bare(const struct job *job)
+{
+    return !job->array && waits_idle(job);
+}
+
+int job_slumber(struct core *core, struct job *job)
+{
+    if (!job->packed)
+        job->packed = packed_new(&core->shares, job->spec);
+    return job->packed ? 0 : -ENOMEM;
+}
+
+struct job_spec *job_spec_of(const struct job *job)
+{
+    struct job_spec *spec = NULL;
+
+    if (job->spec)
+        return job_spec_ref(job->spec);
+    return packed_unpack(job->packed, &spec) < 0 ? NULL : spec;
+}
+
+void job_discard(struct job *job)
+{
+    if (job->live)
+        volt_task_discard(job->live);
+    job_free(job);
+}
+
+/* An array's elements are compact; eight of them count as one job. One that is counts
+ * alone has none here. */
+static uint64_t weight(const struct job *job)
+{
+    return 1 + (job->array && !array_is_counts(job->array) ? job->array->total / 8 : 0);
+}
+
+static void ended_push(struct core *core, struct job *job)
+{
+    job->retired = true;
+    list_add_last(&core->ended, &job->node);
+    core->ended_weight += weight(job);
+}
+
+void job_leave(struct tx *tx, struct job *job)
+{
+    struct core *core = tx->core;
+
+    agenda_remove(core, job);
+    list_remove(&core->ended, &job->node);
+    core->ended_weight -= weight(job);
+    core->gone += weight(job);
+    index_leave(core, job);
+    table_remove(&core->table, job->id);
+    job->next = tx->garbage;
+    tx->garbage = job;
+}
+
+/* The newest stays whatever it weighs: a large array can be asked about at all. */
+static bool are_too_many(const struct core *core)
+{
+    return core->ended.first != core->ended.last &&
+           core->ended_weight > core->limits.keep_ended_jobs;
+}
+
+bool job_leave_some(struct tx *tx)
+{
+    struct core *core = tx->core;
+
+    for (int n = 0; n < JOBS_SLICE && are_too_many(core) && core->held.bytes < CORE_BYTES;
+         n++) {
+        struct job *oldest = list_thing(core->ended.first, struct job, node);
+
+        if (oldest->elements && oldest->elements->followers.n)
+            return false; /* until its ends have been looked at, which is due */
+        if (oldest->id > core->forgotten_max)
+            core->forgotten_max = oldest->id;
+        keys_forget(&core->keys, oldest->key, oldest->id, core->limits.keep_history);
+        tombstones_add(&core->tombstones, oldest->id, oldest->owner.uid,
+                       oldest->array ? &oldest->array->worst : &oldest->status);
+        job_leave(tx, oldest);
+        core_did(core, 1, 0, 0);
+    }
+    return are_too_many(core);
+}
+
+struct store_fact job_last(const struct job *job, uint64_t at_usec)
+{
+    if (!job->array)
+        return (struct store_fact){.type = STORE_LAST,
+                                   .last = {.id = job->id, .at_usec = at_usec}};
+    return (struct store_fact){
+        .type = STORE_ARRAY_END,
+        .array_end = {.id = job->id,
+                      .at_usec = at_usec,
+                      .count = job->array->total,
+                      .after = {.owner = job->owner.uid,
+                                .state = JOB_DONE,
+                                .end = job_end_of(&job->array->worst)}}};
+}
+
+void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec)
+{
+    const struct store_fact fact = job_last(job, at_usec);
+
+    tx->kick = true;
+    tx->core->news_due |= job->array != NULL;
+    (void)store_append(tx->core->parts.store, &fact, 1,
+                       NULL); /* otherwise at the next start */
+}
+
+void job_retire(struct tx *tx, struct job *job)
+{
+    struct core *core = tx->core;
+
+    if (!jobs_done(job))
+        return; /* the daemon ends: life_free finds it in the table */
+    replacement_over(core, job);
+    if (job->array && !job->is_history)
+        job_append_last(tx, job, jobs_now_usec());
+    waiting_forget(core, job);
+    ended_push(core, job);
+}

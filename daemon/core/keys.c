@@ -1,0 +1,160 @@
+/* See keys.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/core/keys.h"
+#include "daemon/job/env.h"
+#include "daemon/job/spec_pack.h"
+
+static struct keys_entry *entry_of(struct hash_node *n)
+{
+    return (struct keys_entry *)(void *)n; /* its first member */
+}
+
+struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key)
+{
+    size_t n = strlen(key);
+    const uint64_t head[] = {uid, n};
+    struct siphash h;
+
+    siphash_init128(&h, &k->secret);
+    siphash_add(&h, head, sizeof(head));
+    siphash_add(&h, key, n);
+    struct siphash128 name = siphash_end128(&h);
+    if (!keys_is_name(name))
+        name.lo = 1;
+    return name;
+}
+
+/* 0; -ENOMEM. */
+static int hash_env(const struct keys *k, const struct job_env *env,
+                    struct keys_bodies *b)
+{
+    struct pack p = {0};
+
+    if (!env || env == b->env)
+        return 0;
+    job_env_pack_compared(env, &p);
+    const int r = p.failed ? -ENOMEM : 0;
+    if (r == 0) {
+        struct siphash h;
+
+        siphash_init128(&h, &k->secret);
+        siphash_add(&h, p.bytes, p.n);
+        b->env_hash = siphash_end128(&h);
+        b->env = env;
+        b->bytes += job_env_bytes(env);
+    }
+    pack_fini(&p);
+    return r;
+}
+
+int keys_body(const struct keys *k, const struct job_spec *spec, struct keys_bodies *b,
+              struct siphash128 *ret)
+{
+    struct spec_pack p = {{0}, {0}, {0}};
+    struct siphash h;
+    int r = job_spec_pack_body(spec, &p);
+
+    if (r == 0)
+        r = hash_env(k, spec->env, b);
+    if (r == 0) { /* the key is part of it, and the same where it is compared */
+        const uint64_t lengths[] = {p.own.n, p.env.n, p.argv.n};
+
+        siphash_init128(&h, &k->secret);
+        siphash_add(&h, lengths, sizeof(lengths));
+        siphash_add(&h, p.own.bytes, p.own.n);
+        siphash_add(&h, p.env.bytes, p.env.n);
+        siphash_add(&h, p.argv.bytes, p.argv.n);
+        if (spec->env)
+            siphash_add(&h, &b->env_hash, sizeof(b->env_hash));
+        b->bytes += p.own.n + p.env.n + p.argv.n;
+        *ret = siphash_end128(&h);
+    }
+    spec_pack_fini(&p);
+    return r;
+}
+
+struct keys_entry *keys_find(const struct keys *k, struct siphash128 name)
+{
+    struct hash_node *n = hash_table_first(&k->table, name.lo);
+
+    while (n && entry_of(n)->name_hi != name.hi)
+        n = hash_node_next(n);
+    return n ? entry_of(n) : NULL;
+}
+
+struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint64_t id)
+{
+    struct hash_node *n = hash_table_first(&k->table, name_lo);
+
+    while (n && entry_of(n)->id != id)
+        n = hash_node_next(n);
+    return n ? entry_of(n) : NULL;
+}
+
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name)
+{
+    struct keys_entry *e =
+        hash_table_reserve(&k->table) < 0 ? NULL : calloc(1, sizeof(*e));
+
+    if (!e)
+        return NULL;
+    e->name_hi = name.hi;
+    hash_table_add(&k->table, &e->node, name.lo);
+    return e;
+}
+
+void keys_remove(struct keys *k, struct keys_entry *e)
+{
+    hash_table_remove(&k->table, &e->node);
+    free(e);
+}
+
+/* The next place of the ring; NULL: none is kept. */
+static struct old_key *next_old(struct keys *k, uint64_t keep)
+{
+    struct old_keys *old = &k->old;
+
+    if (!keep || old->capacity != keep) { /* configured anew: begin anew */
+        free(old->ring);
+        old->ring = keep ? calloc(keep, sizeof(*old->ring)) : NULL;
+        old->capacity = old->ring ? keep : 0;
+        old->at = 0;
+    }
+    return old->ring ? &old->ring[old->at++ % old->capacity] : NULL;
+}
+
+/* One that a submission is about to take over stays. */
+static void remove_unclaimed(struct keys *k, struct keys_entry *e)
+{
+    if (e && !e->claim)
+        keys_remove(k, e);
+}
+
+void keys_forget(struct keys *k, struct siphash128 name, uint64_t id, uint64_t keep)
+{
+    struct keys_entry *e = keys_is_name(name) ? keys_find(k, name) : NULL;
+
+    if (!e || e->id != id) /* none, or a later job's */
+        return;
+    struct old_key *place = next_old(k, keep);
+    if (!place) {
+        remove_unclaimed(k, e);
+        return;
+    }
+    if (place->id)
+        remove_unclaimed(k, keys_find_of_job(k, place->name_lo, place->id));
+    *place = (struct old_key){name.lo, id};
+}
+
+void keys_fini(struct keys *k)
+{
+    struct hash_cursor c = {0};
+
+    for (struct hash_node *n; (n = hash_table_each(&k->table, &c));)
+        free(entry_of(n));
+    hash_table_fini(&k->table);
+    free(k->old.ring);
+}

@@ -1,0 +1,163 @@
+/* The lock, and what follows from a change: tx.h. */
+#include "daemon/core/tx.h"
+
+#include <assert.h>
+
+#include "daemon/admit/condition.h"
+#include "daemon/admit/doom.h"
+#include "daemon/core/state.h"
+#include "daemon/core/trim.h"
+
+void core_news_due(struct core *core)
+{
+    core->news_due = true;
+}
+
+void core_drop_news(struct core *core)
+{
+    core->news_due = core->ends_due = false;
+}
+
+void core_lock(struct core *core)
+{
+    fair_lock(&core->lock);
+}
+
+static void keep_largest(uint64_t *largest, uint64_t value)
+{
+    if (*largest < value)
+        *largest = value;
+}
+
+/* Lock held, for the last time. */
+static void count_held(struct core *core)
+{
+    keep_largest(&core->counts.held.entries, core->held.entries);
+    keep_largest(&core->counts.held.bytes, core->held.bytes);
+    keep_largest(&core->counts.held.facts, core->held.facts);
+    core->held = (struct core_held){0};
+    core->now_usec = 0;
+}
+
+bool core_is_settled(const struct core *core)
+{
+    const struct dispatcher *d = &core->dispatcher;
+    const struct admission *a = core->parts.admit;
+
+    if (!d->on || d->more || d->starved)
+        return true;
+    return !core->agenda.first && !condition_after_is_due(a) && !doom_first(a) &&
+           !core->each_due.first &&
+           (core->closed || admission_is_settled(a));
+}
+
+void core_unlock(struct core *core)
+{
+    assert(!core->news_due && !core->entered && !core->held.facts &&
+           core_is_settled(core));
+    count_held(core);
+    fair_unlock(&core->lock);
+}
+
+void tx_init(struct tx *tx, struct core *core)
+{
+    tx->core = core;
+    tx->kick = tx->nudge = false;
+    tx->n = tx->nspawn = 0;
+    tx->garbage = NULL;
+}
+
+bool tx_has_room(const struct tx *tx)
+{
+    return tx->n + TX_STEP <= TX_WAKERS && tx->nspawn < JOBS_SLICE;
+}
+
+void core_begin(struct tx *tx, struct core *core)
+{
+    tx_init(tx, core);
+    core_lock(core);
+}
+
+/* Of jobs that have left the table. */
+static void free_some(struct tx *tx)
+{
+    struct core *core = tx->core;
+    const bool prints = !store_durable(core->parts.store); /* else the store tells when */
+    uint64_t printed[OUTPUT_FORGET_AT_ONCE];
+    size_t n = 0;
+
+    while (tx->garbage && n < OUTPUT_FORGET_AT_ONCE) {
+        struct job *job = tx->garbage;
+
+        tx->garbage = job->next;
+        if (prints && jobs_is_process(job))
+            printed[n++] = job->id;
+        job_free(job);
+    }
+    jobs_forget_output(core, printed, n);
+}
+
+void tx_carry_out(struct tx *tx)
+{
+    struct core *core = tx->core;
+
+    if (tx->kick || tx->nudge)
+        store_kick(core->parts.store, !tx->kick);
+    tx->kick = tx->nudge = false;
+    for (size_t i = 0; i < tx->n; i++) {
+        volt_waker_wake(&tx->wakers[i]);
+        volt_waker_fini(&tx->wakers[i]);
+    }
+    tx->n = 0;
+    for (size_t i = 0; i < tx->nspawn; i++)
+        (void)volt_task_spawn(tx->spawn[i], NULL); /* closing: it is dropped */
+    tx->nspawn = 0;
+    while (tx->garbage)
+        free_some(tx);
+}
+
+/* What concerns no single job, to be done once the lock is free. */
+struct due {
+    bool news, ends, entered, trim;
+};
+
+/* Lock held. */
+static struct due take_due(struct tx *tx)
+{
+    struct core *core = tx->core;
+    struct due due = {.news = core->news_due,
+                      .ends = core->ends_due ||
+                              (core->news_due && jobs_has_subscribed_all(core)),
+                      .entered = core->entered,
+                      .trim = trim_due(core)};
+
+    if (due.news &&
+        event_log_is_watched(core->parts.log)) /* the log shall have it soon, too */
+        *(waiting_crowds(core) ? &tx->nudge : &tx->kick) = true;
+    core->news_due = core->ends_due = core->entered = false;
+    return due;
+}
+
+static void carry_out_due(struct core *core, const struct due *due)
+{
+    if (due->trim)
+        trim_begin(core);
+    if (due->news)
+        volt_notify_all(&core->news);
+    if (due->ends)
+        volt_notify_all(&core->ends);
+    if (due->entered)
+        event_log_notify(core->parts.log);
+}
+
+void core_end(struct tx *tx)
+{
+    struct core *core = tx->core;
+    struct due due = take_due(tx);
+    assert(core_is_settled(core));
+    assert(!core->held.facts || tx->kick || tx->nudge);
+    count_held(core);
+    fair_unlock(&core->lock);
+    tx_carry_out(tx);
+    carry_out_due(core, &due);
+}

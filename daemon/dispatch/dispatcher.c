@@ -1,0 +1,272 @@
+/* What is due, the hand-out of slots, and the task for the rest: dispatcher.h. */
+#include "daemon/dispatch/dispatcher.h"
+
+#include <errno.h>
+#include <volt/time.h>
+
+#include "daemon/admit/condition.h"
+#include "daemon/admit/doom.h"
+#include "daemon/core/act.h"
+#include "daemon/core/cancel.h"
+#include "daemon/core/claims.h"
+#include "daemon/core/each.h"
+#include "daemon/core/post.h"
+#include "daemon/core/work.h"
+#include "daemon/dispatch/dependents.h"
+#include "daemon/dispatch/dispatch.h"
+#include "daemon/dispatch/dooms.h"
+#include "daemon/dispatch/each_run.h"
+#include "daemon/dispatch/state.h"
+#include "daemon/core/agenda.h"
+#include "daemon/core/jobs.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/phase.h"
+
+/* --- the agenda --------------------------------------------------------------------- */
+
+_Static_assert(TX_STEP >= CORE_FACTS + 2, "a cancelled array wakes as many");
+
+/* 0, or the job has ended; -EAGAIN: elements are left; -ENOMEM. */
+static int cancel(struct tx *tx, struct job *job)
+{
+    int r = core_cancel(tx, job, NO_OFFSET);
+
+    if (r == 0 && job->array)
+        r = core_cancel_elements(tx, job, &job->elements->cancelled, CORE_ENTRIES,
+                                 CORE_FACTS);
+    return r == -EAGAIN || r == -ENOMEM ? r : 0;
+}
+
+/* The first of the agenda; it leaves the agenda before it may leave the table. 0;
+ * -EAGAIN: not all of it; -ENOMEM. */
+static int act(struct tx *tx)
+{
+    struct core *core = tx->core;
+    struct job *job = parts_of(core)->agenda->first;
+
+    agenda_remove(core, job);
+    int r = cancel(tx, job);
+    if (r < 0)
+        agenda_add(core, job);
+    core_did(core, 1, 0, 0);
+    return r;
+}
+
+/* 0: it is empty; -EAGAIN: another hold of the lock is due; -ENOMEM. */
+static int drain_agenda(struct tx *tx)
+{
+    struct core *core = tx->core;
+    int r = 0;
+
+    for (int n = 0; parts_of(core)->agenda->first && r == 0; n++)
+        r = n < JOBS_SLICE && tx_has_room(tx) && parts_of(core)->held->facts < CORE_FACTS
+                ? act(tx)
+                : -EAGAIN;
+    return r;
+}
+
+/* --- slots -------------------------------------------------------------------------- */
+
+/* Lanes of lines that a portion looks at, and up to as many more as a user has. */
+#define LANES_MOST 2000
+
+static bool is_long(const struct core *core, uint64_t looked_before)
+{
+    return admission_lanes_looked(parts_of(core)->admit) - looked_before >= LANES_MOST;
+}
+
+/* Free slots, a portion. As drain_agenda(). */
+static int give_slots(struct tx *tx)
+{
+    const uint64_t looked = admission_lanes_looked(parts_of(tx->core)->admit);
+    unsigned budget = JOBS_SLICE;
+    struct lease *lease;
+    struct work *w;
+
+    for (int given = 0; given < JOBS_SLICE && tx_has_room(tx) &&
+                        !is_long(tx->core, looked);
+         given++) {
+        struct job *job = grant_next(tx->core, &w, &lease, &budget);
+        if (!job && !lease)
+            return budget ? 0 : -EAGAIN;
+        core_did(tx->core, 1, 0, 0);
+        if (lease)
+            leases_give(tx, lease);
+        else if (w && w->chain.before)
+            chain_grant(tx->core, w, tx);
+        else if (!grant_give(tx, job, w))
+            return -ENOMEM;
+    }
+    return -EAGAIN;
+}
+
+/* As drain_agenda(). */
+static int hand_out(struct tx *tx)
+{
+    struct core *core = tx->core;
+    int r = give_slots(tx);
+
+    if (r == 0 && !chain_yield(core, tx))
+        r = -EAGAIN;
+    if (r == 0 && !phase_is_closed(core))
+        early_fill(core, tx);
+    return r;
+}
+
+/* -EAGAIN: more is to be done; -ENOMEM: as much, and there is no memory for it now. */
+static void leave_to_task(struct tx *tx, int r)
+{
+    struct dispatcher *d = parts_of(tx->core)->dispatcher;
+
+    *(r == -ENOMEM ? &d->starved : &d->more) = true;
+    tx_wake(tx, &d->waker); /* it has a place of its own */
+}
+
+/* The time is over by which a job had to start. */
+static bool is_any_late(const struct admission *a)
+{
+    const struct doom *d = doom_first(a);
+
+    return d && d->reason == DOOM_EXPIRED;
+}
+
+/* What the ends of jobs mean to those that wait for them, whose own ends may mean
+ * something to others. As drain_agenda(). */
+static int pass_on(struct tx *tx)
+{
+    struct admission *a = parts_of(tx->core)->admit;
+    int r = is_any_late(a) ? dooms_run(tx) : 0;
+
+    while (r == 0 &&
+           (condition_after_is_due(a) || doom_first(a) || each_is_due(tx->core))) {
+        r = dependents_run(tx);
+        if (r == 0)
+            r = each_run(tx);
+        if (r == 0)
+            r = dooms_run(tx);
+    }
+    return r;
+}
+
+/* Slots are given when all that are late have ended, and also while edges are due: these
+ * may be many, and what has one is not in the line. As drain_agenda(). */
+static int run_all(struct tx *tx)
+{
+    const struct admission *a = parts_of(tx->core)->admit;
+    int r = drain_agenda(tx);
+
+    if (r < 0)
+        return r;
+    const int passed = pass_on(tx);
+    if (is_any_late(a))
+        return passed;
+    r = claims_forget_gone(tx);
+    if (r == 0 && !admission_is_idle(a))
+        r = hand_out(tx);
+    return r < 0 ? r : passed;
+}
+
+/* The timer's task is woken if anything is due earlier than it knows. */
+static void stir_timer(struct tx *tx)
+{
+    struct timer *t = &parts_of(tx->core)->dispatch->timer;
+
+    if (!t->waker.task)
+        return;
+    const struct admission_times at = admission_tick_at(parts_of(tx->core)->admit);
+    if (at.boottime >= t->next.boottime && at.realtime >= t->next.realtime)
+        return;
+    tx_wake(tx, &t->waker); /* it has a place of its own */
+}
+
+void dispatcher_run(struct tx *tx)
+{
+    int r = run_all(tx);
+
+    if (job_leave_some(tx) && r == 0) /* also what has ended just now */
+        r = -EAGAIN;
+    if (r < 0)
+        leave_to_task(tx, r);
+    stir_timer(tx);
+}
+
+void dispatch_finish(struct tx *tx)
+{
+    if (parts_of(tx->core)->dispatcher->on)
+        dispatcher_run(tx);
+    core_end(tx);
+}
+
+/* --- the task ----------------------------------------------------------------------- */
+
+struct dispatching {
+    struct core *core;
+    struct volt_sleep rest;
+    bool rests;
+};
+
+/* Whether there is anything to do; otherwise it is woken when there is. */
+static bool is_needed(struct volt_cx *cx, struct dispatching *t)
+{
+    struct dispatcher *d = parts_of(t->core)->dispatcher;
+
+    core_lock(t->core);
+    t->rests = d->starved;
+    bool needed = d->more || d->starved;
+    if (!needed && !d->waker.task)
+        d->waker = volt_waker_new(cx);
+    core_unlock(t->core);
+    if (t->rests)
+        volt_sleep_init(&t->rest, POST_AGAIN);
+    return needed;
+}
+
+static enum volt_poll dispatcher_poll(struct volt_cx *cx, void *state)
+{
+    struct dispatching *t = state;
+    struct core *core = t->core;
+    struct tx tx;
+
+    if (!t->rests && !is_needed(cx, t))
+        return VOLT_PENDING;
+    if (t->rests && volt_sleep_poll(cx, &t->rest) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_sleep_fini(&t->rest);
+    t->rests = false;
+    core_begin(&tx, core);
+    parts_of(core)->dispatcher->more = parts_of(core)->dispatcher->starved = false;
+    dispatch_finish(&tx);
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static void dispatcher_drop(void *state)
+{
+    struct dispatching *t = state;
+    struct core *core = t->core;
+
+    volt_sleep_fini(&t->rest);
+    core_lock(core);
+    struct volt_waker waker = parts_of(core)->dispatcher->waker;
+    parts_of(core)->dispatcher->waker = (struct volt_waker){0};
+    core_unlock(core);
+    volt_waker_fini(&waker);
+}
+
+static const struct volt_task_type dispatcher_type = {
+    "dispatcher", sizeof(struct dispatching), dispatcher_poll, dispatcher_drop, NULL};
+
+int dispatcher_start(struct core *core)
+{
+    struct dispatching *t = volt_task_new(parts_of(core)->rt, &dispatcher_type);
+    struct tx tx;
+
+    if (!t)
+        return -ENOMEM;
+    t->core = core;
+    core_begin(&tx, core);
+    parts_of(core)->dispatcher->on = true;
+    dispatch_finish(&tx);
+    (void)volt_task_spawn(t, NULL); /* closing: it is dropped */
+    return 0;
+}

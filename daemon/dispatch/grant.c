@@ -1,0 +1,352 @@
+/* See grant.h. */
+#include "daemon/dispatch/grant.h"
+
+#include <assert.h>
+
+#include "daemon/core/post.h"
+#include "daemon/dispatch/state.h"
+#include "daemon/core/each.h"
+#include "daemon/core/elements.h"
+#include "daemon/core/jobs.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/lease_table.h"
+#include "daemon/core/lent.h"
+#include "daemon/core/phase.h"
+#include "daemon/core/users.h"
+#include "daemon/core/waiting.h"
+#include "daemon/core/work.h"
+#include "daemon/job/array.h"
+
+#define LOOKS 32 /* at most, at jobs in the line */
+
+static struct work *element_of(struct list_node *n)
+{
+    return n ? list_thing(n, struct work, element) : NULL;
+}
+
+/* --- which ------------------------------------------------------------------------- */
+
+/* Whether the job has something that wants a slot and follows nothing, or needs none: all
+ * that it wants then is to leave the line. */
+static bool wants(const struct job *job, struct work **ret_work)
+{
+    struct work *w = job->live;
+
+    if (!job->array) {
+        *ret_work = w;
+        return !w || !w->chain.before;
+    }
+    w = element_of(job->elements->waiting.first);
+    while (w && w->chain.before)
+        w = element_of(w->element.next);
+    *ret_work = w;
+    return w || !jobs_takes(job) || each_rest(job);
+}
+
+/* Of the first n that wait for slots alone. early: of what starts early alone. Where a
+ * slot is free, one that may have it. */
+static struct job *look(struct core *core, size_t n, bool early, struct work **ret_work)
+{
+    const struct admission_counts c = admission_count(parts_of(core)->admit);
+    struct waiter *first[LOOKS];
+
+    n = admission_peek(parts_of(core)->admit, first, n < LOOKS ? n : LOOKS);
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = job_of_waiter(first[i]);
+
+        if (c.used < c.slots && !admission_may_have_slot(first[i]))
+            continue;
+        if (wants(job, ret_work) && (!early || (*ret_work && work_is_early(*ret_work))))
+            return job;
+    }
+    return NULL;
+}
+
+/* What follows others is in front of the rest. */
+static struct job *look_past_followers(struct core *core, struct work **ret_work)
+{
+    return look(core, parts_of(core)->dispatch->chain.nfollowers + 1, false, ret_work);
+}
+
+static struct job *next_when_closed(struct core *core, struct work **ret_work)
+{
+    const struct admission_counts c = admission_count(parts_of(core)->admit);
+
+    return parts_of(core)->dispatch->early.n && c.used < c.slots
+               ? look(core, LOOKS, true, ret_work)
+               : NULL;
+}
+
+struct job *grant_next(struct core *core, struct work **ret_work,
+                       struct lease **ret_lease, unsigned *budget)
+{
+    *ret_lease = NULL;
+    if (phase_is_closed(core))
+        return next_when_closed(core, ret_work);
+    struct waiter *first =
+        admission_next(parts_of(core)->admit, waiting_now(core), budget);
+    if (!first)
+        return NULL;
+    if (first->is_lease) {
+        *ret_lease = lease_of_waiter(first);
+        return NULL;
+    }
+    struct job *job = job_of_waiter(first);
+    if (wants(job, ret_work))
+        return job;
+    struct job *other = look_past_followers(core, ret_work);
+    if (other)
+        return other;
+    *ret_work = job->array ? element_of(job->elements->waiting.first) : job->live;
+    return job;
+}
+
+struct work *grant_first_early(struct core *core)
+{
+    struct work *w = NULL;
+
+    if (!parts_of(core)->dispatch->early.n || !look_past_followers(core, &w))
+        return NULL;
+    return w && work_is_early(w) ? w : NULL;
+}
+
+/* --- what it does ------------------------------------------------------------------ */
+
+static bool wants_slot(enum work_place place)
+{
+    return place == PLACE_WAITS || place == PLACE_EARLY;
+}
+
+static void list_element(struct elements *e, struct work *w)
+{
+    struct list_node *at = e->waiting.last;
+
+    while (at && element_of(at)->offset > w->offset)
+        at = at->prev;
+    list_add_before(&e->waiting, &w->element, at ? at->next : e->waiting.first);
+    e->nwaiting++;
+}
+
+static void unlist_element(struct elements *e, struct work *w)
+{
+    list_remove(&e->waiting, &w->element);
+    e->nwaiting--;
+}
+
+static void rest_element(struct elements *e, struct work *w, enum work_place was)
+{
+    if (was == PLACE_RESTS) {
+        list_remove(&e->resting, &w->element);
+        e->nresting--;
+    }
+    if (w->place == PLACE_RESTS) {
+        list_add_last(&e->resting, &w->element);
+        e->nresting++;
+    }
+}
+
+/* With what counts and lists works by their places; not counting the job anew.
+ *
+ *   from \ to   NONE   RESTS      WAITS                EARLY          SLOT
+ *   NONE         gone   backs off  wants one            starts early   gets one, has had
+ *                                                                      one
+ *   RESTS        gone   -          wants one            never          never
+ *   WAITS        gone   never      -                    starts early   gets one
+ *   EARLY        gone   never      starts not early     -              gets one
+ *   SLOT         ended  never      gives it back        never          -  */
+static void set_place(struct core *core, struct work *w, enum work_place place)
+{
+    struct elements *e = w->job->array ? w->job->elements : NULL;
+    const enum work_place was = w->place;
+    const uint64_t more = (uint64_t)(place == PLACE_EARLY) - (was == PLACE_EARLY);
+
+    assert(was != PLACE_SLOT || place != PLACE_EARLY);
+    w->place = place;
+    parts_of(core)->dispatch->early.n += (uint32_t)more;
+    if (!e)
+        return;
+    e->nearly += more;
+    rest_element(e, w, was);
+    if (wants_slot(place) && !wants_slot(was))
+        list_element(e, w);
+    else if (!wants_slot(place) && wants_slot(was))
+        unlist_element(e, w);
+}
+
+void grant_set_early(struct core *core, struct work *w, bool early)
+{
+    if (early != work_is_early(w))
+        set_place(core, w, early ? PLACE_EARLY : PLACE_WAITS);
+    waiting_recount(core, w->job);
+}
+
+void grant_wait(struct core *core, struct work *w)
+{
+    struct job *job = w->job;
+
+    set_place(core, w, PLACE_WAITS);
+    if (!admission_waits(&job->waiter))
+        waiting_enter(core, job);
+    else
+        waiting_recount(core, job);
+}
+
+void grant_rest(struct core *core, struct work *w, uint64_t usec)
+{
+    w->rests_until_usec = waiting_now(core) + usec;
+    set_place(core, w, PLACE_RESTS);
+}
+
+void grant_leave(struct core *core, struct work *w)
+{
+    if (wants_slot(w->place) || w->place == PLACE_RESTS)
+        set_place(core, w, PLACE_NONE);
+    if (w->job->array)
+        waiting_update(core, w->job);
+    else
+        waiting_leave(core, w->job);
+}
+
+/* It has its claims from now on, if its job has any; no longer. */
+static void hold(struct core *core, struct work *w)
+{
+    if (!w->job->claims)
+        return;
+    struct user *u = users_find(parts_of(core)->users, w->job->owner.uid);
+    w->holds = true;
+    w->held_nr = ++u->held_nr;
+    list_add_last(&u->holders, &w->held);
+}
+
+static void unhold(struct core *core, struct work *w)
+{
+    if (w->holds)
+        list_remove(&users_find(parts_of(core)->users, w->job->owner.uid)->holders,
+                    &w->held);
+    w->holds = false;
+}
+
+void grant_refund(struct core *core, struct work *w)
+{
+    if (w->spent)
+        admission_refund(parts_of(core)->admit, &w->job->waiter, waiting_now(core));
+    w->spent = false;
+}
+
+void grant_take(struct core *core, struct work *w)
+{
+    struct job *job = w->job;
+
+    set_place(core, w, PLACE_SLOT);
+    hold(core, w);
+    admission_take(parts_of(core)->admit, &job->waiter, job->array && waiting_wants(job),
+                   waiting_now(core));
+    grant_refund(core, w); /* not twice for one attempt */
+    waiting_recount(core, job);
+    lent_settle(core, w);
+}
+
+bool grant_try(struct core *core, struct work *w)
+{
+    if (phase_is_closed(core) ||
+        !admission_try(parts_of(core)->admit, &w->job->waiter, waiting_now(core)))
+        return false;
+    set_place(core, w, PLACE_SLOT);
+    return true;
+}
+
+void grant_recover(struct core *core, struct work *w)
+{
+    set_place(core, w, PLACE_SLOT);
+    hold(core, w);
+    admission_recover(parts_of(core)->admit, &w->job->waiter, waiting_now(core));
+    waiting_recount(core, w->job);
+}
+
+void grant_recover_claims(struct core *core, struct work *w)
+{
+    hold(core, w);
+    admission_recover_locks(parts_of(core)->admit, &w->job->waiter, waiting_now(core));
+}
+
+void grant_return(struct core *core, struct work *w)
+{
+    lent_over(core, w);
+    unhold(core, w);
+    admission_put_back(parts_of(core)->admit, &w->job->waiter, waiting_now(core));
+    grant_wait(core, w);
+}
+
+void grant_end(struct core *core, struct work *w, uint64_t ran_usec)
+{
+    struct waiter *waiter = &w->job->waiter;
+
+    lent_over(core, w);
+    if (ran_usec == NEVER_RAN)
+        grant_refund(core, w);
+    if (!work_has_slot(w))
+        return;
+    set_place(core, w, PLACE_NONE);
+    if (ran_usec != NEVER_RAN) {
+        admission_ended(parts_of(core)->admit, waiter, 1, ran_usec, waiting_now(core));
+        return;
+    }
+    unhold(core, w);
+    admission_undo(parts_of(core)->admit, waiter, waiting_now(core));
+}
+
+void grant_gone(struct core *core, struct work *w)
+{
+    if (!w->holds)
+        return;
+    unhold(core, w);
+    admission_gone(parts_of(core)->admit, &w->job->waiter, 1, waiting_now(core));
+}
+
+struct work *grant_element(struct tx *tx, struct job *job)
+{
+    const struct job_event submit = {.type = JOB_EV_SUBMIT};
+    struct core *core = tx->core;
+    int64_t offset = each_next(job);
+
+    if (array_reserve(job->array, offset) < 0 ||
+        elements_reserve(job->elements, offset) < 0)
+        return NULL;
+    struct work *w = work_new(core, job, offset);
+    if (!w)
+        return NULL;
+    elements_set(job->elements, offset, w);
+    (void)core_settle(tx, job, offset, &submit); /* one of the rest takes it */
+    job->tasks++;
+    tx->spawn[tx->nspawn++] = w;
+    if (jobs_takes(job))
+        grant_wait(core, w);
+    return w;
+}
+
+/* A job that is no process needs nothing but that its conditions are met. */
+static void let_go(struct tx *tx, struct job *job)
+{
+    waiting_forget(tx->core, job);
+    jobs_wake(job->live, tx);
+}
+
+bool grant_give(struct tx *tx, struct job *job, struct work *w)
+{
+    if (!jobs_takes(job)) {
+        let_go(tx, job);
+        return true;
+    }
+    if (!w && job->array)
+        w = grant_element(tx, job);
+    else if (!w)
+        w = jobs_give_task(tx, job);
+    if (!w)
+        return false;
+    if (work_is_early(w) &&
+        !w->waker.task) /* a slot is empty until its STARTING is kept */
+        tx->kick = true;
+    grant_take(tx->core, w);
+    jobs_wake(w, tx);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* Whose job it is. */
+#ifndef VOLTD_JOB_OWNER_H
+#define VOLTD_JOB_OWNER_H
+
+#include <sys/types.h>
+
+/* A peer, from SO_PEERCRED at accept. */
+struct job_owner {
+    uid_t uid;
+    gid_t gid;
+};
+
+#endif

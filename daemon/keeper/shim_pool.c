@@ -1,0 +1,218 @@
+/* Shims in reserve: what and why is in shim_pool.h. */
+#include "daemon/keeper/shim_pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "daemon/keeper/tree.h"
+
+#define SHIM_POOL_MAX 32 /* more at a time get a shim that is for one job */
+#define ORDERS_MAX    3  /* of one shim: a job, and two that wait for its end */
+
+struct member {
+    pid_t pid;
+    int channel;     /* our end */
+    int other;       /* the shim's: what it has not received can be taken back */
+    unsigned orders; /* whose end it has not told; the first is at work */
+    uint64_t order[ORDERS_MAX]; /* serials, latest first; 0: none, or taken back */
+};
+
+static struct {
+    unsigned n, last; /* last: the member that was handed a job last */
+    struct member shim[SHIM_POOL_MAX + 1]; /* the last is only passing through */
+} pool;
+
+/* The keeper's own score, by which the OOM killer spares it. */
+static struct {
+    int fd; /* 0: it is not spared */
+    size_t size;
+    char text[8];
+} score;
+
+int shim_pool_spare(int score_fd)
+{
+    ssize_t n = pread(score_fd, score.text, sizeof(score.text), 0);
+    if (n < 0)
+        return -errno;
+    score.fd = score_fd;
+    score.size = (size_t)n;
+    return 0;
+}
+
+/* A child inherits the score. A shim could not open its own later: it is not dumpable, so
+ * the file is root's. Returns what fork() returns, or -errno. */
+static pid_t fork_unspared(void)
+{
+    if (score.fd > 0 && pwrite(score.fd, "0", 1, 0) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid < 0)
+        pid = -errno;
+    /* Refused where somebody without CAP_SYS_RESOURCE cannot lower it again: it stays. */
+    if (pid != 0 && score.fd > 0)
+        (void)pwrite(score.fd, score.text, score.size, 0);
+    return pid;
+}
+
+/* The order, in one message. 0 or -errno. */
+static int give_order(int channel, const struct shim_args *args)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(args->fd))];
+    struct iovec iov[] = {{(void *)(uintptr_t)args, sizeof(*args)},
+                          {args->launch, args->launch_size}};
+    struct msghdr msg = {.msg_iov = iov,
+                         .msg_iovlen = args->launch != NULL ? 2 : 1,
+                         .msg_control = control};
+    int fds[SHIM_FDS];
+    size_t n = 0;
+    for (unsigned i = 0; i < SHIM_FDS; i++)
+        if (args->fd[i] >= 0)
+            fds[n++] = args->fd[i];
+    msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+    memset(control, 0, sizeof(control));
+    struct cmsghdr *h = (struct cmsghdr *)(void *)control;
+    *h = (struct cmsghdr){.cmsg_len = CMSG_LEN(n * sizeof(int)),
+                          .cmsg_level = SOL_SOCKET,
+                          .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(h), fds, n * sizeof(int));
+    while (sendmsg(channel, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
+
+/* Takes one message from that end, whatever it says. False: there is none. */
+static bool take_one(int fd)
+{
+    char byte;
+    ssize_t n;
+    do
+        n = recv(fd, &byte, 1, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n > 0;
+}
+
+static void drop(struct member *s)
+{
+    (void)close(s->channel);
+    (void)close(s->other);
+    *s = pool.shim[--pool.n];
+}
+
+/* Orders that it has not told the end of. */
+static unsigned orders_of(struct member *s)
+{
+    while (s->orders > 0 && take_one(s->channel))
+        s->orders--;
+    return s->orders;
+}
+
+static pid_t hand(struct member *s, const struct shim_args *args)
+{
+    int r = give_order(s->channel, args);
+    if (r < 0)
+        return r;
+    s->orders++; /* also where it has died, until it is reaped */
+    memmove(s->order + 1, s->order, sizeof(s->order) - sizeof(s->order[0]));
+    s->order[0] = args->serial;
+    return s->pid;
+}
+
+static pid_t start_new(const struct shim_args *args, bool *ret_new)
+{
+    int channel[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+        return -errno;
+    struct member s = {.channel = channel[0], .other = channel[1]};
+    const pid_t self = getpid();
+    uint64_t tick = proc_tick();
+    pid_t pid = hand(&s, args);
+    if (pid == 0 && (pid = fork_unspared()) == 0)
+        shim_run(channel[1], self, tick);
+    *ret_new = pid > 0;
+    s.pid = pid;
+    pool.shim[pool.n++] = s;
+    if (pid < 0 || pool.n > SHIM_POOL_MAX || args->kill_mode == KEEPER_KILL_MAIN)
+        drop(&pool.shim[pool.n - 1]);
+    return pid;
+}
+
+pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
+{
+    bool may = may_reuse && args->kill_mode != KEEPER_KILL_MAIN;
+    for (unsigned k = may ? pool.n : 0; k > 0; k--) {
+        /* The longest at work first: it is the most likely to have ended. */
+        unsigned i = ++pool.last % pool.n;
+        if (orders_of(&pool.shim[i]) > 0)
+            continue;
+        pool.last = i;
+        pid_t pid = hand(&pool.shim[i], args);
+        if (pid > 0)
+            return pid;
+    }
+    return start_new(args, ret_new);
+}
+
+/* The member with that order among its latest n, or NULL. */
+static struct member *find(uint64_t serial, unsigned n)
+{
+    for (unsigned i = 0; i < pool.n; i++)
+        for (unsigned k = 0; k < n; k++)
+            if (pool.shim[i].order[k] == serial)
+                return &pool.shim[i];
+    return NULL;
+}
+
+bool shim_pool_can_follow(const struct keeper_start *m)
+{
+    struct member *s = m->kill_mode == KEEPER_KILL_MAIN ? NULL : find(m->after, 1);
+    return s != NULL && orders_of(s) < ORDERS_MAX;
+}
+
+pid_t shim_pool_follow(const struct shim_args *args)
+{
+    return hand(find(args->after, 1), args);
+}
+
+/* All that it has not received: nobody can tell whether the first is among it. An order
+ * alone stays: it has been begun, or is about to be. */
+static void take_back(struct member *s)
+{
+    if (orders_of(s) < 2)
+        return;
+    while (take_one(s->other))
+        s->orders--;
+    memset(s->order, 0, sizeof(s->order));
+}
+
+void shim_pool_take_back(uint64_t serial)
+{
+    struct member *s = serial != 0 ? find(serial, ORDERS_MAX) : NULL;
+    if (s != NULL)
+        take_back(s);
+    for (unsigned i = 0; serial == 0 && i < pool.n; i++)
+        take_back(&pool.shim[i]);
+}
+
+unsigned shim_pool_size(void)
+{
+    return pool.n;
+}
+
+void shim_pool_dismiss(void)
+{
+    shim_pool_take_back(0);
+    while (pool.n > 0)
+        drop(&pool.shim[pool.n - 1]);
+}
+
+void shim_pool_forget(pid_t pid)
+{
+    for (unsigned i = 0; i < pool.n; i++)
+        if (pool.shim[i].pid == pid) {
+            drop(&pool.shim[i]);
+            return;
+        }
+}

@@ -1,0 +1,183 @@
+/* See allowed.h. Of a group these may: users whose own group it is, and its members as
+ * they are when it is asked for. */
+#include "daemon/life/allowed.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config/config.h"
+#include "daemon/core/queues.h"
+#include "daemon/observe/log.h"
+
+/* --- names -------------------------------------------------------------------------- */
+
+/* What an entry takes is known when it fits: twice as much each time. */
+struct room {
+    char *memory;
+    size_t size;
+};
+
+static bool grow(struct room *r)
+{
+    char *more = realloc(r->memory, r->size ? 2 * r->size : 1024);
+
+    if (!more)
+        return false;
+    r->memory = more;
+    r->size = r->size ? 2 * r->size : 1024;
+    return true;
+}
+
+/* 0; -ENOMEM; -ENOENT: also where the system does not know. */
+static int find_user(const char *name, uid_t *ret)
+{
+    struct passwd entry, *found = NULL;
+    struct room room = {0};
+    int error = ERANGE;
+
+    while (error == ERANGE && grow(&room))
+        error = getpwnam_r(name, &entry, room.memory, room.size, &found);
+    if (error == 0 && found)
+        *ret = entry.pw_uid;
+    free(room.memory);
+    return error == ERANGE || error == ENOMEM ? -ENOMEM : found ? 0 : -ENOENT;
+}
+
+static bool add(uint32_t **ids, size_t *n, uint32_t id)
+{
+    uint32_t *more = reallocarray(*ids, *n + 1, sizeof(**ids));
+
+    if (!more)
+        return false;
+    *ids = more;
+    more[(*n)++] = id;
+    return true;
+}
+
+/* As find_user(). */
+static int add_user(struct queue_allowed *a, const char *name)
+{
+    uid_t uid = 0;
+    const int r = find_user(name, &uid);
+
+    return r < 0 ? r : add(&a->uids, &a->nuids, uid) ? 0 : -ENOMEM;
+}
+
+/* A member that nobody is any more is passed over. */
+static int add_members(struct queue_allowed *a, const struct group *gr)
+{
+    int r = add(&a->gids, &a->ngids, gr->gr_gid) ? 0 : -ENOMEM;
+
+    for (char **member = gr->gr_mem; r != -ENOMEM && *member; member++)
+        r = add_user(a, *member);
+    return r == -ENOMEM ? r : 0;
+}
+
+static int add_group(struct queue_allowed *a, const char *name)
+{
+    struct group entry, *found = NULL;
+    struct room room = {0};
+    int error = ERANGE;
+
+    while (error == ERANGE && grow(&room))
+        error = getgrnam_r(name, &entry, room.memory, room.size, &found);
+    const int r = error == ERANGE || error == ENOMEM ? -ENOMEM
+                  : found                            ? add_members(a, found)
+                                                     : -ENOENT;
+    free(room.memory);
+    return r;
+}
+
+int allowed_find(struct queue_allowed *a, enum queue_list list,
+                 char missing[QUEUE_NAMES_BYTES + 1])
+{
+    char text[QUEUE_NAMES_BYTES + 1], *rest = text, *name;
+    int r = 0;
+
+    *missing = '\0';
+    memcpy(text, a->names, sizeof(text));
+    while (r != -ENOMEM && (name = strsep(&rest, " ,\t"))) {
+        if (!*name)
+            continue;
+        r = list == QUEUE_USERS ? add_user(a, name) : add_group(a, name);
+        if (r == -ENOENT && !*missing)
+            (void)snprintf(missing, QUEUE_NAMES_BYTES + 1, "%s", name);
+    }
+    return r == -ENOMEM ? r : *missing ? -ENOENT : 0;
+}
+
+/* What is not found allows nobody. */
+static int find_and_warn(struct queue_allowed *a, enum queue_list list, const char *queue,
+                         const char *what)
+{
+    char missing[QUEUE_NAMES_BYTES + 1];
+    const int r = allowed_find(a, list, missing);
+
+    if (r != -ENOENT)
+        return r;
+    log_warning("queue %s: %s=: there is no %s %s", queue, what,
+                list == QUEUE_USERS ? "user" : "group", missing);
+    return 0;
+}
+
+/* --- of all queues ------------------------------------------------------------------ */
+
+static int find_configured(struct queue_config *to, enum queue_list list,
+                           const char *names, const char *key)
+{
+    struct queue_allowed *a = &to->allowed[list];
+
+    memcpy(a->names, names, sizeof(a->names));
+    return find_and_warn(a, list, to->name, key);
+}
+
+struct queue_config *allowed_queues(const struct config_queues *queues, uint64_t slots,
+                                    size_t *ret_n)
+{
+    const size_t n = queues ? queues->n : 1;
+    struct queue_config *all = calloc(n, sizeof(*all));
+    bool good = all;
+
+    for (size_t i = 0; good && i < n; i++) {
+        queue_config_init(&all[i], queues ? queues->all[i].name : QUEUE_DEFAULT);
+        if (!queues)
+            continue;
+        memcpy(all[i].value, queues->all[i].value, sizeof(all[i].value));
+        good = find_configured(&all[i], QUEUE_USERS, queues->all[i].users,
+                               "AllowUsers") == 0 &&
+               find_configured(&all[i], QUEUE_GROUPS, queues->all[i].groups,
+                               "AllowGroups") == 0;
+    }
+    if (!good) {
+        allowed_free(all, n);
+        return NULL;
+    }
+    all[0].value[QUEUE_SLOTS] = slots;
+    *ret_n = n;
+    return all;
+}
+
+void allowed_free(struct queue_config *configs, size_t n)
+{
+    for (size_t i = 0; configs && i < n; i++)
+        for (int list = 0; list < QUEUE_LISTS; list++)
+            queue_allowed_fini(&configs[i].allowed[list]);
+    free(configs);
+}
+
+int allowed_find_all(struct core *core)
+{
+    int r = 0;
+
+    for (struct queue *q = queues_first(core); q; q = queues_next(q))
+        for (enum queue_list list = 0; list < QUEUE_LISTS && r == 0; list++)
+            if (q->hand.list[list].made)
+                r = find_and_warn(&q->by_hand[list], list, q->as_read.name,
+                                  queue_list_names[list]);
+    return r;
+}

@@ -1,0 +1,625 @@
+/* The methods of org.voltd.jobs that steer the jobs of a list or a filter: Cancel, Hold,
+ * Release, Pause, Resume, Edit. What differs is the verb (daemon/steer/steer.h), and
+ * which of the jobs that are named by their ids do not take it. */
+#include "daemon/steer/steer.h"
+#include "daemon/method/methods.h"
+
+#include "daemon/auth/auth.h"
+#include "daemon/config/config.h"
+#include "daemon/method/edit_json.h"
+#include "daemon/method/params.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROGRESS_USEC UINT64_C(200000)
+
+struct steering {
+    struct steering_params {
+        bool given; /* ids */
+        struct filter filter;
+        bool filtered;
+        struct edit_read changes; /* Edit, with the next */
+        bool first;
+    } in;
+    struct job_edit edit;
+    struct job_owner of; /* whose jobs are in its `after` */
+    struct ids_reader ids;
+    enum steer_verb verb;
+    size_t looked, tried, steered; /* of the ids: how many were */
+    struct steer_at id;     /* in the next one */
+    struct volt_sleep rest; /* before its next portion */
+    struct job_filter filter;
+    struct steer_all all;
+    struct steer_barrier kept;
+    int64_t count, told;
+    uint64_t told_usec;
+    struct volt_sleep tick; /* of a stream */
+    enum {
+        STEERING_BEGIN = 0,
+        STEERING_READS, /* the ids */
+        STEERING_LOOKS,
+        STEERING_TRIES, /* Edit */
+        STEERING_IDS,
+        STEERING_ALL,
+        STEERING_KEEP,
+    } at;
+};
+
+/* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
+static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key)
+{
+    char id[JOB_KEY_TEXT_MAX], reason[2 * JOB_KEY_TEXT_MAX + 96];
+
+    (void)job_key_format_job(key, id);
+    (void)snprintf(reason, sizeof(reason),
+                   "job %s is of an earlier voltd and can only be signalled, as with "
+                   "voltctl kill %s",
+                   id, id);
+    return call_error(call, "org.voltd.jobs.Refused",
+                      json_pack("{s:s}", "reason", reason));
+}
+
+_Static_assert(JOB_HOLDS_MAX == 1000, "as why_not() says");
+
+/* Why a job does not take it, by what steer_step() says. NULL: that is no reason. */
+static const char *why_not(enum steer_verb verb, int error)
+{
+    switch (error) {
+    case -EALREADY:
+        return "has ended";
+    case -EOPNOTSUPP:
+        return "has no process that could be paused";
+    case -ENOTDIR:
+        return verb == STEER_HOLD   ? "is an element: an array is held as a whole"
+               : verb == STEER_EDIT ? "is an element: an array is edited as a whole"
+                                    : "is an element: an array is released as a whole";
+    case -EBUSY:
+        return verb == STEER_HOLD ? "has started; `voltctl pause` stops what runs of it"
+               : verb == STEER_EDIT
+                   ? "has started: only what waits can be edited"
+                   : "is not running; `voltctl hold` keeps it from starting";
+    case -ERESTART:
+        return "has been tried: only what has never started can be edited; "
+               "`voltctl hold` keeps it from its next attempt";
+    case -EINPROGRESS:
+        return "is starting already; `voltctl hold` may still keep it from that";
+    case -ESRCH:
+        return verb == STEER_RELEASE ? "is not held" : "is not paused";
+    case -EPERM:
+        return "is held by an admin, and only an admin releases it";
+    case -EDQUOT:
+        return "has been held 1000 times, and is not once more: cancel it, and submit it "
+               "again when it may start";
+    default:
+        return NULL;
+    }
+}
+
+#define BEFORE_MAX 64
+
+/* What has been done all the same, to others. */
+static const char *before(enum steer_verb verb, int64_t count, char buf[BEFORE_MAX])
+{
+    static const char *const done[] = {"cancelled", "held",    "released",
+                                       "paused",    "resumed", "edited"};
+
+    *buf = '\0';
+    if (count > 0)
+        (void)snprintf(buf, BEFORE_MAX, "; %lld job%s before it: %s", (long long)count,
+                       count == 1 ? "" : "s", done[verb]);
+    return buf;
+}
+
+/* 0; negative: the call is answered. count: of jobs that have been steered already. */
+static int refuse_if(struct call *call, enum steer_verb verb, const struct job_key *key,
+                     int error, int64_t count)
+{
+    const char *why = why_not(verb, error);
+    char id[JOB_KEY_TEXT_MAX], buf[BEFORE_MAX];
+    char reason[JOB_KEY_TEXT_MAX + 128 + BEFORE_MAX];
+
+    if (verb == STEER_CANCEL || !why)
+        return 0;
+    (void)job_key_format_job(key, id);
+    (void)snprintf(reason, sizeof(reason), "job %s %s%s", id, why,
+                   before(verb, count, buf));
+    (void)call_error(call, "org.voltd.jobs.Refused",
+                     json_pack("{s:s}", "reason", reason));
+    return error;
+}
+
+/* The call is answered: the job cannot be so. */
+static int refuse_edit(struct call *call, const struct job_key *key,
+                       const struct volt_error *why, int64_t count)
+{
+    char id[JOB_KEY_TEXT_MAX], buf[BEFORE_MAX];
+    char reason[JOB_KEY_TEXT_MAX + sizeof(why->text) + BEFORE_MAX + 8];
+
+    (void)job_key_format_job(key, id);
+    (void)snprintf(reason, sizeof(reason), "job %s: %s%s", id, why->text,
+                   before(STEER_EDIT, count, buf));
+    (void)call_error(call, "org.voltd.jobs.Refused",
+                     json_pack("{s:o}", "reason", wire_text(reason)));
+    return -EINVAL;
+}
+
+/* What steer_step() would say, as far as a view tells: not whether elements of an array
+ * that are starting have their slots. */
+static int foresee_hold(const struct job_view *v, const struct job_owner *asker)
+{
+    const uint8_t state = v->status.state;
+
+    if (state == JOB_DONE)
+        return -EALREADY;
+    if (v->key.index >= 0)
+        return -ENOTDIR;
+    if (!v->has_counts && state != JOB_QUEUED && state != JOB_STARTING)
+        return -EBUSY;
+    return v->status.holds >= JOB_HOLDS_MAX && !v->status.held &&
+                   asker->uid == v->owner.uid
+               ? -EDQUOT
+               : 0;
+}
+
+static int foresee_release(const struct job_view *v, const struct job_owner *asker)
+{
+    if (v->status.state == JOB_DONE)
+        return -EALREADY;
+    if (v->key.index >= 0)
+        return -ENOTDIR;
+    if (!v->status.held)
+        return -ESRCH;
+    return v->status.held == JOB_HELD_BY_ADMIN && !auth_is_root(asker->uid) ? -EPERM : 0;
+}
+
+/* As above. What is starting may run in a moment. */
+static int foresee_pause(const struct job_view *v)
+{
+    const uint8_t state = v->status.state;
+
+    if (state == JOB_DONE)
+        return -EALREADY;
+    if (v->spec && !job_kinds[v->spec->kind].is_process)
+        return -EOPNOTSUPP;
+    return state == JOB_STARTING || state == JOB_RUNNING || state == JOB_PAUSED ? 0
+                                                                                : -EBUSY;
+}
+
+static int foresee_resume(const struct job_view *v)
+{
+    if (v->status.state == JOB_DONE)
+        return -EALREADY;
+    return v->has_counts || v->status.state == JOB_PAUSED ? 0 : -ESRCH;
+}
+
+/* Of an array core knows whether anything has begun. -ERESTART: another attempt follows
+ * one that has failed or was lost. */
+static int foresee_edit(const struct job_view *v)
+{
+    const uint8_t state = v->status.state;
+
+    if (state == JOB_DONE)
+        return -EALREADY;
+    if (v->key.index >= 0)
+        return -ENOTDIR;
+    if (v->has_counts)
+        return 0;
+    if (state == JOB_QUEUED)
+        return v->status.attempt ? -ERESTART : 0;
+    return state == JOB_STARTING ? -EINPROGRESS : -EBUSY;
+}
+
+static int foresee(enum steer_verb verb, const struct job_view *v,
+                   const struct job_owner *asker)
+{
+    switch (verb) {
+    case STEER_HOLD:
+        return foresee_hold(v, asker);
+    case STEER_RELEASE:
+        return foresee_release(v, asker);
+    case STEER_PAUSE:
+        return foresee_pause(v);
+    case STEER_RESUME:
+        return foresee_resume(v);
+    case STEER_EDIT:
+        return foresee_edit(v);
+    case STEER_CANCEL:
+        break;
+    }
+    return 0;
+}
+
+/* Ids that are named must be of jobs that take it. 0, or the call is answered. */
+static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
+                    const struct job_key *key, struct job_owner *ret_owner)
+{
+    struct job_view view;
+    int r = look_or_refuse(cx, call, key, &view);
+
+    if (r < 0)
+        return r;
+    bool orphan = view.orphan && view.status.state != JOB_DONE;
+    int why = foresee(verb, &view, call_peer(call));
+    *ret_owner = view.owner;
+    job_view_fini(&view);
+    if (!orphan)
+        return refuse_if(call, verb, key, why, 0);
+    (void)refuse_orphan(call, key);
+    return -ESRCH;
+}
+
+/* As a submission that comes now. */
+static enum volt_poll refuse_unkept(struct call *call, int error)
+{
+    return call_error(call, "org.voltd.jobs.StoreUnavailable",
+                      json_pack("{s:s}", "reason", store_refusal_text(error)));
+}
+
+static struct steer_at next_at(const struct steering *s)
+{
+    return (struct steer_at){.verb = s->verb, .edit = &s->edit};
+}
+
+#define WHICH_FIELDS                                                                     \
+    FIELD_AS(struct steering_params, given, "ids", FIELD_CUSTOM,                         \
+             .read = expect_job_ids),                                                    \
+        FIELD(struct steering_params, filter, FIELD_STRUCT, .fields = filter_fields,     \
+              .present = FIELD_PRESENT(struct steering_params, filtered))
+
+/* 0, or the call is answered. */
+static int check_edit(struct call *call, struct steering *s)
+{
+    struct field_error err;
+
+    s->edit = (struct job_edit){
+        .changes = s->in.changes.spec, .tags = s->in.changes.tags, .first = s->in.first};
+    if (s->in.first && s->in.filtered)
+        (void)call_invalid_parameter(call, "first", "only of ids: it is an order");
+    else if (!s->in.first && !s->edit.tags)
+        (void)call_invalid_parameter(call, "changes",
+                                     "has nothing that is to be changed");
+    else if (!s->edit.changes || check_rights(call, s->edit.changes, &err) == 0)
+        return 0;
+    else {
+        field_prefix(&err, "changes");
+        (void)params_refuse(call, &err);
+    }
+    return -EINVAL;
+}
+
+static void begin_all(struct call *call, struct steering *s)
+{
+    s->all = (struct steer_all){.core = call_service(call)->core,
+                                .verb = s->verb,
+                                .asker = *call_peer(call),
+                                .filter = &s->filter,
+                                .edit = &s->edit,
+                                .paced = true};
+}
+
+/* 0, or the call is answered. */
+static int begin_steering(struct volt_cx *cx, struct call *call, struct steering *s)
+{
+    static const struct field fields[] = {WHICH_FIELDS, {.name = NULL}};
+    static const struct field edit_fields[] = {
+        WHICH_FIELDS,
+        FIELD(struct steering_params, changes, FIELD_CUSTOM, .read = read_changes),
+        FIELD(struct steering_params, first, FIELD_BOOL),
+        {.name = NULL}};
+    const bool edits = s->verb == STEER_EDIT;
+
+    if (params_borrow(call, edits ? edit_fields : fields, &s->in) < 0 ||
+        (edits && check_edit(call, s) < 0) ||
+        filter_resolve(cx, call, &s->in.filter, false) < 0)
+        return -EINVAL;
+    if (!s->in.given)
+        call_parameters_read(call);
+    call_holds(call, filter_size(&s->in.filter));
+    if (!s->in.given && !s->in.filtered) {
+        (void)call_invalid_parameter(
+            call, "ids",
+            "is missing: give ids, or a filter (an empty one is all your jobs)");
+        return -EINVAL;
+    }
+    s->filter = filter_for_query(&s->in.filter);
+    s->of = *call_peer(call);
+    if (s->filter.of_user && auth_sees(s->of.uid, s->filter.uid))
+        s->of.uid = s->filter.uid;
+    begin_all(call, s);
+    s->id = next_at(s);
+    return 0;
+}
+
+/* What is known of the jobs that others are to wait for. 0, or the call is answered. */
+static int look_at_after(struct volt_cx *cx, struct call *call, struct steering *s)
+{
+    struct volt_error err;
+    size_t looked;
+
+    if (!(s->edit.tags & SPEC_TAG(TAG_AFTER)))
+        return 0;
+    s->edit.uid = s->of.uid;
+    int r = steer_look_at_after(cx, call_service(call)->core, &s->of, s->in.changes.spec,
+                                &looked, &err);
+    call_did(call, looked, 0);
+    if (r == -EINVAL)
+        (void)call_error(call, "org.voltd.jobs.Refused",
+                         json_pack("{s:o}", "reason", wire_text(err.text)));
+    else if (r < 0)
+        (void)call_abort(call);
+    return r;
+}
+
+/* A portion of the next id. READY: it was its last; *ret is negative if the call is
+ * answered. */
+static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
+                                    struct steering *s, int *ret)
+{
+    /* The last one that goes in front of all others is the first of them. */
+    const size_t n = s->edit.first ? s->ids.list.n - 1 - s->steered : s->steered;
+    const struct job_key *key = &s->ids.list.keys[n];
+
+    if (s->rest.deadline_usec && volt_sleep_poll(cx, &s->rest) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_sleep_fini(&s->rest);
+    s->rest = (struct volt_sleep){0};
+    s->id.most_facts = call_facts_left(call);
+    s->id.looks = call_entries_left(call);
+    int r = steer_step(call_service(call)->core, call_peer(call), key->id, key->index,
+                       &s->id);
+    call_did(call, s->id.looked, 0);
+    call_did_facts(call, s->id.facts);
+    if (r == -EAGAIN && s->id.rests)
+        volt_sleep_init(&s->rest, STEER_AGAIN);
+    if (r == -ESTALE)
+        *ret = look_at_after(cx, call, s);
+    if (r == -EAGAIN || r == -ESTALE)
+        return VOLT_PENDING;
+    if (r == -ENOMEM || store_refusal_text(r)) /* not steered: no count says so */
+        s->all.ret = r;
+    *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, s->count)
+                        : refuse_if(call, s->verb, key, r, s->count);
+    s->count += r == 0;
+    s->id = next_at(s);
+    s->steered++;
+    return VOLT_READY;
+}
+
+/* Whether the next id would take the edit; *ret as above. */
+static void try_edit(struct volt_cx *cx, struct call *call, struct steering *s, int *ret)
+{
+    const struct job_key *key = &s->ids.list.keys[s->tried];
+
+    s->id.only_checks = true;
+    int r = steer_step(call_service(call)->core, call_peer(call), key->id, key->index,
+                       &s->id);
+    call_did(call, s->id.looked, 0);
+    if (r == -ESTALE) {
+        *ret = look_at_after(cx, call, s);
+        return;
+    }
+    *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, 0)
+                        : refuse_if(call, s->verb, key, r, 0);
+    s->id = next_at(s);
+    s->tried++;
+}
+
+/* All of the ids are looked at before the first is touched: one that cannot be steered
+ * changes nothing. READY: none is left; *ret as above. */
+static enum volt_poll ids_looked_poll(struct volt_cx *cx, struct call *call,
+                                      struct steering *s, int *ret)
+{
+    const struct key_list *ids = &s->ids.list;
+
+    for (; *ret == 0 && s->looked < ids->n; s->looked++) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        *ret = check_id(cx, call, s->verb, &ids->keys[s->looked], &s->of);
+    }
+    if (*ret == 0 && s->at == STEERING_LOOKS)
+        *ret = look_at_after(cx, call, s);
+    s->at = STEERING_TRIES;
+    while (*ret == 0 && s->verb == STEER_EDIT && ids->n > 1 && s->tried < ids->n) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        try_edit(cx, call, s, ret);
+    }
+    return VOLT_READY;
+}
+
+/* READY: all have been steered; or *ret is negative, and the call is answered. */
+static enum volt_poll ids_steered_poll(struct volt_cx *cx, struct call *call,
+                                       struct steering *s, int *ret)
+{
+    const struct key_list *ids = &s->ids.list;
+
+    if (s->at == STEERING_READS) {
+        if (s->in.given && ids_poll(cx, call, &s->ids, ret) == VOLT_PENDING)
+            return VOLT_PENDING;
+        s->at = STEERING_LOOKS;
+    }
+    if (s->at < STEERING_IDS && ids_looked_poll(cx, call, s, ret) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (*ret < 0)
+        return VOLT_READY;
+    s->at = STEERING_IDS;
+    while (*ret == 0 && s->all.ret == 0 && s->steered < ids->n) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (steer_id_poll(cx, call, s, ret) == VOLT_PENDING && s->rest.deadline_usec &&
+            volt_sleep_poll(cx, &s->rest) == VOLT_PENDING)
+            return VOLT_PENDING;
+    }
+    s->at = STEERING_ALL;
+    return VOLT_READY;
+}
+
+static json_t *count_json(const struct steering *s)
+{
+    return json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count));
+}
+
+/* A stream is told how far it is. 0, or negative: there is no memory for that. */
+static int tell_progress(struct volt_cx *cx, struct call *call, struct steering *s)
+{
+    while (call_more(call) && call_drained_poll(cx, call) == VOLT_READY &&
+           volt_sleep_poll(cx, &s->tick) == VOLT_READY) {
+        int64_t count = s->count + s->all.ret_count;
+        uint64_t now = volt_now_usec();
+
+        if (count != s->told || now - s->told_usec >= call_config(call)->heartbeat_usec) {
+            if (call_continue(call, count_json(s)) < 0)
+                return -ENOMEM;
+            s->told = count;
+            s->told_usec = now;
+        }
+        volt_sleep_fini(&s->tick);
+        volt_sleep_init(&s->tick, PROGRESS_USEC);
+    }
+    return 0;
+}
+
+/* READY: that was all, or s->all.ret is negative; or *ret is, and the call is
+ * answered. */
+static enum volt_poll filtered_poll(struct volt_cx *cx, struct call *call,
+                                    struct steering *s, int *ret)
+{
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->all.looks = call_entries_left(call);
+    s->all.most_facts = call_facts_left(call);
+    enum volt_poll r = steer_all_poll(cx, &s->all);
+    call_did(call, s->all.looked, s->all.bytes);
+    call_did_facts(call, s->all.facts);
+    if (r == VOLT_PENDING || s->all.ret != -ESTALE)
+        return r;
+    *ret = look_at_after(cx, call, s);
+    steer_all_fini(&s->all);
+    begin_all(call, s);
+    volt_cx_wake(cx);
+    return *ret < 0 ? VOLT_READY : VOLT_PENDING;
+}
+
+/* READY: all are steered, and the store has it, or s->all.ret is negative; or *ret. */
+static enum volt_poll rest_poll(struct volt_cx *cx, struct call *call, struct steering *s,
+                                int *ret)
+{
+    if (s->at == STEERING_ALL) {
+        if (s->in.filtered && filtered_poll(cx, call, s, ret) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (*ret < 0 || s->all.ret < 0)
+            return VOLT_READY;
+        steer_barrier_init(&s->kept, call_service(call)->core);
+        s->at = STEERING_KEEP;
+    }
+    return steer_barrier_poll(cx, &s->kept);
+}
+
+/* A cancel counts all the same: what it ends does not come back. */
+static bool is_unkept(const struct steering *s)
+{
+    return s->verb != STEER_CANCEL && s->kept.commit.status < 0;
+}
+
+static enum volt_poll refuse_listed(struct call *call, const struct steering *s)
+{
+    const struct job_key key = {.id = s->all.ret_id, .index = JOB_NO_INDEX};
+
+    (void)refuse_edit(call, &key, &s->all.err, s->count + s->all.ret_count);
+    return VOLT_READY;
+}
+
+/* The answer leaves when what it says survives the daemon. */
+static enum volt_poll steering_poll(struct volt_cx *cx, struct call *call,
+                                    struct steering *s, enum steer_verb verb)
+{
+    int r = 0;
+
+    if (s->at == STEERING_BEGIN) {
+        s->verb = verb;
+        if (begin_steering(cx, call, s) < 0)
+            return VOLT_READY;
+        s->at = STEERING_READS;
+        s->told_usec = volt_now_usec();
+        volt_sleep_init(&s->tick, 0);
+    }
+    if (s->at < STEERING_ALL && ids_steered_poll(cx, call, s, &r) == VOLT_PENDING) {
+        bool begun = s->at == STEERING_IDS;
+        return begun && tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
+    }
+    if (r < 0)
+        return VOLT_READY;
+    if (rest_poll(cx, call, s, &r) == VOLT_PENDING)
+        return tell_progress(cx, call, s) < 0 ? call_abort(call) : VOLT_PENDING;
+    if (r < 0)
+        return VOLT_READY;
+    if (s->all.ret == -EINVAL)
+        return refuse_listed(call, s);
+    if (store_refusal_text(s->all.ret))
+        return refuse_unkept(call, s->all.ret);
+    if (s->all.ret < 0)
+        return call_abort(call);
+    return is_unkept(s) ? refuse_unkept(call, -EIO) : call_reply(call, count_json(s));
+}
+
+static void steering_drop(struct call *call, void *state)
+{
+    struct steering *s = state;
+
+    if (s->steered < s->ids.list.n)
+        steer_leave(call_service(call)->core, call_peer(call),
+                    s->ids.list.keys[s->steered].id, &s->id);
+    steer_all_fini(&s->all);
+    steer_barrier_fini(&s->kept);
+    if (s->at != STEERING_BEGIN)
+        volt_sleep_fini(&s->tick);
+    volt_sleep_fini(&s->rest);
+    ids_fini(call, &s->ids);
+    filter_fini(&s->in.filter);
+    edit_read_fini(&s->in.changes);
+}
+
+static enum volt_poll cancel_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_CANCEL);
+}
+
+static enum volt_poll hold_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_HOLD);
+}
+
+static enum volt_poll release_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_RELEASE);
+}
+
+static enum volt_poll pause_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_PAUSE);
+}
+
+static enum volt_poll resume_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_RESUME);
+}
+
+static enum volt_poll edit_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    return steering_poll(cx, call, state, STEER_EDIT);
+}
+
+#define METHOD_STEERING(name_, poll_)                                                    \
+    {                                                                                    \
+        .name = (name_), .flags = METHOD_MORE, .state_size = sizeof(struct steering),    \
+        .poll = (poll_), .drop = steering_drop                                           \
+    }
+
+const struct method method_cancel = METHOD_STEERING("Cancel", cancel_poll);
+const struct method method_hold = METHOD_STEERING("Hold", hold_poll);
+const struct method method_release = METHOD_STEERING("Release", release_poll);
+const struct method method_pause_jobs = METHOD_STEERING("Pause", pause_poll);
+const struct method method_resume_jobs = METHOD_STEERING("Resume", resume_poll);
+const struct method method_edit = METHOD_STEERING("Edit", edit_poll);

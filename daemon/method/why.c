@@ -1,0 +1,348 @@
+/* The method Why of org.voltd.jobs: what a job waits for, or what most of the asker's
+ * jobs do. */
+#include "daemon/query/why.h"
+#include "daemon/method/methods.h"
+
+#include "daemon/lease/leasing.h"
+#include "daemon/method/job_json.h"
+#include "daemon/method/params.h"
+#include "daemon/query/forecast.h"
+#include "wire/duration.h"
+#include "wire/json.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUPS           64 /* reasons of all jobs that are told apart */
+#define RUNNING_PORTIONS 8
+
+/* Jobs that wait for the same. */
+struct group {
+    enum job_wait wait;
+    uint32_t group; /* job_view.wait_group */
+    char lock[sizeof(((struct job_view *)0)->wait_lock)];
+    uint64_t count;
+    uint64_t least_usec, most_usec; /* TIME: the first of them begins then, the last */
+    struct job_key first;
+};
+
+struct why_state {
+    struct why_params {
+        struct job_key id;
+        bool given;
+    } in;
+    bool begun, counted, asked;
+    unsigned portions; /* of running_poll() */
+    struct why why;    /* of one */
+    struct forecast_running running;
+    struct job_filter filter;
+    struct query_walk walk;
+    size_t n, told; /* groups; those of them that are among the reasons */
+    uint64_t others; /* jobs that are in none of them */
+    json_t *reasons;
+    struct group groups[GROUPS];
+};
+
+/* --- one job ------------------------------------------------------------------------ */
+
+static json_t *reason_json(enum job_wait wait, const char *text)
+{
+    return json_pack("{s:s,s:s}", "wait", job_wait_name(wait), "text", text);
+}
+
+/* Jobs of its owner that run, as far as a few looks tell: what is not found among them
+ * counts as one of which nothing is known. */
+static int note_running(void *arg, const struct job_view *v)
+{
+    return forecast_add(arg, v) ? 0 : 1;
+}
+
+static enum volt_poll running_poll(struct volt_cx *cx, struct call *call,
+                                   struct why_state *s)
+{
+    for (; s->portions < RUNNING_PORTIONS; s->portions++) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        s->walk.looks = call_entries_left(call);
+        s->walk.limit = s->walk.at_once = ESTIMATE_HELD;
+        s->walk.end = false;
+        const int r = query_walk_step(cx, call_service(call)->core, call_peer(call),
+                                      &s->filter, &s->walk, note_running, &s->running);
+        call_did(call, s->walk.looked, s->walk.unpacked);
+        if (r != 0 || s->walk.cursor == 0 || s->running.n == ESTIMATE_HELD)
+            break;
+    }
+    s->portions = RUNNING_PORTIONS;
+    return VOLT_READY;
+}
+
+/* When it will start, where that can be told. NULL: it cannot. */
+static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
+                                    struct why_state *s, json_t **ret)
+{
+    struct estimate_in in;
+    struct estimate e;
+
+    *ret = NULL;
+    if (s->why.n != 1 || !s->why.line.places)
+        return VOLT_READY;
+    s->filter.states = 1u << JOB_RUNNING;
+    s->filter.uid = s->why.owner;
+    if (running_poll(cx, call, s) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (call_entries_left(call) < FORECAST_LOOKS)
+        call_did(call, call_entries_left(call), 0);
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    call_did(call, FORECAST_LOOKS, 0);
+    if (query_forecast(call_service(call)->core, call_peer(call), &s->in.id, &s->why.line,
+                       &s->running, &in) &&
+        estimate(&in, s->in.id.id, &e))
+        *ret = json_pack("{s:I, s:I, s:I, s:I}", "in_usec", (json_int_t)e.usec,
+                         "least_usec", (json_int_t)e.least_usec, "most_usec",
+                         (json_int_t)e.most_usec, "runs", (json_int_t)e.runs);
+    return VOLT_READY;
+}
+
+void why_add_left(struct why *why)
+{
+    for (size_t i = 0; i < why->n; i++) {
+        char *text = why->reason[i].text;
+        const size_t used = strlen(text);
+
+        if (lease_is_left(why->reason[i].pid))
+            (void)snprintf(text + used, REASON_TEXT - used,
+                           "; %d has ended, what it has left has it",
+                           (int)why->reason[i].pid);
+    }
+}
+
+/* In a turn that has room for all that one question looks at. */
+static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
+                               const struct job_key *key, struct why *ret, int *ret_r)
+{
+    if (call_entries_left(call) < WHY_LOOKS)
+        call_did(call, call_entries_left(call), 0);
+    if (call_turn_poll(cx, call) == VOLT_PENDING)
+        return VOLT_PENDING;
+    *ret_r =
+        query_why(call_service(call)->core, call_peer(call), key->id, key->index, ret);
+    why_add_left(ret);
+    call_did(call, ret->looks, 0);
+    return VOLT_READY;
+}
+
+/* READY: s->why is filled in; or *ret_r is negative and the call is answered. */
+static enum volt_poll reasons_poll(struct volt_cx *cx, struct call *call,
+                                   struct why_state *s, int *ret_r)
+{
+    const struct job_key *key = &s->in.id;
+    struct job_view view;
+
+    if (ask_poll(cx, call, key, &s->why, ret_r) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->asked = true;
+    if (*ret_r != -ENOENT)
+        return VOLT_READY;
+    *ret_r = look_or_refuse(cx, call, key, &view); /* the store alone has it: ended */
+    if (*ret_r == 0) {
+        s->why = (struct why){.state = (enum job_state)view.status.state};
+        job_view_fini(&view);
+    }
+    return VOLT_READY;
+}
+
+static enum volt_poll why_of_one(struct volt_cx *cx, struct call *call,
+                                 struct why_state *s)
+{
+    json_t *when, *reasons;
+    int r = 0;
+
+    if (!s->asked && reasons_poll(cx, call, s, &r) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (r < 0)
+        return VOLT_READY;
+    if (estimate_poll(cx, call, s, &when) == VOLT_PENDING)
+        return VOLT_PENDING;
+    reasons = json_array();
+    for (size_t i = 0; i < s->why.n; i++)
+        wire_add(&reasons, reason_json(s->why.reason[i].wait, s->why.reason[i].text));
+    return call_reply(call, json_pack("{s:s, s:o, s:o*}", "state",
+                                      job_state_name(s->why.state), "reasons", reasons,
+                                      "estimate", when));
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+/* Behind others and first in the line is one reason. */
+static enum job_wait group_of(enum job_wait wait)
+{
+    return wait == JOB_WAIT_SLOT ? JOB_WAIT_TURN : wait;
+}
+
+static int tally(void *arg, const struct job_view *v)
+{
+    struct why_state *s = arg;
+    const enum job_wait wait = v->status.state == JOB_PAUSED ? JOB_WAIT_PAUSED
+                               : v->lends                    ? JOB_WAIT_INSIDE
+                                                             : group_of(v->wait);
+    size_t i = 0;
+
+    if (wait == JOB_WAIT_NONE)
+        return 0;
+    while (i < s->n &&
+           (s->groups[i].wait != wait || s->groups[i].group != v->wait_group ||
+            strcmp(s->groups[i].lock, v->wait_lock) != 0))
+        i++;
+    if (i == GROUPS) {
+        s->others++;
+        return 0;
+    }
+    struct group *g = &s->groups[i];
+    if (i == s->n) {
+        *g = (struct group){.wait = wait,
+                            .group = v->wait_group,
+                            .least_usec = v->wait_usec,
+                            .first = v->key};
+        memcpy(g->lock, v->wait_lock, sizeof(g->lock));
+        s->n++;
+    }
+    if (v->wait_usec < g->least_usec) {
+        g->least_usec = v->wait_usec;
+        g->first = v->key;
+    }
+    if (v->wait_usec > g->most_usec)
+        g->most_usec = v->wait_usec;
+    g->count++;
+    return 0;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+
+    return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
+}
+
+/* Behind the words for the first, where the last begins later. */
+static void add_last(const struct group *g, char *text, size_t size)
+{
+    const size_t len = strlen(text);
+    char span[32];
+
+    if (g->most_usec - g->least_usec < 1000000 || len + 64 > size)
+        return;
+    duration_format(g->most_usec, span, sizeof(span));
+    (void)snprintf(text + len, size - len, ", the last in %s", span);
+}
+
+/* The words for its first job, if that still waits for this: it may have gone on since it
+ * was counted. */
+static json_t *group_json(const struct group *g, struct why *why)
+{
+    char text[sizeof(g->lock) + 32];
+    size_t i = 0;
+
+    if (g->wait == JOB_WAIT_TURN)
+        (void)snprintf(text, sizeof(text), "starts soon");
+    else
+        (void)snprintf(text, sizeof(text), "%s%s%s", job_wait_name(g->wait),
+                       g->lock[0] ? " " : "", g->lock);
+    while (i < why->n && (group_of(why->reason[i].wait) != g->wait ||
+                          why->reason[i].group != g->group))
+        i++;
+    if (i < why->n)
+        add_last(g, why->reason[i].text, REASON_TEXT);
+    json_t *reason = reason_json(i < why->n ? why->reason[i].wait : g->wait,
+                                 i < why->n ? why->reason[i].text : text);
+    wire_set(&reason, "count", json_integer((json_int_t)g->count));
+    wire_set(&reason, "id", job_id_to_json(g->first.id, JOB_NO_INDEX));
+    return reason;
+}
+
+static enum volt_poll answer_all(struct volt_cx *cx, struct call *call,
+                                 struct why_state *s)
+{
+    struct why why;
+    int r;
+
+    for (; s->told < s->n; s->told++) {
+        const struct group *g = &s->groups[s->told];
+
+        if (ask_poll(cx, call, &g->first, &why, &r) == VOLT_PENDING)
+            return VOLT_PENDING;
+        wire_add(&s->reasons, group_json(g, &why));
+        if (!s->reasons)
+            return call_abort(call);
+    }
+    json_t *answer = json_pack("{s:O}", "reasons", s->reasons);
+    if (s->others)
+        wire_set(&answer, "others", json_integer((json_int_t)s->others));
+    return call_reply(call, answer);
+}
+
+static enum volt_poll why_of_all(struct volt_cx *cx, struct call *call,
+                                 struct why_state *s)
+{
+    while (!s->counted) {
+        if (call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        s->walk.looks = call_entries_left(call);
+        s->walk.limit = s->walk.at_once = s->walk.looks;
+        s->walk.end = false;
+        int r = query_walk_step(cx, call_service(call)->core, call_peer(call), &s->filter,
+                                &s->walk, tally, s);
+        call_did(call, s->walk.looked, s->walk.unpacked);
+        if (r < 0)
+            return no_answer(call, r, NULL);
+        s->counted = s->walk.cursor == 0;
+    }
+    if (!s->reasons) {
+        qsort(s->groups, s->n, sizeof(s->groups[0]), by_count);
+        s->reasons = json_array();
+    }
+    return answer_all(cx, call, s);
+}
+
+static int begin(struct call *call, struct why_state *s)
+{
+    static const struct field fields[] = {
+        FIELD(struct why_params, id, FIELD_CUSTOM, .read = read_job_id,
+              .present = FIELD_PRESENT(struct why_params, given)),
+        {.name = NULL},
+    };
+
+    if (params_read(call, fields, &s->in) < 0)
+        return -EINVAL;
+    s->filter = (struct job_filter){
+        .states = (1u << JOB_DONE) - 1, .of_user = true, .uid = call_peer(call)->uid};
+    s->walk = (struct query_walk){.bytes = CORE_BYTES, .specs = QUERY_SPECS_NONE};
+    s->begun = true;
+    return 0;
+}
+
+static enum volt_poll why_poll(struct volt_cx *cx, struct call *call, void *state)
+{
+    struct why_state *s = state;
+
+    if (!s->begun && begin(call, s) < 0)
+        return VOLT_READY;
+    return s->in.given ? why_of_one(cx, call, s) : why_of_all(cx, call, s);
+}
+
+static void why_drop(struct call *call, void *state)
+{
+    struct why_state *s = state;
+
+    (void)call;
+    json_decref(s->reasons);
+}
+
+const struct method method_why = {
+    .name = "Why",
+    .flags = METHOD_READS,
+    .state_size = sizeof(struct why_state),
+    .poll = why_poll,
+    .drop = why_drop,
+};

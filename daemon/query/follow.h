@@ -1,0 +1,50 @@
+/* Waiting for more of a job's output, and for its start and end: no timer looks.
+ *
+ * One inotify instance for all (a user has 128) watches the files that somebody follows,
+ * and only these: it is the source of notifications of growth (log/subscription.h), those
+ * of the job come from changes.h. A follower subscribes to both:
+ *
+ *   1. follow_arm()
+ *   2. state, file (follow_file() before its first read)
+ *   3. nothing new: follow_poll()
+ *
+ * so that whatever the look does not see is notified after it. Without an inotify
+ * instance all are notified from time to time (inotify.h). */
+#ifndef VOLTD_QUERY_FOLLOW_H
+#define VOLTD_QUERY_FOLLOW_H
+
+#include <volt/task.h>
+#include "daemon/log/subscription.h"
+#include "daemon/query/changes.h"
+
+struct follows;
+struct core;
+
+/* 0; -ENOMEM. */
+int follows_open(struct follows **ret);
+/* Spawns the task that reads the events of inotify. 0; -ENOMEM; -ESHUTDOWN. */
+int follows_start(struct follows *f, struct core *core);
+/* After the runtime was shut down; no follower may be left. NULL is allowed. */
+void follows_free(struct follows *f);
+
+/* Private. Zero-initialised it may be finished. Must not move between the first arm and
+ * fini. */
+struct follow {
+    struct follows *all; /* NULL: has not begun */
+    struct job_subscriber job_subscriber;
+    struct job_subscription job;
+    struct subscriber subscriber;
+    struct subscription growth;
+    int wd; /* -1: no file yet */
+};
+
+/* A follower of a job or element; its task is the one that polls here. */
+void follow_arm(struct volt_cx *cx, struct follow *f, struct core *core,
+                const struct job_key *key);
+/* Its output is this open file. Once. 0; -errno: its growth cannot be watched. */
+int follow_file(struct follow *f, int fd);
+/* READY: there may be something new since it was armed. */
+enum volt_poll follow_poll(struct follow *f);
+void follow_fini(struct follow *f);
+
+#endif

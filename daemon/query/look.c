@@ -1,0 +1,344 @@
+/* One look at a job or an element: in memory, among those whose end alone is known, and
+ * in the store; and at its output. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <volt/task.h>
+
+#include "daemon/auth/auth.h"
+#include "daemon/core/parts.h"
+#include "daemon/core/phase.h"
+#include "daemon/core/table.h"
+#include "daemon/core/tombstones.h"
+#include "daemon/output/output.h"
+#include "daemon/query/history.h"
+#include "daemon/query/view.h"
+#include "daemon/store/reader.h"
+
+#define NEIGHBOUR 4 /* elements that are no farther apart are read together */
+
+static void view_tombstone(const struct tombstone *r, uint64_t id, struct job_view *ret)
+{
+    *ret = (struct job_view){.key = {.id = id, .index = JOB_NO_INDEX},
+                             .owner = {.uid = r->uid},
+                             .status = {.state = JOB_DONE,
+                                        .result = r->end.result,
+                                        .code = r->end.code,
+                                        .code_is = r->end.code_is,
+                                        .ended_usec = r->ended_usec},
+                             .exit_code = r->end.exit_code,
+                             .forgotten = true};
+}
+
+/* Lock held: whether the store may know more than memory. */
+static bool is_kept_only(const struct core *core, uint64_t id, int64_t index)
+{
+    const struct job *job = table_get(parts_of(core)->table, id);
+
+    if (job)
+        return index >= 0 && job->array && array_is_counts(job->array);
+    return id <= jobs_forgotten_max(core);
+}
+
+static int get_locked(struct core *core, uid_t uid, uint64_t id, int64_t index,
+                      bool status_only, struct job_view *ret)
+{
+    int64_t offset;
+    struct job *job = jobs_find(core, uid, id, index, &offset);
+    const struct tombstone *past;
+    const struct orphan *o;
+
+    if (job) {
+        if (status_only)
+            jobs_view_status(job, offset, ret);
+        else
+            jobs_view(core, job, offset, ret);
+        return 0;
+    }
+    past = index < 0 ? tombstones_find(parts_of(core)->tombstones, id) : NULL;
+    if (past && auth_sees(uid, past->uid)) {
+        view_tombstone(past, id, ret);
+        return 0;
+    }
+    o = auth_sees(uid, getuid()) ? orphans_find(parts_of(core)->orphans, id, index)
+                                 : NULL;
+    if (!o)
+        return -ENOENT;
+    jobs_view_orphan(o, ret);
+    return 0;
+}
+
+/* As query_get(). *ret_deeper: the store is to be asked as well. */
+static int get(struct core *core, uid_t uid, uint64_t id, int64_t index, bool status_only,
+               struct job_view *ret, bool *ret_deeper)
+{
+    core_lock(core);
+    int r = get_locked(core, uid, id, index, status_only, ret);
+    *ret_deeper = (r < 0 || ret->forgotten) && is_kept_only(core, id, index);
+    core_unlock(core);
+    return r;
+}
+
+int query_get(struct core *core, const struct job_owner *asker, uint64_t id,
+              int64_t index, struct job_view *ret)
+{
+    bool deeper;
+
+    return get(core, asker->uid, id, index, false, ret, &deeper);
+}
+
+int query_look(struct volt_cx *cx, struct core *core, const struct job_owner *asker,
+               uint64_t id, int64_t index, struct job_view *ret)
+{
+    struct query_looks l = {.core = core, .asker = *asker, .kept = true, .most = 1};
+    int r = query_looks_next(cx, &l, &(struct job_key){.id = id, .index = index}, ret);
+
+    query_looks_fini(&l);
+    return r;
+}
+
+/* Lock held. As query_wants(); what an element is filtered by is its array's. */
+static int wants_locked(struct core *core, uid_t uid, const struct job_key *key,
+                        const struct job_filter *f)
+{
+    struct job_filter rest = *f;
+    struct job *job = table_get(parts_of(core)->table, key->id);
+    struct job_view v;
+
+    if (job && auth_sees(uid, job->owner.uid))
+        return jobs_wanted_of_event(core, job, f);
+    if (job || get_locked(core, uid, key->id, key->index, true, &v) < 0)
+        return -ENOENT;
+    rest.states = rest.results = 0;
+    rest.orphans |= v.orphan;
+    return job_filter_wants_view(&v, &rest); /* a view without a spec */
+}
+
+int query_wants(struct core *core, const struct job_owner *asker,
+                const struct job_key *key, const struct job_filter *f, size_t *ret_bytes)
+{
+    core_lock(core);
+    int r = wants_locked(core, asker->uid, key, f);
+    *ret_bytes = parts_of(core)->held->bytes;
+    core_did(core, 1, 0, 0);
+    core_unlock(core);
+    return r;
+}
+
+int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
+                     size_t *ret_bytes)
+{
+    int r = 0;
+
+    *ret_bytes = 0;
+    core_lock(core);
+    const struct job *job = table_get(parts_of(core)->table, id);
+    if (job)
+        r = (*ret = jobs_brief_spec(core, job, ret_bytes)) ? 0 : -ENOMEM;
+    else /* others may be on their way while it has long gone */
+        r = phase_entering(core) > 0 && id > jobs_forgotten_max(core) ? -EAGAIN : -ENOENT;
+    core_did(core, 1, 0, 0);
+    core_unlock(core);
+    return r;
+}
+
+/* --- many --------------------------------------------------------------------------- */
+
+/* The view of the page; -ENOENT: it is not there. */
+static int view_of_page(const struct history *h, const struct job_key *key,
+                        struct job_view *ret)
+{
+    for (size_t i = 0; h && i < h->n; i++) {
+        const struct job_view *v = &h->views[i];
+
+        if (v->key.id != key->id || v->key.index != key->index)
+            continue;
+        *ret = *v;
+        if (ret->spec)
+            ret->spec = job_spec_ref(ret->spec);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+/* An element near the one before is read with those that follow in this direction. */
+static void choose_page(const struct query_looks *l, const struct job_key *key,
+                        struct history *h)
+{
+    const size_t most = l->most < JOBS_SLICE ? l->most : JOBS_SLICE;
+    const int64_t more = most ? (int64_t)most - 1 : 0;
+    const int64_t by = key->index - l->index;
+
+    h->index = h->index_last = key->index;
+    if (key->index < 0 || key->id != l->id || l->index < 0)
+        return;
+    if (by > 0 && by <= NEIGHBOUR)
+        h->index_last += more;
+    else if (by < 0 && by >= -NEIGHBOUR)
+        h->index -= more < h->index ? more : h->index;
+}
+
+static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job_key *key)
+{
+    query_looks_fini(l);
+    l->page = calloc(1, sizeof(*l->page));
+    if (!l->page)
+        return -ENOMEM;
+    *l->page = (struct history){.core = l->core,
+                                .uid = l->asker.uid,
+                                .first = key->id,
+                                .last = key->id,
+                                .max = 1};
+    choose_page(l, key, l->page);
+    int r = history_page(cx, l->page);
+    l->read = l->page->n ? l->page->n : 1;
+    return r;
+}
+
+int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
+                     struct job_view *ret)
+{
+    struct job_view kept;
+    bool deeper;
+    int r = get(l->core, l->asker.uid, key->id, key->index, l->status_only, ret, &deeper);
+
+    l->read = 0;
+    if (!deeper || !l->kept || (r == 0 && l->end_is_enough))
+        return r;
+    int found = view_of_page(l->page, key, &kept);
+    if (found < 0 && !l->most) {
+        if (r == 0)
+            job_view_fini(ret);
+        return -EAGAIN;
+    }
+    if (found < 0 && (found = read_page(cx, l, key)) == 0)
+        found = view_of_page(l->page, key, &kept);
+    l->id = key->id;
+    l->index = key->index;
+    if (found < 0)
+        return found == -ENOENT ? r : found; /* a view of the past holds nothing */
+    *ret = kept;
+    return 0;
+}
+
+void query_looks_fini(struct query_looks *l)
+{
+    if (!l->page)
+        return;
+    history_fini(l->page);
+    free(l->page);
+    l->page = NULL;
+}
+
+/* --- output ------------------------------------------------------------------------- */
+
+static bool prints_there(const struct job_view *v, enum job_stream stream)
+{
+    const struct job_spec *spec = v->spec;
+
+    return spec && v->status.attempt > 0 && job_kinds[spec->kind].is_process &&
+           spec->output == JOB_OUTPUT_FILE &&
+           (stream == JOB_STDOUT || spec->output_split);
+}
+
+/* It printed there, and it was nothing: no file and no row. Of an orphan only the record
+ * is known: the file that is not there was empty when it was given up. */
+static bool printed_nothing(const struct job_view *v, enum job_stream stream)
+{
+    if (v->status.state != JOB_DONE)
+        return false;
+    if (v->orphan)
+        return stream == JOB_STDOUT;
+    return !(v->status.kept & JOB_KEPT_FILE(stream)) && prints_there(v, stream);
+}
+
+/* There is no file, and no row: there should be the file. */
+static bool was_removed(const struct job_view *v, enum job_stream stream)
+{
+    const enum job_state state = (enum job_state)v->status.state;
+
+    if (state == JOB_DONE)
+        return v->status.kept & JOB_KEPT_FILE(stream);
+    return !v->orphan && v->status.pid > 0 && prints_there(v, stream) &&
+           JOB_BUSY_STATES & 1u << state;
+}
+
+/* It cannot be in a file or in the store. Of an orphan only the record is known. */
+static bool is_elsewhere(const struct job_view *v, enum job_stream stream)
+{
+    return v->spec && !v->orphan && !prints_there(v, stream);
+}
+
+struct opening {
+    struct core *core;
+    const struct job_view *v;
+    enum job_stream stream;
+    int r;
+};
+
+/* Waits for the disk: for a name that is not in memory, for a thread that renames a file,
+ * for the store. */
+static void open_there(void *arg)
+{
+    struct opening *o = arg;
+    const struct job_view *v = o->v;
+    struct core *core = o->core;
+
+    o->r = output_open(parts_of(core)->outputs, parts_of(core)->store, &v->key, o->stream,
+                       v->status.state == JOB_DONE);
+    /* Output goes with its job, at once: while the one is there, so is the other. */
+    if (o->r == -ENODATA && v->status.kept & JOB_KEPT_STORE(o->stream) &&
+        store_has(parts_of(core)->store, v->key.id) > 0)
+        o->r = -EBADMSG;
+}
+
+static int open_aside(struct volt_cx *cx, struct core *core, const struct job_view *v,
+                      enum job_stream stream)
+{
+    struct opening o = {.core = core, .v = v, .stream = stream, .r = -ENODATA};
+
+    if (v->has_counts)
+        return -EISDIR;
+    if (is_elsewhere(v, stream))
+        return -ENODATA;
+    if (cx)
+        volt_block_in_place(cx, open_there, &o);
+    else
+        open_there(&o);
+    return o.r;
+}
+
+int query_open_output(struct volt_cx *cx, struct core *core,
+                      const struct job_owner *asker, uint64_t id, int64_t index,
+                      enum job_stream stream)
+{
+    bool ended = false;
+    int r;
+
+    for (;;) {
+        struct job_view v;
+        bool before = ended;
+
+        r = query_look(cx, core, asker, id, index, &v);
+        if (r < 0)
+            return r;
+        ended = v.status.state == JOB_DONE;
+        r = open_aside(cx, core, &v, stream);
+        bool nothing = r == -ENODATA && printed_nothing(&v, stream);
+        bool removed = r == -ENODATA && was_removed(&v, stream);
+        bool running = !ended && v.status.state != JOB_QUEUED;
+        job_view_fini(&v);
+        if (nothing)
+            return output_open_empty();
+        /* It has ended since, perhaps, and given its file up. */
+        if (r != -ENODATA || !running || before)
+            return removed ? -ESTALE : r;
+        ended = true;
+    }
+}
+
+char *query_output_path(struct core *core, const struct job_key *key,
+                        enum job_stream stream)
+{
+    return output_path_text(parts_of(core)->outputs, key, stream);
+}

@@ -1,0 +1,358 @@
+/* Views of jobs, and which of them a filter wants. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/admit/explain.h"
+#include "daemon/admit/named.h"
+#include "daemon/auth/auth.h"
+#include "daemon/core/conditions.h"
+#include "daemon/core/each.h"
+#include "daemon/core/parts.h"
+#include "daemon/core/table.h"
+#include "daemon/core/waiting.h"
+#include "daemon/core/work.h"
+#include "daemon/job/queue.h"
+#include "daemon/query/view.h"
+#include "daemon/run/run.h"
+
+void job_view_fini(struct job_view *v)
+{
+    job_spec_unref(v->spec);
+    v->spec = NULL;
+}
+
+/* --- filters ------------------------------------------------------------------------ */
+
+static bool has_label(const struct job_spec *spec, const struct job_label *want)
+{
+    for (size_t i = 0; i < spec->nlabels; i++)
+        if (strcmp(spec->labels[i].name, want->name) == 0 &&
+            (!want->value || strcmp(spec->labels[i].value, want->value) == 0))
+            return true;
+    return false;
+}
+
+static bool spec_matches(const struct job_spec *spec, const struct job_filter *f)
+{
+    if (f->name && (!spec || strcmp(job_spec_display_name(spec), f->name) != 0))
+        return false;
+    if (f->name_glob &&
+        (!spec || fnmatch(f->name_glob, job_spec_display_name(spec), 0) != 0))
+        return false;
+    if (f->queue &&
+        (!spec || strcmp(spec->queue ? spec->queue : QUEUE_DEFAULT, f->queue) != 0))
+        return false;
+    for (size_t i = 0; i < f->nlabels; i++)
+        if (!spec || !has_label(spec, &f->labels[i]))
+            return false;
+    return true;
+}
+
+/* When an orphan was submitted, nobody knows. */
+static bool time_matches(const struct job_view *v, const struct job_filter *f)
+{
+    const uint64_t at = v->status.submitted_usec;
+
+    return (!f->since_usec || at >= f->since_usec) &&
+           (!f->until_usec || (at && at <= f->until_usec));
+}
+
+bool job_filter_wants_status(const struct job_status *st, const struct job_filter *f)
+{
+    return (!f->states || f->states & 1u << st->state) &&
+           (!f->results || f->results & 1u << st->result);
+}
+
+static bool status_matches(const struct job_view *v, const struct job_filter *f)
+{
+    return f->orphans == v->orphan && (!f->of_user || f->uid == v->owner.uid) &&
+           job_filter_wants_status(&v->status, f) && time_matches(v, f);
+}
+
+bool job_filter_wants_view(const struct job_view *v, const struct job_filter *f)
+{
+    return status_matches(v, f) && spec_matches(v->spec, f);
+}
+
+/* --- views: lock held --------------------------------------------------------------- */
+
+/* A century: what ends later has no date. */
+#define LONGEST UINT64_C(3155760000000000)
+/* Longer than a keeper takes to kill a tree, or another one to begin. */
+#define KEEPER_AWAY UINT64_C(2000000)
+
+static bool misses_keeper(const struct core *core, const struct job *job,
+                          const struct job_view *v)
+{
+    return jobs_is_process(job) && !v->has_counts &&
+           (v->status.state == JOB_STARTING || v->status.state == JOB_STOPPING) &&
+           run_keeper_away_usec(core) >= KEEPER_AWAY;
+}
+
+/* Of an array all that is queued is held, also while some of it runs. */
+static bool is_held(const struct job *job, const struct job_view *v)
+{
+    const bool waits = v->has_counts ? v->queued > 0 : v->status.state == JOB_QUEUED;
+
+    return waits && (job->array ? job->array->held : v->status.held);
+}
+
+/* The element does, or all do of which the array has not got its slots. */
+static bool waits_for_elements(const struct job *job, int64_t offset)
+{
+    if (!job->array || !job->array->rest)
+        return false;
+    return offset == NO_OFFSET ? !jobs_takes(job) && !each_rest(job)
+                               : each_unmet(job, (uint64_t)offset) != NULL;
+}
+
+/* Nothing of it runs, and something is to. */
+static bool is_queued(const struct job_view *v)
+{
+    return v->has_counts ? v->queued && !v->running : v->status.state == JOB_QUEUED;
+}
+
+/* How long an element backs off still, beside the line in which its array is; of an array
+ * all that is queued. */
+static uint64_t rest_left(struct core *core, const struct job *job, int64_t offset,
+                          const struct job_view *v)
+{
+    int64_t first;
+
+    if (v->has_counts)
+        return is_queued(v) && v->resting == v->queued
+                   ? waiting_first_rest(core, job, &first)
+                   : 0;
+    return waiting_rest_of(core, job, offset);
+}
+
+/* Of one in the line. */
+static void view_place(const struct explain_brief *brief, struct job_view *v)
+{
+    v->wait_group = explain_group(brief);
+    v->wait = explain_wait(brief->kind, v->wait_position > 0);
+    if (brief->resource)
+        (void)snprintf(v->wait_lock, sizeof(v->wait_lock), "%s",
+                       named_name(brief->resource));
+}
+
+static void view_wait(struct core *core, const struct job *job, int64_t offset,
+                      struct job_view *v)
+{
+    const uint64_t rest = rest_left(core, job, offset, v);
+    struct explain_brief brief;
+
+    v->wait = JOB_WAIT_NONE;
+    if (v->status.state != JOB_DONE && v->survivors)
+        v->wait = JOB_WAIT_SURVIVORS;
+    if (misses_keeper(core, job, v))
+        v->wait = JOB_WAIT_KEEPER;
+    if (is_held(job, v))
+        v->wait = JOB_WAIT_HOLD;
+    else if (is_queued(v) && conditions_wait(job))
+        v->wait = conditions_wait(job);
+    else if (rest)
+        v->wait = JOB_WAIT_TIME;
+    else if (is_queued(v) && waits_for_elements(job, offset))
+        v->wait = JOB_WAIT_DEPENDENCY;
+    if (v->wait == JOB_WAIT_TIME) {
+        v->wait_usec = rest ? rest : conditions_time_left(core, job);
+        v->wait_ends_usec = v->wait_usec < LONGEST ? jobs_now_usec() + v->wait_usec : 0;
+    }
+    if (!rest && v->wait != JOB_WAIT_DEPENDENCY && is_queued(v) &&
+        waiting_place(core, job, &v->wait_position, &brief))
+        view_place(&brief, v);
+}
+
+void jobs_view_array(const struct array *a, struct job_view *v)
+{
+    v->status = array_status(a);
+    v->has_counts = true;
+    v->total = a->total;
+    v->queued = a->by_state[JOB_QUEUED];
+    v->running = array_busy(a);
+    v->paused = a->by_state[JOB_PAUSED];
+    v->done = a->by_state[JOB_DONE];
+    v->failed = array_failed(a);
+    v->exit_code = a->exit_code;
+}
+
+static void view_work(const struct job *job, int64_t offset, struct job_view *v)
+{
+    const struct work *w = jobs_live(job, offset);
+
+    v->lends = w && w->lends;
+    v->survivors = v->status.survivors;
+    if (v->status.named)
+        v->named = *v->status.named;
+    if (!w || !w->left || v->status.state == JOB_DONE)
+        return;
+    v->survivors = w->left->n;
+    v->named = w->left->named;
+}
+
+void jobs_view_status(struct job *job, int64_t offset, struct job_view *ret)
+{
+    *ret = (struct job_view){
+        .key = jobs_key(job, offset),
+        .owner = job->owner,
+        .durable = job->durable,
+        .name_tag = job->name_tag};
+    if (job->array && offset == NO_OFFSET)
+        jobs_view_array(job->array, ret);
+    else if (job->array)
+        ret->status = array_element(job->array, offset);
+    else
+        ret->status = job->status;
+    if (!ret->has_counts)
+        view_work(job, offset, ret);
+    else if (job->elements)
+        ret->resting = job->elements->nresting;
+    if (!ret->has_counts && ret->status.state == JOB_DONE)
+        ret->exit_code = job_exit_code(&ret->status);
+}
+
+static void view_spec(struct core *core, const struct job *job, struct job_view *ret)
+{
+    ret->unpacked = job->spec ? 0 : job->bytes;
+    ret->spec = job_spec_of(job);
+    core_did(core, 0, ret->unpacked, 0);
+}
+
+void jobs_view_state(struct core *core, struct job *job, int64_t offset,
+                     struct job_view *ret)
+{
+    jobs_view_status(job, offset, ret);
+    view_wait(core, job, offset, ret);
+}
+
+void jobs_view(struct core *core, struct job *job, int64_t offset, struct job_view *ret)
+{
+    jobs_view_state(core, job, offset, ret);
+    view_spec(core, job, ret);
+}
+
+static bool asks_for_spec(const struct job_filter *f)
+{
+    return f->name || f->name_glob || f->queue || f->nlabels;
+}
+
+struct job_spec *jobs_brief_spec(struct core *core, const struct job *job,
+                                 size_t *ret_unpacked)
+{
+    struct job_spec *spec;
+
+    *ret_unpacked = 0;
+    if (job->spec)
+        return job_spec_ref(job->spec);
+    int r = packed_peek(job->packed, &spec, ret_unpacked);
+    core_did(core, 0, *ret_unpacked, 0);
+    return r < 0 ? NULL : spec;
+}
+
+/* A pattern takes time by its length and that of the name: so much counts as unpacked. */
+#define GLOB_STEPS_PER_BYTE 16
+
+static bool spec_matches_in_slice(struct core *core, const struct job_spec *spec,
+                                  const struct job_filter *f)
+{
+    if (f->name_glob)
+        core_did(core, 0,
+                 strlen(f->name_glob) * strlen(job_spec_display_name(spec)) /
+                     GLOB_STEPS_PER_BYTE,
+                 0);
+    return spec_matches(spec, f);
+}
+
+static bool job_matches(struct core *core, const struct job *job,
+                        const struct job_filter *f)
+{
+    size_t unpacked;
+
+    if (!asks_for_spec(f))
+        return true;
+    struct job_spec *spec = jobs_brief_spec(core, job, &unpacked);
+    bool matches = spec && spec_matches_in_slice(core, spec, f);
+    job_spec_unref(spec);
+    return matches;
+}
+
+/* Unpacked once where that is enough. */
+static bool brief_matches(struct core *core, const struct job *job,
+                          const struct job_filter *f, struct job_view *ret)
+{
+    ret->spec = jobs_brief_spec(core, job, &ret->unpacked);
+    if (!asks_for_spec(f) || (ret->spec && spec_matches_in_slice(core, ret->spec, f)))
+        return true;
+    job_view_fini(ret);
+    return false;
+}
+
+bool jobs_view_wanted(struct core *core, struct job *job, const struct job_filter *f,
+                      enum query_specs specs, struct job_view *ret)
+{
+    jobs_view_status(job, NO_OFFSET, ret);
+    if (!status_matches(ret, f))
+        return false;
+    if (specs == QUERY_SPECS_BRIEF ? !brief_matches(core, job, f, ret)
+                                   : !job_matches(core, job, f))
+        return false;
+    if (specs == QUERY_SPECS_WHOLE)
+        view_spec(core, job, ret);
+    view_wait(core, job, NO_OFFSET, ret);
+    return true;
+}
+
+bool jobs_view_element(struct core *core, struct job *array, int64_t offset,
+                       const struct job_filter *f, struct job_view *ret)
+{
+    jobs_view_status(array, offset, ret);
+    if (!job_filter_wants_status(&ret->status, f))
+        return false;
+    view_spec(core, array, ret);
+    view_wait(core, array, offset, ret);
+    return true;
+}
+
+bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_filter *f)
+{
+    struct job_view v;
+
+    jobs_view_status(job, NO_OFFSET, &v);
+    return !f->orphans && (!f->of_user || f->uid == v.owner.uid) && time_matches(&v, f) &&
+           job_matches(core, job, f);
+}
+
+void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
+{
+    *ret = (struct job_view){.key = o->key,
+                             .owner = {.uid = getuid(), .gid = getgid()},
+                             .status = o->status,
+                             .survivors = o->status.survivors,
+                             .durable = true, /* the record is */
+                             .orphan = true};
+    if (o->status.named)
+        ret->named = *o->status.named;
+    if (ret->status.state == JOB_DONE)
+        ret->exit_code = job_exit_code(&ret->status);
+}
+
+struct job *jobs_find(struct core *core, uid_t uid, uint64_t id, int64_t index,
+                      int64_t *ret_offset)
+{
+    struct job *job = table_get(parts_of(core)->table, id);
+
+    if (!job || !auth_sees(uid, job->owner.uid))
+        return NULL;
+    *ret_offset = NO_OFFSET;
+    if (index < 0)
+        return job;
+    *ret_offset = job->array && !array_is_counts(job->array)
+                      ? job_spec_offset(job->spec, index)
+                      : -1;
+    return *ret_offset < 0 ? NULL : job;
+}

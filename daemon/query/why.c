@@ -1,0 +1,357 @@
+/* See why.h. */
+#include "daemon/query/why.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/admit/condition.h"
+#include "daemon/admit/resource.h"
+#include "daemon/core/claims.h"
+#include "daemon/core/each.h"
+#include "daemon/core/lease_table.h"
+#include "daemon/core/inner_wait.h"
+#include "daemon/core/parts.h"
+#include "daemon/core/tx.h"
+#include "daemon/core/users.h"
+#include "daemon/dispatch/dispatch.h"
+#include "daemon/query/holder.h"
+#include "daemon/query/view.h"
+#include "daemon/core/waiting.h"
+#include "daemon/core/work.h"
+
+#define CALL_JOBS 8 /* of a call inside it: looked at, at most */
+
+static enum job_wait wait_of(const struct reason *r)
+{
+    return r->condition ? r->condition->kind->wait
+                        : explain_wait(r->kind, r->in_front > 0);
+}
+
+/* Of a rate, or of the limit of its array: it gets a slot with it. */
+static struct why_line line_of_alone(const struct reason *r)
+{
+    if (!r->resource)
+        return (struct why_line){.places = r->capacity,
+                                 .used = r->used,
+                                 .own = r->used,
+                                 .of_array = true};
+    return (struct why_line){.places = r->slots.capacity,
+                             .used = r->slots.used,
+                             .own = r->slots.own,
+                             .in_front = r->in_front,
+                             .first_usec = r->first_usec,
+                             .step_usec = r->step_usec};
+}
+
+static struct why_line line_of(const struct reason *r)
+{
+    struct why_line line = {.used = r->used, .own = r->used - r->others};
+
+    if (r->alone)
+        return line_of_alone(r);
+    if (r->is_left)
+        return (struct why_line){.places = 0};
+    line.in_front = r->in_front;
+    if (r->resource && explain_wait(r->kind, false) == JOB_WAIT_LOCK &&
+        r->wanted <= r->capacity) {
+        const bool whole = !resource_is_semaphore(r->resource);
+        line.places = whole ? 1 : r->capacity / r->wanted;
+        line.used = whole ? 1 : r->used / r->wanted;
+        if (!whole)
+            line.own = (line.own + r->wanted - 1) / r->wanted;
+        if (r->holder.id && !r->is_lease && !r->is_left_behind) {
+            line.holder = r->holder;
+            line.held_usec = r->held_usec;
+        }
+    } else if (r->queue) {
+        line.places = r->capacity;
+    }
+    return line;
+}
+
+/* What the user's waiter needs before it may start. */
+static void add_of_admission(struct core *core, uid_t uid, const struct waiter *w,
+                             struct why *ret)
+{
+    const struct admission_times now = {waiting_now(core), jobs_now_usec()};
+    struct reason reasons[WHY_MOST];
+    size_t n = explain(parts_of(core)->admit, w, now.boottime, reasons, WHY_MOST);
+
+    ret->n = n < WHY_MOST ? n : WHY_MOST;
+    if (w->state == WAITER_LINE) {
+        const struct explain_brief brief =
+            explain_brief(parts_of(core)->admit, w, now.boottime);
+
+        ret->reason[0].group = explain_group(&brief);
+    }
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->reason[i].wait = wait_of(&reasons[i]);
+        if (ret->reason[i].wait == JOB_WAIT_LOCK)
+            holder_add(core, uid, now.realtime, &reasons[i]);
+        ret->reason[i].pid = reasons[i].holder_pid;
+        if (w->state == WAITER_LINE)
+            ret->line = line_of(&reasons[i]);
+        ret->looks += reasons[i].looks;
+        explain_text(&reasons[i], &now, ret->reason[i].text, REASON_TEXT);
+    }
+}
+
+/* One more; NULL: there is no room. */
+static struct why_reason *add_reason(struct why *ret, enum job_wait wait)
+{
+    if (ret->n == WHY_MOST)
+        return NULL;
+    ret->reason[ret->n].wait = wait;
+    return &ret->reason[ret->n++];
+}
+
+/* Elements that back off are not in the line with their array. */
+static void add_of_resting(struct core *core, const struct job *array,
+                           const struct job_view *v, struct why *ret)
+{
+    struct why_reason *r = v->resting ? add_reason(ret, JOB_WAIT_TIME) : NULL;
+    char id[JOB_KEY_TEXT_MAX], when[64];
+    int64_t offset;
+
+    if (!r)
+        return;
+    (void)condition_backoff_text(waiting_first_rest(core, array, &offset), when,
+                                 sizeof(when));
+    const struct job_key key = jobs_key(array, offset);
+    (void)job_key_format_job(&key, id);
+    (void)snprintf(r->text, sizeof(r->text),
+                   "%" PRIu64 " element%s back%s off; %s: %s", v->resting,
+                   v->resting == 1 ? "" : "s", v->resting == 1 ? "s" : "", id, when);
+}
+
+/* What stands still by hand. */
+static void add_of_pause(const struct job_view *v, struct why *ret)
+{
+    const bool paused = v->has_counts ? v->paused > 0 : v->status.state == JOB_PAUSED;
+    struct why_reason *r = paused ? add_reason(ret, JOB_WAIT_PAUSED) : NULL;
+    char id[JOB_KEY_TEXT_MAX], count[48] = "";
+
+    if (!r)
+        return;
+    (void)job_key_format_job(&v->key, id);
+    if (v->has_counts)
+        (void)snprintf(count, sizeof(count), "%" PRIu64 " element%s of it ", v->paused,
+                       v->paused == 1 ? "" : "s");
+    (void)snprintf(r->text, sizeof(r->text), "%spaused, until `voltctl resume %s`", count,
+                   id);
+}
+
+/* What backs off by its task is not in the line: an element, or a job for which there was
+ * no memory. Whether it does. */
+static bool add_of_rest(struct core *core, const struct job *job, int64_t offset,
+                        struct why *ret)
+{
+    const uint64_t left = waiting_rest_of(core, job, offset);
+    struct why_reason *r = left ? add_reason(ret, JOB_WAIT_TIME) : NULL;
+
+    if (!r)
+        return false;
+    (void)condition_backoff_text(left, r->text, sizeof(r->text));
+    return true;
+}
+
+/* What the element waits for of another array; of an array without a condition for that,
+ * as it takes nothing, the first of its rest, if none is ready. Whether it does. */
+static bool add_of_elements(const struct job *job, int64_t offset, struct why *ret)
+{
+    const bool whole = offset == NO_OFFSET;
+    const bool none = !job->array || (whole && (jobs_takes(job) || each_rest(job)));
+    const int64_t at = none ? ARRAY_WHOLE : whole ? array_next(job->array) : offset;
+    const struct each_edge *e = at == ARRAY_WHOLE ? NULL : each_unmet(job, (uint64_t)at);
+    struct why_reason *r = &ret->reason[ret->n];
+
+    if (!e)
+        return false;
+    ret->n++;
+    r->wait = JOB_WAIT_DEPENDENCY;
+    (void)condition_after_text(e->antecedent, e->when, whole, r->text, sizeof(r->text));
+    return true;
+}
+
+/* What one that has started, or an end, waits for. */
+static void add_of_view(const struct job_view *v, struct why *ret)
+{
+    const bool waits = v->wait == JOB_WAIT_KEEPER || v->wait == JOB_WAIT_SURVIVORS;
+    struct why_reason *r = waits ? add_reason(ret, v->wait) : NULL;
+
+    if (r)
+        (void)snprintf(r->text, sizeof(r->text), "%s",
+                   v->wait == JOB_WAIT_KEEPER
+                       ? "voltd-keeper does not answer"
+                       : "processes of it live on that SIGKILL has not ended");
+}
+
+/* The first of its jobs that has not ended, of the first few. Its state; DONE: all of
+ * these have, as far as is known, and *ret is the last of them. */
+static enum job_state first_left(struct core *core, const struct inner_wait *call,
+                               struct job_key *ret, size_t *looks)
+{
+    enum job_state state = JOB_DONE;
+    int64_t offset;
+
+    for (size_t i = 0; i < call->n && i < CALL_JOBS && state == JOB_DONE; i++) {
+        *ret = call->job(call->arg, i);
+        const struct job *job =
+            jobs_find(core, call->uid, ret->id, ret->index, &offset);
+        if (job)
+            state = jobs_any_status(job, offset).state;
+        ++*looks;
+    }
+    return state;
+}
+
+static void add_of_call(struct core *core, const struct inner_wait *call, struct why *ret)
+{
+    struct why_reason *r = add_reason(ret, JOB_WAIT_INSIDE);
+    struct job_key first = {.id = 0};
+    const enum job_state state = first_left(core, call, &first, &ret->looks);
+    char id[JOB_KEY_TEXT_MAX], count[48] = "", which[80] = "";
+
+    (void)job_key_format_job(&first, id);
+    if (call->n > 1)
+        (void)snprintf(count, sizeof(count), "the ends of %zu jobs", call->n);
+    if (call->n == 1)
+        (void)snprintf(which, sizeof(which), "job %s", id);
+    else if (state != JOB_DONE)
+        (void)snprintf(which, sizeof(which), ", also of job %s", id);
+    (void)snprintf(r->text, sizeof(r->text), "something inside it waits for %s%s%s%s",
+                   count, which, state == JOB_DONE ? "" : ", which is ",
+                   state == JOB_DONE ? "" : job_state_name(state));
+}
+
+/* Those inside of it, of the first few of its user's. One reason is left for the lease,
+ * and one for the slot. */
+static void add_of_calls(struct core *core, uid_t uid, const struct job_key *key,
+                         struct why *ret)
+{
+    const struct list_node *n = users_find(parts_of(core)->users, uid)->inner_waits.first;
+
+    for (size_t i = 0; n && i < HOLDERS_LOOKED_AT && ret->n < WHY_MOST - 2; i++) {
+        const struct inner_wait *call = list_thing(n, struct inner_wait, node);
+
+        ret->looks++;
+        if (job_key_equal(&call->in_job, key))
+            add_of_call(core, call, ret);
+        n = n->next;
+    }
+}
+
+/* " (held by ...)": what has the lock that the lease waits for, if it is found. */
+static void holder_text(struct core *core, const struct lease *l, char *ret, size_t size,
+                        size_t *looks)
+{
+    size_t n;
+    struct reason r = {.resource = admission_claims(&l->waiter, &n)->resource,
+                       .looks = EXPLAIN_LOOKS};
+    char id[JOB_KEY_TEXT_MAX];
+
+    holder_add(core, l->uid, jobs_now_usec(), &r);
+    *looks += r.looks - EXPLAIN_LOOKS;
+    *ret = '\0';
+    (void)job_key_format_job(&r.holder, id);
+    if (r.holder.id && r.is_lease)
+        (void)snprintf(ret, size, " (held by volt-lock, pid %d)", (int)r.holder_pid);
+    else if (r.holder.id)
+        (void)snprintf(ret, size, " (held by job %s)", id);
+}
+
+/* The first lease that waits inside of it, likewise. */
+static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key,
+                         struct why *ret)
+{
+    const struct lease *l = leases_next(core, uid, NULL);
+    char by[JOB_KEY_TEXT_MAX + 32];
+
+    for (size_t i = 0; l && (l->state != LEASE_WAITS || !job_key_equal(&l->in_job, key));
+         i++) {
+        ret->looks++;
+        l = i < HOLDERS_LOOKED_AT ? leases_next(core, uid, l) : NULL;
+    }
+    struct why_reason *r = l ? add_reason(ret, JOB_WAIT_INSIDE) : NULL;
+    if (!r)
+        return;
+    holder_text(core, l, by, sizeof(by), &ret->looks);
+    (void)snprintf(r->text, sizeof(r->text), "something inside it waits for %s %s%s",
+                   l->mode == JOB_CLAIM_PERMITS ? "semaphore" : "lock", lease_name(l),
+                   by);
+}
+
+/* What something inside it waits for, as far as is known; and that it lends its slot. */
+static void add_of_inside(struct core *core, const struct job *job, int64_t offset,
+                          const struct job_view *v, struct why *ret)
+{
+    const struct work *w = v->has_counts ? NULL : jobs_live(job, offset);
+    const struct job_key key = {.id = v->key.id, .index = v->key.index};
+    struct why_reason *r;
+
+    if (!w || list_is_empty(&w->inside))
+        return;
+    add_of_calls(core, job->owner.uid, &key, ret);
+    add_of_lease(core, job->owner.uid, &key, ret);
+    if (w->lends && (r = add_reason(ret, JOB_WAIT_INSIDE)))
+        (void)snprintf(r->text, sizeof(r->text),
+                       "its slot is lent to others meanwhile, and comes back at once "
+                       "then, before all that wait for one");
+}
+
+/* Something of it waits that has no slot. An array does while it has such elements. */
+static bool is_to_start(const struct job_view *v)
+{
+    return v->has_counts
+               ? v->queued > 0
+               : v->status.state == JOB_QUEUED || v->status.state == JOB_STARTING;
+}
+
+int query_why(struct core *core, const struct job_owner *asker, uint64_t id,
+              int64_t index, struct why *ret)
+{
+    struct job_view view;
+    int64_t offset;
+
+    *ret = (struct why){.looks = 1};
+    core_lock(core);
+    struct job *job = jobs_find(core, asker->uid, id, index, &offset);
+    if (job) {
+        jobs_view_state(core, job, offset, &view);
+        ret->state = (enum job_state)view.status.state;
+        ret->owner = job->owner.uid;
+        if (!add_of_rest(core, job, offset, ret) && !jobs_done(job) &&
+            is_to_start(&view) && !add_of_elements(job, offset, ret))
+            add_of_admission(core, job->owner.uid, &job->waiter, ret);
+        add_of_resting(core, job, &view, ret);
+        add_of_pause(&view, ret);
+        add_of_inside(core, job, offset, &view, ret);
+        if (!ret->n)
+            add_of_view(&view, ret);
+        core_did(core, ret->looks, 0, 0);
+    }
+    core_unlock(core);
+    return job ? 0 : -ENOENT;
+}
+
+/* It waits for a moment, behind all others, and goes. */
+void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
+                     struct why *ret)
+{
+    const struct admission_ask wants = {.uid = uid};
+    struct job_claim wanted = *claim;
+    struct waiter w = {.state = WAITER_NONE};
+    struct tx tx;
+
+    *ret = (struct why){.looks = 1};
+    core_begin(&tx, core);
+    if (claims_assign_one(core, &wants, &w, UINT64_MAX, &wanted, true, NULL) == 0) {
+        admission_enter(parts_of(core)->admit, &w, waiting_now(core));
+        add_of_admission(core, uid, &w, ret);
+        admission_leave(parts_of(core)->admit, &w);
+    }
+    admission_forget(parts_of(core)->admit, &w);
+    core_did(core, ret->looks, 0, 0);
+    dispatch_finish(&tx);
+}

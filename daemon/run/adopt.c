@@ -1,0 +1,110 @@
+/* Attempts that an earlier voltd began: which of them have their slots and their claims,
+ * before any task asks its record. */
+#include "daemon/core/jobs.h"
+#include "daemon/core/work.h"
+#include "daemon/dispatch/grant.h"
+#include "daemon/job/retry.h"
+#include "daemon/keeper/record.h"
+#include "daemon/run/kinds.h"
+#include "daemon/run/state.h"
+
+/* What the record of an attempt says now; its task will ask again. What is no process has
+ * none and begins anew. */
+static struct record look_at_record(const struct run *run, const struct work *w,
+                                    const struct job_status *st)
+{
+    struct job_key key = jobs_key(w->job, w->offset);
+    struct record rec = {.verdict = RECORD_RUNNING, .has_started = true};
+
+    if (!jobs_is_process(w->job) || st->state == JOB_QUEUED ||
+        record_probe(run->record_fd, &key, run->boot_id, &rec) < 0)
+        return rec;
+    if ((rec.verdict == RECORD_ABSENT || rec.verdict == RECORD_NEVER_RAN) &&
+        (st->other_life || st->started_usec))
+        rec.verdict = RECORD_OTHER_BOOT;
+    return rec;
+}
+
+static void tally(struct core_counts *c, enum record_verdict verdict)
+{
+    switch (verdict) {
+    case RECORD_RUNNING:
+        c->recovered_running++;
+        return;
+    case RECORD_DONE:
+        c->recovered_ended++;
+        return;
+    case RECORD_ABSENT:
+    case RECORD_NEVER_RAN:
+        c->recovered_unstarted++;
+        return;
+    case RECORD_SHIM_KILLED:
+    case RECORD_OTHER_BOOT:
+    case RECORD_DAMAGED:
+        break;
+    }
+    c->recovered_lost++;
+}
+
+static bool may_be_at_keeper(const struct run *run)
+{
+    return run->link && keeper_link_is_late(run->link);
+}
+
+/* Nothing of it has happened but that it was to start. It may have waited at the keeper
+ * for the end of another, whose slot it has not got, and may wait there still: where that
+ * keeper was killed its shim gives it up when the other ends. Should it begin, it takes a
+ * slot then. Not so what has claims, or is of an array with a limit: it follows nothing,
+ * so it has had them, and until its record says that it never began, and the keeper can
+ * carry out no START of it any more, nothing else may have them. From then on it asks for
+ * them again: it may have given them back, when its end could not be stored. */
+static bool is_unborn(const struct run *run, const struct job *job,
+                      const struct job_status *st, const struct record *rec)
+{
+    const bool follows_nothing = job->claims || job->spec->at_once;
+
+    if (st->state != JOB_STARTING)
+        return false;
+    if (follows_nothing && (rec->verdict == RECORD_RUNNING || may_be_at_keeper(run)))
+        return false;
+    return rec->verdict == RECORD_ABSENT || rec->verdict == RECORD_NEVER_RAN ||
+           (rec->verdict == RECORD_RUNNING && !rec->has_started);
+}
+
+/* What was starting or running has its slot and its claims, unless it never began, or the
+ * machine was switched off under it; what has been deferred or lost waits for them. What
+ * has ended and left processes behind has its claims. The STARTING of what waits anew has
+ * spent what it claims of rates. */
+void work_adopt(struct core *core, struct work *w)
+{
+    struct job *job = w->job;
+    const struct job_status *st = jobs_status(job, w->offset);
+
+    if (jobs_left(job, st)) {
+        if (!st->other_life)
+            grant_recover_claims(core, w);
+        return;
+    }
+    const struct record rec = look_at_record(parts_of(core)->run, w, st);
+
+    if (w->adopted)
+        tally(parts_of(core)->counts, rec.verdict);
+    if (!jobs_takes(job))
+        return;
+    const uint64_t left = job_retry_left(st, jobs_now_usec());
+    if (left) {
+        w->rests = true;
+        grant_rest(core, w, left);
+        return;
+    }
+    if (w->adopted && rec.verdict == RECORD_OTHER_BOOT)
+        return;
+    if (w->adopted && !is_unborn(parts_of(core)->run, job, st, &rec)) {
+        w->assumed = st->state == JOB_STARTING && (job->claims || job->spec->at_once);
+        grant_recover(core, w);
+        return;
+    }
+    w->spent = w->adopted && st->state == JOB_STARTING && job->claims;
+    grant_wait(core, w);
+    grant_set_early(core, w, w->adopted);
+}

@@ -1,0 +1,438 @@
+/* What the table of the attempt says is to be done, done. */
+#include "daemon/dispatch/dispatch.h"
+#include "daemon/run/attempt.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/crash.h"
+#include "daemon/run/hook.h"
+#include "daemon/run/record_end.h"
+#include "daemon/run/survivors.h"
+#include "daemon/core/post.h"
+#include "daemon/job/retry.h"
+#include "daemon/core/interned.h"
+
+#define PROBE_FIRST  UINT64_C(2000)
+#define SIGNAL_AGAIN UINT64_C(50000)
+#define CALL_AGAIN   UINT64_C(50000)
+
+/* --- its place among other jobs --------------------------------------------------- */
+
+static void leave_chain(struct work *w)
+{
+    struct tx tx;
+
+    core_begin(&tx, w->core);
+    chain_give_up(w->core, w);
+    dispatch_finish(&tx);
+}
+
+static void part(struct work *w)
+{
+    struct tx tx;
+
+    core_begin(&tx, w->core);
+    chain_part(w->core, w);
+    dispatch_finish(&tx);
+}
+
+static void join_chain(struct work *w)
+{
+    struct tx tx;
+
+    if (tries_are_alone(&w->attempt->state.tries))
+        return;
+    core_begin(&tx, w->core);
+    chain_enter(w->core, w, w->attempt->start, &tx);
+    dispatch_finish(&tx);
+}
+
+/* --- calls ------------------------------------------------------------------------ */
+
+/* False: `step` and `error` say what it lacks. What was closed after an earlier START is
+ * made again; its output may be there. */
+static bool prepare(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+
+    if (a->args.launch || a->args.launch_fd >= 0)
+        return true;
+    const struct preparing again = {w->core, w->job->spec, &key, true, &a->args};
+    int r = hooks_prepare(cx, &again, &a->step);
+    a->error = -r;
+    return r == 0;
+}
+
+/* One that follows another runs later, and its record need not be looked at before it
+ * ends: the wait is armed before START, so that an end from then on is an event. */
+static void call_start(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+
+    record_wait_fini(&a->wait);
+    if (a->state.phase == ATTEMPT_CHAINING) {
+        record_wait_init(&a->wait, parts_of(w->core)->run->watch, &key);
+        record_wait_arm(cx, &a->wait);
+    } else {
+        a->args.after = 0;
+    }
+    keeper_call_fini(&a->call);
+    keeper_call_init_start(&a->call, parts_of(w->core)->run->link, &key, &a->args);
+}
+
+static void call_recall(struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_recall(&a->call, parts_of(w->core)->run->link, a->start);
+}
+
+static void call_remove(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+
+    keeper_call_fini(&a->call);
+    keeper_call_init_remove(&a->call, parts_of(w->core)->run->link, &key);
+}
+
+static int signal_of(const struct attempt_state *s, const struct job_spec *spec)
+{
+    switch ((enum attempt_phase)s->phase) {
+    case ATTEMPT_ASKING:
+        return spec->stop_signal;
+    case ATTEMPT_PAUSING:
+        return SIGSTOP;
+    case ATTEMPT_RESUMING:
+        return SIGCONT;
+    default:
+        return SIGKILL;
+    }
+}
+
+/* SIGKILL to what one has left waits behind the first of others. */
+static void call_signal(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+    const struct job_spec *spec = w->job->spec;
+    const bool stops =
+        a->state.phase == ATTEMPT_ASKING || a->state.phase == ATTEMPT_KILLING;
+    enum keeper_scope scope =
+        stops && spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
+    const int sig = signal_of(&a->state, spec);
+
+    if (stops && sig != SIGKILL) /* a stopped job takes it only when it is continued */
+        scope |= KEEPER_SCOPE_WAKE;
+    if (a->state.phase == ATTEMPT_PAUSING)
+        scope = KEEPER_SCOPE_FREEZE;
+    keeper_call_fini(&a->call);
+    keeper_call_init_signal(&a->call, parts_of(w->core)->run->link, &key, sig, scope);
+    if (a->state.kills > 0)
+        keeper_call_is_again(&a->call);
+    CRASH_POINT("signal");
+}
+
+static void call(struct volt_cx *cx, struct work *w, enum attempt_action action)
+{
+    if (action == DO_START)
+        call_start(cx, w);
+    else if (action == DO_RECALL)
+        call_recall(w);
+    else if (action == DO_SIGNAL)
+        call_signal(w);
+    else
+        call_remove(w);
+}
+
+/* --- its record ------------------------------------------------------------------- */
+
+static void look(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+
+    if (a->wait.watch)
+        record_wait_look(&a->wait);
+    else
+        record_wait_init(&a->wait, parts_of(w->core)->run->watch, &key);
+}
+
+/* --- timers ----------------------------------------------------------------------- */
+
+static uint64_t limit_of(struct work *w)
+{
+    struct attempt_state *s = &w->attempt->state;
+
+    switch ((enum attempt_phase)s->phase) {
+    case ATTEMPT_RESTING:
+        return tries_rest(&s->tries);
+    case ATTEMPT_CHAINED:
+        return CHAIN_WAIT;
+    case ATTEMPT_ASKING:
+        return w->job->spec->kill_after_usec;
+    case ATTEMPT_KILLING:
+        return tries_kill_rest(s->kills);
+    case ATTEMPT_KILLED: /* the later, the longer that has been in vain */
+    case ATTEMPT_LEFT:
+        return tries_kill_rest(s->kills - 1);
+    default:
+        return CALL_AGAIN;
+    }
+}
+
+static void arm_limit(struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    volt_sleep_fini(&a->limit);
+    volt_sleep_init(&a->limit, limit_of(w));
+}
+
+static void arm_probe(struct attempt *a)
+{
+    switch ((enum attempt_phase)a->state.phase) {
+    case ATTEMPT_TAKEN:
+        a->probe_usec = PROBE_FIRST;
+        break;
+    case ATTEMPT_CHAINED:
+        a->probe_usec = CHAIN_WAIT;
+        break;
+    case ATTEMPT_UNPOSTED:
+        a->probe_usec = POST_AGAIN;
+        break;
+    default:
+        a->probe_usec = SIGNAL_AGAIN;
+        break;
+    }
+    volt_sleep_fini(&a->probe);
+    volt_sleep_init(&a->probe, a->probe_usec);
+}
+
+/* Its time runs since its record says so, whenever its START was answered, but for its
+ * pauses. */
+static void limit_from_start(struct work *w, uint64_t paused_usec)
+{
+    struct attempt *a = w->attempt;
+    const uint64_t timeout = job_spec_timeout(w->job->spec);
+
+    attempt_disarm(&a->limit);
+    if (timeout)
+        volt_sleep_init_at(&a->limit,
+                           a->record.started.mono_usec + timeout + paused_usec);
+}
+
+static void wait_for_store(struct work *w)
+{
+    struct attempt *a = w->attempt;
+
+    store_commit_fini(&a->kept);
+    store_barrier(parts_of(w->core)->store, &a->kept);
+}
+
+/* What waits for its pause, or for the end of that, learns that it has come. What came on
+ * the way there was looked at, and could not be followed: it is looked at once more. */
+static void turn_time(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    const bool stands = a->state.phase == ATTEMPT_PAUSED;
+
+    core_lock(w->core);
+    const uint64_t paused_usec = jobs_status(w->job, w->offset)->pause.total_usec;
+    w->halted = stands;
+    vat_u32_store(&w->quiet, false, VAT_RLX);
+    core_unlock(w->core);
+    if (stands)
+        attempt_disarm(&a->limit);
+    else
+        limit_from_start(w, paused_usec);
+}
+
+/* --- events ----------------------------------------------------------------------- */
+
+/* Where the recall came too late and the job runs, it occupies a slot, even above the
+ * limit. */
+static void note_start(struct volt_cx *cx, struct work *w,
+                       const struct job_event *started)
+{
+    struct tx tx;
+
+    core_begin(&tx, w->core);
+    if (work_is_early(w) && !w->chain.before)
+        grant_take(w->core, w);
+    if (!jobs_status(w->job, w->offset)->started_usec)
+        (void)core_post(&tx, w->job, w->offset, started); /* is owed */
+    if (!w->adopted) /* what may have been resumed meanwhile looks for itself */
+        work_wait_for_stop(cx, w);
+    dispatch_finish(&tx);
+}
+
+static void post_started(struct volt_cx *cx, struct work *w)
+{
+    const struct record_started *s = &w->attempt->record.started;
+    struct job_event ev = {.type = JOB_EV_STARTED,
+                           .at_usec = s->real_usec,
+                           .attempt = attempt_key(w).attempt,
+                           .pid = (int32_t)s->pid};
+
+    CRASH_POINT("started-seen");
+    volt_sleep_fini(&w->attempt->probe);
+    limit_from_start(w, w->adopted ? work_look(NULL, w).status.pause.total_usec : 0);
+    note_start(cx, w, &ev);
+}
+
+/* False: there was no memory. A cancel that came first is no failure. */
+static bool post_stop(struct work *w, uint32_t todo)
+{
+    if (!(todo & (DO_POST_TIMEOUT | DO_POST_OUTPUT_LIMIT)))
+        return true;
+    const struct job_event ev = {.type = todo & DO_POST_TIMEOUT ? JOB_EV_TIMEOUT
+                                                                : JOB_EV_OUTPUT_LIMIT,
+                                 .at_usec = jobs_now_usec()};
+    return work_post(w, &ev) != -ENOMEM;
+}
+
+/* What SIGKILL has left is shown from now on. */
+static void note_left(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    const struct keeper_reply *reply = keeper_call_reply(&a->call);
+    const int r = reply->status;
+    struct job_named named = {.pid = {0}};
+
+    memcpy(named.pid, reply->survivor, sizeof(named.pid));
+    survivors_note(&named, volt_now_usec());
+    core_lock(w->core);
+    a->left.n = reply->survivors;
+    if (r < 0 && r != -ESRCH && !a->left.n) /* nobody could look */
+        a->left.n = JOB_SURVIVORS_UNKNOWN;
+    a->left.named = named;
+    w->left = a->left.n ? &a->left : NULL;
+    core_unlock(w->core);
+}
+
+/* The end in words of policy. */
+static struct job_event end_of(struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct job_event end = {.type = JOB_EV_EXITED, .at_usec = jobs_now_usec()};
+    struct job_named named;
+
+    switch ((enum attempt_end)a->state.end) {
+    case ATTEMPT_RECORDED:
+    case ATTEMPT_MISSING:
+        end = record_end_event(&a->record, &named);
+        if (a->record.verdict != RECORD_DONE) /* else its shim knows best */
+            record_end_survivors(&end, &a->left);
+        if (end.result == JOB_RESULT_SUCCESS || end.result == JOB_RESULT_EXIT)
+            end.result = job_exit_means(w->job->spec, end.code);
+        end.named = interned_named(parts_of(w->core)->interned, end.named, &a->room);
+        return end;
+    case ATTEMPT_CANCELLED:
+        end.result = JOB_RESULT_SUCCESS; /* the verdict: cancelled */
+        return end;
+    case ATTEMPT_FAILED:
+    case ATTEMPT_STUCK:
+    case ATTEMPT_NOT_OVER:
+        break;
+    }
+    end.result = JOB_RESULT_EXEC_FAILED;
+    end.code = a->error;
+    end.step = a->step;
+    if (a->error == ENOENT)
+        record_watch_check(parts_of(w->core)->run->watch);
+    return end;
+}
+
+/* --- all of them ------------------------------------------------------------------ */
+
+static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action action)
+{
+    struct attempt *a = w->attempt;
+
+    switch (action) {
+    case DO_VOID:
+        leave_chain(w);
+        break;
+    case DO_PART:
+        part(w);
+        break;
+    case DO_PREPARE: /* attempt_take() does what can fail */
+    case DO_POST_TIMEOUT:
+    case DO_POST_OUTPUT_LIMIT:
+        break;
+    case DO_CHAIN:
+        join_chain(w);
+        break;
+    case DO_CLOSE:
+        hooks_close(&a->args);
+        break;
+    case DO_POST_STARTED:
+        post_started(cx, w);
+        break;
+    case DO_NOTE_LEFT:
+        note_left(w);
+        break;
+    case DO_LIMIT:
+        arm_limit(w);
+        break;
+    case DO_PROBE:
+        arm_probe(a);
+        break;
+    case DO_START:
+    case DO_RECALL:
+    case DO_SIGNAL:
+    case DO_REMOVE:
+        call(cx, w, action);
+        break;
+    case DO_LOOK:
+        look(w);
+        break;
+    case DO_POST_EXITED: /* kind_exec.c commits it */
+        a->end = end_of(w);
+        break;
+    case DO_REMOVE_LATER:
+        (void)removal_add(w->core, &a->key); /* otherwise the next voltd does it */
+        break;
+    case DO_BLAME:
+        a->step = "shim";
+        a->error = EAGAIN;
+        break;
+    case DO_KEEP:
+        wait_for_store(w);
+        break;
+    case DO_TIME:
+        turn_time(w);
+        break;
+    }
+}
+
+/* Nothing comes that the phase does not wait for. */
+static void step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_todo)
+{
+    bool heard = attempt_step(s, in, ret_todo);
+
+    assert(heard);
+    (void)heard;
+}
+
+void attempt_take(struct volt_cx *cx, struct work *w, enum attempt_input in)
+{
+    struct attempt_state *s = &w->attempt->state;
+    uint32_t todo;
+
+    step(s, in, &todo);
+    if (todo & DO_PREPARE && !prepare(cx, w))
+        step(s, ON_UNREADY, &todo);
+    if (!post_stop(w, todo))
+        step(s, ON_UNPOSTED, &todo);
+    w->attempt->hears = attempt_hears(s);
+    for (; todo != 0; todo &= todo - 1)
+        carry_out(cx, w, (enum attempt_action)(todo & -todo));
+}

@@ -1,0 +1,258 @@
+/* What comes to an attempt, as inputs of its table: answers, its record, timers, its
+ * place and its stop. Only what the phase hears is looked at. */
+#include "daemon/dispatch/dispatch.h"
+#include "daemon/run/attempt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/crash.h"
+#include "daemon/dispatch/holding.h"
+#include "daemon/observe/log.h"
+
+#define PROBE_LAST UINT64_C(256000)
+
+static const uint32_t of_record =
+    1u << ON_OVER | 1u << ON_SHIM_KILLED | 1u << ON_NEVER_RAN | 1u << ON_ABSENT;
+
+static enum attempt_input input_of(enum record_verdict verdict)
+{
+    switch (verdict) {
+    case RECORD_ABSENT:
+        return ON_ABSENT;
+    case RECORD_NEVER_RAN:
+        return ON_NEVER_RAN;
+    case RECORD_SHIM_KILLED:
+        return ON_SHIM_KILLED;
+    case RECORD_RUNNING: /* that is no end */
+    case RECORD_DONE:
+    case RECORD_OTHER_BOOT:
+    case RECORD_DAMAGED:
+        break;
+    }
+    return ON_OVER;
+}
+
+/* The record is over. A start that was not seen comes first. */
+static int take_record(struct work *w, uint32_t hears)
+{
+    struct attempt *a = w->attempt;
+    struct job_key key = attempt_key(w);
+    int r = record_wait_result(&a->wait, &a->record);
+
+    if (r < 0) {
+        log_error("record of job %llu: %s", (unsigned long long)key.id, strerror(-r));
+        a->record = (struct record){.verdict = RECORD_DAMAGED};
+    }
+    if (a->record.has_started && attempt_is_heard(hears, ON_STARTED))
+        return ON_STARTED;
+    record_wait_fini(&a->wait);
+    CRASH_POINT("end-seen");
+    return input_of(a->record.verdict);
+}
+
+/* Whether another attempt follows, once nothing of this one is left. */
+static bool is_to_go_again(struct work *w)
+{
+    const struct job_event lost = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
+
+    const struct job_status st = work_look(NULL, w).status;
+
+    return job_goes_again(&st, &lost);
+}
+
+/* What the keeper says of START, when it refuses, for the end of the job. */
+static void note_refusal(struct attempt *a, enum attempt_input in, int r)
+{
+    if (in != ON_SHORT && in != ON_EXISTS && in != ON_REFUSED)
+        return;
+    a->step = r == -EBADMSG ? "launch" : r == -EEXIST ? "record" : "keeper";
+    a->error = -r;
+}
+
+static int take_answer(struct work *w, uint32_t hears)
+{
+    struct attempt *a = w->attempt;
+    const int r = keeper_call_status(&a->call);
+    const struct keeper_reply *reply = keeper_call_reply(&a->call);
+    enum attempt_input in = attempt_answer(hears, r);
+
+    if (a->state.phase == ATTEMPT_STARTING || a->state.phase == ATTEMPT_CHAINING) {
+        CRASH_POINT("start-answered");
+        a->start = keeper_call_serial(&a->call);
+        note_refusal(a, in, r);
+    } else if (a->state.phase == ATTEMPT_REMOVING) {
+        a->record.verdict = in == ON_ANSWERED ? RECORD_ABSENT : a->record.verdict;
+        a->step = in == ON_ANSWERED ? a->step : "record";
+        a->error = in == ON_ANSWERED ? a->error : -r;
+    } else if (a->state.phase == ATTEMPT_CLEARING && in == ON_ANSWERED &&
+               reply->survivors != 0 && reply->survivors != JOB_SURVIVORS_UNKNOWN &&
+               is_to_go_again(w)) {
+        in = ON_LEFT;
+    }
+    return in;
+}
+
+/* The answer; or, while there is no keeper, a job that is to stop does not wait for one:
+ * its START is withdrawn. */
+static int answer(struct volt_cx *cx, struct work *w, uint32_t hears)
+{
+    struct keeper_call *call = &w->attempt->call;
+
+    if (keeper_call_poll(cx, call) == VOLT_READY)
+        return take_answer(w, hears);
+    if (attempt_is_heard(hears, ON_WITHDRAWN) && keeper_call_is_unsent(call) &&
+        work_stop_poll(cx, w) == VOLT_READY && keeper_call_withdraw(call))
+        return take_answer(w, hears);
+    return -1;
+}
+
+static bool is_due(struct volt_cx *cx, struct volt_sleep *s)
+{
+    return s->deadline_usec != 0 && work_time_poll(cx, s) == VOLT_READY;
+}
+
+struct probing {
+    const struct core *core;
+    struct job_key key;
+    struct record_started *ret;
+    int r;
+};
+
+static void probe(void *arg)
+{
+    struct probing *p = arg;
+
+    p->r = record_started(parts_of(p->core)->run->record_fd, &p->key,
+                          parts_of(p->core)->run->boot_id, p->ret);
+}
+
+static bool is_in_record(struct volt_cx *cx, struct work *w, struct record_started *ret)
+{
+    struct probing p = {.core = w->core, .key = attempt_key(w), .ret = ret};
+
+    p.r = record_started_cached(parts_of(p.core)->run->record_fd, &p.key,
+                                parts_of(p.core)->run->boot_id, ret);
+    if (p.r == -EAGAIN)
+        volt_block_in_place(cx, probe, &p);
+    return p.r == 1;
+}
+
+/* Looks for slot 1 until it is there: the job's process writes it right after its birth,
+ * mostly before the wait for the end has looked for the first time. A job that
+ * follows another is not looked for before its recall: it has mostly ended by then. */
+static bool has_started(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    struct record *rec = &a->record;
+    bool found = record_wait_started(&a->wait, &rec->started);
+
+    while (!found && is_due(cx, &a->probe)) {
+        found = is_in_record(cx, w, &rec->started);
+        volt_sleep_fini(&a->probe);
+        volt_sleep_init(&a->probe, a->probe_usec);
+        if (a->probe_usec < PROBE_LAST)
+            a->probe_usec *= 2;
+    }
+    return found;
+}
+
+/* What others want of it. Where it may be called back without being told, each time is a
+ * look. */
+static int told(struct volt_cx *cx, struct work *w, uint32_t hears)
+{
+    const bool may_turn = attempt_is_heard(hears, ON_TURNED);
+    const bool is_paused = w->attempt->state.phase == ATTEMPT_PAUSED;
+
+    if (!attempt_is_heard(hears, ON_CALLED_BACK) && work_is_quiet(w))
+        return -1;
+    const struct work_look look = work_look(cx, w);
+    if (look.status.state >= JOB_STOPPING)
+        return ON_STOP;
+    if (may_turn && (look.status.state == JOB_PAUSED) != is_paused)
+        return ON_TURNED;
+    return attempt_is_heard(hears, ON_CALLED_BACK) && look.is_called_back
+               ? (int)ON_CALLED_BACK
+               : -1;
+}
+
+static bool has_printed_too_much(struct volt_cx *cx, struct work *w)
+{
+    const struct job_spec *spec = w->job->spec;
+    struct core *core = w->core;
+    struct job_key key = attempt_key(w);
+
+    if (spec->output != JOB_OUTPUT_FILE || spec->output_limit == JOB_NO_LIMIT)
+        return false;
+    return meter_poll(cx, &w->attempt->meter, parts_of(core)->run->meters,
+                      parts_of(core)->outputs, &key, spec->output_split,
+                      spec->output_limit) == VOLT_READY;
+}
+
+static bool defer(struct work *w)
+{
+    struct tx tx;
+
+    core_begin(&tx, w->core);
+    bool may = attempt_may_defer(&w->attempt->state);
+    bool deferred = may && early_defer(&tx, w);
+    if (!may)
+        holding_refuse(w);
+    dispatch_finish(&tx);
+    return deferred;
+}
+
+/* A slot, or a job to follow; after EARLY_WAIT without one, or when it is held, it goes
+ * back to the queue. */
+static int place(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    bool tried = false;
+    int found;
+
+    while ((found = work_find_place(cx, w, &a->args.after)) < 0 || found == ON_DEFERRED) {
+        if (!w->early_until_usec)
+            w->early_until_usec = volt_now_usec() + EARLY_WAIT;
+        if (w->leaf_is_commit || !w->leaf.sleep.deadline_usec) {
+            work_leaf_fini(w);
+            volt_sleep_init_at(&w->leaf.sleep, w->early_until_usec);
+        }
+        if ((tried || found < 0) && volt_sleep_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+            return -1;
+        w->early_until_usec = 0;
+        work_leaf_fini(w);
+        if (defer(w))
+            return ON_DEFERRED;
+        tried = true;
+    }
+    work_leaf_fini(w);
+    return found;
+}
+
+/* While a call is on its way only its answer and the record count: one call at a time. */
+int attempt_hear(struct volt_cx *cx, struct work *w)
+{
+    struct attempt *a = w->attempt;
+    const uint32_t hears = a->hears;
+    int in;
+
+    if (hears & of_record && record_wait_poll(cx, &a->wait) == VOLT_READY)
+        return take_record(w, hears);
+    if (attempt_is_heard(hears, ON_RESET))
+        return answer(cx, w, hears);
+    if (attempt_is_heard(hears, ON_SLOT))
+        return place(cx, w);
+    if (attempt_is_heard(hears, ON_PROBE) && is_due(cx, &a->probe))
+        return ON_PROBE;
+    if (attempt_is_heard(hears, ON_STARTED) && has_started(cx, w))
+        return ON_STARTED;
+    if (attempt_is_heard(hears, ON_KEPT) && store_commit_poll(cx, &a->kept) == VOLT_READY)
+        return ON_KEPT;
+    if (attempt_is_heard(hears, ON_STOP) && (in = told(cx, w, hears)) >= 0)
+        return in;
+    if (attempt_is_heard(hears, ON_LIMIT) && is_due(cx, &a->limit))
+        return ON_LIMIT;
+    if (attempt_is_heard(hears, ON_PRINTED) && has_printed_too_much(cx, w))
+        return ON_PRINTED;
+    return -1;
+}

@@ -1,0 +1,310 @@
+/* What the keeper is told to run: argv with {i}, paths, the environment with VOLT_*,
+ * limits, packed for the shim. */
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/job/env.h"
+#include "daemon/run/hook.h"
+#include "daemon/run/launch.h"
+#include "daemon/run/state.h"
+
+#define OUR_VARIABLES 6
+/* Each at most, without the socket. */
+#define OUR_TEXT (sizeof("VOLT_ARRAY_INDEX=") + JOB_KEY_TEXT_MAX)
+
+char *launch_expand(const char *text, int64_t index)
+{
+    char number[24];
+    size_t len = (size_t)snprintf(number, sizeof(number), "%lld", (long long)index);
+    size_t places = 0;
+
+    for (const char *p = text; (p = strstr(p, "{i}")); p += 3)
+        places++;
+
+    char *out = malloc(strlen(text) + places * len + 1), *at = out;
+    if (!out)
+        return NULL;
+    for (const char *p; (p = strstr(text, "{i}")); text = p + 3) {
+        at = mempcpy(at, text, (size_t)(p - text));
+        at = mempcpy(at, number, len);
+    }
+    strcpy(at, text);
+    return out;
+}
+
+/* Appends n bytes to a path that is being made; a path that is too long stays so, and
+ * cannot be opened. */
+static void put_path(char path[static PATH_MAX + 1], size_t *len, const char *text,
+                     size_t n)
+{
+    size_t room = PATH_MAX - *len;
+
+    n = n < room ? n : room;
+    memcpy(path + *len, text, n);
+    *len += n;
+}
+
+/* The name of a job as a part of a path: one part, and none that is a folder above. */
+static void name_in_path(const struct job_spec *spec, char ret[static JOB_NAME_BYTES + 1])
+{
+    (void)snprintf(ret, JOB_NAME_BYTES + 1, "%s", job_spec_display_name(spec));
+    for (char *slash = ret; (slash = strchr(slash, '/'));)
+        *slash = '_';
+    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
+        memset(ret, '_', strlen(ret));
+}
+
+/* Replaces {i} of an element, {id} and {name}; all else is as it is. Returns ret; NULL
+ * for no text. */
+static const char *expand_path(const struct job_spec *spec, const struct job_key *key,
+                               const char *text, char ret[static PATH_MAX + 1])
+{
+    char id[JOB_KEY_TEXT_MAX], index[24], name[JOB_NAME_BYTES + 1];
+    const struct {
+        const char *word, *value;
+    } words[] = {{"{id}", id}, {"{name}", name}, {"{i}", key->index < 0 ? "{i}" : index}};
+    size_t len = 0;
+
+    if (!text)
+        return NULL;
+    (void)job_key_format_job(key, id);
+    (void)snprintf(index, sizeof(index), "%lld", (long long)key->index);
+    name_in_path(spec, name);
+    while (*text) {
+        size_t i = 0, count = sizeof(words) / sizeof(words[0]);
+
+        while (i < count && strncmp(text, words[i].word, strlen(words[i].word)) != 0)
+            i++;
+        if (i < count) {
+            put_path(ret, &len, words[i].value, strlen(words[i].value));
+            text += strlen(words[i].word);
+        } else {
+            put_path(ret, &len, text++, 1);
+        }
+    }
+    ret[len] = '\0';
+    return ret;
+}
+
+static void strings_free(char **v, size_t n)
+{
+    for (size_t i = 0; v && i < n; i++)
+        free(v[i]);
+    free(v);
+}
+
+/* Returns new; elements of arrays get their index. */
+static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *ret_n)
+{
+    size_t n = 0;
+
+    while (spec->argv[n])
+        n++;
+    char **argv = calloc(n + 1, sizeof(*argv));
+    for (size_t i = 0; argv && i < n; i++) {
+        argv[i] =
+            index >= 0 ? launch_expand(spec->argv[i], index) : strdup(spec->argv[i]);
+        if (!argv[i]) {
+            strings_free(argv, i);
+            return NULL;
+        }
+    }
+    *ret_n = n;
+    return argv;
+}
+
+/* What says where a process runs: of a job that is this, and not where it was submitted,
+ * which may have been the command of a volt-lock (VOLT_LEASE=). */
+static bool is_ours(const char *entry)
+{
+    static const char *const names[] = {
+        "VOLT_JOB_ID=",   "VOLT_ATTEMPT=",     "VOLT_ADDRESS=", "VOLT_JOB=",
+        "VOLT_ARRAY_ID=", "VOLT_ARRAY_INDEX=", "VOLT_LEASE="};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_pwd(const char *entry)
+{
+    return strncmp(entry, "PWD=", 4) == 0;
+}
+
+static size_t count(char *const *strings)
+{
+    size_t n = 0;
+
+    while (strings[n])
+        n++;
+    return n;
+}
+
+/* Whether the variable of that entry is among those. */
+static bool has_name_of(char *const *strings, const char *entry)
+{
+    const size_t len = strcspn(entry, "=") + 1;
+
+    for (; *strings; strings++)
+        if (strncmp(*strings, entry, len) == 0)
+            return true;
+    return false;
+}
+
+/* A block: pointers, and behind them the texts that are made here. */
+struct made_env {
+    char **env;
+    size_t n;
+    char *at;
+};
+
+static void put(struct made_env *m, const char *name, const char *value)
+{
+    m->env[m->n++] = m->at;
+    m->at = stpcpy(stpcpy(m->at, name), value) + 1;
+}
+
+static void put_number(struct made_env *m, const char *name, uint64_t value)
+{
+    char text[JOB_KEY_TEXT_MAX];
+
+    (void)job_key_put(text, value);
+    put(m, name, text);
+}
+
+/* The id and whose it is: another voltd has a job of this id too. */
+static void put_job(struct made_env *m, const char *id, const char *socket)
+{
+    put(m, "VOLT_JOB=", id);
+    m->at[-1] = ' ';
+    m->at = stpcpy(m->at, socket) + 1;
+}
+
+char **launch_env(char *const *base, char *const *given, const char *cwd,
+                  const struct job_key *key, const char *socket)
+{
+    char job[JOB_KEY_TEXT_MAX];
+    const size_t most = count(base) + count(given) + OUR_VARIABLES;
+    size_t room = OUR_VARIABLES * OUR_TEXT + 2 * strlen(socket);
+
+    for (size_t i = 0; given[i]; i++)
+        if (is_pwd(given[i]))
+            room += sizeof("PWD=") + strlen(cwd);
+    char **env = malloc((most + 1) * sizeof(*env) + room);
+    if (!env)
+        return NULL;
+    struct made_env m = {env, 0, (char *)(env + most + 1)};
+
+    for (; *base; base++)
+        if (!has_name_of(given, *base))
+            env[m.n++] = *base;
+    for (; *given; given++)
+        if (is_pwd(*given))
+            put(&m, "PWD=", cwd);
+        else if (!is_ours(*given))
+            env[m.n++] = *given;
+    (void)job_key_format_job(key, job);
+    put(&m, "VOLT_JOB_ID=", job);
+    put_number(&m, "VOLT_ATTEMPT=", key->attempt);
+    put(&m, "VOLT_ADDRESS=unix:", socket);
+    put_job(&m, job, socket);
+    if (key->index >= 0) {
+        put_number(&m, "VOLT_ARRAY_ID=", key->id);
+        put_number(&m, "VOLT_ARRAY_INDEX=", (uint64_t)key->index);
+    }
+    assert(m.n <= most && m.at <= (char *)(env + most + 1) + room);
+    env[m.n] = NULL;
+    return env;
+}
+
+/* A small block goes with the message, a large one into a memfd. */
+static int encode(const struct launch *l, struct keeper_start_args *args)
+{
+    long size = launch_encode(l, NULL, 0);
+
+    if (size < 0)
+        return (int)size;
+    if ((size_t)size > KEEPER_INLINE_MAX) {
+        int fd = launch_memfd(l, &args->launch_size);
+
+        args->launch_fd = fd < 0 ? -1 : fd;
+        return fd < 0 ? fd : 0;
+    }
+    args->launch = malloc((size_t)size);
+    if (!args->launch)
+        return -ENOMEM;
+    args->launch_size = (uint64_t)launch_encode(l, args->launch, (size_t)size);
+    return 0;
+}
+
+_Static_assert(JOB_RLIMITS == LAUNCH_RLIMITS_MAX, "all of them fit");
+
+static size_t list_rlimits(const struct job_rlimits *from,
+                           struct launch_rlimit ret[static JOB_RLIMITS])
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; from && i < JOB_RLIMITS; i++)
+        if (from->given >> i & 1)
+            ret[n++] = (struct launch_rlimit){
+                .resource = i, .soft = from->soft[i], .hard = from->hard[i]};
+    return n;
+}
+
+static char **env_of(const struct preparing *p, const char *cwd)
+{
+    static char *const none[] = {NULL};
+    const struct job_spec *spec = p->spec;
+    const struct run *run = parts_of(p->core)->run;
+
+    return launch_env(spec->env && !spec->env_adds ? none : account_env(run->account),
+                      spec->env ? job_env_strings(spec->env) : none, cwd, p->key,
+                      run->socket);
+}
+
+static int pack(const struct preparing *p)
+{
+    const struct job_spec *spec = p->spec;
+    const struct job_key *key = p->key;
+    struct launch_rlimit rlimits[JOB_RLIMITS];
+    const struct account *account = parts_of(p->core)->run->account;
+    struct launch l = {.cwd = spec->cwd ? spec->cwd : account_home(account),
+                       .stdin_path = spec->stdin_path};
+    char output[PATH_MAX + 1], error[PATH_MAX + 1];
+    int r = -ENOMEM;
+
+    l.stdout_path = expand_path(spec, key, spec->output_path, output);
+    l.stderr_path = expand_path(spec, key, spec->error_path, error);
+    /* What an attempt that was lost has written says why. */
+    l.truncate = spec->open_mode == JOB_OPEN_TRUNCATE && key->attempt <= 1;
+    l.rlimits = rlimits;
+    l.nrlimits = list_rlimits(spec->rlimits, rlimits);
+    l.argv = expanded_argv(spec, key->index, &l.argc);
+    l.env = env_of(p, l.cwd);
+    if (l.argv && l.env) {
+        while (l.env[l.envc])
+            l.envc++;
+        r = encode(&l, p->args);
+    }
+    strings_free(l.argv, l.argc);
+    free(l.env);
+    return r;
+}
+
+static int prepare(struct volt_cx *cx, const struct preparing *p)
+{
+    const struct job_spec *spec = p->spec;
+
+    (void)cx;
+    p->args->umask = spec->umask == JOB_NO_UMASK ? 022 : spec->umask;
+    p->args->kill_mode =
+        spec->kill_mode == JOB_KILL_MAIN ? KEEPER_KILL_MAIN : KEEPER_KILL_TREE;
+    return pack(p);
+}
+
+const struct hook hook_launch = {.step = "launch", .prepare = prepare};

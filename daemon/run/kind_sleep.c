@@ -1,0 +1,77 @@
+/* Kind sleep: it ends when its duration is over. After a restart it begins anew. */
+#include <errno.h>
+
+#include "daemon/core/post.h"
+#include "daemon/core/parts.h"
+#include "daemon/run/kinds.h"
+#include "daemon/run/work.h"
+
+static void note_start(struct work *w)
+{
+    struct job_event ev = {
+        .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
+
+    /* Else it was stopped, or kept as running by an earlier voltd. */
+    if (work_look(NULL, w).status.state == JOB_STARTING)
+        (void)work_post(w, &ev);
+}
+
+/* READY: it was posted, or another event was first; otherwise `again` rings when it is to
+ * be posted again. */
+static enum volt_poll posted_poll(struct volt_cx *cx, struct volt_sleep *again, int r)
+{
+    if (r != -ENOMEM)
+        return VOLT_READY;
+    volt_sleep_fini(again);
+    volt_sleep_init(again, POST_AGAIN);
+    if (volt_sleep_poll(cx, again) == VOLT_READY)
+        volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+/* The time limit ends it, not its own time. */
+static bool is_limited(const struct job_spec *spec)
+{
+    return job_spec_timeout(spec) && job_spec_timeout(spec) < spec->duration_usec;
+}
+
+/* How long: its own time, or the time limit. Not before its turn: until then its spec may
+ * become another one. */
+static uint64_t sleeps_usec(const struct job_spec *spec)
+{
+    return is_limited(spec) ? job_spec_timeout(spec) : spec->duration_usec;
+}
+
+/* READY: the time is up (timed out: the shorter of the two), or it is to stop. */
+static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
+{
+    if (work_stop_poll(cx, w) == VOLT_READY)
+        return VOLT_READY;
+    if (work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!is_limited(w->job->spec))
+        return VOLT_READY;
+    const struct job_event ev = {.type = JOB_EV_TIMEOUT, .at_usec = jobs_now_usec()};
+    return posted_poll(cx, &w->leaf.sleep, work_post(w, &ev));
+}
+
+static enum volt_poll sleep_poll(struct volt_cx *cx, void *state)
+{
+    struct work *w = state;
+    struct job_event end;
+
+    VOLT_BEGIN(w->at);
+    VOLT_AWAIT(w->at, work_turn_poll(cx, w));
+    VOLT_AWAIT(w->at, work_marked_poll(cx, w));
+    if (!w->ended && !w->unmarked) {
+        work_leaf_fini(w);
+        note_start(w);
+        volt_sleep_init(&w->leaf.sleep, sleeps_usec(w->job->spec));
+        VOLT_AWAIT(w->at, slept_poll(cx, w));
+    }
+    VOLT_AWAIT(w->at, (end = work_success(w), work_finish_poll(cx, w, &end)));
+    VOLT_END(w->at);
+}
+
+const struct volt_task_type kind_sleep_task = {"job sleep", sizeof(struct work),
+                                               sleep_poll, work_drop, NULL};

@@ -1,0 +1,17 @@
+/* Parts of what the keeper is told to run: hook_launch.c. */
+#ifndef VOLTD_RUN_LAUNCH_H
+#define VOLTD_RUN_LAUNCH_H
+
+#include "daemon/job/key.h"
+#include "daemon/job/spec.h"
+
+/* Returns new: text with every "{i}" replaced by the index. NULL: no memory. */
+char *launch_expand(const char *text, int64_t index);
+/* Returns new, one allocation to be freed with free(): the variables of base, those that
+ * are given instead of the same names and beside them, and our VOLT_* variables instead
+ * of both. PWD, where it is given, becomes cwd: the submitter was perhaps in another
+ * directory, and programs believe it. NULL: no memory. */
+char **launch_env(char *const *base, char *const *given, const char *cwd,
+                  const struct job_key *key, const char *socket);
+
+#endif

@@ -1,0 +1,77 @@
+/* What is left of a job that has ended: processes of it that SIGKILL did not end. As long
+ * as they live they have what the job claims, and its task stays to look for them. The
+ * store learns that nothing more comes of the job (STORE_LAST) when they are gone: so the
+ * next voltd goes on looking. Which they are the end of the job says, eight pids at most;
+ * where it does not name all of them, or nobody knows, the claims are given back with the
+ * next boot. Their user may give them back before that (steer/leftover.c). */
+#include "daemon/core/parts.h"
+#include "daemon/dispatch/dispatch.h"
+#include "daemon/dispatch/grant.h"
+#include "daemon/run/survivors.h"
+#include "daemon/run/work.h"
+
+#define LOOK_AGAIN UINT64_C(500000)
+
+static bool may_live(const struct job_status *st)
+{
+    uint32_t n = 0;
+
+    if (st->survivors == JOB_SURVIVORS_UNKNOWN || !st->named)
+        return true;
+    for (; n < JOB_NAMED_MAX && st->named->pid[n]; n++)
+        if (survivor_lives(st->named, n))
+            return true;
+    return n < st->survivors;
+}
+
+void work_let_go(struct tx *tx, struct work *w)
+{
+    if (w->let_go)
+        return;
+    w->let_go = true;
+    grant_gone(tx->core, w);
+    jobs_wake(w, tx);
+    if (w->job->array) /* when all of its tasks have gone */
+        return;
+    job_append_last(tx, w->job, jobs_status(w->job, w->offset)->ended_usec);
+    core_did(tx->core, 0, 0, 1);
+}
+
+/* Until it is looked for again, or let go. */
+static enum volt_poll wait_more(struct volt_cx *cx, struct work *w)
+{
+    work_leaf_fini(w);
+    volt_sleep_init(&w->leaf.sleep, LOOK_AGAIN);
+    core_lock(w->core);
+    const bool let_go = w->let_go;
+    work_wait_here(cx, w);
+    core_unlock(w->core);
+    if (work_time_poll(cx, &w->leaf.sleep) == VOLT_READY)
+        volt_cx_wake(cx);
+    return let_go ? VOLT_READY : VOLT_PENDING;
+}
+
+enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w)
+{
+    struct tx tx;
+
+    if (!w->job)
+        return VOLT_READY;
+    core_lock(w->core);
+    const struct job_status st = *jobs_status(w->job, w->offset);
+    const bool let_go = w->let_go;
+    core_unlock(w->core);
+    if (!jobs_left(w->job, &st) || let_go)
+        return VOLT_READY;
+    if (w->leaf_is_commit)
+        work_leaf_fini(w);
+    if (w->leaf.sleep.deadline_usec &&
+        work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (!st.other_life && may_live(&st))
+        return wait_more(cx, w);
+    core_begin(&tx, w->core);
+    work_let_go(&tx, w);
+    dispatch_finish(&tx);
+    return VOLT_READY;
+}

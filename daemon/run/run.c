@@ -1,0 +1,149 @@
+/* What the room opens, starts and closes: run.h. */
+#include "daemon/run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "daemon/run/state.h"
+
+/* The keeper reads it too, but says what is wrong to few. */
+static int prove_generation(int record_fd, const char *record_dir, struct volt_error *err)
+{
+    uint8_t generation[RECORD_ID_SIZE];
+    int r = record_generation_read(record_fd, generation);
+
+    if (r == 0 || r == -ENOENT)
+        return 0;
+    return error_set(err, r, "%.180s/generation: %s", record_dir,
+                     r == -EBADMSG ? "it is damaged" : file_text(r));
+}
+
+static int open_records(struct run *run, const char *dir, struct volt_error *err)
+{
+    int r = record_boot_id(run->boot_id);
+
+    if (r < 0)
+        return error_set(err, r, "cannot read the boot id: %s", strerror(-r));
+    run->record_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->record_fd < 0)
+        return error_set(err, -errno, "cannot open %.180s: %s", dir, strerror(errno));
+    return prove_generation(run->record_fd, dir, err);
+}
+
+static int open_keeper(struct run *run, const struct run_options *o,
+                       const struct siphash_key *secret, struct volt_error *err)
+{
+    char socket_path[108];
+    struct keeper_link_options k = {.socket_path = socket_path,
+                                    .record_dir = o->record_dir,
+                                    .program = o->keeper_path,
+                                    .descriptors = o->descriptors};
+    int r;
+
+    if (!o->keeper_path)
+        return 0;
+    if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s/keeper.sock",
+                         o->runtime_dir) >= sizeof(socket_path))
+        return error_set(err, -ENAMETOOLONG,
+                         "the path of the keeper's socket is too long");
+    r = keeper_link_open(&k, err, &run->link);
+    if (r < 0)
+        return r;
+    return record_watch_open(run->record_fd, run->boot_id, secret, err, &run->watch);
+}
+
+int run_open(const struct run_options *o, const struct siphash_key *secret,
+             struct run **ret, struct volt_error *err)
+{
+    struct run *run = *ret = calloc(1, sizeof(*run));
+    int r;
+
+    if (!run)
+        return error_set(err, -ENOMEM, "out of memory");
+    run->record_fd = -1;
+    run->socket = strdup(o->socket);
+    run->account = account_open(o->home, o->state_dir);
+    if (!run->socket || !run->account || meters_open(&run->meters) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    r = open_records(run, o->record_dir, err);
+    return r < 0 ? r : open_keeper(run, o, secret, err);
+}
+
+int run_start(struct core *core)
+{
+    const struct run *run = parts_of(core)->run;
+    int r = meters_start(run->meters, parts_of(core)->rt);
+
+    if (r == 0 && run->link)
+        r = keeper_link_start(run->link, parts_of(core)->rt);
+    if (r == 0 && run->link)
+        r = record_watch_start(run->watch, parts_of(core)->rt);
+    return r;
+}
+
+void run_leave(struct core *core, bool settled)
+{
+    struct run *run = parts_of(core)->run;
+
+    record_watch_free(run->watch);
+    run->watch = NULL;
+    removal_fini(core);
+    keeper_link_free(run->link, settled);
+    run->link = NULL;
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    if (run->record_fd >= 0)
+        close(run->record_fd);
+    meters_free(run->meters);
+    account_free(run->account);
+    free(run->socket);
+    free(run);
+}
+
+bool run_has_keeper(const struct core *core)
+{
+    return parts_of(core)->run->link != NULL;
+}
+
+uint64_t run_keeper_away_usec(const struct core *core)
+{
+    return parts_of(core)->run->link ? keeper_link_away_usec(parts_of(core)->run->link)
+                                     : 0;
+}
+
+struct keeper_link *run_link(const struct core *core)
+{
+    return parts_of(core)->run->link;
+}
+
+struct record_watch *run_watch(const struct core *core)
+{
+    return parts_of(core)->run->watch;
+}
+
+int run_record_fd(const struct run *run)
+{
+    return run->record_fd;
+}
+
+const uint8_t *run_boot_id(const struct run *run)
+{
+    return run->boot_id;
+}
+
+bool run_keeper_info(const struct run *run, struct keeper_link_info *ret)
+{
+    if (run->link)
+        keeper_link_info(run->link, ret);
+    return run->link != NULL;
+}

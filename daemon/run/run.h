@@ -1,0 +1,54 @@
+/* The room that runs jobs, as others see it: the keeper and the records. */
+#ifndef VOLTD_RUN_RUN_H
+#define VOLTD_RUN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <volt/error.h>
+#include "daemon/core/kinds.h"
+
+struct core;
+struct keeper_link;
+struct keeper_link_info;
+struct record_watch;
+struct run;
+struct siphash_key;
+
+struct run_options {
+    const char *socket;      /* for VOLT_ADDRESS and VOLT_JOB of jobs; "": none */
+    const char *record_dir;  /* with the exit records */
+    const char *runtime_dir; /* with the keeper's socket */
+    const char *keeper_path; /* program; NULL: no keeper, no kind exec */
+    uint64_t descriptors;    /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
+    const char *home;        /* of the account that jobs run as; NULL: none */
+    const char *state_dir;   /* of voltd */
+};
+
+extern const struct kinds kinds_all; /* kinds.c */
+
+/* Opens the directory of records and connects to the keeper, or starts one: it runs
+ * nothing of an earlier voltd from then on. Borrows o; *ret is set even on failure, for
+ * run_free(). 0 or -errno, with the text in err. Blocks. */
+int run_open(const struct run_options *o, const struct siphash_key *secret,
+             struct run **ret, struct volt_error *err);
+/* Spawns the tasks of the room. 0; -ENOMEM; -ESHUTDOWN; -errno. */
+int run_start(struct core *core);
+/* After the runtime was shut down: what is not needed any more is removed, and the keeper
+ * is left. settled: the end of all that was started has been seen. */
+void run_leave(struct core *core, bool settled);
+void run_free(struct run *run); /* NULL allowed */
+
+/* --- questions. Any thread. --------------------------------------------------------- */
+bool run_has_keeper(const struct core *core);
+/* For how long no keeper has answered, in us; 0: one does, or there is none. */
+uint64_t run_keeper_away_usec(const struct core *core);
+/* For calls; NULL: there is no keeper. */
+struct keeper_link *run_link(const struct core *core);
+/* For waits for records; NULL: there is no keeper. */
+struct record_watch *run_watch(const struct core *core);
+int run_record_fd(const struct run *run);          /* -1: not opened */
+const uint8_t *run_boot_id(const struct run *run); /* RECORD_ID_SIZE bytes */
+/* False: there is no keeper. */
+bool run_keeper_info(const struct run *run, struct keeper_link_info *ret);
+
+#endif

@@ -1,0 +1,24 @@
+/* The inside of struct run. */
+#ifndef VOLTD_RUN_STATE_H
+#define VOLTD_RUN_STATE_H
+
+#include "daemon/core/parts.h"
+#include "daemon/link/keeper_link.h"
+#include "daemon/link/record_watch.h"
+#include "daemon/output/output_meter.h"
+#include "daemon/run/account.h"
+#include "daemon/run/run.h"
+#include "daemon/run/record_removal.h"
+
+struct run {
+    struct keeper_link *link;   /* NULL: no keeper, no kind exec */
+    struct record_watch *watch; /* NULL likewise */
+    int record_fd;              /* directory of the records; -1: none */
+    uint8_t boot_id[RECORD_ID_SIZE];
+    struct meters *meters;   /* its own locks */
+    char *socket;            /* for VOLT_ADDRESS and VOLT_JOB of jobs */
+    struct account *account; /* that jobs run as */
+    struct removal removal;  /* its own lock */
+};
+
+#endif

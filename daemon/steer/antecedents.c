@@ -1,0 +1,31 @@
+/* The jobs that an edit makes others wait for are looked up: steer.h. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "daemon/core/dependencies.h"
+#include "daemon/core/tx.h"
+#include "daemon/query/past_edges.h"
+#include "daemon/query/query.h"
+#include "daemon/steer/steer.h"
+
+int steer_look_at_after(struct volt_cx *cx, struct core *core,
+                        const struct job_owner *owner, struct job_spec *changes,
+                        size_t *ret_looked, struct volt_error *err)
+{
+    size_t at = 0, read;
+
+    core_lock(core);
+    dependencies_find_keys(core, owner->uid, changes, true);
+    core_did(core, changes->nafter, 0, 0);
+    core_unlock(core);
+    int r = past_edges_look(cx, core, owner, changes, &at, &read);
+    *ret_looked = changes->nafter + read * QUERY_KEPT_COST;
+    if (r == -ENOENT) {
+        (void)dependencies_unknown(&changes->after[at], err);
+        return -EINVAL;
+    }
+    if (r < 0 && r != -ENOMEM)
+        return error_set(err, -EINVAL, "after: how job %llu ended cannot be read",
+                         (unsigned long long)changes->after[at].job);
+    return r;
+}

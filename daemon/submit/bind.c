@@ -1,0 +1,109 @@
+/* Jobs that wait for others of the same submission.
+ *
+ * Their items come behind those of their antecedents, whose ids are known once ids have
+ * been taken, or earlier where a key stands for an earlier job. Such an edge is made
+ * then, before anything is appended: the facts of all go in one group, so no job is kept
+ * without those that it waits for. The hash that a key has of such a spec is made anew
+ * with the ids, as the next start makes it from what is kept. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/core/dependencies.h"
+#include "daemon/core/each.h"
+#include "daemon/core/jobs.h"
+#include "daemon/core/tx.h"
+#include "daemon/query/past_edges.h"
+#include "daemon/query/query.h"
+#include "daemon/submit/submission.h"
+
+/* The antecedent is an earlier job, which may be in the store alone. One that has left it
+ * since its key was looked at is lost. */
+static int look_at_past(struct volt_cx *cx, struct jobs_submit *s, struct job_spec *spec,
+                        size_t at)
+{
+    size_t read;
+    int r;
+
+    do {
+        r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
+        s->looked += read * QUERY_KEPT_COST;
+        if (r == -ENOENT && dependencies_lose(&spec->after[at]) < 0)
+            return -ENOMEM;
+    } while (r == -ENOENT);
+    return r;
+}
+
+static int bind_edge(struct volt_cx *cx, struct jobs_submit *s, struct job *job,
+                     struct job_spec *spec, size_t at)
+{
+    const struct submission *p = s->pending;
+    struct job_edge *edge = &spec->after[at];
+    const bool is_new = p->jobs[edge->item - 1];
+    int r;
+
+    edge->job = p->ids[edge->item - 1];
+    edge->item = 0;
+    do {
+        r = is_new ? 0 : look_at_past(cx, s, spec, at);
+        if (r < 0)
+            return r;
+        core_lock(s->core);
+        r = edge->each ? each_bind(s->core, job, spec, at, is_new)
+            : is_new   ? dependencies_add(s->core, job, edge)
+                       : dependencies_begin_one(s->core, job, edge);
+        core_unlock(s->core);
+    } while (r == -EAGAIN);
+    return r;
+}
+
+/* The job that stands for the next item has its id, and its edges. */
+static int bind_item(struct volt_cx *cx, struct jobs_submit *s, size_t i)
+{
+    struct submission *p = s->pending;
+    struct job *job = p->jobs[i];
+    struct job_spec *spec = s->items[i].spec;
+    int r = 0;
+
+    p->ids[i] = job ? p->bound_id++ : p->same ? p->same[i] : 0;
+    if (!job || !submission_binds(spec))
+        return 0;
+    for (size_t k = 0; k < spec->nafter && r == 0; k++)
+        if (spec->after[k].item)
+            r = bind_edge(cx, s, job, spec, k);
+    s->looked += spec->nafter;
+    if (r == 0 && job->claimed)
+        r = claim_rehash(s, i);
+    if (r == 0 && job_waits_bare(job))
+        (void)job_slumber(s->core, job); /* without memory it stays awake */
+    return r;
+}
+
+static int begin(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    p->ids = calloc(s->count, sizeof(*p->ids));
+    p->bound_id = p->first_id;
+    p->at = 0;
+    return p->ids ? 0 : -ENOMEM;
+}
+
+enum volt_poll bind_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    size_t n = submission_portion(s, s->count - (p->ids ? p->at : 0));
+
+    p->bind_error = p->ids ? 0 : begin(s);
+    p->bodies.bytes = 0;
+    /* The pass before may have ended in this poll, and have looked at much itself. */
+    const size_t behind = s->looked < SUBMIT_SLICE ? s->looked : SUBMIT_SLICE;
+    for (const size_t most = behind + SUBMIT_EDGES;
+         p->bind_error == 0 && n > 0 && s->looked < most &&
+         p->bodies.bytes < CLAIM_BYTES;
+         n--)
+        p->bind_error = bind_item(cx, s, p->at++);
+    if (p->bind_error < 0 || p->at == s->count)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}

@@ -1,0 +1,898 @@
+/* Submission: check, take ids, commit, enter, spawn.
+ *
+ * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
+ * and goes on in the next poll, that which packs the facts after as many as a turn has.
+ * Nothing is visible before the commit; the answer comes after. One job alone that finds
+ * a free slot takes it before: its STARTING is kept by the same commit, it is made ready
+ * meanwhile, and its START is the first thing to go out after it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crash.h"
+#include "base/error.h"
+#include "daemon/core/conditions.h"
+#include "daemon/core/dependencies.h"
+#include "daemon/core/index.h"
+#include "daemon/core/phase.h"
+#include "daemon/core/post.h"
+#include "daemon/core/waiting.h"
+#include "daemon/dispatch/grant.h"
+#include "daemon/query/past_edges.h"
+#include "daemon/query/query.h"
+#include "daemon/run/run.h"
+#include "daemon/run/work.h"
+#include "daemon/store/fact.h"
+#include "daemon/submit/ids.h"
+#include "daemon/submit/submission.h"
+
+void jobs_submit_init(struct jobs_submit *s, struct core *core,
+                      const struct job_owner *owner, struct jobs_submit_item *items,
+                      size_t count, bool atomic)
+{
+    *s = (struct jobs_submit){
+        .core = core, .owner = *owner, .items = items, .count = count, .atomic = atomic};
+}
+
+/* --- watchers may be told of jobs that are not in the table yet --------------------- */
+
+/* Lock held. */
+static void begin_entering(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    p->entering = true;
+    phase_enter(s->core);
+    p->ticket = core_before_log(s->core);
+}
+
+/* Lock held. */
+static void end_entering(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    p->entering = false;
+    core_after_log(s->core, &p->ticket);
+    phase_entered(s->core);
+}
+
+/* Of what was not entered to its end. */
+static void give_up_entering(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    struct tx tx;
+
+    if (!p->entering)
+        return;
+    core_begin(&tx, s->core);
+    end_entering(s);
+    dispatch_finish(&tx);
+}
+
+/* --- the passes --------------------------------------------------------------------- */
+
+static void find_keys(struct jobs_submit *s, struct job_spec *spec)
+{
+    size_t i = 0;
+
+    while (i < spec->nafter && (spec->after[i].job || !spec->after[i].key))
+        i++;
+    if (i == spec->nafter)
+        return;
+    core_lock(s->core);
+    dependencies_find_keys(s->core, s->owner.uid, spec, !spec->key);
+    core_did(s->core, spec->nafter, 0, 0);
+    core_unlock(s->core);
+}
+
+/* 0, or the item is rejected. What is unknown is told later of one that has a key. */
+static int look_at_past(struct volt_cx *cx, struct jobs_submit *s,
+                        struct jobs_submit_item *item)
+{
+    struct job_spec *spec = item->spec;
+    size_t at = 0, read;
+    int r;
+
+    find_keys(s, spec);
+    do {
+        r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
+        s->looked += read * QUERY_KEPT_COST;
+        if (r == -ENOENT && spec->key)
+            spec->after[at++].unknown = true;
+    } while (r == -ENOENT && spec->key);
+    if (r == -ENOENT)
+        submission_reject_unknown(item, &spec->after[at]);
+    else if (r < 0)
+        submission_reject(item, r, "after: how job %llu ended cannot be read",
+                          (unsigned long long)spec->after[at].job);
+    return r;
+}
+
+/* NULL: the item is rejected. */
+static struct job *make_job(struct volt_cx *cx, struct jobs_submit *s,
+                            struct jobs_submit_item *item)
+{
+    struct core *core = s->core;
+    const char *field = NULL;
+    struct volt_error err;
+
+    free(item->ret_text);
+    item->ret_text = NULL;
+    item->ret_id = 0;
+    item->ret_error = item->not_new = 0;
+    item->ret_existed = false;
+    if (job_spec_validate(item->spec, &field, &err) < 0) {
+        submission_reject(item, -EINVAL, "%s: %.200s", field, err.text);
+        return NULL;
+    }
+    if (job_kinds[item->spec->kind].is_process && !run_has_keeper(core)) {
+        submission_reject(item, -EOPNOTSUPP, "this daemon starts no processes");
+        return NULL;
+    }
+    if (!submission_fits(s, item) || look_at_past(cx, s, item) < 0)
+        return NULL;
+    struct job *job =
+        job_new(core, item->spec, &s->owner, store_durable(parts_of(core)->store));
+    if (!job)
+        submission_reject(item, -ENOMEM, "out of memory");
+    return job;
+}
+
+/* The task of the only job, if that may have a slot at once; NULL: it may not. Not of one
+ * with claims: if there is no memory to enter it, it is durable as their holder, and
+ * something else gets them. */
+static struct work *work_at_once(const struct jobs_submit *s)
+{
+    const struct submission *p = s->pending;
+    size_t i = 0;
+
+    if (p->accepted != 1)
+        return NULL;
+    while (!p->jobs[i])
+        i++;
+    struct job *job = p->jobs[i];
+    if (!job_waits_bare(job) || job->packed || s->items[i].spec->replaces ||
+        conditions_any(job) || job->claims)
+        return NULL;
+    return work_new(s->core, job, NO_OFFSET);
+}
+
+/* Lock held. A submission is on its way to be durable. Its only job takes a slot, if it
+ * would be the only one to wait, with the task that needs that; not where many wait.
+ * Returns a task that is not needed, to be discarded without the lock; NULL. */
+static struct work *mark(struct jobs_submit *s, bool crowded)
+{
+    struct submission *p = s->pending;
+    struct work *w = crowded ? NULL : work_at_once(s);
+
+    p->granted = w && grant_try(s->core, w);
+    begin_entering(s);
+    if (!p->granted)
+        return w;
+    w->job->live = w;
+    w->job->tasks = 1;
+    return NULL;
+}
+
+/* Lock held. As submission_book(). */
+static int book_item(struct jobs_submit *s, size_t i)
+{
+    struct submission *p = s->pending;
+    const struct job_spec *spec = s->items[i].spec;
+    int r = submission_book(s, &s->items[i], p->jobs[i]);
+
+    if (r < 0)
+        return r;
+    p->keyed |= spec->key != NULL;
+    p->binds |= submission_binds(spec);
+    p->accepted++;
+    p->njobs += job_spec_count(spec);
+    p->bytes += p->jobs[i]->bytes;
+    return 0;
+}
+
+struct booking {
+    size_t from, at, end; /* items, JOBS_SLICE at most */
+    bool crowded[JOBS_SLICE];
+    struct job *refused;
+    struct work *spare; /* of mark() */
+};
+
+/* The only item is booked, and claims no key: nothing is left to ask before it is
+ * appended. */
+static bool is_settled(const struct jobs_submit *s)
+{
+    const struct submission *p = s->pending;
+
+    return s->count == 1 && p->accepted && !p->keyed && !s->only_checks;
+}
+
+/* In one hold of the lock. False: what the job at b->at is to start after has left memory
+ * since it was looked at. */
+static bool book_some(struct jobs_submit *s, struct booking *b)
+{
+    struct submission *p = s->pending;
+    struct core *core = s->core;
+    struct tx tx;
+    int r = 0;
+
+    core_begin(&tx, core);
+    core_did(core, b->end - b->at, 0, 0);
+    for (; b->at < b->end; b->at++) {
+        struct job *job = p->jobs[b->at];
+
+        b->crowded[b->at - b->from] = waiting_count(core) + p->accepted > JOBS_SLICE;
+        r = job ? book_item(s, b->at) : 0;
+        if (r == -EAGAIN)
+            break;
+        if (r == 0)
+            continue;
+        job->next = b->refused;
+        b->refused = job;
+        p->jobs[b->at] = NULL;
+    }
+    if (is_settled(s))
+        b->spare = mark(s, b->crowded[0]);
+    dispatch_finish(&tx);
+    return r != -EAGAIN;
+}
+
+static void book_all(struct volt_cx *cx, struct jobs_submit *s, struct booking *b)
+{
+    struct submission *p = s->pending;
+
+    while (!book_some(s, b))
+        if (look_at_past(cx, s, &s->items[b->at]) < 0) {
+            job_discard(p->jobs[b->at]);
+            p->jobs[b->at] = NULL;
+        }
+    if (b->spare)
+        volt_task_discard(b->spare);
+    for (struct job *job = b->refused, *next; job; job = next) {
+        next = job->next;
+        job_discard(job);
+    }
+}
+
+static void check_some(struct volt_cx *cx, struct jobs_submit *s, size_t end)
+{
+    struct submission *p = s->pending;
+    struct booking b = {.from = p->at, .at = p->at, .end = end};
+
+    for (size_t i = p->at; i < end; i++)
+        p->jobs[i] = make_job(cx, s, &s->items[i]);
+    book_all(cx, s, &b);
+    for (; p->at < end; p->at++) {
+        struct job *job = p->jobs[p->at];
+
+        p->refused |= s->items[p->at].ret_error != 0;
+        if (job && b.crowded[p->at - b.from] && job_waits_bare(job) &&
+            !submission_binds(job->spec))
+            (void)job_slumber(s->core, job); /* without memory it stays awake */
+    }
+}
+
+/* Behind what one hold of the lock may book of the items up to `end`. */
+static size_t slice_end(const struct jobs_submit *s, size_t end, size_t *edges)
+{
+    const struct submission *p = s->pending;
+    size_t i = p->at;
+
+    for (; i < end && i - p->at < JOBS_SLICE && *edges < SUBMIT_EDGES; i++)
+        *edges += s->items[i].spec->nafter;
+    return i;
+}
+
+/* READY: every item is checked. One slice per poll. */
+static enum volt_poll check_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    size_t end = p->at + submission_portion(s, s->count - p->at), edges = 0;
+
+    while (p->at < end && edges < SUBMIT_EDGES)
+        check_some(cx, s, slice_end(s, end, &edges));
+    s->looked += edges;
+    if (p->at == s->count)
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+/* The job that has been granted a slot; NULL: none. */
+static struct job *granted_job(const struct submission *p)
+{
+    size_t i = 0;
+
+    if (!p->granted)
+        return NULL;
+    while (!p->jobs[i])
+        i++;
+    return p->jobs[i];
+}
+
+/* While the store writes, all is made ready to start it. */
+static void prepare(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    const struct job_key key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1};
+    struct job *job = granted_job(p);
+
+    if (job && !job->live->attempt)
+        work_prepare(cx, job->live, &key);
+}
+
+static void take_slot_back(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    struct core *core = s->core;
+    struct tx tx;
+    struct job *job = granted_job(p);
+
+    if (!job)
+        return;
+    p->granted = false;
+    if (job->live->attempt && !p->committed) /* else it is a job at the next start */
+        jobs_forget_output(core, &p->first_id, 1);
+    attempt_free(job->live->attempt);
+    job->live->attempt = NULL;
+    core_begin(&tx, core);
+    grant_end(core, job->live, NEVER_RAN);
+    dispatch_finish(&tx);
+}
+
+/* What was accepted of the next portion of the items is given up; they say why unless
+ * they do already. False: that was all. */
+static bool give_up_some(struct jobs_submit *s, int error, const char *text)
+{
+    struct submission *p = s->pending;
+    size_t from = p->through;
+
+    p->through = s->count - from < SUBMIT_SLICE ? s->count : from + SUBMIT_SLICE;
+    claim_release(s, from, p->through);
+    submission_forget(s, from, p->through);
+    for (size_t i = from; i < p->through; i++) {
+        if (!p->jobs[i])
+            continue;
+        job_discard(p->jobs[i]);
+        p->jobs[i] = NULL;
+        if (!s->items[i].ret_error && !p->alone)
+            submission_reject(&s->items[i], error, "%s", text);
+    }
+    return p->through < s->count;
+}
+
+static void end_giving_up(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    submission_unbook(s, p->njobs, p->bytes);
+    p->accepted = p->entered = 0;
+    p->njobs = p->bytes = 0;
+}
+
+static void give_up(struct jobs_submit *s, int error, const char *text)
+{
+    struct submission *p = s->pending;
+
+    take_slot_back(s);
+    p->through = 0;
+    while (give_up_some(s, error, text))
+        ;
+    end_giving_up(s);
+}
+
+struct beside {
+    struct jobs_submit *s;
+    int error;
+    const char *text;
+};
+
+static void give_up_beside(void *arg)
+{
+    const struct beside *b = arg;
+
+    give_up(b->s, b->error, b->text);
+}
+
+/* Of many jobs it takes long: no worker does it then. */
+static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
+{
+    if (b->s->count > JOBS_SLICE)
+        volt_block_in_place(cx, fn, b);
+    else
+        fn(b);
+}
+
+struct reserve {
+    struct ids *ids;
+    uint64_t count;
+    int status;
+    struct volt_error err;
+};
+
+static enum volt_poll reserve_poll(struct volt_cx *cx, void *state)
+{
+    struct reserve *r = state;
+
+    (void)cx;
+    r->status = ids_reserve(r->ids, r->count, &r->err);
+    return VOLT_READY;
+}
+
+static const struct volt_task_type reserve_type = {"reserve ids", sizeof(struct reserve),
+                                                   reserve_poll, NULL, NULL};
+
+static int reserve_begin(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    struct reserve *r = volt_task_new(parts_of(s->core)->rt, &reserve_type);
+
+    if (!r)
+        return -ENOMEM;
+    r->ids = parts_of(s->core)->ids;
+    r->count = p->accepted;
+    p->joined = true;
+    return volt_task_spawn_blocking(r, &p->reserving);
+}
+
+static int reserve_end(struct submission *p, struct volt_error *err)
+{
+    int status = volt_join_status(&p->reserving);
+
+    if (status < 0) {
+        (void)error_set(err, status, "%s", strerror(-status));
+    } else {
+        const struct reserve *r = volt_join_state(&p->reserving);
+
+        status = r->status;
+        *err = r->err;
+    }
+    volt_join_fini(&p->reserving);
+    p->joined = false;
+    return status;
+}
+
+/* READY: p->first_id is set, or everything was given up. The file of ids is written on
+ * the pool for blocking calls, once per IDS_BLOCK ids. */
+static enum volt_poll ids_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    struct volt_error why = {.text = "out of memory"};
+    int r;
+
+    for (;;) {
+        if (p->joined) {
+            if (volt_join_poll(cx, &p->reserving) == VOLT_PENDING)
+                return VOLT_PENDING;
+            r = reserve_end(p, &why);
+        } else {
+            if (ids_take(parts_of(s->core)->ids, p->accepted, &p->first_id))
+                return VOLT_READY;
+            r = reserve_begin(s);
+        }
+        if (r < 0) {
+            char text[sizeof(why.text) + 32];
+            (void)snprintf(text, sizeof(text), "cannot reserve job ids: %s", why.text);
+            do_beside(cx, &(struct beside){s, r, text}, give_up_beside);
+            return VOLT_READY;
+        }
+    }
+}
+
+static struct job_event starting_of(uint64_t at_usec)
+{
+    return (struct job_event){.type = JOB_EV_STARTING, .at_usec = at_usec, .attempt = 1};
+}
+
+/* The next facts, at most as many: a SUBMIT of each job. */
+static size_t pack_some(struct jobs_submit *s, struct store_fact *facts, size_t most)
+{
+    struct submission *p = s->pending;
+    size_t n = 0;
+
+    for (; n < most && p->packed < s->count; p->packed++) {
+        if (!p->jobs[p->packed])
+            continue;
+        facts[n++] = (struct store_fact){.type = STORE_SUBMIT,
+                                         .submit = {.id = p->packed_id++,
+                                                    .at_usec = p->at_usec,
+                                                    .spec = s->items[p->packed].spec,
+                                                    .uid = s->owner.uid,
+                                                    .gid = s->owner.gid}};
+    }
+    s->facts += n;
+    return n;
+}
+
+/* What had more to ask than check_poll() could. */
+static void mark_late(struct jobs_submit *s)
+{
+    const struct submission *p = s->pending;
+    struct tx tx;
+
+    if (p->entering)
+        return;
+    core_begin(&tx, s->core);
+    struct work *spare = mark(s, false);
+    dispatch_finish(&tx);
+    if (spare)
+        volt_task_discard(spare);
+}
+
+/* Behind what is in the draft, if there is one: n facts, for which facts has room for one
+ * more, and of a job that has a slot its STARTING. */
+static void append(struct jobs_submit *s, struct store_fact *facts, size_t n)
+{
+    struct submission *p = s->pending;
+    const struct job_event starting = starting_of(p->at_usec);
+    struct store_draft *draft = p->draft;
+
+    p->draft = NULL;
+    mark_late(s);
+    if (p->granted)
+        facts[n++] = (struct store_fact){
+            .type = STORE_EVENT,
+            .event = {.key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1},
+                      .event = &starting,
+                      .after = {.owner = s->owner.uid, .state = JOB_STARTING}}};
+    if (draft)
+        store_draft_add(draft, facts, n);
+    int r = draft ? store_draft_append(draft, &p->commit)
+                  : store_append(parts_of(s->core)->store, facts, n, &p->commit);
+    CRASH_POINT("submit-appended");
+    if (r < 0)
+        p->commit = (struct store_commit){.status = r};
+    p->appended = r == 0;
+}
+
+/* READY: it is appended, or could not be. */
+static enum volt_poll append_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    struct store_fact facts[CORE_FACTS + 1]; /* a STARTING */
+    size_t most =
+        s->most_facts && s->most_facts < CORE_FACTS ? s->most_facts : CORE_FACTS;
+
+    if (!p->packed) {
+        p->at_usec = jobs_now_usec();
+        p->packed_id = p->first_id;
+    }
+    size_t n = pack_some(s, facts, most);
+    if (p->packed == s->count) {
+        append(s, facts, n);
+        return VOLT_READY;
+    }
+    if (!p->draft && !(p->draft = store_draft(parts_of(s->core)->store))) {
+        p->commit = (struct store_commit){.status = -ENOMEM};
+        return VOLT_READY;
+    }
+    store_draft_add(p->draft, facts, n);
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static const char *why_not_kept(int error)
+{
+    const char *text = store_refusal_text(error);
+
+    if (text)
+        return text;
+    return error == -ENOMEM ? "out of memory" : "the store did not take it";
+}
+
+/* READY: kept, or everything was given up. */
+static enum volt_poll commit_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (p->commit.store && store_commit_poll(cx, &p->commit) == VOLT_PENDING) {
+        prepare(cx, s);
+        return VOLT_PENDING;
+    }
+    p->appended = false;
+    if (p->commit.status < 0)
+        do_beside(cx,
+                  &(struct beside){s, p->commit.status, why_not_kept(p->commit.status)},
+                  give_up_beside);
+    CRASH_POINT("submit-committed");
+    p->committed = true;
+    p->at = 0;
+    return VOLT_READY;
+}
+
+/* The next job that is to be cancelled; 0: none. */
+static uint64_t next_to_cancel(const struct submission *p)
+{
+    if (p->nreplaced)
+        return p->replaced[p->nreplaced - 1];
+    return p->doomed < p->doomed_end ? p->doomed : 0;
+}
+
+static bool is_entered(const struct jobs_submit *s)
+{
+    const struct submission *p = s->pending;
+
+    return p->at == s->count && !next_to_cancel(p);
+}
+
+/* Lock held: the job, just entered, has the slot of the submission. */
+static void start_at_once(struct tx *tx, struct submission *p, struct job *job)
+{
+    const struct job_event starting = starting_of(p->at_usec);
+
+    p->granted = false;
+    job->live->begun = true;
+    (void)core_settle(tx, job, NO_OFFSET, &starting); /* a queued job takes it */
+}
+
+static void enter_slice(struct jobs_submit *s, size_t end)
+{
+    struct submission *p = s->pending;
+    struct core *core = s->core;
+    struct tx tx;
+    struct work *spawn[JOBS_SLICE];
+    struct job_spec *specs[JOBS_SLICE];
+    size_t n = 0, nspecs = 0;
+
+    core_begin(&tx, core);
+    p->doomed = p->first_id;
+    for (; p->at < end && n < JOBS_SLICE && nspecs < JOBS_SLICE &&
+           p->nreplaced < SUBMIT_REPLACES;
+         p->at++) {
+        struct job *job = p->jobs[p->at];
+
+        if (!job)
+            continue;
+        if (p->at + 1 < end && p->jobs[p->at + 1])
+            index_prepare(core, p->jobs[p->at + 1]);
+        const uint64_t id = p->first_id++; /* as it is kept, entered or not */
+        core_did(core, 1, 0, 0);
+        if (job->spec->replaces)
+            p->replaced[p->nreplaced++] = job->spec->replaces;
+        if (core_enter(&tx, job, id, p->at_usec) < 0) {
+            if (!p->alone)
+                submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
+            continue; /* given up when the submission is finished */
+        }
+        core_wait_begins(core, job, job->spec);
+        if (p->granted)
+            start_at_once(&tx, p, job);
+        claim_settle(core, job, id);
+        job->claimed = false;
+        s->items[p->at].ret_id = id;
+        if (job->live)
+            spawn[n++] = job->live;
+        p->jobs[p->at] = NULL;
+        p->entered++;
+        p->njobs -= job_spec_count(job->spec);
+        p->bytes -= job->bytes;
+        if (job->packed) {
+            specs[nspecs++] = job->spec;
+            job->spec = NULL;
+        }
+    }
+    p->doomed_end =
+        phase_is_ending(core) ? p->first_id : p->doomed; /* its end has not seen these */
+    if (is_entered(s) && p->entering)
+        end_entering(s);
+    dispatch_finish(&tx);
+    for (size_t i = 0; i < nspecs; i++)
+        job_spec_unref(specs[i]);
+    for (size_t i = 0; i < n; i++) {
+        work_send_start(spawn[i]); /* if it is prepared: nothing else comes before */
+        (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+    }
+    CRASH_POINT("replace-entered");
+}
+
+/* A portion: of an array that is replaced each element is cancelled. */
+static void cancel_some(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+    const size_t looks = s->looks ? s->looks : CORE_ENTRIES;
+    const size_t facts = s->most_facts ? s->most_facts : CORE_FACTS;
+    uint64_t id;
+
+    while ((id = next_to_cancel(p)) && s->looked < looks && s->facts < facts) {
+        p->cancel.most_facts = facts - s->facts;
+        p->cancel.looks = looks - s->looked;
+        int r = steer_step(s->core, &s->owner, id, JOB_NO_INDEX, &p->cancel);
+        s->looked += p->cancel.looked;
+        s->facts += p->cancel.facts;
+        if (r == -EAGAIN)
+            continue;
+        if (r == -ENOMEM) /* its SUBMIT says so: it is not left out */
+            steer_cancel_later(s->core, &s->owner, id);
+        p->cancel = (struct steer_at){.begun = false};
+        if (p->nreplaced)
+            p->nreplaced--;
+        else
+            p->doomed++;
+    }
+}
+
+/* Enters jobs, but first cancels what those before have made due. */
+static void enter_some(struct jobs_submit *s, size_t end)
+{
+    struct submission *p = s->pending;
+
+    while (p->at < end && !next_to_cancel(p))
+        enter_slice(s, end);
+    cancel_some(s);
+}
+
+/* READY: every accepted job is in the table and has its task, and what they replace is
+ * cancelled. */
+static enum volt_poll enter_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    /* What is to be cancelled first may need all looks of this poll. */
+    const size_t most = next_to_cancel(p) ? 0 : s->count - p->at;
+
+    enter_some(s, p->at + submission_portion(s, most));
+    if (is_entered(s))
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static bool begin(struct jobs_submit *s)
+{
+    struct submission *p = calloc(1, sizeof(*p));
+
+    if (p)
+        p->jobs = calloc(s->count ? s->count : 1, sizeof(struct job *));
+    s->pending = p;
+    if (p && p->jobs)
+        return true;
+    for (size_t i = 0; i < s->count; i++)
+        submission_reject(&s->items[i], -ENOMEM, "out of memory");
+    return false;
+}
+
+enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    s->looked = s->facts = 0;
+    VOLT_BEGIN(s->at);
+    s->ret_durable = store_durable(parts_of(s->core)->store);
+    if (!begin(s))
+        return VOLT_READY;
+    VOLT_AWAIT(s->at, check_poll(cx, s));
+    ((struct submission *)s->pending)->at = 0;
+    VOLT_AWAIT(s->at, claim_poll(cx, s));
+    p = s->pending;
+    if (s->atomic && p->refused)
+        do_beside(
+            cx, &(struct beside){s, -ECANCELED, "another spec of this batch was refused"},
+            give_up_beside);
+    if (s->only_checks)
+        do_beside(cx, &(struct beside){s, 0, ""}, give_up_beside);
+    if (p->accepted)
+        VOLT_AWAIT(s->at, ids_poll(cx, s));
+    if (p->accepted && p->binds)
+        VOLT_AWAIT(s->at, bind_poll(cx, s));
+    if (p->bind_error < 0)
+        do_beside(cx, &(struct beside){s, p->bind_error, strerror(-p->bind_error)},
+                  give_up_beside);
+    if (p->accepted) {
+        VOLT_AWAIT(s->at, append_poll(cx, s));
+        VOLT_AWAIT(s->at, commit_poll(cx, s));
+    }
+    if (p->accepted)
+        VOLT_AWAIT(s->at, enter_poll(cx, s));
+    CRASH_POINT("submit-entered");
+    give_up_entering(s);
+    ((struct submission *)s->pending)->through = 0;
+    VOLT_AWAIT(s->at, claim_resolve_poll(cx, s));
+    VOLT_END(s->at);
+}
+
+/* --- when the submitter goes away in the middle --------------------------------- */
+
+/* What was appended will be kept and is a job, though its submitter is gone: the
+ * submission goes on in a task of its own, with items that nobody reads. So does one of
+ * many jobs that is given up: a portion a poll. */
+struct late {
+    struct jobs_submit submit;
+    struct jobs_submit_item *items;
+};
+
+static enum volt_poll late_poll(struct volt_cx *cx, void *state)
+{
+    struct late *l = state;
+    const struct submission *p = l->submit.pending;
+
+    if (!p->abandoned)
+        return jobs_submit_poll(cx, &l->submit);
+    if (!give_up_some(&l->submit, -ECANCELED, ""))
+        return VOLT_READY;
+    volt_cx_wake(cx);
+    return VOLT_PENDING;
+}
+
+static void late_drop(void *state)
+{
+    struct late *l = state;
+
+    jobs_submit_fini(&l->submit);
+    free(l->items);
+}
+
+static const struct volt_task_type late_type = {"late submission", sizeof(struct late),
+                                                late_poll, late_drop, NULL};
+
+/* False: no memory, and the jobs come to life at the next start only. */
+static bool go_on_alone(struct jobs_submit *s)
+{
+    struct late *l = volt_task_new(parts_of(s->core)->rt, &late_type);
+
+    if (!l)
+        return false;
+    l->items = calloc(s->count, sizeof(*l->items));
+    if (!l->items) {
+        volt_task_discard(l);
+        return false;
+    }
+    l->submit = *s;
+    l->submit.items = l->items;
+    ((struct submission *)s->pending)->alone = true;
+    s->pending = NULL;
+    (void)volt_task_spawn(l, NULL); /* closing: dropped, and known at the next start */
+    return true;
+}
+
+/* There is more to do than may be done at once. */
+static bool is_to_go_on(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (p->alone || !p->accepted)
+        return false;
+    if (p->appended || (p->committed && !is_entered(s)))
+        return true;
+    p->abandoned = !p->committed && s->count > SUBMIT_SLICE;
+    p->through = 0;
+    return p->abandoned;
+}
+
+/* Nothing is on its way any more but what has been appended. */
+static void stop_waiting(struct submission *p)
+{
+    if (p->listening)
+        volt_notified_fini(&p->news);
+    if (p->joined)
+        volt_join_fini(&p->reserving);
+    p->listening = p->joined = false;
+    store_draft_free(p->draft);
+    p->draft = NULL;
+}
+
+void jobs_submit_fini(struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (!p)
+        return;
+    stop_waiting(p);
+    if (is_to_go_on(s) && go_on_alone(s))
+        return;
+    store_commit_fini(&p->commit);
+    while (p->committed && p->accepted && !is_entered(s)) {
+        s->looked = s->facts = 0;
+        enter_some(s, s->count); /* voltd ends, or there is no memory for a task */
+    }
+    if (p->accepted > p->entered)
+        give_up(s, -ECANCELED, "out of memory");
+    give_up_entering(s);
+    free(p->jobs);
+    free(p->same);
+    free(p->body);
+    free(p->old_body);
+    free(p->ids);
+    free(p);
+    s->pending = NULL;
+}

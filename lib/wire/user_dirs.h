@@ -1,0 +1,34 @@
+/* Directories of the voltd of one user, and how programs outside of its session find it.
+ *
+ * The sockets are in the runtime directory (address_user_dir()), which is that of a login
+ * session. A job of cron, `su -c` or `sudo -u` has another one, or none. The state
+ * directory is the same for all of them, as it hangs on HOME. So voltd keeps in it, while
+ * it listens, a symbolic link to its runtime directory:
+ *
+ *   <state dir>/runtime -> /run/user/1000/voltd
+ *
+ * A link is trusted when it belongs to this user and leads to a directory that does, and
+ * that is closed to others. */
+#ifndef VOLT_WIRE_USER_DIRS_H
+#define VOLT_WIRE_USER_DIRS_H
+
+#include <stddef.h>
+#include <volt/error.h>
+
+/* Writes the state directory of the voltd of a user with this home (NULL: none is known),
+ * without looking whether it exists. 0; -ENOENT: neither the home nor XDG_STATE_HOME;
+ * -ENAMETOOLONG. */
+int user_state_dir(const char *home, char *buf, size_t size, struct volt_error *err);
+
+/* Puts the link into state_dir, in place of an older one: at any time there is one of
+ * both. Only the voltd that has the lock of state_dir calls it. 0; -errno. */
+int user_link_put(const char *state_dir, const char *runtime_dir);
+
+/* Removes it. What is missing is no error. */
+void user_link_remove(const char *state_dir);
+
+/* Where the link in the state directory of this user, by $HOME, leads. 0; -ENOENT: there
+ * is none, or it is not to be trusted; -ENAMETOOLONG. */
+int user_link_read(char *buf, size_t size);
+
+#endif

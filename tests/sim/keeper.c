@@ -1,0 +1,555 @@
+/* The keeper of the simulated machine, and voltd's connection to it. Calls are the real
+ * ones (daemon/link/keeper_call.c); what they send is taken by sendmsg() here, what
+ * keeper_link.c and its task do is done by events. */
+#include "tests/sim/machine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "daemon/link/keeper_link_parts.h"
+
+#define LINK_FD 2000000 /* and the number of the connection */
+
+struct request {
+    union {
+        struct keeper_head head;
+        struct keeper_start start;
+        struct keeper_signal signal;
+        struct keeper_recall recall;
+        struct keeper_remove remove;
+    };
+    uint32_t number; /* START: of the order */
+};
+
+static struct {
+    bool lives;
+    uint64_t stopped_until, starved_until;
+    bool starves_plainly; /* it says so, each time */
+    bool doomed;          /* the next connection breaks soon */
+    bool hung_up;     /* its voltd has gone while it stood still */
+    unsigned keeper;  /* its number */
+    unsigned conn;    /* the number of its connection; 0: none */
+    unsigned conns;   /* ever */
+    struct request *requests;
+    size_t n;
+    bool serving; /* an event for the next one is on its way */
+    unsigned killers;
+    struct keeper_reply *replies;
+    size_t nreplies;
+    struct keeper_link *link; /* of the voltd that lives */
+    uint8_t boot_id[RECORD_ID_SIZE];
+} keeper;
+
+/* A killer at work. */
+struct killing {
+    struct keeper_signal m;
+    unsigned conn, keeper, tries;
+};
+static struct killing killing[64];
+
+void keeper_reset(void)
+{
+    sim_free(keeper.requests);
+    sim_free(keeper.replies);
+    memset(&keeper, 0, sizeof(keeper));
+    memset(killing, 0, sizeof(killing));
+    machine_reset();
+    files_reset();
+}
+
+static void make_id(uint8_t ret[RECORD_ID_SIZE], unsigned what, unsigned n)
+{
+    memset(ret, 0, RECORD_ID_SIZE);
+    ret[0] = (uint8_t)what;
+    ret[1] = (uint8_t)n;
+    ret[2] = (uint8_t)(n >> 8);
+}
+
+int record_boot_id(uint8_t ret[RECORD_ID_SIZE])
+{
+    make_id(ret, 1, machine_boot());
+    return 0;
+}
+
+int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
+{
+    (void)dir_fd;
+    make_id(ret, 2, machine_generation());
+    return 0;
+}
+
+/* --- replies ------------------------------------------------------------------------------ */
+
+static void deliver(uint64_t i, uint64_t conn)
+{
+    if (keeper.conn != conn || !keeper.link)
+        return;
+    sim.inside = true;
+    keeper_link_take_reply(keeper.link, &keeper.replies[i]);
+    sim.inside = false;
+}
+
+static void reply(unsigned conn, const struct keeper_reply *r)
+{
+    if (!conn)
+        return;
+    SIM_PUSH(keeper.replies, keeper.nreplies, *r);
+    sim_after_in_life(sim_below(200), deliver, keeper.nreplies - 1, conn);
+}
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+static void serve_next(uint64_t a, uint64_t b);
+
+static void serve_soon(void)
+{
+    if (!keeper.serving && keeper.n && keeper.lives)
+        sim_after(sim_below(300), serve_next, keeper.keeper, 0);
+    keeper.serving |= keeper.n > 0;
+}
+
+/* It is short of something. */
+static bool is_short(void)
+{
+    return sim.now < keeper.starved_until && !sim.calm;
+}
+
+static int serve_start(const struct request *m)
+{
+    struct job_key key = keeper_key_unpack(&m->start.key);
+
+    if (is_short() && keeper.starves_plainly)
+        return -EAGAIN;
+    if (is_short()) {
+        if (sim_one_in(4)) { /* there is no shim, and the record cannot be removed */
+            shims_leave_record(&key, m->number);
+            return -EEXIST;
+        }
+        return sim_one_in(12) ? -EACCES : -EAGAIN;
+    }
+    return shims_start(&key, m->number, m->start.head.serial, m->start.after,
+                       keeper.killers == 0, keeper.keeper);
+}
+
+static int serve_remove(const struct keeper_remove *m)
+{
+    int status = 0;
+
+    if (is_short())
+        return !keeper.starves_plainly && sim_one_in(4) ? -EIO : -EMFILE;
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct job_key key = keeper_key_unpack(&m->key[i]);
+        int r = shims_remove(&key);
+
+        status = status ? status : r;
+    }
+    return status;
+}
+
+static void kill_now(uint64_t i, uint64_t b)
+{
+    struct killing *k = &killing[i];
+    struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, k->m.head.serial}};
+    struct job_key key = keeper_key_unpack(&k->m.key);
+
+    (void)b;
+    if ((k->m.signal == SIGSTOP) != (k->m.scope == KEEPER_SCOPE_FREEZE))
+        sim_violation("a pause does not freeze, or something else does");
+    r.status = shims_signal(&key, (int)k->m.signal, !(k->m.scope & KEEPER_SCOPE_MAIN),
+                            k->m.scope & KEEPER_SCOPE_WAKE, k->keeper, &r.survivors);
+    if (r.status == -EAGAIN && k->tries++ < 20) {
+        sim_after(50000, kill_now, i, 0);
+        return;
+    }
+    if (r.survivors && r.survivors != KEEPER_SURVIVORS_UNKNOWN)
+        r.survivor[0] = truth_of(&key).pid;
+    k->conn = k->conn == keeper.conn ? k->conn : 0;
+    if (keeper.killers)
+        keeper.killers--;
+    if (k->conn)
+        reply(k->conn, &r);
+    k->keeper = 0;
+}
+
+/* False: the reply is the caller's. */
+static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *r)
+{
+    size_t i = 0;
+
+    shims_take_back(0);
+    while (i < 64 && killing[i].keeper)
+        i++;
+    if (i == 64 || is_short()) {
+        r->status = -EAGAIN;
+        return false;
+    }
+    keeper.killers++;
+    killing[i] = (struct killing){*m, keeper.conn, keeper.keeper, 0};
+    sim_after(sim_below(m->signal == SIGKILL ? 3000 : 500), kill_now, i, 0);
+    return true;
+}
+
+static void serve(const struct request *m)
+{
+    struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m->head.serial}};
+
+    switch (m->head.op) {
+    case KEEPER_START:
+        r.status = serve_start(m);
+        break;
+    case KEEPER_SIGNAL:
+        if (serve_signal(&m->signal, &r))
+            return;
+        break;
+    case KEEPER_RECALL:
+        shims_take_back(m->recall.start);
+        break;
+    default:
+        r.status = serve_remove(&m->remove);
+        break;
+    }
+    sim_trace("keeper: request %llu, op %u: %d", (unsigned long long)m->head.serial,
+              m->head.op, r.status);
+    reply(keeper.conn, &r);
+}
+
+static void serve_next(uint64_t number, uint64_t b)
+{
+    (void)b;
+    if (number != keeper.keeper || !keeper.lives)
+        return;
+    if (sim.now < keeper.stopped_until) {
+        sim_after(keeper.stopped_until - sim.now, serve_next, number, 0);
+        return;
+    }
+    keeper.serving = false;
+    if (!keeper.n)
+        return;
+    struct request m = keeper.requests[0];
+    memmove(keeper.requests, keeper.requests + 1, --keeper.n * sizeof(m));
+    serve(&m);
+    serve_soon();
+}
+
+/* --- what voltd sends -------------------------------------------------------------------------- */
+
+static void check_env(const struct launch *l, const struct job_key *key)
+{
+    char want[JOB_KEY_TEXT_MAX + 16] = "VOLT_JOB_ID=";
+
+    (void)job_key_format_job(key, want + strlen(want));
+    for (size_t i = 0; i < l->envc; i++)
+        if (strcmp(l->env[i], want) == 0)
+            return;
+    sim_violation("job %llu is started without %s", (unsigned long long)key->id, want);
+}
+
+/* The number of the order that a launch block is of. */
+static uint32_t read_launch(const struct keeper_start *m, const void *tail)
+{
+    struct job_key key = keeper_key_unpack(&m->key);
+    struct launch l;
+    char *copy = sim_grow(NULL, m->launch_size);
+
+    memcpy(copy, tail, m->launch_size);
+    if (launch_decode(copy, m->launch_size, &l) < 0 || l.argc != 3)
+        sim_violation("job %llu: its launch block cannot be read",
+                      (unsigned long long)key.id);
+    uint32_t number = (uint32_t)strtoul(l.argv[1], NULL, 10);
+    if (key.index >= 0 && strtoll(l.argv[2], NULL, 10) != key.index)
+        sim_violation("job %llu_%lld is started as element %s",
+                      (unsigned long long)key.id, (long long)key.index, l.argv[2]);
+    check_env(&l, &key);
+    sim_free(copy);
+    return number;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    const struct iovec *iov = msg->msg_iov;
+    struct request m;
+
+    (void)flags;
+    if (fd != LINK_FD + (int)keeper.conn || !keeper.lives) {
+        errno = EPIPE;
+        return -1;
+    }
+    sim_step();
+    memset(&m, 0, sizeof(m));
+    memcpy(&m, iov[0].iov_base, iov[0].iov_len);
+    if (m.head.op == KEEPER_START)
+        m.number = read_launch(&m.start, iov[1].iov_base);
+    if (m.head.op == KEEPER_REMOVE)
+        memcpy(m.remove.key, iov[1].iov_base, iov[1].iov_len);
+    SIM_PUSH(keeper.requests, keeper.n, m);
+    serve_soon();
+    sim_step();
+    return (ssize_t)iov[0].iov_len;
+}
+
+/* --- the connection ----------------------------------------------------------------------------- */
+
+/* The keeper sees its end: what it has not served is gone. */
+static void close_connection(void)
+{
+    keeper.conn = 0;
+    keeper.n = 0;
+    shims_dismiss();
+}
+
+/* It goes on: what it finds first is the rest of the connection that has gone. */
+static void see_hang_up(uint64_t number, uint64_t b)
+{
+    (void)b;
+    if (number != keeper.keeper || !keeper.lives || !keeper.hung_up)
+        return;
+    keeper.hung_up = false;
+    keeper.conn = 0;
+    if (keeper.n && sim_one_in(2))
+        serve(&keeper.requests[0]);
+    close_connection();
+}
+
+/* A keeper is there, and has said WELCOME. */
+static void greet(struct keeper_link *l)
+{
+    see_hang_up(keeper.keeper, 0);
+    if (!keeper.lives) {
+        keeper.lives = true;
+        keeper.keeper++;
+        keeper.killers = 0;
+        keeper.serving = false;
+        l->info.started++;
+    }
+    close_connection();
+    keeper.conn = ++keeper.conns;
+    l->fd = LINK_FD + (int)keeper.conn;
+    (void)record_boot_id(l->info.boot_id);
+    (void)record_generation_read(-1, l->info.generation);
+    l->info.keeper_pid = keeper.keeper;
+    l->info.live = shims_busy();
+    l->info.connects++;
+    l->lost_usec = 0;
+}
+
+static void note_broken(uint64_t conn, uint64_t b);
+
+static void lose(void)
+{
+    unsigned conn = keeper.conn;
+
+    close_connection();
+    keeper.doomed = !conn;
+    if (conn)
+        sim_after_in_life(sim_below(1000), note_broken, conn, 0);
+}
+
+static void break_soon(uint64_t conn, uint64_t b)
+{
+    (void)b;
+    if (keeper.conn == conn)
+        lose();
+}
+
+static void dial_again(uint64_t a, uint64_t b)
+{
+    (void)a, (void)b;
+    if (!keeper.link || keeper.link->fd >= 0)
+        return;
+    if (keeper.lives && sim.now < keeper.stopped_until) {
+        sim_after_in_life(keeper.stopped_until - sim.now, dial_again, 0, 0);
+        return;
+    }
+    greet(keeper.link);
+    sim.inside = true;
+    keeper_link_flush(keeper.link);
+    sim.inside = false;
+    if (keeper.doomed)
+        sim_after_in_life(sim_below(400), break_soon, keeper.conn, 0);
+    keeper.doomed = false;
+}
+
+static void note_broken(uint64_t conn, uint64_t b)
+{
+    struct keeper_link *l = keeper.link;
+
+    (void)b;
+    if (!l || l->fd != LINK_FD + (int)conn)
+        return;
+    l->fd = -1;
+    if (!l->lost_usec)
+        l->lost_usec = volt_now_usec();
+    l->asked |= l->flying.first != NULL;
+    sim.inside = true;
+    keeper_link_fail_flying(l);
+    sim.inside = false;
+    sim_after_in_life(sim_one_in(6) ? sim_between(20000, 1000000)
+                                    : sim_between(2000, 20000),
+                      dial_again, 0, 0);
+}
+
+
+void keeper_stop(uint64_t usec)
+{
+    if (keeper.lives)
+        keeper.stopped_until = sim.now + usec;
+}
+
+void keeper_starve(uint64_t usec)
+{
+    if (sim.now + usec > keeper.starved_until)
+        keeper.starved_until = sim.now + usec;
+    keeper.starves_plainly = sim_one_in(2);
+}
+
+bool keeper_lose_record(uint32_t n)
+{
+    return shims_lose_record(n);
+}
+
+bool keeper_lose_record_of(const struct job_key *key)
+{
+    return shims_lose_record_of(key);
+}
+
+void keeper_break_connection(void)
+{
+    lose();
+}
+
+/* Nobody takes back what waits behind a job: the shims give it up by themselves. */
+void keeper_kill(void)
+{
+    unsigned conn = keeper.conn;
+
+    if (!keeper.lives)
+        return;
+    keeper.lives = keeper.hung_up = false;
+    keeper.stopped_until = 0;
+    keeper.conn = 0;
+    keeper.n = 0;
+    shims_keeper_died(keeper.keeper);
+    if (conn)
+        sim_after_in_life(sim_below(1000), note_broken, conn, 0);
+}
+
+void keeper_voltd_died(void)
+{
+    keeper.link = NULL;
+    files_voltd_died();
+    if (!keeper.conn)
+        return;
+    if (sim.now < keeper.stopped_until) {
+        keeper.hung_up = true;
+        sim_after(keeper.stopped_until - sim.now, see_hang_up, keeper.keeper, 0);
+    } else {
+        close_connection();
+    }
+}
+
+bool keeper_kill_shim(uint32_t n)
+{
+    return shims_kill(n);
+}
+
+bool keeper_kill_shim_of(const struct job_key *key)
+{
+    return shims_kill_of(key);
+}
+
+void keeper_reboot(bool keeps_records)
+{
+    keeper.lives = keeper.hung_up = false;
+    keeper.stopped_until = 0;
+    keeper.conn = 0;
+    keeper.n = 0;
+    shims_reboot(keeps_records);
+}
+
+unsigned keeper_running(void)
+{
+    return shims_running();
+}
+
+/* --- voltd's end: keeper_link.h ------------------------------------------------------------------- */
+
+int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
+                     struct keeper_link **ret)
+{
+    struct keeper_link *l = calloc(1, sizeof(*l));
+
+    (void)opt;
+    if (!l)
+        return error_set(err, -ENOMEM, "out of memory");
+    l->fd = -1;
+    volt_notify_init(&l->sent);
+    sim_step();
+    keeper.link = *ret = l;
+    if (keeper.lives && sim.now < keeper.stopped_until) { /* it is late */
+        (void)record_generation_read(-1, l->info.generation);
+        l->lost_usec = volt_now_usec();
+        inside_excuse_slots();
+        sim_after_in_life(keeper.stopped_until - sim.now, dial_again, 0, 0);
+        return 0;
+    }
+    greet(l);
+    sim_step();
+    return 0;
+}
+
+int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
+{
+    (void)link, (void)rt;
+    return 0;
+}
+
+void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
+{
+    for (size_t i = 0; i < n && link->fd >= 0; i++) {
+        struct job_key key = keeper_key_unpack(&keys[i]);
+
+        (void)shims_remove(&key);
+    }
+}
+
+void keeper_link_free(struct keeper_link *link, bool settled)
+{
+    if (!link)
+        return;
+    if (settled && shims_are_known())
+        sim_violation("voltd says that every job has ended, and one has not");
+    keeper.link = NULL;
+    if (link->fd < 0) {
+        volt_notify_fini(&link->sent);
+        free(link);
+        return;
+    }
+    close_connection();
+    keeper.lives &= shims_busy() > 0;
+    volt_notify_fini(&link->sent);
+    free(link);
+}
+
+void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
+{
+    *ret = link->info;
+}
+
+bool keeper_link_is_late(struct keeper_link *link)
+{
+    return link->info.connects == 0;
+}
+
+uint64_t keeper_link_away_usec(struct keeper_link *link)
+{
+    uint64_t since =
+        link->lost_usec ? link->lost_usec : keeper_link_silent_since_locked(link);
+    uint64_t now = volt_now_usec();
+
+    return since && now > since ? now - since : 0;
+}

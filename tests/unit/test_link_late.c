@@ -1,0 +1,326 @@
+/* Keepers that do not do what they should: one that does not answer, one that is stopped again
+ * and again, one that has other records, one that breaks the protocol. voltd starts without it,
+ * goes on with another one, and no call is lost. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <volt/runtime.h>
+
+#include "daemon/link/keeper_link.h"
+#include "tests/support/keeper_client.h"
+
+static struct {
+    struct keeper_client files; /* the folder only */
+    char program[512];
+    struct keeper_link_options options;
+    uint8_t generation[RECORD_ID_SIZE];
+    struct keeper_link *link;
+    struct volt_runtime *rt;
+    int gate; /* closed: a keeper that does not answer ends */
+} g;
+
+static int setup(void **state)
+{
+    const char *bin = getenv("VOLT_BIN");
+
+    (void)state;
+    memset(&g, 0, sizeof(g));
+    keeper_client_init(&g.files);
+    (void)snprintf(g.program, sizeof(g.program), "%s/voltd-keeper",
+                   bin ? bin : "build/bin");
+    g.options = (struct keeper_link_options){.socket_path = g.files.socket_path,
+                                             .record_dir = g.files.record_path,
+                                             .program = g.program};
+    assert_int_equal(record_generation_ensure(g.files.record_fd, g.generation), 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    keeper_client_fini(&g.files);
+    return 0;
+}
+
+/* --- a link ------------------------------------------------------------------------------- */
+
+static void open_link(void)
+{
+    struct volt_error err = {""};
+
+    if (keeper_link_open(&g.options, &err, &g.link) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt), 0);
+    assert_int_equal(keeper_link_start(g.link, g.rt), 0);
+}
+
+static void close_link(bool settled)
+{
+    assert_int_equal(volt_runtime_shutdown(g.rt, UINT64_MAX), 0);
+    keeper_link_free(g.link, settled);
+    volt_runtime_free(g.rt);
+}
+
+static pid_t keeper_pid(void)
+{
+    struct keeper_link_info info;
+
+    keeper_link_info(g.link, &info);
+    return (pid_t)info.keeper_pid;
+}
+
+struct asking {
+    struct keeper_call call;
+    bool begun;
+};
+
+static enum volt_poll asking_poll(struct volt_cx *cx, void *state)
+{
+    static const struct job_key none = {1, JOB_NO_INDEX, 1};
+    struct asking *a = state;
+
+    if (!a->begun)
+        keeper_call_init_remove(&a->call, g.link, &none);
+    a->begun = true;
+    return keeper_call_poll(cx, &a->call);
+}
+
+static void asking_drop(void *state)
+{
+    struct asking *a = state;
+
+    keeper_call_fini(&a->call);
+}
+
+static const struct volt_task_type asking_type = {.name = "test-ask",
+                                                  .size = sizeof(struct asking),
+                                                  .poll = asking_poll,
+                                                  .drop = asking_drop};
+
+/* A call that goes out; its status with await_call(). */
+static void begin_call(struct volt_join *join)
+{
+    struct asking *a = volt_task_new(g.rt, &asking_type);
+
+    assert_non_null(a);
+    assert_int_equal(volt_task_spawn(a, join), 0);
+}
+
+static int await_call(struct volt_join *join)
+{
+    assert_int_equal(volt_join_wait(join), 0);
+    int r = keeper_call_status(&((struct asking *)volt_join_state(join))->call);
+    volt_join_fini(join);
+    return r;
+}
+
+static int call(void)
+{
+    struct volt_join join;
+
+    begin_call(&join);
+    return await_call(&join);
+}
+
+/* --- what is no good keeper --------------------------------------------------------------- */
+
+/* Says WELCOME to the first voltd. Returns the connection. */
+static int welcome_one(int listen_fd)
+{
+    struct keeper_welcome w = {.head = {KEEPER_MAGIC, KEEPER_WELCOME, 0},
+                               .version = KEEPER_VERSION,
+                               .pid = (uint32_t)getpid()};
+    union keeper_message m;
+    int fd = accept(listen_fd, NULL, NULL);
+
+    if (recv(fd, &m, sizeof(m), 0) < (ssize_t)sizeof(m.hello))
+        _exit(1);
+    w.head.serial = m.head.serial;
+    memcpy(w.boot_id, g.files.boot_id, RECORD_ID_SIZE);
+    memcpy(w.generation, g.generation, RECORD_ID_SIZE);
+    if (send(fd, &w, sizeof(w), MSG_NOSIGNAL) != sizeof(w))
+        _exit(1);
+    return fd;
+}
+
+static void never_answer(int listen_fd)
+{
+    char byte;
+
+    (void)listen_fd;
+    (void)!read(g.gate, &byte, 1);
+}
+
+static void stop_again_and_again(int listen_fd)
+{
+    (void)welcome_one(listen_fd);
+    for (;;)
+        (void)raise(SIGSTOP);
+}
+
+static void talk_nonsense(int listen_fd)
+{
+    union keeper_message m;
+    int fd = welcome_one(listen_fd);
+
+    (void)!recv(fd, &m, sizeof(m), 0);
+    (void)!send(fd, "nonsense", 8, MSG_NOSIGNAL);
+    (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
+static int listen_now(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", g.files.socket_path);
+    if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4) < 0)
+        _exit(1);
+    return fd;
+}
+
+/* A child with a keeper's name that listens and does this. */
+static pid_t start(void (*behave)(int listen_fd))
+{
+    int gate[2], ready[2];
+    char byte;
+
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_NAME, "voltd-keeper");
+        (void)close(gate[1]);
+        g.gate = gate[0];
+        int fd = listen_now(); /* itself: that is how it is known */
+        (void)!write(ready[1], "", 1);
+        behave(fd);
+        _exit(0);
+    }
+    (void)close(gate[0]);
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    g.gate = gate[1];
+    return pid;
+}
+
+/* --- cases -------------------------------------------------------------------------------- */
+
+static void one_that_does_not_answer_is_not_waited_for(void **state)
+{
+    struct keeper_link_info info;
+    struct volt_join join;
+    pid_t pid = start(never_answer);
+    int status;
+
+    (void)state;
+    open_link();
+    assert_true(keeper_link_is_late(g.link));
+    assert_true(keeper_link_away_usec(g.link) > 0);
+    keeper_link_info(g.link, &info);
+    assert_memory_equal(info.generation, g.generation, RECORD_ID_SIZE);
+    begin_call(&join); /* waits for the one that follows */
+    (void)close(g.gate);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(await_call(&join), 0);
+    assert_false(keeper_link_is_late(g.link));
+    assert_int_equal(keeper_link_away_usec(g.link), 0);
+    assert_int_not_equal(keeper_pid(), pid);
+    close_link(true);
+}
+
+static void one_that_is_stopped_again_and_again_is_killed(void **state)
+{
+    pid_t pid = start(stop_again_and_again);
+    int status;
+
+    (void)state;
+    open_link();
+    assert_int_equal(keeper_pid(), pid);
+    assert_int_equal(call(), -ECONNRESET); /* its fate is not known */
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(call(), 0);
+    assert_int_not_equal(keeper_pid(), pid);
+    close_link(true);
+    (void)close(g.gate);
+}
+
+static void one_that_talks_nonsense_is_left(void **state)
+{
+    pid_t pid = start(talk_nonsense);
+    int status;
+
+    (void)state;
+    open_link();
+    assert_int_equal(call(), -ECONNRESET);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(call(), 0);
+    close_link(true);
+    (void)close(g.gate);
+}
+
+/* The directory was removed under it, and made again. */
+static void one_with_other_records_is_replaced(void **state)
+{
+    uint8_t other[RECORD_ID_SIZE];
+    struct keeper_link *link;
+    char aside[100];
+    int status;
+
+    (void)state;
+    keeper_client_spawn(&g.files);
+    assert_int_equal(keeper_client_hello(&g.files).status, 0); /* it has the directory */
+    (void)close(g.files.fd);
+    g.files.fd = -1;
+    pid_t old = g.files.keeper;
+    (void)snprintf(aside, sizeof(aside), "%s/aside", g.files.dir);
+    assert_int_equal(rename(g.files.record_path, aside), 0);
+    assert_int_equal(mkdir(g.files.record_path, 0700), 0);
+    struct keeper_link_options o = g.options;
+    o.program = NULL; /* somebody else sees to keepers */
+    assert_int_equal(keeper_link_open(&o, NULL, &link), -ESTALE);
+    int fd = open(g.files.record_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(record_generation_ensure(fd, other), 0);
+    (void)close(fd);
+    open_link();
+    assert_int_not_equal(keeper_pid(), old);
+    assert_int_equal(waitpid(old, &status, 0), old);
+    g.files.keeper = 0;
+    assert_int_equal(call(), 0);
+    close_link(true);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(one_that_does_not_answer_is_not_waited_for),
+        T(one_that_is_stopped_again_and_again_is_killed),
+        T(one_that_talks_nonsense_is_left),
+        T(one_with_other_records_is_replaced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

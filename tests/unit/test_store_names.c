@@ -1,0 +1,93 @@
+/* What SQLite removes when a store gets the mode of its journal is removed on disk before
+ * anything is acknowledged: the directory is synced behind it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/support/stored.h"
+
+#define READ_VERSION 19 /* the byte in the header of the file; 2: it has that mode */
+
+static bool fails;     /* the sync of the directory, once the file has the mode */
+static unsigned syncs; /* of the directory, with the mode and without another journal */
+
+static bool has_mode(void)
+{
+    char path[PATH_MAX];
+    uint8_t mode = 0;
+
+    stored_path("jobs.1.db", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && pread(fd, &mode, 1, READ_VERSION) < 1)
+        mode = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    stored_path("jobs.1.db-journal", path);
+    return mode == 2 && access(path, F_OK) < 0;
+}
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode) || !has_mode())
+        return __real_fsync(fd);
+    syncs++;
+    if (!fails)
+        return __real_fsync(fd);
+    errno = EIO;
+    return -1;
+}
+
+static int setup(void **state)
+{
+    fails = false;
+    syncs = 0;
+    return stored_setup(state);
+}
+
+static void its_removal_is_on_disk(void **state)
+{
+    (void)state;
+    struct store *s = stored_fresh();
+    assert_true(syncs > 0);
+    store_free(s);
+}
+
+/* Whoever opens it is told which directory cannot be synced; and can the next time. */
+static void without_that_it_is_not_opened(void **state)
+{
+    struct volt_error err = {""};
+    struct store *s;
+
+    (void)state;
+    fails = true;
+    assert_int_equal(stored_open(1, &s, &err), -EIO);
+    assert_non_null(strstr(err.text, stored_dir));
+    assert_non_null(strstr(err.text, strerror(EIO)));
+    fails = false;
+    s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "a", NULL), 0);
+    store_free(s);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, stored_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(its_removal_is_on_disk),
+        T(without_that_it_is_not_opened),
+    };
+
+    return cmocka_run_group_tests(tests, stored_start, stored_stop);
+}
