@@ -29,15 +29,19 @@ PYTHON  := /usr/bin/python3
 comma   := ,
 VARIANT := $(if $(findstring clang,$(CC)),clang-)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(CHAOS),chaos,plain))
 B       := build/$(VARIANT)
+# The build with crash points has objects of its own for the sources that name one alone.
+PLAIN   := $(if $(CHAOS),$(B:%chaos=%plain),$(B))
+CRASHES := $(if $(CHAOS),$(shell grep -rlE 'base/crash\.h|VOLT_CRASH_POINTS' lib daemon client --include='*.c'))
 BIN     := $(if $(filter plain,$(VARIANT)),build/bin,$(B)/bin)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
           -Wcast-qual -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Werror
-CFLAGS ?= -O2 -g
-CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"' $(if $(CHAOS),-DVOLT_CRASH_POINTS)
+# With -O1 the compiler sees less of what fits into a buffer.
+CFLAGS ?= $(if $(SAN),-O1 -g1 -Wno-format-truncation -Wno-maybe-uninitialized,-O2 -g)
+CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"'
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
-INC    := -Ilib/include -Iclient/include -Ilib -I. -I$(B)/gen
+INC    := -Ilib/include -Iclient/include -Ilib -I. -I$(PLAIN)/gen
 ALLC   := $(CSTD) $(CFLAGS) $(WARN) $(SANFLAGS) $(INC) -fvisibility=hidden -fPIC -pthread -MMD -MP
 # LINKED: what is linked into every program besides (tests/tools/coverage).
 LINK    = $(call say,LD,$@)$(CC) $(CFLAGS) $(SANFLAGS) -pthread -Wl,--as-needed $(LDFLAGS) $(LINKED) -o $@
@@ -50,7 +54,7 @@ KEEPER_SRC  := $(filter-out $(MAINS),$(wildcard daemon/keeper/*.c))
 DAEMON_SRC  := $(filter-out $(MAINS) $(KEEPER_SRC),$(wildcard daemon/*.c daemon/*/*.c))
 CLIENT_SRC  := $(filter-out client/volt-%.c $(MAINS),$(wildcard client/*.c client/*/*.c))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
-obj = $(patsubst %.c,$(B)/%.o,$(1))
+obj = $(patsubst %.c,$(B)/%.o,$(filter $(CRASHES),$(1))) $(patsubst %.c,$(PLAIN)/%.o,$(filter-out $(CRASHES),$(1)))
 
 LIBVOLT   := $(B)/libvolt.a
 LIBWIRE   := $(B)/libvoltwire.a
@@ -80,15 +84,20 @@ PROGRAMS := $(call have,daemon/main.c,voltd) $(call have,daemon/keeper/main.c,vo
 all: $(LIBVOLT) $(SHARED) $(LIBWIRE) $(LIBKEEPER) $(LIBD) $(LIBCLIENT) $(PROGRAMS)
 	@:
 
-$(B)/%.o: %.c Makefile
+$(PLAIN)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(ALLC) -c -o $@ $<
+ifneq ($(CHAOS),)
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(ALLC) -DVOLT_CRASH_POINTS -c -o $@ $<
+endif
 
 # The interface descriptions, as C string literals: `#include
 # "org.voltd.jobs.varlink.inc"` in an initialiser of a char array.
 IDL := $(wildcard daemon/method/*.varlink)
-GEN := $(patsubst daemon/method/%,$(B)/gen/%.inc,$(IDL))
-$(B)/gen/%.varlink.inc: daemon/method/%.varlink Makefile
+GEN := $(patsubst daemon/method/%,$(PLAIN)/gen/%.inc,$(IDL))
+$(PLAIN)/gen/%.varlink.inc: daemon/method/%.varlink Makefile
 	@mkdir -p $(@D)
 	@sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< >$@
 $(call obj,$(DAEMON_SRC)): | $(GEN)
@@ -110,28 +119,30 @@ $(B)/libvolt.so: $(B)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
 # Its own functions alone are seen from outside.
-$(B)/$(CLIENT_SO): $(B)/client/library.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
+$(B)/$(CLIENT_SO): $(call obj,client/library.c) $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
 	$(LINK) -shared -Wl,-soname,$(CLIENT_SO) -Wl,--exclude-libs,ALL $(if $(SAN),,-Wl,-z,defs) $< \
 	    -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
 $(B)/libvoltclient.so: $(B)/$(CLIENT_SO)
 	@ln -sf $(CLIENT_SO) $@
 
-$(BIN)/voltd: $(B)/daemon/main.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+$(BIN)/voltd: $(call obj,daemon/main.c) $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
-$(BIN)/voltd-keeper: $(B)/daemon/keeper/main.o $(LIBKEEPER) $(LIBVOLT)
+$(BIN)/voltd-keeper: $(call obj,daemon/keeper/main.c) $(LIBKEEPER) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $(STATIC) $< $(filter %.a,$^)
-$(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(B)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
+$(CLIENTS) $(BIN)/voltctl: $(BIN)/%: $(PLAIN)/client/%.o $(LIBCLIENT) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $(STATIC) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLIENT_LIBS)
 
 # ---- tests ----------------------------------------------------------------------------------
 # Test programs link every library; tests/support/*.c, if any, is linked into all of them.
+# ld.gold, where there is one, links each in half the time.
 TEST_LIBS := $(LIBCLIENT) $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+GOLD      := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 define link-test
 @mkdir -p $(@D)
-$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka
+$(LINK) $(GOLD) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka
 endef
 UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
@@ -165,13 +176,18 @@ $(B)/tests/unit/test_group: LDFLAGS += -Wl,--wrap=pthread_cond_signal
 $(B)/tests/unit/test_store_names: LDFLAGS += -Wl,--wrap=fsync
 $(B)/tests/unit/test_tree: LDFLAGS += -Wl,--wrap=syscall -Wl,--wrap=access
 
+# Unit programs with one thread and no child: they fail by a defect alone, and the thread sanitizer
+# has nothing to see in them. single.c ends one that is listed and starts a thread or a process.
+include tests/unit/single.mk
+$(SINGLE:%=$(B)/tests/unit/%): $(B)/tests/unit/single.o
+$(SINGLE:%=$(B)/tests/unit/%): LDFLAGS += $(SINGLE_WRAP:%=-Wl,--wrap=%)
+
 $(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
 
-# Of all that is random in the tests: another one each time, and the one that failed with
-# SEED=N.
+# All that is random in the tests: another seed each time, and the one that failed with SEED=N.
 ifeq ($(SEED),)
 SEED := $(shell date +%s)
 endif
@@ -179,20 +195,26 @@ export SEED
 
 # What every run of a test gets. Under TSan the address layout is fixed: gcc 12's runtime
 # gives up on kernels with more than 28 random bits. Sanitizers report into files of their
-# own: what a daemon under test said would be lost otherwise. run-checks shows them, and
-# any report is a failure.
+# own: what a daemon under test said would be lost otherwise. tests/run/checks shows them, and
+# any report is a failure. AGAIN is the command that repeats a test, T=TEST after it.
 REPORTS := $(abspath $(B))/reports
 SANLOG  := log_path=$(REPORTS)/report:log_exe_name=1
-RUN = mkdir -p $(REPORTS); env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) PYTHONDONTWRITEBYTECODE=1 \
+AGAIN   ?= make $(if $(SAN),SAN=$(SAN) )$@
+RUN = mkdir -p $(REPORTS); env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $(B)) VOLT_SAN=$(SAN) AGAIN="$(AGAIN)" T="$(T)" PYTHONDONTWRITEBYTECODE=1 \
        ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:$(SANLOG) LSAN_OPTIONS=$(SANLOG) \
        UBSAN_OPTIONS=print_stacktrace=1:$(SANLOG) TSAN_OPTIONS=second_deadlock_stack=1:halt_on_error=1:$(SANLOG) \
        $(if $(findstring thread,$(SAN)),setarch -R)
-EACH  = $(RUN) tests/tools/run-each
+EACH   = $(RUN) tests/run/each
+PYTEST = $(RUN) $(PYTHON) tests/run/pytest
 
-check-unit: all $(UNIT)
-	@$(EACH) unit $(UNIT)
+# T=NAME: one unit program, or those whose names have it in them; one file of pytest, one test
+# (FILE::TEST), or the tests whose names match.
+UNITS  = $(or $(filter %/test_$(T:test_%=%),$(UNIT)),$(foreach u,$(UNIT),$(if $(findstring $(T),$(notdir $u)),$u)))
+CHECKED_UNITS = $(if $(T),$(or $(UNITS),$(error no unit test has $(T) in its name)),$(if $(findstring thread,$(SAN)),$(filter-out $(SINGLE:%=$(B)/tests/unit/%),$(UNIT)),$(UNIT)))
+check-unit: all $(CHECKED_UNITS)
+	@$(EACH) --single "$(SINGLE)" unit $(CHECKED_UNITS)
 check-stress: all $(STRESS)
-	@$(EACH) stress $(STRESS)
+	@$(EACH) -j 1 stress $(STRESS)
 # For longer: SECS seconds in all, with each number of WORKERS; any build, SAN=thread
 # above all.
 SECS    ?= 600
@@ -201,30 +223,40 @@ stress: all $(STRESS)
 	@$(RUN) tests/stress/run $(SECS) "$(WORKERS)" $(STRESS)
 check-examples: all $(EXAMPLES)
 	@$(EACH) examples $(EXAMPLES)
-# Three at a time, each with daemons of its own: one alone waits more than it works.
-INTEGRATION = tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -q -rsfE -n 3 --dist loadfile
-check-integration: all
-	@$(RUN) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest tests/integration
+
+# Integration in the plain build runs as a user without privileges, as users do, with nothing
+# that helps who is late: heartbeats are an hour away, and a rescue by a sentinel is a failure.
+# The programs have crash points, which nothing reaches; their keeper is linked dynamically.
+# check-integration-here runs as whoever calls it, with the programs of the variant.
+LATE ?=
+ifeq ($(SAN)$(CHAOS),)
+check-integration: all chaos-build
+	@tests/tools/unprivileged $(MAKE) --no-print-directory CHAOS=1 LATE="heartbeats rescues" T='$(T)' PYTEST_ARGS='$(PYTEST_ARGS)' AGAIN='$(AGAIN)' integration
+else
+check-integration: check-integration-here
+endif
+check-integration-here: all integration
+integration:
+	@VOLT_LATE="$(LATE)" $(PYTEST) tests/integration $(PYTEST_ARGS)
+.PHONY: check-integration-here integration
+# What needs root, on the programs as they are shipped.
+check-root: all
+	@[ $$(id -u) = 0 ] || { echo "check-root: these tests speak as several users, which takes root"; exit 1; }
+	@$(PYTEST) tests/integration -m needs_root
 # Many restarts of a voltd that is not root, with jobs that wait: all outputs can be read.
 RESTARTS ?= 1000
 check-restarts: all
-	@$(RUN) RESTARTS=$(RESTARTS) tests/tools/contain $(PYTHON) -m pytest -p no:cacheprovider -s -q -rs tests/integration/test_umask.py
+	@RESTARTS=$(RESTARTS) $(PYTEST) tests/integration/test_umask.py
 check-layers:
 	@tests/tools/check-layers --self-test
-	@tests/tools/check-order --self-test
-	@tests/tools/check-skips --self-test .ci/skips
 check-promises:
 	@tests/tools/check-promises --self-test
-check-hash:
-	@tests/tools/check-hash --self-test
 # What daemon/job/kinds.def says of the kinds of jobs, into the description and volt-job(5).
 spec:
 	@tests/tools/check-spec --write
 check-spec:
 	@tests/tools/check-spec --self-test
 	@tests/tools/check-page --self-test
-check-words:
-	@tests/tools/check-words --self-test
 check-mutants:
 	@$(PYTHON) tests/mutants/operators.py --self-test
 	@$(PYTHON) tests/tools/check-mutants
@@ -252,60 +284,80 @@ check-clients: deps-clients all
 check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
-# As a user who is not root: tests/tools/unprivileged runs it.
-check-unprivileged: deps
+# ---- the gate, and what takes longer (.ci/README.md) ---------------------------------------------
+CHECKER = $(PYTHON) tests/run/checks $(if $(SAN),--reports $(REPORTS))
+LINTS   := check-layers check-promises check-spec check-mutants
+CHECKS  := $(LINTS) check-unit check-sim $(if $(SAN),,check-model check-install check-benches) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
+# WITHOUT: checks that are not wanted.
+check: deps
 	@$(MAKE) --no-print-directory all
-	+@RESTARTS=100 tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(filter-out $(WITHOUT),check-unit check-integration check-restarts check-chaos)
+	+@$(CHECKER) $(filter-out $(WITHOUT),$(CHECKS))
+# For each commit: a part of the above, in two and a half minutes.
+FAST := jobs submit output keys list waits locks after
+check-fast: deps
+	@$(MAKE) --no-print-directory all
+	+@$(CHECKER) $(LINTS) check-unit check-integration-broad
+check-integration-broad: all
+	@$(PYTEST) $(FAST:%=tests/integration/test_%.py)
+# Parts of the gate under sanitizers; .ci/run builds them beside the other tests.
+ALONE := mkdir -p build && flock build/sanitized.lock true
+check-asan:
+	+@$(ALONE); $(MAKE) --no-print-directory SAN=address,undefined under-asan
+under-asan: all
+	+@$(CHECKER) check-unit check-fuzz
+check-tsan:
+	+@$(ALONE); $(MAKE) --no-print-directory SAN=thread under-tsan
+under-tsan: all
+	+@$(CHECKER) check-unit check-stress
+# What they will run, built beside what waits.
+sanitized:
+	+@$(MAKE) --no-print-directory SAN=address,undefined tests-built
+	+@$(MAKE) --no-print-directory SAN=thread tests-built
+tests-built: all $(CHECKED_UNITS) $(if $(findstring thread,$(SAN)),$(STRESS),$(FUZZ))
+.PHONY: check-fast check-integration-broad check-root check-asan under-asan check-tsan under-tsan sanitized tests-built
+
+# Everything, in parts that can be resumed; hours. SHARE=1/10: what is random for a tenth of its length.
+SHARE ?= 1
+check-deep: deps deps-clang
+	+@$(PYTHON) tests/run/deep --share $(SHARE) $(PARTS)
+# Process-bound suites again and again, with new seeds, beside 0, 2 and 4 busy loops.
+MINUTES ?= 60
+check-repeat: deps
+	+@$(PYTHON) tests/run/repeat --minutes $(MINUTES)
+# One test again and again beside busy loops: TEST="make check-unit T=test_x", as a failure prints it.
+check-flaky:
+	+@$(PYTHON) tests/run/repeat --times $(or $(N),50) --test "$(TEST)"
+check-clang:
+	+@$(MAKE) --no-print-directory CC=clang check
+
 # Late is a failure, in the build with crash points: heartbeats an hour away, so that what
-# only a heartbeat wakes hangs; and sentinels on their watch, with nothing for them to rescue.
-# And no job is marked as starting before there is a slot for it: StartAhead=0, chaos as well.
-LATE_PARTS ?= late-heartbeats late-rescues late-starts
-check-late:
-	+@$(MAKE) --no-print-directory CHAOS=1 SAN= $(LATE_PARTS)
-late-heartbeats late-rescues: late-%: all
-	@$(RUN) VOLT_LATE=$* $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$* tests/integration
-late-rescues: | $(filter late-heartbeats,$(LATE_PARTS))
-late-starts: all $(CHAOS_NEEDS) | $(filter late-rescues,$(LATE_PARTS))
-	@$(RUN) VOLT_LATE=starts $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-$@ tests/integration
-	@$(RUN) VOLT_LATE=starts tests/tools/contain tests/chaos/run $(PYTHON)
+# only a heartbeat wakes hangs; sentinels on their watch, with nothing for them to rescue; and
+# no early start, StartAhead=0, chaos as well.
+check-late-starts:
+	+@$(MAKE) --no-print-directory CHAOS=1 SAN= late-starts
+late-starts: all $(CHAOS_NEEDS)
+	@VOLT_LATE=starts $(PYTEST) tests/integration
+	@VOLT_LATE=starts $(PYTEST) tests/chaos
 # Each program late, now and then, in whatever another may wait for; in the build whose programs
 # are linked dynamically.
-LATE := $(B)/tests/late/late.so
-$(LATE): tests/late/late.c
+LATE_SO := $(B)/tests/late/late.so
+$(LATE_SO): tests/late/late.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CSTD) -O2 -g $(WARN) -Wno-missing-prototypes -fPIC -shared -o $@ $< -ldl
 check-late-programs:
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= late-programs
-late-programs: all $(LATE) $(CHAOS_NEEDS)
-	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) late-programs-integration late-programs-chaos
-late-programs-integration:
-	@$(RUN) tests/tools/late $(LATE) $(INTEGRATION) --basetemp=$(abspath $(B))/pytest-programs tests/integration
-late-programs-chaos:
-	@$(RUN) tests/tools/late $(LATE) tests/tools/contain tests/chaos/run $(PYTHON)
-
-CHECKS := check-layers check-promises check-hash check-spec check-words check-mutants check-unit check-sim $(if $(SAN),,check-model check-install check-benches) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
-# WITHOUT: checks that are not wanted.
-check: deps
-	@$(MAKE) --no-print-directory all
-	+@tests/tools/run-checks "$(VARIANT)" $(REPORTS) $(filter-out $(WITHOUT),$(CHECKS))
+late-programs: all $(LATE_SO) $(CHAOS_NEEDS)
+	@$(RUN) tests/tools/late $(LATE_SO) $(PYTHON) tests/run/pytest tests/integration
+	@$(RUN) tests/tools/late $(LATE_SO) $(PYTHON) tests/run/pytest tests/chaos
+.PHONY: check-deep check-repeat check-flaky check-clang check-late-starts late-starts check-late-programs late-programs
 
 include bench/bench.mk
 demo: deps-demo
 	@$(MAKE) --no-print-directory all
 	@$(RUN) bench/demo.sh
 
-.PHONY: all spec check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-hash check-spec check-words check-mutants check-model check-install \
+.PHONY: all spec check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-spec check-mutants check-model check-install \
         check-clients check-vm demo
-
-# Everything that takes long, one after the other, also after a failure; hours.
-DEEP := model mutants mutants-runtime mutants-daemon mutants-operators check-coverage weaken sim chaos power-cuts soak fuzz check-damage check-restarts check-late check-late-programs check-clang
-check-deep: deps deps-clang
-	@$(MAKE) --no-print-directory all
-	+@tests/tools/run-checks deep $(REPORTS) $(DEEP)
-check-clang:
-	+@$(MAKE) --no-print-directory CC=clang check
-.PHONY: check-deep check-clang check-late late-heartbeats late-rescues late-starts check-unprivileged \
-        check-late-programs late-programs late-programs-integration late-programs-chaos
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
@@ -380,9 +432,11 @@ completions: $(PROGRAMS)
 define HELP
 make                 libraries and programs: $(BIN)/
 make demo            build, run real work through a private voltd, clean up
-make check           all tests of this build (below); installs what it needs
-make check-unit      cmocka programs, tests/unit
-make check-model     the explorer on the real sources, tests/model
+make check           all tests of this build (below), 12 min; installs what it needs
+make check-fast      build, lints, unit tests, the broadest integration tests, 3 min
+make check-unit      cmocka programs, tests/unit; T=output: those of that name; 2 min
+make check-model     the explorer on the real sources, tests/model, 1 min
+make check-model-compare  whether its search leaves out only what it may
 make check-sim       random histories of a whole voltd in a simulated world, tests/sim; SEED=
 make sim             the same for long: SECS=600 SEED=
 make check-fuzz      a corpus and mutations of it through every parser, tests/fuzz
@@ -392,20 +446,24 @@ make check-stress    short stress runs, tests/stress
 make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt
 make check-benches   builds the benchmarks that need no packages of their own
-make check-integration  pytest against real daemons, tests/integration
-make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=
+make check-integration  pytest against real daemons, tests/integration, as a user without privileges; T=test_keys, T=FILE::TEST; 7 min
+make check-integration-here  the same as whoever calls it, with the programs of this variant
+make check-root      integration tests that need root, 1 min
+make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=; 2 min
+make check-fault-random  faults at moments that chance chooses, tests/chaos; SEED=; 1 min
+make check-asan      unit tests and fuzz under the address and undefined-behaviour sanitizers, 2 min
+make check-tsan      unit tests with threads, and stress, under the thread sanitizer, 2 min
 make check-restarts  restarts with waiting jobs, all outputs can be read: RESTARTS=1000
-make check-late      integration without heartbeats, without rescues by sentinels, and with chaos without early starts
+make check-late-starts  integration and chaos without early starts (StartAhead=0)
 make check-late-programs  integration and chaos with every program late, now and then; as root
-make check-unprivileged  unit, integration, chaos; for tests/tools/unprivileged make ...
-make check-deep      all that takes long: model, mutants, weaken, chaos, soak, fuzz, clang ...
+make check-deep      everything whole, in parts, resumable: SHARE=1/10 PARTS="chaos soak"; hours
+make check-repeat    process-bound suites again and again beside busy loops: MINUTES=60
+make check-flaky     one test again and again: TEST="make check-unit T=test_x" N=50
 make check-layers    who may include or call whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
-make check-hash      what clients choose is hashed by lib/base/siphash alone
 make spec            writes what daemon/job/kinds.def says into the description and volt-job(5)
 make check-spec      the fields of a job are the same in the code, in the description and in volt-job(5)
 make check-mutants   each planted mistake of the lists still has its place in the sources
-make check-words     comments and messages name things, and say "it" of them
 make check-install   install, and use what was installed
 make completions     writes client/completion anew, from the option tables
 make check-clients   a foreign Varlink client (Go)
@@ -437,4 +495,4 @@ clean:
 	rm -rf build
 .PHONY: clean
 
--include $(shell find $(B) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(B) $(PLAIN)) -type f -name '*.d' 2>/dev/null)

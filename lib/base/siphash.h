@@ -2,8 +2,8 @@
  *
  * Under a key that nobody outside knows, nobody can choose inputs that meet in a table,
  * nor two inputs of one hash. A hash without a key gives that away, and so does one whose
- * rounds let differences of two inputs cancel out under every key: `make check-hash`
- * refuses any other in lib, daemon and client.
+ * rounds let differences of two inputs cancel out under every key. Use no
+ * other in lib, daemon and client for what a client chooses.
  *
  * A table takes 64 bits to find the place and compares the bytes themselves. Where the
  * bytes are not kept, 128 bits stand for them: among n different inputs two are taken for

@@ -1,6 +1,7 @@
 # The chaos suite: kills, stops, crash points, injected faults, and a judge with ledgers.
 #
 #   make check-chaos [SEED=S]     short, part of `make check`
+#   make check-fault-random [SEED=S]  short, at moments that chance chooses
 #   make chaos SECS=600 [SEED=S]  long; the last line is the result
 #   make soak SECS=3600 [SEED=S]  one voltd all the time; the last line is the result
 #   make power-cuts CUTS=1000 [SEED=S]  what a power cut may leave; the last line is the result
@@ -24,7 +25,7 @@ $(CHAOS_END): $(B)/tests/chaos/record_end.o $(TEST_LIBS) ; $(link-test)
 $(B)/tests/chaos/old/record_dir.o: daemon/keeper/record_dir.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(ALLC) -DRECORD_VERSION_MADE=RECORD_VERSION_FLOCK -c -o $@ $<
-$(CHAOS_OLD): $(B)/daemon/keeper/main.o $(B)/tests/chaos/old/record_dir.o $(LIBKEEPER) $(LIBVOLT)
+$(CHAOS_OLD): $(call obj,daemon/keeper/main.c) $(B)/tests/chaos/old/record_dir.o $(LIBKEEPER) $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $(if $(SAN)$(CHAOS),,-static-pie) $(filter %.o,$^) $(filter %.a,$^)
 -include $(B)/tests/chaos/old/record_dir.d
@@ -35,11 +36,14 @@ $(CHAOS_PRELOADS): $(B)/tests/chaos/%.so: tests/chaos/%.c
 
 CHAOS_NEEDS := $(CHAOS_JOB) $(CHAOS_PRELOADS) $(CHAOS_DUMP) $(CHAOS_END) $(CHAOS_OLD) chaos-build
 # In a build with a sanitizer too: test_endure.py counts the memory of one without.
-chaos-build:
+chaos-build: | all
 	+@$(MAKE) --no-print-directory CHAOS=1 SAN= all
 
 check-chaos: all $(CHAOS_NEEDS)
-	@$(RUN) tests/tools/contain tests/chaos/run $(PYTHON)
+	@$(PYTEST) tests/chaos -m "not fault_random"
+# Faults at moments that chance chooses: what is lost, run twice or invented is red, what is late is not.
+check-fault-random: all $(CHAOS_NEEDS)
+	@$(PYTEST) tests/chaos -m fault_random
 chaos: all $(CHAOS_NEEDS)
 	@$(RUN) tests/chaos/chaos --secs $(SECS) --seed $(SEED)
 soak: all $(CHAOS_NEEDS)
@@ -48,4 +52,4 @@ power-cuts: all $(CHAOS_NEEDS)
 	@$(RUN) $(PYTHON) tests/chaos/power.py --cuts $(or $(CUTS),1000) --seed $(SEED)
 coverage-keeper: all $(CHAOS_NEEDS)
 	+@tests/chaos/coverage-keeper
-.PHONY: chaos-build check-chaos chaos soak power-cuts coverage-keeper
+.PHONY: chaos-build check-chaos check-fault-random chaos soak power-cuts coverage-keeper

@@ -8,6 +8,7 @@ check(history) returns findings, each "kind: text". The kinds:
     output    other bytes than the job printed
     order     more at a time than there are slots
     torn      a damaged ledger
+    late      jobs that were not at their end when patience was
     left      a process, descriptor or record that outlived the end
 
 A status is accounted for: `exit` and `success` by exactly one START and END with that code;

@@ -22,7 +22,6 @@ from client import Load
 from faults import CHILD, KEEPER, KILLER, SHIM, SLOW, VOLTD, Faults
 from house import CRASH_BIN, House, each_job, output_of, reap_orphans, until
 from nemesis import Nemesis
-from torture import SETTLE
 
 GROWTH = 1.0    # percent an hour
 WARM_UP = 240   # seconds in which rings and caches fill
@@ -104,7 +103,7 @@ def one_round(house, nemesis, seed, number, secs):
         reap_orphans({house.process.pid})
     load.end()
     try:
-        until(house.quiet, "every job to end", SETTLE)
+        until(house.quiet, "every job to end")
     except AssertionError as e:
         return load.submitted, load.findings + [f"lost: {e}"]
     collect_new(house)

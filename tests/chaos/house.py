@@ -26,7 +26,7 @@ _spec = importlib.util.spec_from_file_location("volt_integration",
                                                ROOT / "tests/integration/conftest.py")
 integration = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(integration)
-Gate, Varlink, until = integration.Gate, integration.Varlink, integration.until
+Gate, Unsafe, Varlink, until = integration.Gate, integration.Unsafe, integration.Varlink, integration.until
 
 BIN = integration.BIN
 BUILD = pathlib.Path(os.environ.get("VOLT_BUILD", ROOT / "build/plain"))
@@ -59,6 +59,8 @@ def reap_orphans(known):
 class House(integration.Daemon):
     """A daemon that is started again whenever it dies."""
 
+    made = []   # by the test that runs
+
     def __init__(self, store="sqlite", config="", bin=None, env=None, workers=2, slots=8):
         super().__init__(tempfile.mkdtemp(prefix="volt-chaos-"))
         self.bin, self.workers, self.slots = bin or BIN, workers, slots
@@ -77,6 +79,7 @@ class House(integration.Daemon):
         self.up = threading.Event()
         self.lock = threading.Lock()    # of intended and up
         self.first_fds = None
+        self.made.append(self)
         adopt_orphans()
 
     # --- lives of voltd

@@ -21,6 +21,7 @@ from test_faults import faulty  # noqa: F401 (fixture)
 from torture import judge
 
 
+@pytest.mark.fault_random
 @pytest.mark.parametrize("error, groups, every", [
     (errno.ENOSPC, DISK, 2), (errno.EIO, SYNC, 3), (errno.EIO, SYNC | DISK, 20)],
     ids=["full", "fsync", "failing"])

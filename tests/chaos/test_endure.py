@@ -1,7 +1,5 @@
 """The judge of a long run: what it must see, and a short run in which there is nothing."""
 
-import os
-
 import pytest
 
 from endure import Sample, endure, lasting_house, slope, verdict
@@ -34,18 +32,17 @@ def house():
     house.kill_rest()
 
 
-# A keeper shows its descriptors to root alone.
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root sees a keeper's descriptors")
 
-
-@needs_root
+@pytest.mark.fault_random
+@pytest.mark.needs_root  # a keeper shows its descriptors to root alone
 def test_a_short_run(house):
     samples, kills, jobs, found = endure(house, SEED, 0, 2, lambda text: None)
     assert len(samples) == 2 and kills and jobs > 20
     passed(house, found + [f for f in verdict(samples) if "memory" not in f])
 
 
-@needs_root
+@pytest.mark.fault_random
+@pytest.mark.needs_root  # a keeper shows its descriptors to root alone
 def test_who_forgets_to_close_is_seen(house):
     """A connection more after each round, as if voltd had not closed it."""
     held = []

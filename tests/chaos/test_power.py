@@ -1,11 +1,14 @@
 """No power cut takes away what was acknowledged; a disk that lies is seen to lose it."""
 
+import pytest
+
 from power import (DIRECTORY, ENTRY, MADE, MAGIC, SYNCING, WROTE, cuts, power_cuts, read_log,
                    record, record_killed)
 from test_chaos import SEED, passed
 from torture import judge
 
 
+@pytest.mark.fault_random
 def test_power_cuts():
     house, load = record(SEED, 0.9)
     found = judge(house, load)
@@ -14,6 +17,7 @@ def test_power_cuts():
     passed(house, found + lost)
 
 
+@pytest.mark.fault_random
 def test_power_cuts_behind_a_commit_that_was_killed():
     """It was written and not synced when voltd was killed; the next voltd commits behind it.
     Cut at each of the entries that follow, several times."""

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import LIMIT, until, written
+from conftest import LIMIT, needs_root, until, written
 from jobs import (JOBS, alive, ended, ended_with, get, keeper_of, listed, locked_by_nobody, main_of, records,
                   sh, submit, submitted, wait)
 from test_store import config
@@ -261,7 +261,7 @@ def innocent_with(pid):
         return int(f.readline())
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs to choose the number of a process")
+@needs_root
 def test_who_has_the_number_of_a_job_by_now_is_left_alone(private):
     """The job and its shim are dead, and so is voltd; their numbers belong to others when the next
     one takes the job for lost and ends what is left of it."""

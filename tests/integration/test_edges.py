@@ -154,7 +154,7 @@ def test_a_running_orphan_can_be_ended(private):
     private.start()
     r = private.ctl("cancel", ident)
     assert r.code == 1 and "earlier voltd" in r.err and f"voltctl kill {ident}" in r.err, r
-    assert private.job(ident)["state"] == "running"
+    until(lambda: private.job(ident)["state"] == "running", "the orphan to be known as running")
     assert private.ctl("list", "--orphans", "--no-legend", ident).out.startswith(ident)
     assert private.ctl("list", "--orphans", "--no-legend", "999").out == ""
     with private.connect() as v:

@@ -1,11 +1,10 @@
 """Jobs that wait are edited: what they ask for changes, durably, and nothing else of them."""
 
-import os
 import time
 
 import pytest
 
-from conftest import until
+from conftest import needs_root, until
 from jobs import JOBS, ended, get, listed, sh, submit, wait
 from protocol import error
 from test_hold import events, now, release, restart, waits_for
@@ -241,7 +240,7 @@ def test_events_tell_of_it(daemon):
     assert events(daemon, job, began)[:2] == ["edit", "release"]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+@needs_root
 def test_users(private):
     start_for_all(private)
     with private.connect() as v:
@@ -255,7 +254,7 @@ def test_users(private):
         assert get(v, theirs)["priority"] == 9 and get(v, job)["priority"] == 0
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+@needs_root
 def test_what_another_user_has_is_not_told(private):
     """A filter that names him makes no edit look at his jobs, but for root."""
     def reason(**edge):

@@ -5,6 +5,7 @@ import pwd
 
 import pytest
 
+from conftest import needs_root
 from jobs import JOBS, listed, sh, submit, wait
 from test_users import speak_as, start_for_all
 
@@ -96,7 +97,7 @@ def test_a_pattern_cancels(private):
         assert v.ok(JOBS + "Cancel", {"filter": {"name": "b1"}}) == {"count": 1}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+@needs_root
 def test_root_asks_for_others_and_they_for_themselves(private):
     start_for_all(private)
     for uid in 64321, 64322:

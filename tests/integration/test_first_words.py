@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from conftest import BIN, LIMIT, until
+from conftest import BIN, LIMIT, needs_root, until
 
 
 @pytest.mark.parametrize("words, code, instead", [
@@ -66,10 +66,9 @@ def test_paths_that_are_missing(shared):
     assert shared.submit("-w", "--stdin=/dev/null", "--output=here", "true").code == 0
 
 
+@needs_root
 def test_where_the_account_of_voltd_may_not_go(private):
     """A home that is closed to others: known before, and not when the job is dead."""
-    if os.getuid() != 0:
-        pytest.skip("needs another account")
     private.as_service().start()
     with tempfile.TemporaryDirectory() as home:  # of mode 0700
         for words in ([], [f"--output={home}/out"]):

@@ -13,7 +13,7 @@ import pytest
 from conftest import SANITIZER, SEED, processes, until
 from jobs import JOBS, ended, get, keeper_of, sh, submit, wait
 
-FEW = 40 if SANITIZER else 100  # jobs of each client
+FEW = 40  # jobs of each client
 # Whoever finds the lock taken says so; it goes with the process, however that ends.
 ALONE = ("exec 9>lock; flock -n 9 || echo $VOLT_JOB_ID >>two; sleep 0.001;"
          "echo $VOLT_JOB_ID.$VOLT_ATTEMPT >>ran")
@@ -154,7 +154,7 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
     """Soon after a reload no more run than there are slots."""
     private.start(config="[Queue]\nSlots=3\n")
     log = private.dir / "log"
-    reloads, soon = [1, 3] * (2 if SANITIZER else 10), 40  # more than are ahead and run: 16 + 3
+    reloads, soon = [1, 3] * (2 if SANITIZER else 4), 40  # more than are ahead and run: 16 + 3
 
     def begun():
         return words(log).count("+")
@@ -180,7 +180,7 @@ def test_a_more_urgent_job_gets_the_next_slot(private, array):
     private.start(config="[Queue]\nSlots=1\n[Store]\nBackend=memory\n")
     spec, n = {"argv": ["/bin/true"]}, 60
     with private.connect() as v:
-        for _ in range(2 if SANITIZER else 20):
+        for _ in range(2 if SANITIZER else 6):
             if array:
                 many = submit(v, {**spec, "array": {"first": 1, "last": n}})
                 ids = [f"{many}_{i}" for i in range(1, n + 1)]

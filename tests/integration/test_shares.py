@@ -9,10 +9,9 @@ import time
 
 import pytest
 
-from conftest import LIMIT, Varlink, until
+from conftest import LIMIT, Varlink, needs_root, until
 from protocol import CONTROL, JOBS, LOGS, SERVICE, error, wait_done
 
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
 USERS = range(64310, 64320)
 SLEEP = {"kind": "sleep", "duration_usec": 600_000_000}
 

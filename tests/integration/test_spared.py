@@ -9,12 +9,11 @@ import subprocess
 
 import pytest
 
-from conftest import until
+from conftest import needs_root, until
 from jobs import ended, get, keeper_of, main_of, sh, submit
 from test_adopted import shim_of
 from test_store import config
 
-AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs a service account beside root")
 LOWERED, RAISED = "-500", "500"
 
 # Tries to open what only a tracer may, of each of the latest processes that is a shim or a keeper
@@ -115,7 +114,7 @@ def score_of(pid):
     return pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text().strip()
 
 
-@AS_ROOT
+@needs_root
 @pytest.mark.parametrize("more", [{}, {"kill_mode": "main"}], ids=["tree", "main"])
 def test_jobs_are_not_spared(spared, more):
     """The keeper is, before and after; also the next one."""
@@ -132,7 +131,7 @@ def test_jobs_are_not_spared(spared, more):
             until(lambda: keeper_of(spared) not in (None, keeper), "the next keeper")
 
 
-@AS_ROOT
+@needs_root
 def test_nothing_of_keeper_and_shims_can_be_opened_at_any_moment(spared):
     """While jobs start and keepers follow each other."""
     program = spared.dir / "intruder"

@@ -195,8 +195,8 @@ def test_a_keeper_of_an_earlier_voltd_that_is_stopped_again_and_again(daemon):
     with daemon.connect() as v:
         ended(v, submit(v, sh(":")))  # there is a keeper
         keeper = keeper_of(daemon)
-        job = submit(v, sh(f"until [ -e go ]; do sleep 0.02; done; while :; do kill -STOP {keeper}; "
-                           "done", cwd=str(daemon.dir)))
+        job = submit(v, sh(f"until [ -e go ]; do sleep 0.02; done; kill -STOP {keeper}; touch stopped; "
+                           f"while :; do kill -STOP {keeper}; done", cwd=str(daemon.dir)))
         main_of(v, job)
     daemon.stop(signal.SIGKILL)
     daemon.start()
@@ -204,7 +204,7 @@ def test_a_keeper_of_an_earlier_voltd_that_is_stopped_again_and_again(daemon):
     with daemon.connect() as v:
         ended(v, submit(v, sh(":")))
         (daemon.dir / "go").touch()
-        until(lambda: state_of(keeper) == "T", "the keeper to stand still")
+        until((daemon.dir / "stopped").exists, "the keeper to be stopped")
         assert ended(v, submit(v, sh("exit 3")))["exit_code"] == 3
         v.ok(JOBS + "Cancel", {"ids": [job]})
         assert ended(v, job)["result"] == "cancelled"

@@ -10,12 +10,11 @@ import sys
 
 import pytest
 
-from conftest import until, written
+from conftest import needs_root, until, written
 from jobs import alive, ended, get, keeper_of, main_of, records, sh, submit
 from test_adopted import kill_shim, shim_of
 from test_store import config
 
-AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs a service account beside root")
 
 # Forks twice, each time into a session of its own, and says what it is when it is on its own.
 FLEE = """
@@ -225,7 +224,7 @@ def number_in(path):
     return int(path.read_text())
 
 
-@AS_ROOT
+@needs_root
 @pytest.mark.parametrize("restarted", [False, True], ids=["up", "restarted"])
 def test_the_next_attempt_waits_for_survivors(private, stubborn, restarted):
     """They are listed until they have gone."""
@@ -258,7 +257,7 @@ def test_the_next_attempt_waits_for_survivors(private, stubborn, restarted):
     until(lambda: records(private) == [], "the records to go")
 
 
-@AS_ROOT
+@needs_root
 def test_a_job_that_is_cancelled_beside_survivors_is_lost_with_them(private, stubborn):
     """Their numbers are kept with the end."""
     path = private.dir / "pid.1"
@@ -277,7 +276,7 @@ def test_a_job_that_is_cancelled_beside_survivors_is_lost_with_them(private, stu
         assert (job["state"], job["survivors"], job["survivor_count"]) == ("done", [pid], 1)
 
 
-@AS_ROOT
+@needs_root
 def test_a_main_process_that_cannot_be_killed(private, stubborn):
     """It is listed while the job is stopping; and what a job leaves so, with its end."""
     private.start(config=config())

@@ -231,6 +231,7 @@ def test_cancel_shows_how_far_it_is(private):
     private.start(config="[Queue]\nSlots=1\n")
     jobs = 20_000
     private.submit("-f", "-", input='{"argv": ["sleep", "600"]}\n' * jobs)
+    until(lambda: private.job("1")["state"] == "running", "the first to run")
     shown = on_terminal(private, "voltctl", "cancel", "--all")
     counts = [int(c) for c in re.findall(r"\r(\d+) asked to end\x1b\[K", shown)]
     assert counts == sorted(counts) and counts and 0 < counts[0] <= jobs, shown
@@ -243,6 +244,7 @@ def test_many_ids_are_several_messages(private):
     private.start(config="[Queue]\nSlots=1\n")
     jobs = 20_000
     private.submit("-f", "-", input='{"argv": ["sleep", "600"]}\n' * jobs)
+    until(lambda: private.job("1")["state"] == "running", "the first to run")
     r = private.ctl("cancel", f"1-{jobs + 1}")
     assert r.code == 4 and r.err == f"voltctl: no such job: {jobs + 1}\n" \
         f"voltctl: none of the {jobs + 1} has been asked to end\n", r

@@ -10,11 +10,10 @@ import time
 
 import pytest
 
-from conftest import BIN, LIMIT, until
+from conftest import BIN, LIMIT, needs_root, until
 from test_terminal import on_terminal, width
 from test_users import start_for_all
 
-AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
 
 
 # --- @last ----------------------------------------------------------------------------
@@ -73,7 +72,7 @@ def test_a_list_of_another_voltd_or_none_at_all(private):
 
 
 @pytest.mark.parametrize("made", ["", ".local/state/voltd"])
-@AS_ROOT
+@needs_root
 def test_a_list_leaves_nothing_in_the_home_of_another(private, made):
     """As sudo may keep the HOME."""
     private.start()
@@ -103,7 +102,7 @@ def as_user(daemon, uid, *words):
     return r.returncode, r.stdout, r.stderr
 
 
-@AS_ROOT
+@needs_root
 def test_jobs_of_a_user(private):
     """Root sees those of all, others their own alone, whatever they ask for."""
     start_for_all(private)
@@ -459,7 +458,7 @@ def test_places_of_slurm_in_a_path(shared):
         assert shared.submit("--dry-run", f"--error={path}", "true").err == "", path
 
 
-@AS_ROOT
+@needs_root
 def test_a_directory_that_cannot_be_entered(private):
     """It is refused before the job is submitted."""
     private.dir.chmod(0o755)
@@ -491,7 +490,7 @@ def test_verbs_of_others(shared, verb, answer):
 
 # --- what a screen shows --------------------------------------------------------------
 
-@AS_ROOT
+@needs_root
 def test_a_job_that_missed_a_variable(private):
     """Its voltd is another user's: a person is told what went with it, if it failed."""
     private.as_service().start()

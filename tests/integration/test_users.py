@@ -10,10 +10,10 @@ import sys
 
 import pytest
 
-from conftest import BIN, LIMIT, SANITIZER, until
+from conftest import BIN, LIMIT, SANITIZER, needs_root, until
 from protocol import CONTROL, JOBS, LOCKS, LOGS, PUBLIC, QUEUES, SERVICE, error, is_fine, wait_done
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+pytestmark = needs_root
 
 
 def start_for_all(daemon, config=None):

@@ -512,7 +512,7 @@ def test_what_a_paused_queue_keeps_back_is_not_called_held(private):
         assert screen.readline() == waits + "\n"
         assert private.ctl("queue", "resume", "default").code == 0
         assert finish(told)[0] == watched.wait(LIMIT) == 0
-    assert private.run("volt-lock", "-n", "db", "true").code == 0
+    until(lambda: private.run("volt-lock", "-n", "db", "true").code == 0, "the latest lease to end")
 
 
 def test_what_comes_without_a_descriptor_is_no_lease(fake):

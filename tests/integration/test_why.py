@@ -6,9 +6,8 @@ import re
 import subprocess
 import sys
 
-import pytest
 
-from conftest import until
+from conftest import needs_root, until
 from jobs import JOBS, get, sh, submit, wait
 from protocol import LOCKS, PUBLIC, SERVICE
 from test_users import speak_as, start_for_all
@@ -257,7 +256,7 @@ def test_the_commands(private):
     assert private.ctl("why", "99").code == 4
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+@needs_root
 def test_of_others_numbers_alone(private):
     start_for_all(private, config=ONE_SLOT)
     go = private.dir / "go"
@@ -399,7 +398,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs other users to speak as")
+@needs_root
 def test_no_method_tells_anything_of_others(private):
     """Whatever A asks, of its own jobs, of B's and of nothing, B's words, ids and pids are in no answer."""
     start_for_all(private, config=ONE_SLOT)

@@ -25,7 +25,7 @@ $(B)/tests/sim/scripts/keeper_sim: $(call obj,tests/sim/scripts/keeper_script.c 
 check-sim: $(SIM) $(SCRIPTS)
 	@$(RUN) tests/sim/scripts/compare $(abspath $(B)) $(SEED) store store_sqlite store_sim 20
 	@$(RUN) tests/sim/scripts/compare $(abspath $(B)) $(SEED) keeper keeper_real keeper_sim 20
-	@$(RUN) $< --secs 20 --seed $(SEED)
+	@$(RUN) $< --secs 10 --seed $(SEED)
 sim: $(SIM)
 	@$(RUN) $< --secs $(SECS) --seed $(SEED) --all
 # Mistakes that it must find: in how many seconds of the processor, by how many of SEEDS seeds.

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_SECS    4
+#define DEFAULT_SECS    2
 #define DEFAULT_WORKERS 8
 /* A round takes seconds at most, sanitizers and busy machines included. */
 #define ROUND_SECS 100
