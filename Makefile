@@ -237,7 +237,8 @@ check-integration: check-integration-here
 endif
 check-integration-here: all integration
 integration:
-	@VOLT_LATE="$(LATE)" $(PYTEST) tests/integration $(PYTEST_ARGS)
+	@export VOLT_LATE="$(LATE)"; $(PYTEST) tests/integration $(if $(T),,-m "not alone") $(PYTEST_ARGS); status=$$?; \
+	  $(if $(T),,$(PYTEST) tests/integration -m alone -n1 $(PYTEST_ARGS) || status=$$?;) exit $$status
 .PHONY: check-integration-here integration
 # What needs root, on the programs as they are shipped.
 check-root: all

@@ -221,6 +221,7 @@ def test_what_root_holds_only_root_releases(private):
         assert ended(v, ident)["result"] == "success"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("end", ["go on", signal.SIGKILL])
 @pytest.mark.parametrize("submit_three", [three_jobs, three_elements])
 def test_one_that_was_to_start_soon_is_called_back(private, submit_three, end):

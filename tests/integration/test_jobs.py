@@ -244,6 +244,7 @@ def three_elements(v, spec):
     return [f"{ident}_{i}" for i in (1, 2, 3)]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("end", ["go on", "cancel", signal.SIGKILL])
 @pytest.mark.parametrize("submit_three", [three_jobs, three_elements])
 def test_one_that_was_to_start_soon_goes_back_when_no_slot_comes_free(private, submit_three, end):

@@ -15,6 +15,7 @@ failures, liveness, others = [], 0, 0
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs_root: speaks as several users, mounts, or looks into others")
+    config.addinivalue_line("markers", "alone: runs after the others, one at a time: needs processors that are free")
     config.addinivalue_line("markers", "fault_random: faults at moments that chance chooses")
 
 
