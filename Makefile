@@ -286,7 +286,7 @@ check-vm: deps-vm all
 	+@tests/systemd/check-vm $(abspath $(B))/vm
 
 # ---- the gate, and what takes longer (.ci/README.md) ---------------------------------------------
-CHECKER = $(PYTHON) tests/run/checks $(if $(SAN),--reports $(REPORTS))
+CHECKER := $(PYTHON) tests/run/checks
 LINTS   := check-layers check-promises check-spec check-mutants
 CHECKS  := $(LINTS) check-unit check-sim $(if $(SAN),,check-model check-install check-benches) check-examples check-fuzz check-damage-part check-stress check-integration check-chaos
 # WITHOUT: checks that are not wanted.
