@@ -53,7 +53,7 @@ int spec_build_pair(json_t *object, const char *text, bool from_environment,
         wrong = "a name is needed before =";
     else if (!value)
         wrong = from_environment ? "not set here; give NAME=VALUE"
-                                 : "a value is needed, NAME=VALUE";
+                                 : "a value is needed, KEY=VALUE; a name alone is --name";
     else if (json_object_set_new(object, name, json_string(value)) < 0)
         wrong = "not UTF-8";
     free(name);

@@ -181,7 +181,7 @@ const struct option_elsewhere submit_elsewhere[] = {
     {" -a ", "--array=INDEXES; where it is the job to wait for: --after=ID"},
     {" --on-active --delay ", "--in=TIME"},
     {" --on-calendar ", "--at=TIME: it begins once, as there are no calendars"},
-    {" --begin -b ", "--at=TIME"},
+    {" --begin -b ", "--at=TIME, or --in=TIME"},
     {" --deadline ", "--start-by=TIME"},
     {" --after-fail --after-failed --after-failure --after-error --afternotok ",
      "--after-notok=ID"},

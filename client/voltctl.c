@@ -59,7 +59,7 @@ static void help(void)
 static const struct {
     const char *words, *ours;
 } foreign[] = {
-    {" stop terminate delete del abort qdel scancel atrm bkill condor_rm ",
+    {" stop terminate delete del abort qdel atrm bkill condor_rm ",
      "voltctl cancel ID"},
     {" qhold ", "voltctl hold ID"},
     {" qrls unhold ", "voltctl release ID"},
@@ -71,8 +71,9 @@ static const struct {
     {" reset-failed ", "voltctl clean --result=failed"},
     {" killall kill-all cancel-all ", "voltctl cancel --all"},
     {" rm remove purge forget ", "voltctl clean ID"},
-    {" clear prune reset ", "voltctl clean --all"},
-    {" ps ls jobs qstat squeue top atq bjobs condor_q list-units list-jobs fq ",
+    {" clear prune ", "voltctl clean --all"},
+    {" reset ", "voltctl cancel --all`, then `voltctl clean --all"},
+    {" ps ls jobs qstat top atq bjobs condor_q list-units list-jobs fq ",
      "voltctl list"},
     {" info inspect describe ", "voltctl status ID"},
     {" get dump export ", "voltctl show ID"},
@@ -93,7 +94,8 @@ static const struct {
     {" pools licenses semaphores ", "voltctl locks"},
     {" trace ", "voltctl events"},
     {" sacct history ", "voltctl list --state=done"},
-    {" metrics statistics sdiag sinfo ", "voltctl stats"},
+    {" metrics statistics sdiag ", "voltctl stats"},
+    {" sinfo ", "voltctl queues"},
     {" quit exit halt poweroff ", "voltctl shutdown"},
     {" daemon-reload reconfigure reload-or-restart ", "voltctl reload"},
 };
@@ -105,13 +107,16 @@ static const struct {
     {" restart rerun requeue redo again ",
      "use `voltctl retry ID`: it submits a job that has ended once more, as a new one; "
      "`systemctl restart voltd` restarts voltd itself"},
+    {" scancel ", "use `voltctl cancel ID`; `voltctl kill -s SIGNAL ID` sends a signal"},
+    {" squeue ",
+     "use `voltctl list`; `voltctl why ID` says what a job waits for, and when it may start"},
     {" scontrol ",
      "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; "
      "`voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl "
-     "first ID` for top"},
+     "first ID` for top; `voltctl retry ID` for requeue; `voltctl queue` for partitions"},
     {" start enqueue ",
-     "use `voltctl release ID`: it lets a job start that is held; `volt-submit COMMAND` submits "
-     "one"},
+     "use `voltctl release ID` for a job that is held, `voltctl resume ID` for one that is "
+     "paused, `voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one"},
     {" stash ", "use `voltctl hold ID`: it keeps a job that waits from starting"},
     {" parallel slots limit ",
      "`voltctl queue set default slots=N` says how many jobs run at a time"},
@@ -124,13 +129,16 @@ static const struct {
     {" drain undrain ",
      "use `voltctl queue drain default`: it takes no more jobs; `voltctl queue resume default` "
      "is the end of that"},
-    {" group groups partition partitions ", "use `voltctl queues`"},
+    {" group groups partition partitions ",
+     "use `voltctl queues`; `voltctl queue create NAME` makes one, `voltctl queue delete NAME` "
+     "takes it away"},
 };
 
 /* Options that are verbs here, those of task-spooler, or belong to one. */
 static const struct option_elsewhere verbs_elsewhere[] = {
     {" -a --all ", "`voltctl list --all`"},
-    {" -u --uid ", "`voltctl list -u USER`"},
+    {" -u ", "`voltctl list -u USER`; for a job that is urgent, `voltctl first ID`"},
+    {" --uid ", "`voltctl list -u USER`"},
     {" --failed ", "`voltctl list --failed`"},
     {" --state --result --name --label --queue --since --until --sort ",
      "`voltctl list`, and the option behind it"},
@@ -143,7 +151,9 @@ static const struct option_elsewhere verbs_elsewhere[] = {
     {" -r ", "`voltctl cancel ID`"},
     {" -C ", "`voltctl clean --all`"},
     {" -K ", "`voltctl shutdown --cancel`"},
-    {" -i -s ", "`voltctl status ID`"},
+    {" -i ", "`voltctl status ID`"},
+    {" -s ", "`voltctl list -o state ID`"},
+    {" -p ", "`voltctl list -o pid ID`"},
     {" -w ", "`voltctl wait ID`"},
     {" -S ", "`voltctl queue set default slots=N`"},
     {NULL, NULL},

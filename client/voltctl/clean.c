@@ -20,6 +20,12 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" -s --successful-only --successful ", "--result=success"},
+    {NULL, NULL},
+};
+
 struct clean {
     json_t *filter;
     uint64_t older_usec, keep;
@@ -124,5 +130,6 @@ const struct verb verb_clean = {
         "  voltctl clean --older-than=7d\n"
         "  voltctl clean --keep=100 --name=nightly --result=success\n",
     .options = options,
+    .elsewhere = elsewhere,
     .run = run,
 };

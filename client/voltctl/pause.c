@@ -12,6 +12,12 @@ static int run_resume(struct ctl *ctl)
     return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Resume", "resumed"});
 }
 
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" -w --wait -g --group ", "`voltctl queue pause QUEUE`: what runs in it goes on"},
+    {NULL, NULL},
+};
+
 const struct verb verb_pause = {
     .name = "pause",
     .operands = "[ID...]",
@@ -28,6 +34,7 @@ const struct verb verb_pause = {
         "not run are passed over.\n"
         "\nExamples:\n  voltctl pause 12 13_4\n  voltctl pause --name='render*'\n",
     .options = steer_options,
+    .elsewhere = elsewhere,
     .run = run_pause,
 };
 

@@ -84,11 +84,13 @@ static int choose(struct ctl *ctl, struct waiting *w)
 {
     bool by_filter = w->all || w->filter;
     char **ids;
-    int n = ctl_ids(ctl, by_filter ? 0 : 1, &ids);
+    int n = ctl_ids(ctl, 0, &ids);
     if (n < 0)
         return ctl->code;
     if (by_filter && n > 0)
         return ctl_usage(ctl, "ids, or --all or a filter: both are too much");
+    if (!by_filter && n == 0)
+        return ctl_usage(ctl, "ids, a filter or --all are needed");
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code == CTL_EXIT_OK && by_filter)
         code = find(ctl, w);

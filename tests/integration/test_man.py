@@ -84,6 +84,7 @@ def test_voltd_conf():
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="no groff")
 @pytest.mark.parametrize("name", ["volt-submit.1", "volt-lock.1", "voltctl.1", "voltclient.3", "volt-job.5", "volt-agent.7",
+                                  "volt-coming-from.7",
                                   "voltd.8", "voltd.conf.5"])
 def test_formats_without_a_warning(name):
     done = subprocess.run(["groff", "-mandoc", "-Tutf8", "-ww", "-z", MAN / name],
