@@ -9,12 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST = 100 }; /* levels that are printed */
+enum {
+    DEEPEST = 100,  /* levels that are printed */
+    PORTION = 10000 /* ids of one call: a message holds 20,000 tokens */
+};
 
 static const struct option_entry options[] = {CTL_OPTIONS_END};
 
 struct graph {
-    json_t *jobs;    /* by id: those that have not ended */
+    json_t *jobs; /* by id: those that have not ended, and those they were to wait for */
     json_t *waiting; /* by id of a job: what waits for it, {id, when} each */
     json_t *printed; /* by id */
     json_t *wanted;  /* by id: the trees that are printed; NULL: all are */
@@ -41,14 +44,13 @@ static int add_edges(struct graph *g, json_t *job)
     return json_object_set(g->jobs, id, job);
 }
 
-/* All jobs of this user that have not ended. */
-static int fetch(struct ctl *ctl, struct graph *g)
+/* Adds the jobs that match, with what they wait for or without; takes filter. */
+static int fetch(struct ctl *ctl, struct graph *g, json_t *filter, bool with_edges)
 {
-    char user[32];
-    (void)snprintf(user, sizeof(user), "%u", (unsigned)getuid());
-    json_t *params = json_pack("{s:{s:o, s:s}, s:[s,s], s:[s]}", "filter", "states",
-                               job_view_live(true), "user", user, "fields", "name",
-                               "state", "spec_fields", "after");
+    json_t *params =
+        json_pack("{s:o, s:[s,s,s,s,s,s], s:o*}", "filter", filter, "fields", "name",
+                  "state", "result", "exit_status", "signal", "counts", "spec_fields",
+                  with_edges ? json_pack("[s]", "after") : NULL);
     int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
     bool more = code == CTL_EXIT_OK;
     while (more && code == CTL_EXIT_OK) {
@@ -69,12 +71,57 @@ static int fetch(struct ctl *ctl, struct graph *g)
     return code;
 }
 
+/* All jobs of this user that have not ended. */
+static int fetch_live(struct ctl *ctl, struct graph *g)
+{
+    char user[32];
+    (void)snprintf(user, sizeof(user), "%u", (unsigned)getuid());
+    return fetch(ctl, g,
+                 json_pack("{s:o, s:s}", "states", job_view_live(true), "user", user),
+                 true);
+}
+
+/* Those that are waited for, and have ended. */
+static int fetch_ended(struct ctl *ctl, struct graph *g)
+{
+    json_t *ids = json_array(), *unused;
+    int code = CTL_EXIT_OK;
+    const char *id;
+    json_object_foreach(g->waiting, id, unused)
+    {
+        (void)unused;
+        if (code != CTL_EXIT_OK || json_object_get(g->jobs, id))
+            continue;
+        (void)json_array_append_new(ids, json_string(id));
+        if (json_array_size(ids) < PORTION)
+            continue;
+        code = fetch(ctl, g, json_pack("{s:O}", "ids", ids), false);
+        (void)json_array_clear(ids);
+    }
+    if (code == CTL_EXIT_OK && json_array_size(ids) > 0)
+        code = fetch(ctl, g, json_pack("{s:O}", "ids", ids), false);
+    json_decref(ids);
+    return code;
+}
+
 static const char *text_of(const char *when)
 {
     return strcmp(when, "notok") == 0   ? " (if it fails)"
            : strcmp(when, "any") == 0   ? " (when it ends)"
            : strcmp(when, "start") == 0 ? " (when it starts)"
                                         : "";
+}
+
+/* "queued", "done, exit 3", or "ended": it is known no more. */
+static void print_state(const json_t *job)
+{
+    const char *state = job_view_string(job, "state");
+    char result[64];
+    job_view_result_word(job, result, sizeof(result));
+    if (strcmp(state, "done") == 0)
+        term_print("done, %s", result);
+    else
+        term_print("%s", job ? state : "ended");
 }
 
 /* True: it has not been printed before. */
@@ -88,8 +135,9 @@ static bool print_line(struct graph *g, const char *id, const char *when, bool e
     term_put(id);
     term_print("%s", *name ? " " : "");
     term_put(name);
-    term_print("%s%s: %s%s\n", text_of(when), each ? " (element to element)" : "", job ? job_view_string(job, "state") : "ended",
-               again ? ", as above" : "");
+    term_print("%s%s: ", text_of(when), each ? " (element to element)" : "");
+    print_state(job);
+    term_print("%s\n", again ? ", as above" : "");
     (void)json_object_set_new(g->printed, id, json_true());
     return !again;
 }
@@ -105,8 +153,8 @@ static void print_below(struct graph *g, const char *id, unsigned depth)
     json_array_foreach(waiting, i, edge)
     {
         const char *next = job_view_string(edge, "id");
-        if (print_line(g, next, job_view_string(edge, "when"), job_view_bool(edge, "each"),
-                       depth))
+        if (print_line(g, next, job_view_string(edge, "when"),
+                       job_view_bool(edge, "each"), depth))
             print_below(g, next, depth + 1);
     }
 }
@@ -191,7 +239,9 @@ static int run(struct ctl *ctl)
                       .wanted = n > 0 ? json_object() : NULL};
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code == CTL_EXIT_OK)
-        code = fetch(ctl, &g);
+        code = fetch_live(ctl, &g);
+    if (code == CTL_EXIT_OK)
+        code = fetch_ended(ctl, &g);
     if (code == CTL_EXIT_OK) {
         code = ctl_each(ctl, ids, n, want_one, &g);
         print(&g);
@@ -210,7 +260,8 @@ const struct verb verb_graph = {
     .text =
         "With ids the trees that these are in.\n"
         "Below each job are those that wait for it. One that waits for several is below\n"
-        "each of them, with what is below itself at the first only.\n"
+        "each of them, with what is below itself at the first only. A job that has ended is\n"
+        "shown, with its result, as long as something waits that was submitted behind it.\n"
         "\nExamples:\n  voltctl graph\n  voltctl graph 17\n",
     .options = options,
     .run = run,

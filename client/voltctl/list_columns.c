@@ -109,6 +109,20 @@ static int put_wait(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "wait"));
 }
 
+/* Its place in the line, from 1; 0: it is in none. */
+static int64_t place_of(const json_t *job, uint64_t now)
+{
+    (void)now;
+    return json_object_get(job, "wait_position") ? job_view_int(job, "wait_position") + 1
+                                                 : 0;
+}
+
+static int put_place(struct wire_buf *to, const json_t *job, uint64_t now)
+{
+    const int64_t place = place_of(job, now);
+    return place > 0 ? add_int(to, place) : 0;
+}
+
 static int put_result(struct wire_buf *to, const json_t *job, uint64_t now)
 {
     char word[48];
@@ -369,6 +383,14 @@ static const struct list_column set[] = {
      "wait",
      NULL,
      true,
+     true},
+    {"place",
+     {"PLACE", RIGHT, OPTIONAL},
+     put_place,
+     place_of,
+     "wait_position",
+     NULL,
+     false,
      true},
     {"result",
      {"RESULT", LEFT, OPTIONAL, .rank = 2},

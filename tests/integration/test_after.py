@@ -286,7 +286,7 @@ def test_the_graph(private):
     private.start()
     assert private.ctl("graph").out == "none of your jobs waits for another one\n"
     with private.connect() as v:
-        ended_before = submit(v, sh("true"))
+        ended_before = submit(v, sh("exit 3", name="fetch"))
         wait(v, ended_before)
         first = submit(v, sh("true", name="build"), hold=True)
         test = submit(v, sh("true", name="test"), after=after((first, "ok"), (ended_before, "any")))
@@ -299,16 +299,18 @@ def test_the_graph(private):
     tree = [line for line in lines if "noop" not in line]
     assert tree == [f"{first} build: queued", f"  {test} test: queued", f"    {deploy} deploy: queued",
                     " " * 202 + "...", f"  {mail} mail (if it fails): queued",
-                    f"  {deploy} deploy (when it starts): queued, as above", f"{ended_before}: ended",
+                    f"  {deploy} deploy (when it starts): queued, as above", f"{ended_before} fetch: done, exit 3",
                     f"  {test} test (when it ends): queued, as above"], tree
     assert f"      {chain[0]} noop (when it ends): queued" in lines
-    alone, other = [private.submit(*a, "--", "true").out.strip() for a in (["--hold"], [f"--after={ended_before}", "--hold"])]
-    assert private.ctl("graph", mail).out.splitlines() == lines[:lines.index(f"{ended_before}: ended")]
-    assert f"{ended_before}: ended" in (both := private.ctl("graph", test, mail).out) and f"  {other} true: " in both
+    alone, other = [private.submit(*a, "--", "true").out.strip() for a in (["--hold"], [f"--after-any={ended_before}", "--hold"])]
+    assert private.ctl("graph", mail).out.splitlines() == lines[:lines.index(f"{ended_before} fetch: done, exit 3")]
+    assert f"{ended_before} fetch: done, exit 3" in (both := private.ctl("graph", test, mail).out) and f"  {other} true (when it ends): " in both
     said = private.ctl("graph", other).out.splitlines()
-    assert said[:2] + said[-1:] == [f"{ended_before}: ended", f"  {test} test (when it ends): queued",
-                                    f"  {other} true: queued"], said
+    assert said[:2] + said[-1:] == [f"{ended_before} fetch: done, exit 3", f"  {test} test (when it ends): queued",
+                                    f"  {other} true (when it ends): queued"], said
     assert private.ctl("graph", alone).out == f"{alone}: none of your jobs waits for it, and it waits for none\n"
+    assert private.ctl("clean", ended_before).code == 0
+    assert private.ctl("graph", other).out.splitlines()[0] == f"{ended_before}: ended"
     r = private.ctl("graph", "9999999")
     assert r.code == 4 and r.out == "" and "9999999" in r.err, r
 

@@ -44,8 +44,11 @@ def test_columns_by_name(some):
         "success     -", "exit 3      -", "-         0/3", "-           -"]
     assert rows(some, "-o", "prio,queue,attempt", "4") == ["  -5  default        -"]
     head, *_ = some.ctl("list", "-a", "-o", "wide").lines
-    assert head.split() == ["ID", "NAME", "USER", "STATE", "WAIT", "RESULT", "DONE", "QUEUE", "PRIO",
+    assert head.split() == ["ID", "NAME", "USER", "STATE", "WAIT", "PLACE", "RESULT", "DONE", "QUEUE", "PRIO",
                             "RUNTIME", "SUBMITTED", "STARTED", "ENDED", "LABELS", "COMMAND"]
+    waits = some.submit("--no-env", "-p", "-6", "--", "true").lines[0]
+    until(lambda: rows(some, "-o", "id,place") == ["3       -", "4       2", f"{waits}       3"], "both to wait")
+    some.ctl("cancel", waits)
     pid = rows(some, "-o", "pid", "3_1")[0]
     assert pid == str(some.job("3_1")["pid"])
 
