@@ -4,10 +4,12 @@ import json
 import os
 import signal
 
-from conftest import until
+from conftest import needs_root, until
 from jobs import ended, get, listed, sh, submit, wait
+from protocol import error
 from test_locks import gated, open_gate
 from test_store import config
+from test_users import speak_as, start_for_all
 
 JOBS = "org.voltd.jobs."
 
@@ -221,6 +223,49 @@ def test_those_that_may_use_it_are_set_by_hand(private):
     assert private.submit("--queue=night", "true").code == 0
     queue(private, "reset", "night")
     assert queues(private)["night"]["overridden"] == {}
+
+
+DAEMON, SYS = 1, 3  # users of every Debian, each with a group of that name and number
+
+
+@needs_root
+def test_who_may_use_a_queue(private):
+    """Users and groups of the configuration, then those set by hand, before and after a restart."""
+    start_for_all(private, config=config(4) + NIGHT + "AllowUsers=daemon\n[Queue tape]\nAllowGroups=sys\n")
+
+    def said(uid, method="Submit", **parameters):
+        reply = speak_as(private, uid, JOBS + method, parameters)
+        return error(reply, JOBS + "Refused")["reason"] if "error" in reply else reply["parameters"]
+
+    def check(allowed, refused, queue, theirs):
+        assert said(allowed, spec=sh("true", queue=queue))["id"]
+        assert said(refused, spec=sh("true", queue=queue)) == f"you may not use queue {queue}; there are for you: {theirs}"
+        waits = said(refused, spec=sh("true", hold=True))["id"]
+        edited = said(refused, "Edit", ids=[waits], changes={"queue": queue})
+        assert edited == f"job {waits}: you may not use queue {queue}; there are for you: {theirs}"
+        assert said(allowed, "Submit", dry_run=True, spec=sh("true", queue=queue))["created"]
+        assert "you may not use" in said(refused, "Submit", dry_run=True, spec=sh("true", queue=queue))
+
+    check(DAEMON, SYS, "night", "default, tape")
+    check(SYS, DAEMON, "tape", "default, night")
+    assert private.submit("--queue=tape", "true").code == 0  # root may
+    waits = said(DAEMON, spec=sh("true", queue="night", hold=True))["id"]
+    queue(private, "set", "night", "users=sys")
+    for signum in None, signal.SIGKILL:
+        if signum:
+            private.stop(signum)
+            private.start()
+            private.socket.chmod(0o666)
+            private.runtime.chmod(0o755)
+        check(SYS, DAEMON, "night", "default")
+    with private.connect() as v:
+        # What is in it stays and runs.
+        assert said(DAEMON, "Release", ids=[waits])["count"] == 1 and ended(v, waits)["result"] == "success"
+        queue(private, "reset", "night")
+        check(DAEMON, SYS, "night", "default, tape")
+        reply = speak_as(private, DAEMON, "org.voltd.queues.Set", {"name": "night", "settings": {"users": ["daemon", "sys"]}})
+        assert "error" in reply, reply
+        v.ok(JOBS + "Cancel", {"filter": {}})
 
 
 def test_settings_by_hand_are_of_their_queue(private):
