@@ -222,24 +222,30 @@ static void one_that_leaves(void **state)
     assert_true(admission_is_idle(a));
 }
 
-/* One user's 100 jobs, and then one of another user. */
+/* One user's 10,000 jobs, and then one of another user: at most one of the first starts
+ * before it for each slot. */
 static void a_new_user_is_next(void **state)
 {
-    (void)state;
-    struct waiter many[100] = {{.rank = 0}}, one = {.rank = 0};
+    enum { MANY = 10000, SLOTS = 2 };
+    static struct waiter many[MANY];
+    struct waiter one = {.rank = 0};
 
-    for (int i = 0; i < 100; i++)
+    (void)state;
+    memset(many, 0, sizeof(many));
+    admission_resize(a, SLOTS);
+    for (int i = 0; i < MANY; i++)
         enter(&many[i], 1, 0);
     for (int i = 0; i < 10; i++) {
         starts(&many[i]);
         ends(&many[i], SECOND);
     }
     starts(&many[10]);
+    starts(&many[11]);
     enter(&one, 2, 0);
     ends(&many[10], SECOND);
     starts(&one);
     ends(&one, SECOND);
-    starts(&many[11]);
+    starts(&many[12]);
 }
 
 /* Jobs of one user take a hundred times as long: over time both have as much of the

@@ -26,7 +26,7 @@
 #include "tests/support/admit_edit.h"
 #include "tests/support/admit_reference.h"
 
-#define HISTORIES 3000
+#define HISTORIES 10000
 #define STEPS     120
 #define SECOND    UINT64_C(1000000)
 

@@ -590,56 +590,6 @@ static void limits_of_queue_and_user(void **state)
     assert_ptr_not_equal(next(), &w[5]);
 }
 
-/* Two queues of weights 3 and 1 on n slots; jobs of the second take a hundred times as
- * long. Returns a hundred times the quotient of their times. */
-static uint64_t quotient(uint32_t slots)
-{
-    enum { EACH = 16000 };
-    const uint64_t end = 1000 * SECOND + 160 * SECOND / slots;
-    static struct waiter w[2][EACH];
-    static const uint64_t takes[] = {SECOND / 100, SECOND};
-    struct waiter *running[8] = {NULL};
-    uint64_t until[8], had[2] = {0, 0};
-    struct job_queue *q[2];
-    assert_int_equal(set_up(NULL), 0);
-    memset(w, 0, sizeof(w));
-    admission_resize(a, slots);
-    for (size_t i = 0; i < 2; i++)
-        q[i] = queue((struct queue_policy){.weight = i == 0 ? 3 : 1});
-    for (size_t i = 0; i < 2 * EACH; i++)
-        enter_queue(&w[i % 2][i / 2], q[i % 2], 1, 0);
-    while (now < end) {
-        size_t s = 0;
-
-        for (size_t i = 0; i < slots; i++)
-            if (!running[i] || (running[s] && until[i] < until[s]))
-                s = i;
-        if (running[s]) {
-            const size_t of = running[s] >= w[1];
-
-            now = until[s];
-            had[of] += takes[of];
-            admission_ended(a, running[s], 1, takes[of], now);
-        }
-        running[s] = next();
-        assert_non_null(running[s]);
-        admission_take(a, running[s], false, now);
-        until[s] = now + takes[running[s] >= w[1]];
-    }
-    admission_free(a);
-    a = NULL;
-    return had[0] * 100 / had[1];
-}
-
-static void weights_share_time(void **state)
-{
-    (void)state;
-    admission_free(a);
-    assert_in_range(quotient(1), 270, 330);
-    assert_in_range(quotient(2), 270, 330);
-    assert_in_range(quotient(8), 270, 330);
-}
-
 /* --- bypass ------------------------------------------------------------------------- */
 
 /* Slots are full: what needs none passes the waiter, so often and no more. */
@@ -872,7 +822,6 @@ int main(void)
         T(a_class_that_comes_to_the_front),
         T(a_limit_that_is_reached_again),
         T(limits_of_queue_and_user),
-        T(weights_share_time),
         T(passed_so_often),
         T(passed_for_so_long),
         T(a_paused_queue_keeps_no_lock),
