@@ -121,10 +121,22 @@ void retry_watch_own(struct retry_watch *w, const struct address_choice *choice,
     json_decref(filter);
 }
 
+/* Of a single job that an attempt of it has failed already, and when the next begins. */
+static void say_backs_off(const struct retry_watch *w, const json_t *job)
+{
+    char doing[256];
+    if (w->several || job_view_int(job, "attempt") == 0 ||
+        strcmp(job_view_string(job, "wait"), "time") != 0)
+        return;
+    job_view_outcome(job, doing, sizeof(doing));
+    say("%s", doing);
+}
+
 /* How many attempts each may have. False: nobody knows. */
 static bool list_most(struct retry_watch *w, json_t *filter)
 {
-    json_t *params = json_pack("{s:O, s:[], s:[s]}", "filter", filter, "fields",
+    json_t *params = json_pack("{s:O, s:[s,s,s,s,s], s:[s]}", "filter", filter, "fields",
+                               "state", "wait", "wait_ends_at_usec", "attempt", "counts",
                                "spec_fields", "retry");
     bool more = client_send(w->c, "org.voltd.jobs.List", params, CLIENT_MORE) == 0;
     bool good = more;
@@ -136,6 +148,7 @@ static bool list_most(struct retry_watch *w, json_t *filter)
         json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
         {
             const int64_t most = job_view_attempts(job);
+            say_backs_off(w, job);
             if (most > 0)
                 (void)json_object_set_new(w->most, job_view_string(job, "id"),
                                           json_integer(most));

@@ -25,7 +25,8 @@ struct retry_watch {
  * how many. total: elements counted one by one. What has happened since is said too. */
 void retry_watch_own(struct retry_watch *w, const struct address_choice *choice,
                      char *const *ids, size_t nids, int64_t most, uint64_t total);
-/* Jobs of any time. Where none of them may have another attempt nothing is watched. */
+/* Jobs of any time. Where none of them may have another attempt nothing is watched. That
+ * a single one waits for its next attempt is said. */
 void retry_watch_begin(struct retry_watch *w, const struct address_choice *choice,
                        char *const *ids, size_t nids);
 /* For poll(); -1: nothing is watched. w may be NULL, here and below. */

@@ -146,7 +146,7 @@ const struct verb verb_wait = {
         "count as well.\n"
         "Where no job matches, the exit code is 0.\n"
         "It says when a job cannot go on: voltd-keeper does not answer, or SIGKILL does\n"
-        "not end a process.\n"
+        "not end a process; and when an attempt has failed and another one follows.\n"
         "\n"
         "Examples:\n"
         "  voltctl wait 12 13 && echo both fine\n"

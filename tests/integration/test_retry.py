@@ -83,6 +83,11 @@ def test_status_says_what_it_waits_for(private):
         assert re.search(r"State: queued, attempt 2 of 4 in (59min \d+s|1h \d+min)\n", private.ctl("status", ident).out)
         job = get(v, ident)
         assert job["wait_ends_at_usec"] >= job["submitted_at_usec"] + LONG["backoff_usec"]
+        waits_too = private.popen("voltctl", "wait", ident)
+        assert re.fullmatch(r"voltctl: queued, attempt 2 of 4 in (59min \d+s|1h \d+min)\n", waits_too.stderr.readline())
+        assert private.ctl("cancel", ident).code == 0
+        waits_too.communicate()
+        assert waits_too.returncode == 125
 
 
 def test_an_array_that_backs_off_does_not_run(private):
