@@ -22,14 +22,24 @@ static const char *number(const char *s, uint64_t *ret)
     return s == start ? NULL : s;
 }
 
+/* An index, and how wide it is where its first digit is a zero: 007 has 3. */
+static const char *wide_number(const char *s, uint64_t *ret, uint64_t *width)
+{
+    const char *end = number(s, ret);
+    uint64_t digits = end && *s == '0' ? (uint64_t)(end - s) : 0;
+    if (digits > 1 && digits > *width)
+        *width = digits;
+    return end;
+}
+
 /* "A", "A-B" or "A-B:STEP"; what follows it, or NULL. */
-static const char *part(const char *s, struct index_range *ret)
+static const char *part(const char *s, struct index_range *ret, uint64_t *width)
 {
     *ret = (struct index_range){.step = 1};
-    s = number(s, &ret->first);
+    s = wide_number(s, &ret->first, width);
     ret->last = ret->first;
     if (s && *s == '-')
-        s = number(s + 1, &ret->last);
+        s = wide_number(s + 1, &ret->last, width);
     if (s && *s == ':')
         s = number(s + 1, &ret->step);
     if (!s || ret->last < ret->first || ret->step == 0)
@@ -143,7 +153,7 @@ static int take_parts(const char *s, struct index_range r, struct index_list *re
     int result = 0;
     while (result == 0 && *s == ',') {
         result = add(&numbers, &r);
-        s = part(s + 1, &r);
+        s = part(s + 1, &r, &ret->width);
         if (result == 0 && !s)
             result = -EINVAL;
     }
@@ -163,7 +173,7 @@ int index_list_parse(const char *text, struct index_list *ret)
 {
     struct index_list l = {0};
     struct index_range r;
-    const char *s = part(text, &r);
+    const char *s = part(text, &r, &l.width);
     int result = s ? 0 : -EINVAL;
     if (s && (!*s || *s == '%') && r.step == 1) {
         result = limit(s, &l.at_once);
@@ -172,6 +182,8 @@ int index_list_parse(const char *text, struct index_list *ret)
     } else if (s) {
         result = take_parts(s, r, &l);
     }
+    if (result == 0 && l.width > INDEX_LIST_WIDTH)
+        result = -EINVAL;
     if (result == 0)
         *ret = l;
     else

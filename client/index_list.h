@@ -1,5 +1,5 @@
-/* The indexes of an array, as --array takes them: "1-1000", "7", "1-9:2,20", and behind
- * them how many may run at once: "1-1000%4". */
+/* The indexes of an array, as --array takes them: "1-1000", "7", "1-9:2,20", "001-200",
+ * and behind them how many may run at once: "1-1000%4". */
 #ifndef VOLT_CLIENT_INDEX_LIST_H
 #define VOLT_CLIENT_INDEX_LIST_H
 
@@ -8,6 +8,7 @@
 
 #define INDEX_LIST_MOST   1000000 /* elements, where not all of a range belong to it */
 #define INDEX_LIST_RANGES 1000
+#define INDEX_LIST_WIDTH  18
 
 /* From first to last, each `step` behind the one before; last is one of them. */
 struct index_range {
@@ -19,6 +20,7 @@ struct index_list {
     size_t n;
     uint64_t count;   /* elements */
     uint64_t at_once; /* 0: it does not say */
+    uint64_t width;   /* digits of the widest number with a zero in front; 0: none has */
 };
 
 /* Of indexes named twice one counts; their order does not matter. 0, and *ret is to be

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -56,47 +57,30 @@ static void signal_word(int sig, char *buf, size_t size)
     (void)snprintf(buf, size, "%s%s", number ? "signal " : "", name);
 }
 
-/* What the step that failed was about, as far as the spec tells; "" otherwise. */
-static const char *object_of_step(const json_t *spec, const char *step)
+/* The path or program of the step that failed, as the job had it. Returns new; NULL: the
+ * spec does not tell, or no memory. */
+static char *object_of_step(const json_t *job, const char *step)
 {
-    static const struct {
-        const char *step, *member;
-    } known[] = {{"cwd", "cwd"},
-                 {"stdin", "stdin"},
-                 {"stdout", "output_path"},
-                 {"stderr", "error_path"}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(step, known[i].step) == 0)
-            return job_view_string(spec, known[i].member);
+    const json_t *spec = json_object_get(job, "spec");
     const json_t *program = json_array_get(json_object_get(spec, "argv"), 0);
-    return strcmp(step, "exec") == 0 && program ? json_string_value(program) : "";
-}
-
-/* The program of an element as it was looked for: {i} in its name is the index. */
-static void put_index(const char *text, const char *id, char *buf, size_t size)
-{
-    const char *index = strchr(id, '_'), *at;
-    size_t n = 0;
-    buf[0] = '\0';
-    while (index && n < size && (at = strstr(text, "{i}"))) {
-        n += (size_t)snprintf(buf + n, size - n, "%.*s%s", (int)(at - text), text,
-                              index + 1);
-        text = at + 3;
-    }
-    if (n < size)
-        (void)snprintf(buf + n, size - n, "%s", text);
+    if (strcmp(step, "stdout") == 0)
+        return job_view_path(job, "output_path");
+    if (strcmp(step, "stderr") == 0)
+        return job_view_path(job, "error_path");
+    if (strcmp(step, "exec") == 0 && program)
+        return job_view_word(job, json_string_value(program));
+    if (strcmp(step, "cwd") == 0 || strcmp(step, "stdin") == 0)
+        return strdup(job_view_string(spec, step));
+    return NULL;
 }
 
 static void failed_start(const json_t *job, char *buf, size_t size)
 {
     const char *step = job_view_string(job, "step");
-    const char *name = object_of_step(json_object_get(job, "spec"), step);
-    char object[128], whole[512];
-    if (strcmp(step, "exec") == 0) {
-        put_index(name, job_view_string(job, "id"), whole, sizeof(whole));
-        name = whole;
-    }
-    term_clean(name, object, sizeof(object));
+    char *name = object_of_step(job, step);
+    char object[128];
+    term_clean(name ? name : "", object, sizeof(object));
+    free(name);
     int error = error_of(job);
     bool file = strncmp(step, "std", 3) == 0; /* of another kind: EINVAL */
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
@@ -363,20 +347,31 @@ static void put_text(struct wire_buf *to, const char *text, size_t len)
     (void)wire_buf_append(to, text, len);
 }
 
+/* The index of an element as its texts have it. False: it is none. */
+static bool index_text(const json_t *job, char buf[24])
+{
+    const char *index = strchr(job_view_string(job, "id"), '_');
+    const json_t *array = json_object_get(json_object_get(job, "spec"), "array");
+    if (index)
+        (void)snprintf(buf, 24, "%0*" PRId64, (int)job_view_int(array, "width"),
+                       (int64_t)strtoll(index + 1, NULL, 10));
+    return index;
+}
+
 /* What becomes of {id}, {i} and {name} in a path, as voltd fills them in when the job
  * starts. NULL: text begins with none of them; of an array, which has no file of its own,
  * they stay. */
 static const char *fill_in(struct wire_buf *to, const char *text, const json_t *job)
 {
-    const char *id = job_view_string(job, "id"), *index = strchr(id, '_');
-    const char *name = job_view_string(job, "name");
+    const char *id = job_view_string(job, "id"), *name = job_view_string(job, "name");
+    char index[24];
     size_t from = to->end;
     if (strncmp(text, "{id}", 4) == 0) {
         put_text(to, id, strlen(id));
         return text + 4;
     }
-    if (strncmp(text, "{i}", 3) == 0 && index) {
-        put_text(to, index + 1, strlen(index + 1));
+    if (strncmp(text, "{i}", 3) == 0 && index_text(job, index)) {
+        put_text(to, index, strlen(index));
         return text + 3;
     }
     if (strncmp(text, "{name}", 6) != 0)
@@ -407,14 +402,25 @@ char *job_view_path(const json_t *job, const char *field)
     return copy;
 }
 
+bool job_view_is_program(const char *word)
+{
+    return strpbrk(word, " \t\n");
+}
+
+bool job_view_is_index(const char *word, const char *at)
+{
+    return strncmp(at, "{i}", 3) == 0 && (at == word || at[-1] != '$');
+}
+
 char *job_view_word(const json_t *job, const char *word)
 {
-    const char *index = strchr(job_view_string(job, "id"), '_');
+    char index[24];
+    const bool replaces = index_text(job, index) && !job_view_is_program(word);
     struct wire_buf text = {0};
     char *copy = NULL;
-    while (*word) {
-        bool place = index && strncmp(word, "{i}", 3) == 0;
-        put_text(&text, place ? index + 1 : word, place ? strlen(index + 1) : 1);
+    for (const char *begin = word; *word;) {
+        bool place = replaces && job_view_is_index(begin, word);
+        put_text(&text, place ? index : word, place ? strlen(index) : 1);
         word += place ? 3 : 1;
     }
     if (wire_buf_append(&text, "", 1) == 0)

@@ -36,6 +36,10 @@ void job_view_time(uint64_t at_usec, uint64_t now_usec, char *buf, size_t size);
 /* The path in this field of its spec, output_path or error_path, as voltd makes it when
  * the job starts. Returns new; NULL: there is none, or no memory. */
 char *job_view_path(const json_t *job, const char *field);
+/* A word with blanks: a program, whose braces are its own. */
+bool job_view_is_program(const char *word);
+/* Whether the index of an element stands at this place of another word. */
+bool job_view_is_index(const char *word, const char *at);
 /* A word of its command with {i} as the job has it: an element of an array has its index
  * there. Returns new; NULL: no memory. */
 char *job_view_word(const json_t *job, const char *word);

@@ -37,6 +37,8 @@ json_t *spec_build_array(const struct index_list *l)
         (void)json_array_append_new(ranges, json_range(&l->ranges[i]));
     if (array && l->at_once)
         (void)json_object_set_new(array, "at_once", json_integer((json_int_t)l->at_once));
+    if (array && l->width)
+        (void)json_object_set_new(array, "width", json_integer((json_int_t)l->width));
     return array;
 }
 

@@ -162,7 +162,8 @@ static int set_array(struct submit_options *o, const char *text)
         say("--array: %s has more than %d elements, or %d ranges", text, INDEX_LIST_MOST,
             INDEX_LIST_RANGES);
     else if (r < 0)
-        say("--array: %s is not a list of indexes like 1-1000, 1-9:2, 3,7,10-20 or 1-1000%%4",
+        say("--array: %s is not a list of indexes like 1-1000, 1-9:2, 3,7,10-20, 001-200 or "
+            "1-1000%%4",
             text);
     if (r < 0)
         return r;

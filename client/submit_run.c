@@ -1,5 +1,6 @@
 /* What volt-submit does; see submit.h. */
 #include "client/after.h"
+#include "client/array_advice.h"
 #include "client/autostart.h"
 #include "client/each_line.h"
 #include "client/id_range.h"
@@ -532,8 +533,10 @@ static int submit_and_wait(struct submission *s)
     bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
     if (r == 0 && !s->o->quiet && !s->o->reads_stdin)
         unread_input_remark(s->o->spec);
-    if (r == 0 && !s->o->quiet)
+    if (r == 0 && !s->o->quiet) {
         list_advice_operators(s->o);
+        array_advice(s->o->spec);
+    }
     if (r != 0 || !s->o->wait || s->nids == 0)
         return bad ? SUBMIT_EXIT_FAILED : 0;
     say_later(s);

@@ -37,7 +37,8 @@ static const struct option_entry job_options[] = {
     {"array", OPT_ARRAY, "INDEXES",
      "one job per index: 1-1000, 1-9:2 (each second), 3,7,10-20; "
      "with %4 behind them at most 4 run at once; "
-     "{i} in arguments and VOLT_ARRAY_INDEX are the index"},
+     "{i} in arguments without blanks, NAME and paths and VOLT_ARRAY_INDEX are the index; "
+     "{i} keeps the width of 001-200"},
     {"each-line", OPT_EACH_LINE, "FILE",
      "one job per line that is not empty; {} in COMMAND, TEXT, "
      "NAME and KEY is the line, which otherwise becomes the "

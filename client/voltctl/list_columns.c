@@ -452,7 +452,7 @@ static const struct list_column set[] = {
      put_command,
      NULL,
      "kind",
-     "argv shell",
+     "argv shell array",
      true,
      true},
 };

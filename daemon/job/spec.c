@@ -164,6 +164,8 @@ static int validate_array(const struct job_spec *s, const char **field,
 {
     if (s->at_once && !s->is_array)
         return refuse(field, err, "array.at_once", "only of an array");
+    if (s->array_width && !s->is_array)
+        return refuse(field, err, "array.width", "only of an array");
     if (!s->is_array)
         return 0;
     if (s->array_first > s->array_last)
@@ -595,6 +597,31 @@ const char *job_spec_display_name(const struct job_spec *s)
 
     const char *slash = strrchr(s->argv[0], '/');
     return slash && slash[1] ? slash + 1 : s->argv[0];
+}
+
+const char *job_spec_index_text(const struct job_spec *s, int64_t index,
+                                char buf[static JOB_INDEX_TEXT])
+{
+    (void)snprintf(buf, JOB_INDEX_TEXT, "%0*lld", (int)s->array_width, (long long)index);
+    return buf;
+}
+
+const char *job_spec_element_name(const struct job_spec *s, int64_t index,
+                                  char buf[static JOB_NAME_BYTES + 1])
+{
+    const char *name = job_spec_display_name(s), *place = strstr(name, "{i}");
+    char number[JOB_INDEX_TEXT];
+    size_t n = 0, room = JOB_NAME_BYTES + 1;
+
+    if (index < 0 || !place)
+        return name;
+    (void)job_spec_index_text(s, index, number);
+    for (; place && n < room; name = place + 3, place = strstr(name, "{i}"))
+        n += (size_t)snprintf(buf + n, room - n, "%.*s%s", (int)(place - name), name,
+                              number);
+    if (n < room)
+        (void)snprintf(buf + n, room - n, "%s", name);
+    return buf;
 }
 
 /* malloc's own overhead counts: a word per block, and blocks of 16 bytes. */

@@ -124,6 +124,8 @@ struct job_rlimits {
 #define JOB_PRIORITY_MAX            1000
 #define JOB_ARRAY_MAX               1000000
 #define JOB_RANGES_MAX              1000
+#define JOB_WIDTH_MAX               18
+#define JOB_INDEX_TEXT              24 /* bytes of an index as text, with its NUL */
 #define JOB_KILL_AFTER_USEC_DEFAULT UINT64_C(10000000)
 #define JOB_RETRIES_MAX             1000
 #define JOB_BACKOFF_USEC_DEFAULT    UINT64_C(1000000)
@@ -216,6 +218,12 @@ int job_spec_set_ranges(struct job_spec *s);
 uint64_t job_spec_timeout(const struct job_spec *s);
 /* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */
 const char *job_spec_display_name(const struct job_spec *s);
+/* The same for an element, where {i} in the name is its index. It is borrowed, or buf. */
+const char *job_spec_element_name(const struct job_spec *s, int64_t index,
+                                  char buf[static JOB_NAME_BYTES + 1]);
+/* The index of an element as its texts have it. Returns buf. */
+const char *job_spec_index_text(const struct job_spec *s, int64_t index,
+                                char buf[static JOB_INDEX_TEXT]);
 /* Bytes of heap held by a spec, and by the edges of its job, for limits per user. */
 size_t job_spec_bytes(const struct job_spec *s);
 

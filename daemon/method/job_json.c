@@ -89,9 +89,13 @@ static void put_end(const struct shown *s, const struct job_end *end)
     }
 }
 
-static void put_spec(const struct shown *s, const struct job_spec *spec, uint64_t fields)
+static void put_spec(const struct shown *s, const struct job_view *v, uint64_t fields)
 {
-    put_text(s, JOB_FIELD_name, spec ? job_spec_display_name(spec) : "");
+    const struct job_spec *spec = v->spec;
+    char name[JOB_NAME_BYTES + 1];
+
+    put_text(s, JOB_FIELD_name,
+             spec ? job_spec_element_name(spec, v->key.index, name) : "");
     if (!spec)
         return;
     put_text(s, JOB_FIELD_kind, job_kinds[spec->kind].name);
@@ -221,7 +225,7 @@ void job_write(struct wire_writer *to, const char *key, const struct job_view *v
 
     wire_open(to, key, '{');
     put_id(to, &v->key);
-    put_spec(&s, v->spec, spec);
+    put_spec(&s, v, spec);
     put_status(&s, v);
     put_int(&s, JOB_FIELD_uid, v->owner.uid);
     if (shows(&s, JOB_FIELD_durable))

@@ -169,7 +169,9 @@ static int put_event(const struct service *s, const struct job_news *ev,
     int r = query_brief_spec(s->core, ev->key.id, &spec, ret_bytes);
     if (r == -EAGAIN)
         return r;
-    event_texts_put(s->event_texts, ev, spec ? job_spec_display_name(spec) : NULL, to);
+    char buf[JOB_NAME_BYTES + 1];
+    const char *name = spec ? job_spec_element_name(spec, ev->key.index, buf) : NULL;
+    event_texts_put(s->event_texts, ev, name, to);
     job_spec_unref(spec);
     return 1;
 }

@@ -16,23 +16,27 @@
 /* Each at most, without the socket. */
 #define OUR_TEXT (sizeof("VOLT_ARRAY_INDEX=") + JOB_KEY_TEXT_MAX)
 
-char *launch_expand(const char *text, int64_t index)
+char *launch_expand(const char *word, const char *index)
 {
-    char number[24];
-    size_t len = (size_t)snprintf(number, sizeof(number), "%lld", (long long)index);
+    const size_t len = strlen(index);
     size_t places = 0;
 
-    for (const char *p = text; (p = strstr(p, "{i}")); p += 3)
+    if (strpbrk(word, " \t\n"))
+        return strdup(word);
+    for (const char *p = word; (p = strstr(p, "{i}")); p += 3)
         places++;
 
-    char *out = malloc(strlen(text) + places * len + 1), *at = out;
+    char *out = malloc(strlen(word) + places * len + 1), *at = out;
     if (!out)
         return NULL;
-    for (const char *p; (p = strstr(text, "{i}")); text = p + 3) {
-        at = mempcpy(at, text, (size_t)(p - text));
-        at = mempcpy(at, number, len);
+    for (const char *begin = word; *word;) {
+        const bool place =
+            strncmp(word, "{i}", 3) == 0 && (word == begin || word[-1] != '$');
+
+        at = mempcpy(at, place ? index : word, place ? len : 1);
+        word += place ? 3 : 1;
     }
-    strcpy(at, text);
+    *at = '\0';
     return out;
 }
 
@@ -49,9 +53,13 @@ static void put_path(char path[static PATH_MAX + 1], size_t *len, const char *te
 }
 
 /* The name of a job as a part of a path: one part, and none that is a folder above. */
-static void name_in_path(const struct job_spec *spec, char ret[static JOB_NAME_BYTES + 1])
+static void name_in_path(const struct job_spec *spec, int64_t index,
+                         char ret[static JOB_NAME_BYTES + 1])
 {
-    (void)snprintf(ret, JOB_NAME_BYTES + 1, "%s", job_spec_display_name(spec));
+    const char *name = job_spec_element_name(spec, index, ret);
+
+    if (name != ret)
+        (void)snprintf(ret, JOB_NAME_BYTES + 1, "%s", name);
     for (char *slash = ret; (slash = strchr(slash, '/'));)
         *slash = '_';
     if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
@@ -63,7 +71,7 @@ static void name_in_path(const struct job_spec *spec, char ret[static JOB_NAME_B
 static const char *expand_path(const struct job_spec *spec, const struct job_key *key,
                                const char *text, char ret[static PATH_MAX + 1])
 {
-    char id[JOB_KEY_TEXT_MAX], index[24], name[JOB_NAME_BYTES + 1];
+    char id[JOB_KEY_TEXT_MAX], index[JOB_INDEX_TEXT], name[JOB_NAME_BYTES + 1];
     const struct {
         const char *word, *value;
     } words[] = {{"{id}", id}, {"{name}", name}, {"{i}", key->index < 0 ? "{i}" : index}};
@@ -72,8 +80,8 @@ static const char *expand_path(const struct job_spec *spec, const struct job_key
     if (!text)
         return NULL;
     (void)job_key_format_job(key, id);
-    (void)snprintf(index, sizeof(index), "%lld", (long long)key->index);
-    name_in_path(spec, name);
+    (void)job_spec_index_text(spec, key->index, index);
+    name_in_path(spec, key->index, name);
     while (*text) {
         size_t i = 0, count = sizeof(words) / sizeof(words[0]);
 
@@ -104,10 +112,11 @@ static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *
 
     while (spec->argv[n])
         n++;
-    char **argv = calloc(n + 1, sizeof(*argv));
+    char **argv = calloc(n + 1, sizeof(*argv)), number[JOB_INDEX_TEXT];
+    (void)job_spec_index_text(spec, index, number);
     for (size_t i = 0; argv && i < n; i++) {
-        argv[i] =
-            index >= 0 ? launch_expand(spec->argv[i], index) : strdup(spec->argv[i]);
+        argv[i] = index >= 0 && !spec->shell ? launch_expand(spec->argv[i], number)
+                                             : strdup(spec->argv[i]);
         if (!argv[i]) {
             strings_free(argv, i);
             return NULL;

@@ -5,8 +5,10 @@
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
 
-/* Returns new: text with every "{i}" replaced by the index. NULL: no memory. */
-char *launch_expand(const char *text, int64_t index);
+/* Returns new: a word of a command with the index in the place of each "{i}". It stays
+ * where "$" stands in front of it, and in a word with blanks, which is mostly a program
+ * that has braces of its own. NULL: no memory. */
+char *launch_expand(const char *word, const char *index);
 /* Returns new, one allocation to be freed with free(): the variables of base, those that
  * are given instead of the same names and beside them, and our VOLT_* variables instead
  * of both. PWD, where it is given, becomes cwd: the submitter was perhaps in another

@@ -76,7 +76,7 @@ def test_elements_and_jobs_of_the_store_get_them_too(private):
     os.mkfifo(gate)
     with private.connect() as v:
         submit(v, {"argv": ["sh", "-c", f"cat '{gate}'"]})
-        waits = submit(v, {"argv": ["sh", "-c", "echo $HOME {i}; pwd"], "array": {"first": 1, "last": 2}})
+        waits = submit(v, {"argv": ["sh", "-c", "echo $HOME $VOLT_ARRAY_INDEX; pwd"], "array": {"first": 1, "last": 2}})
     private.stop()
     private.start()
     gate.write_text("")

@@ -16,8 +16,8 @@ def array(daemon, indexes):
     (daemon.dir / "runs").mkdir()
     (daemon.dir / "seen").touch()
     return daemon.submit("--array", indexes, "--shell",
-                         "mkdir runs/{i}; ls runs | wc -l >>seen; until [ -e gate ]; do sleep 0.01; done;"
-                         " rmdir runs/{i}").lines[0]
+                         "mkdir runs/$VOLT_ARRAY_INDEX; ls runs | wc -l >>seen; until [ -e gate ]; do sleep 0.01; done;"
+                         " rmdir runs/$VOLT_ARRAY_INDEX").lines[0]
 
 
 def seen(daemon):

@@ -46,7 +46,7 @@ def log(daemon, ident, *args):
     (["--no-check", "--", "/"], 126, "could not be started"),
     (["--kind=noop"], 0, ""),
     (["--kind=sleep", "--duration=1ms"], 0, ""),
-    (["--array", "1-5", "--", "sh", "-c", "exit {i}"], 5, "5 jobs ended: 0 succeeded, 5 failed"),
+    (["--array", "1-5", "--", "sh", "-c", "exit $VOLT_ARRAY_INDEX"], 5, "5 jobs ended: 0 succeeded, 5 failed"),
 ])
 def test_wait_exit_codes(shared, args, code, text):
     r = shared.submit("--wait", *args)
@@ -175,7 +175,7 @@ def wait(daemon, *args):
 
 def test_volt_variables(shared):
     ident = wait(shared, "--array", "4-5", "--", "sh", "-c",
-                 "echo $VOLT_JOB_ID $VOLT_ARRAY_ID $VOLT_ARRAY_INDEX $VOLT_ATTEMPT {i}")
+                 "echo $VOLT_JOB_ID $VOLT_ARRAY_ID $VOLT_ARRAY_INDEX $VOLT_ATTEMPT $VOLT_ARRAY_INDEX")
     assert log(shared, f"{ident}_4") == f"{ident}_4 {ident} 4 1 4\n"
     assert log(shared, f"{ident}_5") == f"{ident}_5 {ident} 5 1 5\n"
     job = wait(shared, "--shell", "echo $VOLT_JOB_ID; echo $VOLT_ADDRESS")
@@ -520,7 +520,7 @@ def test_interrupt_leaves_the_job_running(shared):
 
 
 def test_wait_json_is_ndjson(shared):
-    r = shared.submit("--wait", "--json", "--array", "1-3", "--", "sh", "-c", "exit {i}")
+    r = shared.submit("--wait", "--json", "--array", "1-3", "--", "sh", "-c", "exit $VOLT_ARRAY_INDEX")
     events = [json.loads(line) for line in r.lines]
     assert r.code == 3 and r.err == ""
     assert events[0]["event"] == "submitted"
@@ -617,7 +617,7 @@ def test_version(shared):
 
 def test_shutdown_cancel_wait(private):
     private.start()
-    ident = submit(private, "--array", "1-20", "--", "sleep", "600")
+    ident = submit(private, "--quiet", "--array", "1-20", "--", "sleep", "600")
     until(lambda: private.job(ident)["counts"]["running"] > 0, "one to run")
     r = private.ctl("shutdown", "--cancel", "--wait")
     assert r.code == 0 and r.out == "", r

@@ -20,7 +20,7 @@ def results(v, ident, first, last):
 
 def by_file(private):
     """Element i ends when there is a file goI: as its first line says."""
-    return f"until [ -e {private.dir}/go{{i}} ]; do sleep 0.01; done; exit $(cat {private.dir}/go{{i}})"
+    return f"until [ -e {private.dir}/go$VOLT_ARRAY_INDEX ]; do sleep 0.01; done; exit $(cat {private.dir}/go$VOLT_ARRAY_INDEX)"
 
 
 def let(private, index, code=0):
@@ -79,7 +79,7 @@ def test_what_has_ended_before(private):
     private.start(config="[Store]\nKeepEndedJobs=1\n")
     ten = {"first": 0, "last": 9}
     with private.connect() as v:
-        mixed = submit(v, sh("exit $(({i} % 3))"), array=ten)
+        mixed = submit(v, sh("exit $(($VOLT_ARRAY_INDEX % 3))"), array=ten)
         good = submit(v, kind="noop", array=ten)
         wait(v, mixed, good)
         expected = ["success" if i % 3 == 0 else "dependency" for i in range(10)]
@@ -129,7 +129,7 @@ def test_a_batch(private):
     two = {"first": 1, "last": 2}
     with private.connect() as v:
         specs = [{"kind": "noop", "array": two, "key": "b", "after": [{"local": "a", "each": True, "when": "notok"}]},
-                 sh("exit $(({i} - 1))", array=two, local="a", key="a")]
+                 sh("exit $(($VOLT_ARRAY_INDEX - 1))", array=two, local="a", key="a")]
         got = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
         wait(v, *got)
         assert results(v, got[0], 1, 2) == ["dependency", "success"]
@@ -195,7 +195,7 @@ def test_to_try_again(private):
     private.start()
     three = {"first": 1, "last": 3}
     with private.connect() as v:
-        first = submit(v, sh(f"[ {{i}} != 2 ] || [ -e {private.dir}/good ]"), array=three)
+        first = submit(v, sh(f"[ $VOLT_ARRAY_INDEX != 2 ] || [ -e {private.dir}/good ]"), array=three)
         second = submit(v, kind="noop", array=three, after=each(first))
         wait(v, second)
         assert results(v, second, 1, 3) == ["success", "dependency", "success"]

@@ -121,7 +121,7 @@ def test_wait_for_what_matches(private):
     with private.connect() as v, private.connect() as w:
         ended = submit(v, sh("exit 7", name="ended"))
         wait(v, ended)
-        array = submit(v, {**sh("until [ -e go ]; do sleep 0.02; done; exit {i}", cwd=str(private.dir)), "name": "some",
+        array = submit(v, {**sh("until [ -e go ]; do sleep 0.02; done; exit $VOLT_ARRAY_INDEX", cwd=str(private.dir)), "name": "some",
                            "array": {"first": 1, "last": 2}})
         active = {"states": ["queued", "starting", "running", "stopping"]}
         now = v.ok(JOBS + "Wait", {"filter": active})

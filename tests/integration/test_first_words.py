@@ -265,11 +265,11 @@ def test_one_that_fails_says_how(shared):
 
 
 def test_the_command_of_an_element_has_its_index(shared):
-    r = shared.submit("-w", "--array=1-2", "--", "sh", "-c", "echo f{i}; test {i} = 1")
+    r = shared.submit("-w", "--array=1-2", "--", "sh", "-c", "echo f$0; test $0 = 1", "{i}")
     element = r.lines[0] + "_2"
-    assert "   Command: sh -c 'echo f2; test 2 = 1'\n" in shared.ctl("status", element).out
-    assert "echo f2; test 2 = 1" in shared.ctl("list", "-e", "--no-legend", element).out
-    assert "echo f{i}; test {i} = 1" in shared.ctl("status", r.lines[0]).out
+    assert "   Command: sh -c 'echo f$0; test $0 = 1' 2\n" in shared.ctl("status", element).out
+    assert "test $0 = 1' 2" in shared.ctl("list", "-e", "--no-legend", element).out
+    assert "test $0 = 1' {i}" in shared.ctl("status", r.lines[0]).out
 
 
 def test_lists_of_commands(shared):

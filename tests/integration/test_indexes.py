@@ -71,3 +71,40 @@ def test_the_field_is_checked(shared, array, path):
     with shared.connect() as v:
         reply = v.call("org.voltd.jobs.Submit", {"spec": {"argv": ["true"], "array": array}})
         assert reply["parameters"]["parameter"] == path, reply
+
+def test_width_of_a_number_with_zeroes(shared):
+    """run_001 to run_012: texts have the width, the variable and ids are numbers."""
+    folder = shared.dir / "wide"
+    folder.mkdir()
+    for n in range(8, 13):
+        (folder / f"run_{n:03}").write_text(f"content {n}\n")
+    r = shared.submit("-w", "--array=008-012", "--name=job-{i}", "--output={name}.{i}", "--", "cat", "run_{i}", cwd=folder)
+    assert r.code == 0, r
+    ident = r.lines[0]
+    for n in range(8, 13):
+        assert (folder / f"job-{n:03}.{n:03}").read_text() == f"content {n}\n"
+    assert shared.ctl("list", "--elements", "--no-legend", "-o", "id,name,command", ident).lines[0].split() == [
+        f"{ident}_8", "job-008", "cat", "run_008"]
+    status = shared.ctl("status", f"{ident}_9").out
+    assert "cat run_009\n" in status and f"{folder}/job-009.009\n" in status, status
+    ident = shared.submit("-w", "--array=1-3,008", "--shell", "echo $VOLT_ARRAY_INDEX").lines[0]
+    assert shared.ctl("logs", "--no-prefix", ident).out.split() == ["1", "2", "3", "8"]
+
+
+def test_braces_of_a_program_are_its_own(shared):
+    """{i} is the index in arguments without blanks; what has blanks, or $ in front, is as it was written."""
+    def printed(*words):
+        r = shared.submit("-w", "--array=7", *words)
+        assert r.code == 0, r
+        return shared.ctl("logs", "--no-prefix", r.lines[0]).out, r.err
+    note = "{i} stays as it is in the text of a program; $VOLT_ARRAY_INDEX is the index there"
+    for words in (("python3", "-c", "for i in (0, 1): print(f'row {i}')"),
+                  ("awk", "BEGIN {print \"row {i}\"}"), ("--shell", "echo row '{i}'"), ("--shell", "echo${IFS}{i}")):
+        out, err = printed(*words)
+        assert "7" not in out and note in err, (words, out, err)
+    assert printed("--shell", 'for i in a b; do echo "${i}$VOLT_ARRAY_INDEX"; done') == ("a7\nb7\n", "")
+    assert printed("echo", "${i}", "{i}${i}/{i}", "a\tb{i}")[0] == "${i} 7${i}/7 a\tb{i}\n"
+    out, err = printed("echo", "a")
+    assert out == "a\n" and "neither {i} nor $VOLT_ARRAY_INDEX" in err, err
+    (shared.dir / "reads").write_text("echo $VOLT_ARRAY_INDEX\n")
+    assert printed("sh", "reads") == ("7\n", "") and printed("--quiet", "true") == ("", "")

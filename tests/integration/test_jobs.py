@@ -206,8 +206,8 @@ def test_nothing_of_the_daemon_leaks_into_a_job(shared, conn):
 
 
 def test_array(shared, conn):
-    ident = submit(conn, {"argv": ["/bin/sh", "-c", "echo {i} $VOLT_JOB_ID $VOLT_ARRAY_ID "
-                                   "$VOLT_ARRAY_INDEX; exit $(({i} % 3))"],
+    ident = submit(conn, {"argv": ["/bin/sh", "-c", "echo $VOLT_ARRAY_INDEX $VOLT_JOB_ID $VOLT_ARRAY_ID "
+                                   "$VOLT_ARRAY_INDEX; exit $(($VOLT_ARRAY_INDEX % 3))"],
                           "array": {"first": 1, "last": 30}})
     last = wait(conn, ident)
     assert last["exit_code"] == 2

@@ -209,7 +209,7 @@ def log(daemon, ident, *args):
 def test_many_jobs_are_few_files(private):
     private.start(config="[Queue]\nSlots=3\n")
     ident = private.submit("--wait", "--array=1-300", "--shell",
-                           "echo $VOLT_ARRAY_INDEX; [ {i} != 7 ] || seq 1 10000").out.strip()
+                           "echo $VOLT_ARRAY_INDEX; [ $VOLT_ARRAY_INDEX != 7 ] || seq 1 10000").out.strip()
     ident = ident.splitlines()[0]
     silent = private.submit("--wait", "--array=1-100", "--", "true").out.splitlines()[0]
     until(lambda: list(files(private)) == [f"0/{ident}/7.out"])

@@ -53,7 +53,7 @@ def test_what_an_attempt_leaves_behind_would_run_beside_the_next(shared):
 
 def test_elements_by_themselves(shared):
     with shared.connect() as v:
-        ident = submit(v, sh("[ $VOLT_ATTEMPT = {i} ]"), array={"first": 1, "last": 3},
+        ident = submit(v, sh("[ $VOLT_ATTEMPT = $VOLT_ARRAY_INDEX ]"), array={"first": 1, "last": 3},
                        retry={"times": 2, **FAST})
         assert ended(v, ident)["result"] == "success"
         assert [get(v, f"{ident}_{i}")["attempt"] for i in (1, 2, 3)] == [1, 2, 3]
@@ -94,7 +94,7 @@ def test_an_array_that_backs_off_does_not_run(private):
     """It says how many of it back off, and when the first of them goes again; also behind a restart."""
     private.start()
     with private.connect() as v:
-        ident = submit(v, sh("[ {i} = 1 ] || exit 7"), array={"first": 1, "last": 4}, retry=LONG)
+        ident = submit(v, sh("[ $VOLT_ARRAY_INDEX = 1 ] || exit 7"), array={"first": 1, "last": 4}, retry=LONG)
         counts = {"total": 4, "queued": 3, "running": 0, "done": 1, "failed": 0, "backing_off": 3}
         until(lambda: get(v, ident)["counts"] == counts, "all of them to back off, or to have ended")
         for _ in range(2):
@@ -357,7 +357,7 @@ def test_wait_waits_for_the_last_one(shared, how):
     assert how == "--wait" or r.out == "1\n2\n3\n"
     r = shared.submit(how, "--quiet", "--retry=2", "--backoff=1ms", "--", *third)
     assert (r.code, r.err) == (0, ""), r
-    r = shared.submit(how, "--array=7-8", "--retry=1", "--backoff=0", "--", "sh", "-c", "[ {i} = 7 ] || kill -9 $$")
+    r = shared.submit(how, "--array=7-8", "--retry=1", "--backoff=0", "--", "sh", "-c", "[ $VOLT_ARRAY_INDEX = 7 ] || kill -9 $$")
     ident = re.search(r"job (\d+)_8: attempt", r.err)[1]
     assert r.code == 137
     says(r, rf"job {ident}_8: attempt 1 of 2 failed \(SIGKILL\)")
@@ -434,7 +434,7 @@ def test_a_new_job_of_an_ended_one(shared):
 def test_twice_is_once(shared):
     """The same command about the same job; the new one can be tried again as any other."""
     with shared.connect() as v:
-        old, array = submit(v, sh("exit 7")), submit(v, sh("exit {i}"), array={"first": 0, "last": 2})
+        old, array = submit(v, sh("exit 7")), submit(v, sh("exit $VOLT_ARRAY_INDEX"), array={"first": 0, "last": 2})
         good = submit(v, sh("true"))
         for i in old, array, good:
             ended(v, i)
@@ -455,7 +455,7 @@ def test_twice_is_once(shared):
 def test_an_array_is_once_too(shared, first, second, total):
     """Whole, or what failed of it: one new job for the two, unless another one is asked for."""
     with shared.connect() as v:
-        old = submit(v, sh("exit {i}"), array={"first": 0, "last": 2})
+        old = submit(v, sh("exit $VOLT_ARRAY_INDEX"), array={"first": 0, "last": 2})
         ended(v, old)
         new = repeated(shared.ctl("retry", *first, old))[old]
         assert get(v, new)["counts"]["total"] == total
@@ -522,7 +522,7 @@ def test_status_and_logs_of_those_that_match(private):
 
 def test_failed_elements_of_an_array(shared):
     with shared.connect() as v:
-        old = submit(v, sh("echo {i}; [ {i} = 5 ] || [ {i} = 9 ]"), array={"first": 4, "last": 9, "at_once": 2})
+        old = submit(v, sh("echo $VOLT_ARRAY_INDEX; [ $VOLT_ARRAY_INDEX = 5 ] || [ $VOLT_ARRAY_INDEX = 9 ]"), array={"first": 4, "last": 9, "at_once": 2})
         ended(v, old)
         new = repeated(shared.ctl("retry", "--failed", old))[old]
         ended(v, new)
@@ -656,7 +656,7 @@ def test_what_waits_for_what_was_submitted_again_is_behind_that(shared):
 def test_what_is_less_than_it_was_is_waited_for_as_a_whole(shared):
     with shared.connect() as v:
         array = {"first": 1, "last": 2}
-        old = submit(v, sh("[ {i} = 1 ]"), array=array)
+        old = submit(v, sh("[ $VOLT_ARRAY_INDEX = 1 ]"), array=array)
         two = submit(v, kind="noop", array=array, after=[{"job": old, "each": True}])
         assert ended(v, two)["result"] == "dependency"
         one = repeated(shared.ctl("retry", "--failed", old))[old]

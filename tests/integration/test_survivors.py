@@ -304,7 +304,7 @@ def test_what_a_job_leaves_in_the_background_is_killed_and_told(private, kept):
     none = private.submit("-w", "--kill-mode=main", "sh", "-c", "sleep 1000 & echo $!")
     rest = int(private.ctl("logs", none.out.strip()).out)
     try:
-        array = private.submit("-w", "--array=1-2", "sh", "-c", "if [ {i} = 2 ]; then sleep 1000 & fi").out.strip()
+        array = private.submit("-w", "--array=1-2", "sh", "-c", "if [ $VOLT_ARRAY_INDEX = 2 ]; then sleep 1000 & fi").out.strip()
         for restarted in (False, True):
             if restarted:
                 private.stop()

@@ -86,7 +86,7 @@ def test_an_event_says_of_what_it_is(private):
         assert ended_with(events[-1]) == 3
         gone = told(w, submit(v, {"argv": ["/does/not/exist"]}))[-1]
         assert (gone["name"], gone["exit_code"], ended_with(gone)) == ("exist", 127, "ENOENT")
-        many = submit(v, {**sh("exit {i}; kill -9 $$"), "name": "many",
+        many = submit(v, {**sh("exit $VOLT_ARRAY_INDEX; kill -9 $$"), "name": "many",
                           "array": {"first": 1, "last": 2}})
         events = []
         while (many, "exited") not in [(e["id"], e["event"]) for e in events]:

@@ -18,12 +18,22 @@ static void expansion(void **state)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"{i}", "1234567"}, {"a{i}b{i}", "a1234567b1234567"}, {"", ""},
-        {"{i", "{i"},       {"{{i}}", "{1234567}"},           {"{j}", "{j}"},
+        {"{i}", "1234567"},
+        {"a{i}b{i}", "a1234567b1234567"},
+        {"", ""},
+        {"{i", "{i"},
+        {"{{i}}", "{1234567}"},
+        {"{j}", "{j}"},
+        {"${i}", "${i}"},
+        {"${i}{i}", "${i}1234567"},
+        {"$", "$"},
+        {"echo {i}", "echo {i}"},
+        {"a\n{i}", "a\n{i}"},
+        {"a\t{i}", "a\t{i}"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        char *got = launch_expand(cases[i].text, 1234567);
+        char *got = launch_expand(cases[i].text, "1234567");
         assert_string_equal(got, cases[i].want);
         free(got);
     }

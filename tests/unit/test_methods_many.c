@@ -443,8 +443,9 @@ static void a_wait_for_an_array_and_others(void **state)
     const char *reply;
 
     (void)state;
-    (void)call(JOBS("Submit"), "{'spec':{'argv':['/bin/sh','-c','exit {i}'],'hold':true,"
-                               "'array':{'first':0,'last':2}}}");
+    (void)call(JOBS("Submit"),
+               "{'spec':{'argv':['/bin/sh','-c','exit $VOLT_ARRAY_INDEX'],'hold':true,"
+               "'array':{'first':0,'last':2}}}");
     (void)call(JOBS("Submit"), "{'spec':{'kind':'sleep','duration_usec':3600000000}}");
     ask(JOBS("Wait"), "{'ids':['1_2','1','2']}", true);
     assert_int_equal(count_of(until("\"left\":5"), "total"), 5);
