@@ -1,5 +1,6 @@
 /* Printing; see printer.h. */
 #include "client/printer.h"
+#include "client/streams.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,9 +19,7 @@ struct lines {
 static int write_all(struct printer *p, const char *data, size_t len)
 {
     while (len > 0) {
-        ssize_t n = write(p->out, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = streams_write(p->out, data, len);
         if (n < 0) {
             p->failed = true;
             return -errno;

@@ -1,5 +1,6 @@
 /* Messages of the programs; see say.h. */
 #include "client/say.h"
+#include "client/streams.h"
 #include "client/term.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ void say_init(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    streams_init();
 }
 
 static void __attribute__((format(printf, 1, 2))) put(const char *format, ...)

@@ -6,7 +6,8 @@
 #include "client/client.h"
 
 /* First of all. Takes the places of standard descriptors that are closed: no socket shall
- * get them, or what is printed would go to voltd. */
+ * get them, or what is printed would go to voltd. Those that do not block are waited for:
+ * streams.h. */
 void say_init(void);
 
 /* "volt-submit: TEXT" and a line end; what would steer a terminal is '?'. */

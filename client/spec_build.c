@@ -1,5 +1,6 @@
 /* Building specs; see spec_build.h. */
 #include "client/spec_build.h"
+#include "client/streams.h"
 #include "wire/base64.h"
 #include "wire/buffer.h"
 #include "wire/duration.h"
@@ -136,16 +137,16 @@ static int read_to_end(int fd, struct wire_buf *to, struct volt_error *err)
     for (;;) {
         if (wire_buf_reserve(to, 65536) < 0)
             return -ENOMEM;
-        ssize_t n = read(fd, to->data + to->end, to->cap - to->end);
+        ssize_t n = streams_read(fd, to->data + to->end, to->cap - to->end);
         if (n == 0)
             return 0;
-        if (n < 0 && errno != EINTR) {
+        if (n < 0) {
             int code = -errno;
             (void)snprintf(err->text, sizeof(err->text), "reading standard input: %s",
                            strerror(-code));
             return code;
         }
-        to->end += n > 0 ? (size_t)n : 0;
+        to->end += (size_t)n;
         if (wire_buf_len(to) > INPUT_MOST) {
             (void)snprintf(
                 err->text, sizeof(err->text),

@@ -22,9 +22,9 @@ static int read_some_after(json_t *value, void *member, struct field_error *err)
 /* 0: none. */
 static int read_output(json_t *value, void *member, struct field_error *err)
 {
-    const json_int_t n = json_integer_value(value);
+    int64_t n;
 
-    if (!json_is_integer(value) || n < 0)
+    if (!field_whole_number(value, &n) || n < 0)
         return field_fail(err, "", "must be a number of bytes; 0 is no limit");
     *(uint64_t *)member = n ? (uint64_t)n : JOB_NO_LIMIT;
     return 0;

@@ -21,9 +21,9 @@ int read_codes(json_t *value, void *member, struct field_error *err)
         return field_fail(err, "", "must be a list of exit codes, such as [75, 100]");
     json_array_foreach(value, i, item)
     {
-        const json_int_t code = json_integer_value(item);
+        int64_t code;
 
-        if (!json_is_integer(item) || code < 0 || code > CODE_MAX)
+        if (!field_whole_number(item, &code) || code < 0 || code > CODE_MAX)
             return field_fail(err, "", "must be exit codes, from 0 to %d", CODE_MAX);
         job_codes_add(codes, (int)code);
     }

@@ -109,13 +109,30 @@ void field_strings_free(char **strings)
     free(strings);
 }
 
+#define WHOLE_MOST ((double)(INT64_C(1) << 53)) /* a double has all of them up to here */
+
+bool field_whole_number(const json_t *value, int64_t *ret)
+{
+    const double real = json_real_value(value);
+
+    if (json_is_integer(value)) {
+        *ret = json_integer_value(value);
+        return true;
+    }
+    if (!json_is_real(value) || real < -WHOLE_MOST || real > WHOLE_MOST ||
+        (double)(int64_t)real != real)
+        return false;
+    *ret = (int64_t)real;
+    return true;
+}
+
 static int read_int(const struct field *f, json_t *value, void *member,
                     struct field_error *err)
 {
     bool bounded = f->min != 0 || f->max != 0;
-    int64_t v = json_integer_value(value);
+    int64_t v;
 
-    if (!json_is_integer(value) || (bounded && (v < f->min || v > f->max))) {
+    if (!field_whole_number(value, &v) || (bounded && (v < f->min || v > f->max))) {
         if (bounded)
             return field_fail(err, "", "must be an integer from %lld to %lld",
                               (long long)f->min, (long long)f->max);

@@ -78,6 +78,9 @@ int fields_read(const struct field *table, json_t *object, unsigned flags, void 
  * "[3]" or "key"). Returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int
 field_fail(struct field_error *err, const char *path, const char *format, ...);
+/* An integer, however it is written: R and PHP write 6e+07, Python 60000000.0, and JSON
+ * has one kind of number. False: it is no number, or not a whole one. */
+bool field_whole_number(const json_t *value, int64_t *ret);
 int field_no_memory(struct field_error *err); /* returns -ENOMEM */
 /* Puts a name in front of the path of an error. */
 void field_prefix(struct field_error *err, const char *name);

@@ -111,6 +111,24 @@ static void every_type(void **state)
     all_fini(&a, v);
 }
 
+static void whole_numbers_are_integers(void **state)
+{
+    static const char *const texts[] = {"{\"small\":-4.0,\"any\":6e+07}",
+                                        "{\"small\":-4,\"any\":60000000.0}",
+                                        "{\"small\":-0.4E1,\"any\":6.0E7}"};
+    struct field_error err;
+    json_t *v;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct all a = {0};
+        assert_int_equal(read_text(texts[i], 0, &a, &v, &err), 0);
+        assert_int_equal(a.small, -4);
+        assert_int_equal(a.any, 60000000);
+        all_fini(&a, v);
+    }
+}
+
 static void null_is_absent(void **state)
 {
     struct field_error err;
@@ -149,7 +167,10 @@ static void every_error(void **state)
     fails("{\"yes\":1}", "yes", "must be true or false");
     fails("{\"small\":6}", "small", "must be an integer from -5 to 5");
     fails("{\"small\":-6}", "small", "from -5 to 5");
-    fails("{\"small\":1.0}", "small", "must be an integer");
+    fails("{\"small\":1.5}", "small", "must be an integer");
+    fails("{\"small\":6.0}", "small", "must be an integer from -5 to 5");
+    fails("{\"any\":9007199254740994.0}", "any", "must be an integer of 64 bits");
+    fails("{\"any\":-1e300}", "any", "must be an integer of 64 bits");
     fails("{\"small\":\"1\"}", "small", "must be an integer");
     fails("{\"any\":1e30}", "any", "must be an integer of 64 bits");
     fails("{\"text\":\"\"}", "text", "must not be empty");
@@ -213,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
+        cmocka_unit_test(whole_numbers_are_integers),
         cmocka_unit_test(null_is_absent),
         cmocka_unit_test(every_error),
         cmocka_unit_test(readers_of_answers_ignore_what_is_new),
