@@ -107,6 +107,41 @@ static void test_exec_failures(void **state)
     }
 }
 
+/* Through a symbolic link nothing is written, made or emptied. */
+static void test_no_link_is_followed(void **state)
+{
+    struct keeper_client *c = *state;
+    char *argv[] = {(char[]){"echo"}, (char[]){"lost"}, NULL}, *env[] = {NULL};
+    const struct launch outputs[] = {
+        {.stdout_path = "link", .truncate = true},
+        {.stderr_path = "link", .truncate = true},
+        {.stdout_path = "dangling"},
+    };
+    const enum child_step step[] = {CHILD_STEP_STDOUT, CHILD_STEP_STDERR,
+                                    CHILD_STEP_STDOUT};
+    struct stat st;
+    int fd = openat(c->dir_fd, "precious", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "hello", 5), 5);
+    assert_int_equal(symlinkat("precious", c->dir_fd, "link"), 0);
+    assert_int_equal(symlinkat("nowhere", c->dir_fd, "dangling"), 0);
+    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+        struct job_key key = keeper_job_key();
+        struct launch l = outputs[i];
+        l.cwd = c->dir;
+        l.argv = argv;
+        l.argc = 2;
+        l.env = env;
+        assert_int_equal(keeper_client_start(c, &key, &l, -1, 0).status, 0);
+        struct record r = keeper_client_wait(c, &key);
+        keeper_job_assert_end(&r, RECORD_END_EXEC_FAILED, ELOOP);
+        assert_int_equal(r.exited.step, step[i]);
+    }
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 5);
+    assert_int_equal(faccessat(c->dir_fd, "nowhere", F_OK, 0), -1);
+    close(fd);
+}
+
 static void test_refused_requests(void **state)
 {
     struct keeper_client *c = *state;
@@ -129,17 +164,17 @@ static void test_refused_requests(void **state)
     uint64_t serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
     assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
     fclose(plain);
-    /* nor does a memfd that can still change, or one of another size */
-    fd = memfd_create("launch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_int_equal(ftruncate(fd, 100), 0);
-    for (int seals = 0; seals < 2; seals++) {
+    /* nor does a memfd that can still change in one way, or one of another size */
+    static const int each[] = {F_SEAL_WRITE, F_SEAL_GROW, F_SEAL_SHRINK, 0};
+    for (size_t i = 0; i < 4; i++) {
+        const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+        fd = memfd_create("launch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        assert_int_equal(ftruncate(fd, each[i] != 0 ? 100 : 101), 0);
+        assert_int_equal(fcntl(fd, F_ADD_SEALS, all & ~each[i]), 0);
         serial = keeper_client_send(c, &m, sizeof(m.start), &fd, 1);
         assert_int_equal(keeper_client_reply(c, serial).status, -EBADMSG);
-        assert_int_equal(
-            fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
-        m.start.launch_size = 101;
+        close(fd);
     }
-    close(fd);
     assert_int_equal(record_probe(c->record_fd, &key, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);
 
@@ -646,6 +681,7 @@ int main(int argc, char **argv)
         TEST(test_exit_and_signal),
         TEST(test_core_dump),
         TEST(test_exec_failures),
+        TEST(test_no_link_is_followed),
         TEST(test_refused_requests),
         TEST(test_remove),
         TEST(test_remove_several),

@@ -1,6 +1,6 @@
 /* What a keeper and its shims do not do for everybody who asks: another user's connection is
- * closed, an order behind a job that this shim has not begun is void, and no job gets a score
- * of the OOM killer that is not its own. */
+ * closed, an order behind a job that this shim has not begun is void, what cannot be written
+ * down does not run, and no job gets a score of the OOM killer that is not its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -113,13 +113,13 @@ static void test_a_score_that_cannot_be_set(void **state)
     assert_int_equal(rec.verdict, RECORD_ABSENT);
 }
 
-/* One order, with its record: to start `true` behind the job `after`. */
+/* One order: to start `touch ran` behind the job `after`, with its record, opened so. */
 static void order(struct keeper_client *c, int channel, const struct job_key *key,
-                  uint64_t after)
+                  uint64_t after, int access)
 {
     _Alignas(8) char block[256];
-    char *argv[] = {(char[]){"true"}, NULL}, *env[] = {NULL};
-    const struct launch l = {.argv = argv, .argc = 1, .env = env};
+    char *argv[] = {(char[]){"touch"}, (char[]){"ran"}, NULL}, *env[] = {NULL};
+    const struct launch l = {.cwd = c->dir, .argv = argv, .argc = 2, .env = env};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
     struct shim_args args = {.fd = {0, -1, -1, -1, -1},
                              .serial = after + 1,
@@ -133,47 +133,83 @@ static void order(struct keeper_client *c, int channel, const struct job_key *ke
                          .msg_control = control,
                          .msg_controllen = sizeof(control)};
     struct cmsghdr *h = CMSG_FIRSTHDR(&msg);
-    int record = record_create(c->record_fd, NULL, key, c->boot_id, KEEPER_KILL_TREE,
-                               &args.record_seed);
+    char name[JOB_KEY_TEXT_MAX];
+    int made = record_create(c->record_fd, NULL, key, c->boot_id, KEEPER_KILL_TREE,
+                             &args.record_seed);
 
-    assert_true(record >= 0);
+    assert_true(made >= 0);
+    (void)job_key_format(key, name);
+    int record = access == O_RDWR ? made : openat(c->record_fd, name, access | O_CLOEXEC);
     *h = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
                           .cmsg_level = SOL_SOCKET,
                           .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(h), &record, sizeof(record));
     assert_true(sendmsg(channel, &msg, 0) > 0);
-    close(record);
+    if (record != made)
+        close(record);
+    close(made);
 }
 
-/* A shim of ours takes two orders: the second is behind one that it never got. */
-static void test_behind_another_shims_job(void **state)
+/* A shim of ours, which takes its orders from the other end. */
+static pid_t start_shim(const int channel[2])
 {
-    struct keeper_client *c = *state;
-    const struct job_key first = {1, JOB_NO_INDEX, 1}, second = {2, JOB_NO_INDEX, 1};
     const pid_t self = getpid();
-    struct record rec;
-    int channel[2];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
-    order(c, channel[0], &first, 0);
-    order(c, channel[0], &second, 7); /* the first is 1 */
     uint64_t tick = proc_tick();
     pid_t shim = fork();
+
     assert_true(shim >= 0);
     if (shim == 0) {
         close(channel[0]);
         shim_run(channel[1], self, tick);
     }
     close(channel[1]);
+    return shim;
+}
+
+static void assert_verdict(struct keeper_client *c, const struct job_key *key,
+                           enum record_verdict verdict)
+{
+    struct record rec;
+
+    assert_int_equal(record_probe(c->record_fd, key, c->boot_id, &rec), 0);
+    assert_int_equal(rec.verdict, verdict);
+}
+
+/* Of two orders the second is behind one that the shim never got. */
+static void test_behind_another_shims_job(void **state)
+{
+    struct keeper_client *c = *state;
+    const struct job_key first = {1, JOB_NO_INDEX, 1}, second = {2, JOB_NO_INDEX, 1};
+    int channel[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
+    order(c, channel[0], &first, 0, O_RDWR);
+    order(c, channel[0], &second, 7, O_RDWR); /* the first is 1 */
+    pid_t shim = start_shim(channel);
     char byte;
     for (int i = 0; i < 2; i++) /* each end is told */
         assert_int_equal(recv(channel[0], &byte, 1, 0), 1);
     close(channel[0]);
     assert_int_equal(waitpid(shim, NULL, 0), shim);
-    assert_int_equal(record_probe(c->record_fd, &first, c->boot_id, &rec), 0);
-    assert_int_equal(rec.verdict, RECORD_DONE);
-    assert_int_equal(record_probe(c->record_fd, &second, c->boot_id, &rec), 0);
-    assert_int_equal(rec.verdict, RECORD_NEVER_RAN);
+    assert_verdict(c, &first, RECORD_DONE);
+    assert_verdict(c, &second, RECORD_NEVER_RAN);
+}
+
+/* Of a record without slot 1 voltd says that its job never ran, and starts it again. */
+static void test_a_record_that_cannot_be_written(void **state)
+{
+    struct keeper_client *c = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    int channel[2], status;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
+    order(c, channel[0], &key, 0, O_RDONLY);
+    pid_t shim = start_shim(channel);
+    assert_int_equal(waitpid(shim, &status, 0), shim);
+    close(channel[0]);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_verdict(c, &key, RECORD_NEVER_RAN);
+    assert_int_equal(faccessat(c->dir_fd, "ran", F_OK, 0), -1);
 }
 
 int main(void)
@@ -183,6 +219,7 @@ int main(void)
         TEST(test_another_user),
         TEST(test_a_score_that_cannot_be_set),
         TEST(test_behind_another_shims_job),
+        TEST(test_a_record_that_cannot_be_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
