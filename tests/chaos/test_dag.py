@@ -7,6 +7,8 @@ import os
 import random
 import signal
 
+import pytest
+
 from house import SANITIZER, until
 from points import crash_house, hit_by
 from test_chaos import SEED, passed
@@ -81,13 +83,20 @@ def check_order(at, jobs, after):
                 assert at[f"end {j} {jobs[j]['attempt']}"] < at[f"start {i} 1"], (i, j, when)
 
 
-def test_voltd_dies_at_each_step_of_a_dag():
+@pytest.fixture
+def house():
+    house = crash_house(slots=2).start()
+    yield house
+    house.stop_guard()
+    house.kill_rest()
+
+
+def test_voltd_dies_at_each_step_of_a_dag(house):
     chance = random.Random(SEED)
     after = [edges(chance, i) for i in range(JOBS)]
     fails = [chance.choice([0, 0, 0, 1, 2, 3]) for _ in range(JOBS)]
     results = expected(after, fails)
     assert {r[0] for r in results} == {"success", "exit", "dependency"}
-    house = crash_house(slots=2).start()
     specs = [spec(house, i, after[i], fails[i]) for i in range(JOBS)]
     for point in SUBMITS:
         die_at(house, point, 1)
