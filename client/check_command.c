@@ -90,6 +90,14 @@ static void advise_shell(struct command_advice *ret, char *const argv[])
 
 /* --- files */
 
+static bool is_among(const char *const *words, const char *word)
+{
+    for (; *words; words++)
+        if (strcmp(*words, word) == 0)
+            return true;
+    return false;
+}
+
 /* Whether a file could be executed: COMMAND_FOUND also where it cannot be looked at.
  * directory: what one counts as. */
 static enum command_check look_at(const char *file, enum command_check directory)
@@ -145,21 +153,64 @@ static enum command_check search(const char *name, const char *cwd, const char *
     }
 }
 
+/* The first line of a file, without its end; "": it has none, or is no file. */
+static void read_head(const char *file, char line[256])
+{
+    struct stat st;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, line, 255) : 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    line[n > 0 ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+}
+
 /* The first line of a script behind its #!. False: it has none. */
 static bool first_line(const char *file, char line[256])
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd < 0)
+    read_head(file, line);
+    if (strncmp(line, "#!", 2) != 0 || !line[2])
         return false;
-    ssize_t n = read(fd, line, 255);
-    (void)close(fd);
-    line[n > 0 ? n : 0] = '\0';
-    if (n < 3 || line[0] != '#' || line[1] != '!')
-        return false;
-    line[strcspn(line, "\n")] = '\0';
     memmove(line, line + 2, strlen(line + 2) + 1);
     return true;
+}
+
+/* Whether a script was saved as other systems save texts, which no shell takes: with CR LF
+ * at the ends of its lines, or with a byte order mark. Then it is said. */
+static bool is_foreign_text(struct command_advice *ret, const char *word,
+                            const char *file)
+{
+    char line[256];
+
+    read_head(file, line);
+    const size_t len = strlen(line);
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0)
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.100s begins with a byte order mark, which hides its first line "
+                       "(sed -i '1s/^\\xEF\\xBB\\xBF//' removes it)",
+                       word);
+    else if (len > 0 && line[len - 1] == '\r')
+        (void)snprintf(ret->problem, sizeof(ret->problem),
+                       "%.100s has lines that end with CR LF: each CR would be a part of "
+                       "its last word (sed -i 's/\\r$//' removes them)",
+                       word);
+    return *ret->problem;
+}
+
+/* The file that a shell is to read, of `bash FILE ...`; NULL: it is no such command. */
+static char *file_of_shell(char *const argv[])
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", NULL};
+    const char *slash = strrchr(argv[0], '/');
+
+    if (!is_among(shells, slash ? slash + 1 : argv[0]))
+        return NULL;
+    for (argv++; *argv && (**argv == '-' || **argv == '+'); argv++)
+        if ((*argv)[1] != '-' && strchr(*argv, 'c'))
+            return NULL;
+    return *argv;
 }
 
 /* What runs a file of this name, if it does not say so itself; NULL: any shell. */
@@ -212,15 +263,7 @@ static bool has_interpreter(struct command_advice *ret, char *const argv[],
         word[strcspn(word, " \t")] = '\0';
     if (named && (word[0] != '/' || access(word, F_OK) == 0 || errno != ENOENT))
         return true;
-    bool cr = named && strchr(word, '\r');
-    if (cr)
-        *strchr(word, '\r') = '\0';
-    if (cr)
-        (void)snprintf(ret->problem, sizeof(ret->problem),
-                       "%.80s has lines that end with CR LF: no %.80s with a CR is there "
-                       "(sed -i 's/\\r$//' removes them)",
-                       argv[0], word);
-    else if (named)
+    if (named)
         (void)snprintf(ret->problem, sizeof(ret->problem),
                        "%.100s: its first line names %.100s, which is not there", argv[0],
                        word);
@@ -250,14 +293,6 @@ static bool is_assignment(const char *word)
         if (!isalnum((unsigned char)word[i]) && word[i] != '_')
             return false;
     return true;
-}
-
-static bool is_among(const char *const *words, const char *word)
-{
-    for (; *words; words++)
-        if (strcmp(*words, word) == 0)
-            return true;
-    return false;
 }
 
 /* Words that change the shell itself: alone they do nothing for the job. */
@@ -468,7 +503,11 @@ enum command_check command_check(char *const argv[], const char *cwd, const char
         named ? look_at(file, COMMAND_NOT_EXECUTABLE) : search(argv[0], cwd, path);
 
     *ret = (struct command_advice){{0}, {0}};
-    if (result == COMMAND_FOUND && named && !has_interpreter(ret, argv, file))
+    if (result == COMMAND_FOUND && named &&
+        (is_foreign_text(ret, argv[0], file) || !has_interpreter(ret, argv, file)))
+        return COMMAND_NOT_EXECUTABLE;
+    const char *script = result == COMMAND_FOUND ? file_of_shell(argv) : NULL;
+    if (script && is_foreign_text(ret, script, in_directory(buf, cwd, script)))
         return COMMAND_NOT_EXECUTABLE;
     if (result == COMMAND_NOT_FOUND)
         advise_missing(ret, argv, cwd, path, named);

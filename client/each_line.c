@@ -74,7 +74,8 @@ static json_t *expand_argv(const json_t *argv, const char *line)
     return NULL;
 }
 
-/* What this line makes of the spec. NULL: as expand(). */
+/* What this line makes of the spec: a shell whose whole text is the place has the line as
+ * it is. NULL: as expand(). */
 static json_t *entry_of(const json_t *spec, const char *line)
 {
     static const char *const texts[] = {"shell", "name", "key"};
@@ -85,8 +86,9 @@ static json_t *entry_of(const json_t *spec, const char *line)
         r = json_object_set_new(entry, "argv", expand_argv(argv, line));
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         const char *text = json_string_value(json_object_get(spec, texts[i]));
+        bool quoted = i == 0 && strcmp(text ? text : "", PLACE) != 0;
         if (text && r == 0)
-            r = json_object_set_new(entry, texts[i], expand(text, line, i == 0));
+            r = json_object_set_new(entry, texts[i], expand(text, line, quoted));
     }
     if (r == 0)
         return entry;
@@ -123,9 +125,17 @@ static int put_line(struct reading *in, char *line, size_t len, unsigned number)
 {
     if (len > 0 && line[len - 1] == (in->null ? '\0' : '\n'))
         line[--len] = '\0';
+    if (number == 1 && !in->null && strncmp(line, "\xef\xbb\xbf", 3) == 0) {
+        line += 3; /* the mark of byte order: some editors write it */
+        len -= 3;
+    }
     if (memchr(line, '\0', len))
         return complain(in, number,
                         "a NUL byte; --null (-0) takes what find -print0 prints");
+    if (len > 0 && line[len - 1] == '\r' && !in->null)
+        return complain(in, number,
+                        "it ends with CR LF, and the CR would be a part of it; "
+                        "tr -d '\\r' removes it");
     if (is_command_line(in->spec, line))
         return complain(in, number,
                         "no program is called like the whole line; where each line is a "
@@ -156,13 +166,14 @@ static int put_lines(struct reading *to, FILE *in)
     return r;
 }
 
-/* Whether a place of the line stands within quotes of the shell text, where the line,
- * which comes with quotes of its own, would be code. */
+/* Whether a place of the line stands within quotes of the shell text, or behind a
+ * backslash, where the line, which comes with quotes of its own, would be code. */
 static bool is_quoted(const char *text)
 {
     char open = '\0';
     for (; *text; text++) {
-        if (open && strncmp(text, PLACE, strlen(PLACE)) == 0)
+        const char *place = text + (*text == '\\');
+        if ((open || place > text) && strncmp(place, PLACE, strlen(PLACE)) == 0)
             return true;
         if (*text == '\\' && open != '\'' && text[1])
             text++;
@@ -186,18 +197,11 @@ int each_line_read(struct batch *b, const json_t *spec, FILE *in, bool null,
                        "--shell needs {} in its text: the place of the line");
         return -EINVAL;
     }
-    if (shell && strcmp(shell, PLACE) == 0) {
-        (void)snprintf(
-            err->text, sizeof(err->text),
-            "--shell {} would look for a program that is called as the whole line; "
-            "where each line is a command: -- sh -c {}");
-        return -EINVAL;
-    }
     if (shell && is_quoted(shell)) {
         (void)snprintf(
             err->text, sizeof(err->text),
-            "--shell has {} within quotes: leave these out, the line is quoted "
-            "already");
+            "--shell has {} within quotes, or behind a backslash: leave these out, the "
+            "line is quoted already");
         return -EINVAL;
     }
     int r = put_lines(&lines, in);

@@ -158,21 +158,22 @@ static int complain(const struct options *o, const struct getopt_tables *t, int 
     return OPTION_BAD;
 }
 
-/* Whether an option was written as the beginning of its name, and is what others call
- * something else: --time of Slurm is minutes, and not --timeout. */
-static bool is_foreign(const struct options *o, int key)
+/* Whether a long option was written as the beginning of its name alone: a later one may
+ * begin so too, and --time of others is minutes, and not --timeout. */
+static bool is_abbreviated(const struct options *o, const char *name)
 {
-    const struct option_entry *entry = options_find(o, key);
     const char *word = o->argv[optind - 1];
-    const char *ours;
-    char name[64];
+    char written[64];
     if (optarg == word)
         word = o->argv[optind - 2];
-    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-    if (strncmp(name, "--", 2) != 0 || strcmp(name + 2, entry->name) == 0 ||
-        !(ours = called_here(o, name)))
+    (void)snprintf(written, sizeof(written), "%.*s", (int)strcspn(word, "="), word);
+    if (strcmp(written + 2, name) == 0)
         return false;
-    say("unknown option %s; %s%s", name, use_of(ours), ours);
+    const char *ours = called_here(o, written);
+    if (ours)
+        say("unknown option %s; %s%s", written, use_of(ours), ours);
+    else
+        say("unknown option %s; did you mean --%s?", written, name);
     return true;
 }
 
@@ -191,13 +192,14 @@ int options_next(struct options *o)
         o->started = true;
     }
     opterr = 0;
-    int got = getopt_long(o->argc, o->argv, t.shorts, t.longs, NULL);
+    int at = -1; /* of the long option, if it was one */
+    int got = getopt_long(o->argc, o->argv, t.shorts, t.longs, &at);
     o->arg = optarg;
     if (got == -1)
         return OPTION_END;
     if (got == '?' || got == ':')
         return complain(o, &t, got);
-    if (is_foreign(o, got))
+    if (at >= 0 && is_abbreviated(o, t.names[at]))
         return OPTION_BAD;
     if (optarg && (!*optarg || is_forgotten(o))) {
         /* Mostly a variable of somebody's script; or a value that was forgotten. */

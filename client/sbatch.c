@@ -68,7 +68,7 @@ static int take_time(struct sbatch *s, const char *ours, const char *value,
     if (strcasecmp(value, "UNLIMITED") == 0 || strcasecmp(value, "INFINITE") == 0)
         return 0;
     if (!parse_time(value, &seconds))
-        return -EINVAL;
+        return -EDOM;
     return word_list_addf(to, "--%s=%" PRIu64 "s", ours, seconds);
 }
 
@@ -138,7 +138,7 @@ static int take_nice(struct sbatch *s, const char *ours, const char *value,
     long nice = strtol(text, &end, 10);
     (void)s;
     if (end == text || *end)
-        return -EINVAL;
+        return -EDOM;
     if (nice < -PRIORITY_MOST || nice > PRIORITY_MOST) {
         nice = nice < 0 ? -PRIORITY_MOST : PRIORITY_MOST;
         say("note: --nice=%s: the priority is %ld, as it goes from -%d to %d", text,
@@ -322,6 +322,11 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
     if (r == -ENOENT)
         say("%s: line %u: %s%s%s: the id of a job is a number, such as 17", at->path,
             at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+    if (r == -EDOM) {
+        say("%s: line %u: %s%s%s is no value of this option, for sbatch neither", at->path,
+            at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+        return -EINVAL;
+    }
     if (r != -EINVAL)
         return r;
     if (k && k->needed) {

@@ -31,8 +31,23 @@ struct reading {
     struct script *to;
     struct sbatch sbatch;
     char interpreter[256]; /* the first line behind #!; "": it has none */
-    bool found, is_slurm;
+    bool found, is_slurm, said_foreign;
 };
+
+/* Says once that options of another scheduler are not read. */
+static void note_foreign(struct reading *r, const char *line, unsigned number)
+{
+    static const char *const marks[] = {"#PBS",   "#$",  "#BSUB",   "#HQ",
+                                        "#flux:", "# flux:", "#COBALT", "#OAR"};
+    for (size_t i = 0; !r->said_foreign && i < sizeof(marks) / sizeof(marks[0]); i++) {
+        const char *rest = behind(line, marks[i]);
+        r->said_foreign = rest && rest[strspn(rest, " \t")] == '-';
+        if (r->said_foreign)
+            say("note: %s: line %u: lines with %s are of another scheduler, and are not "
+                "read; #VOLT and #SBATCH lines are",
+                r->path, number, marks[i]);
+    }
+}
 
 static int take_line(struct reading *r, const char *line, unsigned number)
 {
@@ -44,6 +59,8 @@ static int take_line(struct reading *r, const char *line, unsigned number)
         result = word_list_split(&r->to->options, ours);
     else if (slurm)
         result = sbatch_line(&r->sbatch, slurm, r->path, number, &r->to->options);
+    if (!ours && !slurm)
+        note_foreign(r, line, number);
     r->found |= ours || slurm;
     r->is_slurm |= slurm != NULL;
     if (result == -EINVAL && ours)

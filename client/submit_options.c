@@ -523,6 +523,10 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
         return check_command(o, own_daemon);
     term_clean(problem, clean, sizeof(clean));
     say("%s", clean);
+    if (o->dry_run) { /* it may be made before the job is submitted */
+        say("note: without it the job would be refused");
+        return check_command(o, own_daemon);
+    }
     say("--no-check submits it all the same");
     return SUBMIT_EXIT_FAILED;
 }

@@ -72,3 +72,54 @@ def test_input_that_does_not_block(shared, words, pieces, want):
     out, err = p.communicate()
     assert p.returncode == 0 and err == "", err
     assert out.split() == want if want else len(out.split()) == 2, out
+
+
+def script(daemon, name, text, mode=0o755):
+    path = daemon.dir / name
+    path.write_bytes(text.encode())
+    path.chmod(mode)
+
+
+@pytest.mark.parametrize("text, why", [
+    ("#!/bin/bash\r\nx=7\r\necho $x\r\n", "CR LF"), ("#!/usr/bin/env bash\r\necho a\r\n", "CR LF"),
+    ("#!/bin/sh -e\r\necho a\r\n", "CR LF"), ("#!/bin/bash\r\n#SBATCH --time=5\r\necho a\r\n", "CR LF"),
+    ("\ufeff#!/bin/sh\necho a\n", "byte order mark")])
+def test_scripts_of_other_systems(shared, text, why):
+    """Refused before they run half, however they are run."""
+    script(shared, "dos.sh", text)
+    for words in (["./dos.sh"], ["bash", "dos.sh"], ["--", "sh", "-e", "./dos.sh"]):
+        r = shared.submit(*words)
+        assert r.code == 126 and why in r.err and r.out == "", (words, r)
+    script(shared, "dos.sh", text, 0o644)
+    r = shared.submit("./dos.sh")
+    assert r.code in (125, 126) and r.out == "" and (why in r.err or "SBATCH" not in text), r
+    assert shared.submit("-w", "--", "sh", "-c", "true", "dos.sh").code == 0
+
+
+def test_lists_of_other_systems(shared):
+    r = shared.submit("--each-line=-", "--", "echo", input="a\nb\r\n")
+    assert r.code == 125 and "line 2: it ends with CR LF" in r.err and r.out == "", r
+    r = shared.submit("-w", "--each-line=-", "--", "echo", input="\ufeffa\nb\n")
+    assert r.code == 0 and shared.ctl("logs", "--no-prefix", *r.lines).out == "a\nb\n", r
+    r = shared.submit("-w", "-0", "--each-line=-", "--shell", "printf %s {} | wc -c", input="a\r\0")
+    assert r.code == 0 and shared.ctl("logs", r.lines[0]).out == "2\n", r
+
+
+@pytest.mark.parametrize("line", ["#PBS -N x", "#$ -cwd", "#BSUB -J x", "#HQ --cpus 4", "#flux: -n4", "# flux: -N1"])
+def test_directives_of_other_schedulers(shared, line):
+    script(shared, "pbs.sh", f"#!/bin/sh\n{line}\n{line}\ntrue\n")
+    r = shared.submit("-w", "./pbs.sh")
+    assert r.code == 0 and r.err.count("of another scheduler") == 1 and "line 2" in r.err, r
+    script(shared, "pbs.sh", f"#!/bin/sh\n{line.split()[0]} is what others write\ntrue\n")
+    assert shared.submit("-w", "./pbs.sh").err == ""
+
+
+def test_options_are_not_abbreviated(shared):
+    """--tim was --timeout, in seconds, where others have minutes."""
+    for program, word, why in (("volt-submit", "--tim=20", "did you mean --timeout?"), ("volt-submit", "--time=20", "use --timeout=TIME"),
+                               ("volt-submit", "--arr", "did you mean --array?"), ("volt-submit", "--qui", "did you mean --quiet?"),
+                               ("voltctl", "--jso", "did you mean --json?")):
+        words = [word, "--", "true"] if program == "volt-submit" else ["list", word]
+        r = shared.run(program, *words)
+        assert r.code in (2, 125) and f"unknown option {word.split('=')[0]}; {why}" in r.err, r
+    assert shared.submit("--name=x", "-wF", "--quiet", "--", "echo", "a").out == "a\n"

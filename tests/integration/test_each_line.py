@@ -53,6 +53,8 @@ def test_what_a_job_cannot_be_is_named_by_its_line(shared):
     (["--shell", "echo"], "a", "--shell needs {} in its text"),
     (["--shell", 'echo "got {}"'], "$(touch pwned)", "--shell has {} within quotes"),
     (["--shell", "echo \\\" 'got {}'"], "a", "--shell has {} within quotes"),
+    (["--shell", "echo \\{}"], "a' $(touch pwned) 'b", "or behind a backslash"),
+    (["--shell", "echo \\\\\\{}"], "a", "or behind a backslash"),
     (["true"], "\n\n", "no line in it"),
     (["-f", "x", "true"], "a", "choose one"),
     (["--kind=noop"], "a", "--each-line is for kind exec"),

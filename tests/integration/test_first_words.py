@@ -278,7 +278,6 @@ def test_lists_of_commands(shared):
     works = "--each-line commands -- sh -c {}"
     for words, said in (
             (["--each-line", "commands"], works),
-            (["--each-line", "commands", "--shell", "{}"], "-- sh -c {}"),
             (["--each-line", "commands", "--", "{}"], "line 1: no program is called"),
             (["-f", "commands"], "--each-line FILE -- sh -c {}"),
             (["echo", "{}", ":::", "a b", "c"], "printf '%s\\n' 'a b' c | volt-submit --each-line - -- echo {}"),
