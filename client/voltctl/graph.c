@@ -260,8 +260,9 @@ const struct verb verb_graph = {
     .text =
         "With ids the trees that these are in.\n"
         "Below each job are those that wait for it. One that waits for several is below\n"
-        "each of them, with what is below itself at the first only. A job that has ended is\n"
-        "shown, with its result, as long as something waits that was submitted behind it.\n"
+        "each of them, with what is below itself at the first only. A job that has ended\n"
+        "is shown, with its result, as long as something waits that was submitted behind\n"
+        "it.\n"
         "\nExamples:\n  voltctl graph\n  voltctl graph 17\n",
     .options = options,
     .run = run,

@@ -137,7 +137,7 @@ def test_jobs_of_a_user(private):
     (["list", "-l"], "unknown option -l; use --output=wide, or json"),
     (["list", "--format=%i"], "unknown option --format; use --output=COL,COL: the columns to show"),
     (["logs", "--tail=3", "1"], "unknown option --tail; use --lines=N (-n)"),
-    (["-u", "root"], "unknown option -u; use `voltctl list -u USER`"),
+    (["-u", "root"], "unknown option -u; use `voltctl list -u USER`; for a job that is urgent, `voltctl first ID`"),
     (["--failed"], "unknown option --failed; use `voltctl list --failed`"),
 ])
 def test_options_of_others(shared, words, answer):
@@ -460,7 +460,7 @@ def test_places_of_slurm_in_a_path(shared):
 
 @needs_root
 def test_a_directory_that_cannot_be_entered(private):
-    """It is refused before the job is submitted."""
+    """It is refused before the job is submitted; a dry run says so."""
     private.dir.chmod(0o755)
     closed = private.dir / "closed"
     closed.mkdir()
@@ -468,17 +468,19 @@ def test_a_directory_that_cannot_be_entered(private):
     closed.chmod(0)
     program = shutil.copy(BIN / "volt-submit", private.dir)
     env = {k: v for k, v in private.env.items() if k != "VOLT_ADDRESS"}
-    r = subprocess.run([program, "--dry-run", "-d", closed, "true"], env={**env, "XDG_RUNTIME_DIR": "/none"},
-                       capture_output=True, text=True, user=12345, group=12345, extra_groups=[], cwd="/", timeout=LIMIT)
-    assert r.returncode == 125 and r.stdout == "", r
-    assert r.stderr.splitlines() == [f"volt-submit: --chdir: {closed}: Permission denied",
-                                     "volt-submit: --no-check submits it all the same"]
+    for options, code, last in (([], 125, "--no-check submits it all the same"),
+                                (["--dry-run"], 0, "note: without it the job would be refused")):
+        r = subprocess.run([program, *options, "-d", closed, "true"], env={**env, "XDG_RUNTIME_DIR": "/none"},
+                           capture_output=True, text=True, user=12345, group=12345, extra_groups=[], cwd="/", timeout=LIMIT)
+        assert r.returncode == code and bool(r.stdout) == (code == 0), r
+        assert r.stderr.splitlines() == [f"volt-submit: --chdir: {closed}: Permission denied", f"volt-submit: {last}"]
 
 
 @pytest.mark.parametrize("verb, answer", [
     ("cancel-all", "use `voltctl cancel --all`"), ("stash", "use `voltctl hold ID`: it keeps a job that waits from starting"),
-    ("enqueue", "use `voltctl release ID`: it lets a job start that is held; `volt-submit COMMAND` submits one"),
-    ("scontrol", "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; `voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl first ID` for top"), ("pools", "use `voltctl locks`"),
+    ("enqueue", "use `voltctl release ID` for a job that is held, `voltctl resume ID` for one that is paused, "
+                "`voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one"),
+    ("scontrol", "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; `voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl first ID` for top; `voltctl retry ID` for requeue; `voltctl queue` for partitions"), ("pools", "use `voltctl locks`"),
     ("drain", "use `voltctl queue drain default`: it takes no more jobs; `voltctl queue resume default` "
               "is the end of that"),
     ("renice", "use `voltctl edit -p N ID`"),
