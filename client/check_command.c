@@ -177,8 +177,8 @@ static bool first_line(const char *file, char line[256])
     return true;
 }
 
-/* Whether a script was saved as other systems save texts, which no shell takes: with
- * CR LF at the ends of its lines, or with a byte order mark. Such a script is said. */
+/* Whether a script was saved as other systems save texts, which no shell takes: with CR
+ * LF at the ends of its lines, or with a byte order mark. Then it is said. */
 static bool is_foreign_text(struct command_advice *ret, const char *word,
                             const char *file)
 {

@@ -231,6 +231,25 @@ static int take_dependency(struct sbatch *s, const char *ours, const char *value
     return sbatch_dependency(value, to);
 }
 
+/* Noted for a variable, and left out otherwise. */
+static int take_ntasks(struct sbatch *s, const char *ours, const char *value,
+                       struct word_list *to)
+{
+    (void)ours;
+    (void)to;
+    (void)snprintf(s->ntasks, sizeof(s->ntasks), "%s", value);
+    return -EINVAL;
+}
+
+static int take_cpus(struct sbatch *s, const char *ours, const char *value,
+                     struct word_list *to)
+{
+    (void)ours;
+    (void)to;
+    (void)snprintf(s->cpus, sizeof(s->cpus), "%s", value);
+    return -EINVAL;
+}
+
 static const struct known table[] = {
     {"job-name", 'J', take_same, "name", false, false},
     {"array", 'a', take_same, "array", false, false},
@@ -251,6 +270,8 @@ static const struct known table[] = {
     {"dependency", 'd', take_dependency, "after", false, true},
     {"begin", 'b', take_begin, "at", false, false},
     {"hold", 'H', take_same, "hold", true, false},
+    {"ntasks", 'n', take_ntasks, "", false, false},
+    {"cpus-per-task", 'c', take_cpus, "", false, false},
 };
 enum { KNOWN = sizeof(table) / sizeof(table[0]) };
 static const struct known several; /* begin so */
@@ -323,8 +344,8 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
         say("%s: line %u: %s%s%s: the id of a job is a number, such as 17", at->path,
             at->line, words[0], apart ? " " : "", apart ? words[1] : "");
     if (r == -EDOM) {
-        say("%s: line %u: %s%s%s is no value of this option, for sbatch neither", at->path,
-            at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+        say("%s: line %u: %s%s%s is no value of this option, for sbatch neither",
+            at->path, at->line, words[0], apart ? " " : "", apart ? words[1] : "");
         return -EINVAL;
     }
     if (r != -EINVAL)
@@ -360,50 +381,37 @@ int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned n
 
 /* --- variables ---------------------------------------------------------------------- */
 
-static const char *const variables[][2] = {
-    {"SLURM_ARRAY_TASK_ID", "VOLT_ARRAY_INDEX"},
-    {"SLURM_ARRAY_JOB_ID", "VOLT_ARRAY_ID"},
-    {"SLURM_JOB_ID", "VOLT_JOB_ID"},
-    {"SLURM_JOBID", "VOLT_JOB_ID"},
-};
+/* Set here: by voltd where they are those of the job, otherwise by an option. */
+static const char *const variables[] = {
+    "JOB_ID",        "JOBID",          "JOB_NAME",       "ARRAY_JOB_ID",
+    "ARRAY_TASK_ID", "ARRAY_TASK_MIN", "ARRAY_TASK_MAX", "ARRAY_TASK_COUNT",
+    "SUBMIT_DIR",    "SUBMIT_HOST",    "JOB_NODELIST",   "NODELIST",
+    "JOB_NUM_NODES", "NNODES",         "NTASKS",         "NPROCS",
+    "CPUS_ON_NODE",  "CPUS_PER_TASK",  "PROCID",         "LOCALID",
+    "NODEID"};
 
-static const char *called_here(const char *name)
+static bool is_set(const struct sbatch *s, const char *name)
 {
+    if (strcmp(name, "CPUS_PER_TASK") == 0) /* Slurm: only where it was asked for */
+        return *s->cpus;
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
-        if (strcmp(variables[i][0], name) == 0)
-            return variables[i][1];
-    return NULL;
+        if (strcmp(variables[i], name) == 0)
+            return true;
+    return false;
 }
 
-static int set_directory(struct word_list *to, const struct place *at)
+static int note_variable(struct sbatch *s, const char *name, const struct place *at)
 {
-    static const char option[] = "--env=SLURM_SUBMIT_DIR=";
-    char text[sizeof(option) + PATH_MAX];
-    memcpy(text, option, sizeof(option));
-    if (getcwd(text + sizeof(option) - 1, PATH_MAX))
-        return word_list_add(to, text);
-    int r = -errno;
-    say("%s: line %u: $SLURM_SUBMIT_DIR: %s", at->path, at->line, strerror(-r));
-    return r;
-}
-
-static int take_variable(struct sbatch *s, const char *name, const struct place *at,
-                         struct word_list *to)
-{
-    const char *ours = called_here(name);
+    if (is_set(s, name + strlen("SLURM_")))
+        return 0;
     for (size_t i = 0; i < s->variables.n; i++)
         if (strcmp(s->variables.at[i], name) == 0)
             return 0;
-    int r = word_list_add(&s->variables, name);
-    if (r == 0 && strcmp(name, "SLURM_SUBMIT_DIR") == 0)
-        return set_directory(to, at);
-    say("note: %s: line %u: $%s of Slurm is %s%s here", at->path, at->line, name,
-        ours ? "$" : "not set", ours ? ours : "");
-    return r;
+    say("note: %s: line %u: $%s of Slurm is not set here", at->path, at->line, name);
+    return word_list_add(&s->variables, name);
 }
 
-int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number,
-                struct word_list *to)
+int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number)
 {
     const struct place at = {path, number};
     int r = 0;
@@ -413,9 +421,37 @@ int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned n
         (void)snprintf(name, sizeof(name), "%.*s", (int)len, p);
         /* Only where it is read. */
         if (p > line && (p[-1] == '$' || (p[-1] == '{' && p - 1 > line && p[-2] == '$')))
-            r = take_variable(s, name, &at, to);
+            r = note_variable(s, name, &at);
         p += len;
     }
+    return r;
+}
+
+static int set(struct word_list *to, const char *name, const char *value)
+{
+    return word_list_addf(to, "--env=SLURM_%s=%s", name, value);
+}
+
+int sbatch_variables(const struct sbatch *s, struct word_list *to)
+{
+    char directory[PATH_MAX], host[HOST_NAME_MAX + 1] = "localhost", cpus[24];
+    if (!getcwd(directory, sizeof(directory))) {
+        int r = -errno;
+        say("$SLURM_SUBMIT_DIR: %s", strerror(-r));
+        return r;
+    }
+    (void)gethostname(host, sizeof(host) - 1);
+    (void)snprintf(cpus, sizeof(cpus), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+    const char *ntasks = *s->ntasks ? s->ntasks : "1";
+    const struct {
+        const char *name, *value;
+    } all[] = {{"SUBMIT_DIR", directory}, {"SUBMIT_HOST", host},  {"JOB_NODELIST", host},
+               {"NODELIST", host},        {"JOB_NUM_NODES", "1"}, {"NNODES", "1"},
+               {"NTASKS", ntasks},        {"NPROCS", ntasks},     {"CPUS_ON_NODE", cpus},
+               {"PROCID", "0"},           {"LOCALID", "0"},       {"NODEID", "0"}};
+    int r = *s->cpus ? set(to, "CPUS_PER_TASK", s->cpus) : 0;
+    for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(*all); i++)
+        r = set(to, all[i].name, all[i].value);
     return r;
 }
 

@@ -10,6 +10,7 @@
 
 struct sbatch {    /* zero-initialised: no line yet */
     bool has_path; /* of output, which sbatch empties unless --open-mode says otherwise */
+    char ntasks[16], cpus[16]; /* as its lines say; "": they do not */
     struct word_list variables; /* that were named already */
 };
 
@@ -17,12 +18,13 @@ struct sbatch {    /* zero-initialised: no line yet */
  * *to. 0; -EINVAL, said; -ENOMEM. */
 int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned number,
                 struct word_list *to);
-/* A line of the script behind these: says what Slurm's variables in it are here, each
- * once: the script goes on without them, mostly wrongly. The directory that volt-submit
- * runs in is set, by an option added to *to. 0; negative errno of that directory or of
- * memory. */
-int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number,
-                struct word_list *to);
+/* A line of the script behind these: names the variables of Slurm in it that are not set
+ * here, each once: the script goes on without them, mostly wrongly. 0; -ENOMEM. */
+int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number);
+/* Adds options for those variables of Slurm that are known when the job is submitted: the
+ * directory that volt-submit runs in, this machine, what the lines have said. 0; negative
+ * errno of that directory or of memory. */
+int sbatch_variables(const struct sbatch *s, struct word_list *to);
 void sbatch_fini(struct sbatch *s);
 /* Adds our options for the jobs that a job waits for, "afterok:17:18,afterany:19", or
  * "singleton". 0; -EINVAL: it has no equal here; -ENOENT: an id is none; -ENOMEM. */

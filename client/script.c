@@ -85,10 +85,13 @@ static int read_lines(struct reading *r, FILE *in)
         if (!head && !r->is_slurm)
             break;
         result = head ? take_line(r, line, n)
-                      : sbatch_body(&r->sbatch, line, r->path, n, &r->to->options);
+                      : sbatch_body(&r->sbatch, line, r->path, n);
     }
+    if (result == 0 && r->is_slurm)
+        result = sbatch_variables(&r->sbatch, &r->to->options);
     sbatch_fini(&r->sbatch);
     r->to->truncates = r->sbatch.has_path;
+    r->to->slurm = r->is_slurm;
     if (result == -ENOMEM)
         say("out of memory");
     free(line);

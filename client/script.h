@@ -18,6 +18,7 @@ struct script {
     struct word_list command; /* what runs it: its absolute path, behind its interpreter
                                * where it is not executable */
     bool truncates;           /* files of output, where no option says otherwise */
+    bool slurm;               /* it has #SBATCH lines */
 };
 
 /* Looks at the file that `word`, the first of a command, names in the directory where the

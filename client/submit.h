@@ -28,7 +28,7 @@ struct submit_options {
     char **argv; /* of this process, or `merged`; the command begins at [operands] */
     int operands;
     struct word_list merged; /* with the options of a script */
-    bool truncates;          /* as the script has it: script.h */
+    bool truncates, slurm;   /* as the script has it: script.h */
     bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
     bool singleton;
     bool passes_env; /* the environment of this process is part of the spec */

@@ -446,6 +446,8 @@ static int capture(struct submit_options *o)
 {
     if (!runs_process(o))
         return 0;
+    if (o->slurm)
+        (void)json_object_set_new(o->spec, "slurm", json_true());
     if (!o->no_limits && put_limit(o, "rlimits", spec_build_rlimits()) < 0)
         return -ENOMEM;
     if (!o->has_umask)
@@ -700,6 +702,7 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
             ? merge(o, &script, argc, argv, operand, dashes)
             : -EINVAL;
     o->truncates = script.truncates;
+    o->slurm = script.slurm;
     script_fini(&script);
     return r;
 }

@@ -10,6 +10,7 @@
 #include "daemon/job/env.h"
 #include "daemon/run/hook.h"
 #include "daemon/run/launch.h"
+#include "daemon/run/slurm_env.h"
 #include "daemon/run/state.h"
 
 #define OUR_VARIABLES 6
@@ -194,11 +195,11 @@ static void put_job(struct made_env *m, const char *id, const char *socket)
     m->at = stpcpy(m->at, socket) + 1;
 }
 
-char **launch_env(char *const *base, char *const *given, const char *cwd,
-                  const struct job_key *key, const char *socket)
+char **launch_env(char *const *base, char *const *given, char *const *more,
+                  const char *cwd, const struct job_key *key, const char *socket)
 {
     char job[JOB_KEY_TEXT_MAX];
-    const size_t most = count(base) + count(given) + OUR_VARIABLES;
+    const size_t most = count(base) + count(given) + count(more) + OUR_VARIABLES;
     size_t room = OUR_VARIABLES * OUR_TEXT + 2 * strlen(socket);
 
     for (size_t i = 0; given[i]; i++)
@@ -210,13 +211,15 @@ char **launch_env(char *const *base, char *const *given, const char *cwd,
     struct made_env m = {env, 0, (char *)(env + most + 1)};
 
     for (; *base; base++)
-        if (!has_name_of(given, *base))
+        if (!has_name_of(given, *base) && !has_name_of(more, *base))
             env[m.n++] = *base;
     for (; *given; given++)
         if (is_pwd(*given))
             put(&m, "PWD=", cwd);
-        else if (!is_ours(*given))
+        else if (!is_ours(*given) && !has_name_of(more, *given))
             env[m.n++] = *given;
+    for (; *more; more++)
+        env[m.n++] = *more;
     (void)job_key_format_job(key, job);
     put(&m, "VOLT_JOB_ID=", job);
     put_number(&m, "VOLT_ATTEMPT=", key->attempt);
@@ -265,14 +268,14 @@ static size_t list_rlimits(const struct job_rlimits *from,
     return n;
 }
 
-static char **env_of(const struct preparing *p, const char *cwd)
+static char **env_of(const struct preparing *p, char *const *more, const char *cwd)
 {
     static char *const none[] = {NULL};
     const struct job_spec *spec = p->spec;
     const struct run *run = parts_of(p->core)->run;
 
     return launch_env(spec->env && !spec->env_adds ? none : account_env(run->account),
-                      spec->env ? job_env_strings(spec->env) : none, cwd, p->key,
+                      spec->env ? job_env_strings(spec->env) : none, more, cwd, p->key,
                       run->socket);
 }
 
@@ -285,6 +288,7 @@ static int pack(const struct preparing *p)
     struct launch l = {.cwd = spec->cwd ? spec->cwd : account_home(account),
                        .stdin_path = spec->stdin_path};
     char output[PATH_MAX + 1], error[PATH_MAX + 1];
+    struct slurm_env slurm;
     int r = -ENOMEM;
 
     l.stdout_path = expand_path(spec, key, spec->output_path, output);
@@ -294,7 +298,8 @@ static int pack(const struct preparing *p)
     l.rlimits = rlimits;
     l.nrlimits = list_rlimits(spec->rlimits, rlimits);
     l.argv = expanded_argv(spec, key->index, &l.argc);
-    l.env = env_of(p, l.cwd);
+    slurm_env(spec, key, &slurm);
+    l.env = env_of(p, slurm.strings, l.cwd);
     if (l.argv && l.env) {
         while (l.env[l.envc])
             l.envc++;

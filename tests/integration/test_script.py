@@ -112,7 +112,7 @@ def test_slurm(shared):
 #SBATCH --export=NONE,A=1
 #SBATCH --requeue
 SLURM_X=1 # is set here
-echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_NTASKS:-} $SLURM_ARRAY_TASK_ID
+echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_MEM_PER_NODE:-} $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE
 """)
     (shared.dir / "out").mkdir()
     r = shared.submit("--dry-run", "slurm.sh")
@@ -120,14 +120,29 @@ echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_NTASKS:-} $SLURM_ARRAY_TA
     assert spec["name"] == "train" and spec["timeout_usec"] == 95_400_000_000
     assert spec["output_path"].endswith("/out/{name}.{id}.log")
     assert spec["error_path"].endswith("/out/{name}.{i}.err") and spec["open_mode"] == "truncate"
-    assert spec["array"] == {"first": 1, "last": 3, "at_once": 2} and spec["env"] == {"A": "1"}
+    assert spec["array"] == {"first": 1, "last": 3, "at_once": 2} and spec["env"]["A"] == "1" and spec["slurm"]
     assert spec["on_lost"] == "retry"
     assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "no equal" in line] == [
         "--mem=4G", "--cpus-per-task 4"]
     assert [line.split("line ")[1] for line in r.err.splitlines() if "$" in line] == [
-        "9: $SLURM_ARRAY_TASK_ID of Slurm is $VOLT_ARRAY_INDEX here", "9: $SLURM_NTASKS of Slurm is not set here"]
+        "9: $SLURM_MEM_PER_NODE of Slurm is not set here"]
     ident = shared.submit("-w", "slurm.sh").lines[0]
-    assert (shared.dir / f"out/train.{ident}_2.log").read_text() == "2 1\n"
+    assert (shared.dir / f"out/train.{ident}_2.log").read_text() == "2 1 2 4\n"
+
+
+def test_variables_of_slurm(shared):
+    """As sbatch sets them; those of a job of Slurm that submits count no more."""
+    names = "JOB_ID JOBID JOB_NAME ARRAY_JOB_ID ARRAY_TASK_ID ARRAY_TASK_MIN ARRAY_TASK_MAX ARRAY_TASK_COUNT".split()
+    write(shared, "task.sh", "#!/bin/sh\n#SBATCH -J fit --array=3-7:2 -n 2\n"
+          "echo " + " ".join(f"$SLURM_{name}" for name in names) + " $SLURM_NTASKS $SLURM_NNODES\n")
+    r = shared.submit("-w", "task.sh", env={"SLURM_JOB_ID": "99", "SLURM_ARRAY_TASK_ID": "98", "SLURM_NTASKS": "97"})
+    ident = r.lines[0]
+    assert shared.ctl("logs", "--no-prefix", f"{ident}_5").out == f"{ident}_5 {ident}_5 fit {ident} 5 3 7 3 2 1\n", r
+    assert "not set" not in r.err and "2 of Slurm has no equal here, and is left out" in r.err, r
+    write(shared, "one.sh", "#!/bin/sh\n#SBATCH -J x\necho $SLURM_JOB_ID $SLURM_JOB_NAME ${SLURM_ARRAY_TASK_ID-none}\n")
+    ident = shared.submit("-w", "-n", "y", "one.sh").lines[0]
+    assert shared.ctl("logs", ident).out == f"{ident} y none\n"
+    assert "SLURM" not in shared.submit("-wF", "--", "env").out
 
 
 @pytest.mark.parametrize("line, hint", [

@@ -42,7 +42,7 @@ static void expansion(void **state)
 static void check_env_on(char *const *base, char *const *given, const struct job_key *key,
                          const char *const *want)
 {
-    char **env = launch_env(base, given, "/work", key, "/run/x");
+    char **env = launch_env(base, given, (char *const[]){NULL}, "/work", key, "/run/x");
     size_t i;
 
     assert_non_null(env);
@@ -99,8 +99,8 @@ static void a_long_socket(void **state)
     (void)state;
     memset(socket, '/', LONG);
     socket[LONG] = '\0';
-    char **env =
-        launch_env((char *const[]){NULL}, (char *const[]){NULL}, "/work", &key, socket);
+    char **env = launch_env((char *const[]){NULL}, (char *const[]){NULL},
+                            (char *const[]){NULL}, "/work", &key, socket);
     assert_non_null(env);
     assert_string_equal(strstr(env[2], "//"), socket);
     assert_string_equal(strchr(env[3], ' ') + 1, socket);
@@ -121,7 +121,8 @@ static void each_pwd_has_room(void **state)
     cwd[LONG] = '\0';
     for (size_t i = 0; i < MANY; i++)
         given[i] = pwd;
-    char **env = launch_env((char *const[]){NULL}, given, cwd, &key, "/run/x");
+    char **env = launch_env((char *const[]){NULL}, given, (char *const[]){NULL}, cwd,
+                            &key, "/run/x");
     assert_non_null(env);
     for (size_t i = 0; i < MANY; i++) {
         assert_memory_equal(env[i], "PWD=", 4);
