@@ -288,14 +288,17 @@ static int call(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
     return code;
 }
 
-/* Those that go first one by one, the last of them before the others. */
+/* All of a message are changed, or none. Those that go first have an order: they are in
+ * one. */
 static int edit_all(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
 {
     int code;
     size_t at = 0;
+    if (!e->changes && id_portion(ids, n) < n)
+        return ctl_usage(ctl, "at most %zu of these ids at a time", id_portion(ids, n));
     do {
-        const size_t some = e->changes ? id_portion(ids + at, n - at) : 1;
-        code = call(ctl, e, e->changes ? ids + at : ids + n - 1 - at, some);
+        const size_t some = id_portion(ids + at, n - at);
+        code = call(ctl, e, ids + at, some);
         at += some;
     } while (at < n && code == CTL_EXIT_OK);
     return code;
@@ -402,7 +405,7 @@ const struct verb verb_first = {
     .text =
         "Of your jobs in the same queue and of the same priority they start first, in the\n"
         "order in which they are given. Those of other users are not passed by it:\n"
-        "between users time is shared.\n"
+        "between users time is shared. Where one of them cannot go first, none does.\n"
         "\nExamples:\n  voltctl first 40 38\n",
     .options = first_options,
     .run = run_first,

@@ -183,7 +183,7 @@ enum volt_poll ids_poll(struct volt_cx *cx, struct call *call, struct ids_reader
     while (call_turn_poll(cx, call) == VOLT_READY) {
         int n = *ret = next_id(call, list);
 
-        if (n == 0 && r->unsorted)
+        if (n == 0 && r->unsorted && !r->as_given)
             volt_block_in_place(cx, key_list_sort, list);
         if (n == 0) {
             drop_repeated(list);

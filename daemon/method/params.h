@@ -41,7 +41,8 @@ void key_list_sort(void *list);
  * call has been answered. */
 struct ids_reader { /* zero-initialised */
     struct key_list list;
-    size_t held; /* bytes that the call holds with it */
+    size_t held;   /* bytes that the call holds with it */
+    bool as_given; /* the list stays in the order in which it came */
     bool unsorted;
 };
 int expect_job_ids(json_t *value, void *member, struct field_error *err);

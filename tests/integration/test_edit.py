@@ -111,19 +111,20 @@ def test_first_goes_before_all_others_of_its_user(daemon):
         ids = [submit(v, tells(daemon), hold=True) for _ in range(5)]
         assert edit(v, ids[3], first=True) == 1
         assert edit(v, ids[2], ids[4], first=True) == 2
+        assert daemon.ctl("first", ids[4], ids[2]).code == 0
         assert get(v, ids[4])["edited"] == ["first"]
     restart(daemon)
     with daemon.connect() as v:
         assert edit(v, ids[1], first=True) == 1  # before those of the voltd before
         assert release(v, *ids) == 5
         gate.touch()
-        assert order_of(v, daemon, ids) == [ids[i] for i in (1, 2, 4, 3, 0)]
+        assert order_of(v, daemon, ids) == [ids[i] for i in (1, 4, 2, 3, 0)]
         ended(v, runs)
 
 
 def test_command_line(daemon):
     with daemon.connect() as v:
-        _, gate = busy(v, daemon)
+        runs, gate = busy(v, daemon)
         ids = [submit(v, sh("true"), hold=True) for _ in range(3)]
         r = daemon.ctl("edit", ids[0], ids[1], "-p", "-4", "--queue=night")
         assert (r.code, r.err) == (0, "voltctl: 2 jobs edited\n"), r
@@ -132,6 +133,9 @@ def test_command_line(daemon):
         r = daemon.ctl("first", ids[2], ids[0], "--json")
         assert (r.code, r.out) == (0, '{"count":2}\n'), r
         assert daemon.ctl("edit", ids[0], "-p", "1", "--quiet").err == ""
+        r = daemon.ctl("first", ids[1], runs, ids[0])
+        assert (r.code, r.err) == (1, f"voltctl: refused: job {runs} has started: only what waits can be edited\n"), r
+        assert [get(v, i)["edited"] for i in ids[:2]] == [["first", "queue", "priority"], ["queue", "priority"]]
         for words, err, code in (
                 ((ids[0],), "an option is needed that says what is to be changed", 2),
                 ((ids[0], "-p", "much"), "--priority: much is not a number", 2),
