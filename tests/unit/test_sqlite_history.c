@@ -159,6 +159,28 @@ static void what_was_forgotten_on_demand_counts_no_more(void **state)
     store_free(s);
 }
 
+/* Whoever asks for it: a job that waits, or that runs, is more than its history. */
+static void what_has_not_ended_is_not_forgotten(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    assert_int_equal(stored_submit(s, 1, "waits", "E=1"), 0);
+    assert_int_equal(stored_submit(s, 2, "runs", "E=1"), 0);
+    assert_int_equal(stored_starting(s, 2), 0);
+    for (uint64_t id = 1; id <= 2; id++) {
+        assert_int_equal(stored_forget(s, id), 0);
+        assert_int_equal(store_has(s, id), 1);
+    }
+    assert_int_equal(stored_forget(s, 3), 0); /* nor is what is not there */
+    store_free(s);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_non_null(strstr(found.text, "1:submit:waits:E=1"));
+    assert_non_null(strstr(found.text, "2_-1:starting0"));
+}
+
 static void the_newest_stays_whatever_it_counts_for(void **state)
 {
     struct store *s = with_limit(LIMIT);
@@ -239,6 +261,7 @@ int main(void)
         T(one_is_read_that_has_not_ended),
         T(also_one_that_was_there_at_the_start),
         T(what_was_forgotten_on_demand_counts_no_more),
+        T(what_has_not_ended_is_not_forgotten),
         T(the_newest_stays_whatever_it_counts_for),
         T(none_stays_where_none_is_to),
         cmocka_unit_test(the_count_of_a_packed_job),

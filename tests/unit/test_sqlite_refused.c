@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <volt/volt.h>
 
@@ -75,6 +76,32 @@ static void a_full_disk_refuses_submissions_and_keeps_the_rest(void **state)
     close_and_find(s, "5:submit:later:E=4", &found);
     failing_vfs_take();
     assert_memory_equal(found.text, stored_expected, strlen(stored_expected) - 1);
+}
+
+/* Room alone does not end it: the next completions would have none of their own. */
+static void jobs_are_taken_when_the_reserve_is_back(void **state)
+{
+    struct found found;
+    char path[PATH_MAX];
+
+    (void)state;
+    failing_vfs_put();
+    struct store *s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "a", NULL), 0);
+    stored_path("reserve", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* in its way */
+    failing_vfs_set(SQLITE_FULL, 0, 0);
+    assert_int_equal(stored_submit(s, 2, "never", NULL), -ENOSPC);
+    failing_vfs_set(0, 0, 0);
+    assert_int_equal(stored_starting(s, 1), 0);
+    assert_int_equal(stored_end(s, 1, 0), 0);
+    assert_int_equal(stored_submit(s, 3, "never", NULL), -ENOSPC);
+    assert_int_equal(rmdir(path), 0);
+    wait_until_sound(s);
+    assert_int_equal(stored_submit(s, 4, "later", NULL), 0);
+    close_and_find(s, "4:submit:later", &found);
+    failing_vfs_take();
 }
 
 static void a_failed_sync_is_answered_by_a_full_copy(void **state)
@@ -182,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_full_disk_refuses_submissions_and_keeps_the_rest),
+        T(jobs_are_taken_when_the_reserve_is_back),
         T(a_failed_sync_is_answered_by_a_full_copy),
         T(a_disk_that_goes_on_failing_keeps_nobody_who_submits),
         T(a_submission_that_cannot_be_kept_holds_up_nothing),

@@ -1,16 +1,21 @@
-/* What SQLite removes when a store gets the mode of its journal is removed on disk before
- * anything is acknowledged: the directory is synced behind it. */
+/* The files of a store: which is in force, who may read them, and that what SQLite removes
+ * when a store gets the mode of its journal is removed on disk before anything is
+ * acknowledged: the directory is synced behind it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/failing_vfs.h"
 #include "tests/support/stored.h"
 
 #define READ_VERSION 19 /* the byte in the header of the file; 2: it has that mode */
@@ -80,6 +85,69 @@ static void without_that_it_is_not_opened(void **state)
     store_free(s);
 }
 
+/* A full copy has its name, and voltd has died before it could remove the old file. */
+static void the_highest_number_is_in_force(void **state)
+{
+    struct volt_error err = {""};
+    struct store *s = stored_fresh();
+    struct found found;
+    uint8_t *old, *copy;
+    char path[PATH_MAX];
+
+    (void)state;
+    assert_int_equal(stored_submit(s, 1, "a", NULL), 0);
+    store_free(s);
+    size_t old_n = stored_read("jobs.1.db", &old);
+    s = stored_fresh();
+    assert_int_equal(stored_submit(s, 2, "b", NULL), 0);
+    store_free(s);
+    size_t copy_n = stored_read("jobs.1.db", &copy);
+    stored_write("jobs.10.db", copy, copy_n);
+    for (unsigned i = 1; i < 10; i += 8) { /* 1, 9 */
+        (void)snprintf(path, sizeof(path), "jobs.%u.db", i);
+        stored_write(path, old, old_n);
+    }
+    free(old);
+    free(copy);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_non_null(strstr(found.text, "2:submit:b"));
+    stored_path("jobs.1.db", path);
+    assert_int_equal(access(path, F_OK), -1);
+    stored_path("jobs.9.db", path);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void assert_private(const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    stored_path(name, path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+/* Environments are in them, whatever the mask of voltd is. */
+static void nobody_else_may_read_them(void **state)
+{
+    const mode_t mask = umask(0);
+
+    (void)state;
+    failing_vfs_put();
+    struct store *s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "a", "SECRET=1"), 0);
+    assert_private("jobs.1.db");
+    assert_private("jobs.1.db-wal");
+    assert_private("jobs.1.db-shm");
+    failing_vfs_set(0, SQLITE_IOERR_FSYNC, 1);
+    assert_int_equal(stored_submit(s, 2, "b", NULL), 0); /* in a full copy */
+    assert_private("jobs.2.db");
+    assert_private("jobs.2.db-wal");
+    store_free(s);
+    failing_vfs_take();
+    (void)umask(mask);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, stored_teardown)
 
 int main(void)
@@ -87,6 +155,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(its_removal_is_on_disk),
         T(without_that_it_is_not_opened),
+        T(the_highest_number_is_in_force),
+        T(nobody_else_may_read_them),
     };
 
     return cmocka_run_group_tests(tests, stored_start, stored_stop);

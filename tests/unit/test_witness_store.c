@@ -11,10 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/store/witness.h"
 #include "tests/support/facts.h"
+#include "tests/support/failing_vfs.h"
 #include "tests/support/stored.h"
 
 static const struct witness another = {.id = {9}, .starts = 7, .facts = 1000};
@@ -44,6 +46,27 @@ static void the_last_witness_has_seen_the_last_fact(void **state)
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
     store_free(s);
     assert_int_equal(facts_seen(), before + 1);
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+}
+
+/* A witness that were ahead of its store would have it refused at the next start. */
+static void no_witness_has_seen_what_was_taken_back(void **state)
+{
+    struct volt_error err = {{0}};
+    struct found found;
+
+    (void)state;
+    failing_vfs_put();
+    struct store *s = stored_fresh();
+    assert_int_equal(stored_submit(s, 1, "x", NULL), 0);
+    assert_int_equal(store_witness(s, true), 0);
+    const uint64_t before = facts_seen();
+    failing_vfs_set(0, SQLITE_FULL, 1);
+    assert_int_equal(stored_submit(s, 2, "never", NULL), -ENOSPC);
+    assert_int_equal(store_witness(s, true), 0);
+    assert_int_equal(facts_seen(), before);
+    store_free(s);
+    failing_vfs_take();
     assert_int_equal(stored_reload(1, &found, &err), 0);
 }
 
@@ -179,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_last_witness_has_seen_the_last_fact),
+        T(no_witness_has_seen_what_was_taken_back),
         T(what_was_starting_in_an_accepted_store_is_of_another_life),
         T(an_empty_store_that_cannot_be_accepted_is_not_there),
         T(a_check_says_what_is_not_there_or_no_store),
