@@ -433,13 +433,88 @@ static void what_is_forgotten_goes(void **state)
     close(begin(&c, "c", &inode));
     close(output_create(&o, &c, JOB_STDERR));
     close(begin(&element, "d", &inode));
+    close(openat(o.dir_fd, "1/1025.bak", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     outputs_tidy(&o, is_even, &asked);
     assert_true(is_there("1/1024.out") && is_there("spare"));
+    assert_int_equal(unlinkat(o.dir_fd, "1/1025.bak", 0), 0); /* somebody's own */
     assert_false(is_there("1/1025.out") || is_there("1/1025.err") || is_there("1/1027"));
     assert_in_range(asked, 3, 4);
     output_forget(&o, rt, 1024);
     outputs_tidy(&o, is_even, &asked);
     assert_false(is_there("1"));
+}
+
+static int no_output(struct store *s, const struct job_key *key, unsigned stream,
+                     void **ret, size_t *ret_n)
+{
+    (void)s;
+    (void)key;
+    (void)stream;
+    (void)ret;
+    (void)ret_n;
+    return -EBADMSG;
+}
+
+/* Its file was emptied when the store had it, which cannot be read: that is no silence. */
+static void what_cannot_be_read_is_not_said_to_be_empty(void **state)
+{
+    static const struct store_blob_ops ops = {.output = no_output};
+    struct store damaged = {.blobs = &ops};
+    struct job_key a = job(1);
+    ino_t inode;
+
+    (void)state;
+    close(begin(&a, "", &inode));
+    int fd = output_open(&o, &damaged, &a, JOB_STDOUT, false);
+    assert_true(fd >= 0); /* it may still print */
+    close(fd);
+    assert_int_equal(output_open(&o, &damaged, &a, JOB_STDOUT, true), -EBADMSG);
+}
+
+/* What comes behind the look, of a process that is left, stays where nothing is given back. */
+static void nothing_printed_is_given_back(void **state)
+{
+    struct job_key a = job(1);
+    struct stat st;
+    ino_t inode;
+
+    (void)state;
+    int fd = begin(&a, "text", &inode);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(write(fd, "more", 4), 4);
+    output_give_back(fd, &st);
+    read_back(&a, true, "textmore");
+    close(fd);
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(fstatat(o.dir_fd, path, &st, 0), 0);
+    return st.st_mode & 0777;
+}
+
+/* Whatever the mask of voltd is: what is in them may be secret. */
+static void nobody_else_may_read_them(void **state)
+{
+    const mode_t mask = umask(0);
+    struct job_key a = job(1), element = {.id = 3000, .index = 7, .attempt = 1};
+    char path[SCRATCH_MAX + 16];
+    ino_t inode;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "%s/output", dir);
+    assert_int_equal(scratch_remove(path), 0); /* it is made again, as at the start */
+    close(begin(&a, "", &inode));
+    close(begin(&element, "", &inode));
+    (void)umask(mask);
+    assert_int_equal(mode_of("."), 0700);
+    assert_int_equal(mode_of("spare"), 0700);
+    assert_int_equal(mode_of("0"), 0700);
+    assert_int_equal(mode_of("2/3000"), 0700);
+    assert_int_equal(mode_of("0/1.out"), 0600);
+    assert_int_equal(mode_of("2/3000/7.out"), 0600);
 }
 
 /* What an end says of where the output is. */
@@ -514,6 +589,9 @@ int main(void)
         T(the_next_daemon_takes_spare_files_over),
         T(there_are_never_too_many),
         T(what_is_forgotten_goes),
+        T(what_cannot_be_read_is_not_said_to_be_empty),
+        T(nothing_printed_is_given_back),
+        T(nobody_else_may_read_them),
         T(an_end_says_where_the_output_is),
         T(folders_that_were_removed_come_back),
     };
