@@ -367,6 +367,17 @@ static void test_shim_not_again(void **state)
     keeper_job_wait_gone((pid_t)r.started.shim_pid);
 }
 
+/* In kill mode `main`: what is left has a parent that no other job has had. */
+static void test_a_shim_of_its_own(void **state)
+{
+    struct keeper_client *c = *state;
+    const pid_t waits = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
+    for (int i = 0; i < 20; i++) { /* it may not be ready again at once */
+        struct record r = run_mode(c, "exit 0", KEEPER_KILL_MAIN);
+        assert_int_not_equal(r.started.shim_pid, waits);
+    }
+}
+
 /* While somebody is about to signal a job by its shim, none is used again. */
 static void test_shim_not_again_under_fire(void **state)
 {
@@ -445,6 +456,27 @@ static int pollute(void **state)
     set_real_time_signals(SIG_DFL, SIG_UNBLOCK);
     assert_int_equal(setpriority(PRIO_PROCESS, 0, nice), 0);
     return r;
+}
+
+/* One end stays open in the keeper, if in anybody. */
+static int inherited[2];
+
+static int start_with_a_pipe(void **state)
+{
+    assert_int_equal(pipe(inherited), 0);
+    int r = keeper_client_setup(state);
+    (void)close(inherited[1]);
+    return r;
+}
+
+/* Whoever reads what voltd's own starter prints would wait for as long as jobs live. */
+static void test_nothing_of_the_starter_stays(void **state)
+{
+    char byte;
+    (void)state;
+    assert_int_equal(fcntl(inherited[0], F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(read(inherited[0], &byte, 1), 0);
+    (void)close(inherited[0]);
 }
 
 static void test_keeper_killed(void **state)
@@ -691,9 +723,13 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_clean_room, pollute, keeper_client_teardown),
         TEST(test_shim_again),
         TEST(test_shim_not_again),
+        cmocka_unit_test_setup_teardown(
+            test_a_shim_of_its_own, keeper_client_setup_patient, keeper_client_teardown),
         cmocka_unit_test_setup_teardown(test_shim_not_again_under_fire,
                                         keeper_client_setup_patient,
                                         keeper_client_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_of_the_starter_stays,
+                                        start_with_a_pipe, keeper_client_teardown),
         TEST(test_keeper_killed),
         TEST(test_path_of_the_job),
         TEST(test_hello_supersedes),

@@ -1,4 +1,5 @@
-/* Signals for records that say nothing yet, or nothing that can be trusted. */
+/* Signals for records that say nothing yet, nothing that can be trusted, or nothing that is so
+ * any more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,8 +10,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "daemon/keeper/tree.h"
 #include "tests/support/keeper_job.h"
 
 static const struct job_key key = {1, JOB_NO_INDEX, 1};
@@ -59,6 +62,43 @@ static void test_a_job_that_does_not_start(void **state)
     assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
                      -ESRCH);
     assert_int_equal(keeper_client_remove(c, &key), 0);
+}
+
+static pid_t child(void)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        for (;;)
+            (void)pause();
+    return pid;
+}
+
+/* Shim and main process of a job have gone, and its number is one of ours by now. */
+static void test_a_number_that_is_anothers(void **state)
+{
+    struct keeper_client *c = *state;
+    const pid_t ours = child(), shim = child();
+    struct proc p;
+    uint32_t seed;
+    (void)kill(shim, SIGKILL);
+    assert_int_equal(waitpid(shim, NULL, 0), shim);
+    assert_int_equal(proc_read(ours, &p), 0);
+    int fd = record_create(c->record_fd, NULL, &key, c->boot_id, KEEPER_KILL_MAIN, &seed);
+    struct record_started s = {.pid = (uint32_t)ours,
+                               .pid_start = p.start - 1,
+                               .shim_pid = (uint32_t)shim,
+                               .shim_start = p.start - 1};
+    assert_int_equal(record_write_started(fd, seed, &s), 0);
+    (void)close(fd);
+    for (int scope = KEEPER_SCOPE_TREE; scope <= KEEPER_SCOPE_MAIN; scope++)
+        assert_int_equal(
+            keeper_client_signal(c, &key, SIGKILL, (enum keeper_scope)scope).status,
+            -ESRCH);
+    bool lives = proc_read(ours, &p) == 0 && !p.dead;
+    (void)kill(ours, SIGKILL);
+    assert_int_equal(waitpid(ours, NULL, 0), ours);
+    assert_true(lives);
 }
 
 /* Each has a process that waits a second for the job to start; what comes after is read
@@ -127,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_damaged_record),
         TEST(test_a_job_that_does_not_start),
+        TEST(test_a_number_that_is_anothers),
         TEST(test_more_signals_than_processes),
         cmocka_unit_test_setup_teardown(test_a_signal_without_a_process_to_send_it,
                                         keeper_client_setup_patient,

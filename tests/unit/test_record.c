@@ -582,15 +582,23 @@ static void test_scan_and_sweep(void **state)
     const char *const strangers[] = {".999999999.new", "17",     "17.0",   "x.1",
                                      "017.1",          ".x.new", ".0.new", ".999999999x"};
     const size_t all = sizeof(strangers) / sizeof(strangers[0]);
+    char own[32], living[32];
     uint32_t seed;
     int n = 0;
     close(record_create(d->fd, NULL, &key, boot, 0, &seed));
     for (size_t i = 0; i < all; i++)
         close(openat(d->fd, strangers[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    (void)snprintf(own, sizeof(own), ".%d.free.7", (int)getpid());
+    (void)snprintf(living, sizeof(living), ".%d.new", (int)getppid());
+    close(openat(d->fd, own, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    close(openat(d->fd, living, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(record_scan(d->fd, count_one, &n), 0);
     assert_int_equal(n, 1);
     record_sweep(d->fd);
     assert_int_equal(faccessat(d->fd, strangers[0], F_OK, 0), -1);
+    assert_int_equal(faccessat(d->fd, own, F_OK, 0), -1);
+    assert_int_equal(unlinkat(d->fd, living, 0),
+                     0); /* another keeper may be filling it */
     for (size_t i = 1; i < all; i++)
         assert_int_equal(unlinkat(d->fd, strangers[i], 0), 0);
 }

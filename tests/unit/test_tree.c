@@ -2,6 +2,7 @@
  * signal does not reach, where the kernel does not list children, and where the shim is
  * gone. The linker redirects what the kernel is asked (Makefile). */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 #include "daemon/keeper/tree.h"
 
 static bool refuses_signals, lists_no_children;
+static unsigned stops, kills, stops_before_kill; /* signals that were sent */
 
 long __real_syscall(long n, ...);
 long __wrap_syscall(long n, long a, long b, long c, long d);
@@ -33,6 +35,10 @@ long __wrap_syscall(long n, long a, long b, long c, long d)
         errno = EPERM;
         return -1;
     }
+    if (n == SYS_pidfd_send_signal && b == SIGSTOP)
+        stops++;
+    if (n == SYS_pidfd_send_signal && b == SIGKILL && kills++ == 0)
+        stops_before_kill = stops;
     return __real_syscall(n, a, b, c, d);
 }
 
@@ -271,6 +277,22 @@ static void all_below_the_shim_are_reached(void **state)
     }
 }
 
+/* What forks on while its family is killed one by one leaves a child that nobody has seen. */
+static void all_are_stopped_before_one_is_killed(void **state)
+{
+    struct family f = found_family();
+    struct tree_root root = {.shim = f.parent, .shim_start = start_of(f.parent)};
+    struct tree_result r;
+
+    (void)state;
+    stops = kills = 0;
+    tree_kill(&root, 60000000, &r);
+    end_family(&f);
+    assert_in_range(stops_before_kill, ALL, UINT_MAX);
+    assert_in_range(kills, ALL, UINT_MAX);
+    assert_int_equal(r.survivors, 0);
+}
+
 /* A child forks as fast as it can, for a while. */
 _Noreturn static void fork_on(int to)
 {
@@ -456,6 +478,7 @@ int main(void)
         cmocka_unit_test(without_its_first_thread_it_lives),
         cmocka_unit_test(a_variable_is_there_as_a_whole),
         cmocka_unit_test(all_below_the_shim_are_reached),
+        cmocka_unit_test(all_are_stopped_before_one_is_killed),
         cmocka_unit_test(what_forks_meanwhile_is_stopped),
         cmocka_unit_test(a_stop_that_is_refused_reaches_nobody),
         cmocka_unit_test(who_cannot_be_reached_is_named),
