@@ -1,9 +1,20 @@
 /* The event loop over libevent (event_core): one event_base without locks, on epoll.
  *
- * Every event is edge-triggered and persistent, so a descriptor costs one epoll_ctl at
- * its registration, and nothing per operation. At its end there is none: it would come
- * after the owner may have closed the descriptor, and touch whatever has its number then.
- * The next registration of the number takes the interest out.
+ * The base holds the eventfd of kicks, a timerfd, and an epoll instance of our own that
+ * holds the registered descriptors. libevent reports an error as "readable and writable",
+ * and registration.h needs to know that a stream has ended, so events are read from that
+ * instance directly. A poll reads it alone; only a sleep enters libevent. The base has it
+ * level-triggered: what one look leaves, because there is more than fits, ends the next
+ * sleep.
+ *
+ * A sleep that an event ends takes two calls, one for each instance. So after one that
+ * ended at once the next begins with a look: under load that finds events, and is the
+ * only call.
+ *
+ * Descriptors are edge-triggered, so each costs one epoll_ctl at its registration, and
+ * nothing per operation. At its end there is none: it would come after the owner may have
+ * closed the descriptor, and touch whatever has its number then. An event of a closed
+ * number finds no registration, or is a spurious readiness for the number's next user.
  *
  * Deadlines go through a timerfd of our own rather than through libevent's timeouts:
  * epoll_wait() counts whole milliseconds and adds the thread's timer slack, libevent's
@@ -12,43 +23,69 @@
  * Neither it nor the eventfd of kicks is ever read: each expiry and each write is a new
  * edge, and setting the timer resets its count. */
 #include "driver/loop.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #define BASE_DESCRIPTORS 3
+/* Events of one look: as many as a worker polls tasks before it looks again. */
+#define LOOK 128
+/* clock_ticks() of a sleep that "ended at once": some microseconds. */
+#define PROMPT_TICKS 16384
 
 struct loop {
     struct event_base *base;
     struct task_chain *chain; /* of the current call */
     uint64_t armed;           /* usec: what the timerfd is set to; UINT64_MAX: not set */
-    int kick_fd, timer_fd;
-    struct event kick_event, timer_event;
-    struct interest **interest; /* by descriptor number */
-    size_t numbers;             /* length of interest */
+    bool prompt;              /* the last sleep has ended at once, by an event */
+    int kick_fd, timer_fd, files; /* files: the epoll instance of registrations */
+    struct event kick_event, timer_event, files_event;
+    struct registration **reg; /* by descriptor number; NULL: nobody is interested */
+    size_t numbers;            /* length of reg */
 };
 
-/* A descriptor number that was ever added. */
-struct interest {
-    struct event event;
-    struct loop *loop;
-    struct registration *reg; /* NULL: nobody is interested */
-    bool added;
-};
-
-static void on_ready(evutil_socket_t fd, short what, void *arg)
+static unsigned meaning(uint32_t events)
 {
-    struct interest *in = arg;
+    unsigned what = 0;
+
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR))
+        what |= EVENT_READABLE;
+    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+        what |= EVENT_WRITABLE;
+    if (events & (EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR))
+        what |= EVENT_ENDED;
+    return what;
+}
+
+static int look(struct loop *l)
+{
+    struct epoll_event got[LOOK];
+    int n = epoll_wait(l->files, got, LOOK, 0);
+
+    for (int i = 0; i < n; i++) {
+        struct registration *r = l->reg[got[i].data.fd];
+
+        if (r)
+            registration_event(r, meaning(got[i].events), l->chain);
+    }
+    return n;
+}
+
+static void on_files(evutil_socket_t fd, short what, void *arg)
+{
+    struct loop *l = arg;
 
     (void)fd;
-    if (in->reg)
-        registration_event(in->reg, what & EV_READ, what & EV_WRITE, in->loop->chain);
+    (void)what;
+    l->prompt = look(l) > 0;
 }
 
 static void on_kick(evutil_socket_t fd, short what, void *arg)
@@ -102,9 +139,10 @@ static struct event_base *base_new(void)
     return base;
 }
 
-static int add_own(struct loop *l, struct event *e, int fd, event_callback_fn fn)
+static int add_own(struct loop *l, struct event *e, int fd, short edge,
+                   event_callback_fn fn)
 {
-    if (event_assign(e, l->base, fd, EV_READ | EV_ET | EV_PERSIST, fn, l) < 0)
+    if (event_assign(e, l->base, fd, (short)(EV_READ | EV_PERSIST | edge), fn, l) < 0)
         return -EINVAL;
     return event_add(e, NULL) < 0 ? -ENOMEM : 0;
 }
@@ -117,7 +155,7 @@ int loop_new(struct loop **ret)
     if (!l)
         return -ENOMEM;
     l->armed = UINT64_MAX;
-    l->timer_fd = -1;
+    l->timer_fd = l->files = -1;
     l->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->kick_fd < 0) {
         r = -errno;
@@ -128,6 +166,11 @@ int loop_new(struct loop **ret)
         r = -errno;
         goto fail;
     }
+    l->files = epoll_create1(EPOLL_CLOEXEC);
+    if (l->files < 0) {
+        r = -errno;
+        goto fail;
+    }
     r = descriptors_for_base(l->kick_fd);
     if (r < 0)
         goto fail;
@@ -135,9 +178,11 @@ int loop_new(struct loop **ret)
     l->base = base_new();
     if (!l->base)
         goto fail;
-    r = add_own(l, &l->kick_event, l->kick_fd, on_kick);
+    r = add_own(l, &l->kick_event, l->kick_fd, EV_ET, on_kick);
     if (r == 0)
-        r = add_own(l, &l->timer_event, l->timer_fd, on_timer);
+        r = add_own(l, &l->timer_event, l->timer_fd, EV_ET, on_timer);
+    if (r == 0)
+        r = add_own(l, &l->files_event, l->files, 0, on_files);
     if (r < 0)
         goto fail;
     *ret = l;
@@ -154,9 +199,9 @@ void loop_free(struct loop *l)
         return;
     if (l->base)
         event_base_free(l->base); /* drops the events that are still added */
-    for (size_t i = 0; i < l->numbers; i++)
-        free(l->interest[i]);
-    free(l->interest);
+    free(l->reg);
+    if (l->files >= 0)
+        close(l->files);
     if (l->timer_fd >= 0)
         close(l->timer_fd);
     if (l->kick_fd >= 0)
@@ -164,61 +209,49 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-/* The interest in a number, made if need be; NULL: out of memory. */
-static struct interest *interest_of(struct loop *l, int fd)
+/* Makes room for the number. False: out of memory. */
+static bool make_room(struct loop *l, size_t number)
 {
-    size_t n = (size_t)fd;
+    size_t more = number < 64 ? 64 : number * 2;
+    struct registration **all;
 
-    if (n >= l->numbers) {
-        size_t more = n < 64 ? 64 : n * 2;
-        struct interest **all = realloc(l->interest, more * sizeof(struct interest *));
-
-        if (!all)
-            return NULL;
-        for (size_t i = l->numbers; i < more; i++)
-            all[i] = NULL;
-        l->interest = all;
-        l->numbers = more;
-    }
-    if (!l->interest[n])
-        l->interest[n] = calloc(1, sizeof(struct interest));
-    return l->interest[n];
+    if (number < l->numbers)
+        return true;
+    all = realloc(l->reg, more * sizeof(*all));
+    if (!all)
+        return false;
+    for (size_t i = l->numbers; i < more; i++)
+        all[i] = NULL;
+    l->reg = all;
+    l->numbers = more;
+    return true;
 }
 
 int loop_add(struct loop *l, struct registration *r)
 {
-    struct interest *in = interest_of(l, r->fd);
+    struct epoll_event e = {
+        .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, .data.fd = r->fd};
 
-    if (!in)
+    if (!make_room(l, (size_t)r->fd))
         return -ENOMEM;
-    /* Of a predecessor: the kernel knows it no more, or still by this file. */
-    if (in->added)
-        (void)event_del(&in->event);
-    in->added = false;
-    in->loop = l;
-    if (event_assign(&in->event, l->base, r->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
-                     on_ready, in) < 0)
-        return -EINVAL;
-    errno = 0;
-    if (event_add(&in->event, NULL) < 0)
-        return errno ? -errno : -ENOMEM;
-    in->added = true;
-    in->reg = r;
+    /* The same file by the same number, registered before: its state is an event anew. */
+    if (epoll_ctl(l->files, EPOLL_CTL_ADD, r->fd, &e) < 0 &&
+        (errno != EEXIST || epoll_ctl(l->files, EPOLL_CTL_MOD, r->fd, &e) < 0))
+        return -errno;
+    l->reg[r->fd] = r;
     return 0;
 }
 
 void loop_del(struct loop *l, struct registration *r)
 {
-    struct interest *in = l->interest[r->fd];
-
-    if (in->reg == r)
-        in->reg = NULL;
+    if (l->reg[r->fd] == r)
+        l->reg[r->fd] = NULL;
 }
 
 void loop_poll(struct loop *l, struct task_chain *chain)
 {
     l->chain = chain;
-    (void)event_base_loop(l->base, EVLOOP_NONBLOCK);
+    (void)look(l);
 }
 
 static void arm(struct loop *l, uint64_t until_usec)
@@ -237,9 +270,17 @@ static void arm(struct loop *l, uint64_t until_usec)
 
 void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
 {
+    uint64_t begun;
+
     l->chain = chain;
+    if (l->prompt && look(l) > 0)
+        return;
+    l->prompt = false;
     arm(l, until_usec);
+    begun = clock_ticks();
     (void)event_base_loop(l->base, EVLOOP_ONCE);
+    if (clock_ticks() - begun >= PROMPT_TICKS)
+        l->prompt = false;
 }
 
 void loop_kick(struct loop *l)

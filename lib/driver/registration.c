@@ -6,6 +6,7 @@
 #define READY  UINT64_C(0x01)
 #define TRY    UINT64_C(0x02)
 #define FAILED UINT64_C(0x04)
+#define ENDED  UINT64_C(0x08)
 #define TICK   UINT64_C(0x100)
 
 void registration_init(struct registration *r, struct driver *d, int fd)
@@ -56,6 +57,12 @@ void readiness_clear(struct registration *r, enum direction dir)
     (void)vat_u64_cas(&d->word, &seen, seen & ~(READY | TRY), VAT_RLX, VAT_RLX);
 }
 
+void readiness_clear_short(struct registration *r, enum direction dir)
+{
+    if (!(r->dir[dir].seen & ENDED))
+        readiness_clear(r, dir);
+}
+
 void readiness_forget(struct registration *r, enum direction dir)
 {
     vlock_lock(&r->lock);
@@ -84,15 +91,16 @@ static void set_ready(struct readiness *d, uint64_t bits, struct task_chain *cha
         task_chain_push(chain, waiter);
 }
 
-void registration_event(struct registration *r, bool readable, bool writable,
-                        struct task_chain *chain)
+void registration_event(struct registration *r, unsigned what, struct task_chain *chain)
 {
+    uint64_t bits = what & EVENT_ENDED ? READY | ENDED : READY;
+
     vlock_lock(&r->lock);
     if (vat_u32_load(&r->state, VAT_RLX) != REG_GONE) {
-        if (readable)
-            set_ready(&r->dir[DIR_READ], READY, chain);
-        if (writable)
-            set_ready(&r->dir[DIR_WRITE], READY, chain);
+        if (what & EVENT_READABLE)
+            set_ready(&r->dir[DIR_READ], bits, chain);
+        if (what & EVENT_WRITABLE)
+            set_ready(&r->dir[DIR_WRITE], bits, chain);
     }
     vlock_unlock(&r->lock);
 }

@@ -5,6 +5,7 @@
  *   0 READY      an event said so      loop's holder           readiness_clear
  *   1 TRY        nobody has tried yet  birth                   readiness_clear
  *   2 FAILED     error is valid        loop's holder, shutdown nobody
+ *   3 ENDED      the stream has ended  loop's holder           nobody
  *   8..63        tick: number of events
  *
  * A poll that answers "ready" remembers the word; clearing compares with what it
@@ -12,6 +13,17 @@
  * helpers that do the operation themselves go by READY or TRY (the first read needs no
  * turn of the loop); the bare polls only by READY: a connecting socket is not writable
  * because nobody has looked.
+ *
+ * A short read or write on TCP proves that the next one would block, so it clears as well
+ * (readiness_clear_short) and saves the call that says EAGAIN. It proves that the queue
+ * was empty, or full, after it had begun:
+ *   data that came later, room that was made later
+ *                        a new edge: the tick moves, and the clearing fails or is undone
+ *   an end of the stream, an error or an urgent mark, behind the data and before the read
+ *                        ENDED in the word that the reader remembers: nothing is cleared
+ *   the same, not yet reported when the reader looked
+ *                        an event that is still to come: the tick moves
+ * Other files prove nothing: a Unix socket's read ends at a message with descriptors.
  *
  * Waiters: one task per direction, set and taken under the lock. "Not ready" is decided
  * only under it. A task that dies waiting forgets itself first, so the pointer is always
@@ -44,6 +56,13 @@ struct readiness {
     struct volt_task *watched;
 };
 
+/* What an event of the loop says; bits. */
+enum {
+    EVENT_READABLE = 1,
+    EVENT_WRITABLE = 2,
+    EVENT_ENDED = 4, /* by either side or by an error; or it has an urgent mark */
+};
+
 enum registration_state {
     REG_NEW,
     REG_ADDED,
@@ -54,10 +73,10 @@ enum registration_state {
 struct registration {
     vlock lock; /* protects state and the waiters */
     int fd;
-    vat_u32 state;  /* enum registration_state; written under the lock */
-    vat_u32 error;  /* positive errno; written before FAILED is set */
-    bool in_loop;   /* holder of the turn */
-    bool is_socket; /* the owner's */
+    vat_u32 state;          /* enum registration_state; written under the lock */
+    vat_u32 error;          /* positive errno; written before FAILED is set */
+    bool in_loop;           /* holder of the turn */
+    bool is_socket, is_tcp; /* the owner's */
     struct driver *driver;
     struct registration *next_change; /* the driver's queue of changes */
     struct readiness dir[2];
@@ -72,14 +91,15 @@ bool readiness_poll(struct registration *r, enum direction dir, struct volt_task
                     bool tries);
 /* The waiting task, after EAGAIN. */
 void readiness_clear(struct registration *r, enum direction dir);
+/* The same, after an operation on TCP that did less than it was asked for. */
+void readiness_clear_short(struct registration *r, enum direction dir);
 /* The waiting task or its drop: no wake from now on. */
 void readiness_forget(struct registration *r, enum direction dir);
 /* 0 or a negative errno: the registration will never report anything. */
 int readiness_error(const struct registration *r);
 
-/* The loop, inside a turn: an event. */
-void registration_event(struct registration *r, bool readable, bool writable,
-                        struct task_chain *chain);
+/* The loop, inside a turn. what: EVENT_ bits. */
+void registration_event(struct registration *r, unsigned what, struct task_chain *chain);
 /* Any thread, r is alive: both directions are ready for ever and answer -error. */
 void registration_fail(struct registration *r, int error, struct task_chain *chain);
 

@@ -1,10 +1,6 @@
 /* Descriptors: leaf futures over the driver's registrations, and the system calls on
- * them. The operation is tried first and waits only after EAGAIN.
- *
- * Rejected: to take a read of less than there was room for as EAGAIN, which would save a
- * system call for each message. recv() on a Unix socket stops behind a message that has
- * descriptors, though there is more; and the event that tells that a stream has ended may
- * come with that of its last data. */
+ * them. The operation is tried first and waits only after EAGAIN; on TCP also after one
+ * that did less than it was asked for (registration.h says why). */
 #include "driver/driver.h"
 #include "driver/registration.h"
 #include "driver/wheel.h"
@@ -13,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -24,7 +21,7 @@
  * listener ready, so trying again at once would spin. */
 #define ACCEPT_BACKOFF_USEC 100000
 
-/* The event loop would find out later, and say so on standard error. */
+/* The event loop would only find out later. */
 static int try_epoll(int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -36,6 +33,21 @@ static int try_epoll(int fd)
         r = -errno;
     close(epoll);
     return r;
+}
+
+static bool option_is(int fd, int option, int value)
+{
+    int is = -1;
+    socklen_t len = sizeof(is);
+
+    return getsockopt(fd, SOL_SOCKET, option, &is, &len) == 0 && is == value;
+}
+
+/* Protocol 6 is TCP in streams only: raw sockets and other families use it for messages.
+ */
+static bool is_tcp(int fd)
+{
+    return option_is(fd, SO_PROTOCOL, IPPROTO_TCP) && option_is(fd, SO_TYPE, SOCK_STREAM);
 }
 
 /* 0 when fd can be polled, and its operations keep no worker. */
@@ -69,6 +81,7 @@ int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd)
     if (err < 0)
         return err;
     r->is_socket = is_socket;
+    r->is_tcp = is_socket && is_tcp(fd);
     *io = (struct volt_io){.fd = fd, .registration = r};
     return 0;
 }
@@ -167,7 +180,7 @@ void volt_io_forget_writer(struct volt_io *io)
 struct op {
     ssize_t (*run)(const struct registration *r, const struct op *op);
     void *data;
-    size_t len;
+    size_t len; /* 0: its result does not say how much there was */
     int flags;
 };
 
@@ -203,20 +216,24 @@ static ssize_t run_accept(const struct registration *r, const struct op *op)
 static enum volt_poll op_poll(struct volt_cx *cx, struct volt_io *io, enum direction dir,
                               const struct op *op, ssize_t *ret)
 {
+    struct registration *r = io->registration;
+
     for (;;) {
         ssize_t n;
 
         if (ready_poll(cx, io, dir, true) == VOLT_PENDING)
             return VOLT_PENDING;
-        n = readiness_error(io->registration);
+        n = readiness_error(r);
         if (n == 0) {
-            n = op->run(io->registration, op);
+            n = op->run(r, op);
             if (n < 0)
                 n = -errno;
         }
         if (n == -EAGAIN)
-            readiness_clear(io->registration, dir);
+            readiness_clear(r, dir);
         else if (n != -EINTR) {
+            if (r->is_tcp && n > 0 && (size_t)n < op->len)
+                readiness_clear_short(r, dir);
             *ret = n;
             return VOLT_READY;
         }

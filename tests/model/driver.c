@@ -3,7 +3,8 @@
  *
  * Oracle: every armed timer fires, never early and, while the leader sleeps, not late
  * (INV-8); an entry is never touched after it has fired or was cancelled; a descriptor
- * registered meanwhile is added, its edge wakes its reader, its memory goes once;
+ * registered meanwhile is added, its edge wakes its reader, its memory goes once; a short
+ * read or write of a stream that ends misses nothing;
  * shutdown answers everybody. */
 #include <errno.h>
 #include <string.h>
@@ -301,7 +302,7 @@ static enum volt_poll poll_sleep_and_read(struct volt_cx *cx, void *state)
     if (!j->reg) {
         if (volt_sleep_poll(cx, &j->sleep) == VOLT_PENDING)
             return VOLT_PENDING;
-        loop_stub.edges = 1;
+        loop_stub.events = EVENT_READABLE;
         MCX_CHECK(driver_register(driver, 3, &j->reg) == 0);
     }
     if (!readiness_poll(j->reg, DIR_READ, cx->task, false))
@@ -386,8 +387,125 @@ static void writer(void)
     for (int i = 0; i < 2; i++) {
         mcx_yield();
         bytes++;
-        loop_stub.edges++;
+        loop_stub.events |= EVENT_READABLE;
     }
+}
+
+/* TCP: a byte, the end, and an event that says nothing new. The end is told once. The
+ * reader has room for two bytes. */
+static bool stream_ended;
+
+static enum volt_poll poll_short(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (!j->reg && driver_register(driver, 3, &j->reg) < 0)
+        return VOLT_READY;
+    for (;;) {
+        if (!readiness_poll(j->reg, DIR_READ, cx->task, true))
+            return VOLT_PENDING;
+        mcx_yield(); /* recv(2) */
+        if (bytes > 0) {
+            bytes = 0;
+            fired++;
+            readiness_clear_short(j->reg, DIR_READ);
+        } else if (stream_ended) {
+            MCX_CHECK(fired == 1);
+            return VOLT_READY;
+        } else {
+            readiness_clear(j->reg, DIR_READ);
+        }
+    }
+}
+
+static const struct volt_task_type short_type = {
+    .name = "short",
+    .size = sizeof(struct job),
+    .poll = poll_short,
+    .drop = drop_read,
+};
+
+static void setup_short(void)
+{
+    start(executor_idle);
+    (void)executor_spawn(&short_type, &handle, false);
+    tasks = 1;
+    bytes = 0;
+    stream_ended = false;
+}
+
+static void tcp_peer(void)
+{
+    mcx_yield();
+    bytes = 1;
+    mcx_yield();
+    loop_stub.events |= EVENT_READABLE;
+    mcx_yield();
+    stream_ended = true;
+    mcx_yield();
+    loop_stub.events |= EVENT_READABLE | EVENT_ENDED;
+    mcx_yield();
+    loop_stub.events |= EVENT_READABLE;
+}
+
+/* The same for writes: three bytes into a buffer that has room for one. The peer makes
+ * room for one more and breaks the connection. Room is told only to those who found too
+ * little of it (SOCK_NOSPACE). */
+static int room;
+static bool no_space, broken;
+
+static enum volt_poll poll_write(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    if (!j->reg && driver_register(driver, 3, &j->reg) < 0)
+        return VOLT_READY;
+    for (;;) {
+        if (!readiness_poll(j->reg, DIR_WRITE, cx->task, true))
+            return VOLT_PENDING;
+        mcx_yield(); /* send(2) */
+        if (broken)
+            return VOLT_READY;
+        no_space = true; /* three bytes never fit */
+        if (room > 0) {
+            room = 0;
+            readiness_clear_short(j->reg, DIR_WRITE);
+        } else {
+            readiness_clear(j->reg, DIR_WRITE);
+        }
+    }
+}
+
+static const struct volt_task_type write_type = {
+    .name = "write",
+    .size = sizeof(struct job),
+    .poll = poll_write,
+    .drop = drop_read,
+};
+
+static void setup_write(void)
+{
+    start(executor_idle);
+    (void)executor_spawn(&write_type, &handle, false);
+    tasks = 1;
+    room = 1;
+    no_space = broken = false;
+}
+
+static void tcp_peer_of_writer(void)
+{
+    mcx_yield();
+    room++;
+    if (no_space) {
+        no_space = false;
+        loop_stub.events |= EVENT_WRITABLE;
+    }
+    mcx_yield();
+    broken = true;
+    mcx_yield();
+    loop_stub.events |= EVENT_READABLE | EVENT_WRITABLE | EVENT_ENDED;
 }
 
 static void detacher(void)
@@ -601,6 +719,30 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"leader", leader},
                     {"executor", executor_run},
                     {"kernel", writer},
+                    {"detacher", detacher}},
+        .preempt = 3,
+        .stale = 1,
+    },
+    {
+        .name = "short",
+        .promise = "a short read clears readiness, and no byte and no end is missed",
+        .setup = setup_short,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"kernel", tcp_peer},
+                    {"detacher", detacher}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "short-write",
+        .promise = "a short write clears readiness, and neither room nor a reset is missed",
+        .setup = setup_write,
+        .finish = finish_read,
+        .threads = {{"leader", leader},
+                    {"executor", executor_run},
+                    {"kernel", tcp_peer_of_writer},
                     {"detacher", detacher}},
         .preempt = 2,
         .stale = 1,

@@ -61,16 +61,18 @@ void loop_del(struct loop *l, struct registration *r)
 void loop_stub_edge(void)
 {
     mcx_yield();
-    loop_stub.edges++;
+    loop_stub.events |= EVENT_READABLE;
 }
 
 void loop_poll(struct loop *l, struct task_chain *chain)
 {
     VAT_WR(&l->added);
     MCX_CHECK(!l->freed);
-    if (l->added && loop_stub.edges > 0) {
-        loop_stub.edges = 0;
-        registration_event(l->added, true, false, chain);
+    if (l->added && loop_stub.events) {
+        unsigned what = loop_stub.events;
+
+        loop_stub.events = 0;
+        registration_event(l->added, what, chain);
     }
 }
 
@@ -78,7 +80,7 @@ static bool can_wake(void *arg)
 {
     const struct loop *l = arg;
 
-    return l->kicks.v || (l->added && loop_stub.edges > 0) ||
+    return l->kicks.v || (l->added && loop_stub.events) ||
            (l->until != UINT64_MAX && (!loop_stub.quiet || loop_stub.quiet()));
 }
 
@@ -89,7 +91,7 @@ void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain)
     loop_stub.sleeps++;
     l->until = until_usec;
     mcx_block_until(can_wake, l);
-    if (vat_u32_xchg(&l->kicks, 0, VAT_ACQ) == 0 && !(l->added && loop_stub.edges > 0)) {
+    if (vat_u32_xchg(&l->kicks, 0, VAT_ACQ) == 0 && !(l->added && loop_stub.events)) {
         if (until_usec > loop_stub.now_usec)
             loop_stub.now_usec = until_usec;
         mcx_note("it is %d usec", (int)loop_stub.now_usec);

@@ -9,8 +9,9 @@
 struct loop_stub {
     uint64_t now_usec;
     bool (*quiet)(
-        void);         /* nothing else can move; NULL: a deadline may pass at any time */
-    int sleeps, edges; /* edges: events that the kernel still has to report */
+        void);       /* nothing else can move; NULL: a deadline may pass at any time */
+    int sleeps;
+    unsigned events; /* EVENT_ bits that the kernel still has to report, once */
 };
 
 extern struct loop_stub loop_stub;

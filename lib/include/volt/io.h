@@ -6,8 +6,10 @@
  * it, in the task's drop as for every leaf.
  *
  * An operation is tried first, and waits only when it would block: a busy connection
- * costs no system call beside its own. Each that succeeds takes a unit of the poll's
- * budget.
+ * costs no system call beside its own. A TCP read that leaves room in its buffer proves
+ * that nothing more is there, so the next one waits at once. (Not with kernel TLS, whose
+ * reads end at records: use volt_io_recvmsg_poll there.) Each operation that succeeds
+ * takes a unit of the poll's budget.
  *
  * lib/io/io.c, lib/driver/registration.h. */
 #ifndef VOLT_IO_H
