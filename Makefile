@@ -479,6 +479,7 @@ make coverage        lines and branches of daemon/ that unit tests and simulator
 make check-coverage  the same; fails where a room is below its bounds
 make coverage-keeper branches of the privileged program that tests reach
 make bench           benchmarks of libvolt
+make bench-servers   echo servers by turns: libvolt, an epoll loop, Tokio if it is built
 make bench-peers     the same beside Tokio, Go, oneTBB and a naive pool
 make bench-daemon    voltd beside a bare spawner, xargs, make, parallel, task-spooler, nq
 make install         prefix=$(prefix) DESTDIR=$(DESTDIR)

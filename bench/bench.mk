@@ -4,6 +4,7 @@
 BENCH         ?=
 BENCH_WORKERS ?= 2
 BENCHES       := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
+PEERS         := $(abspath $(B))/peers
 BENCH_OBJ     := $(addprefix $(B)/bench/,harness.o echo.o floor.o tasks.o)
 
 $(BENCHES): $(B)/%: $(B)/%.o $(BENCH_OBJ) $(LIBVOLT)
@@ -15,8 +16,21 @@ bench: deps
 bench-run: $(BENCHES)
 	@bench/run --build $(abspath $(B)) --workers $(BENCH_WORKERS) $(BENCH)
 
+# Echo servers by turns, Tokio's among them if bench-peers has built it; ARGS: options of
+# bench/servers/run.
+SERVERS := $(addprefix $(B)/bench/servers/,volt epoll client)
+$(B)/bench/servers/volt: $(B)/bench/servers/volt.o $(LIBVOLT)
+	@mkdir -p $(@D)
+	$(LINK) $^ $(VOLT_LIBS)
+$(filter-out %/volt,$(SERVERS)): %: %.o
+	@mkdir -p $(@D)
+	$(LINK) $<
+bench-servers: deps
+	+@$(MAKE) --no-print-directory bench-servers-run
+bench-servers-run: $(SERVERS)
+	@bench/servers/run --build $(abspath $(B)) $(if $(wildcard $(PEERS)/echo-server),--peers $(PEERS)) $(ARGS)
+
 # ---- peers: Debian's versions, offline from what its packages bring ----------------------------
-PEERS := $(abspath $(B))/peers
 CXX   := g++
 
 NAIVE := $(wildcard bench/peers/naive/*.c)
@@ -32,14 +46,14 @@ $(PEERS)/bench-go: $(wildcard bench/peers/go/*) bench/echo.c bench/echo.h
 	$(call say,GO,$@)cd $(PEERS)/go && GO111MODULE=off GOFLAGS= CGO_CFLAGS='-O2 -D_GNU_SOURCE' GOCACHE=$(PEERS)/go-cache go build -o $@ .
 # Cargo writes beside the sources, so it is given a copy of them; the crates are those of
 # Debian.
-TOKIO_SRC := bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*)
+TOKIO_SRC := bench/peers/tokio/Cargo.toml $(wildcard bench/peers/tokio/src/*.rs bench/peers/tokio/src/bin/*.rs)
 $(PEERS)/bench-tokio: $(TOKIO_SRC)
 	@mkdir -p $(PEERS)/tokio/.cargo
 	@cp -r bench/peers/tokio/. $(PEERS)/tokio
 	@printf '[source.crates-io]\nreplace-with = "debian"\n[source.debian]\ndirectory = "/usr/share/cargo/registry"\n' \
 	    >$(PEERS)/tokio/.cargo/config.toml
 	$(call say,RUST,$@)cd $(PEERS)/tokio && CARGO_HOME=$(PEERS)/cargo RUSTC=/usr/bin/rustc /usr/bin/cargo build -q --offline --release
-	@cp $(PEERS)/tokio/target/release/bench-tokio $@
+	@cp $(PEERS)/tokio/target/release/echo-server $(PEERS)/tokio/target/release/bench-tokio $(PEERS)
 # TOKIO=PATH: the same with Tokio from a checkout, beside Debian's; the better counts. It is
 # built by the cargo in PATH, as Debian's is too old for it, with the crates of Debian and
 # those of the checkout's folder vendor (`cargo vendor` makes it).
@@ -87,7 +101,7 @@ bench-admission: $(B)/bench/daemon/admission
 	@$< $(WAITERS)
 
 # All that need no packages of their own, so that they do not fall behind what they measure.
-check-benches: $(BENCHES) $(filter-out %/queues,$(DAEMON_BENCH)) $(B)/bench/daemon/admission
+check-benches: $(BENCHES) $(SERVERS) $(filter-out %/queues,$(DAEMON_BENCH)) $(B)/bench/daemon/admission
 	@echo "benches passed=$(words $^) failed=0"
 
 bench-daemon: deps
@@ -113,4 +127,4 @@ bench-instructions: all
 	@tests/tools/deps bench-instructions
 	@bench/daemon/instructions $(BENCH:%=--row %) $(abspath $(BIN))
 
-.PHONY: check-benches bench-admission bench-waiting bench-instructions bench-shares bench-survey bench bench-run bench-peers bench-peers-run bench-daemon bench-daemon-run
+.PHONY: check-benches bench-admission bench-waiting bench-instructions bench-shares bench-survey bench bench-run bench-servers bench-servers-run bench-peers bench-peers-run bench-daemon bench-daemon-run
