@@ -100,6 +100,15 @@ class Spawners:
     def voltd_no_env_loop(self, at_a_time):
         return self.voltd_loop(at_a_time, "--no-env")
 
+    def voltd_wait_loop(self, at_a_time):
+        """One after the other: each call waits for its job."""
+        jobs = self.jobs // SLOW
+        with daemon(self.bin, at_a_time) as d:
+            start = time.monotonic()
+            shell('i=0; while [ $i -lt "$1" ]; do "$2" --wait -- true; i=$((i + 1)); done', jobs,
+                  self.bin / "volt-submit", env=d.env)
+            return rate(jobs, start)
+
     def task_spooler_loop(self, at_a_time):
         d = scratch()
         env = dict(os.environ, TS_SOCKET=str(d / "socket"), TMPDIR=str(d), TS_MAXFINISHED="10")
