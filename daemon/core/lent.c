@@ -24,7 +24,8 @@ struct work *lent_find(struct core *core, uid_t uid, const struct job_key *key)
     if (!w)
         return NULL;
     const struct job_status st = jobs_any_status(job, w->offset);
-    return st.state == JOB_QUEUED || st.state == JOB_DONE ? NULL : w;
+    const bool has_ended = st.state == JOB_QUEUED || st.state == JOB_DONE;
+    return has_ended || !work_has_slot(w) ? NULL : w;
 }
 
 static void lend(struct core *core, struct work *w)
@@ -44,17 +45,12 @@ static bool take_back(struct core *core, struct work *w)
     return true;
 }
 
-void lent_settle(struct core *core, struct work *w)
-{
-    if (!w->lends && !list_is_empty(&w->inside) && work_has_slot(w))
-        lend(core, w);
-}
-
 void lent_add(struct core *core, struct work *w, struct lending *l)
 {
     l->work = w;
     list_add_last(&w->inside, &l->node);
-    lent_settle(core, w);
+    if (!w->lends)
+        lend(core, w);
 }
 
 bool lent_remove(struct core *core, struct lending *l)

@@ -2,9 +2,7 @@
  * Lock held in all functions.
  *
  * What waits is in the list of the work of that job or element, while its attempt lasts.
- * The work lends its slot as long as the list is not empty. It may be in the list before
- * it has its slot: a job that begins at the keeper when another one ends may wait before
- * voltd knows of that end. */
+ * The work lends its slot as long as the list is not empty. */
 #ifndef VOLTD_CORE_LENT_H
 #define VOLTD_CORE_LENT_H
 
@@ -23,15 +21,13 @@ struct lending {
     bool told;             /* the caller's: it has named a job */
 };
 
-/* The work of this job or element, if it is a process of this user's that has begun, as
- * far as is known, and not ended. NULL: it is none. */
+/* The work of this job or element, if it is a process of this user's that has a slot, and
+ * has not ended, as far as is known. NULL: it is none. */
 struct work *lent_find(struct core *core, uid_t uid, const struct job_key *key);
 /* It waits inside this work. */
 void lent_add(struct core *core, struct work *w, struct lending *l);
 /* It waits no longer, inside of whatever it is. True: the work has its slot back. */
 bool lent_remove(struct core *core, struct lending *l);
-/* The work has got its slot. */
-void lent_settle(struct core *core, struct work *w);
 /* Its attempt is over, or never was: nothing waits inside it, and its slot, if it has
  * one, is its own. */
 void lent_over(struct core *core, struct work *w);

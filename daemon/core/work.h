@@ -29,20 +29,6 @@ struct survivors {
     struct job_named named;
 };
 
-/* Its place among the jobs that begin one after the other at the keeper:
- * dispatch/chain.h. [L] */
-struct chain_place {
-    struct list_node node;     /* among the runners */
-    struct list_node follower; /* among the works that follow one */
-    struct work *before;       /* whose end it waits for at the keeper */
-    struct work *behind;       /* the work that waits for its end */
-    uint64_t start;            /* serial of its START at the keeper */
-    uint64_t after;            /* that of `before` */
-    uint64_t since_usec;
-    bool runs;        /* is a runner */
-    bool called_back; /* is not to wait there any longer */
-};
-
 /* Where a work is on its way to a slot. The first task of a job has no place: the job
  * itself waits. */
 enum work_place {
@@ -70,15 +56,14 @@ struct work {
     bool let_go;               /* [L] has ended, and what is left of it has no claims */
     bool spent;                /* [L] has no slot, but its STARTING, of an earlier voltd,
                                * has spent what its job claims of rates */
-    bool assumed;              /* [L] of an earlier voltd, which may have given to others
-                                * what it has until it is known whether it began */
+    bool assumed;              /* of an earlier voltd, and has a slot until it is known
+                                * whether it began */
     bool lends;                /* [L] its slot: lent.h, ... */
     struct list inside;        /* [L] ... to which what waits inside it is known */
     struct list_node element;  /* [L] of an element that wants a slot, or rests: among
                                 * these */
     uint64_t rests_until_usec; /* [L] RESTS: CLOCK_BOOTTIME */
     uint64_t early_until_usec; /* then it is deferred; 0: it has not waited yet */
-    struct chain_place chain;  /* [L] */
     bool adopted; /* it was starting or running when an earlier daemon ended */
     bool kept_starting, kept_started; /* [L] post.c's: the store has these facts */
     bool ending;                      /* [L] post.c's: its end is on its way there */

@@ -83,17 +83,14 @@ static int give_slots(struct tx *tx)
     struct lease *lease;
     struct work *w;
 
-    for (int given = 0; given < JOBS_SLICE && tx_has_room(tx) &&
-                        !is_long(tx->core, looked);
-         given++) {
+    for (int given = 0;
+         given < JOBS_SLICE && tx_has_room(tx) && !is_long(tx->core, looked); given++) {
         struct job *job = grant_next(tx->core, &w, &lease, &budget);
         if (!job && !lease)
             return budget ? 0 : -EAGAIN;
         core_did(tx->core, 1, 0, 0);
         if (lease)
             leases_give(tx, lease);
-        else if (w && w->chain.before)
-            chain_grant(tx->core, w, tx);
         else if (!grant_give(tx, job, w))
             return -ENOMEM;
     }
@@ -106,8 +103,6 @@ static int hand_out(struct tx *tx)
     struct core *core = tx->core;
     int r = give_slots(tx);
 
-    if (r == 0 && !chain_yield(core, tx))
-        r = -EAGAIN;
     if (r == 0 && !phase_is_closed(core))
         early_fill(core, tx);
     return r;

@@ -26,11 +26,6 @@ struct dispatch *dispatch_new(void)
     return d;
 }
 
-void early_stir(struct core *core, struct tx *tx)
-{
-    jobs_wake(grant_first_early(core), tx);
-}
-
 /* How many may start early: as many as will start within the span, and the next of each
  * slot. */
 static uint32_t limit_of(const struct core *core)

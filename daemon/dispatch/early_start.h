@@ -4,8 +4,7 @@
  * what a job takes. So the first in the line, StartAhead= at most, are marked as starting
  * while the jobs before them still run, and so are the next elements of an array. Each
  * stays in the line until it gets its slot: a more urgent job that comes gets the next
- * one. It goes to the keeper with its slot, or before that, to begin when a certain other
- * job has ended (chain.h).
+ * one.
  *
  * Price: after a power cut a job marked STARTING is `lost` although it may never have
  * begun. A later marker does not help: a start without its own fsync needs its marker
@@ -24,8 +23,7 @@
  * After a restart all jobs that were starting and had not come to the keeper wait so.
  *
  * Elements of an array with a limit do not start early, so each that is STARTING has its
- * slot, or had it when voltd died, and counts (run/adopt.c). A start that follows another
- * job's end could come too late to be called back, and be one too many. */
+ * slot, or had it when voltd died, and counts (run/adopt.c). */
 #ifndef VOLTD_DISPATCH_EARLY_START_H
 #define VOLTD_DISPATCH_EARLY_START_H
 
@@ -54,8 +52,6 @@ struct early_starts {
 /* So many works at most from now on; of more that are early already each defers
  * itself. */
 void early_limit(struct core *core, uint64_t most);
-/* A work can be followed: the first that waits looks. */
-void early_stir(struct core *core, struct tx *tx);
 /* The next ones start early, as many as may. */
 void early_fill(struct core *core, struct tx *tx);
 /* A process has ended that ran so long. */

@@ -17,7 +17,7 @@
 #include "daemon/core/work.h"
 #include "daemon/job/array.h"
 
-#define LOOKS 32 /* at most, at jobs in the line */
+#define LOOKS 32 /* at most, at jobs in the line, of a voltd that ends */
 
 static struct work *element_of(struct list_node *n)
 {
@@ -26,55 +26,28 @@ static struct work *element_of(struct list_node *n)
 
 /* --- which ------------------------------------------------------------------------- */
 
-/* Whether the job has something that wants a slot and follows nothing, or needs none: all
- * that it wants then is to leave the line. */
-static bool wants(const struct job *job, struct work **ret_work)
+/* What of the job gets the next slot; NULL: it has no task yet. */
+static struct work *next_work(const struct job *job)
 {
-    struct work *w = job->live;
-
-    if (!job->array) {
-        *ret_work = w;
-        return !w || !w->chain.before;
-    }
-    w = element_of(job->elements->waiting.first);
-    while (w && w->chain.before)
-        w = element_of(w->element.next);
-    *ret_work = w;
-    return w || !jobs_takes(job) || each_rest(job);
+    return job->array ? element_of(job->elements->waiting.first) : job->live;
 }
 
-/* Of the first n that wait for slots alone. early: of what starts early alone. Where a
- * slot is free, one that may have it. */
-static struct job *look(struct core *core, size_t n, bool early, struct work **ret_work)
-{
-    const struct admission_counts c = admission_count(parts_of(core)->admit);
-    struct waiter *first[LOOKS];
-
-    n = admission_peek(parts_of(core)->admit, first, n < LOOKS ? n : LOOKS);
-    for (size_t i = 0; i < n; i++) {
-        struct job *job = job_of_waiter(first[i]);
-
-        if (c.used < c.slots && !admission_may_have_slot(first[i]))
-            continue;
-        if (wants(job, ret_work) && (!early || (*ret_work && work_is_early(*ret_work))))
-            return job;
-    }
-    return NULL;
-}
-
-/* What follows others is in front of the rest. */
-static struct job *look_past_followers(struct core *core, struct work **ret_work)
-{
-    return look(core, parts_of(core)->dispatch->chain.nfollowers + 1, false, ret_work);
-}
-
+/* The first that starts early and may have a slot. */
 static struct job *next_when_closed(struct core *core, struct work **ret_work)
 {
     const struct admission_counts c = admission_count(parts_of(core)->admit);
+    const bool any = parts_of(core)->dispatch->early.n && c.used < c.slots;
+    struct waiter *first[LOOKS];
+    const size_t n = any ? admission_peek(parts_of(core)->admit, first, LOOKS) : 0;
 
-    return parts_of(core)->dispatch->early.n && c.used < c.slots
-               ? look(core, LOOKS, true, ret_work)
-               : NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct job *job = job_of_waiter(first[i]);
+
+        *ret_work = next_work(job);
+        if (*ret_work && work_is_early(*ret_work) && admission_may_have_slot(first[i]))
+            return job;
+    }
+    return NULL;
 }
 
 struct job *grant_next(struct core *core, struct work **ret_work,
@@ -92,22 +65,8 @@ struct job *grant_next(struct core *core, struct work **ret_work,
         return NULL;
     }
     struct job *job = job_of_waiter(first);
-    if (wants(job, ret_work))
-        return job;
-    struct job *other = look_past_followers(core, ret_work);
-    if (other)
-        return other;
-    *ret_work = job->array ? element_of(job->elements->waiting.first) : job->live;
+    *ret_work = next_work(job);
     return job;
-}
-
-struct work *grant_first_early(struct core *core)
-{
-    struct work *w = NULL;
-
-    if (!parts_of(core)->dispatch->early.n || !look_past_followers(core, &w))
-        return NULL;
-    return w && work_is_early(w) ? w : NULL;
 }
 
 /* --- what it does ------------------------------------------------------------------ */
@@ -243,7 +202,6 @@ void grant_take(struct core *core, struct work *w)
                    waiting_now(core));
     grant_refund(core, w); /* not twice for one attempt */
     waiting_recount(core, job);
-    lent_settle(core, w);
 }
 
 bool grant_try(struct core *core, struct work *w)
@@ -275,6 +233,14 @@ void grant_return(struct core *core, struct work *w)
     unhold(core, w);
     admission_put_back(parts_of(core)->admit, &w->job->waiter, waiting_now(core));
     grant_wait(core, w);
+}
+
+void grant_ask_anew(struct core *core, struct work *w)
+{
+    grant_return(core, w);
+    grant_set_early(core, w, true);
+    w->spent |= w->job->claims;
+    w->assumed = false;
 }
 
 void grant_end(struct core *core, struct work *w, uint64_t ran_usec)

@@ -17,15 +17,11 @@ struct work;
 
 /* --- lock held ---------------------------------------------------------------------- */
 /* The job that gets what is free now, with its work, or that of its element; *ret_work
- * NULL: the task is still to be made. A work that is to begin after another one (chain.h)
- * is last of all. Once voltd is closed only what starts early gets anything. Looks at
- * *budget things at most and takes those off. NULL: it is a lease, in *ret_lease; or that
- * is NULL, and *budget is 0, or nothing fits. */
+ * NULL: the task is still to be made. Once voltd is closed only what starts early gets
+ * anything. Looks at *budget things at most and takes those off. NULL: it is a lease, in
+ * *ret_lease; or that is NULL, and *budget is 0, or nothing fits. */
 struct job *grant_next(struct core *core, struct work **ret_work,
                        struct lease **ret_lease, unsigned *budget);
-/* The first of the line that is not to begin after another one, whether it fits or not:
- * its work if that starts early; NULL. */
-struct work *grant_first_early(struct core *core);
 /* What is free for what grant_next() has returned. False: no memory. */
 bool grant_give(struct tx *tx, struct job *job, struct work *w);
 /* The same for a job without claims, on its way into the table, that need not wait, with
@@ -39,6 +35,8 @@ void grant_recover(struct core *core, struct work *w);
 void grant_recover_claims(struct core *core, struct work *w);
 /* The work gives its slot back and waits for another one, where it was in the line. */
 void grant_return(struct core *core, struct work *w);
+/* The same of a work that starts, and has what it may have had before a restart. */
+void grant_ask_anew(struct core *core, struct work *w);
 #define NEVER_RAN UINT64_MAX
 /* It is over, after it has run so long; its slot, if it has one, is free. NEVER_RAN: the
  * slot was not used, and its claims are free as well. */

@@ -19,14 +19,6 @@ static void take_back(struct core *core, struct work *w)
         grant_set_early(core, w, false);
 }
 
-static void call_off(struct core *core, struct work *w, struct tx *tx)
-{
-    if (w->chain.before)
-        chain_call_back(core, w, tx);
-    else
-        jobs_wake(w, tx);
-}
-
 static int hold_now(struct tx *tx, struct job *job, const struct hold *by)
 {
     int r = conditions_hold(tx->core, job, by);
@@ -44,7 +36,7 @@ static void call_elements_off(struct tx *tx, struct job *job)
         if (jobs_status(job, w->offset)->state == JOB_QUEUED)
             take_back(tx->core, w);
         else
-            call_off(tx->core, w, tx);
+            jobs_wake(w, tx);
     }
 }
 
@@ -70,7 +62,7 @@ static int hold_early(struct tx *tx, struct job *job, const struct hold *by, boo
         return -EBUSY;
     int r = conditions_hold(tx->core, job, by);
     if (r == 0)
-        call_off(tx->core, w, tx);
+        jobs_wake(w, tx);
     return r < 0 ? r : -EAGAIN;
 }
 
@@ -84,9 +76,7 @@ static bool is_too_much(const struct job *job, const struct hold *by)
 
 int holding_job(struct tx *tx, struct job *job, const struct hold *by, bool again)
 {
-    const int r = again                  ? 0
-                  : is_too_much(job, by) ? -EDQUOT
-                                         : core_refusal(tx->core);
+    const int r = again ? 0 : is_too_much(job, by) ? -EDQUOT : core_refusal(tx->core);
 
     if (jobs_done(job))
         return -EALREADY;

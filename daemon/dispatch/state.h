@@ -6,13 +6,11 @@
 #include "daemon/dispatch/early_start.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/dispatch/grant.h"
-#include "daemon/dispatch/chain.h"
 #include "daemon/dispatch/timer.h"
 
 /* [L] */
 struct dispatch {
     struct early_starts early;
-    struct chain chain;
     struct timer timer;
 };
 

@@ -14,28 +14,23 @@
 static const struct attempt_row new[] = {
     {ON_MARKED, .next = ATTEMPT_WAITING},
     {ON_UNMARKED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_ADOPTED, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE},
-    {ON_LATE, ATTEMPT_HEARING, .todo = DO_RECALL},
+    {ON_ADOPTED, ATTEMPT_GREETING, .todo = DO_GREET},
 };
 ROWS(new, NULL);
 
-static const struct attempt_row hearing[] = {
-    {ON_RESET, ATTEMPT_HEARING, .todo = DO_RECALL},
-    {ON_ANSWERED, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE},
+static const struct attempt_row greeting[] = {
+    {ON_WELCOME, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
 };
-ROWS(hearing, NULL);
+ROWS(greeting, NULL);
 
-/* It is to stop, and has not begun: only the record knows that for certain where a START
- * was not answered. */
 static const struct attempt_row idle[] = {
-    {ON_STOP, ATTEMPT_SEEKING, IF_UNSURE, .todo = DO_RECALL},
+    {ON_STOP, ATTEMPT_GREETING, IF_UNSURE, .todo = DO_GREET},
     {ON_STOP, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
 };
 ROWS(idle, NULL);
 
 static const struct attempt_row waiting[] = {
     {ON_SLOT, ATTEMPT_STARTING, .todo = DO_PREPARE | DO_START},
-    {ON_CHAIN, ATTEMPT_CHAINING, .todo = DO_PREPARE | DO_START},
     {ON_DEFERRED, ATTEMPT_NEW, .when = IF_FRESH},
 };
 ROWS(waiting, &idle_rows);
@@ -46,7 +41,7 @@ static const struct attempt_row resting[] = {
 ROWS(resting, &idle_rows);
 
 static const struct attempt_row starting[] = {
-    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CHAIN | DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_EXISTS, ATTEMPT_TAKEN, IF_TRIED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_EXISTS, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
     {ON_RESET, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_UNSURE},
@@ -57,27 +52,11 @@ static const struct attempt_row starting[] = {
     {ON_SHORT, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_TRIED},
     {ON_REFUSED, ATTEMPT_TAKEN, IF_UNSURE, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_REFUSED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_WITHDRAWN, ATTEMPT_SEEKING, IF_UNSURE, .todo = DO_RECALL},
+    {ON_WITHDRAWN, ATTEMPT_GREETING, IF_UNSURE, .todo = DO_GREET},
     {ON_WITHDRAWN, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
     {ON_UNREADY, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
 };
 ROWS(starting, NULL);
-
-/* Its record need not be looked at before something is heard of it: it mostly ends before
- * it would be. */
-static const struct attempt_row chaining[] = {
-    {ON_TAKEN, ATTEMPT_CHAINED, .todo = DO_CHAIN | DO_CLOSE | DO_LIMIT | DO_PROBE},
-    {ON_ELSEWHERE, ATTEMPT_WAITING, .todo = DO_PART},
-    {ON_RESET, ATTEMPT_SEEKING, .todo = DO_RECALL, .known = ATTEMPT_UNSURE},
-};
-ROWS(chaining, &starting_rows);
-
-/* Once a keeper answers, nothing that an earlier connection has asked for can begin. */
-static const struct attempt_row seeking[] = {
-    {ON_RESET, ATTEMPT_SEEKING, .todo = DO_RECALL},
-    {ON_ANSWERED, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
-};
-ROWS(seeking, NULL);
 
 /* --- until the record says that it is over ---------------------------------------- */
 
@@ -98,30 +77,9 @@ static const struct attempt_row taken[] = {
     {ON_NEVER_RAN, ATTEMPT_REMOVING, .todo = DO_REMOVE | DO_BLAME},
     {ON_ABSENT, .when = IF_DOUBTFUL | IF_SPENT, .todo = DO_VOID | DO_POST_EXITED,
      OVER = ATTEMPT_FAILED},
-    {ON_ABSENT, ATTEMPT_RESTING, IF_DOUBTFUL | IF_REST, .todo = DO_VOID | DO_LIMIT},
     {ON_ABSENT, ATTEMPT_WAITING, IF_DOUBTFUL, .todo = DO_VOID},
 };
 ROWS(taken, &watched_rows);
-
-/* What was taken back from behind another job was no try in vain. */
-static const struct attempt_row recalled[] = {
-    {ON_NEVER_RAN, ATTEMPT_REMOVING, .todo = DO_REMOVE},
-};
-ROWS(recalled, &taken_rows);
-
-static const struct attempt_row chained[] = {
-    {ON_STOP, ATTEMPT_RECALLING, .todo = DO_RECALL},
-    {ON_CALLED_BACK, ATTEMPT_RECALLING, .todo = DO_RECALL},
-    {ON_LIMIT, ATTEMPT_RECALLING, .todo = DO_RECALL},
-};
-ROWS(chained, &recalled_rows);
-
-/* The answer says nothing: the record does. With a connection all that waits falls. */
-static const struct attempt_row recalling[] = {
-    {ON_ANSWERED, .next = ATTEMPT_RECALLED},
-    {ON_RESET, .next = ATTEMPT_RECALLED},
-};
-ROWS(recalling, &recalled_rows);
 
 static const struct attempt_row stoppable[] = {
     {ON_STOP, ATTEMPT_KILLING, IF_STOP_KILLS, .todo = DO_LIMIT | DO_SIGNAL},
@@ -276,16 +234,11 @@ static const struct attempt_rows no_rows;
 
 const struct attempt_rows *const attempt_table[ATTEMPT_PHASES] = {
     [ATTEMPT_NEW] = &new_rows,
-    [ATTEMPT_HEARING] = &hearing_rows,
+    [ATTEMPT_GREETING] = &greeting_rows,
     [ATTEMPT_WAITING] = &waiting_rows,
     [ATTEMPT_RESTING] = &resting_rows,
     [ATTEMPT_STARTING] = &starting_rows,
-    [ATTEMPT_CHAINING] = &chaining_rows,
-    [ATTEMPT_SEEKING] = &seeking_rows,
     [ATTEMPT_TAKEN] = &taken_rows,
-    [ATTEMPT_CHAINED] = &chained_rows,
-    [ATTEMPT_RECALLING] = &recalling_rows,
-    [ATTEMPT_RECALLED] = &recalled_rows,
     [ATTEMPT_RUNNING] = &running_rows,
     [ATTEMPT_PAUSE_DUE] = &pause_due_rows,
     [ATTEMPT_PAUSING] = &pausing_rows,
@@ -361,7 +314,7 @@ uint32_t attempt_hears(const struct attempt_state *s)
 /* What the input tells, whatever row is taken. */
 static void count(struct attempt_state *s, enum attempt_input in)
 {
-    bool start = s->phase == ATTEMPT_STARTING || s->phase == ATTEMPT_CHAINING;
+    const bool start = s->phase == ATTEMPT_STARTING;
 
     if (start && in == ON_RESET)
         tries_lost(&s->tries);
@@ -394,7 +347,7 @@ void attempt_follow(struct attempt_state *s, const struct attempt_row *row)
     if (row->end != ATTEMPT_NOT_OVER)
         s->end = row->end;
     if (row->todo & DO_BLAME)
-        tries_in_vain(&s->tries);
+        tries_refused(&s->tries, true);
     if (row->todo & DO_NOTE_LEFT)
         s->kills++;
 }
@@ -423,7 +376,7 @@ enum attempt_input attempt_answer(uint32_t hears, int status)
     else if (status == -EEXIST)
         in = ON_EXISTS;
     else if (status == -ESRCH)
-        in = attempt_is_heard(hears, ON_GONE) ? ON_GONE : ON_ELSEWHERE;
+        in = ON_GONE;
     else if (tries_passing(status))
         in = ON_SHORT;
     if (status != 0 && !attempt_is_heard(hears, in))

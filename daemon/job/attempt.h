@@ -6,15 +6,12 @@
  * carries out the actions of attempt_step() in the order of their bits.
  *
  *     new        STARTING is on its way into the store
- *     hearing    of an earlier voltd; the keeper has not answered HELLO yet
- *     waiting    for a slot, or for a job to follow
+ *     greeting   whether a START was carried out is not known; a keeper is to answer
+ *                HELLO: from then on the record alone counts
+ *     waiting    for a slot
  *     resting    before the next START
  *     starting   START is on its way
- *     chaining   START after another job is on its way
- *     seeking    whether START was carried out; RECALL is on its way
  *     taken      the keeper has it; nothing says that it has begun
- *     chained    the same, and it begins when another job has ended
- *     recalling, recalled   the same, called back from there
  *     running    it has begun, and STARTED is posted
  *     pause_due  PAUSE was posted, and is on its way into the store
  *     pausing, pause_again    freeze or SIGSTOP of its tree: on its way, to be sent again
@@ -43,7 +40,7 @@
  *        once more: never when it alone knows the end.
  *   T-6  Every event that is posted is one that job.h allows; EXITED is posted once.
  *   T-7  A job goes back to the queue (DEFERRED) when nothing of it is at the keeper.
- *   T-8  START goes out in a slot, or behind a job that has one; no slot is left taken.
+ *   T-8  START goes out in a slot, and what runs has one; no slot is left taken.
  *   T-9  From every state a way leads to the durable end, without a further fault.
  *   T-10  What is frozen or stopped is known to be paused by the store, or is continued:
  *        a job whose pause is over, or was forgotten with its voltd, runs on. */
@@ -57,16 +54,11 @@
 
 enum attempt_phase {
     ATTEMPT_NEW = 0,
-    ATTEMPT_HEARING,
+    ATTEMPT_GREETING,
     ATTEMPT_WAITING,
     ATTEMPT_RESTING,
     ATTEMPT_STARTING,
-    ATTEMPT_CHAINING,
-    ATTEMPT_SEEKING,
     ATTEMPT_TAKEN,
-    ATTEMPT_CHAINED,
-    ATTEMPT_RECALLING,
-    ATTEMPT_RECALLED,
     ATTEMPT_RUNNING,
     ATTEMPT_PAUSE_DUE,
     ATTEMPT_PAUSING,
@@ -98,19 +90,16 @@ enum attempt_input {
     ON_KEPT,     /* what was posted is durable */
     ON_UNKEPT,   /* the store has refused it */
     ON_UNPOSTED, /* there is no memory to post TIMEOUT or OUTPUT_LIMIT */
-    /* what an earlier voltd has begun */
-    ON_ADOPTED,
-    ON_LATE, /* and the keeper may still be at its requests */
+    ON_ADOPTED,  /* an earlier voltd has begun it */
     /* its place */
     ON_SLOT,
-    ON_CHAIN,    /* there is a job to follow */
     ON_DEFERRED, /* it is in the queue again */
     ON_STOP,     /* it is to stop */
     ON_UNREADY,  /* what START needs cannot be had */
     /* answers of the keeper */
+    ON_WELCOME,   /* HELLO: it does nothing any more that older connections asked for */
     ON_TAKEN,     /* START: its shim has been told */
     ON_EXISTS,    /* START: there is a record */
-    ON_ELSEWHERE, /* START: nothing can begin after that job */
     ON_WITHDRAWN, /* START: nobody has had it */
     ON_RESET,     /* the connection broke before the answer */
     ON_SHORT,     /* of something, for a moment: nothing was done */
@@ -125,9 +114,8 @@ enum attempt_input {
     ON_NEVER_RAN,
     ON_ABSENT,
     /* timers and others */
-    ON_CALLED_BACK, /* it is not to wait for that job any longer */
-    ON_TURNED,      /* it is to be paused, or to go on */
-    ON_PROBE,       /* a signal is to be sent once more */
+    ON_TURNED,  /* it is to be paused, or to go on */
+    ON_PROBE,   /* a signal is to be sent once more */
     ON_LIMIT,   /* the time of the phase is up: a rest, the timeout, kill_after, ... */
     ON_PRINTED, /* more than output_limit */
     ATTEMPT_INPUTS,
@@ -135,27 +123,26 @@ enum attempt_input {
 
 /* Carried out in this order. */
 enum attempt_action {
-    DO_VOID = 1 << 0,    /* nothing can follow it: it has not begun */
-    DO_PART = 1 << 1,    /* it follows nothing any more */
-    DO_PREPARE = 1 << 2, /* what START needs; where that fails: ON_UNREADY, no START */
-    DO_START = 1 << 3,   /* the phase says whether after another job */
-    DO_CHAIN = 1 << 4,   /* other jobs may follow it, unless it goes alone */
-    DO_CLOSE = 1 << 5,   /* what was prepared */
-    DO_RECALL = 1 << 6,  /* of its latest START */
-    DO_POST_STARTED = 1 << 7,      /* and the timeout begins */
-    DO_POST_TIMEOUT = 1 << 8,      /* where that fails, ON_UNPOSTED instead of the rest */
-    DO_POST_OUTPUT_LIMIT = 1 << 9, /* likewise */
-    DO_NOTE_LEFT = 1 << 10,        /* the processes that SIGKILL has left */
-    DO_LIMIT = 1 << 11,            /* ON_LIMIT comes after the time of the new phase */
-    DO_SIGNAL = 1 << 12,           /* that of the new phase */
-    DO_PROBE = 1 << 13,            /* ON_PROBE comes after a moment */
-    DO_REMOVE = 1 << 14,           /* the record of what never ran */
-    DO_LOOK = 1 << 15,             /* at the record, even if nothing is heard of it */
-    DO_POST_EXITED = 1 << 16,      /* state.end says which */
-    DO_REMOVE_LATER = 1 << 17,     /* the record of what is over */
-    DO_BLAME = 1 << 18,            /* a try in vain; too many end as its shim's failure */
-    DO_KEEP = 1 << 19,             /* ON_KEPT comes when all that was posted is durable */
-    DO_TIME = 1 << 20, /* the timeout stands still, or goes on, by the phase */
+    DO_VOID = 1 << 0,    /* no START of it is anywhere: a slot that it has for an earlier
+                            voltd's goes back, and it asks for one */
+    DO_PREPARE = 1 << 1, /* what START needs; where that fails: ON_UNREADY, no START */
+    DO_START = 1 << 2,
+    DO_CLOSE = 1 << 3,             /* what was prepared */
+    DO_GREET = 1 << 4,             /* ON_WELCOME comes, at once if a keeper is there */
+    DO_POST_STARTED = 1 << 5,      /* and the timeout begins */
+    DO_POST_TIMEOUT = 1 << 6,      /* where that fails, ON_UNPOSTED instead of the rest */
+    DO_POST_OUTPUT_LIMIT = 1 << 7, /* likewise */
+    DO_NOTE_LEFT = 1 << 8,         /* the processes that SIGKILL has left */
+    DO_LIMIT = 1 << 9,             /* ON_LIMIT comes after the time of the new phase */
+    DO_SIGNAL = 1 << 10,           /* that of the new phase */
+    DO_PROBE = 1 << 11,            /* ON_PROBE comes after a moment */
+    DO_REMOVE = 1 << 12,           /* the record of what never ran */
+    DO_LOOK = 1 << 13,             /* at the record, even if nothing is heard of it */
+    DO_POST_EXITED = 1 << 14,      /* state.end says which */
+    DO_REMOVE_LATER = 1 << 15,     /* the record of what is over */
+    DO_BLAME = 1 << 16,            /* a try in vain; too many end as its shim's failure */
+    DO_KEEP = 1 << 17,             /* ON_KEPT comes when all that was posted is durable */
+    DO_TIME = 1 << 18, /* the timeout stands still, or goes on, by the phase */
 };
 
 /* What is known of its STARTs. */

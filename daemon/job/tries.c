@@ -28,18 +28,6 @@ void tries_refused(struct tries *t, bool passing)
     t->due = 1;
 }
 
-void tries_in_vain(struct tries *t)
-{
-    if (t->vain)
-        tries_refused(t, true);
-    t->vain = 1;
-}
-
-bool tries_are_alone(const struct tries *t)
-{
-    return t->vain;
-}
-
 bool tries_are_over(const struct tries *t)
 {
     return t->refused >= TRIES_MAX;

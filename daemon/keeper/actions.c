@@ -35,8 +35,6 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     const int *next = fds;
     struct job_key key = keeper_key_unpack(&m->key);
     struct shim_args args = {
-        .serial = m->head.serial,
-        .after = m->after,
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
@@ -52,15 +50,12 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
         if (r < 0)
             return r;
     }
-    if (m->after != 0 && (!may_reuse || !shim_pool_can_follow(m)))
-        return -ESRCH;
     int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
                                m->kill_mode, &args.record_seed);
     if (record < 0)
         return record;
     args.fd[SHIM_RECORD] = record;
-    pid_t pid = m->after != 0 ? shim_pool_follow(&args)
-                              : shim_pool_start(&args, may_reuse, ret_new);
+    pid_t pid = shim_pool_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
     (void)close(record);
     /* voltd finds out that a record which stays never ran, and has it removed. */

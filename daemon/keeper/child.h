@@ -14,8 +14,6 @@ enum shim_fd { SHIM_RECORD, SHIM_LAUNCH, SHIM_STDIN, SHIM_STDOUT, SHIM_STDERR, S
 struct shim_args {
     int fd[SHIM_FDS]; /* -1: none; the record is locked */
     uint32_t record_seed;
-    uint64_t serial; /* of its START */
-    uint64_t after;  /* that of the order before it, without which it is void; 0: any */
     void *launch; /* the launch block, which follows the struct; NULL: it is in a memfd */
     uint64_t launch_size;
     mode_t umask;

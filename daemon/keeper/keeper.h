@@ -55,10 +55,9 @@ struct keeper_self {
     struct job_key left[KEEPER_LEFT_MAX];
 };
 
-/* Makes the record and gives the job to a shim, now or after another job. What follows *m
- * in its message, and fds, both as m says, are borrowed. may_reuse, ret_new: see
- * shim_pool_start(). Returns the shim's pid; -EEXIST: there is a record; -errno: nothing
- * has been done. */
+/* Makes the record and gives the job to a shim. What follows *m in its message, and fds,
+ * both as m says, are borrowed. may_reuse, ret_new: see shim_pool_start(). Returns the
+ * shim's pid; -EEXIST: there is a record; -errno: nothing has been done. */
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
                 bool may_reuse, bool *ret_new);
 

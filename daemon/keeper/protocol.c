@@ -5,7 +5,7 @@
 #include <signal.h>
 
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
-_Static_assert(sizeof(struct keeper_start) == 72, "no padding");
+_Static_assert(sizeof(struct keeper_start) == 64, "no padding");
 _Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
 
 struct keeper_key keeper_key_pack(const struct job_key *key)
@@ -64,8 +64,6 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
                 (m->signal.scope == KEEPER_SCOPE_FREEZE && m->signal.signal == SIGSTOP));
     case KEEPER_REMOVE:
         return remove_is_valid(&m->remove, len);
-    case KEEPER_RECALL:
-        return len == sizeof(m->recall);
     case KEEPER_BYE:
         return len == sizeof(m->bye) && m->bye.settled <= 1 && m->bye.zero == 0;
     default:

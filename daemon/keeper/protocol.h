@@ -13,14 +13,7 @@
  * argv, environment and paths (below), follows the struct where it is small; otherwise it
  * is in `launch`, a memfd sealed against write, grow and shrink. Only the job's own
  * process looks into it. The reply to START comes when the record has a name and a shim
- * has been told of it; what becomes of it is in the record.
- *
- * START `after` another one of the same connection, which its serial names (the same job
- * may be started again, elsewhere), goes to that job's shim, which begins it as soon as
- * the other has ended: nobody else has to run in between. Until it has begun it can be
- * called back, with the one that comes after it, and it falls with the connection or the
- * shim, or, where the keeper was killed, when the job before it ends; its record then
- * says "never ran". */
+ * has been told of it; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -31,7 +24,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(7)
+#define KEEPER_VERSION   UINT32_C(8)
 #define KEEPER_FDS_MAX   4
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -45,9 +38,8 @@ enum keeper_op {
     KEEPER_SIGNAL,
     KEEPER_REMOVE,
     KEEPER_BYE,
-    KEEPER_REPLY, /* from the keeper, with the next */
-    KEEPER_WELCOME,
-    KEEPER_RECALL, /* last: to tell versions apart HELLO and WELCOME stay what they are */
+    KEEPER_REPLY,   /* from the keeper, with the next */
+    KEEPER_WELCOME, /* to tell versions apart HELLO and WELCOME stay what they are */
 };
 
 struct keeper_head {
@@ -97,7 +89,6 @@ struct keeper_start {
     uint32_t kill_mode; /* enum keeper_kill_mode */
     uint32_t flags;     /* KEEPER_START_* */
     uint64_t launch_size;
-    uint64_t after; /* serial of another START: begin when that job has ended; 0: now */
 };
 #define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 
@@ -115,12 +106,6 @@ struct keeper_signal {
     struct keeper_key key;
     uint32_t signal; /* 1..64 */
     uint32_t scope;  /* KEEPER_SCOPE_* */
-};
-
-/* Calls back a job that was to begin after another. */
-struct keeper_recall {
-    struct keeper_head head;
-    uint64_t start; /* the serial of its START */
 };
 
 /* The message ends with its last key. */
@@ -146,14 +131,12 @@ struct keeper_bye {
 /* The reply to all of these.
  *
  *   START   0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not
- *           a sealed memfd of that size; -ESRCH: nothing can begin after that job: it is
- *           unknown, or left something behind, or others wait for its end; -EAGAIN,
- *           -ENOMEM, -ENOSPC, ...: no record, nothing ran
+ *           a sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record,
+ *           nothing ran
  *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged; -EAGAIN: it
  *           has not started yet, or too many are being signalled
  *   REMOVE  0, also when there was none; -EBUSY: its shim lives; of several the first
  *           failure
- *   RECALL  0: it has begun, or never will; the record says which
  *   BYE     0: the keeper leaves; -EBUSY: it stays for its jobs */
 struct keeper_reply {
     struct keeper_head head;
@@ -173,7 +156,6 @@ union keeper_message {
     struct keeper_start start;
     struct keeper_signal signal;
     struct keeper_remove remove;
-    struct keeper_recall recall;
     struct keeper_bye bye;
     struct keeper_reply reply;
     uint8_t bytes[KEEPER_MESSAGE_MAX];

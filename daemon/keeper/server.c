@@ -240,7 +240,6 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
 static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
 {
     pid_t pid = -1;
-    shim_pool_take_back(0);
     errno = EAGAIN;
     if (keeper.killers.n < KILLERS_MAX)
         pid = fork();
@@ -253,12 +252,6 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *rep
     else
         pids_add(&keeper.killers, pid);
     return pid > 0;
-}
-
-static void serve_recall(const struct keeper_recall *m)
-{
-    CRASH_POINT("keeper-recall");
-    shim_pool_take_back(m->start);
 }
 
 /* What ended the last jobs, and their shims, may need a moment more than the news of it:
@@ -298,9 +291,6 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         break;
     case KEEPER_SIGNAL:
         is_due = !serve_signal(&m->signal, &reply);
-        break;
-    case KEEPER_RECALL:
-        serve_recall(&m->recall);
         break;
     case KEEPER_BYE:
         is_due = serve_bye(&m->bye, &reply);
@@ -449,7 +439,6 @@ static int serve(void)
 int keeper_serve(void)
 {
     int r = serve();
-    shim_pool_dismiss(); /* also after SIGTERM: nobody else can take back what waits */
     record_sweep(keeper.self.record_dir_fd);
     return r;
 }

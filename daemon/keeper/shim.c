@@ -5,8 +5,7 @@
  * Order, each step safe to die after:
  *   1. once: own process group, subreaper, everything closed but the channel of orders.
  *      It stays in the keeper's session, which no process of a job is in (tree.h);
- *   2. an order, unless it is void: the record, locked before it was sent, and all that
- *      the job needs;
+ *   2. an order: the record, locked before it was sent, and all that the job needs;
  *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
  *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
@@ -238,40 +237,16 @@ static void tell_end(const struct shim *self)
         ;
 }
 
-/* An order behind another one counts while that one has been begun here, and while the
- * keeper lives: it takes back what is behind a job before that is killed, and the next
- * keeper cannot. */
-static bool is_void(const struct shim *self, uint64_t last)
-{
-    uint64_t after = self->order.after;
-    return after != 0 && (after != last || getppid() != self->keeper);
-}
-
-/* Its record says that it never ran. */
-static void give_up(const struct shim *self)
-{
-    for (unsigned i = 0; i < SHIM_FDS; i++)
-        if (self->order.fd[i] >= 0)
-            (void)close(self->order.fd[i]);
-    tell_end(self);
-}
-
 _Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick)
 {
     static struct shim self;
     bool clean = true;
-    uint64_t last = 0;
     CRASH_POINT("shim-born");
     self.channel = channel;
     self.keeper = keeper;
     self.pid = getpid();
     int r = settle(&self, fork_tick);
     while (clean && take_order(&self)) {
-        if (is_void(&self, last)) {
-            give_up(&self);
-            continue;
-        }
-        last = self.order.serial;
         clean = r == 0 && run_job(&self);
         if (r < 0)
             fail_job(&self.end, CHILD_STEP_FORK, -r);

@@ -9,14 +9,11 @@
 #include "daemon/keeper/tree.h"
 
 #define SHIM_POOL_MAX 32 /* more at a time get a shim that is for one job */
-#define ORDERS_MAX    3  /* of one shim: a job, and two that wait for its end */
 
 struct member {
     pid_t pid;
-    int channel;     /* our end */
-    int other;       /* the shim's: what it has not received can be taken back */
-    unsigned orders; /* whose end it has not told; the first is at work */
-    uint64_t order[ORDERS_MAX]; /* serials, latest first; 0: none, or taken back */
+    int channel; /* our end */
+    bool works;  /* it has an order whose end it has not told */
 };
 
 static struct {
@@ -83,30 +80,23 @@ static int give_order(int channel, const struct shim_args *args)
     return 0;
 }
 
-/* Takes one message from that end, whatever it says. False: there is none. */
-static bool take_one(int fd)
-{
-    char byte;
-    ssize_t n;
-    do
-        n = recv(fd, &byte, 1, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n > 0;
-}
-
 static void drop(struct member *s)
 {
     (void)close(s->channel);
-    (void)close(s->other);
     *s = pool.shim[--pool.n];
 }
 
-/* Orders that it has not told the end of. */
-static unsigned orders_of(struct member *s)
+static bool is_at_work(struct member *s)
 {
-    while (s->orders > 0 && take_one(s->channel))
-        s->orders--;
-    return s->orders;
+    char byte;
+    ssize_t n = 0;
+    if (!s->works)
+        return false;
+    do
+        n = recv(s->channel, &byte, 1, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    s->works = n <= 0; /* also where it has died, until it is reaped */
+    return s->works;
 }
 
 static pid_t hand(struct member *s, const struct shim_args *args)
@@ -114,9 +104,7 @@ static pid_t hand(struct member *s, const struct shim_args *args)
     int r = give_order(s->channel, args);
     if (r < 0)
         return r;
-    s->orders++; /* also where it has died, until it is reaped */
-    memmove(s->order + 1, s->order, sizeof(s->order) - sizeof(s->order[0]));
-    s->order[0] = args->serial;
+    s->works = true;
     return s->pid;
 }
 
@@ -125,12 +113,13 @@ static pid_t start_new(const struct shim_args *args, bool *ret_new)
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
         return -errno;
-    struct member s = {.channel = channel[0], .other = channel[1]};
+    struct member s = {.channel = channel[0]};
     const pid_t self = getpid();
     uint64_t tick = proc_tick();
     pid_t pid = hand(&s, args);
     if (pid == 0 && (pid = fork_unspared()) == 0)
         shim_run(channel[1], self, tick);
+    (void)close(channel[1]);
     *ret_new = pid > 0;
     s.pid = pid;
     pool.shim[pool.n++] = s;
@@ -145,7 +134,7 @@ pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_ne
     for (unsigned k = may ? pool.n : 0; k > 0; k--) {
         /* The longest at work first: it is the most likely to have ended. */
         unsigned i = ++pool.last % pool.n;
-        if (orders_of(&pool.shim[i]) > 0)
+        if (is_at_work(&pool.shim[i]))
             continue;
         pool.last = i;
         pid_t pid = hand(&pool.shim[i], args);
@@ -155,47 +144,6 @@ pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_ne
     return start_new(args, ret_new);
 }
 
-/* The member with that order among its latest n, or NULL. */
-static struct member *find(uint64_t serial, unsigned n)
-{
-    for (unsigned i = 0; i < pool.n; i++)
-        for (unsigned k = 0; k < n; k++)
-            if (pool.shim[i].order[k] == serial)
-                return &pool.shim[i];
-    return NULL;
-}
-
-bool shim_pool_can_follow(const struct keeper_start *m)
-{
-    struct member *s = m->kill_mode == KEEPER_KILL_MAIN ? NULL : find(m->after, 1);
-    return s != NULL && orders_of(s) < ORDERS_MAX;
-}
-
-pid_t shim_pool_follow(const struct shim_args *args)
-{
-    return hand(find(args->after, 1), args);
-}
-
-/* All that it has not received: nobody can tell whether the first is among it. An order
- * alone stays: it has been begun, or is about to be. */
-static void take_back(struct member *s)
-{
-    if (orders_of(s) < 2)
-        return;
-    while (take_one(s->other))
-        s->orders--;
-    memset(s->order, 0, sizeof(s->order));
-}
-
-void shim_pool_take_back(uint64_t serial)
-{
-    struct member *s = serial != 0 ? find(serial, ORDERS_MAX) : NULL;
-    if (s != NULL)
-        take_back(s);
-    for (unsigned i = 0; serial == 0 && i < pool.n; i++)
-        take_back(&pool.shim[i]);
-}
-
 unsigned shim_pool_size(void)
 {
     return pool.n;
@@ -203,7 +151,6 @@ unsigned shim_pool_size(void)
 
 void shim_pool_dismiss(void)
 {
-    shim_pool_take_back(0);
     while (pool.n > 0)
         drop(&pool.shim[pool.n - 1]);
 }

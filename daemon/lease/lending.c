@@ -8,7 +8,6 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/tx.h"
 #include "daemon/core/work.h"
-#include "daemon/dispatch/chain.h"
 #include "daemon/dispatch/dispatch.h"
 
 void lending_begin(struct core *core, uid_t uid, const struct job_key *inside,
@@ -23,20 +22,12 @@ void lending_begin(struct core *core, uid_t uid, const struct job_key *inside,
     struct work *w = lent_find(core, uid, inside);
     if (w)
         lent_add(core, w, l);
-    if (w && w->chain.behind)
-        chain_call_back(core, w->chain.behind, &tx);
     dispatch_finish(&tx);
 }
 
-/* More run than there are slots: none is to pass on from one to the next. */
-static void make_room(struct core *core, struct tx *tx)
+static bool is_above(struct admission_counts c)
 {
-    const struct admission_counts c = admission_count(parts_of(core)->admit);
-
-    if (c.used <= c.slots)
-        return;
-    parts_of(core)->counts->slots_over++;
-    chain_call_back_all(core, tx);
+    return c.used > c.slots;
 }
 
 void lending_end(struct core *core, struct lending *l)
@@ -47,13 +38,13 @@ void lending_end(struct core *core, struct lending *l)
         return;
     l->told = false;
     core_begin(&tx, core);
-    if (lent_remove(core, l))
-        make_room(core, &tx);
+    if (lent_remove(core, l) && is_above(admission_count(parts_of(core)->admit)))
+        parts_of(core)->counts->slots_over++;
     dispatch_finish(&tx);
 }
 
 int lending_begin_wait(struct core *core, struct inner_wait *n, struct lending *l,
-                      struct volt_error *err)
+                       struct volt_error *err)
 {
     if (n->listed || (!n->in_job.id && !n->in_lease))
         return 0;

@@ -22,7 +22,6 @@
 #include "daemon/core/queues.h"
 #include "daemon/core/table.h"
 #include "daemon/core/tx.h"
-#include "daemon/dispatch/chain.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/dispatch/early_start.h"
 #include "daemon/lease/leasing.h"
@@ -348,7 +347,6 @@ int life_reload(struct core *core, const struct config *config,
         queues_tidy(&tx);
         limit(core, config);
         early_limit(core, config->start_ahead);
-        chain_call_back_all(core, &tx);
     }
     dispatch_finish(&tx);
     if (r < 0)

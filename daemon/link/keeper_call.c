@@ -73,13 +73,17 @@ static struct keeper_call *link_next_locked(const struct keeper_link *link)
     return NULL;
 }
 
-/* Lock held. Sends what may be sent. Returns a call that cannot be sent at all, already
+/* Lock held. Sends what may be sent. Returns a call that is not sent at all, already
  * finished, with its waker in *ret_waker; NULL: nothing left to do now. */
 static struct keeper_call *link_flush_locked(struct keeper_link *link,
                                              struct volt_waker *ret_waker)
 {
     struct keeper_call *c;
     while (link->fd >= 0 && (c = link_next_locked(link)) != NULL) {
+        if (c->size == 0) { /* WELCOME is all that it waits for */
+            *ret_waker = call_finish_locked(link, c);
+            return c;
+        }
         c->request.head.serial = ++link->serial;
         int r = keeper_call_transmit(link->fd, c);
         if (r < 0 && keeper_link_is_broken(r))
@@ -111,17 +115,17 @@ static void wake(struct volt_waker *waker)
 
 void keeper_link_flush(struct keeper_link *link)
 {
-    struct keeper_call *failed;
+    struct keeper_call *finished;
     bool look = false;
     do {
         struct volt_waker waker = {NULL};
         vlock_lock(&link->lock);
-        failed = link_flush_locked(link, &waker);
+        finished = link_flush_locked(link, &waker);
         look |= link->flying.first != NULL && !link->watched;
         link->watched |= look;
         vlock_unlock(&link->lock);
         wake(&waker);
-    } while (failed != NULL);
+    } while (finished != NULL);
     if (look)
         volt_notify_one(&link->sent);
 }
@@ -146,7 +150,6 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
-    m->after = args->after;
     if (args->launch != NULL) {
         m->flags = KEEPER_START_INLINE;
         c->tail = args->launch;
@@ -177,11 +180,9 @@ void keeper_call_is_again(struct keeper_call *c)
     c->lane = LANE_AGAIN;
 }
 
-void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
-                             uint64_t start)
+void keeper_call_init_welcome(struct keeper_call *c, struct keeper_link *link)
 {
-    call_init(c, link, KEEPER_RECALL, sizeof(c->request.recall));
-    c->request.recall.start = start;
+    call_init(c, link, KEEPER_HELLO, 0);
 }
 
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
@@ -245,11 +246,6 @@ bool keeper_call_withdraw(struct keeper_call *c)
 bool keeper_call_is_unsent(const struct keeper_call *c)
 {
     return c->unsent;
-}
-
-uint64_t keeper_call_serial(const struct keeper_call *c)
-{
-    return c->request.head.serial;
 }
 
 int keeper_call_status(const struct keeper_call *c)
@@ -319,7 +315,7 @@ unsigned keeper_link_open_calls_locked(const struct keeper_link *link,
     for (int lane = 0; lane < LANE_COUNT; lane++) {
         sent += link->flying_n[lane];
         for (const struct list_node *n = link->waiting[lane].first; n; n = n->next)
-            unsent++;
+            unsent += call_of((struct list_node *)(uintptr_t)n)->size > 0;
     }
     *ret_unsent = unsent;
     return sent + unsent;

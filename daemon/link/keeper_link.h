@@ -70,7 +70,6 @@ struct keeper_start_args {
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
     uint32_t umask;
     enum keeper_kill_mode kill_mode;
-    uint64_t after; /* begin when the job of that START has ended; 0: now */
 };
 
 /* One request: a leaf future. Must not move between _init and _fini. */
@@ -89,7 +88,6 @@ struct keeper_call {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
-        struct keeper_recall recall;
         struct {
             struct keeper_head head;
             uint32_t n, zero;
@@ -108,9 +106,9 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 /* An earlier one has left survivors: few of these are on their way at a time, so that
  * they do not keep others waiting. After _init_signal. */
 void keeper_call_is_again(struct keeper_call *c);
-/* start: keeper_call_serial() of what is called back. */
-void keeper_call_init_recall(struct keeper_call *c, struct keeper_link *link,
-                             uint64_t start);
+/* Sends nothing: READY, with 0, when a keeper has answered HELLO. Then nothing is carried
+ * out any more that was asked on an older connection. */
+void keeper_call_init_welcome(struct keeper_call *c, struct keeper_link *link);
 void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key);
 /* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
@@ -126,8 +124,6 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c);
 bool keeper_call_withdraw(struct keeper_call *c);
 /* Whether the latest poll found it unsent: worth to be withdrawn. */
 bool keeper_call_is_unsent(const struct keeper_call *c);
-/* After READY, also after _fini: what names this request, the only one of this link. */
-uint64_t keeper_call_serial(const struct keeper_call *c);
 /* After READY: the status of struct keeper_reply, -ECONNRESET or -ECANCELED. */
 int keeper_call_status(const struct keeper_call *c);
 /* After READY: pid of the shim, counts and names of survivors. */

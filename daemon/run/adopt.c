@@ -51,24 +51,15 @@ static bool may_be_at_keeper(const struct run *run)
     return run->link && keeper_link_is_late(run->link);
 }
 
-/* Nothing of it has happened but that it was to start. It may have waited at the keeper
- * for the end of another, whose slot it has not got, and may wait there still: where that
- * keeper was killed its shim gives it up when the other ends. Should it begin, it takes a
- * slot then. Not so what has claims, or is of an array with a limit: it follows nothing,
- * so it has had them, and until its record says that it never began, and the keeper can
- * carry out no START of it any more, nothing else may have them. From then on it asks for
- * them again: it may have given them back, when its end could not be stored. */
-static bool is_unborn(const struct run *run, const struct job *job,
-                      const struct job_status *st, const struct record *rec)
+/* Nothing of it has happened but that it was to start, and its keeper can carry out no
+ * START of it any more. Until that is known it has the slot and the claims that it may
+ * have had. Then it asks for them again: it may have given them back, when its end could
+ * not be stored. */
+static bool is_unborn(const struct run *run, const struct job_status *st,
+                      const struct record *rec)
 {
-    const bool follows_nothing = job->claims || job->spec->at_once;
-
-    if (st->state != JOB_STARTING)
-        return false;
-    if (follows_nothing && (rec->verdict == RECORD_RUNNING || may_be_at_keeper(run)))
-        return false;
-    return rec->verdict == RECORD_ABSENT || rec->verdict == RECORD_NEVER_RAN ||
-           (rec->verdict == RECORD_RUNNING && !rec->has_started);
+    return st->state == JOB_STARTING && !may_be_at_keeper(run) &&
+           (rec->verdict == RECORD_ABSENT || rec->verdict == RECORD_NEVER_RAN);
 }
 
 /* What was starting or running has its slot and its claims, unless it never began, or the
@@ -99,8 +90,8 @@ void work_adopt(struct core *core, struct work *w)
     }
     if (w->adopted && rec.verdict == RECORD_OTHER_BOOT)
         return;
-    if (w->adopted && !is_unborn(parts_of(core)->run, job, st, &rec)) {
-        w->assumed = st->state == JOB_STARTING && (job->claims || job->spec->at_once);
+    if (w->adopted && !is_unborn(parts_of(core)->run, st, &rec)) {
+        w->assumed = st->state == JOB_STARTING;
         grant_recover(core, w);
         return;
     }

@@ -1,9 +1,9 @@
 /* One run of a process: from STARTING to the exact end in its record.
  *
  *   1. STARTING is committed, maybe before there is a slot (early_start.h).
- *   2. START goes to the keeper, maybe to begin after another job (chain.h). A broken
- *      connection proves nothing: the same START goes to the next keeper, whose "exists"
- *      means that the first one was carried out.
+ *   2. With the slot START goes to the keeper. A broken connection proves nothing: the
+ *      same START goes to the next keeper, whose "exists" means that the first one was
+ *      carried out.
  *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
  *      "never ran" is removed and started again.
  *      What counts as a failure then is in daemon/job/tries.h.
@@ -44,7 +44,7 @@
  * seen it begin; it was stopped. */
 static void recall_life(struct work *w, struct attempt_state *s)
 {
-    const struct job_status st = work_look(NULL, w).status;
+    const struct job_status st = work_look(NULL, w);
 
     s->known = st.other_life || st.started_usec ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
     s->paused = st.state == JOB_PAUSED;
@@ -61,7 +61,6 @@ void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)
     }
     w->attempt = a;
     a->key = *key;
-    a->start = UINT64_MAX;
     a->state.stop_kills = w->job->spec->stop_signal == SIGKILL;
     a->args = (struct keeper_start_args){
         .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
@@ -105,7 +104,7 @@ void attempt_take_commit(struct volt_cx *cx, struct work *w)
         a->step = "store";
         a->error = -w->leaf.commit.status;
     } else if (a->state.known == ATTEMPT_ADOPTED || a->state.known == ATTEMPT_STRANGE) {
-        in = keeper_link_is_late(parts_of(w->core)->run->link) ? ON_LATE : ON_ADOPTED;
+        in = ON_ADOPTED;
     }
     begin(cx, w, in);
 }

@@ -4,7 +4,6 @@
 #define VOLTD_RUN_ATTEMPT_H
 
 #include "daemon/dispatch/early_start.h"
-#include "daemon/dispatch/chain.h"
 #include "daemon/dispatch/grant.h"
 #include "daemon/keeper/record.h"
 #include "daemon/link/keeper_link.h"
@@ -22,7 +21,6 @@ struct attempt {
     struct job_event end;          /* from ATTEMPT_ENDING on */
     struct keeper_start_args args; /* what was prepared */
     struct keeper_call call;       /* the latest */
-    uint64_t start;                /* serial of its latest START; UINT64_MAX: none */
     const char *step;              /* why it cannot be started: static, */
     int error;                     /* > 0 */
     struct record_wait wait;       /* for the end of `record` */
@@ -31,8 +29,8 @@ struct attempt {
     struct volt_sleep limit, probe; /* DO_LIMIT, DO_PROBE; not armed: never */
     struct store_commit kept;       /* DO_KEEP */
     uint64_t probe_usec;
-    struct meter meter;    /* of what it has printed, where that has a limit */
-    struct survivors left; /* of the latest SIGKILL; changed with the lock */
+    struct meter meter;      /* of what it has printed, where that has a limit */
+    struct survivors left;   /* of the latest SIGKILL; changed with the lock */
     struct named_copy *room; /* for the names of what its end has left */
 };
 

@@ -19,34 +19,14 @@
 #define SIGNAL_AGAIN UINT64_C(50000)
 #define CALL_AGAIN   UINT64_C(50000)
 
-/* --- its place among other jobs --------------------------------------------------- */
-
-static void leave_chain(struct work *w)
+static void ask_anew(struct work *w)
 {
     struct tx tx;
 
-    core_begin(&tx, w->core);
-    chain_give_up(w->core, w);
-    dispatch_finish(&tx);
-}
-
-static void part(struct work *w)
-{
-    struct tx tx;
-
-    core_begin(&tx, w->core);
-    chain_part(w->core, w);
-    dispatch_finish(&tx);
-}
-
-static void join_chain(struct work *w)
-{
-    struct tx tx;
-
-    if (tries_are_alone(&w->attempt->state.tries))
+    if (!w->assumed)
         return;
     core_begin(&tx, w->core);
-    chain_enter(w->core, w, w->attempt->start, &tx);
+    grant_ask_anew(w->core, w);
     dispatch_finish(&tx);
 }
 
@@ -67,30 +47,22 @@ static bool prepare(struct volt_cx *cx, struct work *w)
     return r == 0;
 }
 
-/* One that follows another runs later, and its record need not be looked at before it
- * ends: the wait is armed before START, so that an end from then on is an event. */
-static void call_start(struct volt_cx *cx, struct work *w)
+static void call_start(struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
 
     record_wait_fini(&a->wait);
-    if (a->state.phase == ATTEMPT_CHAINING) {
-        record_wait_init(&a->wait, parts_of(w->core)->run->watch, &key);
-        record_wait_arm(cx, &a->wait);
-    } else {
-        a->args.after = 0;
-    }
     keeper_call_fini(&a->call);
     keeper_call_init_start(&a->call, parts_of(w->core)->run->link, &key, &a->args);
 }
 
-static void call_recall(struct work *w)
+static void await_welcome(struct work *w)
 {
     struct attempt *a = w->attempt;
 
     keeper_call_fini(&a->call);
-    keeper_call_init_recall(&a->call, parts_of(w->core)->run->link, a->start);
+    keeper_call_init_welcome(&a->call, parts_of(w->core)->run->link);
 }
 
 static void call_remove(struct work *w)
@@ -139,12 +111,12 @@ static void call_signal(struct work *w)
     CRASH_POINT("signal");
 }
 
-static void call(struct volt_cx *cx, struct work *w, enum attempt_action action)
+static void call(struct work *w, enum attempt_action action)
 {
     if (action == DO_START)
-        call_start(cx, w);
-    else if (action == DO_RECALL)
-        call_recall(w);
+        call_start(w);
+    else if (action == DO_GREET)
+        await_welcome(w);
     else if (action == DO_SIGNAL)
         call_signal(w);
     else
@@ -173,8 +145,6 @@ static uint64_t limit_of(struct work *w)
     switch ((enum attempt_phase)s->phase) {
     case ATTEMPT_RESTING:
         return tries_rest(&s->tries);
-    case ATTEMPT_CHAINED:
-        return CHAIN_WAIT;
     case ATTEMPT_ASKING:
         return w->job->spec->kill_after_usec;
     case ATTEMPT_KILLING:
@@ -200,9 +170,6 @@ static void arm_probe(struct attempt *a)
     switch ((enum attempt_phase)a->state.phase) {
     case ATTEMPT_TAKEN:
         a->probe_usec = PROBE_FIRST;
-        break;
-    case ATTEMPT_CHAINED:
-        a->probe_usec = CHAIN_WAIT;
         break;
     case ATTEMPT_UNPOSTED:
         a->probe_usec = POST_AGAIN;
@@ -256,16 +223,12 @@ static void turn_time(struct work *w)
 
 /* --- events ----------------------------------------------------------------------- */
 
-/* Where the recall came too late and the job runs, it occupies a slot, even above the
- * limit. */
 static void note_start(struct volt_cx *cx, struct work *w,
                        const struct job_event *started)
 {
     struct tx tx;
 
     core_begin(&tx, w->core);
-    if (work_is_early(w) && !w->chain.before)
-        grant_take(w->core, w);
     if (!jobs_status(w->job, w->offset)->started_usec)
         (void)core_post(&tx, w->job, w->offset, started); /* is owed */
     if (!w->adopted) /* what may have been resumed meanwhile looks for itself */
@@ -283,7 +246,7 @@ static void post_started(struct volt_cx *cx, struct work *w)
 
     CRASH_POINT("started-seen");
     volt_sleep_fini(&w->attempt->probe);
-    limit_from_start(w, w->adopted ? work_look(NULL, w).status.pause.total_usec : 0);
+    limit_from_start(w, w->adopted ? work_look(NULL, w).pause.total_usec : 0);
     note_start(cx, w, &ev);
 }
 
@@ -358,17 +321,11 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
 
     switch (action) {
     case DO_VOID:
-        leave_chain(w);
-        break;
-    case DO_PART:
-        part(w);
+        ask_anew(w);
         break;
     case DO_PREPARE: /* attempt_take() does what can fail */
     case DO_POST_TIMEOUT:
     case DO_POST_OUTPUT_LIMIT:
-        break;
-    case DO_CHAIN:
-        join_chain(w);
         break;
     case DO_CLOSE:
         hooks_close(&a->args);
@@ -386,10 +343,10 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         arm_probe(a);
         break;
     case DO_START:
-    case DO_RECALL:
+    case DO_GREET:
     case DO_SIGNAL:
     case DO_REMOVE:
-        call(cx, w, action);
+        call(w, action);
         break;
     case DO_LOOK:
         look(w);

@@ -56,7 +56,7 @@ static bool is_to_go_again(struct work *w)
 {
     const struct job_event lost = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
 
-    const struct job_status st = work_look(NULL, w).status;
+    const struct job_status st = work_look(NULL, w);
 
     return job_goes_again(&st, &lost);
 }
@@ -77,9 +77,8 @@ static int take_answer(struct work *w, uint32_t hears)
     const struct keeper_reply *reply = keeper_call_reply(&a->call);
     enum attempt_input in = attempt_answer(hears, r);
 
-    if (a->state.phase == ATTEMPT_STARTING || a->state.phase == ATTEMPT_CHAINING) {
+    if (a->state.phase == ATTEMPT_STARTING) {
         CRASH_POINT("start-answered");
-        a->start = keeper_call_serial(&a->call);
         note_refusal(a, in, r);
     } else if (a->state.phase == ATTEMPT_REMOVING) {
         a->record.verdict = in == ON_ANSWERED ? RECORD_ABSENT : a->record.verdict;
@@ -139,8 +138,7 @@ static bool is_in_record(struct volt_cx *cx, struct work *w, struct record_start
 }
 
 /* Looks for slot 1 until it is there: the job's process writes it right after its birth,
- * mostly before the wait for the end has looked for the first time. A job that
- * follows another is not looked for before its recall: it has mostly ended by then. */
+ * mostly before the wait for the end has looked for the first time. */
 static bool has_started(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -157,23 +155,18 @@ static bool has_started(struct volt_cx *cx, struct work *w)
     return found;
 }
 
-/* What others want of it. Where it may be called back without being told, each time is a
- * look. */
+/* What others want of it. */
 static int told(struct volt_cx *cx, struct work *w, uint32_t hears)
 {
     const bool may_turn = attempt_is_heard(hears, ON_TURNED);
     const bool is_paused = w->attempt->state.phase == ATTEMPT_PAUSED;
 
-    if (!attempt_is_heard(hears, ON_CALLED_BACK) && work_is_quiet(w))
+    if (work_is_quiet(w))
         return -1;
-    const struct work_look look = work_look(cx, w);
-    if (look.status.state >= JOB_STOPPING)
+    const struct job_status st = work_look(cx, w);
+    if (st.state >= JOB_STOPPING)
         return ON_STOP;
-    if (may_turn && (look.status.state == JOB_PAUSED) != is_paused)
-        return ON_TURNED;
-    return attempt_is_heard(hears, ON_CALLED_BACK) && look.is_called_back
-               ? (int)ON_CALLED_BACK
-               : -1;
+    return may_turn && (st.state == JOB_PAUSED) != is_paused ? (int)ON_TURNED : -1;
 }
 
 static bool has_printed_too_much(struct volt_cx *cx, struct work *w)
@@ -202,15 +195,13 @@ static bool defer(struct work *w)
     return deferred;
 }
 
-/* A slot, or a job to follow; after EARLY_WAIT without one, or when it is held, it goes
- * back to the queue. */
+/* A slot; after EARLY_WAIT without one, or when it is held, it goes back to the queue. */
 static int place(struct volt_cx *cx, struct work *w)
 {
-    struct attempt *a = w->attempt;
     bool tried = false;
     int found;
 
-    while ((found = work_find_place(cx, w, &a->args.after)) < 0 || found == ON_DEFERRED) {
+    while ((found = work_find_place(cx, w)) < 0 || found == ON_DEFERRED) {
         if (!w->early_until_usec)
             w->early_until_usec = volt_now_usec() + EARLY_WAIT;
         if (w->leaf_is_commit || !w->leaf.sleep.deadline_usec) {
@@ -238,6 +229,8 @@ int attempt_hear(struct volt_cx *cx, struct work *w)
 
     if (hears & of_record && record_wait_poll(cx, &a->wait) == VOLT_READY)
         return take_record(w, hears);
+    if (attempt_is_heard(hears, ON_WELCOME))
+        return keeper_call_poll(cx, &a->call) == VOLT_READY ? (int)ON_WELCOME : -1;
     if (attempt_is_heard(hears, ON_RESET))
         return answer(cx, w, hears);
     if (attempt_is_heard(hears, ON_SLOT))

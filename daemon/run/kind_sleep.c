@@ -12,7 +12,7 @@ static void note_start(struct work *w)
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
 
     /* Else it was stopped, or kept as running by an earlier voltd. */
-    if (work_look(NULL, w).status.state == JOB_STARTING)
+    if (work_look(NULL, w).state == JOB_STARTING)
         (void)work_post(w, &ev);
 }
 

@@ -10,7 +10,6 @@
 #include "daemon/core/phase.h"
 #include "daemon/core/post.h"
 #include "daemon/core/waiting.h"
-#include "daemon/dispatch/chain.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/dispatch/early_start.h"
 #include "daemon/dispatch/grant.h"
@@ -37,11 +36,10 @@ void work_leaf_fini(struct work *w)
 
 /* Not its claims, which are given back when nothing of it is left. What is no process
  * begins anew after a restart unless its end is durable, and has them until then. */
-static void give_back_slot(struct core *core, struct work *w, uint64_t ran_usec,
-                           struct tx *tx)
+static void give_back_slot(struct core *core, struct work *w, uint64_t ran_usec)
 {
     grant_leave(core, w);
-    chain_leave(core, w, ran_usec, tx);
+    grant_end(core, w, ran_usec);
 }
 
 /* The job has this task no more, and the task no job. */
@@ -50,7 +48,7 @@ static void leave_job(struct work *w, struct tx *tx)
     struct core *core = w->core;
     struct job *job = w->job;
 
-    give_back_slot(core, w, NEVER_RAN, tx);
+    give_back_slot(core, w, NEVER_RAN);
     /* Processes of it are left only when voltd ends: then the job is no history yet. */
     const bool left = w->holds && jobs_left(job, jobs_status(job, w->offset));
     grant_gone(core, w);
@@ -115,17 +113,14 @@ static bool may_begin(const struct work *w)
     return w->job->array || !waiting_has_to(w->job);
 }
 
-struct work_look work_look(struct volt_cx *cx, struct work *w)
+struct job_status work_look(struct volt_cx *cx, struct work *w)
 {
     core_lock(w->core);
-    const struct work_look look = {.status = *jobs_status(w->job, w->offset),
-                                   .is_called_back =
-                                       w->chain.called_back ||
-                                       (!work_has_slot(w) && !w->chain.before)};
+    const struct job_status st = *jobs_status(w->job, w->offset);
     if (cx)
         work_wait_for_stop(cx, w);
     core_unlock(w->core);
-    return look;
+    return st;
 }
 
 int work_take_turn(struct volt_cx *cx, struct work *w, uint64_t now, struct tx *tx)
@@ -207,7 +202,7 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
     return work_turn_taken(cx, w, r);
 }
 
-int work_find_place(struct volt_cx *cx, struct work *w, uint64_t *ret_after)
+int work_find_place(struct volt_cx *cx, struct work *w)
 {
     struct core *core = w->core;
     int place = -1;
@@ -217,9 +212,6 @@ int work_find_place(struct volt_cx *cx, struct work *w, uint64_t *ret_after)
         place = ON_STOP;
     } else if (work_has_slot(w)) {
         place = ON_SLOT;
-    } else if (w->chain.before || chain_join(core, w)) {
-        place = ON_CHAIN;
-        *ret_after = w->chain.after;
     } else {
         place = conditions_is_held(w->job) ? ON_DEFERRED : -1;
         work_wait_here(cx, w);
@@ -237,7 +229,7 @@ enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w)
 {
     if (work_is_quiet(w))
         return VOLT_PENDING;
-    return work_look(cx, w).status.state >= JOB_STOPPING ? VOLT_READY : VOLT_PENDING;
+    return work_look(cx, w).state >= JOB_STOPPING ? VOLT_READY : VOLT_PENDING;
 }
 
 enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s)
@@ -308,13 +300,13 @@ static uint64_t ran_usec(const struct job_status *st, const struct job_event *ex
 /* Another attempt follows one that has failed: it waits as the first one did, but for
  * its own time. A job waits on a condition. Of an array, which is one waiter, each
  * element rests by itself, and so does a job for which there is no memory. */
-static void back_off(struct work *w, uint64_t ran_usec, struct tx *tx)
+static void back_off(struct work *w, uint64_t ran_usec)
 {
     struct core *core = w->core;
     struct job *job = w->job;
     const uint64_t wait = job_retry_left(jobs_status(job, w->offset), jobs_now_usec());
 
-    give_back_slot(core, w, ran_usec, tx);
+    give_back_slot(core, w, ran_usec);
     grant_gone(core, w);
     w->rests =
         wait && (job->array || condition_backoff_add(parts_of(core)->admit, &job->waiter,
@@ -373,11 +365,10 @@ void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx
     if (!w->leaf.commit.store && is_given_again(w))
         return; /* the next one's STARTING must not be durable before it */
     if (w->again && st->state == JOB_QUEUED && st->last != JOB_RESULT_LOST) {
-        back_off(w, ran, tx);
+        back_off(w, ran);
         return;
     }
     if (w->again) {
-        chain_void(core, w);
         if (st->state == JOB_QUEUED)
             wait_again(core, w, ran);
         return;
@@ -386,7 +377,7 @@ void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx
         early_note_end(core, ran);
         durations_note(parts_of(core)->durations, w->job, st, exited, ran);
     }
-    give_back_slot(core, w, ran, tx); /* the next one's STARTING joins this commit */
+    give_back_slot(core, w, ran); /* the next one's STARTING joins this commit */
     if (ran == NEVER_RAN)
         claims_keep_refund(tx, w->job, waiting_now(core));
     const uint32_t left = st->state == JOB_DONE ? st->survivors : exited->survivors;
@@ -404,7 +395,7 @@ void work_begin_again(struct work *w)
     attempt_free(w->attempt);
     w->attempt = NULL;
     w->printed = NULL;
-    w->adopted = w->again = false;
+    w->adopted = w->assumed = w->again = false;
     w->step = FINISH_KEEP;
     w->keep_tries = 0;
     w->early_until_usec = 0;

@@ -9,19 +9,13 @@
 void work_drop(void *state);
 /* READY: it has been started (STARTING is posted), or has ended before: w->ended. */
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
-/* ON_STOP, ON_SLOT, or ON_CHAIN with the serial of the START to follow; -1: none of them,
- * and it will be woken. */
-int work_find_place(struct volt_cx *cx, struct work *w, uint64_t *ret_after);
+/* ON_STOP, ON_SLOT, or ON_DEFERRED: it is held; -1: none of them, and it will be woken.
+ */
+int work_find_place(struct volt_cx *cx, struct work *w);
 void work_leaf_fini(struct work *w);
-/* What others may have changed. */
-struct work_look {
-    struct job_status status;
-    bool is_called_back; /* also without being told: the job it was to follow ended while
-                          * its START was on its way */
-};
-/* In one hold of the lock. Its task is woken when it is to stop, or is called back; cx
- * NULL: it is not. */
-struct work_look work_look(struct volt_cx *cx, struct work *w);
+/* What others may have changed. Its task is woken when it is to stop; cx NULL: it is
+ * not. */
+struct job_status work_look(struct volt_cx *cx, struct work *w);
 /* It has been looked at, and what comes later wakes its task: no need to look again. */
 bool work_is_quiet(const struct work *w);
 /* READY: it is to stop, or has ended. */

@@ -40,7 +40,7 @@ def test_nothing_is_lost_run_twice_or_invented(store, secs):
 @pytest.mark.skipif(bool(SANITIZER), reason="crash points are of the plain build")
 def test_crash_points():
     """Somebody comes to each of them, and some of those are killed there."""
-    house = crash_house(config="StartAhead=16\n").start()  # keeper-recall is of early starts
+    house = crash_house().start()
     load = Load(house, SEED, timeouts=0.2, stopper=True).start()
     try:
         points = crash_everywhere(house, SEED, 8)

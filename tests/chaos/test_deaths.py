@@ -67,8 +67,7 @@ def test_in_each_call_of_what_signals(faulty, parent):  # noqa: F811
 
 
 def test_again_and_again(faulty):  # noqa: F811
-    """Keepers and those that signal for them, while many jobs run out of time: so soon that
-    others still follow them (relay.h), and must not fall with them."""
+    """Keepers and those that signal for them, while many jobs run out of time."""
     load = Load(faulty, SEED, backlog=60, timeouts=0.3, patience=(300, 4000)).start()
     faulty.faults.die(KEEPER, every=400)
     faulty.faults.die(KILLER, every=40, slot=1)

@@ -22,7 +22,7 @@ MAGIC, VERSION = (int(re.search(rf"KEEPER_{name} +UINT32_C\((\w+)\)", HEADER)[1]
 HELLO, START, SIGNAL, REMOVE, BYE, REPLY, WELCOME = range(1, 8)
 HEAD = struct.Struct("<IIQ")
 HELLO_BODY, BYE_BODY, KEY = struct.Struct("<II"), struct.Struct("<II"), struct.Struct("<QqII")
-START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQQ"), struct.Struct("<II")
+START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQ"), struct.Struct("<II")
 LAUNCH_HEAD, LAUNCH_MAGIC = struct.Struct("<IIQIIII"), 0x484e4c56
 
 
@@ -31,7 +31,6 @@ class Keeper:
 
     def __init__(self, path, *args, faults=None, descriptor=None):
         self.path = path
-        self.row = 100  # the latest serial of start_row()
         self.records = path / "rec"
         self.records.mkdir(exist_ok=True)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,31 +100,11 @@ def launch(script):
     return LAUNCH_HEAD.pack(LAUNCH_MAGIC, VERSION, size, 3, 0, 0, 0) + tables + strings
 
 
-def start(serial, script, after=0, inline=True):
-    """A shell script as a job that the serial names; after: the serial of another."""
+def start(serial, script, inline=True):
+    """A shell script as a job that the serial names."""
     block = launch(script)
     return HEAD.pack(MAGIC, START, serial) + KEY.pack(serial, -1, 1, 0) + \
-        START_BODY.pack(0, 0o022, 0, int(inline), len(block), after) + block * inline
-
-
-def start_row(keeper, s):
-    """One that runs, whose serial is returned, and two that follow. The keeper finds all three at
-    once: after a pause of 100 ms nothing can follow. Where the shim is later than that the first
-    is taken back with the others: then there is another row."""
-    while True:
-        keeper.row += 10
-        job = keeper.row
-        keeper.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, keeper.process.pid, os.WSTOPPED)
-        for serial, script, after in ((job, "sleep 100", 0), (job + 1, "exit 1", job),
-                                      (job + 2, "exit 2", job + 1)):
-            s.send(start(serial, script, after))
-        keeper.process.send_signal(signal.SIGCONT)
-        for serial in range(job, job + 3):
-            assert receive(s)[:3] == (REPLY, serial, 0)
-        until(lambda: begun(keeper, job) or not held(keeper, job), "the job to run")
-        if begun(keeper, job):
-            return job
+        START_BODY.pack(0, 0o022, 0, int(inline), len(block)) + block * inline
 
 
 def kill(serial, job):
@@ -284,59 +263,23 @@ def test_a_launch_block_that_cannot_be_looked_at(tmp_path, faults):
     os.close(fd)
 
 
-def test_who_waits_for_a_job_is_not_killed_with_it(tmp_path, faults):
-    """Whichever call of the keeper is interrupted: what it has handed to the job's shim comes
-    back before the tree is killed."""
+def test_nth_call_is_interrupted(tmp_path, faults):
+    """The job is ended all the same."""
     with Keeper(tmp_path, faults=faults) as k, k.connect() as s:
         assert receive(s)[0] == WELCOME
         for n in range(1, 300):
-            job = start_row(k, s)
             faults.nth(KEEPER, n, errno.EINTR, SLOW)
-            s.send(kill(job + 3, job))
-            assert receive(s)[:3] == (REPLY, job + 3, 0)
-            until(lambda: not held(k, job + 2), "the last to be given up")
-            hit, _, call = faults.fired()
+            s.send(start(n, "sleep 100"))
+            assert receive(s)[:3] == (REPLY, n, 0)
+            until(lambda: begun(k, n), "the job to run")
+            s.send(kill(1000 + n, n))
+            assert receive(s)[:3] == (REPLY, 1000 + n, 0)
+            until(lambda: not held(k, n), "the job to end")
+            hit = faults.fired()[0]
             faults.disarm()
-            until(lambda: not killers(k), "the killer to be reaped: nothing follows meanwhile")
-            assert begun(k, job) and not begun(k, job + 1) and not begun(k, job + 2), (n, call)
             if not hit:
                 break
         assert 5 < n < 299
-        s.send(bye(3, settled=1))
-        assert receive(s)[:3] == (REPLY, 3, 0)
-
-
-@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
-def test_who_waits_for_a_job_of_a_keeper_that_is_gone(tmp_path, sig):
-    """Is taken back by one that leaves, and given up when the job ends if that was killed: who
-    kills the job does not reach the next one."""
-    with Keeper(tmp_path) as k, k.connect() as s:
-        assert receive(s)[0] == WELCOME
-        job = start_row(k, s)
-        k.process.send_signal(sig)
-        k.process.wait()
-    with Keeper(tmp_path) as k, k.connect() as s:
-        assert receive(s)[0] == WELCOME
-        assert sig == signal.SIGKILL or not held(k, job + 1)
-        s.send(kill(4, job))
-        assert receive(s)[:3] == (REPLY, 4, 0)
-        until(lambda: not held(k, job + 2), "the last to be given up")
-        assert not begun(k, job + 1) and not begun(k, job + 2)
-
-
-def killers(keeper):
-    """The processes that signal for it, until it has seen that they ended."""
-    pid = keeper.process.pid
-    with open(f"/proc/{pid}/task/{pid}/children") as f:
-        return [child for child in f.read().split() if name_of(child) == "voltd-keeper"]
-
-
-def name_of(pid):
-    try:
-        with open(f"/proc/{pid}/comm") as f:
-            return f.read().strip()
-    except OSError:
-        return None
 
 
 def begun(keeper, job):

@@ -292,8 +292,7 @@ def stop_again_and_again(house, shims, over):
 
 
 def test_shims_that_stand_still(house):
-    """A job, and one behind it, go to a shim that hardly comes to take one; they are called back
-    again and again, and the first one has nobody to wait for."""
+    """Jobs go to shims that hardly come to take one."""
     def at_rest():
         jobs = house.stats()["jobs"]
         return not any(jobs[s] for s in ("queued", "starting", "running"))

@@ -51,14 +51,12 @@ static const struct {
     uint8_t to;
     struct aim from;
 } ways[] = {
-    {ATTEMPT_HEARING, {ATTEMPT_RUNNING, HIT_KEEPER_STOPS}},
-    {ATTEMPT_HEARING, {ATTEMPT_RUNNING, HIT_VOLTD}},
+    {ATTEMPT_GREETING, {ATTEMPT_RUNNING, HIT_KEEPER_STOPS}},
+    {ATTEMPT_GREETING, {ATTEMPT_RUNNING, HIT_VOLTD}},
+    {ATTEMPT_GREETING, {ATTEMPT_STARTING, HIT_CONNECTION}},
     {ATTEMPT_RESTING, {ATTEMPT_STARTING, HIT_CONNECTION}},
     {ATTEMPT_RESTING, {ATTEMPT_STARTING, HIT_KEEPER_SHORT}},
     {ATTEMPT_WAITING, {ATTEMPT_STARTING, HIT_CONNECTION}},
-    {ATTEMPT_SEEKING, {ATTEMPT_CHAINING, HIT_CONNECTION}},
-    {ATTEMPT_RECALLING, {ATTEMPT_CHAINED, HIT_CANCEL}},
-    {ATTEMPT_RECALLED, {ATTEMPT_CHAINED, HIT_CANCEL}},
     {ATTEMPT_PAUSE_DUE, {ATTEMPT_RUNNING, HIT_PAUSE}},
     {ATTEMPT_PAUSING, {ATTEMPT_RUNNING, HIT_PAUSE}},
     {ATTEMPT_PAUSE_AGAIN, {ATTEMPT_RUNNING, HIT_PAUSE}},
@@ -142,7 +140,6 @@ static uint32_t choose(void)
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (ways[i].to == phase && !sim_one_in(4))
             add(ways[i].from.phase, ways[i].from.strike);
-    sim.crowd = phase >= ATTEMPT_CHAINING && phase <= ATTEMPT_RECALLED && !sim_one_in(4);
     sim.timed = phase == ATTEMPT_UNPOSTED;
     if ((phase == ATTEMPT_ASKING || phase == ATTEMPT_KILLING) && sim_one_in(4)) {
         sim.timed = true; /* it is paused as its time is up */
@@ -151,8 +148,6 @@ static uint32_t choose(void)
     sim.watched = on == ON_ABSENT && sim_one_in(2);
     aims.lasts_usec = sim_one_in(3) ? 30000000 : 0;
     aims.stubborn = sim_one_in(3);
-    if (phase == ATTEMPT_CHAINING && on == ON_WITHDRAWN)
-        add(ATTEMPT_TAKEN, HIT_CONNECTION); /* what follows is not sent then */
     add(phase, cause_of(on));
     if (sim_one_in(4))
         add(phase, sim_one_in(2) ? HIT_VOLTD : (uint8_t)sim_below(STRIKES));

@@ -239,21 +239,13 @@ static void choose_edges(struct order *o)
     }
 }
 
-/* Jobs that are alike, and may follow each other at the keeper. */
-static bool is_plain(struct order *o)
-{
-    o->kind = JOB_KIND_EXEC;
-    o->retry = sim_one_in(3);
-    return sim.crowd && !sim_one_in(4);
-}
-
 static struct order *new_order(uid_t uid)
 {
     struct order *o = oracle_order_new();
 
     o->uid = uid;
-    if (is_plain(o))
-        return o;
+    o->kind = JOB_KIND_EXEC;
+    o->retry = sim_one_in(3);
     o->priority = sim_one_in(4) ? (int)sim_below(5) - 2 : 0;
     o->stop_kills = sim_one_in(6);
     o->held = sim_one_in(12);
@@ -795,7 +787,7 @@ static bool choose_job(struct client *c)
 
 static void begin(struct client *c)
 {
-    c->owner.uid = c->owner.gid = sim.crowd ? 1 : 1 + sim_below(ORACLE_USERS);
+    c->owner.uid = c->owner.gid = 1 + sim_below(ORACLE_USERS);
     if (c->kind == SUBMIT)
         prepare_submit(c);
     if (c->kind == QUEUE)

@@ -18,11 +18,8 @@
 #define ANY            UINT16_MAX /* whatever the condition of the row */
 #define BIT(phase)     (UINT64_C(1) << ATTEMPT_##phase)
 
-/* Phases in which the start of the attempt is known, and those before. */
-#define AT_THE_KEEPER (BIT(TAKEN) | BIT(CHAINED) | BIT(RECALLING) | BIT(RECALLED))
-#define BEHIND        (BIT(CHAINED) | BIT(RECALLING) | BIT(RECALLED))
-#define ALL           UINT64_MAX
-#define BEGUN         (ALL & ~AT_THE_KEEPER)
+/* Phases in which the start of the attempt is known. */
+#define BEGUN (UINT64_MAX & ~BIT(TAKEN))
 
 /* Rows that no history comes to, and why not. The search of all states
  * (tests/unit/test_attempt_search.c) goes through most of them. */
@@ -35,20 +32,7 @@ static const struct {
     {BEGUN, ON_NEVER_RAN, ANY, "a record that says when its job began goes on saying it"},
     {BIT(TAKEN), ON_NEVER_RAN, IF_STRANGE,
      "likewise; after a reboot it is of another boot"},
-    {AT_THE_KEEPER, ON_SHIM_KILLED, ANY, "the start of the job is told first"},
-    {BEHIND, ON_STARTED, IF_PAUSED,
-     "what was paused is adopted, and follows no other job"},
-    {BEHIND, ON_STARTED, IF_HALTED, "likewise"},
-    {BEHIND, ON_ABSENT, ANY,
-     "a record that somebody removes before the start of its job is known cannot be told from "
-     "one that was never made: no fault does that"},
-    {BEHIND, ON_OVER, ANY, "its start is told first; one that is damaged: likewise"},
-    {BIT(CHAINING), ON_SHORT, IF_UNSURE, "after a START without an answer it has a slot"},
-    {BIT(CHAINING), ON_SHORT, IF_SPENT | IF_UNSURE, "likewise"},
-    {BIT(CHAINING), ON_REFUSED, IF_UNSURE, "likewise"},
-    {BIT(CHAINING), ON_WITHDRAWN, IF_UNSURE, "likewise"},
-    {BIT(CHAINING), ON_SHORT, IF_SPENT,
-     "ten refusals take 16 s, in which it gets a slot"},
+    {BIT(TAKEN), ON_SHIM_KILLED, ANY, "the start of the job is told first"},
     {BIT(NEW), ON_UNMARKED, ANY,
      "the store has what is no submission wait until it can be written"},
     {BIT(ENDING), ON_UNKEPT, ANY, "likewise, and memory comes back within 10 s"},

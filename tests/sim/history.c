@@ -523,7 +523,7 @@ void history_run(uint64_t seed)
         sim.faults |= rng_next(&sim.chance);
     sim.faults |= aim_reset();
     sim.faults &= history_limits.faults;
-    sim.short_jobs = sim.crowd || sim_one_in(3);
+    sim.short_jobs = sim_one_in(3);
     sim.few_keys = sim_one_in(4);
     sim.few_locks = sim_one_in(4);
     sim.lends = sim_one_in(4);

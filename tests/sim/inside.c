@@ -166,8 +166,7 @@ void oracle_check_quiet(void)
 
     oracle_check_core();
     if (a.used || a.eligible || a.unmet || core->agenda.first ||
-        core->parts.dispatch->early.n || core->early_jobs ||
-        core->parts.dispatch->chain.runners.first)
+        core->parts.dispatch->early.n || core->early_jobs)
         sim_violation("all jobs have ended; %u slots are taken, %llu jobs wait, "
                       "%u start ahead",
                       a.used, (unsigned long long)(a.eligible + a.unmet),

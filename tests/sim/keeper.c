@@ -19,7 +19,6 @@ struct request {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
-        struct keeper_recall recall;
         struct keeper_remove remove;
     };
     uint32_t number; /* START: of the order */
@@ -30,10 +29,10 @@ static struct {
     uint64_t stopped_until, starved_until;
     bool starves_plainly; /* it says so, each time */
     bool doomed;          /* the next connection breaks soon */
-    bool hung_up;     /* its voltd has gone while it stood still */
-    unsigned keeper;  /* its number */
-    unsigned conn;    /* the number of its connection; 0: none */
-    unsigned conns;   /* ever */
+    bool hung_up;         /* its voltd has gone while it stood still */
+    unsigned keeper;      /* its number */
+    unsigned conn;        /* the number of its connection; 0: none */
+    unsigned conns;       /* ever */
     struct request *requests;
     size_t n;
     bool serving; /* an event for the next one is on its way */
@@ -131,8 +130,7 @@ static int serve_start(const struct request *m)
         }
         return sim_one_in(12) ? -EACCES : -EAGAIN;
     }
-    return shims_start(&key, m->number, m->start.head.serial, m->start.after,
-                       keeper.killers == 0, keeper.keeper);
+    return shims_start(&key, m->number, keeper.killers == 0, keeper.keeper);
 }
 
 static int serve_remove(const struct keeper_remove *m)
@@ -180,7 +178,6 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *r)
 {
     size_t i = 0;
 
-    shims_take_back(0);
     while (i < 64 && killing[i].keeper)
         i++;
     if (i == 64 || is_short()) {
@@ -204,9 +201,6 @@ static void serve(const struct request *m)
     case KEEPER_SIGNAL:
         if (serve_signal(&m->signal, &r))
             return;
-        break;
-    case KEEPER_RECALL:
-        shims_take_back(m->recall.start);
         break;
     default:
         r.status = serve_remove(&m->remove);
@@ -393,7 +387,6 @@ static void note_broken(uint64_t conn, uint64_t b)
                       dial_again, 0, 0);
 }
 
-
 void keeper_stop(uint64_t usec)
 {
     if (keeper.lives)
@@ -422,7 +415,6 @@ void keeper_break_connection(void)
     lose();
 }
 
-/* Nobody takes back what waits behind a job: the shims give it up by themselves. */
 void keeper_kill(void)
 {
     unsigned conn = keeper.conn;

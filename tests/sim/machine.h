@@ -9,9 +9,9 @@
 /* An attempt that a keeper was asked for, with its record. */
 struct attempt_made {
     struct job_key key;
-    uint32_t number; /* of the order, by its argv */
-    bool there;      /* the record is in the directory */
-    bool held;       /* its shim may still write to it */
+    uint32_t number;             /* of the order, by its argv */
+    bool there;                  /* the record is in the directory */
+    bool held;                   /* its shim may still write to it */
     bool has_started, has_ended; /* slots 1 and 2 */
     unsigned boot;
     unsigned shim;       /* index of its shim + 1; 0: it has none */
@@ -29,21 +29,19 @@ const struct attempt_made *machine_record(size_t n);
 enum record_verdict machine_verdict(const struct attempt_made *a);
 
 /* What a keeper does. conn: the number of its connection; keeper: its own. */
-int shims_start(const struct job_key *key, uint32_t number, uint64_t serial,
-                uint64_t after, bool may_reuse, unsigned keeper);
-/* What waits behind another job is taken back; serial 0: from all. */
-void shims_take_back(uint64_t serial);
+int shims_start(const struct job_key *key, uint32_t number, bool may_reuse,
+                unsigned keeper);
 /* Nobody gets another job. */
 void shims_dismiss(void);
-/* Its shims give up what waits behind their job. */
+/* Its shims get no other job. */
 void shims_keeper_died(unsigned keeper);
 /* Whether that shim has jobs. */
 unsigned shims_busy(void);
 /* Any of these whose record is there. */
 bool shims_are_known(void);
 /* 0; -ESRCH: nothing to signal; -EAGAIN: it has not started yet. */
-int shims_signal(const struct job_key *key, int sig, bool tree, bool wakes, unsigned keeper,
-                 uint32_t *ret_survivors);
+int shims_signal(const struct job_key *key, int sig, bool tree, bool wakes,
+                 unsigned keeper, uint32_t *ret_survivors);
 /* 0; -EBUSY. */
 int shims_remove(const struct job_key *key);
 bool shims_kill(uint32_t n);

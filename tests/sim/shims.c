@@ -1,26 +1,22 @@
 /* Shims, the processes of jobs, and their records: what they may do, and when, is chance
  * within what daemon/keeper promises (shim_pool.h, record.h).
  *
- *   order       the record is there and held; the shim has it, or has a job before it
+ *   order       the record is there and held; the shim has it
  *   slot 1      the process runs from here on; that is its one execution
  *   slot 2      the process has ended; the record is closed, and a moment later free
  *
- * A shim that is killed leaves its process alone; what waits behind it falls. */
+ * A shim that is killed leaves its process alone. */
 #include "tests/sim/machine.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-#define ORDERS_MAX 3 /* of one shim, as in shim_pool.c */
-
 struct shim {
     bool lives, pooled; /* pooled: may get another job */
-    bool keeper_gone;   /* it gives up what it finds behind its job */
-    unsigned keeper, n;
-    size_t order[ORDERS_MAX]; /* indexes of attempts; the first is at work */
-    uint64_t serial;          /* of the latest order */
-    uint64_t serials[ORDERS_MAX];
+    bool busy;
+    unsigned keeper;
+    size_t order; /* the index of the attempt that it is busy with */
 };
 
 /* Pids of processes are at most that (PID_MAX_LIMIT of the kernel): what voltd reads of
@@ -156,7 +152,7 @@ unsigned shims_busy(void)
     unsigned n = 0;
 
     for (size_t i = 0; i < machine.nshims; i++)
-        n += machine.shims[i].lives && machine.shims[i].n > 0;
+        n += machine.shims[i].lives && machine.shims[i].busy;
     return n;
 }
 
@@ -185,28 +181,7 @@ static void close_record(size_t i)
     files_record_closed(&a->key);
 }
 
-/* What stands behind the first falls. */
-static void drop_behind(struct shim *s, unsigned keep)
-{
-    while (s->n > keep)
-        close_record(s->order[--s->n]);
-}
-
 /* --- the life of a job ------------------------------------------------------------------ */
-
-static void begin(uint64_t shim, uint64_t i);
-
-static void next(size_t shim)
-{
-    struct shim *s = &machine.shims[shim];
-
-    memmove(s->order, s->order + 1, --s->n * sizeof(s->order[0]));
-    memmove(s->serials, s->serials + 1, s->n * sizeof(s->serials[0]));
-    if (s->keeper_gone)
-        drop_behind(s, 0);
-    if (s->n)
-        sim_after(sim_below(200), begin, shim, s->order[0]);
-}
 
 static void finish(uint64_t i, uint64_t run)
 {
@@ -214,10 +189,9 @@ static void finish(uint64_t i, uint64_t run)
 
     if (a->run != run || !a->shim)
         return;
-    size_t shim = a->shim - 1;
+    machine.shims[a->shim - 1].busy = false;
     a->has_ended = a->truth.has_end = true;
     close_record(i);
-    next(shim);
 }
 
 static void end_process(uint64_t i, uint64_t run)
@@ -261,10 +235,10 @@ static void begin(uint64_t shim, uint64_t i)
     struct shim *s = &machine.shims[shim];
     struct attempt_made *a = &machine.attempts[i];
 
-    if (!s->lives || !s->n || s->order[0] != i || a->has_started)
+    if (!s->lives || !s->busy || s->order != i || a->has_started)
         return;
-    sim_trace("%llu_%lld.%u runs", (unsigned long long)a->key.id,
-              (long long)a->key.index, a->key.attempt);
+    sim_trace("%llu_%lld.%u runs", (unsigned long long)a->key.id, (long long)a->key.index,
+              a->key.attempt);
     a->truth.pid = ++machine.pids;
     run_program(a, i);
 }
@@ -274,11 +248,8 @@ static void begin(uint64_t shim, uint64_t i)
 static size_t make(const struct job_key *key, uint32_t number)
 {
     struct attempt_made *old = attempt_find_made(key);
-    struct attempt_made fresh = {.key = *key,
-                                 .number = number,
-                                 .there = true,
-                                 .held = true,
-                                 .boot = machine.boot};
+    struct attempt_made fresh = {
+        .key = *key, .number = number, .there = true, .held = true, .boot = machine.boot};
 
     if (!old) {
         fresh.run = 1;
@@ -291,48 +262,33 @@ static size_t make(const struct job_key *key, uint32_t number)
     return (size_t)(old - machine.attempts);
 }
 
-static void hand(size_t shim, size_t i, uint64_t serial)
+static void hand(size_t shim, size_t i)
 {
     struct shim *s = &machine.shims[shim];
 
     machine.attempts[i].shim = (unsigned)shim + 1;
     machine.attempts[i].keeper = s->keeper;
-    s->order[s->n] = i;
-    s->serials[s->n++] = serial;
-    s->serial = serial;
-    if (s->n == 1)
-        sim_after(sim_below(400), begin, shim, i);
+    s->order = i;
+    s->busy = true;
+    sim_after(sim_below(400), begin, shim, i);
 }
 
-static bool may_follow(const struct shim *s, uint64_t serial)
-{
-    return s->lives && s->pooled && s->serial == serial && s->n < ORDERS_MAX;
-}
-
-int shims_start(const struct job_key *key, uint32_t number, uint64_t serial,
-                uint64_t after, bool may_reuse, unsigned keeper)
+int shims_start(const struct job_key *key, uint32_t number, bool may_reuse,
+                unsigned keeper)
 {
     const struct attempt_made *a = attempt_find_made(key);
     size_t k = 0;
 
-    if (after) {
-        while (k < machine.nshims && !may_follow(&machine.shims[k], after))
-            k++;
-        if (k == machine.nshims || !may_reuse)
-            return -ESRCH;
-    }
     if (a && a->there)
         return -EEXIST;
     size_t i = make(key, number);
-    if (!after) {
-        while (k < machine.nshims && !(may_reuse && machine.shims[k].lives &&
-                                       machine.shims[k].pooled && !machine.shims[k].n))
-            k++;
-        if (k == machine.nshims)
-            SIM_PUSH(machine.shims, machine.nshims,
-                     (struct shim){.lives = true, .pooled = true, .keeper = keeper});
-    }
-    hand(k, i, serial);
+    while (k < machine.nshims && !(may_reuse && machine.shims[k].lives &&
+                                   machine.shims[k].pooled && !machine.shims[k].busy))
+        k++;
+    if (k == machine.nshims)
+        SIM_PUSH(machine.shims, machine.nshims,
+                 (struct shim){.lives = true, .pooled = true, .keeper = keeper});
+    hand(k, i);
     return 0;
 }
 
@@ -346,24 +302,8 @@ void shims_leave_record(const struct job_key *key, uint32_t number)
     machine.attempts[i].held = false;
 }
 
-void shims_take_back(uint64_t serial)
-{
-    for (size_t k = 0; k < machine.nshims; k++) {
-        struct shim *s = &machine.shims[k];
-        bool has = serial == 0;
-
-        for (unsigned i = 0; i < s->n; i++)
-            has |= s->serials[i] == serial;
-        if (!s->lives || !s->pooled || !has || s->n < 2)
-            continue;
-        drop_behind(s, 1);
-        s->serial = 0;
-    }
-}
-
 void shims_dismiss(void)
 {
-    shims_take_back(0);
     for (size_t k = 0; k < machine.nshims; k++)
         machine.shims[k].pooled = false;
 }
@@ -371,10 +311,8 @@ void shims_dismiss(void)
 void shims_keeper_died(unsigned keeper)
 {
     for (size_t k = 0; k < machine.nshims; k++)
-        if (machine.shims[k].keeper == keeper) {
+        if (machine.shims[k].keeper == keeper)
             machine.shims[k].pooled = false;
-            machine.shims[k].keeper_gone = true;
-        }
 }
 
 static void kill_process(struct attempt_made *a, int sig)
@@ -472,15 +410,17 @@ int shims_remove(const struct job_key *key)
 
 static void kill_shim(struct shim *s)
 {
-    struct attempt_made *a = s->n ? &machine.attempts[s->order[0]] : NULL;
+    struct attempt_made *a = &machine.attempts[s->order];
 
     s->lives = false;
-    for (unsigned i = 0; i < s->n; i++)
-        machine.attempts[s->order[i]].truth.in_vain +=
-            !machine.attempts[s->order[i]].has_started;
-    if (a && a->has_started)
+    if (!s->busy)
+        return;
+    s->busy = false;
+    if (a->has_started)
         a->truth.shim_killed = true;
-    drop_behind(s, 0);
+    else
+        a->truth.in_vain++;
+    close_record(s->order);
 }
 
 bool shims_kill_of(const struct job_key *key)
@@ -506,7 +446,7 @@ bool shims_are_known(void)
     for (size_t k = 0; k < machine.nshims; k++) {
         const struct shim *s = &machine.shims[k];
 
-        if (s->lives && s->n > 0 && !machine.attempts[s->order[0]].truth.record_gone)
+        if (s->lives && s->busy && !machine.attempts[s->order].truth.record_gone)
             return true;
     }
     return false;
@@ -518,7 +458,7 @@ static bool kill_stopping(void)
     for (size_t k = 0; k < machine.nshims; k++) {
         struct shim *s = &machine.shims[k];
         const struct truth *t =
-            s->lives && s->n > 0 ? &machine.attempts[s->order[0]].truth : NULL;
+            s->lives && s->busy ? &machine.attempts[s->order].truth : NULL;
 
         if (!t || !t->lives || !t->was_signalled)
             continue;
@@ -538,7 +478,7 @@ bool shims_kill(uint32_t n)
         return true;
     n %= busy;
     for (size_t k = 0; k < machine.nshims; k++)
-        if (machine.shims[k].lives && machine.shims[k].n > 0 && n-- == 0)
+        if (machine.shims[k].lives && machine.shims[k].busy && n-- == 0)
             kill_shim(&machine.shims[k]);
     return true;
 }

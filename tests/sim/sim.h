@@ -56,7 +56,6 @@ struct sim {
     bool few_keys;     /* likewise: most jobs replace others */
     bool few_locks;    /* likewise: most jobs want one lock for themselves */
     bool lends;        /* likewise: clients wait inside jobs */
-    bool crowd;        /* likewise: most jobs are alike, and follow each other */
     bool watched;      /* likewise: each voltd has a client that watches */
     bool timed;        /* likewise: most jobs are ended by their timeout */
     uint32_t faults;   /* bits of enum sim_fault that this history may have */

@@ -41,7 +41,7 @@ static bool commit(struct world *w, struct world_rules *rules)
     (void)world_take(w, ON_KEPT, rules);
     world_forget_attempt(w);
     if (w->memory.state == JOB_DONE) /* or it was cancelled before another attempt */
-        w->granted = w->early = w->before = false;
+        w->granted = w->early = false;
     return true;
 }
 
@@ -71,7 +71,7 @@ static bool adopt(struct world *w, struct world_rules *rules)
 {
     if (!w->voltd || !w->has || w->a.phase != ATTEMPT_NEW || w->a.known < ATTEMPT_ADOPTED)
         return false;
-    return world_take(w, w->greeted ? ON_ADOPTED : ON_LATE, rules);
+    return world_take(w, ON_ADOPTED, rules);
 }
 
 static bool cancel(struct world *w, struct world_rules *rules)
@@ -83,7 +83,7 @@ static bool cancel(struct world *w, struct world_rules *rules)
     world_post(w, FACT_CANCEL, true, rules);
     if (w->memory.state == JOB_DONE && (!w->has || w->a.phase != ATTEMPT_ENDING)) {
         world_forget_attempt(w); /* nothing of it is anywhere */
-        w->granted = w->early = w->before = false;
+        w->granted = w->early = false;
     }
     return true;
 }
@@ -111,12 +111,10 @@ static bool resume_job(struct world *w, struct world_rules *rules)
 static bool grant(struct world *w)
 {
     if (!w->voltd || w->granted || w->ending || w->memory.state == JOB_DONE ||
-        (w->memory.state != JOB_QUEUED && !w->early && !w->before))
+        (w->memory.state != JOB_QUEUED && !w->early))
         return false;
-    w->called_back |= w->before;
-    world_settle(w);
     w->granted = true;
-    w->early = w->before = false;
+    w->early = false;
     return true;
 }
 
@@ -125,28 +123,6 @@ static bool go_ahead(struct world *w)
     if (!w->voltd || w->granted || w->early || w->memory.state != JOB_QUEUED)
         return false;
     return w->early = true;
-}
-
-/* The job before it has ended: its slot passes on. */
-static bool end_before(struct world *w, bool with_slot)
-{
-    if (!w->voltd || !w->before)
-        return false;
-    w->before = false;
-    if (with_slot) {
-        w->granted = true;
-        w->early = false;
-    }
-    return true;
-}
-
-static bool call_back(struct world *w)
-{
-    if (!w->voltd || !w->before || w->called_back || !w->has)
-        return false;
-    w->called_back = true;
-    world_settle(w);
-    return w->called_back;
 }
 
 static bool find_place(struct world *w, struct world_rules *rules)
@@ -158,20 +134,9 @@ static bool find_place(struct world *w, struct world_rules *rules)
     return w->granted && world_take(w, ON_SLOT, rules);
 }
 
-static bool find_chain(struct world *w, struct world_rules *rules)
-{
-    if (!world_hears(w, ON_CHAIN) || w->granted || w->adopted ||
-        w->memory.state >= JOB_STOPPING)
-        return false;
-    w->before = true;
-    w->called_back = false;
-    return world_take(w, ON_CHAIN, rules);
-}
-
 static bool find_no_launch(struct world *w, struct world_rules *rules)
 {
-    if (w->prepared || (!find_chain(w, rules) && !find_place(w, rules)) ||
-        (w->call != OP_START && w->call != OP_CHAIN))
+    if (w->prepared || !find_place(w, rules) || w->call != OP_START)
         return false;
     rules->broken = NULL;
     w->call = OP_NONE;
@@ -183,13 +148,13 @@ static bool find_no_launch(struct world *w, struct world_rules *rules)
 static bool defer(struct world *w, struct world_rules *rules)
 {
     if (!world_hears(w, ON_DEFERRED) || !attempt_may_defer(&w->a) || !w->early ||
-        w->before || w->memory.state != JOB_STARTING || w->npending >= WORLD_PENDING - 1)
+        w->memory.state != JOB_STARTING || w->npending >= WORLD_PENDING - 1)
         return false;
     world_promise(rules,
                   world_truth(w)->record == RECORD_IS_ABSENT || world_truth(w)->forgiven,
                   "T-7: what goes back to the queue has a record");
     for (unsigned i = 0; i < w->nrequests; i++)
-        world_promise(rules, w->request[i].op != OP_START && w->request[i].op != OP_CHAIN,
+        world_promise(rules, w->request[i].op != OP_START,
                       "T-7: what goes back to the queue is on its way to the keeper");
     world_post(w, FACT_DEFERRED, true, rules);
     w->early = false;
@@ -200,8 +165,8 @@ static bool defer(struct world *w, struct world_rules *rules)
 
 static bool send_call(struct world *w)
 {
-    if (!w->voltd || w->call == OP_NONE || !w->unsent || !w->connected ||
-        w->nrequests == WORLD_REQUESTS)
+    if (!w->voltd || w->call == OP_NONE || w->call == OP_WELCOME || !w->unsent ||
+        !w->connected || w->nrequests == WORLD_REQUESTS)
         return false;
     w->request[w->nrequests++] =
         (struct world_request){w->call, (uint8_t)world_current(w), true};
@@ -229,6 +194,15 @@ static bool hear_answer(struct world *w, struct world_rules *rules)
     w->answered = false;
     w->status = 0;
     return world_take(w, in, rules);
+}
+
+static bool hear_welcome(struct world *w, struct world_rules *rules)
+{
+    if (!world_hears(w, ON_WELCOME) || !w->connected)
+        return false;
+    w->call = OP_NONE;
+    w->unsent = false;
+    return world_take(w, ON_WELCOME, rules);
 }
 
 /* While a call is on its way the record alone is looked at besides. */
@@ -292,13 +266,6 @@ static bool know_kept(struct world *w, struct world_rules *rules)
            w->npending == 0 && world_take(w, ON_KEPT, rules);
 }
 
-static bool be_called_back(struct world *w, struct world_rules *rules)
-{
-    return world_hears(w, ON_CALLED_BACK) &&
-           (w->called_back || (!w->granted && !w->before)) &&
-           world_take(w, ON_CALLED_BACK, rules);
-}
-
 static bool reach_limit(struct world *w, struct world_rules *rules)
 {
     if (!world_hears(w, ON_LIMIT) || !is_quiet(w) || !w->limit ||
@@ -331,19 +298,6 @@ static bool print(struct world *w, struct world_rules *rules)
 }
 
 /* --- moves: shims ----------------------------------------------------------------- */
-
-static bool take_order(struct world *w, unsigned n)
-{
-    struct world_attempt *t = &w->truth[n];
-
-    if (t->record != RECORD_IS_ORDER)
-        return false;
-    if (t->doomed)
-        world_close_record(w, n, RECORD_IS_NEVER);
-    else
-        t->record = RECORD_IS_BORN;
-    return true;
-}
 
 static bool run(struct world *w, unsigned n, struct world_rules *rules)
 {
@@ -402,13 +356,12 @@ static bool begin_voltd(struct world *w, bool late)
     w->voltd = true;
     w->memory = w->durable;
     world_forget_attempt(w);
-    w->granted = w->early = w->before = w->ending = false;
+    w->granted = w->early = w->ending = false;
     w->kept_started = w->durable.started;
     if (!late) { /* HELLO is answered before anything is judged */
-        w->keeper = w->connected = w->greeted = true;
+        w->keeper = w->connected = true;
         w->nrequests = 0;
         memset(w->request, 0, sizeof(w->request));
-        world_take_orders_back(w);
     } else if (!w->keeper) {
         return false;
     }
@@ -425,9 +378,10 @@ static bool begin_voltd(struct world *w, bool late)
     w->a.known = strange ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
     w->a.paused = w->durable.state == JOB_PAUSED;
     w->a.halted = w->durable.state == JOB_RUNNING && w->durable.was_paused;
-    w->early = w->durable.state == JOB_STARTING && !strange &&
+    w->early = w->durable.state == JOB_STARTING && !strange && !late &&
                (t->record == RECORD_IS_ABSENT || t->record == RECORD_IS_NEVER);
     w->granted = !w->early;
+    w->assumed = w->granted && w->durable.state == JOB_STARTING;
     return true;
 }
 
@@ -436,8 +390,7 @@ static bool connect_keeper(struct world *w)
     if (!w->voltd || w->connected)
         return false;
     world_lose_connection(w);
-    world_take_orders_back(w);
-    return w->keeper = w->connected = w->greeted = true;
+    return w->keeper = w->connected = true;
 }
 
 static bool sweep(struct world *w, unsigned n, struct world_rules *rules)
@@ -458,8 +411,8 @@ static bool kill_voltd(struct world *w)
     if (!w->voltd || w->spoiled)
         return false;
     world_forget_attempt(w); /* what it has sent stays on its way */
-    w->voltd = w->connected = w->greeted = false;
-    w->granted = w->early = w->before = w->ending = w->kept_started = false;
+    w->voltd = w->connected = false;
+    w->granted = w->early = w->ending = w->kept_started = false;
     memset(&w->memory, 0, sizeof(w->memory));
     memset(w->pending, 0, sizeof(w->pending));
     w->npending = 0;
@@ -481,15 +434,12 @@ static bool kill_keeper(struct world *w)
         return false;
     world_lose_connection(w);
     w->keeper = false;
-    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
-        w->truth[n].doomed = w->truth[n].record == RECORD_IS_ORDER;
     return true;
 }
 
 static bool die_in_start(struct world *w, struct world_rules *rules)
 {
-    bool starts = w->nrequests > 0 &&
-                  (w->request[0].op == OP_START || w->request[0].op == OP_CHAIN);
+    bool starts = w->nrequests > 0 && w->request[0].op == OP_START;
 
     return starts && world_serve(w, SERVE_DYING, rules) && kill_keeper(w);
 }
@@ -499,7 +449,6 @@ static bool break_connection(struct world *w)
     if (!w->connected)
         return false;
     world_lose_connection(w);
-    world_take_orders_back(w);
     return true;
 }
 
@@ -524,7 +473,7 @@ static bool cut_power(struct world *w, bool keeps_records)
     (void)kill_keeper(w);
     for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) {
         struct world_attempt *t = &w->truth[n];
-        t->lives = t->doomed = t->stands = false;
+        t->lives = t->stands = false;
         t->excused |= w->durable.attempt == n + 1;
         if (!keeps_records)
             t->record = RECORD_IS_ABSENT;
@@ -561,25 +510,21 @@ enum {
     MOVE_ADOPT,
     MOVE_GRANT,
     MOVE_EARLY,
-    MOVE_BEFORE_ENDS,
     MOVE_PLACE,
-    MOVE_CHAIN,
     MOVE_DEFER,
     MOVE_SEND,
     MOVE_WITHDRAW,
     MOVE_ANSWER,
+    MOVE_WELCOME,
     MOVE_SLOT1,
     MOVE_LOOK,
     MOVE_STOP,
     MOVE_TURN_OVER,
     MOVE_KEPT,
     MOVE_RESUME,
-    MOVE_CALLED_BACK,
     MOVE_LIMIT,
     MOVE_PROBE,
     MOVE_SERVE,
-    MOVE_ORDER_1,
-    MOVE_ORDER_2,
     MOVE_RUN_1,
     MOVE_RUN_2,
     MOVE_LEFT_1,
@@ -596,8 +541,6 @@ enum {
     MOVE_DEFY_1,
     MOVE_DEFY_2,
     MOVE_PRINT,
-    MOVE_BEFORE_GOES,
-    MOVE_CALL_BACK,
     MOVE_NO_LAUNCH,
     MOVE_NO_TIMEOUT,
     MOVE_NO_OUTPUT_LIMIT,
@@ -607,7 +550,6 @@ enum {
     MOVE_SHORT,
     MOVE_SHORT_LEAVING,
     MOVE_NO,
-    MOVE_ELSEWHERE,
     MOVE_SURVIVED,
     MOVE_KILL_VOLTD,
     MOVE_KILL_KEEPER,
@@ -633,25 +575,21 @@ static const struct {
     [MOVE_ADOPT] = {"voltd takes up what an earlier one began", false, 0},
     [MOVE_GRANT] = {"it gets a slot", false, 0},
     [MOVE_EARLY] = {"it is taken ahead", false, 0},
-    [MOVE_BEFORE_ENDS] = {"the job before it ends, the slot passes on", false, 0},
     [MOVE_PLACE] = {"voltd looks for a place", false, 0},
-    [MOVE_CHAIN] = {"voltd finds a job to follow", false, WORLD_CHAINS},
     [MOVE_DEFER] = {"it goes back to the queue", false, 0},
     [MOVE_SEND] = {"a request is sent", false, 0},
     [MOVE_WITHDRAW] = {"START is withdrawn", false, 0},
     [MOVE_ANSWER] = {"the keeper's answer comes", false, 0},
+    [MOVE_WELCOME] = {"voltd hears that a keeper has answered HELLO", false, 0},
     [MOVE_SLOT1] = {"slot 1 is seen", false, 0},
     [MOVE_LOOK] = {"the record is looked at", false, 0},
     [MOVE_STOP] = {"it is to stop", false, 0},
     [MOVE_TURN_OVER] = {"it is to be paused, or to go on", false, WORLD_PAUSES},
     [MOVE_KEPT] = {"voltd hears that the store has all facts", false, WORLD_PAUSES},
     [MOVE_RESUME] = {"somebody resumes the job", false, WORLD_PAUSES},
-    [MOVE_CALLED_BACK] = {"it is called back", false, 0},
     [MOVE_LIMIT] = {"a time is up", false, 0},
     [MOVE_PROBE] = {"a signal is due again", false, 0},
     [MOVE_SERVE] = {"the keeper serves a request", false, 0},
-    [MOVE_ORDER_1] = {"the shim of attempt 1 takes the order", false, 0},
-    [MOVE_ORDER_2] = {"the shim of attempt 2 takes the order", false, 0},
     [MOVE_RUN_1] = {"attempt 1 runs", false, 0},
     [MOVE_RUN_2] = {"attempt 2 runs", false, 0},
     [MOVE_LEFT_1] = {"what attempt 1 has left ends", false, 0},
@@ -668,20 +606,17 @@ static const struct {
     [MOVE_DEFY_1] = {"attempt 1 ends while it is to stop", true, 0},
     [MOVE_DEFY_2] = {"attempt 2 ends while it is to stop", true, 0},
     [MOVE_PRINT] = {"it has printed too much", true, WORLD_STOPS},
-    [MOVE_BEFORE_GOES] = {"the job before it goes, with its slot", true, 0},
-    [MOVE_CALL_BACK] = {"core calls it back", true, 0},
     [MOVE_NO_LAUNCH] = {"nothing can be prepared", true, WORLD_REFUSALS},
     [MOVE_NO_TIMEOUT] = {"there is no memory to post TIMEOUT", true, 0},
     [MOVE_NO_OUTPUT_LIMIT] = {"there is no memory to post OUTPUT_LIMIT", true,
                               WORLD_STOPS},
     [MOVE_NO_STARTING] = {"the store refuses STARTING", true, WORLD_REFUSALS},
     [MOVE_NO_EXITED] = {"the store refuses EXITED", true, WORLD_REFUSALS},
-    [MOVE_BEGIN_LATE] = {"voltd begins; the keeper stands still", true, WORLD_CHAINS},
+    [MOVE_BEGIN_LATE] = {"voltd begins; the keeper stands still", true, WORLD_LATE},
     [MOVE_SHORT] = {"the keeper is short of something", true, 0},
     [MOVE_SHORT_LEAVING] = {"the keeper is short of something, and leaves a record", true,
                             WORLD_REFUSALS},
     [MOVE_NO] = {"the keeper refuses", true, WORLD_REFUSALS},
-    [MOVE_ELSEWHERE] = {"nothing can begin after that job", true, 0},
     [MOVE_SURVIVED] = {"SIGKILL leaves processes", true, 0},
     [MOVE_KILL_VOLTD] = {"voltd is killed", true, 0},
     [MOVE_KILL_KEEPER] = {"the keeper is killed", true, 0},
@@ -720,12 +655,8 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return grant(w);
     case MOVE_EARLY:
         return go_ahead(w);
-    case MOVE_BEFORE_ENDS:
-        return end_before(w, true);
     case MOVE_PLACE:
         return find_place(w, rules);
-    case MOVE_CHAIN:
-        return find_chain(w, rules);
     case MOVE_DEFER:
         return defer(w, rules);
     case MOVE_SEND:
@@ -734,6 +665,8 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return withdraw(w, rules);
     case MOVE_ANSWER:
         return hear_answer(w, rules);
+    case MOVE_WELCOME:
+        return hear_welcome(w, rules);
     case MOVE_SLOT1:
         return see_start(w, rules);
     case MOVE_LOOK:
@@ -746,18 +679,12 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return know_kept(w, rules);
     case MOVE_RESUME:
         return resume_job(w, rules);
-    case MOVE_CALLED_BACK:
-        return be_called_back(w, rules);
     case MOVE_LIMIT:
         return reach_limit(w, rules);
     case MOVE_PROBE:
         return reach_probe(w, rules);
     case MOVE_SERVE:
         return world_serve(w, SERVE_WELL, rules);
-    case MOVE_ORDER_1:
-        return take_order(w, 0);
-    case MOVE_ORDER_2:
-        return take_order(w, 1);
     case MOVE_RUN_1:
         return run(w, 0, rules);
     case MOVE_RUN_2:
@@ -790,10 +717,6 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return write_end(w, 1, true);
     case MOVE_PRINT:
         return print(w, rules);
-    case MOVE_BEFORE_GOES:
-        return end_before(w, false);
-    case MOVE_CALL_BACK:
-        return call_back(w);
     case MOVE_NO_LAUNCH:
         return find_no_launch(w, rules);
     case MOVE_NO_TIMEOUT:
@@ -812,8 +735,6 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return world_serve(w, SERVE_SHORT_LEAVING, rules);
     case MOVE_NO:
         return world_serve(w, SERVE_NO, rules);
-    case MOVE_ELSEWHERE:
-        return world_serve(w, SERVE_ELSEWHERE, rules);
     case MOVE_SURVIVED:
         return world_serve(w, SERVE_SURVIVED, rules);
     case MOVE_KILL_VOLTD:
@@ -875,7 +796,7 @@ void world_init(struct world *w, const struct world_rules *rules)
     w->stop_kills = rules->stop_kills;
     w->durable.lost = LOST_BEFORE;
     w->memory = w->durable;
-    w->voltd = w->keeper = w->connected = w->greeted = true;
+    w->voltd = w->keeper = w->connected = true;
     world_settle_counters(&w->a);
 }
 

@@ -200,10 +200,9 @@ static void post_end(struct world *w, struct world_rules *rules)
     w->ending = !again;
     if (again) {
         w->kept_started = false;
-        w->before = false;
         return;
     }
-    w->granted = w->early = w->before = false;
+    w->granted = w->early = false;
 }
 
 static void send_start(struct world *w, struct world_rules *rules)
@@ -213,11 +212,9 @@ static void send_start(struct world *w, struct world_rules *rules)
     world_promise(rules, d->state != JOB_QUEUED && d->attempt == w->memory.attempt,
                   "T-1: START before STARTING is durable");
     world_promise(rules, w->prepared, "START of what is not prepared");
-    world_promise(rules, w->a.phase == ATTEMPT_STARTING ? w->granted : w->before,
-                  "T-8: START without a slot");
-    w->armed = w->a.phase == ATTEMPT_CHAINING;
-    w->look = false;
-    begin_call(w, w->a.phase == ATTEMPT_CHAINING ? OP_CHAIN : OP_START);
+    world_promise(rules, w->granted, "T-8: START without a slot");
+    w->armed = w->look = false;
+    begin_call(w, OP_START);
 }
 
 static void send_signal(struct world *w, struct world_rules *rules)
@@ -237,22 +234,21 @@ static void send_signal(struct world *w, struct world_rules *rules)
 
 static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
 {
-    if (todo & (DO_VOID | DO_PART))
-        w->before = false;
+    if (todo & DO_VOID && w->assumed) {
+        w->granted = w->assumed = false;
+        w->early = true;
+    }
     if (todo & DO_PREPARE)
         w->prepared = true;
     if (todo & DO_START)
         send_start(w, rules);
     if (todo & DO_CLOSE)
         w->prepared = false;
-    if (todo & DO_RECALL)
-        begin_call(w, OP_RECALL);
+    if (todo & DO_GREET)
+        begin_call(w, OP_WELCOME);
     if (todo & DO_POST_STARTED) {
         w->limit = true;
-        if (w->early && !w->before) {
-            w->early = false;
-            w->granted = true;
-        }
+        world_promise(rules, w->granted, "T-8: it runs without a slot");
         if (!w->memory.started)
             world_promise(rules,
                           apply(&w->memory, &(struct job_event){.type = JOB_EV_STARTED,
@@ -307,17 +303,15 @@ void world_settle(struct world *w)
                              1u << ATTEMPT_PAUSE_AGAIN | 1u << ATTEMPT_PAUSED |
                              1u << ATTEMPT_RESUMING | 1u << ATTEMPT_RESUME_AGAIN;
     const uint32_t watching =
-        turning | 1u << ATTEMPT_TAKEN | 1u << ATTEMPT_CHAINED | 1u << ATTEMPT_RECALLING |
-        1u << ATTEMPT_RECALLED | 1u << ATTEMPT_RUNNING | 1u << ATTEMPT_ASKING |
+        turning | 1u << ATTEMPT_TAKEN | 1u << ATTEMPT_RUNNING | 1u << ATTEMPT_ASKING |
         1u << ATTEMPT_ASKED | 1u << ATTEMPT_ASK_AGAIN | 1u << ATTEMPT_KILLING |
         1u << ATTEMPT_KILLED | 1u << ATTEMPT_KILL_AGAIN | 1u << ATTEMPT_UNPOSTED;
     const uint32_t started = 1u << ATTEMPT_RUNNING | 1u << ATTEMPT_UNPOSTED |
                              1u << ATTEMPT_ASKING | 1u << ATTEMPT_ASKED |
                              1u << ATTEMPT_ASK_AGAIN | 1u << ATTEMPT_KILLING |
                              1u << ATTEMPT_KILLED | 1u << ATTEMPT_KILL_AGAIN;
-    const uint32_t timed = started | 1u << ATTEMPT_CHAINED | 1u << ATTEMPT_RESTING |
-                           1u << ATTEMPT_LEFT | 1u << ATTEMPT_CLEAR_AGAIN |
-                           1u << ATTEMPT_REMOVE_AGAIN;
+    const uint32_t timed = started | 1u << ATTEMPT_RESTING | 1u << ATTEMPT_LEFT |
+                           1u << ATTEMPT_CLEAR_AGAIN | 1u << ATTEMPT_REMOVE_AGAIN;
     const uint32_t probed = (watching & ~started & ~turning) | 1u << ATTEMPT_UNPOSTED |
                             1u << ATTEMPT_PAUSE_AGAIN | 1u << ATTEMPT_RESUME_AGAIN |
                             1u << ATTEMPT_ASK_AGAIN | 1u << ATTEMPT_KILL_AGAIN;
@@ -325,9 +319,8 @@ void world_settle(struct world *w)
     world_settle_counters(&w->a);
     w->limit &= is_one_of(w, timed);
     w->probe &= is_one_of(w, probed);
-    w->look &= is_one_of(w, watching | 1u << ATTEMPT_CHAINING);
-    w->armed &= is_one_of(w, watching | 1u << ATTEMPT_CHAINING);
-    w->called_back &= is_one_of(w, 1u << ATTEMPT_CHAINING | 1u << ATTEMPT_CHAINED);
+    w->look &= is_one_of(w, watching);
+    w->armed &= is_one_of(w, watching);
 }
 
 /* False: the phase does not wait for it. */
@@ -356,11 +349,11 @@ void world_forget_attempt(struct world *w)
 {
     w->a = (struct attempt_state){.stop_kills = w->stop_kills};
     world_settle_counters(&w->a);
-    w->adopted = w->has = w->prepared = w->look = w->armed = w->limit = w->probe = false;
+    w->adopted = w->assumed = w->has = w->prepared = false;
+    w->look = w->armed = w->limit = w->probe = false;
     w->call = OP_NONE;
     w->unsent = w->answered = false;
     w->status = 0;
-    w->called_back = false;
     for (unsigned i = 0; i < w->nrequests; i++)
         w->request[i].mine = false;
 }
@@ -369,25 +362,15 @@ void world_forget_attempt(struct world *w)
 
 bool world_is_held(uint8_t record)
 {
-    return record == RECORD_IS_ORDER || record == RECORD_IS_BORN ||
-           record == RECORD_IS_RUN;
+    return record == RECORD_IS_BORN || record == RECORD_IS_RUN;
 }
 
 /* The shim has closed the record: voltd hears of it, if it waits for that. */
 void world_close_record(struct world *w, unsigned n, uint8_t record)
 {
     w->truth[n].record = record;
-    w->truth[n].doomed = false;
     if (w->voltd && w->has && w->armed && n == world_current(w))
         w->look = true;
-}
-
-/* What waits for the end of another job is taken back. */
-void world_take_orders_back(struct world *w)
-{
-    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
-        if (w->truth[n].record == RECORD_IS_ORDER && !w->truth[n].doomed)
-            world_close_record(w, n, RECORD_IS_NEVER);
 }
 
 void world_lose_connection(struct world *w)
@@ -435,18 +418,15 @@ void world_remove_record(struct world *w, unsigned n, struct world_rules *rules)
 static bool serve_start(struct world *w, enum serve how, struct world_request r)
 {
     struct world_attempt *t = &w->truth[r.attempt];
-    bool chain = r.op == OP_CHAIN;
 
-    if (how == SERVE_SURVIVED || (how == SERVE_ELSEWHERE && !chain))
+    if (how == SERVE_SURVIVED)
         return false;
-    if (how == SERVE_ELSEWHERE) {
-        reply(w, r.mine, -ESRCH);
-    } else if (t->record != RECORD_IS_ABSENT) {
+    if (t->record != RECORD_IS_ABSENT) {
         if (how != SERVE_WELL)
             return false;
         reply(w, r.mine, -EEXIST);
     } else if (how == SERVE_WELL) {
-        t->record = chain ? RECORD_IS_ORDER : RECORD_IS_BORN;
+        t->record = RECORD_IS_BORN;
         reply(w, r.mine, 0);
     } else if (how == SERVE_DYING) {
         t->record = RECORD_IS_NEVER; /* it was made, and no shim has heard of it */
@@ -493,15 +473,7 @@ bool world_serve(struct world *w, enum serve how, struct world_rules *rules)
 
     switch ((enum world_op)r.op) {
     case OP_START:
-    case OP_CHAIN:
         return serve_start(w, how, r);
-    case OP_RECALL:
-        if (how != SERVE_WELL)
-            return false;
-        if (t->record == RECORD_IS_ORDER && !t->doomed)
-            world_close_record(w, r.attempt, RECORD_IS_NEVER);
-        reply(w, r.mine, 0);
-        return true;
     case OP_STOP:
     case OP_KILL:
     case OP_PAUSE:
@@ -520,6 +492,7 @@ bool world_serve(struct world *w, enum serve how, struct world_rules *rules)
             reply(w, r.mine, 0);
         }
         return true;
+    case OP_WELCOME:
     case OP_NONE:
         break;
     }

@@ -1,7 +1,6 @@
 /* The world around an attempt, small enough to be searched whole: voltd with the real
  * table (daemon/job/attempt.h) and the real states of a job (job.h), its store, its link,
- * the keeper, the shims and records of two attempts of one job, and the job before it in
- * a slot.
+ * the keeper, and the shims and records of two attempts of one job.
  *
  * world_move() makes one of the moves that the world could make next: a message is
  * served, a fact becomes durable, a timer fires, a process ends; or, as faults, voltd,
@@ -26,7 +25,6 @@ struct world_job {
 
 enum world_record {
     RECORD_IS_ABSENT,
-    RECORD_IS_ORDER,  /* its shim has another job first; held */
     RECORD_IS_BORN,   /* its shim has it; held */
     RECORD_IS_RUN,    /* slot 1; held */
     RECORD_IS_DONE,   /* slot 2 */
@@ -40,7 +38,6 @@ struct world_attempt {
     uint8_t record; /* enum world_record */
     uint8_t runs;   /* how often it was executed */
     bool lives;     /* its process does */
-    bool doomed;    /* ORDER: its keeper has gone */
     bool excused;   /* nobody can know its end */
     bool removed;   /* somebody else has removed its record, */
     bool forgiven;  /* before anything could be known of it */
@@ -64,9 +61,9 @@ struct world {
     uint8_t call; /* enum world_op, 0: none */
     bool unsent, answered;
     int8_t status;                          /* of the answer */
-    bool voltd, keeper, connected, greeted; /* greeted: HELLO in this life of voltd */
-    bool has, adopted;                      /* an attempt; of an earlier life */
-    bool granted, early, before, called_back, kept_started, ending;
+    bool voltd, keeper, connected;
+    bool has, adopted; /* an attempt; of an earlier life */
+    bool granted, early, assumed, kept_started, ending;
     bool prepared, look, armed, limit, probe; /* armed: waits for the record's events */
     bool failed;                              /* something has, that counts for a try */
     bool cancel_came, spoiled;                /* each at most once */
@@ -75,7 +72,7 @@ struct world {
 
 /* Parts of the world that one search has and another has not. */
 enum world_part {
-    WORLD_CHAINS = 1,   /* jobs that follow others; a keeper that stands still */
+    WORLD_LATE = 1,     /* a keeper that stands still when voltd begins */
     WORLD_STOPS = 2,    /* output limits */
     WORLD_REFUSALS = 4, /* of the store, and of what a start needs */
     WORLD_SPOILS = 8,   /* somebody else changes a record */

@@ -7,8 +7,7 @@
 enum world_op {
     OP_NONE,
     OP_START,
-    OP_CHAIN,
-    OP_RECALL,
+    OP_WELCOME, /* no request: the answer to HELLO */
     OP_STOP,
     OP_KILL,
     OP_PAUSE,
@@ -43,7 +42,6 @@ enum serve {
     SERVE_SHORT,
     SERVE_SHORT_LEAVING,
     SERVE_NO,
-    SERVE_ELSEWHERE,
     SERVE_SURVIVED,
     SERVE_DYING
 };
@@ -62,7 +60,6 @@ bool world_hears(const struct world *w, enum attempt_input in);
 void world_forget_attempt(struct world *w);
 bool world_is_held(uint8_t record);
 void world_close_record(struct world *w, unsigned n, uint8_t record);
-void world_take_orders_back(struct world *w);
 void world_lose_connection(struct world *w);
 void world_remove_record(struct world *w, unsigned n, struct world_rules *rules);
 bool world_serve(struct world *w, enum serve how, struct world_rules *rules);

@@ -225,7 +225,6 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
     int launch_fd = launch_memfd(l, &size);
     assert_true(launch_fd >= 0);
     m.start.launch_size = size;
-    m.start.after = c->after;
     if (c->serial % 2 == 0 && size <= KEEPER_INLINE_MAX) { /* both ways in turn */
         m.start.flags = KEEPER_START_INLINE;
         assert_int_equal(launch_encode(l, &m.start + 1, size), size);
@@ -250,12 +249,6 @@ struct keeper_reply keeper_client_signal(struct keeper_client *c,
                                          .signal = (uint32_t)sig,
                                          .scope = scope}};
     return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.signal), NULL, 0));
-}
-
-struct keeper_reply keeper_client_recall(struct keeper_client *c, uint64_t start)
-{
-    union keeper_message m = {.recall = {.head.op = KEEPER_RECALL, .start = start}};
-    return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.recall), NULL, 0));
 }
 
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key)

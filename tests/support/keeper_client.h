@@ -15,7 +15,6 @@ struct keeper_client {
     pid_t keeper;
     int fd; /* connection; -1: none */
     uint64_t serial;
-    uint64_t after; /* what each START is to begin after; 0: nothing */
     uint8_t boot_id[RECORD_ID_SIZE];
 };
 
@@ -50,7 +49,6 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
 struct keeper_reply keeper_client_signal(struct keeper_client *c,
                                          const struct job_key *key, int sig,
                                          enum keeper_scope scope);
-struct keeper_reply keeper_client_recall(struct keeper_client *c, uint64_t start);
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key);
 
 /* Waits (at most 10 s) until the record's verdict is not RUNNING, by inotify. */

@@ -226,8 +226,8 @@ static const struct {
     bool retry;
     uint8_t stop_kills;
 } worlds[] = {
-    {"one attempt", WORLD_CHAINS | WORLD_STOPS | WORLD_REFUSALS, false, 0},
-    {"one attempt, and somebody at its records", WORLD_CHAINS | WORLD_SPOILS, false, 0},
+    {"one attempt", WORLD_LATE | WORLD_STOPS | WORLD_REFUSALS, false, 0},
+    {"one attempt, and somebody at its records", WORLD_LATE | WORLD_SPOILS, false, 0},
     {"two attempts", 0, true, 1},
     {"one that is paused, and somebody at its records", WORLD_PAUSES | WORLD_SPOILS,
      false, 0},
@@ -264,12 +264,12 @@ static const struct {
      0,
      ATTEMPT_NEW,
      0,
-     {ON_LATE, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE}},
+     {ON_ADOPTED, ATTEMPT_TAKEN, .todo = DO_LOOK | DO_PROBE}},
     {"an adopted attempt waits for a slot before its record is looked at",
      0,
-     ATTEMPT_HEARING,
+     ATTEMPT_GREETING,
      0,
-     {ON_ANSWERED, .next = ATTEMPT_WAITING}},
+     {ON_WELCOME, .next = ATTEMPT_WAITING}},
     {"a job that is to stop ends, although a START was not answered",
      0,
      ATTEMPT_RESTING,
@@ -375,9 +375,7 @@ static bool find_bug(unsigned bug, bool shows)
  * ON_STARTED comes first. */
 static bool is_no_cell(unsigned phase, unsigned in)
 {
-    return in == ON_SHIM_KILLED &&
-           (phase == ATTEMPT_TAKEN || phase == ATTEMPT_CHAINED ||
-            phase == ATTEMPT_RECALLING || phase == ATTEMPT_RECALLED);
+    return in == ON_SHIM_KILLED && phase == ATTEMPT_TAKEN;
 }
 
 struct counts {

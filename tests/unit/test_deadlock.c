@@ -108,7 +108,7 @@ static void end(uint64_t id)
     struct tx tx;
 
     core_begin(&tx, &core);
-    chain_leave(&core, &work[id], 1, &tx);
+    grant_end(&core, &work[id], 1);
     grant_gone(&core, &work[id]);
     job[id].status.state = JOB_DONE;
     job[id].live = NULL;

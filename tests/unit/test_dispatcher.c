@@ -293,37 +293,6 @@ static void an_early_start_waits_in_the_line(void **state)
     assert_int_equal(waiting_count(&core), 0);
 }
 
-/* One that is more urgent takes back what was to pass on to those behind it. */
-static void those_that_follow_yield_to_the_more_urgent(void **state)
-{
-    (void)state;
-    wait_with_works(3);
-    admission_resize(core.parts.admit, 1);
-    run();
-    struct tx tx;
-
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    grant_set_early(&core, &work[1], true);
-    grant_set_early(&core, &work[2], true);
-    assert_false(chain_join(&core, &work[2])); /* it is not the first */
-    assert_true(chain_join(&core, &work[1]));
-    run();
-    assert_false(work[1].chain.called_back); /* all are as urgent */
-    make_urgent(&job[3]);
-    job[3].live = &work[3];
-    work[3] = (struct work){.core = &core, .job = &job[3], .offset = NO_OFFSET};
-    waiting_enter(&core, &job[3]);
-    run();
-    assert_true(work[1].chain.called_back);
-    chain_leave(&core, &work[0], 0, &tx); /* ends before its record says so */
-    assert_true(work_has_slot(&work[1]) && !work_has_slot(&work[0]));
-    chain_give_up(&core, &work[1]); /* it never ran */
-    assert_true(!work_has_slot(&work[1]) && work_is_early(&work[1]));
-    run();
-    assert_true(work_has_slot(&work[3]) && !work_has_slot(&work[1]));
-}
-
 /* An earlier voltd began it, and it turns out that it never ran. */
 static void what_others_may_have_got_is_asked_for_again(void **state)
 {
@@ -332,10 +301,8 @@ static void what_others_may_have_got_is_asked_for_again(void **state)
     admission_resize(core.parts.admit, 1);
     run();
     assert_true(work_has_slot(&work[0]));
-    chain_give_up(&core, &work[0]);
-    assert_true(work_has_slot(&work[0])); /* it has been granted */
     work[0].assumed = true;
-    chain_give_up(&core, &work[0]);
+    grant_ask_anew(&core, &work[0]);
     assert_true(!work_has_slot(&work[0]) && work_is_early(&work[0]));
     assert_false(work[0].assumed || work[0].spent); /* it claims nothing but the slot */
     run();
@@ -448,42 +415,14 @@ static void as_many_start_early_as_the_configuration_says(void **state)
     free_array(&job[0]);
 }
 
-/* It gets the slot of the one before it; a free one is for those that follow none. */
-static void a_free_slot_passes_those_that_follow(void **state)
-{
-    struct tx tx;
-
-    (void)state;
-    wait_with_works(3);
-    admission_resize(core.parts.admit, 1);
-    run();
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    grant_set_early(&core, &work[1], true);
-    assert_true(chain_join(&core, &work[1]));
-    admission_resize(core.parts.admit, 2);
-    run();
-    assert_true(work_has_slot(&work[2]) && !work_has_slot(&work[1]) &&
-                !work[1].chain.called_back);
-    admission_resize(core.parts.admit, 3); /* nothing else is left */
-    run();
-    assert_true(work_has_slot(&work[1]) && work[1].chain.called_back);
-}
-
 /* It needs no slot, and none of its elements is ready: it leaves the line. What is behind
- * it, in front of one that follows, gets no slot for that. */
+ * it gets no slot for that. */
 static void an_array_of_sleeps_leaves_the_line(void **state)
 {
-    struct tx tx;
-
     (void)state;
     wait_with_works(2);
     admission_resize(core.parts.admit, 1);
     run();
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    grant_set_early(&core, &work[1], true);
-    assert_true(chain_join(&core, &work[1]));
     job[2].kind = JOB_KIND_SLEEP;
     job[2].priority = 1;
     begin_array(&job[2], 2, 0);
@@ -512,7 +451,6 @@ static void jobs_of_two_queues_start_early(void **state)
     const struct queue_policy policy = {.weight = 1};
     struct job_queue *q = admission_add_queue(core.parts.admit, &policy);
     size_t early = 0;
-    struct tx tx;
 
     (void)state;
     assert_non_null(q);
@@ -527,64 +465,6 @@ static void jobs_of_two_queues_start_early(void **state)
     for (size_t i = 2; i < 6; i++)
         early += work_is_early(&work[i]);
     assert_int_equal(early, 4);
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[1], 1, &tx);
-    assert_false(chain_join(&core, &work[2])); /* what runs is of another queue */
-    chain_enter(&core, &work[0], 2, &tx);
-    assert_true(chain_join(&core, &work[2]));
-    assert_ptr_equal(work[2].chain.before, &work[0]);
-}
-
-/* Those that follow others are in front of the rest, and the slot is for none of that. */
-static void a_slot_that_is_kept_is_not_passed_on(void **state)
-{
-    const struct queue_policy policy = {.weight = 1, .nominal = 2};
-    struct job_queue *q = admission_add_queue(core.parts.admit, &policy);
-    struct tx tx;
-
-    (void)state;
-    assert_non_null(q);
-    put_into(&job[0], q);
-    put_into(&job[1], q);
-    wait_with_works(3);
-    admission_resize(core.parts.admit, 1);
-    run();
-    assert_true(work_has_slot(&work[0]));
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    grant_set_early(&core, &work[1], true);
-    assert_true(chain_join(&core, &work[1]));
-    admission_resize(core.parts.admit, 2);
-    run();
-    assert_true(work_has_slot(&work[1]) && work[1].chain.called_back);
-    assert_false(work_has_slot(&work[2]));
-}
-
-/* What ran in the slot of another one, whose end is seen later, has used its user's
- * time. */
-static void one_that_follows_uses_the_time_of_its_user(void **state)
-{
-    struct tx tx;
-
-    (void)state;
-    wait_with_works(2);
-    give_to_user(&job[1], 1);
-    admission_resize(core.parts.admit, 1);
-    run();
-    assert_true(work_has_slot(&work[0]));
-    tx_init(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    grant_set_early(&core, &work[1], true);
-    assert_true(chain_join(&core, &work[1]));
-    grant_leave(&core, &work[1]);
-    chain_leave(&core, &work[1], SECOND, &tx);
-    for (size_t i = 2; i < 4; i++) {
-        give_to_user(&job[i], (uid_t)i - 1);
-        waiting_enter(&core, &job[i]);
-    }
-    struct waiter *first;
-    assert_int_equal(admission_peek(core.parts.admit, &first, 1), 1);
-    assert_ptr_equal(first, &job[3].waiter); /* of the user who had none */
 }
 
 /* What was cancelled in the moment of its grant teaches its user's account nothing: its
@@ -641,21 +521,13 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_others_may_have_got_is_asked_for_again, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(those_that_follow_yield_to_the_more_urgent, setup,
-                                        teardown),
         cmocka_unit_test_setup_teardown(an_array_has_as_many_at_once_as_it_may, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(as_many_start_early_as_the_configuration_says,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(a_free_slot_passes_those_that_follow, setup,
-                                        teardown),
         cmocka_unit_test_setup_teardown(an_array_of_sleeps_leaves_the_line, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(jobs_of_two_queues_start_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_slot_that_is_kept_is_not_passed_on, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(one_that_follows_uses_the_time_of_its_user, setup,
-                                        teardown),
         cmocka_unit_test_setup_teardown(a_grant_that_was_not_used_is_no_end, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(nothing_happens_before_it_begins, setup,

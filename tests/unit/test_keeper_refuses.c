@@ -1,6 +1,5 @@
 /* What a keeper and its shims do not do for everybody who asks: another user's connection is
- * closed, an order behind a job that this shim has not begun is void, what cannot be written
- * down does not run, and no job gets a score of the OOM killer that is not its own. */
+ * closed, what cannot be written down does not run, and no job gets a score of the OOM killer that is not its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,14 +10,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "daemon/keeper/child.h"
 #include "daemon/keeper/keeper.h"
-#include "daemon/keeper/tree.h"
 #include "tests/support/keeper_job.h"
 
 static int setup(void **state)
@@ -113,17 +109,14 @@ static void test_a_score_that_cannot_be_set(void **state)
     assert_int_equal(rec.verdict, RECORD_ABSENT);
 }
 
-/* One order: to start `touch ran` behind the job `after`, with its record, opened so. */
-static void order(struct keeper_client *c, int channel, const struct job_key *key,
-                  uint64_t after, int access)
+/* One order: to start `touch ran`, with its record, which is open for reading alone. */
+static void order(struct keeper_client *c, int channel, const struct job_key *key)
 {
     _Alignas(8) char block[256];
     char *argv[] = {(char[]){"touch"}, (char[]){"ran"}, NULL}, *env[] = {NULL};
     const struct launch l = {.cwd = c->dir, .argv = argv, .argc = 2, .env = env};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
     struct shim_args args = {.fd = {0, -1, -1, -1, -1},
-                             .serial = after + 1,
-                             .after = after,
                              .launch = block,
                              .launch_size =
                                  (uint64_t)launch_encode(&l, block, sizeof(block))};
@@ -139,14 +132,14 @@ static void order(struct keeper_client *c, int channel, const struct job_key *ke
 
     assert_true(made >= 0);
     (void)job_key_format(key, name);
-    int record = access == O_RDWR ? made : openat(c->record_fd, name, access | O_CLOEXEC);
+    int record = openat(c->record_fd, name, O_RDONLY | O_CLOEXEC);
+    assert_true(record >= 0);
     *h = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
                           .cmsg_level = SOL_SOCKET,
                           .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(h), &record, sizeof(record));
     assert_true(sendmsg(channel, &msg, 0) > 0);
-    if (record != made)
-        close(record);
+    close(record);
     close(made);
 }
 
@@ -175,26 +168,6 @@ static void assert_verdict(struct keeper_client *c, const struct job_key *key,
     assert_int_equal(rec.verdict, verdict);
 }
 
-/* Of two orders the second is behind one that the shim never got. */
-static void test_behind_another_shims_job(void **state)
-{
-    struct keeper_client *c = *state;
-    const struct job_key first = {1, JOB_NO_INDEX, 1}, second = {2, JOB_NO_INDEX, 1};
-    int channel[2];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
-    order(c, channel[0], &first, 0, O_RDWR);
-    order(c, channel[0], &second, 7, O_RDWR); /* the first is 1 */
-    pid_t shim = start_shim(channel);
-    char byte;
-    for (int i = 0; i < 2; i++) /* each end is told */
-        assert_int_equal(recv(channel[0], &byte, 1, 0), 1);
-    close(channel[0]);
-    assert_int_equal(waitpid(shim, NULL, 0), shim);
-    assert_verdict(c, &first, RECORD_DONE);
-    assert_verdict(c, &second, RECORD_NEVER_RAN);
-}
-
 /* Of a record without slot 1 voltd says that its job never ran, and starts it again. */
 static void test_a_record_that_cannot_be_written(void **state)
 {
@@ -203,7 +176,7 @@ static void test_a_record_that_cannot_be_written(void **state)
     int channel[2], status;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
-    order(c, channel[0], &key, 0, O_RDONLY);
+    order(c, channel[0], &key);
     pid_t shim = start_shim(channel);
     assert_int_equal(waitpid(shim, &status, 0), shim);
     close(channel[0]);
@@ -218,7 +191,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_another_user),
         TEST(test_a_score_that_cannot_be_set),
-        TEST(test_behind_another_shims_job),
         TEST(test_a_record_that_cannot_be_written),
     };
 

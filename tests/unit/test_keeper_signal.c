@@ -121,8 +121,9 @@ static void test_more_signals_than_processes(void **state)
         uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
         first = i == 0 ? serial : first;
     }
-    m = (union keeper_message){.recall = {.head.op = KEEPER_RECALL, .start = 1}};
-    last = keeper_client_send(c, &m, sizeof(m.recall), NULL, 0);
+    m = (union keeper_message){
+        .remove = {.head.op = KEEPER_REMOVE, .n = 1, .key = {{.id = 99, .attempt = 1}}}};
+    last = keeper_client_send(c, &m, offsetof(struct keeper_remove, key[1]), NULL, 0);
     for (;;) {
         assert_int_equal(recv(c->fd, &reply, sizeof(reply), 0), sizeof(reply));
         if (reply.head.serial == last)

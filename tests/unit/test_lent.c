@@ -75,7 +75,7 @@ static void ends(size_t i)
     struct tx tx;
 
     core_begin(&tx, &core);
-    chain_leave(&core, &work[i], 1, &tx);
+    grant_end(&core, &work[i], 1);
     job[i].status.state = JOB_DONE;
     dispatch_finish(&tx);
 }
@@ -222,8 +222,8 @@ static void what_is_not_believed(void **state)
     end(0);
 }
 
-/* A job that follows another one may begin before voltd knows of that one's end. */
-static void what_has_no_slot_yet_lends_it_later(void **state)
+/* Whoever says that it is inside of it. */
+static void what_has_no_slot_lends_none(void **state)
 {
     (void)state;
     enter(0);
@@ -232,25 +232,9 @@ static void what_has_no_slot_yet_lends_it_later(void **state)
     grant_set_early(&core, &work[1], true);
     job[1].status.state = JOB_STARTING;
     begin(0, 2);
-    assert_false(work[1].lends);
-    check(1, 0, 0);
+    assert_null(call[0].work);
     ends(0);
-    assert_true(work_has_slot(&work[1]) && work[1].lends);
-    check(0, 1, 0);
-    end(0);
-    check(1, 0, 0);
-}
-
-static void what_was_not_lent_does_not_come_back(void **state)
-{
-    (void)state;
-    enter(0);
-    starts(0);
-    enter(1);
-    grant_set_early(&core, &work[1], true);
-    job[1].status.state = JOB_STARTING;
-    begin(0, 2);
-    admission_resize(core.parts.admit, 0);
+    assert_true(work_has_slot(&work[1]) && !work[1].lends);
     end(0);
     check(1, 0, 0);
 }
@@ -298,73 +282,6 @@ static void a_slot_that_goes_back_unused_is_not_lent(void **state)
     assert_true(work_has_slot(&work[0]) && !work[0].lends);
     end(0);
     check(1, 0, 0);
-}
-
-static void follow(size_t i, size_t before)
-{
-    struct tx tx;
-
-    core_begin(&tx, &core);
-    chain_enter(&core, &work[before], before + 1, &tx);
-    grant_set_early(&core, &work[i], true);
-    assert_true(chain_join(&core, &work[i]));
-    dispatch_finish(&tx);
-    assert_false(work[i].chain.called_back);
-}
-
-static void what_follows_is_called_back(void **state)
-{
-    (void)state;
-    enter(0);
-    starts(0);
-    enter(1);
-    enter(2);
-    follow(1, 0);
-    begin(0, 1); /* the slot goes to what follows nothing */
-    assert_true(work[1].chain.called_back);
-    assert_true(work_has_slot(&work[2]));
-    end(0);
-    check(2, 0, 1);
-}
-
-/* What it gets later it lends at once. */
-static void what_follows_one_that_has_no_slot_yet_is_called_back(void **state)
-{
-    (void)state;
-    enter(0);
-    starts(0);
-    enter(1);
-    follow(1, 0);
-    job[1].status.state = JOB_STARTING;
-    enter(2);
-    follow(2, 1);
-    begin(0, 2);
-    assert_false(work[1].lends);
-    assert_true(work[2].chain.called_back);
-    end(0);
-    check(1, 0, 0);
-}
-
-/* Its slot would not be there to pass on. */
-static void nothing_follows_what_lends(void **state)
-{
-    struct tx tx;
-
-    (void)state;
-    enter(0);
-    starts(0);
-    enter(1);
-    core_begin(&tx, &core);
-    chain_enter(&core, &work[0], 1, &tx);
-    dispatch_finish(&tx);
-    begin(0, 1);
-    starts(1);
-    enter(2);
-    follow(2, 1); /* not the older one */
-    assert_ptr_equal(work[2].chain.before, &work[1]);
-    assert_null(work[0].chain.behind);
-    end(0); /* more run than there are slots: none passes on */
-    assert_true(work[2].chain.called_back);
 }
 
 static void make_array(struct job *j)
@@ -439,13 +356,9 @@ int main(void)
         T(two_jobs_that_wait_for_two),
         T(it_lends_until_the_last_call_ends),
         T(what_is_not_believed),
-        T(what_has_no_slot_yet_lends_it_later),
-        T(what_was_not_lent_does_not_come_back),
+        T(what_has_no_slot_lends_none),
         T(the_end_of_the_job_ends_it),
         T(a_slot_that_goes_back_unused_is_not_lent),
-        T(what_follows_is_called_back),
-        T(what_follows_one_that_has_no_slot_yet_is_called_back),
-        T(nothing_follows_what_lends),
         T(an_element_lends),
     };
 

@@ -573,9 +573,9 @@ static void what_a_reboot_has_ended_holds_no_slot(void **state)
     replay_unload(&core);
 }
 
-/* Its record is there and held, and nothing of it has begun: it may wait behind another
- * job, whose end gives it up, and has no slot before it begins. */
-static void what_may_wait_at_the_keeper_holds_no_slot(void **state)
+/* Its record is there and held, and nothing of it has begun: its shim may begin it at any
+ * moment. Where its shim has gone before that it asks for a slot. */
+static void what_may_begin_at_the_keeper_holds_its_slot(void **state)
 {
     const struct job_key key = {.id = 1, .index = JOB_NO_INDEX, .attempt = 1};
     struct store *s = replay_store(0);
@@ -592,9 +592,17 @@ static void what_may_wait_at_the_keeper_holds_no_slot(void **state)
     int fd = record_create(dir, NULL, &key, boot, 0, &seed);
     assert_true(fd >= 0);
     replay_load(&core);
+    assert_int_equal(admission_count(core.parts.admit).used, 1);
+    assert_true(table_get(&core.table, 1)->live->assumed);
+    replay_unload(&core);
+    (void)close(fd);
+    replay_load(&core);
     assert_int_equal(admission_count(core.parts.admit).used, 0);
     assert_true(work_is_early(table_get(&core.table, 1)->live));
     replay_unload(&core);
+    assert_int_equal(unlinkat(dir, "1.1", 0), 0);
+    fd = record_create(dir, NULL, &key, boot, 0, &seed);
+    assert_true(fd >= 0);
     struct record_started slot = {.pid = 5, .shim_pid = (uint32_t)getpid()};
     assert_int_equal(record_write_started(fd, seed, &slot), 0);
     replay_load(&core); /* its shim is not there: what it started may be */
@@ -613,8 +621,8 @@ static bool is_at_limit(struct core *in, const struct job *array)
     return waiting_place(in, array, &place, &brief) && brief.kind == REASON_ARRAY;
 }
 
-/* Its elements are STARTING with their slots, and follow nothing: one whose record is
- * there has its slot, and one that never came to the keeper asks for it again. */
+/* Its elements are STARTING with their slots: one whose record is there has its slot, and
+ * one that never came to the keeper asks for it again. */
 static void an_array_with_a_limit_has_its_slots(void **state)
 {
     const struct job_key key = {.id = 1, .index = 1, .attempt = 1};
@@ -836,7 +844,7 @@ int main(void)
         T(what_memory_let_go_is_answered_from_the_store),
         T(a_sleep_does_not_end_with_the_daemon),
         T(what_a_reboot_has_ended_holds_no_slot),
-        T(what_may_wait_at_the_keeper_holds_no_slot),
+        T(what_may_begin_at_the_keeper_holds_its_slot),
         T(an_array_with_a_limit_has_its_slots),
         T(a_record_of_a_job_that_memory_let_go_is_no_orphan),
         T(lost_attempts_go_on),

@@ -21,7 +21,6 @@ static void without_a_keeper_it_waits_for_ever(void **state)
         assert_int_equal(tries_rest(&t), 0); /* one rest for one loss */
         expected = expected < 3200000 ? 2 * expected : expected;
     }
-    assert_false(tries_are_alone(&t)); /* it may be followed as before */
 }
 
 static void what_a_keeper_refuses_counts(void **state)
@@ -51,25 +50,6 @@ static void what_will_not_pass_is_the_end(void **state)
     assert_true(tries_are_over(&t));
 }
 
-/* The first time it may have been taken back with the one behind it: at once, and alone.
- * After that it is its shim that has died. */
-static void a_shim_that_dies_counts(void **state)
-{
-    struct tries t = {0};
-
-    (void)state;
-    tries_in_vain(&t);
-    assert_int_equal(tries_rest(&t), 0);
-    assert_int_equal(t.refused, 0);
-    for (int i = 1; i <= TRIES_MAX; i++) {
-        assert_true(tries_are_alone(&t));
-        assert_false(tries_are_over(&t));
-        tries_in_vain(&t);
-        assert_true(tries_rest(&t) > 0);
-    }
-    assert_true(tries_are_over(&t));
-}
-
 /* Counters of one byte, and any number of failures. */
 static void no_counter_goes_round(void **state)
 {
@@ -77,10 +57,9 @@ static void no_counter_goes_round(void **state)
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
-        tries_in_vain(&t);
+        tries_lost(&t);
         tries_refused(&t, i % 2 == 0);
         (void)tries_rest(&t);
-        assert_true(tries_are_alone(&t));
         assert_true(i < TRIES_MAX || tries_are_over(&t));
     }
 }
@@ -99,7 +78,6 @@ int main(void)
         cmocka_unit_test(without_a_keeper_it_waits_for_ever),
         cmocka_unit_test(what_a_keeper_refuses_counts),
         cmocka_unit_test(what_will_not_pass_is_the_end),
-        cmocka_unit_test(a_shim_that_dies_counts),
         cmocka_unit_test(no_counter_goes_round),
         cmocka_unit_test(errors_that_pass),
     };

@@ -10,16 +10,10 @@
 
 #define JOBS_MAX 48
 #define STEPS    40
-#define BEHIND   2 /* that may wait behind a job */
 
 struct job {
     enum does does;
-    uint64_t serial; /* of its START */
-    bool runs;       /* as the script has it */
-    bool old;        /* its keeper has gone: nobody takes back what is behind it */
-    bool closed;     /* nothing can follow it any more */
-    uint64_t behind[BEHIND];
-    unsigned nbehind;
+    bool runs; /* as the script has it */
 };
 
 static struct {
@@ -72,13 +66,13 @@ static void print_all(void)
         print_record(scan.ids[i]);
 }
 
-/* A job that runs, without any behind it if so asked; 0: none was found. */
-static uint64_t a_running(bool alone)
+/* A job that runs; 0: none was found. */
+static uint64_t a_running(void)
 {
     for (int tries = 0; tries < 20 && script.last; tries++) {
         uint64_t id = 1 + below((uint32_t)script.last);
 
-        if (script.jobs[id].runs && !(alone && script.jobs[id].nbehind))
+        if (script.jobs[id].runs)
             return id;
     }
     return 0;
@@ -115,7 +109,7 @@ static void start(void)
     if (!id)
         return;
     *j = (struct job){.does = (enum does)below(3)};
-    int r = script_start(id, j->does, 0, &j->serial);
+    int r = script_start(id, j->does);
     printf("start %llu: %d\n", (unsigned long long)id, r);
     if (j->does == EXITS) {
         script_await_over(id);
@@ -128,73 +122,16 @@ static void start(void)
 /* Of a job whose record may still be there. */
 static void start_again(void)
 {
-    uint64_t id = any(), serial;
+    uint64_t id = any();
 
     if (id <= script.last && script_look(id).verdict != RECORD_ABSENT)
-        printf("start %llu again: %d\n", (unsigned long long)id,
-               script_start(id, EXITS, 0, &serial));
-}
-
-/* For a moment after a signal nothing can follow. */
-static int start_one_behind(uint64_t id, const struct job *j, uint64_t after,
-                            uint64_t *ret_serial)
-{
-    bool may = !j->closed && j->nbehind < BEHIND;
-    int r;
-
-    do
-        r = script_start(id, EXITS, after, ret_serial);
-    while (r == -ESRCH && may);
-    return r;
-}
-
-/* One more than may, and one behind what nobody has asked for. */
-static void start_behind(void)
-{
-    uint64_t before = a_running(true), after, serial;
-
-    if (!before)
-        return;
-    struct job *j = &script.jobs[before];
-    after = j->serial;
-    for (unsigned i = 0; i < 1 + below(BEHIND + 1); i++) {
-        uint64_t id = next_id();
-
-        if (!id)
-            return;
-        int r = start_one_behind(id, j, after, &serial);
-        printf("start %llu behind: %d\n", (unsigned long long)id, r);
-        script.jobs[id] = (struct job){.does = EXITS, .serial = serial};
-        if (r == 0 && j->nbehind < BEHIND)
-            j->behind[j->nbehind++] = id;
-        after = r == 0 ? serial : after;
-    }
-    printf("start behind nobody: %d\n",
-           script_start(JOBS_MAX + 1, EXITS, UINT64_MAX, &serial));
-}
-
-/* What stood behind it has begun, or has fallen. */
-static void await_behind(struct job *j)
-{
-    j->closed |= j->nbehind > 0;
-    for (unsigned i = 0; i < j->nbehind; i++)
-        script_await_over(j->behind[i]);
-    j->nbehind = 0;
+        printf("start %llu again: %d\n", (unsigned long long)id, script_start(id, EXITS));
 }
 
 static void is_over(uint64_t id)
 {
     script.jobs[id].runs = false;
     script_await_over(id);
-    await_behind(&script.jobs[id]);
-}
-
-/* A signal takes back what waits behind jobs, whichever they are. */
-static void all_fall(void)
-{
-    for (uint64_t id = 1; id <= script.last; id++)
-        if (!script.jobs[id].old)
-            await_behind(&script.jobs[id]);
 }
 
 static void send(uint64_t id, int sig)
@@ -204,7 +141,6 @@ static void send(uint64_t id, int sig)
     int r = script_signal(id, sig, tree, &unknown);
     printf("signal %d to %llu: %d%s\n", sig, (unsigned long long)id, r,
            unknown ? ", what is left is not known" : "");
-    all_fall();
     if (id <= script.last && script.jobs[id].runs &&
         (sig == SIGKILL || script.jobs[id].does == WAITS))
         is_over(id);
@@ -212,27 +148,10 @@ static void send(uint64_t id, int sig)
 
 static void signal_any(void)
 {
-    uint64_t id = below(3) ? a_running(false) : any();
+    uint64_t id = below(3) ? a_running() : any();
 
     if (id)
         send(id, below(2) ? SIGTERM : SIGKILL);
-}
-
-static void recall(void)
-{
-    uint64_t id = a_running(false);
-    struct job *j = &script.jobs[id];
-
-    if (!id || !j->nbehind) {
-        printf("recall of nobody: %d\n", script_recall(UINT64_MAX));
-        return;
-    }
-    unsigned first = below(j->nbehind);
-
-    printf("recall %llu: %d\n", (unsigned long long)j->behind[first],
-           script_recall(script.jobs[j->behind[first]].serial));
-    if (!j->old)
-        await_behind(j);
 }
 
 static void remove_any(void)
@@ -242,7 +161,7 @@ static void remove_any(void)
 
 static void kill_shim(void)
 {
-    uint64_t id = a_running(false);
+    uint64_t id = a_running();
     bool unknown = false;
 
     if (!id)
@@ -253,7 +172,6 @@ static void kill_shim(void)
     print_record(id);
     int r = script_signal(id, SIGKILL, true, &unknown);
     printf("signal to what it left: %d%s\n", r, unknown ? ", not known" : "");
-    all_fall();
     remove_record(id);
 }
 
@@ -261,25 +179,19 @@ static void reconnect(void)
 {
     printf("another connection\n");
     script_reconnect();
-    all_fall();
-    for (uint64_t id = 1; id <= script.last; id++)
-        script.jobs[id].closed = true;
 }
 
 static void kill_keeper(void)
 {
     printf("another keeper\n");
     script_kill_keeper();
-    for (uint64_t id = 1; id <= script.last; id++)
-        script.jobs[id].old = script.jobs[id].closed = true;
 }
 
 static void step(void)
 {
-    static void (*const steps[])(void) = {start,      start,        start,      start,
-                                          start_again, start_behind, start_behind,
-                                          signal_any, signal_any,   recall,     remove_any,
-                                          remove_any, kill_shim,    reconnect,  kill_keeper};
+    static void (*const steps[])(void) = {
+        start,      start,      start,      start,     start,     start_again, signal_any,
+        signal_any, remove_any, remove_any, kill_shim, reconnect, kill_keeper};
 
     steps[below(sizeof(steps) / sizeof(steps[0]))]();
     print_all();

@@ -1,6 +1,5 @@
 /* A random script of requests to a keeper, the same for each: jobs that end by themselves,
- * wait for a signal or ignore one, jobs behind others, recalls, removals, shims and
- * keepers that are killed. What is answered, and what the records say when nothing moves
+ * wait for a signal or ignore one, removals, shims and keepers that are killed. What is answered, and what the records say when nothing moves
  * any more, is printed. The simulator's keeper, shims and records are to do as the real
  * ones. */
 #ifndef TESTS_SIM_SCRIPTS_KEEPER_SCRIPT_H
@@ -22,10 +21,9 @@ enum does {
 
 void script_begin(void);
 void script_end(void);
-/* Its answers. `after`: the serial of another START; 0: now. */
-int script_start(uint64_t id, enum does does, uint64_t after, uint64_t *ret_serial);
+/* Its answers. */
+int script_start(uint64_t id, enum does does);
 int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left);
-int script_recall(uint64_t start);
 int script_remove(uint64_t id);
 /* A new connection to the same keeper; the keeper is killed, and another one is there;
  * the shim of a job that runs is killed. */

@@ -31,7 +31,7 @@ void script_end(void)
     (void)keeper_client_teardown(&state);
 }
 
-int script_start(uint64_t id, enum does does, uint64_t after, uint64_t *ret_serial)
+int script_start(uint64_t id, enum does does)
 {
     const struct job_key key = key_of(id);
     char text[80];
@@ -44,12 +44,9 @@ int script_start(uint64_t id, enum does does, uint64_t after, uint64_t *ret_seri
         (void)snprintf(text, sizeof(text),
                        "trap '' TERM; echo >ready.%llu; exec sleep 1000",
                        (unsigned long long)id);
-    client->after = after;
     int r = keeper_job_start_shell(client, &key, text).status;
-    client->after = 0;
     if (r == 0)
         does_of[id] = does;
-    *ret_serial = client->serial;
     return r;
 }
 
@@ -61,11 +58,6 @@ int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
 
     *ret_unknown_left = r.survivors == KEEPER_SURVIVORS_UNKNOWN;
     return r.status;
-}
-
-int script_recall(uint64_t start)
-{
-    return keeper_client_recall(client, start).status;
 }
 
 int script_remove(uint64_t id)

@@ -68,7 +68,7 @@ static struct keeper_reply ask(struct keeper_head *head, size_t size, enum keepe
     return answer;
 }
 
-int script_start(uint64_t id, enum does does, uint64_t after, uint64_t *ret_serial)
+int script_start(uint64_t id, enum does does)
 {
     const struct job_key key = key_of(id);
     char text[24], name[40], prog[] = "prog", index[] = "-";
@@ -79,14 +79,11 @@ int script_start(uint64_t id, enum does does, uint64_t after, uint64_t *ret_seri
     (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)id);
     (void)snprintf(name, sizeof(name), "VOLT_JOB_ID=%s", text);
     long n = launch_encode(&l, block, sizeof(block));
-    struct keeper_start m = {
-        .key = keeper_key_pack(&key), .launch_size = (uint64_t)n, .after = after};
+    struct keeper_start m = {.key = keeper_key_pack(&key), .launch_size = (uint64_t)n};
     const struct attempt_made *a = attempt_find_made(&key);
     if (!a || !a->there)
         does_of[id] = does;
-    int r = ask(&m.head, sizeof(m), KEEPER_START, block, (size_t)n).status;
-    *ret_serial = serials;
-    return r;
+    return ask(&m.head, sizeof(m), KEEPER_START, block, (size_t)n).status;
 }
 
 int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
@@ -99,13 +96,6 @@ int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
 
     *ret_unknown_left = r.survivors == KEEPER_SURVIVORS_UNKNOWN;
     return r.status;
-}
-
-int script_recall(uint64_t start)
-{
-    struct keeper_recall m = {.start = start};
-
-    return ask(&m.head, sizeof(m), KEEPER_RECALL, NULL, 0).status;
 }
 
 int script_remove(uint64_t id)
