@@ -1,5 +1,6 @@
 /* What a keeper and its shims do not do for everybody who asks: another user's connection is
- * closed, what cannot be written down does not run, and no job gets a score of the OOM killer that is not its own. */
+ * closed, what cannot be written down does not run, and no job gets a score of the OOM killer
+ * that is not its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -10,11 +11,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "daemon/keeper/child.h"
 #include "daemon/keeper/keeper.h"
+#include "daemon/keeper/tree.h"
 #include "tests/support/keeper_job.h"
 
 static int setup(void **state)
