@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (choice % 3 == 1 ? keeper_request_is_valid(m, size, choice / 3 % 6)
                         : keeper_answer_is_valid(m, size, choice / 3 % 2))
         FUZZ_CHECK(m->head.magic == KEEPER_MAGIC && m->head.op >= KEEPER_HELLO &&
-                   m->head.op <= KEEPER_BYE);
+                   m->head.op <= KEEPER_WELCOME);
     free(m);
     return 0;
 }

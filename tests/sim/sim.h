@@ -308,7 +308,7 @@ void inside_note_slots(void);
 /* A keeper that was not heard may have started more. */
 void inside_excuse_slots(void);
 
-#define SHIMS_MAX 10 /* that may be killed before a job begins, and it is no failure */
+#define SHIMS_MAX 9 /* that may be killed before a job begins, and it is no failure */
 
 /* What really happened to an attempt: shims.c. */
 struct truth {
