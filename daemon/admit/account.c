@@ -131,10 +131,3 @@ void account_end(struct account *a, uint64_t amount, uint64_t capacity, uint64_t
     a->expected_usec = (7 * a->expected_usec + ran_usec) / 8;
     rest(a);
 }
-
-void account_ran_beside(struct account *a, uint64_t amount, uint64_t capacity,
-                        uint64_t ran_usec)
-{
-    account_start(a, amount, capacity);
-    account_end(a, amount, capacity, ran_usec);
-}

@@ -58,9 +58,6 @@ void account_start(struct account *a, uint64_t amount, uint64_t capacity);
 void account_undo(struct account *a);
 void account_end(struct account *a, uint64_t amount, uint64_t capacity,
                  uint64_t ran_usec);
-/* A start and its end, which nothing was taken for. */
-void account_ran_beside(struct account *a, uint64_t amount, uint64_t capacity,
-                        uint64_t ran_usec);
 /* What a start charges. */
 uint64_t account_cost(const struct account *a, uint64_t amount, uint64_t capacity);
 

@@ -142,11 +142,6 @@ struct admission_counts admission_count(const struct admission *a)
                                      a->eligible, a->unmet};
 }
 
-bool admission_has_claimant(const struct admission *a)
-{
-    return a->claimants > 0;
-}
-
 const struct claim *admission_claims(const struct waiter *w, size_t *ret_n)
 {
     *ret_n = w->class->named;

@@ -149,9 +149,6 @@ void admission_put_back(struct admission *a, struct waiter *w, uint64_t now);
  * how long they ran, all together. */
 void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t ran_usec,
                      uint64_t now);
-/* One ran so long for which nothing was taken: with what was another's. */
-void admission_ran_beside(struct admission *a, struct waiter *w, uint64_t ran_usec,
-                          uint64_t now);
 /* One that has its slot lends it: the slot is free for others, also in its queue and for
  * its user. Its locks and the limit of its array stay taken, and its time counts as if it
  * had the slot. Before it ends, or what was taken for it goes back, it takes the slot
@@ -161,30 +158,14 @@ void admission_take_back(struct admission *a, struct waiter *w, uint64_t now);
 /* No process of them is left: named locks are given back. */
 void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t now);
 
-/* Whether one has the same claims as the other, in the same queue, so that it may go on
- * with what was taken for that. */
-bool admission_is_alike(const struct waiter *a, const struct waiter *b);
-/* `from` ends, and `to`, which is in the line, gets what was taken for it, at the same
- * moment: as by ended, gone and take, if `to` is what admission_next() would choose then,
- * of the same class. False: nothing has changed. */
-bool admission_inherit(struct admission *a, struct waiter *from, struct waiter *to,
-                       bool stays, uint64_t ran_usec, uint64_t now);
-
 /* --- the first of the line ---------------------------------------------------------- */
 /* The first of those that wait for nothing but slots, n at most, in the order in which
  * they would get them if each ran for what its user's jobs take; an array once. Nothing
  * while users of a queue that may get them have a limit, or more than eight queues may.
  * Returns how many. */
 size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n);
-/* Whether something that wants nothing but slots is to have one before the waiter,
- * whatever the time of users and queues: it has a higher priority in the same queue, or
- * its queue has less than its own slots, and that of the waiter does not. */
-bool admission_is_passed(const struct admission *a, const struct waiter *w);
 /* Its queue and user may have a slot now. */
 bool admission_may_have_slot(const struct waiter *w);
-/* Whether anything that is not known to be short of anything but slots claims more than
- * these: admission_peek() passes over it. */
-bool admission_has_claimant(const struct admission *a);
 /* What the waiter's class claims of named resources: *ret_n of them. */
 const struct claim *admission_claims(const struct waiter *w, size_t *ret_n);
 /* What is before the waiter in the line of a resource that it claims, and takes that

@@ -3,8 +3,6 @@
 
 #include "daemon/admit/state.h"
 
-#define INHERIT_LOOKS 64
-
 /* --- next --------------------------------------------------------------------------- */
 
 /* A user may have a lane for each priority in the line of each lock. */
@@ -202,17 +200,6 @@ void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t
     has_changed(a, c->account);
 }
 
-void admission_ran_beside(struct admission *a, struct waiter *w, uint64_t ran_usec,
-                          uint64_t now)
-{
-    struct class *c = w->class;
-    const struct class_share share = class_share(c);
-
-    a->now = now;
-    account_ran_beside(c->account, share.amount, share.capacity, ran_usec);
-    has_changed(a, c->account);
-}
-
 void admission_lend(struct admission *a, struct waiter *w, uint64_t now)
 {
     struct class *c = w->class;
@@ -242,48 +229,4 @@ void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t 
 {
     a->now = now;
     give_locks(a, w->class, n);
-}
-
-/* What would be next if these claims were free. */
-static struct waiter *next_without(struct admission *a, struct class *c, uint64_t now)
-{
-    unsigned budget = INHERIT_LOOKS;
-
-    give_slots(a, c, 1);
-    give_locks(a, c, 1);
-    has_changed(a, c->account);
-    struct waiter *w = admission_next(a, now, &budget);
-    class_take_again(c, now);
-    c->account->slots += class_share(c).amount;
-    queue_add_slots(c->account->queue, class_share(c).amount);
-    has_changed(a, c->account);
-    return w;
-}
-
-bool admission_is_alike(const struct waiter *a, const struct waiter *b)
-{
-    const struct class *x = a->class, *y = b->class;
-
-    if (x == y)
-        return true;
-    if (x->n != y->n || x->account->queue != y->account->queue)
-        return false;
-    for (uint32_t i = 0; i < x->n; i++)
-        if (x->claims[i].resource != y->claims[i].resource ||
-            x->claims[i].amount != y->claims[i].amount ||
-            x->claims[i].exclusive != y->claims[i].exclusive)
-            return false;
-    return true;
-}
-
-bool admission_inherit(struct admission *a, struct waiter *from, struct waiter *to,
-                       bool stays, uint64_t ran_usec, uint64_t now)
-{
-    if (from->class != to->class || to->state != WAITER_LINE ||
-        next_without(a, from->class, now) != to)
-        return false;
-    admission_ended(a, from, 1, ran_usec, now);
-    admission_gone(a, from, 1, now);
-    admission_take(a, to, stays, now);
-    return true;
 }

@@ -234,37 +234,6 @@ size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n
     return got;
 }
 
-/* --- what comes before others ------------------------------------------------------- */
-
-/* From this lane on, one above a priority has something that wants slots alone; of the
- * first lanes that is known. */
-static bool has_above(const struct lane *l, int64_t priority)
-{
-    for (int i = 0; l && l->priority > priority && i < PEEK_LANES; l = lane_after(l), i++)
-        if (skip_short(l, lane_first(l)))
-            return true;
-    return false;
-}
-
-bool admission_is_passed(const struct admission *a, const struct waiter *w)
-{
-    const struct job_queue *own = w->class->account->queue;
-    const bool below = own->slots < own->policy.nominal;
-
-    for (struct lane *l = line_part(&a->ready, 0); l;
-         l = line_part(&a->ready, lane_part(l) + 1)) {
-        const struct job_queue *q = l->account->queue;
-        const bool is_first = !below && q->slots < q->policy.nominal;
-
-        if (!l->slotted || queue_state(q) == QUEUE_IS_LIMITED)
-            continue;
-        if (q == own ? has_above(l, w->class->priority)
-                     : is_first && has_above(l, INT64_MIN))
-            return true;
-    }
-    return false;
-}
-
 bool admission_may_have_slot(const struct waiter *w)
 {
     return lane_is_able(w->class->ready.lane);

@@ -58,14 +58,12 @@ static bool has_seat(enum class_place place, const struct claim *of,
 static void sit_ready(struct admission *a, struct class *c)
 {
     seat_take(&c->ready);
-    a->claimants += c->named > 0;
     a->slotless += !c->slotted;
 }
 
 static void leave_ready(struct admission *a, struct class *c)
 {
     seat_leave(&c->ready);
-    a->claimants -= c->named > 0;
     a->slotless -= !c->slotted;
 }
 

@@ -30,7 +30,6 @@ struct admission {
     struct resource slots;
     struct admission_bypass bypass;
     struct line ready, blocked;    /* standing.h */
-    uint64_t claimants;            /* READY classes that want named resources */
     uint64_t slotless;             /* READY classes that want no slot */
     struct list due;               /* resources that may be offered */
     struct list disputed, mixed;   /* resources, by their members of these names */

@@ -561,51 +561,6 @@ static void how_much_is_peeked(void **state)
     admission_forget(a, &v);
 }
 
-/* Whatever time users and queues have had. */
-static void what_comes_before_another(void **state)
-{
-    struct job_queue *own = add_queue((struct queue_policy){.nominal = 1, .lends = true});
-    struct queue_policy policy = {.weight = 1, .paused = true};
-    static const struct admission_ask slotless = {.uid = 1, .priority = 7};
-    struct waiter w = {.rank = 0}, x = {.rank = 0}, y = {.rank = 0}, z = {.rank = 0};
-    struct waiter s = {.rank = 0};
-
-    (void)state;
-    enter_queue(&w, NULL, 1, 0);
-    enter_queue(&x, NULL, 2, 0);
-    assert_false(admission_is_passed(a, &w));
-    assert_int_equal(admission_assign(a, &s, &slotless, 899), 0);
-    admission_enter(a, &s, 0);
-    assert_false(admission_is_passed(a, &w)); /* by what needs no slot */
-    enter_queue(&y, NULL, 2, 1);
-    assert_true(admission_is_passed(a, &w));
-    assert_false(admission_is_passed(a, &y));
-    admission_forget(a, &y);
-    enter_queue(&z, own, 1, -5);
-    assert_true(admission_is_passed(a, &w));
-    assert_false(admission_is_passed(a, &z));
-    assert_false(admission_is_alike(&w, &z));
-    policy.nominal = 1;
-    admission_set_queue(a, own, &policy); /* paused */
-    assert_false(admission_is_passed(a, &w));
-    policy = (struct queue_policy){.weight = 1, .nominal = 1, .lends = true};
-    admission_set_queue(a, own, &policy);
-    admission_take(a, &z, false, 0); /* it has its own now */
-    enter_queue(&y, own, 1, 9);
-    assert_false(admission_is_passed(a, &w));
-    policy = (struct queue_policy){.weight = 1, .nominal = 1};
-    admission_set_queue(a, admission_default_queue(a), &policy);
-    assert_false(admission_is_passed(a, &w)); /* that of the waiter is below its own */
-    assert_true(admission_is_passed(a, &y));
-    admission_ended(a, &z, 1, SECOND, 0);
-    admission_gone(a, &z, 1, 0);
-    admission_forget(a, &w);
-    admission_forget(a, &x);
-    admission_forget(a, &y);
-    admission_forget(a, &z);
-    admission_forget(a, &s);
-}
-
 /* Also of one that changes its queue meanwhile. */
 static void what_is_not_eligible_is_counted_by_queue(void **state)
 {
@@ -748,27 +703,6 @@ static void places(void **state)
     assert_false(admission_before(&w[4], &w[3]));
 }
 
-static void allocation_passes_on(void **state)
-{
-    (void)state;
-    struct waiter w[3] = {{.rank = 0}}, other = {.rank = 0}, urgent = {.rank = 0};
-
-    for (int i = 0; i < 3; i++)
-        enter(&w[i], 1, 0);
-    starts(&w[0]);
-    assert_false(admission_inherit(a, &w[0], &w[2], false, 1, 0)); /* w[1] is first */
-    assert_true(admission_inherit(a, &w[0], &w[1], false, 1, 0));
-    assert_int_equal(admission_count(a).used, 1);
-    enter(&urgent, 1, 5);
-    assert_false(admission_inherit(a, &w[1], &w[2], false, 1, 0));
-    assert_false(admission_inherit(a, &w[1], &urgent, false, 1, 0));
-    admission_forget(a, &urgent);
-    enter(&other, 2, 0);
-    assert_false(admission_inherit(a, &w[1], &w[2], false, 1, 0)); /* a new user is */
-    ends(&w[1], 1);
-    starts(&other);
-}
-
 /* With the slot of the one that ends its queue has less than its nominal ones, and so comes
  * first, with what has been left to a class of another queue until then. */
 static void what_comes_first_by_the_end_is_next(void **state)
@@ -806,8 +740,6 @@ static void what_comes_first_by_the_end_is_next(void **state)
     admission_enter(a, &wants_one, 0);
     enter_queue(&to, own, 1, 0);
     assert_ptr_equal(next(), &to); /* the first lock is left to the one that wants both */
-    assert_false(admission_inherit(a, &from, &to, false, 1, 0));
-    assert_ptr_equal(next(), &to); /* and nothing has changed */
     ends(&from, 1);
     starts(&wants_one);
     starts(&to);
@@ -842,11 +774,9 @@ int main(void)
         T(nothing_of_a_paused_queue_is_peeked),
         T(queues_are_peeked_in_their_order),
         T(how_much_is_peeked),
-        T(what_comes_before_another),
         T(what_is_not_eligible_is_counted_by_queue),
         T(queues_share_time_by_weight),
         T(places),
-        T(allocation_passes_on),
         T(what_comes_first_by_the_end_is_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

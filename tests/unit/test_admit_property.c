@@ -82,8 +82,6 @@ enum {
     HOLDS,
     CANCELS,
     PUT_BACKS,
-    INHERITED,
-    NOT_INHERITED,
     FORCED,
     ELEMENTS,
     TICKS,
@@ -97,11 +95,10 @@ enum {
     COVERED
 };
 static const char *const covered_names[COVERED] = {
-    "starts",        "claims_3", "lock_and_rate", "resizes", "pauses",    "survivors",
-    "crashes",       "lent",     "taken_back",    "over",    "edits",     "holds",
-    "cancels",       "put_backs", "inherited",    "not_inherited", "forced", "elements",
-    "ticks",         "passed",   "out_of_order",  "blocked", "short",     "impossible",
-    "reserved",      "peeked"};
+    "starts",       "claims_3",  "lock_and_rate", "resizes",    "pauses",   "survivors",
+    "crashes",      "lent",      "taken_back",    "over",       "edits",    "holds",
+    "cancels",      "put_backs", "forced",        "elements",   "ticks",    "passed",
+    "out_of_order", "blocked",   "short",         "impossible", "reserved", "peeked"};
 static uint64_t covered[COVERED];
 
 /* --- failure ------------------------------------------------------------------------ */
@@ -368,7 +365,8 @@ static void submit(void)
 
 static bool may_lend(int i)
 {
-    return ref.jobs[i].there && ref.jobs[i].slot && ref.jobs[i].running > ref.jobs[i].lent;
+    return ref.jobs[i].there && ref.jobs[i].slot &&
+           ref.jobs[i].running > ref.jobs[i].lent;
 }
 
 static bool lends(int i)
@@ -572,42 +570,6 @@ static void put_back(int job)
     covered[PUT_BACKS]++;
 }
 
-static int other_of_class(int from)
-{
-    for (int i = 0; i < REF_JOBS; i++)
-        if (i != from && is_eligible(i) && w[i].class == w[from].class && left[i] == 1)
-            return i;
-    return -1;
-}
-
-static void inherit(void)
-{
-    const int from = some_job(runs), to = from < 0 ? -1 : other_of_class(from);
-    static struct ref then;
-
-    if (to < 0)
-        return;
-    while (lends(from))
-        take_back(from);
-    then = ref;
-    then.jobs[from].running--;
-    then.jobs[from].holding--;
-    const bool done = admission_inherit(a, &w[from], &w[to], false, SECOND, ref.now);
-    covered[done ? INHERITED : NOT_INHERITED]++;
-    if (mode == EXACT)
-        check(done == (ref_next(&then) == to), "inheritance");
-    else if (done)
-        check(!ref_may(&then, to), "inheritance of what is not next");
-    if (!done)
-        return;
-    ref_end(&ref, from, 1, SECOND);
-    ref.jobs[from].holding--;
-    ref_take(&ref, to);
-    ref_leave(&ref, to);
-    left[to] = 0;
-    forget_done(from);
-}
-
 /* --- a crash ------------------------------------------------------------------------ */
 
 /* Claims are taken where attempts had begun, and everything else asks again. */
@@ -758,6 +720,11 @@ static void count_passes(int job)
         }
 }
 
+static bool is_claimant(int job)
+{
+    return is_eligible(job) && ref.jobs[job].n > 0;
+}
+
 /* With one slot more the next is what peek says, of those that may have it; what claims
  * more than a slot is not told there. */
 static void check_peek(void)
@@ -767,7 +734,7 @@ static void check_peek(void)
     unsigned budget = 1000;
     size_t i = 0;
 
-    if (n == 0 || admission_has_claimant(a))
+    if (n == 0 || some_job(is_claimant) >= 0)
         return;
     admission_resize(a, admission_count(a).used + 1);
     const struct waiter *x = admission_next(a, ref.now, &budget);
@@ -796,12 +763,13 @@ static void start_all(void)
 
 static void step(void)
 {
-    static void (*const steps[])(void) = {
-        submit,       submit,          submit,        submit,        end_one,
-        end_one,      end_one,         survivor_goes, survivor_goes, cancel,
-        lend,         lend,            take_one_back, take_one_back,
-        edit,         hold_or_release, pass_time,     pass_time,     resize,
-        change_queue, take_anyway,     inherit,       inherit};
+    static void (*const steps[])(void) = {submit,          submit,        submit,
+                                          submit,          end_one,       end_one,
+                                          end_one,         survivor_goes, survivor_goes,
+                                          cancel,          lend,          lend,
+                                          take_one_back,   take_one_back, edit,
+                                          hold_or_release, pass_time,     pass_time,
+                                          resize,          change_queue,  take_anyway};
 
     if (any(150) == 0)
         crash();

@@ -193,25 +193,6 @@ static void all_or_nothing(void **state)
     starts(&z);
 }
 
-/* Then one may go on with what was taken for the other. */
-static void claims_that_are_alike(void **state)
-{
-    (void)state;
-    struct resource *l = lock("l"), *s = make(1, "s", &resource_semaphore, 3, 0);
-    const struct claim claims[] = {shared(l), exclusive(l), some(s, 1), some(s, 2)};
-    const struct admission_ask other = {.uid = 2, .slot = true, .claims = claims, .n = 1};
-    struct waiter w[5] = {{.rank = 0}};
-
-    for (size_t i = 0; i < 4; i++)
-        enter(&w[i], claims[i]);
-    assert_int_equal(admission_assign(a, &w[4], &other, ++ids), 0);
-    for (size_t i = 0; i < 4; i++)
-        for (size_t k = 0; k < 4; k++)
-            assert_int_equal(admission_is_alike(&w[i], &w[k]), i == k);
-    assert_true(admission_is_alike(&w[0], &w[4])); /* of two users */
-    assert_false(admission_is_alike(&w[1], &w[4]));
-}
-
 static void semaphores_count(void **state)
 {
     (void)state;
@@ -807,7 +788,6 @@ int main(void)
         T(asking_whether_all_is_settled_settles_nothing),
         T(kept_until_all_processes_are_gone),
         T(all_or_nothing),
-        T(claims_that_are_alike),
         T(semaphores_count),
         T(shared_and_exclusive_is_exclusive),
         T(resized_below_what_is_wanted),
