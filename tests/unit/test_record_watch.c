@@ -404,6 +404,26 @@ static void test_no_inotify_instance(void **state)
     expect_exit(&join, 9);
 }
 
+/* Without a descriptor to be had nothing is known of the record: its job is not lost. */
+static void test_an_error_of_the_moment(void **state)
+{
+    struct rig *g = *state;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    struct rlimit limit, none;
+    struct volt_join join;
+    uint32_t seed;
+    int fd = hold(g, &key, &seed);
+    finish(fd, seed, 3);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    spawn(g, &key, &join);
+    settle(g, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    expect_exit(&join, 3);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -418,6 +438,7 @@ int main(void)
         TEST(test_overflow),
         TEST(test_given_up),
         TEST(test_no_inotify_instance),
+        TEST(test_an_error_of_the_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
