@@ -22,9 +22,9 @@ void keeper_log_late(struct keeper_log *log, const char *socket_path);
 /* The keeper pid has been silent for usec, and requests wait for it. */
 void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
                        unsigned requests);
-/* It has answered a request. */
 /* Somebody has stopped it again and again, and it was killed. */
 void keeper_log_killed(pid_t pid);
+/* It has answered a request. */
 void keeper_log_well(struct keeper_log *log);
 
 #endif
