@@ -42,7 +42,8 @@ bool row_open(const void *body, size_t n, const struct row_key *key, size_t *ret
     return true;
 }
 
-/* splitmix64's finish: equal sums of different rows are then as rare as 2^-64. */
+/* splitmix64's finish: sums of rows with other keys are equal as rarely as 2^-64. Two
+ * bodies of one key are told apart by their CRC, so these as rarely as 2^-32. */
 static uint64_t mix(uint64_t v)
 {
     v = (v ^ v >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
