@@ -179,6 +179,14 @@ static void test_refused_requests(void **state)
     assert_int_equal(r.verdict, RECORD_ABSENT);
 
     assert_int_equal(keeper_client_signal(c, &key, 15, KEEPER_SCOPE_TREE).status, -ESRCH);
+    /* one that is longer than any is none, whatever its beginning says */
+    static union keeper_message longer[2];
+    longer[0].start = m.start;
+    longer[0].start.flags = KEEPER_START_INLINE;
+    longer[0].start.launch_size = KEEPER_INLINE_MAX;
+    serial = keeper_client_send(c, longer, sizeof(longer), NULL, 0);
+    assert_int_equal(keeper_client_reply(c, serial).status, -ECONNRESET);
+    keeper_client_hello(c);
     /* garbage ends the connection, and the keeper goes on */
     m.head.op = 99;
     serial = keeper_client_send(c, &m, sizeof(m.start), NULL, 0);

@@ -482,6 +482,8 @@ static void test_pool(void **state)
     assert_int_equal(fstat(fd, &b), 0);
     assert_int_equal(a.st_ino, b.st_ino);
     assert_int_equal(pool.n, 0);
+    assert_int_equal(record_probe(d->fd, &next, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING); /* locked like a new one */
     int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     assert_true(inotify_add_watch(in, d->path, IN_CLOSE_WRITE) >= 0);
     close(fd);
