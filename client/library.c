@@ -157,10 +157,35 @@ static int tell(const json_t *list, volt_client_event_fn *fn, void *arg)
     return 0;
 }
 
-static int watch(struct client *c, json_t *filter, volt_client_event_fn *fn, void *arg,
-                 struct volt_error *err)
+/* Events that voltd has dropped, as one of them. */
+static int tell_gap(const json_t *answer, volt_client_event_fn *fn, void *arg)
 {
-    int r = client_send(c, "org.voltd.jobs.Watch", json_pack("{s:o}", "filter", filter),
+    char text[64];
+    const long long lost =
+        (long long)json_integer_value(json_object_get(answer, "lagged"));
+    (void)snprintf(text, sizeof(text), "{\"event\":\"lagged\",\"lagged\":%lld}", lost);
+    return lost > 0 ? fn(arg, text) : 0;
+}
+
+static int tell_answer(const json_t *answer, int64_t *cursor, volt_client_event_fn *fn,
+                       void *arg)
+{
+    int r = tell(json_object_get(answer, "jobs"), fn, arg);
+    if (r == 0)
+        r = tell_gap(answer, fn, arg);
+    if (r == 0)
+        r = tell(json_object_get(answer, "events"), fn, arg);
+    if (r == 0)
+        *cursor = json_integer_value(json_object_get(answer, "cursor"));
+    return r;
+}
+
+static int watch(struct client *c, json_t *filter, int64_t *cursor,
+                 volt_client_event_fn *fn, void *arg, struct volt_error *err)
+{
+    json_t *after = *cursor >= 0 ? json_integer(*cursor) : NULL;
+    int r = client_send(c, "org.voltd.jobs.Watch",
+                        json_pack("{s:o, s:o*}", "filter", filter, "after", after),
                         CLIENT_MORE);
     for (;;) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -169,9 +194,7 @@ static int watch(struct client *c, json_t *filter, volt_client_event_fn *fn, voi
         r = judge(&reply, r, err);
         if (r < 0)
             return r;
-        r = tell(json_object_get(reply.parameters, "jobs"), fn, arg);
-        if (r == 0)
-            r = tell(json_object_get(reply.parameters, "events"), fn, arg);
+        r = tell_answer(reply.parameters, cursor, fn, arg);
         bool over = !reply.continues;
         client_reply_fini(&reply);
         if (r != 0 || over)
@@ -180,8 +203,8 @@ static int watch(struct client *c, json_t *filter, volt_client_event_fn *fn, voi
 }
 
 /* voltd tells of changes until the connection ends: this one ends with the watch. */
-int volt_client_watch(struct volt_client *c, const char *filter, volt_client_event_fn *fn,
-                      void *arg, struct volt_error *err)
+int volt_client_watch_from(struct volt_client *c, const char *filter, int64_t *cursor,
+                           volt_client_event_fn *fn, void *arg, struct volt_error *err)
 {
     struct client *own;
     json_t *object = filter ? parse(filter, "the filter", err) : json_object();
@@ -192,9 +215,16 @@ int volt_client_watch(struct volt_client *c, const char *filter, volt_client_eve
         json_decref(object);
         return r == -ENOENT || r == -ECONNREFUSED ? -ECONNRESET : r;
     }
-    r = watch(own, object, fn, arg, err);
+    r = watch(own, object, cursor, fn, arg, err);
     client_free(own);
     return r;
+}
+
+int volt_client_watch(struct volt_client *c, const char *filter, volt_client_event_fn *fn,
+                      void *arg, struct volt_error *err)
+{
+    int64_t cursor = -1;
+    return volt_client_watch_from(c, filter, &cursor, fn, arg, err);
 }
 
 int volt_client_call(struct volt_client *c, const char *method, const char *parameters,

@@ -7,6 +7,9 @@
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 enum { OPT_QUIET = OPTION_LONG, OPT_ANY, PAGE = 1000 };
 
 static const struct option_entry options[] = {
@@ -78,6 +81,75 @@ static int find(struct ctl *ctl, struct waiting *w)
     return code;
 }
 
+/* How the jobs that the filter means have ended. */
+struct ends {
+    int64_t jobs, failed, cancelled;
+};
+
+static void count_end(struct ends *e, const json_t *job)
+{
+    const json_t *counts = json_object_get(job, "counts");
+    const char *result = job_view_string(job, "result");
+    const int64_t failed =
+        counts ? job_view_int(counts, "failed") : strcmp(result, "success") != 0;
+    e->jobs++;
+    e->cancelled += strcmp(result, "cancelled") == 0;
+    e->failed += failed > 0 && strcmp(result, "cancelled") != 0;
+}
+
+/* Those that have ended, page by page. A code. */
+static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
+{
+    json_t *cursor = NULL;
+    int code = CTL_EXIT_OK;
+    bool more = true;
+    (void)json_object_set_new(w->filter, "states", json_pack("[s]", "done"));
+    while (more && code == CTL_EXIT_OK) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        size_t i;
+        const json_t *job;
+        code = ctl_call(ctl, "org.voltd.jobs.List",
+                        json_pack("{s:O, s:i, s:[s,s], s:o*}", "filter", w->filter,
+                                  "limit", PAGE, "fields", "result", "counts", "cursor",
+                                  cursor),
+                        &reply);
+        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
+        {
+            count_end(e, job);
+        }
+        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
+        more = json_is_string(cursor);
+        client_reply_fini(&reply);
+    }
+    if (code != CTL_EXIT_OK)
+        json_decref(cursor);
+    return code;
+}
+
+/* A filter that means no job that is there is mostly a mistake, or too late: success would
+ * be told of jobs that have failed. */
+static int say_none(struct ctl *ctl, const struct waiting *w)
+{
+    struct ends e = {0, 0, 0};
+    const bool says = !w->rq.quiet && !w->rq.json;
+    if (w->all && says)
+        say("no such job waits or runs");
+    if (w->all)
+        return CTL_EXIT_OK;
+    int code = w->ended ? CTL_EXIT_OK : count_ends(ctl, w, &e);
+    if (code != CTL_EXIT_OK)
+        return code;
+    if (e.jobs == 0)
+        say("no job matches");
+    else
+        say("no such job waits or runs; %" PRId64 " ended: %" PRId64
+            " succeeded, %" PRId64 " failed, %" PRId64
+            " cancelled. `voltctl list --all` with the same filter lists them, and "
+            "--state=done waits for them too",
+            e.jobs, e.jobs - e.failed - e.cancelled, e.failed, e.cancelled);
+    return CTL_EXIT_NO_SUCH_JOB;
+}
+
 /* CTL_EXIT_OK with the ids in w->rq, of which there may be none; or the code to
  * exit with. */
 static int choose(struct ctl *ctl, struct waiting *w)
@@ -113,12 +185,11 @@ static int run(struct ctl *ctl)
         code = choose(ctl, &w);
     else
         w.rq.nids = 0;
+    if (code == CTL_EXIT_OK && ctl->client && w.rq.nids == 0)
+        code = say_none(ctl, &w);
     json_decref(w.filter);
-    if (code != CTL_EXIT_OK || w.rq.nids == 0) {
-        if (code == CTL_EXIT_OK && ctl->client && !w.rq.quiet && !w.rq.json)
-            say("no such job waits or runs");
+    if (code != CTL_EXIT_OK || w.rq.nids == 0)
         return code;
-    }
     w.rq.interrupt = wait_interrupt_fd();
     if (w.any)
         return wait_for_any(&ctl->client, &w.rq);
@@ -144,7 +215,8 @@ const struct verb verb_wait = {
         "With --all or a filter it waits for the jobs that match and have not ended when\n"
         "it begins. With --state, --result, --failed or --since jobs that have ended\n"
         "count as well.\n"
-        "Where no job matches, the exit code is 0.\n"
+        "Where a filter matches none of them the exit code is 4, and it says how many\n"
+        "have ended, and how; with --all it is 0.\n"
         "It says when a job cannot go on: voltd-keeper does not answer, or SIGKILL does\n"
         "not end a process; and when an attempt has failed and another one follows.\n"
         "\n"

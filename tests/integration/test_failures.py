@@ -98,7 +98,8 @@ def test_failed_is_a_group(shared):
 
 
 def test_wait_by_filter(shared):
-    assert shared.ctl("wait", "--name=nobody").code == 0
+    r = shared.ctl("wait", "--name=nobody")
+    assert (r.code, r.err) == (4, "voltctl: no job matches\n"), r
     assert "no such job waits or runs" in shared.ctl("wait", "--all").err
     shared.submit("-w", "-n", "filtered", "--shell", "exit 9")
     ident = shared.submit("-n", "filtered", "--shell", "until [ -e go ]; do sleep 0.01; done; exit 3").lines[0]
@@ -216,3 +217,19 @@ def test_nobody_has_submitted(private):
 @pytest.mark.parametrize("word", ["7-3", "1_2-", "-", "1-2000000", "01-2", "@first", "1_5-1_6"])
 def test_no_ranges(shared, word):
     assert shared.ctl("status", "--", word).code == 2
+
+
+def test_a_filter_of_what_has_ended_is_no_success(shared):
+    """A wait that comes too late does not say that all is well."""
+    for how in ("true", "false"):
+        shared.submit("-w", "--label=late=1", how)
+    shared.submit("-w", "--label=late=1", "--array=1-2", "sh", "-c", "exit $VOLT_ARRAY_INDEX")
+    held = shared.submit("--hold", "--label=late=1", "true").lines[0]
+    shared.ctl("cancel", held)
+    r = shared.ctl("wait", "--label=late=1")
+    assert r.code == 4 and "4 ended: 1 succeeded, 2 failed, 1 cancelled." in r.err, r
+    assert "voltctl list --all" in r.err and "--state=done" in r.err
+    assert shared.ctl("wait", "--label=late=1", "--state=done").code == 125  # one was cancelled
+    for words in (["--label=late=2"], ["--name=late"], ["--since=-1h", "--label=late=2"], ["--quiet", "--label=late=2"]):
+        r = shared.ctl("wait", *words)
+        assert (r.code, r.err) == (4, "voltctl: no job matches\n"), (words, r)

@@ -31,10 +31,32 @@ static int show(void *arg, const char *event)
     return strstr(event, "\"event\":\"exited\"") && --*left == 0 ? 42 : 0;
 }
 
+static int until_mark(void *arg, const char *event)
+{
+    (void)arg;
+    printf("%s\n", event);
+    return strstr(event, "\"name\":\"mark\"") && strstr(event, "\"event\":\"exited\"") ? 7 : 0;
+}
+
+/* What has happened behind a cursor, up to the end of a job. */
+static int resume(char *address, int64_t cursor)
+{
+    struct volt_error err = {""};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (volt_client_open(address, &c, &err) < 0)
+        return 1;
+    int r = volt_client_watch_from(c, NULL, &cursor, until_mark, NULL, &err);
+    printf("%d %lld %s\n", r, (long long)cursor, err.text);
+    volt_client_close(c);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct volt_client *beside;
     struct volt_error err = {""};
+    if (argc > 2)
+        return resume(argv[1], atoll(argv[2]));
     char id[VOLT_CLIENT_ID_SIZE], *reply;
     int code = -1, left = 1;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -96,6 +118,31 @@ def test_each_function(shared, program):
     assert (last, then) == ("watch 42", "and then 5") and json.loads(events[-1])["event"] == "exited" and p.returncode == 0
 
 
+def test_a_gap_is_told(private, program):
+    """One that reads too slowly is told how many changes it has missed; a later watch goes on behind the last one."""
+    private.start(config="[Limits]\nMaxOutputBacklog=64K\nMaxWatchBacklog=100\n")
+    address = private.env["VOLT_ADDRESS"].removeprefix("unix:")
+
+    def resume(cursor):
+        return subprocess.Popen([program, address, str(cursor)], stdout=subprocess.PIPE, text=True)
+    private.submit("--hold", "-n", "first", "--kind=noop")
+    p = resume(-1)
+    assert json.loads(p.stdout.readline())["name"] == "first"
+    for _ in range(3):  # it waits for us, who do not read
+        private.submit("-w", "--quiet", "-f", "-", input='{"kind":"noop"}\n' * 3000)
+    private.submit("-w", "-n", "mark", "--kind=noop")
+    *events, last = p.communicate(timeout=LIMIT)[0].splitlines()
+    events = [json.loads(event) for event in events]
+    lagged = [event["lagged"] for event in events if "lagged" in event]
+    seen = [event for event in events if "cursor" in event]
+    assert lagged and last.startswith("7 ") and seen[-1]["cursor"] - seen[0]["cursor"] + 1 == sum(lagged) + len(seen)
+    private.submit("-w", "-n", "mark", "--kind=noop")
+    private.stop()
+    private.start()
+    *events, last = resume(seen[-1]["cursor"]).communicate(timeout=LIMIT)[0].splitlines()
+    assert {json.loads(event)["name"] for event in events} == {"mark"} and last.startswith("7 "), events
+
+
 def test_no_voltd(shared, program):
     r = subprocess.run([program, "/none/voltd.sock"], env=shared.env, capture_output=True, text=True,
                        timeout=LIMIT)
@@ -107,7 +154,7 @@ def test_the_page_names_each_function():
     page = (ROOT / "client/man/voltclient.3").read_text()
     assert names == set(re.findall(r"^\.Nm (volt_client_\w+)", page, re.M))
     assert names == set(re.findall(r"^\.Fo (volt_client_\w+)", page, re.M))
-    assert len(names) == 7
+    assert len(names) == 8
 
 
 def test_both_texts_say_when_a_submission_may_be_repeated():

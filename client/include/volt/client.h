@@ -16,6 +16,7 @@
 #ifndef VOLT_CLIENT_H
 #define VOLT_CLIENT_H
 
+#include <stdint.h>
 #include <volt/error.h>
 
 VOLT_BEGIN_DECLS
@@ -48,8 +49,9 @@ VOLT_API int volt_client_wait(struct volt_client *c, const char *id, int *ret_co
 VOLT_API int volt_client_logs(struct volt_client *c, const char *id,
                               enum volt_client_stream stream, struct volt_error *err);
 
-/* Takes one change of a job, as JSON: the type Event of org.voltd.jobs. Another number
- * than 0 ends the watch, which returns it. */
+/* Takes one change of a job, as JSON: the type Event of org.voltd.jobs. Where fn was too
+ * slow for voltd to keep what it had to tell, {"event": "lagged", "lagged": N} stands in
+ * the place of N changes. Another number than 0 ends the watch, which returns it. */
 typedef int volt_client_event_fn(void *arg, const char *event);
 /* Calls fn for every change of the jobs that filter names, a JSON object of the type
  * Filter, or NULL: all of this user. First it is called with each job as it is, of the
@@ -58,6 +60,13 @@ typedef int volt_client_event_fn(void *arg, const char *event);
 VOLT_API int volt_client_watch(struct volt_client *c, const char *filter,
                                volt_client_event_fn *fn, void *arg,
                                struct volt_error *err);
+
+/* The same, from a cursor on: *cursor as an earlier watch has left it; -1: from the jobs
+ * as they are. It is that behind the last answer whose changes fn has taken all: after an
+ * error, or a restart of voltd, the watch goes on there. */
+VOLT_API int volt_client_watch_from(struct volt_client *c, const char *filter,
+                                    int64_t *cursor, volt_client_event_fn *fn, void *arg,
+                                    struct volt_error *err);
 
 /* Any other method: parameters and *ret_reply are JSON objects. *ret_reply is new, for
  * free(). */
