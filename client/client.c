@@ -536,6 +536,13 @@ char *client_list_next(const struct client_list *list, size_t *at)
     return begin;
 }
 
+bool client_is_full(const struct client_reply *reply)
+{
+    const char *key = json_string_value(json_object_get(reply->parameters, "key"));
+    return client_error_is(reply, "LimitReached") && key &&
+           (strncmp(key, "MaxConnections", 14) == 0 || strcmp(key, "LimitNOFILE") == 0);
+}
+
 bool client_error_is(const struct client_reply *reply, const char *name)
 {
     const char *dot = reply->error ? strrchr(reply->error, '.') : NULL;

@@ -51,6 +51,8 @@ struct client_tried {
  * address; otherwise the errno of the first one tried. */
 int client_open(const struct address_choice *choice, enum address_endpoint which,
                 struct client **ret, struct client_tried *tried);
+/* Whether this is the answer of a voltd that has as many connections as it may have. */
+bool client_is_full(const struct client_reply *reply);
 /* Another connection to the socket of c, which client_open() opened. 0; negative with the
  * reason. */
 int client_open_same(const struct client *c, struct client **ret, struct volt_error *err);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK ((size_t)256 << 10)
@@ -26,12 +27,26 @@
 #define WATCH_AFTER_USEC 100000
 #define LOOK_MSEC        5
 
+bool follow_is_cut(int fd, const char *id, off_t *offset)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size >= *offset)
+        return false;
+    say("note: the output of job %s was truncated (`tee FILE` and `>FILE` do so, also of "
+        "/dev/stderr; `tee -a` and `>>` do not): it goes on from its beginning",
+        id);
+    *offset = 0;
+    return true;
+}
+
 /* Copies what is there from *offset on. */
 static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf)
 {
     for (;;) {
         ssize_t n = pread(fd, buf, CHUNK, *offset);
         if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0 && follow_is_cut(fd, rq->id, offset))
             continue;
         if (n <= 0)
             return n < 0 ? -errno : 0;

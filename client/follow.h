@@ -30,6 +30,9 @@ struct follow_request {
     struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
 };
 
+/* Whether an output is shorter than what was printed of it: it was truncated, which is
+ * said, and *offset is its beginning. */
+bool follow_is_cut(int fd, const char *id, off_t *offset);
 /* *c may be replaced by another connection, and is NULL when there is none any more. 0;
  * 1: an error reply, moved to *error;
  * -EINTR; -EPIPE and the like of writing (the printer has then failed); -ECONNRESET,

@@ -1,5 +1,6 @@
 /* Following several at once; see outputs_watch.h and outputs.c. */
 #include "client/outputs_watch.h"
+#include "client/follow.h"
 #include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
@@ -49,6 +50,13 @@ enum source_state outputs_state(const json_t *job)
 
 /* --- one output --------------------------------------------------------------------- */
 
+static bool is_cut(const struct opened *p)
+{
+    char id[48];
+    outputs_id(p->source, id, sizeof(id));
+    return follow_is_cut(p->fd, id, &p->source->offset);
+}
+
 /* Prints what is there of it: whole lines while it runs, all of it when it has ended. Of
  * a line longer than CHUNK a piece is printed before its end. */
 static int drain(struct watching *w, struct opened *p)
@@ -62,6 +70,8 @@ static int drain(struct watching *w, struct opened *p)
             continue;
         if (n < 0)
             return -errno;
+        if (n == 0 && is_cut(p))
+            continue;
         const char *nl = last ? NULL : memrchr(w->buf, '\n', (size_t)n);
         size_t whole = nl                            ? (size_t)(nl - w->buf) + 1
                        : last || n == (ssize_t)CHUNK ? (size_t)n

@@ -17,15 +17,20 @@
 #include "client/term.h"
 #include "client/unread_input.h"
 #include "client/await.h"
+#include "wire/duration.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { REJECTED_SAID = 10 }; /* entries of a list, one by one */
+enum {
+    REJECTED_SAID = 10, /* entries of a list, one by one */
+    FULL_MSEC = 200,    /* until a voltd that has no place for us is asked again */
+};
 
 struct submission {
     const struct submit_options *o;
@@ -298,10 +303,16 @@ static int call_again(struct submission *s, struct client_reply *ret)
 
 static int submit_one(struct submission *s, struct client_reply *error)
 {
+    const uint64_t deadline = duration_now_usec() + s->o->reconnect_usec;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = call_submit(s->c, s->o->spec, false, &reply);
     if (r == -ECONNRESET && client_is_unheard(s->c))
         r = call_again(s, &reply);
+    while (r == 0 && client_is_full(&reply) && duration_now_usec() < deadline) {
+        client_reply_fini(&reply);
+        (void)poll(NULL, 0, FULL_MSEC);
+        r = call_again(s, &reply);
+    }
     if (r == 0 && reply.error) {
         *error = reply;
         return 1;

@@ -154,7 +154,8 @@ static const struct option_entry submit_options_table[] = {
      "A file of --output=PATH is followed too"},
     {"raw", OPT_RAW, NULL, "with --follow on a terminal: print every byte unchanged"},
     {"reconnect", OPT_RECONNECT, "TIME",
-     "how long a waiting client retries a lost connection (default 30s)"},
+     "how long a waiting client retries a lost connection, and a submission one that "
+     "voltd has no place for (default 30s)"},
     {"json", OPT_JSON, NULL, "events as JSON, one a line, on standard output"},
     {"quiet", OPT_QUIET, NULL, "no progress and no remarks, errors only"},
     {"no-check", OPT_NO_CHECK, NULL,

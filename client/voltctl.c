@@ -266,6 +266,7 @@ int main(int argc, char **argv)
     say_init();
     int code = run(&ctl, argc, argv);
     client_free(ctl.client);
+    json_decref(ctl.call.parameters);
     ctl_ids_free(&ctl);
     return say_finish(code, CTL_EXIT_FAILED);
 }

@@ -149,7 +149,7 @@ complete -c volt-submit -n "__volt_no_command $values" -l import -x -a 'crontab 
 complete -c volt-submit -n "__volt_no_command $values" -s w -l wait -d 'wait for the end, and exit as the job does'
 complete -c volt-submit -n "__volt_no_command $values" -s F -l follow -d 'print the output while it runs, then exit as --wait'
 complete -c volt-submit -n "__volt_no_command $values" -l raw -d 'with --follow on a terminal'
-complete -c volt-submit -n "__volt_no_command $values" -l reconnect -x -d 'how long a waiting client retries a lost connection'
+complete -c volt-submit -n "__volt_no_command $values" -l reconnect -x -d 'how long a waiting client retries a lost connection, and a submission one that voltd has no place for'
 complete -c volt-submit -n "__volt_no_command $values" -l json -d 'events as JSON, one a line, on standard output'
 complete -c volt-submit -n "__volt_no_command $values" -l quiet -d 'no progress and no remarks, errors only'
 complete -c volt-submit -n "__volt_no_command $values" -l no-check -d 'submit also a job whose command, directory or files are missing'

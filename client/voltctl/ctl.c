@@ -195,13 +195,34 @@ static int drop(struct ctl *ctl, int r)
 
 int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags)
 {
+    json_decref(ctl->call.parameters);
+    ctl->call = (struct ctl_call){method, json_incref(parameters), flags};
     int r = client_send(ctl->client, method, parameters, flags);
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
+}
+
+/* The call once more, on the control socket: it has places that are kept for the user of
+ * his own voltd, and for root. False: it is of no use. */
+static bool send_reserved(struct ctl *ctl)
+{
+    struct client_tried tried;
+    struct client *c;
+    if (client_open(&ctl->choice, ADDRESS_CONTROL, &c, &tried) < 0)
+        return false;
+    client_free(ctl->client);
+    ctl->client = c;
+    client_set_silence(c, say_silence);
+    return client_send(c, ctl->call.method, json_incref(ctl->call.parameters),
+                       ctl->call.flags) == 0;
 }
 
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret)
 {
     int r = client_answer_list(ctl->client, list, ret);
+    if (r == 0 && client_is_full(ret) && send_reserved(ctl)) {
+        client_reply_fini(ret);
+        r = client_answer_list(ctl->client, list, ret);
+    }
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 

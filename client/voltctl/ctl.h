@@ -30,6 +30,13 @@ struct verb {
     int (*run)(struct ctl *ctl);
 };
 
+/* The latest call, to be made again where a voltd has no place for us. */
+struct ctl_call {
+    const char *method;
+    json_t *parameters; /* NULL: none */
+    unsigned flags;
+};
+
 struct ctl {
     struct address_choice choice;
     const struct verb *verb;
@@ -37,6 +44,7 @@ struct ctl {
     char **argv; /* argv[0] is the verb */
     struct options options;
     struct client *client;
+    struct ctl_call call;
     int code;   /* to exit with, when ctl_option() or ctl_ids() ended the work */
     char **ids; /* of ctl_ids() */
     size_t nids, ids_room;

@@ -108,11 +108,11 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         size_t i;
         const json_t *job;
-        code = ctl_call(ctl, "org.voltd.jobs.List",
-                        json_pack("{s:O, s:i, s:[s,s], s:o*}", "filter", w->filter,
-                                  "limit", PAGE, "fields", "result", "counts", "cursor",
-                                  cursor),
-                        &reply);
+        code =
+            ctl_call(ctl, "org.voltd.jobs.List",
+                     json_pack("{s:O, s:i, s:[s,s], s:o*}", "filter", w->filter, "limit",
+                               PAGE, "fields", "result", "counts", "cursor", cursor),
+                     &reply);
         json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
         {
             count_end(e, job);
@@ -126,8 +126,8 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
     return code;
 }
 
-/* A filter that means no job that is there is mostly a mistake, or too late: success would
- * be told of jobs that have failed. */
+/* A filter that means no job that is there is mostly a mistake, or too late: success
+ * would be told of jobs that have failed. */
 static int say_none(struct ctl *ctl, const struct waiting *w)
 {
     struct ends e = {0, 0, 0};

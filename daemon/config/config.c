@@ -105,7 +105,7 @@ static const struct key keys[] = {
     {"Limits", "MaxConnections", KEY_COUNT, FIELD(max_connections), 1, 1000000, 4096,
      "a number from 1 to 1000000", false},
     {"Limits", "MaxConnectionsPerUser", KEY_COUNT, FIELD(max_connections_per_user), 1,
-     1000000, 256, "a number from 1 to 1000000", false},
+     1000000, 1024, "a number from 1 to 1000000", false},
     {"Limits", "MaxBuffersPerUser", KEY_SIZE, FIELD(max_buffers_per_user), MIB, TIB,
      64 * MIB, "a size from 1M to 1T", false},
     {"Limits", "MaxStreamMemoryPerUser", KEY_SIZE, FIELD(max_stream_memory_per_user), MIB,

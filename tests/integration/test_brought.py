@@ -123,3 +123,47 @@ def test_options_are_not_abbreviated(shared):
         r = shared.run(program, *words)
         assert r.code in (2, 125) and f"unknown option {word.split('=')[0]}; {why}" in r.err, r
     assert shared.submit("--name=x", "-wF", "--quiet", "--", "echo", "a").out == "a\n"
+
+
+def test_more_clients_than_there_may_be(private):
+    """Submissions wait for a place, one after the other; short calls have places of their own."""
+    private.start(config="[Queue]\nSlots=1\n[Limits]\nMaxConnectionsPerUser=4\n")
+    gate = private.dir / "gate"
+    held = [private.popen("volt-submit", "-w", "--quiet", "--shell", f"until [ -e {gate} ]; do sleep 0.05; done") for _ in range(4)]
+    until(lambda: len(private.ctl("list", "--no-legend").lines) == 4)
+    late = [private.popen("volt-submit", "-w", "--quiet", "--reconnect=10min", "--", "true") for _ in range(6)]
+    assert private.ctl("status", "1").code == 0 and private.ctl("list", "--no-legend").code == 0
+    full = private.submit("--reconnect=0", "true")
+    assert full.code == 125 and "MaxConnectionsPerUser= allow" in full.err, full
+    gate.touch()
+    assert [p.wait() for p in held + late] == [0] * 10
+    assert len(private.ctl("list", "--all", "--no-legend").lines) == 10
+
+
+def test_many_clients_wait(private):
+    """for i in ...; do volt-submit -w ... & done"""
+    private.start(config="[Queue]\nSlots=1\n")
+    gate = private.dir / "gate"
+    private.submit("--shell", f"until [ -e {gate} ]; do sleep 0.05; done")
+    waits = [private.popen("volt-submit", "-w", "--quiet", "--kind=noop", "--after=1") for _ in range(300)]
+    until(lambda: len(private.ctl("list", "--no-legend", "-n", "1000").lines) == 301)
+    gate.touch()
+    assert [p.wait() for p in waits] == [0] * 300
+
+
+@pytest.mark.parametrize("array", [[], ["--array=1-2"]])
+def test_an_output_that_its_job_truncates(private, array):
+    """tee /dev/stderr does so: who follows is told, and goes on with what is there."""
+    private.start(config="[Queue]\nSlots=2\n")
+    script(private, "job.sh", "#!/bin/sh\necho before the cut of $VOLT_JOB_ID\nuntil [ -e cut ]; do sleep 0.01; done\n"
+           "echo cut >/dev/stderr\nuntil [ -e go ]; do sleep 0.01; done\necho after\n")
+    p = private.popen("volt-submit", "-F", *array, "./job.sh")
+    for _ in range(2 if array else 1):
+        assert "before the cut" in p.stdout.readline()
+    (private.dir / "cut").touch()
+    until(lambda: "cut\n" in private.ctl("logs", "1_1" if array else "1").out)
+    lines = [p.stdout.readline() for _ in range(2 if array else 1)]
+    (private.dir / "go").touch()
+    out, err = p.communicate()
+    assert p.returncode == 0 and all(line.endswith("cut\n") for line in lines) and out.count("after\n") == len(lines), (lines, out)
+    assert "was truncated" in err and "tee -a" in err, err
