@@ -140,6 +140,16 @@ bool submit_conditions_add_up(int key)
            key == OPT_RATE || (key >= OPT_AFTER && key <= OPT_AFTER_START_EACH);
 }
 
+int submit_conditions_check(const json_t *spec)
+{
+    const uint64_t delay = (uint64_t)job_view_int(spec, "delay_usec");
+    const uint64_t by = (uint64_t)job_view_int(spec, "start_by_usec");
+    if (!delay || !by || job_view_now() + delay <= by)
+        return 0;
+    say("--start-by: that is before the time of --in has passed: it could never start");
+    return -EINVAL;
+}
+
 int submit_conditions_own_lock(json_t *spec)
 {
     struct volt_error err;

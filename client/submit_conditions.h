@@ -11,6 +11,8 @@
 int submit_conditions_take(json_t *spec, int key, const char *arg);
 /* Whether an option may be given several times, each time with another value. */
 bool submit_conditions_add_up(int key);
+/* Whether it could start with all that it has. 0; negative, and said. */
+int submit_conditions_check(const json_t *spec);
 /* The lock of the job's own name, once that is known. 0; negative, and said. */
 int submit_conditions_own_lock(json_t *spec);
 

@@ -753,6 +753,7 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     if (o->import)
         return import_run(o->import);
     if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
+        submit_conditions_check(o->spec) < 0 ||
         (o->singleton && submit_conditions_own_lock(o->spec) < 0) || capture(o) < 0)
         return SUBMIT_EXIT_FAILED;
     o->argv = argv;

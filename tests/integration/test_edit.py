@@ -385,7 +385,7 @@ def test_what_is_typed_of_times_and_claims(daemon):
         spec = v.ok(JOBS + "Get", {"id": job, "with_spec": True})["job"]["spec"]
         assert not {"delay_usec", "at_usec", "start_by_usec", "claims", "timeout_usec", "limits"} & set(spec)
         for words, err in (
-                (["--at=yesterday"], "--at: yesterday is past"), (["--in=soon"], "--in: soon is not a time"),
+                (["--at=yesterday"], "--at: yesterday is past"), (["--in=2h", "--start-by=+1h"], "it could never start"), (["--in=soon"], "--in: soon is not a time"),
                 (["--timeout=x"], "--timeout: x is not a time"), (["--output-limit=x"], "--output-limit: x is not a size"),
                 (["--sem=b:x"], "--sem: b:x is not NAME")):
             r = daemon.ctl("edit", job, *words)

@@ -202,8 +202,9 @@ def test_the_commands(private):
         assert r.code == 125 and text in r.err, r
     r = private.submit("-w", "--hold", "--start-by=+0.1s", "--", "true")
     assert r.code == 125 and "expired: it had not started in time" in r.err, r
-    r = private.submit("--at=+2h", "--start-by=+1h", "--", "true")
-    assert r.code == 125 and "start-by" in r.err and "it could never start" in r.err, r
+    for begin in "--at=+2h", "--in=2h":
+        r = private.submit(begin, "--start-by=+1h", "--", "true")
+        assert r.code == 125 and "start-by" in r.err and "it could never start" in r.err, r
     clock = time.strftime("%H:%M", time.localtime(time.time() - 120))
     with private.connect() as v:
         r = private.submit(f"--at={clock}", "--", "true")
