@@ -2,17 +2,14 @@
 """Applies each mutant of a list (daemon.txt, runtime.txt) to a copy of the tree, builds what depends on it and runs the
 tests that are named for it, of which one must fail.
 
-Usage: mutants.py [--list daemon|runtime] [--jobs N] [--seconds N] [--seed S] [ID...]
+Usage: mutants.py [--list daemon|runtime] [--jobs N] [ID...]
 
---seconds: as many as fit into that time, in an order that the seed gives (default: that of the
-newest commit), so that a part of them runs each time and all of them in time. Their tests are not
-proved first: make check runs them anyhow. Exit status 1 when
-one survives without a reason, no longer applies, or is found though it has a reason."""
+Exit status 1 when one survives without a reason, no longer applies, or is found though it has a
+reason."""
 import argparse
 import os
 import pathlib
 import queue
-import random
 import re
 import shutil
 import signal
@@ -20,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parents[1]
@@ -188,8 +184,8 @@ def judge(mutant, verdict, found):
     return text, good
 
 
-def work(copy, jobs, results, end):
-    while not end or time.monotonic() < end:
+def work(copy, jobs, results):
+    while True:
         try:
             mutant = jobs.get_nowait()
         except queue.Empty:
@@ -206,27 +202,17 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--list", choices=("daemon", "runtime"), default="daemon")
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("--seconds", type=float, default=0)
-    options.add_argument("--seed", default="")
     options.add_argument("ids", nargs="*")
     o = options.parse_args()
     mutants = [m for m in mutant_list.read(HERE / f"{o.list}.txt", Mutant) if not o.ids or m.id in o.ids]
-    if o.seconds:
-        o.seed = o.seed or subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=TREE, text=True,
-                                          capture_output=True).stdout.strip() or "0"
-        print(f"a part of {len(mutants)} mutants, seed {o.seed}")
-        random.Random(o.seed).shuffle(mutants)
-        mutants = mutants[: max(o.jobs, int(o.seconds / 4))]
-    begin = time.monotonic()
     jobs, results = queue.Queue(), []
     for m in mutants:
         jobs.put(m)
     copies = [Copy(n) for n in range(o.jobs)]
-    failing = set() if o.seconds else blind(copies[0], mutants)
+    failing = blind(copies[0], mutants)
     for m in mutants:
         m.tests = [t for t in m.tests if t not in failing]
-    end = begin + o.seconds if o.seconds else 0
-    threads = [threading.Thread(target=work, args=(c, jobs, results, end)) for c in copies]
+    threads = [threading.Thread(target=work, args=(c, jobs, results)) for c in copies]
     for t in threads:
         t.start()
     for t in threads:

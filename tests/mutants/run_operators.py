@@ -1,13 +1,12 @@
 #!/usr/bin/python3
 """Makes operator mutants (operators.py) of the rooms of the daemon, one at a time, and runs what
-must find each: the unit programs that reach its file (reach.txt), then the simulator.
+must find each: the unit programs that reach its file, then the simulator. REACH says which these are:
+tests/mutants/reach writes it.
 
-Usage: run_operators.py [--count N] [--seed S] [--part N] [--part-seed S] [--room ROOM] [--jobs N]
-                        [FILE...]
+Usage: run_operators.py --reach REACH [--count N] [--seed S] [--room ROOM] [--jobs N] [FILE...]
 
 The seed gives an order of the mutants of each room, and the place of one does not change with code
-elsewhere; the first are made, of one room after another, N in all. --part: so many of these, another
-choice each time, by a seed of its own. Nothing but the changed object is compiled, without
+elsewhere; the first are made, of one room after another, N in all. Nothing but the changed object is compiled, without
 optimisation, and linked before the libraries of build/plain. A mutant whose optimised object is that
 of the source is none: it is left out, as is one that does not compile.
 
@@ -21,7 +20,6 @@ import functools
 import itertools
 import os
 import pathlib
-import random
 import re
 import shlex
 import shutil
@@ -51,14 +49,10 @@ def sources(rooms=ROOMS):
                   if p.name != "main.c")
 
 
-def read_reach():
+def read_reach(path):
     """{file: [program, ...]}, those first that reach most of it in the least time."""
-    reach = {}
-    for line in (HERE / "reach.txt").read_text().splitlines():
-        if line and not line.startswith("#"):
-            file, _, names = line.partition(": ")
-            reach[file] = names.split()
-    return reach
+    rows = (line.partition(": ") for line in path.read_text().splitlines())
+    return {file: names.split() for file, _, names in rows}
 
 
 CHANCE = "by chance: "
@@ -85,18 +79,11 @@ def read_survivors():
 
 
 def stale():
-    """Entries of survivors.txt that are no mutants of the sources any more, programs of reach.txt that
-    are no tests, and sources that it has not: what reaches them would not be run."""
+    """Entries of survivors.txt that are no mutants of the sources any more."""
     known = read_survivors()
     made = {m.key for m in operators.of_files(TREE, sorted({k[0] for k in known if
                                                              (TREE / k[0]).is_file()}))}
-    lines = [f"{k[0]} {k[1]}: no mutant makes of this line: {k[2]}" for k in known if k not in made]
-    lines += [f"reach.txt: no line of {f}" for f in sources() if f not in read_reach()]
-    for file, names in read_reach().items():
-        lines += [f"reach.txt: no such file: {x}" for x in
-                  [file] * (not (TREE / file).is_file())
-                  + [n for n in names if not (TREE / f"tests/unit/{n}.c").is_file()]]
-    return lines
+    return [f"{k[0]} {k[1]}: no mutant makes of this line: {k[2]}" for k in known if k not in made]
 
 
 # ---- building -------------------------------------------------------------------------------------
@@ -316,33 +303,26 @@ class Round:
 
 
 def choose(o):
-    """Mutants in the order of the seed, and how many of them are to be judged."""
+    """Mutants in the order of the seed."""
     rooms = [o.files] if o.files else [sources([r]) for r in (o.room.split(",") if o.room else ROOMS)]
     orders = [sorted(operators.of_files(TREE, files), key=lambda m: m.order(o.seed)) for files in rooms]
-    found = [m for row in itertools.zip_longest(*orders) for m in row if m]
-    if not o.part:
-        return found, o.count
-    part = found[: o.count]
-    random.Random(o.part_seed).shuffle(part)
-    return part, o.part
+    return [m for row in itertools.zip_longest(*orders) for m in row if m]
 
 
 def main():
     options = argparse.ArgumentParser()
+    options.add_argument("--reach", type=pathlib.Path, required=True)
     options.add_argument("--count", type=int, default=160)
     options.add_argument("--seed", default="1")
-    options.add_argument("--part", type=int, default=0)
-    options.add_argument("--part-seed", default="1")
     options.add_argument("--room", default="")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("files", nargs="*")
     o = options.parse_args()
-    reach = read_reach()
-    candidates, count = choose(o)
+    reach, candidates = read_reach(o.reach), choose(o)
     build = Build(sorted({p for f in {m.file for m in candidates} for p in reach.get(f, [])}))
     proved = {}
     workers = [Worker(n, build, reach, proved) for n in range(o.jobs)]
-    all_of_it = Round(candidates, count, read_survivors())
+    all_of_it = Round(candidates, o.count, read_survivors())
     threads = [threading.Thread(target=all_of_it.work, args=(w,)) for w in workers]
     for t in threads:
         t.start()
