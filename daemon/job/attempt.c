@@ -41,7 +41,7 @@ static const struct attempt_row resting[] = {
 ROWS(resting, &idle_rows);
 
 static const struct attempt_row starting[] = {
-    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_PROBE},
     {ON_EXISTS, ATTEMPT_TAKEN, IF_TRIED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
     {ON_EXISTS, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
     {ON_RESET, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_UNSURE},

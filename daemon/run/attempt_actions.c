@@ -47,12 +47,17 @@ static bool prepare(struct volt_cx *cx, struct work *w)
     return r == 0;
 }
 
-static void call_start(struct work *w)
+/* The wait is armed before START: its end from then on is an event, and the record of a
+ * short job is looked at once. */
+static void call_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
 
     record_wait_fini(&a->wait);
+    record_wait_init(&a->wait, parts_of(w->core)->run->watch, &key);
+    if (cx)
+        record_wait_arm(cx, &a->wait);
     keeper_call_fini(&a->call);
     keeper_call_init_start(&a->call, parts_of(w->core)->run->link, &key, &a->args);
 }
@@ -111,10 +116,10 @@ static void call_signal(struct work *w)
     CRASH_POINT("signal");
 }
 
-static void call(struct work *w, enum attempt_action action)
+static void call(struct volt_cx *cx, struct work *w, enum attempt_action action)
 {
     if (action == DO_START)
-        call_start(w);
+        call_start(cx, w);
     else if (action == DO_GREET)
         await_welcome(w);
     else if (action == DO_SIGNAL)
@@ -346,7 +351,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
     case DO_GREET:
     case DO_SIGNAL:
     case DO_REMOVE:
-        call(w, action);
+        call(cx, w, action);
         break;
     case DO_LOOK:
         look(w);

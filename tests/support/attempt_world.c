@@ -213,7 +213,8 @@ static void send_start(struct world *w, struct world_rules *rules)
                   "T-1: START before STARTING is durable");
     world_promise(rules, w->prepared, "START of what is not prepared");
     world_promise(rules, w->granted, "T-8: START without a slot");
-    w->armed = w->look = false;
+    w->armed = true;
+    w->look = false;
     begin_call(w, OP_START);
 }
 
@@ -319,8 +320,8 @@ void world_settle(struct world *w)
     world_settle_counters(&w->a);
     w->limit &= is_one_of(w, timed);
     w->probe &= is_one_of(w, probed);
-    w->look &= is_one_of(w, watching);
-    w->armed &= is_one_of(w, watching);
+    w->look &= is_one_of(w, watching | 1u << ATTEMPT_STARTING);
+    w->armed &= is_one_of(w, watching | 1u << ATTEMPT_STARTING);
 }
 
 /* False: the phase does not wait for it. */
