@@ -98,6 +98,7 @@ static int check(struct batch *b, const struct batch_entry *e, struct volt_error
     else if (!json_is_object(value))
         r = complain(err, e->line, "a job is a JSON object");
     b->named |= spec_says_local(value);
+    b->keyed |= json_object_get(value, "key") != NULL;
     b->tries |= json_object_get(value, "retry") || json_object_get(value, "on_lost");
     json_decref(value);
     return r;

@@ -24,6 +24,7 @@ struct batch {
     bool named; /* an entry has a local name, or waits for one by it: they go in one
                  * message, all or none */
     bool tries; /* an entry says when its job is tried again */
+    bool keyed; /* an entry has a key */
 };
 
 /* Reads and splits the input; a mark of byte order before it is passed over. 0; -EINVAL

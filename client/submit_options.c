@@ -533,6 +533,22 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
     return SUBMIT_EXIT_FAILED;
 }
 
+/* What -E says is what somebody has written; all else is of this place. */
+static int note_given_names(struct submit_options *o)
+{
+    if (!json_object_get(o->spec, "key") && !o->file) /* nothing is compared */
+        return 0;
+    json_t *names = json_array(), *value;
+    const char *name;
+    int r = json_object_set_new(o->spec, "env_given", names);
+    json_object_foreach(o->env, name, value)
+    {
+        if (r == 0)
+            r = json_array_append_new(names, json_string(name));
+    }
+    return r;
+}
+
 /* Without the whole environment a job has the variables of the account that it runs as,
  * and those of -E. */
 static int pass_environment(struct submit_options *o, bool own_daemon)
@@ -549,6 +565,10 @@ static int pass_environment(struct submit_options *o, bool own_daemon)
             skipped == 1 ? " is" : "s are");
     o->passes_env = all;
     (void)json_object_update(env, o->env);
+    if (note_given_names(o) < 0) {
+        json_decref(env);
+        return -ENOMEM;
+    }
     if (!all && json_object_size(env) == 0) {
         json_decref(env);
         return 0;

@@ -9,6 +9,7 @@
 #include "client/outputs.h"
 #include "client/retry_watch.h"
 #include "client/job_view.h"
+#include "client/key_differs.h"
 #include "client/list_advice.h"
 #include "client/say.h"
 #include "client/spec_build.h"
@@ -96,14 +97,18 @@ static bool say_option(const struct client_reply *error)
     return true;
 }
 
-static void say_refused(const struct submit_options *o, const struct client_reply *error)
+static void say_refused(const struct submit_options *o, struct client *c,
+                        const struct client_reply *error)
 {
+    const char *job = job_view_string(error->parameters, "job");
     /* The call as a whole: mostly an environment beyond all measure. */
     bool whole =
         client_error_is(error, "InvalidParameter") &&
         strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0;
     if (!say_option(error))
         say_error(error);
+    if (c && *job && strcmp(job_view_string(o->spec, "on_exists"), "reject") != 0)
+        key_differs_say(c, o->spec, job);
     if (client_error_is(error, "KeyTaken") && json_object_get(o->spec, "key") &&
         !json_object_get(o->spec, "on_exists"))
         say("--if-exists=coalesce prints the id of that job while it is not done; "
@@ -159,7 +164,7 @@ static int check_dry(const struct submit_options *o, struct client *c)
     else if (cannot_check(&reply))
         say("dry run: this voltd is an older one, and has not checked it");
     else if (reply.error)
-        say_refused(o, &reply);
+        say_refused(o, c, &reply);
     else if (!o->quiet)
         standing_say(c, o->spec, reply.parameters);
     refused |= reply.error && !cannot_check(&reply);
@@ -335,6 +340,8 @@ static int submit_all(struct submission *s, struct client_reply *error)
     const struct batch_sink sink = {
         .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
     s->tries = b.tries;
+    if (!b.keyed) /* nothing is compared */
+        (void)json_object_del(s->o->spec, "env_given");
     int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
@@ -531,7 +538,7 @@ static int submit_and_wait(struct submission *s)
         s->out_of_memory = job_files_note(&s->files, s->o->spec) < 0;
     int r = submit_and_tell(s, &error);
     if (r == 1)
-        say_refused(s->o, &error);
+        say_refused(s->o, s->c, &error);
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
     if (r == -ECONNRESET && !client_is_unheard(s->c))

@@ -28,14 +28,18 @@ struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key)
 }
 
 /* 0; -ENOMEM. */
-static int hash_env(const struct keys *k, const struct job_env *env,
+static int hash_env(const struct keys *k, const struct job_spec *spec,
                     struct keys_bodies *b)
 {
+    const struct job_env *env = spec->env;
     struct pack p = {0};
 
-    if (!env || env == b->env)
+    if (!env || (env == b->env && !spec->env_given))
         return 0;
-    job_env_pack_compared(env, &p);
+    if (spec->env_given)
+        job_env_pack_named(env, spec->env_given, &p);
+    else
+        job_env_pack_compared(env, &p);
     const int r = p.failed ? -ENOMEM : 0;
     if (r == 0) {
         struct siphash h;
@@ -43,7 +47,7 @@ static int hash_env(const struct keys *k, const struct job_env *env,
         siphash_init128(&h, &k->secret);
         siphash_add(&h, p.bytes, p.n);
         b->env_hash = siphash_end128(&h);
-        b->env = env;
+        b->env = spec->env_given ? NULL : env; /* the names are of this spec alone */
         b->bytes += job_env_bytes(env);
     }
     pack_fini(&p);
@@ -58,7 +62,7 @@ int keys_body(const struct keys *k, const struct job_spec *spec, struct keys_bod
     int r = job_spec_pack_body(spec, &p);
 
     if (r == 0)
-        r = hash_env(k, spec->env, b);
+        r = hash_env(k, spec, b);
     if (r == 0) { /* the key is part of it, and the same where it is compared */
         const uint64_t lengths[] = {p.own.n, p.env.n, p.argv.n};
 

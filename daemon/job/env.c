@@ -142,7 +142,18 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void job_env_pack_compared(const struct job_env *env, struct pack *to)
+static bool has_name(const char *entry, char *const *names)
+{
+    const size_t len = strcspn(entry, "=");
+
+    for (; *names; names++)
+        if (strlen(*names) == len && strncmp(*names, entry, len) == 0)
+            return true;
+    return false;
+}
+
+/* names: NULL: all that are compared. */
+static void pack_sorted(const struct job_env *env, char *const *names, struct pack *to)
 {
     size_t n = 0, kept = 0;
 
@@ -154,11 +165,21 @@ void job_env_pack_compared(const struct job_env *env, struct pack *to)
         return;
     }
     for (size_t i = 0; i < n; i++)
-        if (is_compared(env->strings[i]))
+        if (names ? has_name(env->strings[i], names) : is_compared(env->strings[i]))
             sorted[kept++] = env->strings[i];
     qsort(sorted, kept, sizeof(*sorted), by_text);
     pack_strings(to, sorted);
     free(sorted);
+}
+
+void job_env_pack_compared(const struct job_env *env, struct pack *to)
+{
+    pack_sorted(env, NULL, to);
+}
+
+void job_env_pack_named(const struct job_env *env, char *const *names, struct pack *to)
+{
+    pack_sorted(env, names, to);
 }
 
 size_t job_env_bytes(const struct job_env *env)

@@ -30,6 +30,8 @@ void job_env_pack(const struct job_env *env, struct pack *to);
  * they came. Shells move `_` about, and change it, SHLVL and OLDPWD from one command to
  * the next; PWD is the job's directory, whatever it was (launch.h). */
 void job_env_pack_compared(const struct job_env *env, struct pack *to);
+/* The same of those alone that have one of these names, which are sorted. */
+void job_env_pack_named(const struct job_env *env, char *const *names, struct pack *to);
 /* Bytes of heap that it takes. */
 size_t job_env_bytes(const struct job_env *env);
 

@@ -55,6 +55,7 @@ void job_spec_unref(struct job_spec *s)
     if (!s || vat_u32_sub(&s->refs, 1, VAT_AR) != 1)
         return;
     strings_free(s->argv);
+    strings_free(s->env_given);
     job_env_unref(s->env);
     for (size_t i = 0; i < s->nlabels; i++) {
         free(s->labels[i].name);
@@ -408,6 +409,11 @@ static bool same_env(const struct job_spec *a, const struct job_spec *b)
     return job_env_equal(a->env, b->env);
 }
 
+static bool same_env_given(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_strings(a->env_given, b->env_given);
+}
+
 static bool same_input(const struct job_spec *a, const struct job_spec *b)
 {
     const struct job_input *x = a->input, *y = b->input;
@@ -648,7 +654,8 @@ static size_t strings_bytes(char **v)
 
 size_t job_spec_bytes(const struct job_spec *s)
 {
-    size_t bytes = block(sizeof(*s)) + strings_bytes(s->argv);
+    size_t bytes =
+        block(sizeof(*s)) + strings_bytes(s->argv) + strings_bytes(s->env_given);
 
     for (size_t i = 0; i < s->nlabels; i++)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);

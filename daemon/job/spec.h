@@ -179,6 +179,7 @@ struct job_spec {
     struct job_codes retry_codes; /* of EXIT: those alone; none: all */
     struct job_codes success;     /* none: 0 */
     struct job_env *env;          /* NULL: that of its account; env.h */
+    char **env_given; /* names of env that were written, sorted; NULL: all were */
     struct job_input *input;      /* exec; NULL: none */
     struct job_rlimits *rlimits; /* at most those of voltd; NULL, not given: as voltd's */
 

@@ -287,6 +287,14 @@ static void put_env(const struct job_spec *s, uint64_t tag, struct spec_pack *to
     put_env_by(s, tag, to, job_env_pack);
 }
 
+static void put_env_given(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->env_given)
+        return;
+    pack_number(&to->own, tag);
+    pack_strings(&to->own, s->env_given);
+}
+
 static void pack_no_env(const struct job_env *env, struct pack *to)
 {
     (void)env;
@@ -378,13 +386,23 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
     return put_end(ret);
 }
 
+/* What a job has from the place of its submission, where that is marked as such. */
+static bool is_of_place(const struct job_spec *s, const struct packed *f)
+{
+    const bool is_umask =
+        f->type == WORD && f->offset == offsetof(struct job_spec, umask);
+
+    return s->env_given && (f->put == put_env_given || f->put == put_env ||
+                            f->put == put_rlimits || is_umask);
+}
+
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret)
 {
     for (uint64_t tags = given(s); tags; tags &= tags - 1) {
         const unsigned tag = (unsigned)__builtin_ctzll(tags);
         const struct packed *f = &fields[tag];
 
-        if (f->beside)
+        if (f->beside || is_of_place(s, f))
             continue;
         if (f->put == put_env)
             put_env_by(s, tag, ret, pack_no_env);
@@ -636,6 +654,13 @@ static void get_env(struct unpack *u, const struct spec_parts *parts, struct job
     s->env = parts->env ? job_env_unpack(&part) : NULL;
     u->failed |= !s->env || part.at != part.end;
     u->no_memory |= part.no_memory;
+}
+
+static void get_env_given(struct unpack *u, const struct spec_parts *parts,
+                          struct job_spec *s)
+{
+    (void)parts;
+    s->env_given = unpack_strings(u);
 }
 
 static void get_array(struct unpack *u, const struct spec_parts *parts,

@@ -4,6 +4,7 @@
 #include "daemon/config/config.h"
 #include "daemon/job/env.h"
 #include "daemon/job/key.h"
+#include "daemon/method/env_json.h"
 #include "daemon/method/retry_json.h"
 #include "wire/base64.h"
 #include "wire/json.h"
@@ -85,6 +86,13 @@ static int read_shell(json_t *value, void *member, struct field_error *err)
     return field_no_memory(err);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct job_label *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
 static int read_labels(json_t *value, void *member, struct field_error *err)
 {
     struct job_spec *s =
@@ -115,58 +123,9 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
         if (!l->name || !l->value)
             return field_no_memory(err);
     }
+    /* An object has no order: two that are equal are stored, and compared, as one. */
+    qsort(s->labels, s->nlabels, sizeof(*s->labels), by_name);
     return 0;
-}
-
-/* One NAME=value, as pack_string() has it. */
-static void pack_variable(struct pack *to, const char *name, const char *value)
-{
-    size_t n = strlen(name), m = strlen(value);
-
-    pack_number(to, n + 1 + m);
-    pack_raw(to, name, n);
-    pack_raw(to, "=", 1);
-    pack_raw(to, value, m);
-}
-
-static int pack_env(json_t *object, struct pack *to, struct field_error *err)
-{
-    const char *name;
-    json_t *item;
-
-    pack_number(to, json_object_size(object));
-    json_object_foreach(object, name, item)
-    {
-        const char *text = field_string(item, name, err);
-
-        if (!text)
-            return -EINVAL;
-        if (!name[0] || strchr(name, '='))
-            return field_fail(err, name,
-                              "is not a name of a variable: it must not be empty or "
-                              "contain \"=\"");
-        pack_variable(to, name, text);
-    }
-    return 0;
-}
-
-/* One that is there is what the value means: spec_from_json(). */
-static int read_env(json_t *value, void *member, struct field_error *err)
-{
-    struct job_env **env = member;
-    struct pack p = {0};
-
-    if (!json_is_object(value))
-        return field_fail(err, "", "must be an object of strings");
-    if (*env)
-        return 0;
-    int r = pack_env(value, &p, err);
-    if (r == 0 && !p.failed) {
-        struct unpack u = unpack_of(p.bytes, p.n);
-        *env = job_env_unpack(&u);
-    }
-    pack_fini(&p);
-    return r < 0 ? r : *env ? 0 : field_no_memory(err);
 }
 
 static int read_input(json_t *value, void *member, struct field_error *err)
@@ -439,6 +398,8 @@ static const struct field range_fields[] = {
          .present = FIELD_PRESENT(struct job_spec, shell))
 #define FIELD_labels   SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
 #define FIELD_env      SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
+#define FIELD_env_given                                                                  \
+    SPEC(env_given, "env_given", FIELD_CUSTOM, .read = read_env_given)
 #define FIELD_input    SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
 #define FIELD_after    SPEC(after, "after", FIELD_CUSTOM, .read = read_after)
 #define FIELD_claims   SPEC(claims, "claims", FIELD_CUSTOM, .read = read_claims)
@@ -676,6 +637,12 @@ static void put_env(struct wire_writer *to, const struct job_spec *s)
     for (char *const *e = job_env_strings(s->env); *e; e++)
         put_variable(to, *e);
     wire_close(to, '}');
+}
+
+static void put_env_given(struct wire_writer *to, const struct job_spec *s)
+{
+    if (s->env_given)
+        put_strings(to, "env_given", s->env_given);
 }
 
 static void put_input(struct wire_writer *to, const struct job_spec *s)

@@ -100,7 +100,11 @@ static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *i
                           json_pack("{s:o}", "reason", wire_text(reason)));
     case -EEXIST:
         return call_error(call, "org.voltd.jobs.KeyTaken",
-                          json_pack("{s:o}", "reason", wire_text(reason)));
+                          json_pack("{s:o*, s:o}", "job",
+                                    item->ret_taken ? job_id_to_json(item->ret_taken,
+                                                                     JOB_NO_INDEX)
+                                                    : NULL,
+                                    "reason", wire_text(reason)));
     case -ENOSPC:
     case -EIO:
         return call_error(call, "org.voltd.jobs.StoreUnavailable",

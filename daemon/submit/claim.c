@@ -199,6 +199,7 @@ static void reject_taken(struct jobs_submit_item *item, bool other, uint64_t id)
 {
     char whose[64] = "an earlier one of this batch";
 
+    item->ret_taken = id != SAME_BATCH ? id : 0;
     if (id != SAME_BATCH)
         (void)snprintf(whose, sizeof(whose), "job %llu", (unsigned long long)id);
     submission_reject(item, -EEXIST, "key \"%.100s\" belongs to %s%s", item->spec->key,

@@ -17,6 +17,7 @@ struct jobs_submit_item {
      * -EIO: the store's disk is full or fails;
      * -ESHUTDOWN: closing; -ENOMEM; others: refused. */
     int ret_error;
+    uint64_t ret_taken; /* with -EEXIST: the job that has the key; 0: one of these */
     uint64_t ret_limit; /* of -EDQUOT: which */
     int not_new;    /* private: what it is refused with if its key is new, and ret_text */
     char *ret_text; /* why, new; NULL: strerror() of it says all */

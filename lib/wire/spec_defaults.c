@@ -14,7 +14,7 @@ static bool is(const char *field, const char *name)
 
 static bool is_of_process(const char *field)
 {
-    static const char *const fields[] = {"env", "env_adds", "cwd", "umask", "limits"};
+    static const char *const fields[] = {"env", "env_adds", "env_given", "cwd", "umask", "limits"};
     size_t i = 0;
 
     while (i < sizeof(fields) / sizeof(*fields) && !is(field, fields[i]))
@@ -46,6 +46,27 @@ static int merge(json_t *own, json_t *defaults)
     return 0;
 }
 
+/* The names that the defaults say were written, and those of the spec's own env, which
+ * somebody has written too. */
+static int merge_given(json_t *spec, const json_t *defaults)
+{
+    const json_t *theirs = json_object_get(defaults, "env_given");
+    json_t *own = json_object_get(spec, "env"), *value;
+    const char *name;
+
+    if (!theirs || json_object_get(spec, "env_given") || !json_is_object(own))
+        return 0;
+    json_t *given = json_copy((json_t *)(uintptr_t)theirs);
+    int r = given ? json_object_set_new(spec, "env_given", given) : -1;
+
+    json_object_foreach(own, name, value)
+    {
+        if (r == 0)
+            r = json_array_append_new(given, json_string(name));
+    }
+    return r < 0 ? -ENOMEM : 0;
+}
+
 int spec_add_defaults(json_t *spec, const json_t *defaults)
 {
     const char *kind = json_string_value(json_object_get(spec, "kind"));
@@ -53,10 +74,12 @@ int spec_add_defaults(json_t *spec, const json_t *defaults)
     const char *field;
     json_t *value;
 
+    int r = process ? merge_given(spec, defaults) : 0;
+
     json_object_foreach((json_t *)(uintptr_t)defaults, field, value)
     {
-        int r = 0;
-
+        if (r < 0)
+            break;
         if (!process && is_of_process(field))
             continue;
         json_t *own = json_object_get(spec, field);
@@ -64,8 +87,6 @@ int spec_add_defaults(json_t *spec, const json_t *defaults)
             r = json_object_set(spec, field, value) < 0 ? -ENOMEM : 0;
         else if (json_is_object(own) && json_is_object(value) && is_merged(field))
             r = merge(own, value);
-        if (r < 0)
-            return r;
     }
-    return 0;
+    return r;
 }

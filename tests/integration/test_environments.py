@@ -77,13 +77,48 @@ def test_a_job_runs_with_a_known_one(private):
 
 
 def test_a_key_is_the_same_from_another_shell(private):
-    """Of the environment its variables count, not their order, nor what a shell notes for itself."""
+    """What somebody has written counts, not what a shell or a login has put into the environment, nor its limits."""
     private.start()
-    line = ("unset OLDPWD; $S --key k true; SHLVL=9 $S --key k true; "
-            "cd /; cd ~-; export OLDPWD; $S --key k true; A=1 $S --key k true; :")
+    line = ("unset OLDPWD; $S --key k true; SHLVL=9 $S --key k true; cd /; cd ~-; export OLDPWD; $S --key k true; "
+            "A=1 SSH_TTY=/dev/pts/7 $S --key k true; umask 077; ulimit -c 0; env -i A=2 VOLT_ADDRESS=$VOLT_ADDRESS $S --key k /bin/true; "
+            "env -i PATH=/bin:/usr/bin VOLT_ADDRESS=$VOLT_ADDRESS $S --key k true")
     r = private.run("/bin/bash", "-c", line, env={"S": BIN / "volt-submit"})
-    first, second, third = r.lines
-    assert first == second == third and f'key "k" belongs to job {first}, whose spec differs' in r.err, r
+    assert len(r.lines) == 5 and len(set(r.lines)) == 1, r
+    assert r.err.splitlines()[:2] == [
+        f'volt-submit: refused: key "k" belongs to job {r.lines[0]}, whose spec differs',
+        f'volt-submit: argv: ["/bin/true"] here, ["true"] in job {r.lines[0]}'], r
+
+
+def test_what_differs_of_a_key_is_named(private):
+    private.start()
+    first = private.submit("--key=k", "-E", "A=1", "--label=a=1", "--label=b=2", "--timeout=1m", "true").lines
+    again = ("--key=k", "--label=b=2", "-E", "A=1", "--label=a=1", "--timeout=60s", "true")
+    assert private.submit(*again, env={"A": "9", "B": "1"}).lines == first
+    private.stop()
+    private.start()
+    assert private.submit(*again).lines == first
+    for words, said in ((("-E", "A=2"), 'env.A: "2" here, "1" in job'), (("-E", "B=2"), 'env.B: "2" here, nothing in job'),
+                        (("--label=b=3",), 'labels: {"a":"1","b":"3"} here, {"a":"1","b":"2"} in job'),
+                        (("--timeout=2m",), "timeout_usec: 120000000 here, 60000000 in job"), (("-d", "/"), 'cwd: "/" here'),
+                        (("--lock=l",), "claims: [{")):
+        r = private.submit("--quiet", *again[:-1], *words, "true")
+        assert r.code == 125 and said in r.err and r.err.count(" in job 1\n") == 1, (words, r)
+
+
+def test_keys_of_a_file(private):
+    """What an entry says of its environment is written; what volt-submit passes on is not."""
+    private.start()
+    entry = {"argv": ["true"], "key": "k", "env": {"A": "1"}, "labels": {"x": "1", "y": "2"}}
+    first = private.submit("-f", "-", input=json.dumps(entry)).lines
+    other = dict(reversed(entry.items()), labels={"y": "2", "x": "1"})
+    assert private.submit("-f", "-", input=json.dumps(other), env={"B": "1", "A": "3"}).lines == first
+    r = private.submit("-f", "-", input=json.dumps({**entry, "env": {"A": "2"}}))
+    assert r.code == 125 and "whose spec differs" in r.err and r.lines == []
+    with private.connect() as v:  # who names none of them has written all
+        spec = {"argv": ["true"], "key": "api", "env": {"A": "1", "B": "1"}}
+        ident = v.ok(JOBS + "Submit", {"spec": spec})["id"]
+        assert v.ok(JOBS + "Submit", {"spec": {**spec, "env": {"B": "1", "A": "1"}}})["id"] == ident
+        assert error(v.call(JOBS + "Submit", {"spec": {**spec, "env": {"A": "1"}}}), JOBS + "KeyTaken")["job"] == ident
 
 
 def test_pwd_is_the_directory_of_the_job(private, tmp_path):

@@ -347,6 +347,7 @@ def test_a_key_that_another_job_has(shared):
     r = shared.submit("--key=once", "false")
     assert r.code == 125 and r.out == "" and r.err.splitlines() == [
         f'volt-submit: refused: key "once" belongs to job {first}, whose spec differs',
+        f'volt-submit: argv: ["false"] here, ["true"] in job {first}',
         "volt-submit: --if-exists=coalesce prints the id of that job while it is not done; "
         "--if-exists=replace cancels it"], r
     r = shared.submit("--key=once", "--if-exists=reject", "true")

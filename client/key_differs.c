@@ -1,0 +1,122 @@
+/* See key_differs.h. voltd knows that two specs differ, by a hash; the job's own spec
+ * says how. What voltd leaves out of an answer is as it is by default. */
+#include "client/key_differs.h"
+#include "client/job_view.h"
+#include "client/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAID_MOST = 3, VALUE_MOST = 60 };
+
+struct differing {
+    const char *id;
+    unsigned said;
+};
+
+static bool is_default(const json_t *value)
+{
+    static const char *const words[] = {"",     "exec", "default", "tree",
+                                        "file", "fail", "append",  "SIGTERM"};
+    const char *text = json_string_value(value);
+    for (size_t i = 0; text && i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return !value || json_is_false(value) || json_is_null(value) ||
+           (json_is_integer(value) && json_integer_value(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static void put_value(char buf[VALUE_MOST], const json_t *value)
+{
+    char *text =
+        value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
+    (void)snprintf(buf, VALUE_MOST, "%s", text ? text : "nothing");
+    free(text);
+}
+
+static void compare(struct differing *d, const char *path, const json_t *ours,
+                    const json_t *theirs)
+{
+    char here[VALUE_MOST], there[VALUE_MOST];
+    if (json_equal(ours, theirs) || (is_default(ours) && is_default(theirs)) ||
+        d->said++ >= SAID_MOST)
+        return;
+    put_value(here, ours);
+    put_value(there, theirs);
+    say("%s: %s here, %s in job %s", path, here, there, d->id);
+}
+
+/* What is of the submission, or of its place. */
+static bool is_compared(const char *name)
+{
+    static const char *const others[] = {"key",   "on_exists", "local", "env",
+                                         "umask", "env_given", "limits"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static bool has(const json_t *names, const json_t *name)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(names, i, one)
+    {
+        if (json_equal(one, name))
+            return true;
+    }
+    return false;
+}
+
+/* Of these names, but for those among the others. */
+static void compare_variables(struct differing *d, const json_t *names, const json_t *but,
+                              const json_t *ours, const json_t *theirs)
+{
+    const json_t *name;
+    size_t i;
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_string_value(name);
+        char path[80];
+        if (has(but, name))
+            continue;
+        (void)snprintf(path, sizeof(path), "env.%.70s", text);
+        compare(d, path, json_object_get(ours, text), json_object_get(theirs, text));
+    }
+}
+
+/* Members of ours, or those of theirs alone. */
+static void compare_members(struct differing *d, const json_t *of, const json_t *ours,
+                            const json_t *theirs)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)of, name, value)
+    {
+        if (is_compared(name) && (of == ours || !json_object_get(ours, name)))
+            compare(d, name, json_object_get(ours, name), json_object_get(theirs, name));
+    }
+}
+
+void key_differs_say(struct client *c, const json_t *spec, const char *id)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    struct differing d = {id, 0};
+    int r = client_call(c, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    const json_t *job = json_object_get(reply.parameters, "job");
+    const json_t *theirs = json_object_get(job, "spec");
+    if (r == 0 && theirs) {
+        const json_t *env = json_object_get(spec, "env");
+        const json_t *other = json_object_get(theirs, "env");
+        compare_members(&d, spec, spec, theirs);
+        compare_members(&d, theirs, spec, theirs);
+        const json_t *given = json_object_get(spec, "env_given");
+        compare_variables(&d, given, NULL, env, other);
+        compare_variables(&d, json_object_get(theirs, "env_given"), given, env, other);
+    }
+    client_reply_fini(&reply);
+}
