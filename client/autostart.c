@@ -201,8 +201,7 @@ static int spawn(const struct start *s, pid_t *ret)
     int r =
         posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (r == 0)
-        r = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, s->log,
-                                             O_WRONLY | O_APPEND, 0);
+        r = posix_spawn_file_actions_adddup2(&files, s->fd, STDOUT_FILENO);
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
     if (r == 0)

@@ -39,7 +39,7 @@ static int make_dir(char *dir, int above)
 static int file_path(bool make, char path[PATH_MAX])
 {
     char dir[PATH_MAX - 8];
-    int r = user_state_dir(getenv("HOME"), dir, sizeof(dir), NULL);
+    int r = user_state_dir(user_home(), dir, sizeof(dir), NULL);
     if (r < 0)
         return r;
     if (make && make_dir(dir, 3) < 0) /* state, .local, the home */

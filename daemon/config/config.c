@@ -11,6 +11,7 @@
 #include "daemon/config/paths.h"
 #include "wire/duration.h"
 #include "wire/suggest.h"
+#include "wire/user_dirs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -826,7 +827,7 @@ int config_default_path(bool user, char *buf, size_t size)
     int n;
     if (!user)
         n = snprintf(buf, size, "/etc/voltd/voltd.conf");
-    else if (base && base[0] == '/')
+    else if (base && base[0] == '/' && !user_is_anothers(base))
         n = snprintf(buf, size, "%s/voltd/voltd.conf", base);
     else if (home)
         n = snprintf(buf, size, "%s/.config/voltd/voltd.conf", home);

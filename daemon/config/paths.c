@@ -47,8 +47,8 @@ static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
 
 const char *paths_home(void)
 {
-    const char *home = getenv("HOME");
-    if (!home || home[0] != '/') {
+    const char *home = user_home();
+    if (!home) {
         const struct passwd *pw = getpwuid(getuid());
         home = pw ? pw->pw_dir : NULL;
     }

@@ -46,8 +46,8 @@ int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *
  * open to others; another errno. */
 int paths_claim(struct paths *p, struct volt_error *err);
 
-/* The caller's home: $HOME, or what the account says; NULL: neither is an absolute path.
- * Before the first thread. */
+/* The caller's home: user_home(), or what the account says; NULL: neither is an absolute
+ * path. Before the first thread. */
 const char *paths_home(void);
 
 /* Gives the locks back; the directories stay. After paths_init only. */

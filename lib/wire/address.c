@@ -65,7 +65,7 @@ int address_user_dir(char *buf, size_t size)
     const char *xdg = getenv("XDG_RUNTIME_DIR");
     char dir[64];
     tmp_dir(dir, sizeof(dir));
-    int n = xdg && *xdg == '/' ? snprintf(buf, size, "%s/voltd", xdg)
+    int n = xdg && *xdg == '/' && !user_is_anothers(xdg) ? snprintf(buf, size, "%s/voltd", xdg)
                                : snprintf(buf, size, "%s", dir);
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }

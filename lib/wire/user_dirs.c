@@ -11,11 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool user_is_anothers(const char *dir)
+{
+    struct stat st;
+    return geteuid() == 0 && stat(dir, &st) == 0 && st.st_uid != 0;
+}
+
+const char *user_home(void)
+{
+    const char *home = getenv("HOME");
+    if (!home || home[0] != '/')
+        return NULL;
+    return user_is_anothers(home) ? "/root" : home;
+}
+
 int user_state_dir(const char *home, char *buf, size_t size, struct volt_error *err)
 {
     const char *xdg = getenv("XDG_STATE_HOME");
     int n;
-    if (xdg && xdg[0] == '/')
+    if (xdg && xdg[0] == '/' && !user_is_anothers(xdg))
         n = snprintf(buf, size, "%s/voltd", xdg);
     else if (home && home[0] == '/')
         n = snprintf(buf, size, "%s/.local/state/voltd", home);
@@ -64,7 +78,7 @@ int user_link_read(char *buf, size_t size)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     struct stat st;
-    int r = user_state_dir(getenv("HOME"), dir, sizeof(dir), NULL);
+    int r = user_state_dir(user_home(), dir, sizeof(dir), NULL);
     if (r == 0)
         r = link_path(dir, "", path);
     if (r < 0)

@@ -12,8 +12,16 @@
 #ifndef VOLT_WIRE_USER_DIRS_H
 #define VOLT_WIRE_USER_DIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <volt/error.h>
+
+/* Whether this process is root and the directory another user's: sudo and su keep HOME
+ * and the like, and what root left there would shut its user out. */
+bool user_is_anothers(const char *dir);
+
+/* HOME, but where it is another user's the home of root. NULL: it is no absolute path. */
+const char *user_home(void);
 
 /* Writes the state directory of the voltd of a user with this home (NULL: none is known),
  * without looking whether it exists. 0; -ENOENT: neither the home nor XDG_STATE_HOME;

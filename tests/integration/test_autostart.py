@@ -1,9 +1,11 @@
 """The first submission starts a voltd where none runs; no other one does."""
 import os
+import pathlib
 import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -214,3 +216,31 @@ def test_why_it_could_not_be_started(nobody):
     nobody.env["XDG_RUNTIME_DIR"] = str(nobody.dir / "missing")
     r = nobody.submit("--user", "true")
     assert r.code == 125 and "voltd cannot be started" in r.err and "No such file" in r.err, r
+
+
+def root_among_others(folder, uid):
+    folder.chmod(0o755)
+    for name in ("home", "run"):
+        (folder / name).mkdir(mode=0o700)
+        os.chown(folder / name, uid, uid)
+    (folder / "root").mkdir(mode=0o700)
+    theirs = {"HOME": str(folder / "home"), "XDG_RUNTIME_DIR": str(folder / "run"), "PATH": os.environ["PATH"]}
+    own = {**theirs, "XDG_RUNTIME_DIR": str(folder / "root"), "XDG_STATE_HOME": str(folder / "root/state")}
+
+    def run(program, *words, **more):
+        return subprocess.run([BIN / program, *words], capture_output=True, text=True, timeout=LIMIT, **more)
+    tried = run("voltctl", "--user", "list", env={**theirs, "XDG_STATE_HOME": theirs["HOME"]}).stderr
+    assert str(folder) not in tried, tried
+    assert run("volt-submit", "--user", "-w", "--", "true", env=own).returncode == 0
+    assert run("voltctl", "--user", "shutdown", "--wait", env=own).returncode == 0
+    assert [path for path in folder.glob("home/**/*") if path.lstat().st_uid == 0] == []
+    as_user = {"user": uid, "group": uid, "extra_groups": [], "cwd": "/", "env": theirs}
+    assert run("volt-submit", "--user", "-w", "--", "true", **as_user).returncode == 0
+    assert run("voltctl", "--user", "shutdown", "--wait", **as_user).returncode == 0
+
+
+@pytest.mark.needs_root
+def test_root_with_the_environment_of_another():
+    """sudo keeps HOME, su XDG_RUNTIME_DIR: nothing of root's is left there, and its user goes on as before."""
+    with tempfile.TemporaryDirectory() as folder:
+        root_among_others(pathlib.Path(folder), 23459)
