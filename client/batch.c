@@ -262,12 +262,14 @@ struct common {
 };
 
 /* One message's worth of entries from *next on, as parameters of SubmitBatch. Each is
- * counted with its defaults, as voltd does. */
+ * counted with its defaults, as voltd does. Where one message has all of them a mistake
+ * in one is a mistake in all: no half of a list runs. */
 static json_t *next_message(const struct batch *b, const struct common *common,
                             size_t *next, struct volt_error *err)
 {
     json_t *specs = json_array();
-    size_t bytes = 0, i = *next;
+    const size_t first = *next;
+    size_t bytes = 0, i = first;
     for (; specs && i < b->count && (b->named || i - *next < MESSAGE_SPECS); i++) {
         bytes += b->entries[i].len + common->bytes;
         if (i > *next && bytes > MESSAGE_BYTES && !b->named)
@@ -281,8 +283,10 @@ static json_t *next_message(const struct batch *b, const struct common *common,
     *next = i;
     if (!specs)
         return NULL;
-    return json_pack("{s:O*, s:o}", "defaults", common->apart ? common->defaults : NULL,
-                     "specs", specs);
+    const bool whole = first == 0 && i == b->count;
+    return json_pack("{s:O*, s:o, s:o*}", "defaults",
+                     common->apart ? common->defaults : NULL, "specs", specs, "atomic",
+                     whole ? json_true() : NULL);
 }
 
 static void report(const struct batch *b, size_t first, const json_t *p,
@@ -301,7 +305,7 @@ static void report(const struct batch *b, size_t first, const json_t *p,
         size_t at = first + (size_t)json_integer_value(json_object_get(item, "position"));
         const char *name = json_string_value(json_object_get(item, "parameter"));
         const char *why = json_string_value(json_object_get(item, "reason"));
-        if (b->named && why && strcmp(why, OTHER_REFUSED) == 0)
+        if (why && strcmp(why, OTHER_REFUSED) == 0)
             continue;
         sink->rejected(sink->arg, at < b->count ? b->entries[at].line : 0,
                        name ? name : "", why ? why : "");

@@ -173,9 +173,22 @@ static int set_array(struct submit_options *o, const char *text)
     return r;
 }
 
-/* False, and said, for "-", which others take for their own output. */
+/* Whether a path is another file in each process. */
+static bool is_of_process(const char *path)
+{
+    return strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/self/", 11) == 0 ||
+           strncmp(path, "/dev/std", 8) == 0;
+}
+
+/* False, and said, for "-", which others take for their own output, and what is the same.
+ */
 static bool is_file(const char *option, const char *where)
 {
+    if (is_of_process(where)) {
+        say("--%s: %s is another file in each process: --follow prints the output here",
+            option, where);
+        return false;
+    }
     if (strcmp(where, "-") != 0)
         return true;
     say("--%s: - is no file: --follow prints the output here; a file of this name is ./-",
@@ -211,7 +224,14 @@ static int set_error(struct submit_options *o, const char *where)
 /* "-": what comes to us is read when all options are known. */
 static int set_stdin(struct submit_options *o, const char *path)
 {
-    o->reads_stdin = strcmp(path, "-") == 0;
+    o->reads_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0 ||
+                     strcmp(path, "/dev/fd/0") == 0;
+    if (!o->reads_stdin && is_of_process(path)) {
+        say("--stdin: %s is another file in each process; --stdin=- reads the standard "
+            "input of this one: COMMAND | volt-submit --stdin=-",
+            path);
+        return -EINVAL;
+    }
     (void)json_object_del(o->spec, "stdin");
     return o->reads_stdin ? 0 : set_path(o, "stdin", path);
 }

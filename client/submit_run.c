@@ -346,8 +346,8 @@ static int submit_all(struct submission *s, struct client_reply *error)
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
             "environment for each; --no-env leaves that out");
-    else if (b.named && s->rejected > 0 && s->nids == 0 && !s->out_of_memory)
-        say("no job was taken: those with local names are all or none");
+    else if (s->rejected > 0 && s->nids == 0 && b.count > 1 && !s->out_of_memory)
+        say("no job was taken: a list is taken as a whole, or not");
     if (r == -EFBIG)
         r = -EINVAL; /* said */
     batch_fini(&b);

@@ -24,7 +24,8 @@ static bool is_of_process(const char *field)
 
 static bool is_merged(const char *field)
 {
-    return is(field, "env") || is(field, "limits") || is(field, "rlimits");
+    return is(field, "env") || is(field, "labels") || is(field, "limits") ||
+           is(field, "rlimits");
 }
 
 /* Both are objects; those that are merged inside them as well. */

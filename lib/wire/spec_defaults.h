@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* Gives spec the fields of defaults that it does not have itself. env and limits are
- * merged by name, and so are rlimits inside limits, unless the spec has one for "*".
+/* Gives spec the fields of defaults that it does not have itself. env, labels and limits
+ * are merged by name, and so are rlimits inside limits, unless the spec has one for "*".
  * Variables of its own env join env_given, where the defaults have that. What
  * only a process has (env, env_adds, cwd, umask, limits) is not given to other kinds than
  * exec.

@@ -167,3 +167,39 @@ def test_an_output_that_its_job_truncates(private, array):
     out, err = p.communicate()
     assert p.returncode == 0 and all(line.endswith("cut\n") for line in lines) and out.count("after\n") == len(lines), (lines, out)
     assert "was truncated" in err and "tee -a" in err, err
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_what_comes_through_standard_input(shared, path):
+    """A pipe or a file: it is the job's, not what voltd has there."""
+    r = shared.submit("-F", "--quiet", f"--stdin={path}", "--", "cat", input="a line\n")
+    assert (r.code, r.out, r.err) == (0, "a line\n", ""), r
+    (shared.dir / "input").write_text("from a file\n")
+    with open(shared.dir / "input") as file:
+        p = subprocess.run([BIN / "volt-submit", "-F", "--quiet", f"--stdin={path}", "--", "cat"], env=shared.env, stdin=file,
+                           capture_output=True, text=True)
+    assert (p.returncode, p.stdout) == (0, "from a file\n"), p
+
+
+@pytest.mark.parametrize("words", [["--stdin=/dev/fd/63"], ["--stdin=/proc/self/fd/0"], ["--output=/dev/stdout"],
+                                   ["--error=/dev/stderr"], ["--output=/proc/self/fd/1"], ["--no-check", "--output=/dev/fd/1"]])
+def test_descriptors_of_this_process_are_not_those_of_the_job(shared, words):
+    r = shared.submit(*words, "--", "true")
+    assert r.code == 125 and "is another file in each process" in r.err and r.out == "", r
+
+
+def test_a_list_with_a_mistake_submits_nothing(shared):
+    before = shared.ctl("list", "--all", "--no-legend").lines
+    for wrong, why in (('{"argv":["true"],"cwd":"here"}', "line 2: cwd: an absolute path"), ('{"argvx":["true"]}', "line 2: argvx"),
+                       ('{"argv":["true"],"priority":9999}', "line 2: priority")):
+        r = shared.submit("-w", "-f", "-", input='{"argv":["true"]}\n%s\n{"argv":["true"]}\n' % wrong)
+        assert r.code == 125 and r.out == "" and why in r.err and "no job was taken" in r.err, r
+    assert shared.ctl("list", "--all", "--no-legend").lines == before
+
+
+def test_labels_of_the_command_line_and_of_a_file(shared):
+    r = shared.submit("-w", "--label=batch=7", "--label=a=1", "-f", "-",
+                      input='{"argv":["true"],"labels":{"a":"2","b":"3"}}\n{"argv":["true"]}\n')
+    assert [shared.job(ident)["spec"]["labels"] for ident in r.lines] == [
+        {"a": "2", "b": "3", "batch": "7"}, {"a": "1", "batch": "7"}], r
+    assert set(shared.ctl("list", "--all", "--no-legend", "-o", "id", "--label=batch=7").lines) == set(r.lines)

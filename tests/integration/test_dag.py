@@ -203,7 +203,7 @@ def test_a_file(private):
         r = private.submit("-f", path, "--no-env")
         assert r.code == 125 and r.out == "", r
         told = r.err.splitlines()
-        assert len(told) == 2 and said in told[0] and told[1].endswith("local names are all or none"), r
+        assert len(told) == 2 and said in told[0] and told[1].endswith("a list is taken as a whole, or not"), r
     with private.connect() as v:
         assert len(v.ok(JOBS + "List", {})["jobs"]) == 3
     many = 5500  # more than a message has otherwise

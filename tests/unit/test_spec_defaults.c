@@ -41,8 +41,11 @@ static void test_fields_that_are_missing(void **state)
          "{\"argv\":[\"x\"],\"queue\":\"fast\"}");
     gets("{\"argv\":[\"x\"],\"queue\":null}", "{\"queue\":\"slow\"}",
          "{\"argv\":[\"x\"],\"queue\":\"slow\"}");
-    gets("{\"labels\":{\"a\":\"1\"}}", "{\"labels\":{\"b\":\"2\"}}",
-         "{\"labels\":{\"a\":\"1\"}}");
+    gets("{\"labels\":{\"a\":\"1\"}}", "{\"labels\":{\"a\":\"3\",\"b\":\"2\"}}",
+         "{\"labels\":{\"a\":\"1\",\"b\":\"2\"}}");
+    gets("{\"after\":[]}", "{\"after\":[{\"job\":\"1\"}]}", "{\"after\":[]}");
+    gets("{\"env\":{\"A\":\"1\"}}", "{\"env\":{\"B\":\"2\"},\"env_given\":[\"B\"]}",
+         "{\"env\":{\"A\":\"1\",\"B\":\"2\"},\"env_given\":[\"B\",\"A\"]}");
     gets("{}", "{}", "{}");
 }
 
