@@ -36,7 +36,8 @@ static bool seat_is_before(const struct treap_node *x, const struct treap_node *
     return seat_of(x)->class->rank < seat_of(y)->class->rank;
 }
 
-bool lane_is_asked_before(const struct lane *a, const struct lane *b)
+/* Of two lanes of a part. */
+static bool lane_is_asked_before(const struct lane *a, const struct lane *b)
 {
     return lane_is_before(&a->place.node, &b->place.node);
 }

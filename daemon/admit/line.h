@@ -96,8 +96,7 @@ struct class *lane_class_after(const struct lane *t, const struct seat *s);
 /* Whether what has this class and rank is asked before the other, now. */
 bool place_is_before(const struct class *a, uint64_t rank, const struct class *b,
                      uint64_t other);
-/* The same of the first waiters of two classes, and of two lanes of a part. */
+/* The same of the first waiters of two classes. */
 bool class_is_before(const struct class *a, const struct class *b);
-bool lane_is_asked_before(const struct lane *a, const struct lane *b);
 
 #endif
