@@ -160,8 +160,9 @@ bool job_leave_some(struct tx *tx)
 struct store_fact job_last(const struct job *job, uint64_t at_usec)
 {
     if (!job->array)
-        return (struct store_fact){.type = STORE_LAST,
-                                   .last = {.id = job->id, .at_usec = at_usec}};
+        return (struct store_fact){
+            .type = STORE_LAST,
+            .last = {.id = job->id, .at_usec = at_usec, .uid = job->owner.uid}};
     return (struct store_fact){
         .type = STORE_ARRAY_END,
         .array_end = {.id = job->id,

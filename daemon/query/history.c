@@ -217,6 +217,8 @@ static void read_page(void *arg)
     struct store_range range = {.first = h->first,
                                 .last = h->last,
                                 .newest_first = h->newest_first,
+                                .of_owner = h->of_owner,
+                                .owner = h->owner,
                                 .max = h->max,
                                 .some_items = of_elements(h),
                                 .item = h->index,

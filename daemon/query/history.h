@@ -13,6 +13,8 @@ struct history {
     uid_t uid;            /* of the asker */
     uint64_t first, last; /* ids, both included; what is left of them */
     bool newest_first;
+    bool of_owner; /* only jobs of: */
+    uid_t owner;
     size_t max; /* of a page, at most JOBS_SLICE */
     /* Elements of the one job asked for, both included, at most JOBS_SLICE: those that it
      * has become the views of the page. Else JOB_NO_INDEX. */

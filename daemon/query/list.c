@@ -414,6 +414,8 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .first = first,
                           .last = last,
                           .newest_first = down,
+                          .of_owner = l->f->of_user || !auth_is_root(l->uid),
+                          .owner = auth_is_root(l->uid) ? l->f->uid : l->uid,
                           .max = l->page,
                           .index = JOB_NO_INDEX,
                           .index_last = JOB_NO_INDEX};

@@ -63,6 +63,7 @@ struct store_fact_output {
 struct store_fact_last {
     uint64_t id;
     uint64_t at_usec; /* its end: retention goes by it */
+    uid_t uid;        /* the owner */
 };
 
 /* Its news say EXITED. */
@@ -77,8 +78,8 @@ struct store_fact_array_end {
 struct store_fact_resource {
     uid_t owner;
     const char *name;
-    uint64_t capacity; /* of a rate its burst; 0: it is not kept any longer */
-    uint64_t per_usec; /* of a rate: for one token; 0: a semaphore */
+    uint64_t capacity;  /* of a rate its burst; 0: it is not kept any longer */
+    uint64_t per_usec;  /* of a rate: for one token; 0: a semaphore */
     uint64_t full_usec; /* of a rate: when all tokens are back, by CLOCK_REALTIME */
 };
 

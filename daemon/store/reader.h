@@ -68,6 +68,8 @@ struct store_range {
     uint64_t first, last; /* ids, both included */
     bool one;             /* the job `first` alone, which may not have ended */
     bool newest_first;
+    bool of_owner; /* only those of: */
+    uid_t owner;
     size_t max;      /* jobs at a time, at most STORE_RANGE_MAX */
     bool some_items; /* of arrays only their own events, and those of some elements: */
     int64_t item, item_last; /* both included */

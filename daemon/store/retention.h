@@ -8,17 +8,19 @@
 #include "daemon/store/commit_log.h"
 #include "daemon/store/store.h"
 
-/* Ended jobs beyond either limit leave, the oldest first, while the writer is idle. */
+/* Ended jobs beyond either limit leave, the oldest of their owner first, while the writer
+ * is idle. */
 struct store_retention {
-    uint64_t jobs; /* their number, that of an array's elements for an array; but the
-                    * newest stays, unless it is 0 */
+    uint64_t jobs; /* their number, that of an array's elements for an array. Owners share
+                    * it (owners.h); the newest of each stays, unless it is 0 */
     uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
     /* Called on the writer's thread, without a lock, when a job of kind exec has left, by
      * a limit or on demand; NULL: nobody is notified. */
     void (*gone)(void *arg, uint64_t id);
     void *gone_arg;
     /* Returns how many of these jobs, from the first on, are not waited for by others.
-     * The one after them stays, and all behind it, until it is asked again. The others
+     * The one after them stays, and all behind it, until it is asked again; they are of
+     * one owner. The others
      * leave when all is committed that was appended before the answer: what was told of
      * them to jobs that waited. Called on the writer's thread, without a lock; may take
      * `core.lock`. NULL: none is waited for. */

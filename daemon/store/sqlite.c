@@ -41,10 +41,13 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
                         .arg = arg,
                         .life = s->life.number,
                         .contents = &s->contents,
+                        .owners = &s->owners,
                         .damage = sqlite_damaged,
                         .damage_arg = err};
-    int r = scan_run(&scan, &found);
 
+    s->owners.seed = s->life.seed;
+    int r = scan_run(&scan, &found);
+    owners_committed(&s->owners); /* what was read is so */
     if (r == 0)
         found.output = s->sums.output; /* proved when they are read */
     if (r == 0)
@@ -54,7 +57,6 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
     if (s->sums.last_id < found.last_id) /* of an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;
-    s->sums.history = found.history;
     /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
     (void)sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                     NULL);
@@ -118,6 +120,7 @@ static void sqlite_free(struct store *store)
     db_close(&s->db);
     groups_fini(&s->groups);
     contents_fini(&s->contents);
+    owners_fini(&s->owners);
     pack_fini(&s->last_content);
     pack_fini(&s->scratch);
     free(s->news.news);

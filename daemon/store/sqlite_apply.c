@@ -195,6 +195,7 @@ static void settle_contents(struct sqlite_store *s, bool committed)
 void sqlite_committed(struct sqlite_store *s)
 {
     settle_contents(s, true);
+    owners_committed(&s->owners);
     pthread_mutex_lock(&s->self_lock);
     s->self.facts = s->sums.seq - s->sums.first - 1;
     pthread_mutex_unlock(&s->self_lock);
@@ -208,6 +209,7 @@ void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
     for (size_t i = 0; i < s->nundo; i++)
         contents_find(&s->contents, s->undo[i].id)->uses -= (uint64_t)s->undo[i].uses;
     settle_contents(s, false);
+    owners_rolled_back(&s->owners);
     s->sums = *before;
 }
 
@@ -442,19 +444,21 @@ static int put_last(struct sqlite_store *s, struct unpack *u)
 {
     sqlite3_stmt *st = s->db.statement[DB_ENDED_PUT];
     int64_t id = (int64_t)unpack_number(u), at = (int64_t)unpack_number(u);
-    uint64_t count = unpack_number(u);
+    const uid_t uid = (uid_t)unpack_number(u);
+    const struct owner_change more = {
+        .uid = uid, .jobs = 1, .elements = (int64_t)unpack_number(u)};
     int64_t seq = unpack_number(u) ? (int64_t)s->sums.seq : 0;
     const struct row_key key = ended_key(id, at, seq);
 
     (void)sqlite3_bind_int64(st, 1, id);
     (void)sqlite3_bind_int64(st, 2, at);
     (void)sqlite3_bind_int64(st, 3, seq);
+    (void)sqlite3_bind_int64(st, 4, uid);
     int rc = db_run(st);
     if (rc != SQLITE_OK)
         return rc;
     row_sum_add(&s->sums.ended, row_digest(NULL, 0, &key));
-    s->sums.history += count;
-    return rc;
+    return owners_change(&s->owners, &more) < 0 ? SQLITE_NOMEM : rc;
 }
 
 static int put_output(struct sqlite_store *s, struct unpack *u)

@@ -111,12 +111,18 @@ static const char schema_26[] = "";
 /* Edits may say which jobs are waited for. */
 static const char schema_27[] = "";
 
+/* Whose the ended jobs are: a number of their bodies, from here on in a column. */
+static const char schema_28[] =
+    "ALTER TABLE ended ADD COLUMN uid INTEGER NOT NULL DEFAULT -1;"
+    "UPDATE ended SET uid=volt_owner((SELECT body FROM job WHERE job.id=ended.id));"
+    "CREATE INDEX ended_of ON ended(uid);";
+
 /* The way from each version to the next; [0] makes a store. */
 static const char *const migrations[DB_VERSION] = {
     schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
     schema_8,  schema_9,  schema_10, schema_11, schema_12, schema_13, schema_14,
     schema_15, schema_16, schema_17, schema_18, schema_19, schema_20, schema_21,
-    schema_22, schema_23, schema_24, schema_25, schema_26, schema_27};
+    schema_22, schema_23, schema_24, schema_25, schema_26, schema_27, schema_28};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -137,13 +143,13 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_EVENT_BACK] = "SELECT seq,body FROM event WHERE job=?1 AND item=?2 AND seq<?3"
                       " ORDER BY seq DESC",
     [DB_EVENT_DROP_ONE] = "DELETE FROM event WHERE job=?1 AND item=?2 AND seq=?3",
-    [DB_ENDED_PUT] = "INSERT INTO ended VALUES(?1,?2,?3)",
+    [DB_ENDED_PUT] = "INSERT INTO ended(id,at,seq,uid) VALUES(?1,?2,?3,?4)",
     [DB_ENDED_DROP] = "DELETE FROM ended WHERE id BETWEEN ?1 AND ?2",
     [DB_ENDED_OLDEST] =
-        "SELECT e.id,at,e.seq,body FROM ended e LEFT JOIN job j ON j.id=e.id "
-        "ORDER BY e.id LIMIT ?1",
+        "SELECT e.id,at,e.seq,uid,body FROM ended e INDEXED BY ended_of "
+        "LEFT JOIN job j ON j.id=e.id WHERE uid=?2 ORDER BY e.id LIMIT ?1",
     [DB_ENDED_GET] =
-        "SELECT e.id,at,e.seq,body FROM ended e LEFT JOIN job j ON j.id=e.id "
+        "SELECT e.id,at,e.seq,uid,body FROM ended e LEFT JOIN job j ON j.id=e.id "
         "WHERE e.id=?1",
     [DB_OUTPUT_GET] = "SELECT body FROM output WHERE job=?1 AND item=?2 AND stream=?3",
     [DB_OUTPUT_PUT] = "INSERT INTO output VALUES(?1,?2,?3,?4)",
@@ -159,6 +165,10 @@ static const char *const sql[DB_STATEMENTS] = {
         "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
     [DB_HISTORY_DOWN] =
         "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3",
+    [DB_OWN_HISTORY_UP] = "SELECT id FROM ended INDEXED BY ended_of WHERE uid=?4 AND "
+                          "id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
+    [DB_OWN_HISTORY_DOWN] = "SELECT id FROM ended INDEXED BY ended_of WHERE uid=?4 AND "
+                            "id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3",
     [DB_EVENTS] =
         "SELECT job,item,seq,body FROM event WHERE job=?1 AND (item,seq)>(?2,?3) "
         "AND item<=?4 ORDER BY item,seq LIMIT ?5",
@@ -167,9 +177,12 @@ static const char *const sql[DB_STATEMENTS] = {
 /* The version whose schema a statement needs. */
 static int since(int statement)
 {
-    if (statement == DB_JOB_GET || statement == DB_JOB_PUT || statement == DB_ENDED_PUT ||
-        statement == DB_ENDED_OLDEST || statement == DB_ENDED_GET ||
-        statement == DB_JOB_AT || statement == DB_JOB_RUN)
+    if (statement == DB_ENDED_PUT || statement == DB_ENDED_OLDEST ||
+        statement == DB_ENDED_GET || statement == DB_OWN_HISTORY_UP ||
+        statement == DB_OWN_HISTORY_DOWN)
+        return 28;
+    if (statement == DB_JOB_GET || statement == DB_JOB_PUT || statement == DB_JOB_AT ||
+        statement == DB_JOB_RUN)
         return 4;
     if (statement >= DB_RESOURCE_GET)
         return 14;
@@ -380,6 +393,18 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
     return 0;
 }
 
+/* volt_owner(BODY): the owner of a job, by the body of its row; -1: it has no row, or
+ * the row is damaged, which the load finds. */
+static void owner_of_body(sqlite3_context *context, int n, sqlite3_value **value)
+{
+    struct unpack u =
+        unpack_of(sqlite3_value_blob(value[0]), (size_t)sqlite3_value_bytes(value[0]));
+    const uint64_t uid = unpack_number_max(&u, UINT32_MAX);
+
+    (void)n;
+    sqlite3_result_int64(context, u.failed ? -1 : (int64_t)uid);
+}
+
 /* One transaction: the file has the latest version afterwards, or the one that it had;
  * and the disk is waited for once, not for each version. */
 static int migrate(struct db *db)
@@ -388,7 +413,10 @@ static int migrate(struct db *db)
 
     if (db->version == DB_VERSION)
         return SQLITE_OK;
-    int rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int rc = sqlite3_create_function(db->handle, "volt_owner", 1, SQLITE_UTF8, NULL,
+                                     owner_of_body, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL);
     for (int v = db->version; rc == SQLITE_OK && v < DB_VERSION; v++)
         rc = sqlite3_exec(db->handle, migrations[v], NULL, NULL, NULL);
     if (rc == SQLITE_OK)

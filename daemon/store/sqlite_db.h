@@ -9,7 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/store/witness.h"
 
-#define DB_VERSION        27
+#define DB_VERSION        28
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -32,12 +32,14 @@ enum db_statement {
     DB_EVENT_DROP_ONE,
     DB_ENDED_PUT,
     DB_ENDED_DROP,
-    DB_ENDED_OLDEST,
+    DB_ENDED_OLDEST, /* of an owner */
     DB_ENDED_GET,
     DB_BEGIN_READ,
     DB_JOB_AT,     /* id and body */
     DB_HISTORY_UP, /* ids of ended jobs in a range */
     DB_HISTORY_DOWN,
+    DB_OWN_HISTORY_UP, /* of these an owner's */
+    DB_OWN_HISTORY_DOWN,
     DB_EVENTS, /* of a job, behind an item and seq */
     DB_OUTPUT_GET,
     DB_OUTPUT_PUT,

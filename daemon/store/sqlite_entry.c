@@ -80,14 +80,23 @@ static void pack_output(struct pack *p, const struct store_fact_output *f)
     }
 }
 
-static void pack_last(struct pack *p, uint64_t id, uint64_t at_usec, uint64_t count,
+static void pack_last(struct pack *p, const struct store_fact_last *last, uint64_t count,
                       bool has_news)
 {
     pack_number(p, ENTRY_LAST);
-    pack_number(p, id);
-    pack_number(p, at_usec);
+    pack_number(p, last->id);
+    pack_number(p, last->at_usec);
+    pack_number(p, last->uid);
     pack_number(p, count);
     pack_number(p, has_news);
+}
+
+static void pack_array_end(struct pack *p, const struct store_fact_array_end *f)
+{
+    const struct store_fact_last last = {
+        .id = f->id, .at_usec = f->at_usec, .uid = f->after.owner};
+
+    pack_last(p, &last, f->count, true);
 }
 
 void entry_begin(struct entry_packing *e, uint64_t life)
@@ -127,10 +136,10 @@ void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n
             pack_output(p, &f->output);
             break;
         case STORE_LAST:
-            pack_last(p, f->last.id, f->last.at_usec, 1, false);
+            pack_last(p, &f->last, 1, false);
             break;
         case STORE_ARRAY_END:
-            pack_last(p, f->array_end.id, f->array_end.at_usec, f->array_end.count, true);
+            pack_array_end(p, &f->array_end);
             pack_news(p, f);
             break;
         case STORE_NEWS:

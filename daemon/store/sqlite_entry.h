@@ -13,12 +13,12 @@
 
 /* Kinds of rows and their fields. */
 enum entry_row {
-    ENTRY_JOB = 1, /* id, uid, gid, at, length and bytes of own, env, argv; news too */
-    ENTRY_EVENT,   /* job, item (signed), length and bytes of the events */
-    ENTRY_LAST,    /* id, at, its elements or 1, whether its news follow */
-    ENTRY_OUTPUT,  /* job, item (signed), stream, length and bytes */
-    ENTRY_FORGET,  /* id */
-    ENTRY_NEWS,    /* bytes of a struct job_news */
+    ENTRY_JOB = 1,  /* id, uid, gid, at, length and bytes of own, env, argv; news too */
+    ENTRY_EVENT,    /* job, item (signed), length and bytes of the events */
+    ENTRY_LAST,     /* id, at, uid, its elements or 1, whether its news follow */
+    ENTRY_OUTPUT,   /* job, item (signed), stream, length and bytes */
+    ENTRY_FORGET,   /* id */
+    ENTRY_NEWS,     /* bytes of a struct job_news */
     ENTRY_RESOURCE, /* owner, length and bytes of the name, capacity, per, full */
     ENTRY_QUEUE,    /* length and bytes of the name, how many numbers, and these */
 };
@@ -32,8 +32,8 @@ struct entry {
 struct entry_packing {
     struct entry head;
     struct pack p;
-    struct spec_pack part; /* memory to work in */
-    uint64_t life;         /* for STARTING */
+    struct spec_pack part;            /* memory to work in */
+    uint64_t life;                    /* for STARTING */
     uint8_t room[512], own_room[128]; /* enough for most of what is not a draft */
 };
 

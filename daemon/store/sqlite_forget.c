@@ -1,4 +1,5 @@
-/* Retention: the oldest ended jobs go, with all they had; and others on demand.
+/* Retention: the oldest ended jobs of each owner go, with all they had (owners.h); and
+ * others on demand.
  *
  * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
  * over its rows, for the sums, and a deletion in each table, instead of some statements
@@ -127,35 +128,36 @@ static int take_out(struct sqlite_store *s, sqlite3_stmt *st)
                                 .a = sqlite3_column_int64(st, 0),
                                 .b = sqlite3_column_int64(st, 1),
                                 .c = sqlite3_column_int64(st, 2)};
-    const void *body = sqlite3_column_blob(st, 3);
+    struct owner_change less = {.uid = (uid_t)sqlite3_column_int64(st, 3), .jobs = -1};
+    const void *body = sqlite3_column_blob(st, 4);
     uint64_t count = 0;
-    int rc = count_of(body, (size_t)sqlite3_column_bytes(st, 3), &count);
+    int rc = count_of(body, (size_t)sqlite3_column_bytes(st, 4), &count);
 
     if (rc != SQLITE_OK)
         return rc;
-    if (count > s->sums.history)
-        return SQLITE_CORRUPT;
     row_sum_remove(&s->sums.ended, row_digest(NULL, 0, &key));
-    s->sums.history -= count;
-    return SQLITE_OK;
+    less.elements = -(int64_t)count;
+    int r = owners_change(&s->owners, &less);
+    return r == 0 ? SQLITE_OK : r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT;
 }
 
-/* The newest stays whatever it counts for, unless none is to. */
-uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep)
+static sqlite3_stmt *oldest(struct sqlite_store *s, const struct owner *owner, int most)
 {
-    const uint64_t n = s->sums.history;
+    sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
 
-    return n > keep && (s->sums.ended.rows > 1 || keep == 0) ? n - keep : 0;
+    (void)sqlite3_bind_int64(st, 1, most);
+    (void)sqlite3_bind_int64(st, 2, owner->uid);
+    return st;
 }
 
 int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
-                          uint64_t before_usec)
+                          uint64_t before_usec, struct owner *owner)
 {
-    sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
-    const uint64_t beyond = sqlite_history_beyond(s, keep->jobs);
+    const uint64_t beyond = owner_beyond(owner, owners_share(&s->owners, keep->jobs));
+    sqlite3_stmt *st = oldest(s, owner, FORGET_SLICE);
     int rc, n = 0;
 
-    (void)sqlite3_bind_int64(st, 1, FORGET_SLICE);
+    s->leaver = owner;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         const uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
 
@@ -174,17 +176,17 @@ int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *
  * them out of the sums. SQLITE_OK or the error. */
 static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int *ret_n)
 {
-    sqlite3_stmt *st = s->db.statement[DB_ENDED_OLDEST];
+    const uint64_t share = owners_share(&s->owners, keep);
+    sqlite3_stmt *st = oldest(s, s->leaver, s->nleaving);
     int rc = SQLITE_OK;
 
     *ret_n = 0;
-    (void)sqlite3_bind_int64(st, 1, s->nleaving);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
 
         if (id != s->leaving[*ret_n]) /* an older one has ended since, or one has gone */
             break;
-        if (!sqlite_history_beyond(s, keep) &&
+        if (!owner_beyond(s->leaver, share) &&
             (uint64_t)sqlite3_column_int64(st, 1) >= before_usec)
             break;
         s->forgotten[(*ret_n)++] = id;

@@ -44,9 +44,6 @@ struct row_sums {
     struct row_sum output;
     struct row_sum resource;
     uint64_t last_id; /* 0: no job yet, or a format before 7 and none since */
-    /* What the rows of `ended` count for, an array as its elements. Not in meta: a load
-     * counts them. */
-    uint64_t history;
 };
 
 void row_sum_add(struct row_sum *s, uint64_t digest);

@@ -23,6 +23,7 @@ struct reader {
     struct row_sums *sums;
     sqlite3_stmt *jobs, *events, *ended;
     int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: there is one */
+    int64_t ended_uid;                /* of the row that was read last */
     int rows;                         /* of a range, since others could read ... */
     size_t bytes;                     /* ... and their bytes */
     bool breathed;                    /* and what was listed may have gone */
@@ -276,6 +277,19 @@ static void note_seq(struct reader *r, int64_t seq)
         r->sums->seq = (uint64_t)seq + 1;
 }
 
+/* The job has ended: it is counted, and its owner is the one whose history it is in. */
+static void count_ended(struct reader *r, const struct store_loaded_job *job)
+{
+    const struct owner_change more = {
+        .uid = job->uid, .jobs = 1, .elements = (int64_t)job_spec_count(job->spec)};
+
+    if (r->scan->db->version >= 28 && r->ended_uid != (int64_t)job->uid)
+        (void)damage(r, "job %lld: it is in the history of another user",
+                     (long long)job->id);
+    if (r->scan->owners && owners_change(r->scan->owners, &more) < 0)
+        r->result = -ENOMEM;
+}
+
 /* The job's row and its SUBMIT. ended: its row there, or NULL. False: go on with the
  * next. */
 static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
@@ -305,9 +319,9 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
         r->result = -ENOMEM;
     else if (result < 0 && r->result == 0)
         (void)damage(r, "job %lld: its spec cannot be read", (long long)id);
-    if (result == 0 && ended)
-        r->sums->history += job_spec_count(loaded.job.spec);
-    if (result == 0 && r->scan->fn)
+    if (result == 0 && ended && ended->a)
+        count_ended(r, &loaded.job);
+    if (result == 0 && r->result == 0 && r->scan->fn)
         r->result = r->scan->fn(r->scan->arg, &loaded);
     job_spec_unref(loaded.job.spec);
     return result == 0 && r->result == 0;
@@ -366,6 +380,7 @@ static bool read_ended(struct reader *r, int64_t id, struct row_key *ret)
         row_sum_add(&r->sums->ended, row_digest(NULL, 0, &key));
         note_seq(r, key.c);
         *ret = key;
+        r->ended_uid = sqlite3_column_int64(r->ended, 3);
         step_ended(r);
         if (key.a == id)
             return true;
@@ -448,9 +463,12 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
                                           : "SELECT id,body,seq FROM job ORDER BY id");
     r->events =
         query(r, "event", "SELECT job,item,seq,body FROM event ORDER BY job,item,seq");
-    r->ended = query(r, "ended",
-                     scan->db->version < 4 ? "SELECT id,at,0 FROM ended ORDER BY id"
-                                           : "SELECT id,at,seq FROM ended ORDER BY id");
+    r->ended =
+        query(r, "ended",
+              scan->db->version < 4    ? "SELECT id,at,0,-1 FROM ended ORDER BY id"
+              : scan->db->version < 28 ? "SELECT id,at,seq,-1 FROM ended ORDER BY id"
+                                       : "SELECT id,at,seq,uid FROM ended "
+                                         "ORDER BY id");
     if (r->result == 0 && read_contents(r) == 0 && read_resources(r) == 0 && r->jobs &&
         r->events && r->ended)
         (void)read_jobs(r);
@@ -613,14 +631,18 @@ static void read_kept_job(struct reader *r, const struct store_range *range, int
 static size_t list_ended(struct reader *r, const struct store_range *range,
                          int64_t ids[STORE_RANGE_MAX])
 {
+    static const enum db_statement which[2][2] = {
+        {DB_HISTORY_UP, DB_HISTORY_DOWN}, {DB_OWN_HISTORY_UP, DB_OWN_HISTORY_DOWN}};
     sqlite3_stmt *st =
-        r->scan->db->statement[range->newest_first ? DB_HISTORY_DOWN : DB_HISTORY_UP];
+        r->scan->db->statement[which[range->of_owner][range->newest_first]];
     size_t max = range->max < STORE_RANGE_MAX ? range->max : STORE_RANGE_MAX, n = 0;
 
     (void)sqlite3_bind_int64(st, 1, (int64_t)range->first);
     (void)sqlite3_bind_int64(st, 2,
                              range->last < INT64_MAX ? (int64_t)range->last : INT64_MAX);
     (void)sqlite3_bind_int64(st, 3, (int64_t)max);
+    if (range->of_owner)
+        (void)sqlite3_bind_int64(st, 4, range->owner);
     for (step(r, st, &r->ended_rc, "ended"); r->ended_rc == SQLITE_ROW;
          step(r, st, &r->ended_rc, "ended"), r->rows++)
         ids[n++] = sqlite3_column_int64(st, 0);

@@ -4,6 +4,7 @@
 #define VOLTD_STORE_SQLITE_SCAN_H
 
 #include "daemon/store/contents.h"
+#include "daemon/store/owners.h"
 #include "daemon/store/reader.h"
 #include "daemon/store/sqlite_db.h"
 
@@ -16,6 +17,7 @@ struct scan {
     void *arg;
     uint64_t life;             /* number of the present one */
     struct contents *contents; /* filled with every content and its uses; NULL: not */
+    struct owners *owners;     /* filled with what has ended; NULL: not */
     /* Called for each damage, with its place. Non-zero ends the scan, which returns
      * it. */
     int (*damage)(void *arg, const char *text);

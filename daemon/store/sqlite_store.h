@@ -8,6 +8,7 @@
 #include "daemon/store/blobs.h"
 #include "daemon/store/contents.h"
 #include "daemon/store/group.h"
+#include "daemon/store/owners.h"
 #include "daemon/store/sqlite.h"
 #include "daemon/store/reader.h"
 #include "daemon/store/sqlite_db.h"
@@ -53,6 +54,7 @@ struct sqlite_store {
     store_news_fn *told; /* never changes once it is loaded */
     void *told_arg;
     struct contents contents;
+    struct owners owners;
     struct pack last_content; /* bytes of the content used last, and its id */
     int64_t last_content_id;
     struct undo *undo;
@@ -65,10 +67,11 @@ struct sqlite_store {
     bool told_forgetting;
     struct age age; /* of history */
     unsigned last_tries;
-    uint64_t *forgotten;       /* by the latest slice; FORGET_SLICE of them */
-    uint64_t leaving[FORGET_SLICE]; /* may be next, in order: nobody needed them when it
-                                     * was asked */
+    uint64_t *forgotten;            /* by the latest slice; FORGET_SLICE of them */
+    uint64_t leaving[FORGET_SLICE]; /* may be next, in order, of this owner: nobody needed
+                                     * them when it was asked */
     int nleaving;
+    struct owner *leaver;
     pthread_mutex_t read_turn; /* taken for the moment of taking the next, so that it goes
                                 * round */
     vat_u64 most_rows, most_bytes; /* written with read_lock; for any thread, relaxed */
@@ -106,14 +109,12 @@ void sqlite_read_end_locked(struct sqlite_store *s);
 int sqlite_apply(struct sqlite_store *s, const struct entry *e);
 /* One job less uses content id; 0: none. */
 int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
-/* sqlite_forget.c: by how much the ended jobs are beyond this number; an array counts as
- * its elements. */
-uint64_t sqlite_history_beyond(const struct sqlite_store *s, uint64_t keep);
-/* Notes in `leaving` the oldest ended jobs that are beyond keep->jobs in number or ended
- * before usec, up to the first that is needed. SQLITE_OK or the error. */
+/* sqlite_forget.c: notes in `leaving` the oldest ended jobs of the owner that are beyond
+ * what keep->jobs gives him or ended before usec, up to the first that is needed.
+ * SQLITE_OK or the error. */
 int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
-                          uint64_t before_usec);
-/* Deletes those of them that are beyond keep or ended before usec still, all they had
+                          uint64_t before_usec, struct owner *owner);
+/* Deletes those of them that are beyond it or ended before usec still, all they had
  * included. Their number, and the ids of those that were processes in `forgotten`, 0 for
  * others; or -1 with *ret_rc. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,

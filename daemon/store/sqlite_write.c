@@ -464,13 +464,30 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
 /* True: some may leave now. False: none may, or first comes what was appended before it
  * was asked which are needed. */
 static bool choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
-                           uint64_t limit)
+                           uint64_t limit, struct owner *owner)
 {
-    int rc = sqlite_choose_leaving(s, keep, limit);
+    int rc = sqlite_choose_leaving(s, keep, limit, owner);
 
     if (rc != SQLITE_OK)
         bear_forgetting(s, rc, false);
     return rc == SQLITE_OK && s->nleaving > 0 && !groups_busy(&s->groups);
+}
+
+/* What the owner is to lose. False: a group waits for the writer. */
+static bool forget_of(struct sqlite_store *s, const struct store_retention *keep,
+                      uint64_t limit, struct owner *owner)
+{
+    bool more = true;
+
+    while (more) {
+        if (s->nleaving == 0 && !choose_leaving(s, keep, limit, owner))
+            return s->nleaving == 0;
+        more = forget_some(s, keep, limit);
+        s->nleaving = 0;
+        if (groups_busy(&s->groups) || groups_stopping(&s->groups))
+            return false;
+    }
+    return true;
 }
 
 /* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
@@ -478,20 +495,22 @@ static bool choose_leaving(struct sqlite_store *s, const struct store_retention 
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
-    const uint64_t beyond = sqlite_history_beyond(s, keep.jobs);
-    bool more =
-        !s->full && !s->failing &&
-        (idle ? beyond || keep.usec != UINT64_MAX
-              : beyond >= (groups_busy(&s->groups) ? FORGET_BEHIND : FORGET_SLICE));
+    const uint64_t share = owners_share(&s->owners, keep.jobs);
+    const uint64_t beyond = owners_beyond(&s->owners, share);
+    const uint64_t least = idle                      ? 1
+                           : groups_busy(&s->groups) ? FORGET_BEHIND
+                                                     : FORGET_SLICE;
+    const bool by_age = idle && keep.usec != UINT64_MAX;
+    const uint64_t limit = beyond >= least || by_age ? oldest_to_keep(s, keep.usec) : 0;
+    struct hash_cursor c = {0};
+    struct owner *owner = s->nleaving ? s->leaver : owners_each(&s->owners, &c);
 
-    while (more && !groups_stopping(&s->groups)) {
-        const uint64_t limit = oldest_to_keep(s, keep.usec);
-
-        if (s->nleaving == 0 && !choose_leaving(s, &keep, limit))
+    if (s->full || s->failing || (beyond < least && !by_age))
+        return;
+    for (; owner; owner = owners_each(&s->owners, &c))
+        if ((by_age ? owner->jobs : owner_beyond(owner, share)) &&
+            !forget_of(s, &keep, limit, owner))
             return;
-        more = forget_some(s, &keep, limit) && !groups_busy(&s->groups);
-        s->nleaving = 0;
-    }
 }
 
 /* What is only to be forgotten does not wake an idle daemon often, and else nothing

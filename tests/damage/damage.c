@@ -197,6 +197,11 @@ static int load(const char *dir, uint64_t *ret_hash, struct volt_error *err)
 
 /* --- a store with everything in it -------------------------------------------------- */
 
+static uid_t owner_of(uint64_t id)
+{
+    return 1000 + (uid_t)(id % 2);
+}
+
 /* output: of a job that has ended with that; NULL: it has not, or is an element. */
 static void append(struct store *s, uint64_t id, int64_t index,
                    const struct job_event *events, size_t n,
@@ -208,7 +213,7 @@ static void append(struct store *s, uint64_t id, int64_t index,
         facts[i] = fact_event(id, index, &events[i]);
     if (output) {
         facts[n] = fact_output(id, output);
-        facts[n + 1] = fact_last(id, events[n - 1].at_usec);
+        facts[n + 1] = fact_last(id, events[n - 1].at_usec, owner_of(id));
         n += 2;
     }
     if (store_append(s, facts, n, NULL) < 0)
@@ -283,7 +288,7 @@ static void add_job(struct store *s, uint64_t id)
     struct job_spec *spec = spec_of(id);
     struct store_fact fact = fact_submit(id, 1000 + id, spec);
 
-    fact.submit.uid = 1000 + (uid_t)(id % 2);
+    fact.submit.uid = owner_of(id);
     fact.submit.gid = 100;
     if (store_append(s, &fact, 1, NULL) < 0)
         die("append");

@@ -164,7 +164,7 @@ static void submit(struct store *s, uint64_t id)
     const struct job_event end = {.type = JOB_EV_CANCEL, .at_usec = id};
     struct job_spec *spec = job_spec_new();
     const struct store_fact facts[] = {
-        fact_submit(id, id, spec), fact_event(id, JOB_NO_INDEX, &end), fact_last(id, id)};
+        fact_submit(id, id, spec), fact_event(id, JOB_NO_INDEX, &end), fact_last(id, id, 0)};
 
     FUZZ_CHECK(spec);
     spec->kind = JOB_KIND_NOOP;

@@ -11,26 +11,10 @@ import pytest
 
 from conftest import LIMIT, Varlink, needs_root, until
 from protocol import CONTROL, JOBS, LOGS, SERVICE, error, wait_done
+from users import as_user, connect_as, open_to_all
 
 USERS = range(64310, 64320)
 SLEEP = {"kind": "sleep", "duration_usec": 600_000_000}
-
-
-@contextlib.contextmanager
-def as_user(uid):
-    """What connects meanwhile is this user's."""
-    os.setegid(uid)
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-
-
-def connect_as(daemon, uid, control=False):
-    with as_user(uid):
-        return daemon.connect_control() if control else daemon.connect()
 
 
 @pytest.fixture
@@ -45,9 +29,7 @@ def service(private):
             program.write_text(f"#!/bin/sh\nulimit -n {files}; exec {program}-with-less \"$@\"\n")
             program.chmod(0o755)
         private.start(config=config)
-        for path, mode in ((private.dir, 0o755), (private.runtime, 0o755), (private.socket, 0o666),
-                           (private.control, 0o666)):
-            path.chmod(mode)
+        open_to_all(private)
         return private
     return start
 

@@ -27,10 +27,10 @@ static inline struct store_fact fact_output(uint64_t id, const struct store_piec
         .output = {.key = {.id = id, .index = JOB_NO_INDEX}, .piece = piece}};
 }
 
-static inline struct store_fact fact_last(uint64_t id, uint64_t at_usec)
+static inline struct store_fact fact_last(uint64_t id, uint64_t at_usec, uid_t uid)
 {
     return (struct store_fact){.type = STORE_LAST,
-                               .last = {.id = id, .at_usec = at_usec}};
+                               .last = {.id = id, .at_usec = at_usec, .uid = uid}};
 }
 
 #endif

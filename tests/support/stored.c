@@ -18,6 +18,7 @@
 #include "tests/support/stored.h"
 
 char stored_dir[SCRATCH_MAX];
+uid_t stored_owner = 1;
 static struct volt_runtime *rt;
 
 void stored_path(const char *name, char path[PATH_MAX])
@@ -144,7 +145,7 @@ int stored_submit(struct store *s, uint64_t id, const char *argument, const char
     struct job_spec *spec = spec_new(argument, env);
     struct store_fact fact = fact_submit(id, 1000 + id, spec);
 
-    fact.submit.uid = 1;
+    fact.submit.uid = stored_owner;
     fact.submit.gid = 2;
     int r = stored_keep(s, &fact, 1);
     job_spec_unref(spec);
@@ -171,7 +172,7 @@ int stored_end_with(struct store *s, uint64_t id, int code, const char *out,
                                                       {err, err ? strlen(err) : 0}};
     const struct store_fact facts[] = {
         fact_event(id, JOB_NO_INDEX, &ev[0]), fact_event(id, JOB_NO_INDEX, &ev[1]),
-        fact_output(id, output), fact_last(id, ev[1].at_usec)};
+        fact_output(id, output), fact_last(id, ev[1].at_usec, stored_owner)};
 
     return stored_keep(s, facts, 4);
 }
@@ -204,8 +205,9 @@ static int note(void *arg, const struct store_loaded *loaded)
                        e->event->code);
         break;
     case STORE_LOADED_RESOURCE:
-        (void)snprintf(found->text + n, sizeof(found->text) - n, "%s of %lld:%llu:%llu:%llu ",
-                       loaded->resource.name, (long long)loaded->resource.owner,
+        (void)snprintf(found->text + n, sizeof(found->text) - n,
+                       "%s of %lld:%llu:%llu:%llu ", loaded->resource.name,
+                       (long long)loaded->resource.owner,
                        (unsigned long long)loaded->resource.capacity,
                        (unsigned long long)loaded->resource.per_usec,
                        (unsigned long long)loaded->resource.full_usec);

@@ -14,6 +14,7 @@
 #include "tests/support/scratch.h"
 
 extern char stored_dir[SCRATCH_MAX];
+extern uid_t stored_owner; /* of jobs that are submitted and end; 1 at first */
 
 /* Of a group of tests: the runtime in which commits are waited for. */
 int stored_start(void **state);

@@ -92,7 +92,7 @@ static void add_array(struct store *s, uint64_t id, uint64_t count, uint64_t eve
     fact = fact_event(id, JOB_NO_INDEX, &cancel);
     if (ended)
         put(s, &fact);
-    fact = fact_last(id, cancel.at_usec);
+    fact = fact_last(id, cancel.at_usec, 0);
     if (ended)
         put(s, &fact);
     job_spec_unref(spec);
@@ -108,7 +108,7 @@ static void add_job(struct store *s, uint64_t id, bool ended)
     fact = fact_event(id, JOB_NO_INDEX, &cancel);
     if (ended)
         put(s, &fact);
-    fact = fact_last(id, cancel.at_usec);
+    fact = fact_last(id, cancel.at_usec, 0);
     if (ended)
         put(s, &fact);
     add_row(id, JOB_NO_INDEX, ended ? JOB_DONE : JOB_QUEUED);

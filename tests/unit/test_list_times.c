@@ -57,7 +57,7 @@ static void fill(void)
                                          .at_usec = submitted(id) + 1};
         const struct store_fact facts[] = {fact_submit(id, submitted(id), spec),
                                            fact_event(id, JOB_NO_INDEX, &cancel),
-                                           fact_last(id, cancel.at_usec)};
+                                           fact_last(id, cancel.at_usec, 0)};
 
         assert_int_equal(store_append(s, facts, id % 3 ? 3 : 1, NULL), 0);
     }

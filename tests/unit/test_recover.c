@@ -226,7 +226,7 @@ static void the_state_is_that_of_the_events(void **state)
 
 static void mark_ended(struct store *s, uint64_t id)
 {
-    const struct store_fact fact = fact_last(id, 300);
+    const struct store_fact fact = fact_last(id, 300, 1000 + (uid_t)id % 3);
 
     assert_int_equal(store_append(s, &fact, 1, NULL), 0);
 }

@@ -511,7 +511,7 @@ static const struct job_event cancel = {.type = JOB_EV_CANCEL, .at_usec = 300};
 static void load_replaced(struct core *core, struct job_spec *second,
                           struct job_spec *third)
 {
-    const struct store_fact last = fact_last(2, 300);
+    const struct store_fact last = fact_last(2, 300, 0);
     struct store *s = replay_store(0);
 
     submit_spec(s, 1, keyed(0));

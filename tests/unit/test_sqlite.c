@@ -507,6 +507,8 @@ static void make_first_format(void)
     pack_fini(&body);
     stored_query("DROP TABLE output");
     stored_query("DROP TABLE resource");
+    stored_query("DROP INDEX ended_of");
+    stored_query("ALTER TABLE ended DROP COLUMN uid");
     stored_query("ALTER TABLE job DROP COLUMN seq");
     stored_query("ALTER TABLE ended DROP COLUMN seq");
     stored_query("PRAGMA user_version=1");
@@ -829,7 +831,7 @@ static void store_elements(struct store *s, uint64_t id)
     assert_int_equal(stored_submit(s, id, "x", NULL), 0);
     for (int64_t i = 0; i < ELEMENTS; i++)
         facts[i] = fact_event(id, i, &ev);
-    facts[ELEMENTS] = fact_last(id, 5);
+    facts[ELEMENTS] = fact_last(id, 5, stored_owner);
     assert_int_equal(stored_keep(s, facts, ELEMENTS + 1), 0);
 }
 

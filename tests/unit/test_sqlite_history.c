@@ -45,12 +45,15 @@ static struct job_spec *array_spec(uint64_t n)
 static void end_array(struct store *s, uint64_t id, uint64_t n)
 {
     struct job_spec *spec = array_spec(n);
-    const struct store_fact submit = fact_submit(id, 1000 + id, spec);
+    struct store_fact submit = fact_submit(id, 1000 + id, spec);
     const struct store_fact end = {
         .type = STORE_ARRAY_END,
-        .array_end = {
-            .id = id, .at_usec = 2000 + id, .count = n, .after = {.state = JOB_DONE}}};
+        .array_end = {.id = id,
+                      .at_usec = 2000 + id,
+                      .count = n,
+                      .after = {.state = JOB_DONE, .owner = stored_owner}}};
 
+    submit.submit.uid = stored_owner;
     assert_int_equal(stored_keep(s, &submit, 1), 0);
     assert_int_equal(stored_keep(s, &end, 1), 0);
     job_spec_unref(spec);
@@ -88,6 +91,90 @@ static void an_array_counts_as_its_elements(void **state)
     await_gone(s, 12);
     assert_int_equal(store_has(s, 11), 0);
     assert_int_equal(store_has(s, 13), 1);
+    store_free(s);
+}
+
+/* Of two users, before and after a restart, and whatever the array counts for. */
+static void an_array_pushes_out_its_owners_alone(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+
+    (void)state;
+    stored_owner = 2;
+    end_jobs(s, 1, 100);
+    stored_owner = 1;
+    end_jobs(s, 101, 110);
+    end_array(s, 111, 100 * LIMIT);
+    await_gone(s, 110);
+    store_free(s);
+    s = with_limit(LIMIT);
+    end_jobs(s, 112, 113);
+    await_gone(s, 111);
+    assert_int_equal(store_has(s, 112), 1);
+    for (uint64_t id = 1; id <= 100; id++)
+        assert_int_equal(store_has(s, id), 1);
+    stored_owner = 2;
+    end_array(s, 114, 2 * LIMIT);
+    await_gone(s, 100);
+    assert_int_equal(store_has(s, 113), 1);
+    stored_owner = 1;
+    store_free(s);
+}
+
+static size_t all_but_the_first(void *arg, const uint64_t *ids, size_t n)
+{
+    (void)arg;
+    return ids[0] == 1 ? 0 : n;
+}
+
+static void what_is_waited_for_keeps_its_owners_alone(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    store_retain(s, &(struct store_retention){
+                        .jobs = 20, .usec = UINT64_MAX, .unneeded = all_but_the_first});
+    end_jobs(s, 1, 40);
+    stored_owner = 2;
+    end_jobs(s, 41, 80);
+    await_gone(s, 41);
+    assert_int_equal(store_has(s, 1), 1);
+    assert_int_equal(store_has(s, 2), 1);
+    stored_owner = 1;
+    store_free(s);
+}
+
+static int note_id(void *arg, const struct store_loaded *loaded)
+{
+    uint64_t **at = arg;
+
+    if (loaded->type == STORE_LOADED_JOB)
+        *(*at)++ = loaded->job.id;
+    return 0;
+}
+
+static void a_range_may_be_of_one_owner(void **state)
+{
+    struct store *s = with_limit(LIMIT);
+    struct store_range range = {.first = 1, .last = 100, .max = 3, .of_owner = true};
+    struct volt_error err;
+    uint64_t ids[64], *end = ids, at;
+
+    (void)state;
+    for (uint64_t id = 1; id <= 12; id++) {
+        stored_owner = 1 + id % 3;
+        end_jobs(s, id, id);
+    }
+    range.owner = stored_owner = 1;
+    assert_int_equal(store_history(s, &range, note_id, &end, &at, &err), 3);
+    assert_int_equal(at, 9);
+    range.first = 4;
+    range.newest_first = true;
+    assert_int_equal(store_history(s, &range, note_id, &end, &at, &err), 3);
+    const uint64_t expected[] = {3, 6, 9, 12, 9, 6};
+    assert_memory_equal(ids, expected, sizeof(expected));
+    range.owner = 77;
+    assert_int_equal(store_history(s, &range, note_id, &end, &at, &err), 0);
     store_free(s);
 }
 
@@ -258,6 +345,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(an_array_counts_as_its_elements),
+        T(an_array_pushes_out_its_owners_alone),
+        T(what_is_waited_for_keeps_its_owners_alone),
+        T(a_range_may_be_of_one_owner),
         T(one_is_read_that_has_not_ended),
         T(also_one_that_was_there_at_the_start),
         T(what_was_forgotten_on_demand_counts_no_more),

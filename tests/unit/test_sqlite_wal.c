@@ -185,7 +185,7 @@ static void a_failed_sync_while_it_forgets(void **state)
     for (uint64_t i = 0; i < MANY; i++) {
         assert_int_equal(stored_submit(s, 10 + i, "f", NULL), 0);
         ends[2 * i] = fact_event(10 + i, JOB_NO_INDEX, &exited);
-        ends[2 * i + 1] = fact_last(10 + i, exited.at_usec);
+        ends[2 * i + 1] = fact_last(10 + i, exited.at_usec, stored_owner);
     }
     assert_int_equal(stored_keep(s, ends, 2 * MANY), 0);
     store_retain(

@@ -56,7 +56,7 @@ static void keep_end(struct store *s, uint64_t id)
         {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
         {.type = JOB_EV_EXITED, .at_usec = 7, .result = JOB_RESULT_SUCCESS}};
     struct store_fact facts[] = {fact_event(id, JOB_NO_INDEX, &ev[0]),
-                                 fact_event(id, JOB_NO_INDEX, &ev[1]), fact_last(id, 7)};
+                                 fact_event(id, JOB_NO_INDEX, &ev[1]), fact_last(id, 7, 0)};
 
     facts[0].event.after.state = JOB_RUNNING;
     facts[1].event.after.state = JOB_DONE;

@@ -77,10 +77,9 @@ static void print_news(void)
         const struct job_news *e = &script.news[i];
 
         printf("news %llu: %llu_%lld.%u %u state %u end %d %u %u owner %u at %llu\n",
-               number(e->seq), (unsigned long long)e->key.id,
-               (long long)e->key.index, e->key.attempt, e->type, e->state, e->end.code,
-               e->end.result, e->end.exit_code, e->owner,
-               (unsigned long long)e->at_usec);
+               number(e->seq), (unsigned long long)e->key.id, (long long)e->key.index,
+               e->key.attempt, e->type, e->state, e->end.code, e->end.result,
+               e->end.exit_code, e->owner, (unsigned long long)e->at_usec);
     }
     script.nnews = 0;
     pthread_mutex_unlock(&script.lock);
@@ -112,10 +111,9 @@ static int print_loaded(void *arg, const struct store_loaded *l)
     printf("  event %llu_%lld seq %llu: %s at %llu attempt %u pid %d result %d code %d "
            "step %s survivors %u kept %u%s\n",
            (unsigned long long)l->event.key.id, (long long)l->event.key.index,
-           number(l->seq), job_event_name(e->type),
-           (unsigned long long)e->at_usec, e->attempt, e->pid, e->result, e->code,
-           e->step ? e->step : "-", e->survivors, e->kept,
-           e->other_life ? " of another life" : "");
+           number(l->seq), job_event_name(e->type), (unsigned long long)e->at_usec,
+           e->attempt, e->pid, e->result, e->code, e->step ? e->step : "-", e->survivors,
+           e->kept, e->other_life ? " of another life" : "");
     return 0;
 }
 
@@ -154,13 +152,13 @@ static void add_submit(void)
 
     script.jobs[id] = (struct script_job){.items = items};
     script.specs[script.n] = new_spec(id, items);
-    script.facts[script.n] = (struct store_fact){
-        .type = STORE_SUBMIT,
-        .submit = {.id = id,
-                   .at_usec = ++script.time,
-                   .spec = script.specs[script.n],
-                   .uid = 10 + below(3),
-                   .gid = 5}};
+    script.facts[script.n] =
+        (struct store_fact){.type = STORE_SUBMIT,
+                            .submit = {.id = id,
+                                       .at_usec = ++script.time,
+                                       .spec = script.specs[script.n],
+                                       .uid = 10 + below(3),
+                                       .gid = 5}};
     script.n++;
 }
 
@@ -194,15 +192,15 @@ static void add_last(uint64_t id)
 
     j->ended = true;
     if (j->items)
-        script.facts[script.n++] = (struct store_fact){
-            .type = STORE_ARRAY_END,
-            .array_end = {.id = id,
-                          .at_usec = ++script.time,
-                          .count = j->items,
-                          .after = {.owner = 11, .state = JOB_DONE}}};
+        script.facts[script.n++] =
+            (struct store_fact){.type = STORE_ARRAY_END,
+                                .array_end = {.id = id,
+                                              .at_usec = ++script.time,
+                                              .count = j->items,
+                                              .after = {.owner = 11, .state = JOB_DONE}}};
     else
         script.facts[script.n++] = (struct store_fact){
-            .type = STORE_LAST, .last = {.id = id, .at_usec = ++script.time}};
+            .type = STORE_LAST, .last = {.id = id, .at_usec = ++script.time, .uid = 11}};
 }
 
 static void add_exited(uint64_t id, uint32_t item)
@@ -221,10 +219,10 @@ static void add_exited(uint64_t id, uint32_t item)
     j->item[item].state = OVER;
     if (below(3) == 0) {
         script.piece[0] = (struct store_piece){"some output", 4 + below(7)};
-        script.facts[script.n] = (struct store_fact){
-            .type = STORE_OUTPUT,
-            .output = {.key = script.facts[script.n - 1].event.key,
-                       .piece = script.piece}};
+        script.facts[script.n] =
+            (struct store_fact){.type = STORE_OUTPUT,
+                                .output = {.key = script.facts[script.n - 1].event.key,
+                                           .piece = script.piece}};
         e->kept = 1;
         script.n++;
     }
@@ -378,8 +376,7 @@ static void ask(void)
     void *bytes = NULL;
     size_t n = 0;
 
-    printf("has %llu: %d\n", (unsigned long long)key.id,
-           store_has(script.store, key.id));
+    printf("has %llu: %d\n", (unsigned long long)key.id, store_has(script.store, key.id));
     int r = store_output(script.store, &key, 0, &bytes, &n);
     printf("output: %d, %zu bytes %.*s\n", r, r ? 0 : n, r ? 0 : (int)n,
            r ? "" : (const char *)bytes);
