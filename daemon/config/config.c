@@ -73,6 +73,8 @@ static const struct key keys[] = {
      "a number from 0 to 100000000", false},
     {"Store", "KeepHistorySec", KEY_LIMIT, FIELD(keep_history_usec), SEC, 36500 * DAY,
      30 * DAY, "a time from 1s to 36500d, or infinity", false},
+    {"Store", "KeepKeysSec", KEY_LIMIT, FIELD(keep_keys_usec), SEC, 36500 * DAY, 7 * DAY,
+     "a time from 1s to 36500d, or infinity", false},
     {"Store", "FoldOutput", KEY_SIZE, FIELD(fold_output), 0, 64 * KIB, 4 * KIB,
      "a size up to 64K", false},
     {"Queue", "Slots", KEY_COUNT, FIELD(slots), 0, 100000, 0,
@@ -117,6 +119,8 @@ static const struct key keys[] = {
      2000000, "a number from 1 to 100000000", false},
     {"Limits", "MaxBytesPerUser", KEY_SIZE, FIELD(max_bytes_per_user), MIB, TIB, GIB,
      "a size from 1M to 1T", false},
+    {"Limits", "MaxKeysPerUser", KEY_COUNT, FIELD(max_keys_per_user), 1, 100000000,
+     1000000, "a number from 1 to 100000000", false},
     {"Limits", "MaxOutputBacklog", KEY_SIZE, FIELD(max_output_backlog), 64 * KIB, GIB,
      MIB, "a size from 64K to 1G", false},
     {"Limits", "MaxWatchBacklog", KEY_COUNT, FIELD(max_watch_backlog), 1, 1000000, 4096,
@@ -336,10 +340,11 @@ static struct config_queue *queue_of_section(struct load *l, const char *section
             return &all->all[i];
     *ret_told = true;
     if (!queue_name_is_valid(name))
-        (void)fail(l, -EINVAL,
-                   "%s:%u: [%.60s]: the name of a queue has 1 to %d letters, digits, '-', "
-                   "'_' and '.', and begins with none of '-' and '.'",
-                   l->path, l->line, section, QUEUE_NAME_BYTES);
+        (void)fail(
+            l, -EINVAL,
+            "%s:%u: [%.60s]: the name of a queue has 1 to %d letters, digits, '-', "
+            "'_' and '.', and begins with none of '-' and '.'",
+            l->path, l->line, section, QUEUE_NAME_BYTES);
     else if (all->n == QUEUES_MOST)
         (void)fail(l, -EINVAL, "%s:%u: [%.60s]: more than %d queues", l->path, l->line,
                    section, QUEUES_MOST);
@@ -733,8 +738,9 @@ static int prove_queues(const struct config *cfg, const struct config_queues *qu
         sum += queues->all[i].value[QUEUE_NOMINAL];
     if (!cfg->slots || sum <= cfg->slots)
         return 0;
-    return fail(l, -EINVAL, "%s: Nominal= of all queues is %llu, and Slots= of [Queue] %llu",
-                l->path, (unsigned long long)sum, (unsigned long long)cfg->slots);
+    return fail(l, -EINVAL,
+                "%s: Nominal= of all queues is %llu, and Slots= of [Queue] %llu", l->path,
+                (unsigned long long)sum, (unsigned long long)cfg->slots);
 }
 
 int config_load(const char *path, bool must_exist, struct config *ret,

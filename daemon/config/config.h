@@ -40,6 +40,7 @@ struct config {
         keep_ended_jobs;   /* KeepEndedJobs=: records of ended jobs kept for questions */
     uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */
     uint64_t keep_history_usec; /* KeepHistorySec= */
+    uint64_t keep_keys_usec;    /* KeepKeysSec=: keys, after the end of their jobs */
     uint64_t fold_output;       /* FoldOutput=: an output of so many bytes goes there */
 
     /* [Queue]: the default queue */
@@ -72,6 +73,7 @@ struct config {
     uint64_t max_jobs;                   /* MaxJobs=: not ended, of everybody together */
     uint64_t max_jobs_per_user;          /* MaxJobsPerUser=: not ended */
     uint64_t max_bytes_per_user; /* MaxBytesPerUser=: of specs of jobs not ended */
+    uint64_t max_keys_per_user;  /* MaxKeysPerUser=: also of jobs that have ended */
     uint64_t max_output_backlog; /* MaxOutputBacklog=: bytes a peer has not read yet */
     uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */
     uint64_t frame_timeout_usec; /* FrameTimeoutSec=: first byte of a call to its NUL */

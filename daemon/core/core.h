@@ -38,7 +38,7 @@ struct core_counts {
         recovered_unstarted;
     uint32_t slots, slots_used; /* of the machine */
     uint32_t slots_lent;        /* now: lent.h */
-    uint64_t slots_over; /* times that one was taken back while none was free */
+    uint64_t slots_over;        /* times that one was taken back while none was free */
     struct core_held held;      /* the largest of each */
     uint64_t told; /* the most waits that were looked at in one poll, to tell of events */
     uint64_t read_rows, read_bytes; /* the most of the store before others could read */
@@ -48,8 +48,8 @@ struct core_counts {
 struct job_limits {
     uint64_t max_jobs, max_jobs_per_user, max_bytes_per_user; /* that have not ended */
     uint64_t max_array;
-    uint64_t keep_ended_jobs; /* in memory */
-    uint64_t keep_history;    /* in the store */
+    uint64_t keep_ended_jobs;   /* in memory */
+    uint64_t max_keys_per_user; /* also of jobs that have ended */
 };
 
 /* Of zeroed memory, whose pages are not touched before they are used: everything is

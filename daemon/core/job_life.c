@@ -148,7 +148,6 @@ bool job_leave_some(struct tx *tx)
             return false; /* until its ends have been looked at, which is due */
         if (oldest->id > core->forgotten_max)
             core->forgotten_max = oldest->id;
-        keys_forget(&core->keys, oldest->key, oldest->id, core->limits.keep_history);
         tombstones_add(&core->tombstones, oldest->id, oldest->owner.uid,
                        oldest->array ? &oldest->array->worst : &oldest->status);
         job_leave(tx, oldest);
@@ -173,13 +172,33 @@ struct store_fact job_last(const struct job *job, uint64_t at_usec)
                                 .end = job_end_of(&job->array->worst)}}};
 }
 
+size_t job_last_key(const struct core *core, const struct job *job, uint64_t at_usec,
+                    struct job_end end, struct store_fact *ret)
+{
+    const struct keys_entry *e =
+        keys_is_name(job->key) ? keys_find(&core->keys, job->key) : NULL;
+
+    if (!e || e->id != job->id)
+        return 0;
+    *ret = (struct store_fact){.type = STORE_KEY,
+                               .key = {.id = job->id,
+                                       .uid = job->owner.uid,
+                                       .at_usec = at_usec,
+                                       .name = job->key,
+                                       .body = e->body,
+                                       .end = end}};
+    return 1;
+}
+
 void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec)
 {
-    const struct store_fact fact = job_last(job, at_usec);
+    const struct job_status *st = job->array ? &job->array->worst : &job->status;
+    struct store_fact facts[2] = {job_last(job, at_usec)};
+    const size_t n = 1 + job_last_key(tx->core, job, at_usec, job_end_of(st), &facts[1]);
 
     tx->kick = true;
     tx->core->news_due |= job->array != NULL;
-    (void)store_append(tx->core->parts.store, &fact, 1,
+    (void)store_append(tx->core->parts.store, facts, n,
                        NULL); /* otherwise at the next start */
 }
 

@@ -33,6 +33,12 @@ size_t core_told(struct core *core, uid_t uid, uint64_t after, struct job_news *
     return n;
 }
 
+void jobs_note_forgotten(struct core *core, uint64_t id)
+{
+    if (id > core->forgotten_max)
+        core->forgotten_max = id;
+}
+
 uint64_t jobs_forgotten_max(const struct core *core)
 {
     return core->forgotten_max;

@@ -89,16 +89,7 @@ struct keys_entry *keys_find(const struct keys *k, struct siphash128 name)
     return n ? entry_of(n) : NULL;
 }
 
-struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint64_t id)
-{
-    struct hash_node *n = hash_table_first(&k->table, name_lo);
-
-    while (n && entry_of(n)->id != id)
-        n = hash_node_next(n);
-    return n ? entry_of(n) : NULL;
-}
-
-struct keys_entry *keys_put(struct keys *k, struct siphash128 name)
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name, struct user *user)
 {
     struct keys_entry *e =
         hash_table_reserve(&k->table) < 0 ? NULL : calloc(1, sizeof(*e));
@@ -106,6 +97,9 @@ struct keys_entry *keys_put(struct keys *k, struct siphash128 name)
     if (!e)
         return NULL;
     e->name_hi = name.hi;
+    e->user = user;
+    if (user)
+        user->keys++;
     hash_table_add(&k->table, &e->node, name.lo);
     return e;
 }
@@ -113,44 +107,17 @@ struct keys_entry *keys_put(struct keys *k, struct siphash128 name)
 void keys_remove(struct keys *k, struct keys_entry *e)
 {
     hash_table_remove(&k->table, &e->node);
+    if (e->user)
+        e->user->keys--;
     free(e);
 }
 
-/* The next place of the ring; NULL: none is kept. */
-static struct old_key *next_old(struct keys *k, uint64_t keep)
-{
-    struct old_keys *old = &k->old;
-
-    if (!keep || old->capacity != keep) { /* configured anew: begin anew */
-        free(old->ring);
-        old->ring = keep ? calloc(keep, sizeof(*old->ring)) : NULL;
-        old->capacity = old->ring ? keep : 0;
-        old->at = 0;
-    }
-    return old->ring ? &old->ring[old->at++ % old->capacity] : NULL;
-}
-
-/* One that a submission is about to take over stays. */
-static void remove_unclaimed(struct keys *k, struct keys_entry *e)
-{
-    if (e && !e->claim)
-        keys_remove(k, e);
-}
-
-void keys_forget(struct keys *k, struct siphash128 name, uint64_t id, uint64_t keep)
+void keys_free(struct keys *k, struct siphash128 name, uint64_t id)
 {
     struct keys_entry *e = keys_is_name(name) ? keys_find(k, name) : NULL;
 
-    if (!e || e->id != id) /* none, or a later job's */
-        return;
-    struct old_key *place = next_old(k, keep);
-    if (!place) {
-        remove_unclaimed(k, e);
-        return;
-    }
-    if (place->id)
-        remove_unclaimed(k, keys_find_of_job(k, place->name_lo, place->id));
-    *place = (struct old_key){name.lo, id};
+    if (e && e->id == id && !e->claim)
+        keys_remove(k, e);
 }
 
 void keys_fini(struct keys *k)
@@ -160,5 +127,4 @@ void keys_fini(struct keys *k)
     for (struct hash_node *n; (n = hash_table_each(&k->table, &c));)
         free(entry_of(n));
     hash_table_fini(&k->table);
-    free(k->old.ring);
 }

@@ -2,7 +2,7 @@
  * once more finds the first one.
  *
  * A key is kept as its name, SipHash-128 over the user, the length and the bytes under
- * the secret of this start, and what was submitted with it as the same hash of the packed
+ * a secret of the store, and what was submitted with it as the same hash of the packed
  * spec. The bytes themselves are not kept: those of a key are in the job's spec, which
  * may be packed, in the store, or, of a submission on its way, not a job's at all. So 128
  * bits decide. Of n keys two are taken for one with a probability of n^2 / 2^129 (2^-89
@@ -10,7 +10,9 @@
  * aim.
  *
  * An entry is claimed by a submission on its way (`claim`, no id yet), then belongs to a
- * job: 64 bytes of heap and a bucket. Pure; core's lock guards it. */
+ * job: 80 bytes of heap and a bucket. It stays when the job leaves memory and history, until
+ * the store says that its row has gone (store/key_row.h). A store that keeps nothing has no
+ * rows: then it stays until the job is forgotten on demand. Pure; core's lock guards it. */
 #ifndef VOLTD_CORE_KEYS_H
 #define VOLTD_CORE_KEYS_H
 
@@ -20,6 +22,7 @@
 #include <sys/types.h>
 #include "base/hash_table.h"
 #include "base/siphash.h"
+#include "daemon/core/users.h"
 #include "daemon/job/spec.h"
 
 struct keys_entry {
@@ -29,14 +32,7 @@ struct keys_entry {
         body;          /* of the spec: what belongs to one submission alone excepted */
     uint64_t id;       /* 0: claimed */
     const void *claim; /* by this submission */
-};
-
-/* The keys of jobs that have been forgotten, the latest `capacity` of them: a ring. */
-struct old_keys {
-    struct old_key {
-        uint64_t name_lo, id; /* id 0: none */
-    } * ring;
-    uint64_t capacity, at;
+    struct user *user; /* whose it is; NULL: it is not counted */
 };
 
 /* Zero-initialised is empty, with a secret that everybody knows. */
@@ -44,7 +40,6 @@ struct keys {
     struct siphash_key secret; /* set before the first use, then never written: read
                                 * without the lock */
     struct hash_table table;
-    struct old_keys old;
     uint64_t claimers; /* submissions that claimed keys so far */
 };
 
@@ -75,15 +70,12 @@ static inline bool keys_is_name(struct siphash128 name)
 
 /* NULL: there is none. Borrowed until it is removed. */
 struct keys_entry *keys_find(const struct keys *k, struct siphash128 name);
-/* The entry of this job, of whose name only the low half is known; NULL: it has none. */
-struct keys_entry *keys_find_of_job(const struct keys *k, uint64_t name_lo, uint64_t id);
-/* The name must be new. NULL: no memory. */
-struct keys_entry *keys_put(struct keys *k, struct siphash128 name);
+/* The name must be new. user: whose it is. NULL: no memory. */
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name, struct user *user);
 /* Frees it. */
 void keys_remove(struct keys *k, struct keys_entry *e);
-/* The job with this key is forgotten. Its key stays known until `keep` others have been
- * forgotten after it. */
-void keys_forget(struct keys *k, struct siphash128 name, uint64_t id, uint64_t keep);
+/* The key of this job is free, unless another one has it or is about to. */
+void keys_free(struct keys *k, struct siphash128 name, uint64_t id);
 void keys_fini(struct keys *k);
 
 #endif

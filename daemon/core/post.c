@@ -12,7 +12,7 @@
 
 #define OWED_MAX 2 /* STARTING, STARTED */
 /* The event, its output, that it is the last; what is spent with a start. */
-#define FACTS_MAX (OWED_MAX + 3 + JOB_CLAIMS_MAX)
+#define FACTS_MAX (OWED_MAX + 4 + JOB_CLAIMS_MAX)
 
 /* The task whose attempt the event is of. That of an array as a whole has none. */
 static struct work *work_of(const struct job *job, int64_t item)
@@ -205,9 +205,9 @@ static void note_kept(struct work *w, const struct job_status *st,
 }
 
 /* The facts of an event after which the job is *next; *copy is its own. */
-static size_t event_facts(const struct job *job, int64_t item, const struct work *w,
-                          struct job_event *copy, const struct job_status *next,
-                          struct store_fact *facts)
+static size_t event_facts(const struct core *core, const struct job *job, int64_t item,
+                          const struct work *w, struct job_event *copy,
+                          const struct job_status *next, struct store_fact *facts)
 {
     size_t n = 0;
 
@@ -218,9 +218,10 @@ static size_t event_facts(const struct job *job, int64_t item, const struct work
             .output = {.key = jobs_key(job, item), .piece = w->printed->piece}};
     else
         copy->kept = 0;
-    if (next->state == JOB_DONE && !job->array && !jobs_left(job, next))
-        facts[n++] = job_last(job, copy->at_usec);
-    return n;
+    if (next->state != JOB_DONE || job->array || jobs_left(job, next))
+        return n;
+    facts[n++] = job_last(job, copy->at_usec);
+    return n + job_last_key(core, job, copy->at_usec, job_end_of(next), &facts[n]);
 }
 
 static bool has_start(const struct store_fact *facts, size_t n)
@@ -244,7 +245,7 @@ static int append(struct core *core, struct job *job, int64_t item,
     core_did(core, 0, 0, n + (ev != NULL));
     if (ev) {
         copy = *ev;
-        n += event_facts(job, item, w, &copy, next, facts + n);
+        n += event_facts(core, job, item, w, &copy, next, facts + n);
     }
     if (job->claims && has_start(facts, n))
         n += claims_spent(job, waiting_now(core), facts + n);

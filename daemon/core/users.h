@@ -32,7 +32,8 @@ struct user {
     struct list leases;  /* of leases.c, by their ids */
     uint32_t nleases;
     struct list inner_waits; /* of inner_wait.c */
-    uint64_t front; /* of the job that was put first last: job_changes.front */
+    uint64_t keys;           /* of entries of keys.h */
+    uint64_t front;          /* of the job that was put first last: job_changes.front */
 };
 
 /* Zero-initialised is empty. */

@@ -162,7 +162,7 @@ static struct job_limits limits_of(const struct config *c)
                                .max_bytes_per_user = c->max_bytes_per_user,
                                .max_array = c->max_array,
                                .keep_ended_jobs = c->keep_ended_jobs,
-                               .keep_history = c->keep_history};
+                               .max_keys_per_user = c->max_keys_per_user};
 }
 
 static void limit(struct core *core, const struct config *c)
@@ -191,10 +191,22 @@ static size_t unneeded(void *arg, const uint64_t *ids, size_t n)
     return i;
 }
 
+static void forget_key(void *arg, const struct store_key *key)
+{
+    struct core *core = arg;
+
+    core_lock(core);
+    keys_free(parts_of(core)->keys, key->name, key->id);
+    core_unlock(core);
+}
+
 static void retain(struct core *core, const struct config *config)
 {
     const struct store_retention r = {.jobs = config->keep_history,
                                       .usec = config->keep_history_usec,
+                                      .key_usec = config->keep_keys_usec,
+                                      .key_gone = forget_key,
+                                      .key_gone_arg = core,
                                       .gone = forget_output,
                                       .gone_arg = core,
                                       .unneeded = unneeded,
@@ -277,6 +289,16 @@ static int open_run(struct core *core, const struct life_options *o,
     return run_open(&r, &parts_of(core)->keys->secret, &parts_to_set(core)->run, err);
 }
 
+/* Names of keys are those of an earlier voltd: under a secret of the store, if that keeps
+ * anything. k1 tells them from other hashes under the seed. */
+static void keep_names(struct core *core)
+{
+    const uint64_t seed = parts_of(core)->store->seed;
+
+    if (seed)
+        parts_of(core)->keys->secret = (struct siphash_key){.k0 = seed, .k1 = 1};
+}
+
 /* What an earlier voltd has left, in the order of the file head. */
 static int bring_up(struct core *core, const struct life_options *o,
                     struct volt_error *err)
@@ -293,6 +315,7 @@ static int bring_up(struct core *core, const struct life_options *o,
     if (r < 0)
         return r;
     open_log(core);
+    keep_names(core);
     r = recover_load(core, &max_kept, err);
     if (r == 0 && allowed_find_all(core) < 0)
         r = error_set(err, -ENOMEM, "out of memory");

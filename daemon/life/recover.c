@@ -42,6 +42,8 @@
 #include "daemon/life/state.h"
 #include "daemon/log/event_log.h"
 #include "daemon/query/past_edges.h"
+#include "daemon/store/commit_log.h"
+#include "daemon/store/fact.h"
 #include "daemon/store/reader.h"
 
 /* --- replay --------------------------------------------------------------------- */
@@ -54,7 +56,10 @@ struct replay {
     struct job *ended;    /* the latest, if it is an array that has ended ... */
     struct job_news last; /* ... and its last news */
     struct array_fold fold;
-    struct job *edited; /* the latest, if it was edited: by these */
+    uint64_t *taken; /* jobs whose keys later ones have */
+    size_t ntaken;
+    bool lacks_key_rows; /* the store: it is of a format before them */
+    struct job *edited;  /* the latest, if it was edited: by these */
     struct job_edits edits;
 };
 
@@ -68,21 +73,62 @@ static int refuse(struct replay *r, const struct job_key *key, const char *what)
     return -EBADMSG;
 }
 
-/* False: no memory. Of two jobs with one key the later one has it: the earlier was no
- * longer known when it came, or done, or is replaced. */
-static bool own_key(struct core *core, struct job *job)
+/* NULL: no memory. */
+static struct keys_entry *key_entry(struct core *core, uid_t uid, struct siphash128 name)
 {
-    if (!job->spec->key)
-        return true;
-    job->key = keys_name(parts_of(core)->keys, job->owner.uid, job->spec->key);
-    struct keys_entry *e = keys_find(parts_of(core)->keys, job->key);
+    struct keys *keys = parts_of(core)->keys;
+    struct user *user = users_get(parts_of(core)->users, uid);
+    struct keys_entry *e = keys_find(keys, name);
+
+    return e || !user ? e : keys_put(keys, name, user);
+}
+
+/* The entry is of this job. Of two jobs with one key the later one has it: the earlier was
+ * no longer known when it came, or done, or is replaced, and a row that it has goes. 0;
+ * -ENOMEM. */
+static int take_key(struct replay *r, struct keys_entry *e, uint64_t id,
+                    struct siphash128 body)
+{
+    if (e->id && e->id != id) {
+        uint64_t *grown = reallocarray(r->taken, r->ntaken + 1, sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        r->taken = grown;
+        r->taken[r->ntaken++] = e->id < id ? e->id : id;
+    }
+    if (e->id <= id) {
+        e->id = id;
+        e->body = body;
+    }
+    return 0;
+}
+
+static int replay_key(struct replay *r, const struct store_key *key)
+{
+    struct keys_entry *e = key_entry(r->core, key->uid, key->name);
+
+    jobs_note_forgotten(r->core, key->id);
+    return e ? take_key(r, e, key->id, key->body) : -ENOMEM;
+}
+
+/* The name of its key; and the key, if the job has not ended, as it has no row yet. 0;
+ * -ENOMEM. */
+static int own_key(struct replay *r, struct job *job)
+{
+    const struct keys *keys = parts_of(r->core)->keys;
     struct keys_bodies bodies = {0};
-    if (!e)
-        e = keys_put(parts_of(core)->keys, job->key);
-    if (!e || keys_body(parts_of(core)->keys, job->spec, &bodies, &e->body) < 0)
-        return false;
-    e->id = job->id;
-    return true;
+    struct siphash128 body;
+
+    if (!job->spec->key)
+        return 0;
+    job->key = keys_name(keys, job->owner.uid, job->spec->key);
+    if (job->is_history && !r->lacks_key_rows)
+        return 0;
+    struct keys_entry *e = key_entry(r->core, job->owner.uid, job->key);
+    if (!e || keys_body(keys, job->spec, &bodies, &body) < 0)
+        return -ENOMEM;
+    return take_key(r, e, job->id, body);
 }
 
 static void log_event(struct replay *r, const struct job *job, const struct job_key *key,
@@ -165,7 +211,8 @@ static int replay_job(struct replay *r, const struct store_loaded_job *loaded)
     job->id = loaded->id;
     job->recovered = true;
     job->is_history = loaded->ended;
-    if (!own_key(r->core, job))
+    r->lacks_key_rows = loaded->lacks_key_row;
+    if (own_key(r, job) < 0)
         return -ENOMEM;
     if (job_waits_bare(job)) {
         if (job_slumber(r->core, job) < 0)
@@ -265,6 +312,8 @@ static int replay(void *arg, const struct store_loaded *loaded)
         return claims_replay(r->core, &loaded->resource, waiting_now(r->core));
     case STORE_LOADED_QUEUE:
         return queues_replay(r->core, &loaded->queue);
+    case STORE_LOADED_KEY:
+        return replay_key(r, &loaded->key);
     }
     return -EBADMSG;
 }
@@ -404,11 +453,24 @@ static int wait_for(struct core *core, struct job *job)
     return r;
 }
 
-static int settle(struct core *core, struct job *job)
+/* An ended job of a store that is older than rows of keys: it gets its row. */
+static int keep_key(struct core *core, const struct job *job)
+{
+    const struct job_status *st = job->array ? &job->array->worst : &job->status;
+    struct store_fact fact;
+
+    if (!job_last_key(core, job, jobs_now_usec(), job_end_of(st), &fact))
+        return 0;
+    return store_append(parts_of(core)->store, &fact, 1, NULL);
+}
+
+static int settle(struct core *core, struct job *job, bool lacks_key_rows)
 {
     struct tx tx;
     int r = derive(core, job);
 
+    if (r == 0 && lacks_key_rows && job->is_history)
+        r = keep_key(core, job);
     if (r == 0)
         r = wait_for(core, job);
     if (r < 0)
@@ -428,6 +490,19 @@ static int settle(struct core *core, struct job *job)
     return r;
 }
 
+/* A crash came between the submission of a later job and the end of the row. */
+static int drop_taken(const struct replay *r)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < r->ntaken && result == 0; i++) {
+        const struct store_fact none = {.type = STORE_KEY, .key = {.id = r->taken[i]}};
+
+        result = store_append(parts_of(r->core)->store, &none, 1, NULL);
+    }
+    return result;
+}
+
 int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
 {
     struct replay r = {.core = core, .err = err};
@@ -438,6 +513,9 @@ int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
     if (result >= 0)
         result = end_job(&r);
     job_edits_fini(&r.edits);
+    if (result >= 0)
+        result = drop_taken(&r);
+    free(r.taken);
     if (result < 0)
         return result;
     *ret_max = store_last_id(parts_of(core)->store);
@@ -447,7 +525,7 @@ int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
         size_t steps = SIZE_MAX;
 
         id = table_next(parts_of(core)->table, id, &steps, &job);
-        result = job ? settle(core, job) : 0;
+        result = job ? settle(core, job, r.lacks_key_rows) : 0;
         *parts_of(core)->held =
             (struct core_held){0}; /* nothing waits for the lock yet */
     } while (id && result == 0);

@@ -66,6 +66,7 @@ static int fold(void *arg, const struct store_loaded *loaded)
         return loaded->event.key.index == r->view->key.index
                    ? fold_event(r, loaded->event.event)
                    : 0;
+    case STORE_LOADED_KEY:      /* it has gone */
     case STORE_LOADED_RESOURCE: /* not of a range */
     case STORE_LOADED_QUEUE:
         break;

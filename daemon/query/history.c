@@ -75,7 +75,7 @@ static int end_job(struct history *h)
 {
     struct job_view *v = current(h);
 
-    if (!v)
+    if (!v || v->forgotten)
         return 0;
     if (v->has_counts)
         end_array(h, v);
@@ -109,6 +109,18 @@ static void add_elements(struct history *h, const struct store_loaded_job *job)
          (index = job_spec_index(job->spec, o)) <= h->index_last;
          o++)
         add_view(h, job)->key.index = index;
+}
+
+/* The job has gone. An array has no elements any more. */
+static int add_gone(struct history *h, const struct store_key *key)
+{
+    int r = end_job(h);
+
+    if (r < 0 || of_elements(h))
+        return r;
+    jobs_view_end(key->id, key->uid, key->at_usec, &key->end, &h->views[h->n]);
+    h->views[h->n++].key_name = key->name;
+    return 0;
 }
 
 static int begin_job(struct history *h, const struct store_loaded_job *job)
@@ -190,6 +202,10 @@ static int fold(void *arg, const struct store_loaded *loaded)
     case STORE_LOADED_EVENT:
         r = fold_event(h, &loaded->event);
         break;
+    case STORE_LOADED_KEY:
+        h->id = loaded->key.id;
+        r = add_gone(h, &loaded->key);
+        break;
     case STORE_LOADED_RESOURCE: /* not of a range */
     case STORE_LOADED_QUEUE:
         break;
@@ -217,6 +233,7 @@ static void read_page(void *arg)
     struct store_range range = {.first = h->first,
                                 .last = h->last,
                                 .newest_first = h->newest_first,
+                                .keys = h->keys,
                                 .of_owner = h->of_owner,
                                 .owner = h->owner,
                                 .max = h->max,

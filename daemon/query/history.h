@@ -13,6 +13,7 @@ struct history {
     uid_t uid;            /* of the asker */
     uint64_t first, last; /* ids, both included; what is left of them */
     bool newest_first;
+    bool keys;     /* newest first: also jobs of which the key alone is left */
     bool of_owner; /* only jobs of: */
     uid_t owner;
     size_t max; /* of a page, at most JOBS_SLICE */

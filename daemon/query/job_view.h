@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/siphash.h"
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
 #include "daemon/job/owner.h"
@@ -21,22 +22,23 @@ struct job_view {
     uint32_t survivors;     /* known of it, or JOB_SURVIVORS_UNKNOWN; */
     struct job_named named; /* the first of them */
     enum job_wait wait;
-    uint64_t wait_usec;     /* TIME: until then, ... */
+    uint64_t wait_usec;      /* TIME: until then, ... */
     uint64_t wait_ends_usec; /* ... which is this date; 0: not known */
     uint32_t wait_group;     /* of those with equal `wait` and `wait_lock`: those with the
                               * same wait for the same */
-    uint64_t wait_position; /* jobs in front of it in its queue */
+    uint64_t wait_position;  /* jobs in front of it in its queue */
     char wait_lock[JOB_CLAIM_BYTES + 1]; /* LOCK, RATE: its name */
     bool lends; /* its slot, while something waits inside it: core/lent.h */
     bool durable;
-    bool orphan;    /* only a record is known */
-    bool forgotten; /* only how it ended is known */
+    bool orphan;                /* only a record is known */
+    bool forgotten;             /* only how it ended is known, and perhaps: */
+    struct siphash128 key_name; /* of the key that is left of it; zeroes: none is */
     bool has_counts;
     uint64_t total, queued, running, done, failed; /* arrays as a whole, with the next */
-    uint32_t name_tag;        /* of its name: core/index.h */
+    uint32_t name_tag;                             /* of its name: core/index.h */
     uint64_t paused, resting; /* of running; of queued: until their next attempts */
-    int exit_code;                                 /* when done; arrays: the largest */
-    size_t unpacked; /* bytes of the spec, if it was unpacked for the view */
+    int exit_code;            /* when done; arrays: the largest */
+    size_t unpacked;          /* bytes of the spec, if it was unpacked for the view */
 };
 void job_view_fini(struct job_view *v);
 

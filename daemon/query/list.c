@@ -33,7 +33,8 @@ struct listing {
     struct core *core;
     uid_t uid;
     struct volt_cx *cx;
-    bool kept; /* also what only the store has */
+    bool kept;      /* also what only the store has */
+    bool past_keys; /* also jobs of which the key alone is left */
     const struct job_filter *f;
     const struct job_filter *rows; /* with elements: what they have to match */
     size_t looks;                  /* entries that a slice may look at ... */
@@ -414,6 +415,7 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .first = first,
                           .last = last,
                           .newest_first = down,
+                          .keys = l->past_keys && down,
                           .of_owner = l->f->of_user || !auth_is_root(l->uid),
                           .owner = auth_is_root(l->uid) ? l->f->uid : l->uid,
                           .max = l->page,
@@ -510,6 +512,7 @@ int query_walk_step(struct volt_cx *cx, struct core *core, const struct job_owne
                         .uid = asker->uid,
                         .cx = cx,
                         .kept = w->kept,
+                        .past_keys = w->keys,
                         .f = f,
                         .looks = w->looks,
                         .bytes = w->bytes,

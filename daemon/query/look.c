@@ -17,19 +17,6 @@
 
 #define NEIGHBOUR 4 /* elements that are no farther apart are read together */
 
-static void view_tombstone(const struct tombstone *r, uint64_t id, struct job_view *ret)
-{
-    *ret = (struct job_view){.key = {.id = id, .index = JOB_NO_INDEX},
-                             .owner = {.uid = r->uid},
-                             .status = {.state = JOB_DONE,
-                                        .result = r->end.result,
-                                        .code = r->end.code,
-                                        .code_is = r->end.code_is,
-                                        .ended_usec = r->ended_usec},
-                             .exit_code = r->end.exit_code,
-                             .forgotten = true};
-}
-
 /* Lock held: whether the store may know more than memory. */
 static bool is_kept_only(const struct core *core, uint64_t id, int64_t index)
 {
@@ -57,7 +44,7 @@ static int get_locked(struct core *core, uid_t uid, uint64_t id, int64_t index,
     }
     past = index < 0 ? tombstones_find(parts_of(core)->tombstones, id) : NULL;
     if (past && auth_sees(uid, past->uid)) {
-        view_tombstone(past, id, ret);
+        jobs_view_end(id, past->uid, past->ended_usec, &past->end, ret);
         return 0;
     }
     o = auth_sees(uid, getuid()) ? orphans_find(parts_of(core)->orphans, id, index)
@@ -188,6 +175,8 @@ static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job
                                 .uid = l->asker.uid,
                                 .first = key->id,
                                 .last = key->id,
+                                .newest_first = true,
+                                .keys = true,
                                 .max = 1};
     choose_page(l, key, l->page);
     int r = history_page(cx, l->page);

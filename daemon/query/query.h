@@ -67,6 +67,7 @@ enum query_specs {
 };
 struct query_walk {
     bool kept;              /* also what only the store has */
+    bool keys;              /* newest first: also jobs of which the key alone is left */
     enum query_specs specs; /* that fn needs */
     bool shows;             /* fn tells them: each counts, unpacked or not */
     uint64_t cursor;        /* where to begin; afterwards where to go on: 0 is the end */

@@ -197,11 +197,10 @@ static void view_work(const struct job *job, int64_t offset, struct job_view *v)
 
 void jobs_view_status(struct job *job, int64_t offset, struct job_view *ret)
 {
-    *ret = (struct job_view){
-        .key = jobs_key(job, offset),
-        .owner = job->owner,
-        .durable = job->durable,
-        .name_tag = job->name_tag};
+    *ret = (struct job_view){.key = jobs_key(job, offset),
+                             .owner = job->owner,
+                             .durable = job->durable,
+                             .name_tag = job->name_tag};
     if (job->array && offset == NO_OFFSET)
         jobs_view_array(job->array, ret);
     else if (job->array)
@@ -325,6 +324,20 @@ bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_f
     jobs_view_status(job, NO_OFFSET, &v);
     return !f->orphans && (!f->of_user || f->uid == v.owner.uid) && time_matches(&v, f) &&
            job_matches(core, job, f);
+}
+
+void jobs_view_end(uint64_t id, uid_t uid, uint64_t ended_usec, const struct job_end *end,
+                   struct job_view *ret)
+{
+    *ret = (struct job_view){.key = {.id = id, .index = JOB_NO_INDEX},
+                             .owner = {.uid = uid},
+                             .status = {.state = JOB_DONE,
+                                        .result = end->result,
+                                        .code = end->code,
+                                        .code_is = end->code_is,
+                                        .ended_usec = ended_usec},
+                             .exit_code = end->exit_code,
+                             .forgotten = true};
 }
 
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret)

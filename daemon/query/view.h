@@ -36,5 +36,8 @@ struct job_spec *jobs_brief_spec(struct core *core, const struct job *job,
 /* Status and counts of an array as a whole. */
 void jobs_view_array(const struct array *a, struct job_view *ret);
 void jobs_view_orphan(const struct orphan *o, struct job_view *ret);
+/* Of a job of which only the end is known. */
+void jobs_view_end(uint64_t id, uid_t uid, uint64_t ended_usec, const struct job_end *end,
+                   struct job_view *ret);
 
 #endif

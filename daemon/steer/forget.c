@@ -1,5 +1,5 @@
 /* Forgetting on demand: ended jobs leave memory, store and output folders before their
- * time.
+ * time, and their keys are free; so are those of jobs of which nothing else is left.
  *
  * From the newest to the oldest, a slice at a time: list, take out of memory and append
  * to the store under one lock, wait for the commit, let others run. So a hundred thousand
@@ -48,12 +48,12 @@ static int collect(void *arg, const struct job_view *v)
     uint64_t ended =
         v->status.ended_usec ? v->status.ended_usec : v->status.submitted_usec;
 
-    if (v->orphan || v->forgotten || v->status.state != JOB_DONE || p->seen++ < f->keep ||
-        ended >= p->before_usec)
+    if (v->orphan || (v->forgotten && !keys_is_name(v->key_name)) ||
+        v->status.state != JOB_DONE || p->seen++ < f->keep || ended >= p->before_usec)
         return 0;
     p->keys[p->n] = v->spec && v->spec->key
                         ? keys_name(parts_of(f->core)->keys, v->owner.uid, v->spec->key)
-                        : (struct siphash128){0, 0};
+                        : v->key_name;
     p->ids[p->n++] = v->key.id;
     return 0;
 }
@@ -69,13 +69,10 @@ static bool is_at_work(const struct core *core, uint64_t id, const struct job *j
 static bool leave(struct core *core, uint64_t id, struct siphash128 key, struct tx *tx)
 {
     struct job *job = table_get(parts_of(core)->table, id);
-    struct keys_entry *e =
-        keys_is_name(key) ? keys_find(parts_of(core)->keys, key) : NULL;
 
     if ((job && !jobs_done(job)) || is_at_work(core, id, job))
         return false;
-    if (e && e->id == id && !e->claim)
-        keys_remove(parts_of(core)->keys, e);
+    keys_free(parts_of(core)->keys, key, id);
     tombstones_remove(parts_of(core)->tombstones, id);
     if (job)
         job_leave(tx, job);
@@ -146,8 +143,8 @@ static void begin(struct steer_forget *f)
     f->pending = p;
     if (!p)
         return;
-    p->walk =
-        (struct query_walk){.kept = true, .bytes = CORE_BYTES, .at_once = JOBS_SLICE};
+    p->walk = (struct query_walk){
+        .kept = true, .keys = true, .bytes = CORE_BYTES, .at_once = JOBS_SLICE};
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)

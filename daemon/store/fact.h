@@ -15,6 +15,7 @@
 #include "daemon/job/news.h"
 #include "daemon/job/spec.h"
 #include "daemon/store/blobs.h"
+#include "daemon/store/key_row.h"
 
 enum store_fact_type {
     STORE_SUBMIT,    /* a job or an array: the first fact of its id */
@@ -26,6 +27,7 @@ enum store_fact_type {
     STORE_RESOURCE,  /* the size of a semaphore, set by hand; how much of a rate is
                       * spent; has no news */
     STORE_QUEUE,     /* what was set of a queue by hand; has no news */
+    STORE_KEY,       /* the key of a job that ends here; has no news */
 };
 
 /* An array's elements have no SUBMIT of their own. */
@@ -103,6 +105,7 @@ struct store_fact {
         const struct job_news *news;
         struct store_fact_resource resource;
         struct store_fact_queue queue;
+        struct store_key key;
     };
 };
 
@@ -140,6 +143,7 @@ static inline bool store_fact_news(const struct store_fact *f, struct job_news *
     case STORE_LAST:
     case STORE_RESOURCE:
     case STORE_QUEUE:
+    case STORE_KEY:
         break;
     }
     return false;

@@ -40,6 +40,7 @@ static void add(struct owners *o, struct owner *owner, const struct owner_change
 {
     owner->jobs += (uint64_t)(sign * c->jobs);
     owner->elements += (uint64_t)(sign * c->elements);
+    owner->keys += (uint64_t)(sign * c->keys);
     o->elements += (uint64_t)(sign * c->elements);
 }
 
@@ -51,6 +52,7 @@ static bool note(struct owners *o, const struct owner_change *c)
     if (last && last->uid == c->uid) {
         last->jobs += c->jobs;
         last->elements += c->elements;
+        last->keys += c->keys;
         return true;
     }
     if (o->nchanges == o->capacity) {
@@ -72,7 +74,8 @@ int owners_change(struct owners *o, const struct owner_change *change)
 
     if (!owner)
         return -ENOMEM;
-    if (!has(owner->jobs, change->jobs) || !has(owner->elements, change->elements))
+    if (!has(owner->jobs, change->jobs) || !has(owner->elements, change->elements) ||
+        !has(owner->keys, change->keys))
         return -ERANGE;
     if (!note(o, change))
         return -ENOMEM;

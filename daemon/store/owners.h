@@ -23,11 +23,12 @@ struct owner {
     uid_t uid;
     uint64_t jobs;     /* that have ended, arrays as a whole */
     uint64_t elements; /* the same, an array as its elements */
+    uint64_t keys;     /* of jobs that have ended */
 };
 
 struct owner_change {
     uid_t uid;
-    int64_t jobs, elements;
+    int64_t jobs, elements, keys;
 };
 
 /* Zero-initialised is empty, with a seed that everybody knows. */

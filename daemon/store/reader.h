@@ -1,5 +1,5 @@
 /* Store, reader: facts read back. What is read are only the kinds that a state is made
- * of: resources, queues, and a job with its submission and its events; the other facts
+ * of: resources, queues, keys, and a job with its submission and its events; the other facts
  * show in these. */
 #ifndef VOLTD_STORE_READER_H
 #define VOLTD_STORE_READER_H
@@ -12,6 +12,7 @@
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
 #include "daemon/job/spec.h"
+#include "daemon/store/key_row.h"
 #include "daemon/store/store.h"
 
 enum store_loaded_type {
@@ -19,6 +20,7 @@ enum store_loaded_type {
     STORE_LOADED_EVENT,    /* an event of it, or of an element */
     STORE_LOADED_RESOURCE, /* the latest fact of each: before all jobs */
     STORE_LOADED_QUEUE,    /* likewise */
+    STORE_LOADED_KEY,      /* before all jobs; of a range: of a job that has gone */
 };
 
 struct store_loaded_job {
@@ -30,6 +32,7 @@ struct store_loaded_job {
     bool ended;          /* it is history */
     uint64_t ended_usec; /* with ended, and from store_load() only */
     uint64_t end_seq;    /* likewise, of an array: number of the news of its end */
+    bool lacks_key_row;  /* with ended: it is older than rows of keys */
 };
 
 struct store_loaded_event {
@@ -57,6 +60,7 @@ struct store_loaded {
         struct store_loaded_event event;
         struct store_loaded_resource resource;
         struct store_loaded_queue queue;
+        struct store_key key;
     };
 };
 
@@ -68,6 +72,7 @@ struct store_range {
     uint64_t first, last; /* ids, both included */
     bool one;             /* the job `first` alone, which may not have ended */
     bool newest_first;
+    bool keys;     /* newest first: also jobs of which the key alone is left */
     bool of_owner; /* only those of: */
     uid_t owner;
     size_t max;      /* jobs at a time, at most STORE_RANGE_MAX */

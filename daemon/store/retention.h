@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/store/commit_log.h"
+#include "daemon/store/key_row.h"
 #include "daemon/store/store.h"
 
 /* Ended jobs beyond either limit leave, the oldest of their owner first, while the writer
@@ -14,6 +15,11 @@ struct store_retention {
     uint64_t jobs; /* their number, that of an array's elements for an array. Owners share
                     * it (owners.h); the newest of each stays, unless it is 0 */
     uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
+    uint64_t key_usec; /* keys of jobs leave so long after their end */
+    /* Called on the writer's thread, without a lock, when a key has left by this limit; may
+     * take `core.lock`. NULL: nobody is notified. */
+    void (*key_gone)(void *arg, const struct store_key *key);
+    void *key_gone_arg;
     /* Called on the writer's thread, without a lock, when a job of kind exec has left, by
      * a limit or on demand; NULL: nobody is notified. */
     void (*gone)(void *arg, uint64_t id);
@@ -41,7 +47,8 @@ static inline void store_retain(struct store *s, const struct store_retention *r
 }
 
 /* Appends, in order with the facts, that these ended jobs leave now; ids that are unknown
- * or have not ended are ignored. Copies ids. Sets commit up, as store_append() does; it
+ * or have not ended are ignored. Their keys leave, also of
+ * jobs that are no longer there. Copies ids. Sets commit up, as store_append() does; it
  * is not NULL. 0; -ENOMEM. No news. Never blocks; any thread, `core.lock` may be held.
  * */
 static inline int store_forget(struct store *s, const uint64_t *ids, size_t n,

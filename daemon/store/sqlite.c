@@ -45,7 +45,6 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
                         .damage = sqlite_damaged,
                         .damage_arg = err};
 
-    s->owners.seed = s->life.seed;
     int r = scan_run(&scan, &found);
     owners_committed(&s->owners); /* what was read is so */
     if (r == 0)
@@ -127,6 +126,7 @@ static void sqlite_free(struct store *store)
     pack_fini(&s->cleaned);
     free(s->undo);
     free(s->forgotten);
+    free(s->expired);
     pthread_mutex_destroy(&s->read_lock);
     pthread_mutex_destroy(&s->read_turn);
     pthread_mutex_destroy(&s->self_lock);
@@ -279,11 +279,13 @@ static int alloc_store(const char *dir, struct sqlite_store **ret, struct volt_e
     if (!s)
         return say_errno(err, -ENOMEM, dir);
     s->forgotten = calloc(FORGET_SLICE, sizeof(*s->forgotten));
-    int r = s->forgotten ? groups_init(&s->groups) : -ENOMEM;
+    s->expired = calloc(FORGET_SLICE, sizeof(*s->expired));
+    int r = s->forgotten && s->expired ? groups_init(&s->groups) : -ENOMEM;
     if (r == 0 && (size_t)snprintf(s->dir, sizeof(s->dir), "%s", dir) >= sizeof(s->dir))
         r = -ENAMETOOLONG;
     if (r < 0) {
         free(s->forgotten);
+        free(s->expired);
         free(s);
         return say_errno(err, r, dir);
     }
@@ -322,6 +324,7 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     db_sweep(s->dir, s->number);
     sqlite_watch_journal(s);
     take_reserve(s);
+    s->store.seed = s->owners.seed = s->life.seed;
     *ret = &s->store;
     return 0;
 }

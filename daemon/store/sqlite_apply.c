@@ -556,6 +556,14 @@ static int put_queue(struct sqlite_store *s, struct unpack *u)
     return put_named(s, &key, name, n);
 }
 
+static int put_key(struct sqlite_store *s, struct unpack *u)
+{
+    struct store_key key;
+
+    memcpy(&key, unpack_raw(u, sizeof(key)), sizeof(key));
+    return sqlite_put_key(s, &key);
+}
+
 int sqlite_apply(struct sqlite_store *s, const struct entry *e)
 {
     struct unpack u = unpack_of(e + 1, e->size);
@@ -586,6 +594,9 @@ int sqlite_apply(struct sqlite_store *s, const struct entry *e)
             break;
         case ENTRY_QUEUE:
             rc = put_queue(s, &u);
+            break;
+        case ENTRY_KEY:
+            rc = put_key(s, &u);
             break;
         }
     }

@@ -76,6 +76,7 @@ static int replay(void *arg, const struct store_loaded *loaded)
         break;
     case STORE_LOADED_RESOURCE:
     case STORE_LOADED_QUEUE:
+    case STORE_LOADED_KEY:
         break;
     }
     return 0;

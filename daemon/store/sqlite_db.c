@@ -117,12 +117,19 @@ static const char schema_28[] =
     "UPDATE ended SET uid=volt_owner((SELECT body FROM job WHERE job.id=ended.id));"
     "CREATE INDEX ended_of ON ended(uid);";
 
+/* Keys outlive their jobs. */
+static const char schema_29[] =
+    "CREATE TABLE key(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, at INTEGER NOT NULL,"
+    " body BLOB NOT NULL);"
+    "CREATE INDEX key_of ON key(uid);";
+
 /* The way from each version to the next; [0] makes a store. */
 static const char *const migrations[DB_VERSION] = {
-    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,  schema_7,
-    schema_8,  schema_9,  schema_10, schema_11, schema_12, schema_13, schema_14,
-    schema_15, schema_16, schema_17, schema_18, schema_19, schema_20, schema_21,
-    schema_22, schema_23, schema_24, schema_25, schema_26, schema_27, schema_28};
+    schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,
+    schema_7,  schema_8,  schema_9,  schema_10, schema_11, schema_12,
+    schema_13, schema_14, schema_15, schema_16, schema_17, schema_18,
+    schema_19, schema_20, schema_21, schema_22, schema_23, schema_24,
+    schema_25, schema_26, schema_27, schema_28, schema_29};
 
 static const char *const sql[DB_STATEMENTS] = {
     [DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -159,6 +166,18 @@ static const char *const sql[DB_STATEMENTS] = {
     [DB_RESOURCE_GET] = "SELECT body FROM resource WHERE owner=?1 AND name=?2",
     [DB_RESOURCE_PUT] = "INSERT OR REPLACE INTO resource VALUES(?1,?2,?3)",
     [DB_RESOURCE_DROP] = "DELETE FROM resource WHERE owner=?1 AND name=?2",
+    [DB_KEY_GET] = "SELECT id,uid,at,body FROM key WHERE id=?1",
+    [DB_KEY_PUT] = "INSERT INTO key VALUES(?1,?2,?3,?4)",
+    [DB_KEY_DROP] = "DELETE FROM key WHERE id=?1",
+    [DB_KEY_OLDEST] = "SELECT id,uid,at,body FROM key INDEXED BY key_of WHERE uid=?1 "
+                      "ORDER BY id LIMIT ?2",
+    [DB_KEPT_DOWN] = "SELECT id FROM ended WHERE id BETWEEN ?1 AND ?2 UNION "
+                     "SELECT id FROM key WHERE id BETWEEN ?1 AND ?2 "
+                     "ORDER BY id DESC LIMIT ?3",
+    [DB_OWN_KEPT_DOWN] = "SELECT id FROM ended INDEXED BY ended_of WHERE uid=?4 AND "
+                         "id BETWEEN ?1 AND ?2 UNION "
+                         "SELECT id FROM key INDEXED BY key_of WHERE uid=?4 AND "
+                         "id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3",
     [DB_BEGIN_READ] = "BEGIN",
     [DB_JOB_AT] = "SELECT id,body,seq FROM job WHERE id=?1",
     [DB_HISTORY_UP] =
@@ -177,6 +196,8 @@ static const char *const sql[DB_STATEMENTS] = {
 /* The version whose schema a statement needs. */
 static int since(int statement)
 {
+    if (statement >= DB_KEY_GET)
+        return 29;
     if (statement == DB_ENDED_PUT || statement == DB_ENDED_OLDEST ||
         statement == DB_ENDED_GET || statement == DB_OWN_HISTORY_UP ||
         statement == DB_OWN_HISTORY_DOWN)
@@ -389,7 +410,7 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
             "%.120s was written by a newer voltd (format %lld, this one knows "
             "%d): start that one",
             path, (long long)version, DB_VERSION);
-    db->version = (int)version;
+    db->version = db->found = (int)version;
     return 0;
 }
 

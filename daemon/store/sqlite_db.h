@@ -9,7 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/store/witness.h"
 
-#define DB_VERSION        28
+#define DB_VERSION        29
 #define DB_APPLICATION_ID 0x564f4c54 /* "VOLT" */
 
 enum db_statement {
@@ -48,12 +48,19 @@ enum db_statement {
     DB_RESOURCE_GET,
     DB_RESOURCE_PUT,
     DB_RESOURCE_DROP,
+    DB_KEY_GET,
+    DB_KEY_PUT,
+    DB_KEY_DROP,
+    DB_KEY_OLDEST, /* of an owner */
+    DB_KEPT_DOWN,  /* as DB_HISTORY_DOWN, with jobs of which the key alone is left */
+    DB_OWN_KEPT_DOWN,
     DB_STATEMENTS,
 };
 
 struct db {
     sqlite3 *handle;
     int version; /* of the file: less than DB_VERSION only when it is opened to read */
+    int found;   /* the version that it had when it was opened */
     sqlite3_stmt *statement[DB_STATEMENTS];
 };
 

@@ -156,6 +156,10 @@ void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n
         case STORE_QUEUE:
             pack_queue(p, &f->queue);
             break;
+        case STORE_KEY:
+            pack_number(p, ENTRY_KEY);
+            pack_raw(p, &f->key, sizeof(f->key));
+            break;
         }
     }
 }

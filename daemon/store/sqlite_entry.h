@@ -21,6 +21,7 @@ enum entry_row {
     ENTRY_NEWS,     /* bytes of a struct job_news */
     ENTRY_RESOURCE, /* owner, length and bytes of the name, capacity, per, full */
     ENTRY_QUEUE,    /* length and bytes of the name, how many numbers, and these */
+    ENTRY_KEY,      /* bytes of a struct store_key */
 };
 
 struct entry {

@@ -213,10 +213,14 @@ int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,
 int sqlite_forget_one(struct sqlite_store *s, int64_t id)
 {
     sqlite3_stmt *get = s->db.statement[DB_ENDED_GET];
+    const struct store_key none = {.id = (uint64_t)id};
     uint64_t ids[] = {(uint64_t)id};
 
+    int rc = sqlite_put_key(s, &none);
+    if (rc != SQLITE_OK)
+        return rc;
     (void)sqlite3_bind_int64(get, 1, id);
-    int rc = sqlite3_step(get);
+    rc = sqlite3_step(get);
     const bool there = rc == SQLITE_ROW;
     if (there)
         rc = take_out(s, get);

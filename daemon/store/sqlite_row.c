@@ -86,6 +86,8 @@ void row_sums_pack(const struct row_sums *s, struct pack *p)
     pack_number(p, s->last_id);
     pack_number(p, s->resource.rows);
     pack_number(p, s->resource.sum);
+    pack_number(p, s->key.rows);
+    pack_number(p, s->key.sum);
 }
 
 bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
@@ -109,6 +111,11 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
     if (!u.failed && u.at < u.end) { /* before 14: none */
         s->resource.rows = unpack_number(&u);
         s->resource.sum = unpack_number(&u);
+    }
+    s->key = (struct row_sum){0};
+    if (!u.failed && u.at < u.end) { /* before 29: none */
+        s->key.rows = unpack_number(&u);
+        s->key.sum = unpack_number(&u);
     }
     return !u.failed && u.at == u.end;
 }

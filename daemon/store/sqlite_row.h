@@ -16,13 +16,15 @@ enum row_table {
     ROW_ENDED,
     ROW_OUTPUT,
     ROW_RESOURCE,
+    ROW_KEY,
 };
 
 #define ROW_OF_QUEUES (-1) /* owner of the resources that are queues */
 
 struct row_key {
     enum row_table table;
-    int64_t a, b, c; /* id, seq; id, at, seq; job, item, seq; job, item, stream; owner */
+    int64_t a, b, c; /* id, seq; id, at, seq; job, item, seq; job, item, stream; owner;
+                    * id, uid, at */
 };
 
 /* Adds the CRC to p, which holds the payload from `from` on. */
@@ -42,7 +44,7 @@ struct row_sums {
     struct row_sum content, job, event, ended;
     uint64_t seq, first;
     struct row_sum output;
-    struct row_sum resource;
+    struct row_sum resource, key;
     uint64_t last_id; /* 0: no job yet, or a format before 7 and none since */
 };
 

@@ -9,6 +9,7 @@
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/fact.h"
 #include "daemon/store/sqlite_scan.h"
+#include "daemon/store/sqlite_store.h"
 
 #define CACHED 64
 
@@ -240,6 +241,65 @@ static int read_resources(struct reader *r)
     return r->result;
 }
 
+/* --- keys ----------------------------------------------------------------------- */
+
+/* False: it is damaged. */
+static bool read_key(struct reader *r, sqlite3_stmt *st)
+{
+    struct store_loaded loaded = {.type = STORE_LOADED_KEY};
+    struct row_key at;
+    size_t n = 0;
+
+    if (!sqlite_key_row(st, &loaded.key, &at)) {
+        (void)damage(r, "key of job %lld: checksum", (long long)at.a);
+        return false;
+    }
+    const struct owner_change more = {.uid = loaded.key.uid, .keys = 1};
+    const void *body = body_of(st, 3, &n);
+    row_sum_add(&r->sums->key, row_digest(body, n, &at));
+    if (r->scan->owners && owners_change(r->scan->owners, &more) < 0)
+        r->result = -ENOMEM;
+    if (r->result == 0 && r->scan->fn)
+        r->result = r->scan->fn(r->scan->arg, &loaded);
+    return r->result == 0;
+}
+
+static int read_keys(struct reader *r)
+{
+    sqlite3_stmt *st = NULL;
+    int rc;
+
+    if (r->scan->db->version < 29)
+        return 0;
+    rc = sqlite3_prepare_v2(r->scan->db->handle,
+                            "SELECT id,uid,at,body FROM key ORDER BY id", -1, &st, NULL);
+    while ((rc == SQLITE_OK || rc == SQLITE_ROW) && r->result == 0) {
+        rc = sqlite3_step(st);
+        if (rc == SQLITE_ROW)
+            (void)read_key(r, st);
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE && r->result == 0)
+        note_error(r, rc, "key");
+    (void)sqlite3_finalize(st);
+    return r->result;
+}
+
+/* Of a range: the job has gone, and its key may be left. */
+static bool read_key_of(struct reader *r, int64_t id)
+{
+    sqlite3_stmt *st = r->scan->db->statement[DB_KEY_GET];
+    int rc;
+
+    (void)sqlite3_bind_int64(st, 1, id);
+    step(r, st, &rc, "key");
+    const bool there = rc == SQLITE_ROW;
+    r->rows++;
+    if (there)
+        (void)read_key(r, st);
+    (void)sqlite3_reset(st);
+    return there;
+}
+
 /* --- jobs ----------------------------------------------------------------------- */
 
 static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
@@ -301,7 +361,8 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
                                   .job = {.id = (uint64_t)id,
                                           .ended = ended != NULL,
                                           .ended_usec = ended ? (uint64_t)ended->b : 0,
-                                          .end_seq = ended ? (uint64_t)ended->c : 0}};
+                                          .end_seq = ended ? (uint64_t)ended->c : 0,
+                                          .lacks_key_row = r->scan->db->found < 29}};
     size_t n = 0, payload;
     const void *body = body_of(r->jobs, 1, &n);
 
@@ -469,8 +530,8 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
               : scan->db->version < 28 ? "SELECT id,at,seq,-1 FROM ended ORDER BY id"
                                        : "SELECT id,at,seq,uid FROM ended "
                                          "ORDER BY id");
-    if (r->result == 0 && read_contents(r) == 0 && read_resources(r) == 0 && r->jobs &&
-        r->events && r->ended)
+    if (r->result == 0 && read_contents(r) == 0 && read_resources(r) == 0 &&
+        read_keys(r) == 0 && r->jobs && r->events && r->ended)
         (void)read_jobs(r);
     (void)sqlite3_finalize(r->jobs);
     (void)sqlite3_finalize(r->events);
@@ -612,7 +673,9 @@ static void read_kept_job(struct reader *r, const struct store_range *range, int
 {
     bool there = at_job(r, id);
 
-    if (!there && r->result == 0 && !r->breathed && !range->one)
+    const bool key =
+        !there && r->result == 0 && (range->one || range->keys) && read_key_of(r, id);
+    if (!there && !key && r->result == 0 && !r->breathed && !range->one)
         (void)damage(r, "job %lld: its row is missing, though it has ended",
                      (long long)id);
     r->rows++;
@@ -631,10 +694,11 @@ static void read_kept_job(struct reader *r, const struct store_range *range, int
 static size_t list_ended(struct reader *r, const struct store_range *range,
                          int64_t ids[STORE_RANGE_MAX])
 {
-    static const enum db_statement which[2][2] = {
-        {DB_HISTORY_UP, DB_HISTORY_DOWN}, {DB_OWN_HISTORY_UP, DB_OWN_HISTORY_DOWN}};
-    sqlite3_stmt *st =
-        r->scan->db->statement[which[range->of_owner][range->newest_first]];
+    static const enum db_statement which[2][3] = {
+        {DB_HISTORY_UP, DB_HISTORY_DOWN, DB_KEPT_DOWN},
+        {DB_OWN_HISTORY_UP, DB_OWN_HISTORY_DOWN, DB_OWN_KEPT_DOWN}};
+    const int order = range->keys ? 2 : range->newest_first;
+    sqlite3_stmt *st = r->scan->db->statement[which[range->of_owner][order]];
     size_t max = range->max < STORE_RANGE_MAX ? range->max : STORE_RANGE_MAX, n = 0;
 
     (void)sqlite3_bind_int64(st, 1, (int64_t)range->first);
@@ -693,7 +757,8 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
                {"event", &want->event, &found->event},
                {"ended", &want->ended, &found->ended},
                {"output", &want->output, &found->output},
-               {"resource", &want->resource, &found->resource}};
+               {"resource", &want->resource, &found->resource},
+               {"key", &want->key, &found->key}};
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++) {

@@ -51,7 +51,8 @@ struct sqlite_store {
     struct row_sums sums;         /* and the next number of news */
     struct news_list news;
     struct pack cleaned; /* ids of processes that the transaction forgets on demand */
-    store_news_fn *told; /* never changes once it is loaded */
+    struct store_key *expired; /* by the latest slice; FORGET_SLICE of them */
+    store_news_fn *told;       /* never changes once it is loaded */
     void *told_arg;
     struct contents contents;
     struct owners owners;
@@ -65,7 +66,8 @@ struct sqlite_store {
     bool left_frames;   /* a failed commit has, in the journal */
     bool full, failing; /* submissions are refused */
     bool told_forgetting;
-    struct age age; /* of history */
+    struct age age, key_age; /* of history, of keys */
+    uint64_t aged;           /* when it was looked at last, by CLOCK_BOOTTIME */
     unsigned last_tries;
     uint64_t *forgotten;            /* by the latest slice; FORGET_SLICE of them */
     uint64_t leaving[FORGET_SLICE]; /* may be next, in order, of this owner: nobody needed
@@ -109,6 +111,15 @@ void sqlite_read_end_locked(struct sqlite_store *s);
 int sqlite_apply(struct sqlite_store *s, const struct entry *e);
 /* One job less uses content id; 0: none. */
 int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
+/* sqlite_key.c: the job has this key from now on, or none. SQLITE_OK or the error. */
+int sqlite_put_key(struct sqlite_store *s, const struct store_key *key);
+/* Deletes the oldest keys of the owner whose jobs ended before usec, and notes them in
+ * `expired`: their number, or -1 with *ret_rc. */
+int sqlite_expire_keys(struct sqlite_store *s, const struct owner *owner,
+                       uint64_t before_usec, int *ret_rc);
+/* Whether the row (id, uid, at, body) at which the statement is, is sound; then what it
+ * says. */
+bool sqlite_key_row(sqlite3_stmt *st, struct store_key *ret, struct row_key *ret_at);
 /* sqlite_forget.c: notes in `leaving` the oldest ended jobs of the owner that are beyond
  * what keep->jobs gives him or ended before usec, up to the first that is needed.
  * SQLITE_OK or the error. */

@@ -406,20 +406,33 @@ static void checkpoint(struct sqlite_store *s)
         (void)recover(s, rc);
 }
 
-/* What ended before that has been kept for long enough. */
-static uint64_t oldest_to_keep(struct sqlite_store *s, uint64_t keep_usec)
+static uint64_t now_usec(clockid_t clock)
 {
-    struct timespec wall, elapsed;
-    bool jumped;
+    struct timespec ts;
 
-    (void)clock_gettime(CLOCK_REALTIME, &wall);
-    (void)clock_gettime(CLOCK_BOOTTIME, &elapsed);
-    uint64_t limit = age_limit(&s->age, (uint64_t)wall.tv_sec * 1000000,
-                               (uint64_t)elapsed.tv_sec * 1000000, keep_usec, &jumped);
-    if (jumped)
-        say(s, "the clock has gone far ahead: no ended job is forgotten for its age "
-               "within a day, should it go back");
-    return limit;
+    (void)clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000;
+}
+
+/* What ended before that has been kept for long enough: jobs, keys. */
+struct ages {
+    uint64_t jobs, keys;
+};
+
+static struct ages oldest_to_keep(struct sqlite_store *s,
+                                  const struct store_retention *keep)
+{
+    const uint64_t wall = now_usec(CLOCK_REALTIME), elapsed = now_usec(CLOCK_BOOTTIME);
+    bool jumped, keys_jumped;
+    const struct ages ages = {
+        .jobs = age_limit(&s->age, wall, elapsed, keep->usec, &jumped),
+        .keys = age_limit(&s->key_age, wall, elapsed, keep->key_usec, &keys_jumped)};
+
+    if (jumped || keys_jumped)
+        say(s, "the clock has gone far ahead: no ended job and no key is forgotten for "
+               "its age within a day, should it go back");
+    s->aged = elapsed;
+    return ages;
 }
 
 /* The row that is damaged is met again and again: told once. What the disk did to the
@@ -461,6 +474,38 @@ static bool forget_some(struct sqlite_store *s, const struct store_retention *ke
     return done == FORGET_SLICE;
 }
 
+/* Keys of the owner that are too old, a slice at a time. False: a group waits for the
+ * writer, or they cannot leave. */
+static bool expire_keys(struct sqlite_store *s, const struct store_retention *keep,
+                        uint64_t limit, const struct owner *owner)
+{
+    int n = FORGET_SLICE;
+
+    while (owner->keys && n == FORGET_SLICE) {
+        const struct row_sums before = s->sums;
+        int rc = begin(s);
+
+        if (rc == SQLITE_OK)
+            n = sqlite_expire_keys(s, owner, limit, &rc);
+        if (rc == SQLITE_OK)
+            rc = sqlite_save_sums(s);
+        const bool at_commit = rc == SQLITE_OK;
+        if (at_commit)
+            rc = commit(s);
+        if (rc != SQLITE_OK) {
+            take_back(s, &before);
+            bear_forgetting(s, rc, at_commit);
+            return false;
+        }
+        sqlite_committed(s);
+        for (int i = 0; keep->key_gone && i < n; i++)
+            keep->key_gone(keep->key_gone_arg, &s->expired[i]);
+        if (groups_busy(&s->groups) || groups_stopping(&s->groups))
+            return false;
+    }
+    return true;
+}
+
 /* True: some may leave now. False: none may, or first comes what was appended before it
  * was asked which are needed. */
 static bool choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
@@ -491,7 +536,8 @@ static bool forget_of(struct sqlite_store *s, const struct store_retention *keep
 }
 
 /* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
- * under load only when much has come together. By age: when nothing else is to do. */
+ * under load only when much has come together. By age: when nothing else is to do, and
+ * every FORGET_EVERY. */
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
@@ -500,16 +546,18 @@ static void forget(struct sqlite_store *s, bool idle)
     const uint64_t least = idle                      ? 1
                            : groups_busy(&s->groups) ? FORGET_BEHIND
                                                      : FORGET_SLICE;
-    const bool by_age = idle && keep.usec != UINT64_MAX;
-    const uint64_t limit = beyond >= least || by_age ? oldest_to_keep(s, keep.usec) : 0;
+    const bool by_age = idle || now_usec(CLOCK_BOOTTIME) - s->aged >= FORGET_EVERY;
     struct hash_cursor c = {0};
     struct owner *owner = s->nleaving ? s->leaver : owners_each(&s->owners, &c);
 
     if (s->full || s->failing || (beyond < least && !by_age))
         return;
+    const struct ages limit =
+        by_age ? oldest_to_keep(s, &keep) : (struct ages){.jobs = 0};
     for (; owner; owner = owners_each(&s->owners, &c))
-        if ((by_age ? owner->jobs : owner_beyond(owner, share)) &&
-            !forget_of(s, &keep, limit, owner))
+        if (((by_age ? owner->jobs : owner_beyond(owner, share)) &&
+             !forget_of(s, &keep, limit.jobs, owner)) ||
+            (by_age && !expire_keys(s, &keep, limit.keys, owner)))
             return;
 }
 
@@ -521,16 +569,16 @@ static uint64_t patience(struct sqlite_store *s)
         return FULL_RETRY;
     if (s->failing)
         return FAILING_RETRY;
-    return s->sums.ended.rows ? FORGET_EVERY : UINT64_MAX;
+    return s->sums.ended.rows || s->sums.key.rows ? FORGET_EVERY : UINT64_MAX;
 }
 
 void *sqlite_writer(void *store)
 {
     struct sqlite_store *s = store;
-    struct timespec elapsed;
 
-    (void)clock_gettime(CLOCK_BOOTTIME, &elapsed);
-    age_start(&s->age, (uint64_t)elapsed.tv_sec * 1000000);
+    s->aged = now_usec(CLOCK_BOOTTIME);
+    age_start(&s->age, s->aged);
+    age_start(&s->key_age, s->aged);
     for (;;) {
         struct group_entry *first = groups_take(&s->groups, patience(s));
         int submits;

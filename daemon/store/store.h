@@ -42,6 +42,9 @@ struct store {
     const struct store_reader_ops *reader;
     const struct store_blob_ops *blobs; /* NULL: output is not stored */
     const struct store_retention_ops *retention;
+    uint64_t
+        seed; /* a secret that lasts as long as the store, for hashes that it keeps; 0:
+                    * it keeps none */
 };
 
 /* Writes down beside the store how far it has come, so that an older one in its place is

@@ -10,8 +10,8 @@
  * waits for before any other. So a submission with claims waits for younger ones only,
  * which cannot be a circle, and the oldest never gives any back: it gets all its keys.
  *
- * A key lives as long as its job is known here, and then as long as the history. With
- * on_exists a later job may take it over. */
+ * A key lives on when its job has ended: core/keys.h. With on_exists a later job may take
+ * it over. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,8 @@
 #include "daemon/core/jobs.h"
 #include "daemon/core/replacement.h"
 #include "daemon/core/tx.h"
+#include "daemon/core/users.h"
+#include "daemon/store/fact.h"
 #include "daemon/submit/submission.h"
 
 enum claimed {
@@ -28,6 +30,7 @@ enum claimed {
     CLAIM_REJECT, /* on_exists */
     CLAIM_WAIT,
     CLAIM_QUOTA,
+    CLAIM_KEYS,    /* the user has as many as there may be */
     CLAIM_UNKNOWN, /* it would be a new job, and waits for one that nobody knows */
     CLAIM_NOT_NEW, /* likewise, and its queue does not take it, or what it claims */
     CLAIM_NO_MEMORY,
@@ -115,6 +118,19 @@ static enum claimed claim_twice(const struct jobs_submit *s, const struct keys_e
     return CLAIM_REJECT;
 }
 
+/* NULL: there are as many as there may be, or no memory: *ret says which. */
+static struct keys_entry *put_new(struct jobs_submit *s, struct siphash128 name,
+                                  enum claimed *ret)
+{
+    const struct parts *p = parts_of(s->core);
+    struct user *user = users_get(p->users, s->owner.uid);
+
+    *ret = CLAIM_NO_MEMORY;
+    if (user && user->keys >= p->limits->max_keys_per_user)
+        *ret = CLAIM_KEYS;
+    return user && *ret != CLAIM_KEYS ? keys_put(p->keys, name, user) : NULL;
+}
+
 /* MINE: it may be a new job. */
 static enum claimed may_be_new(const struct jobs_submit_item *item)
 {
@@ -174,12 +190,12 @@ static enum claimed claim(struct jobs_submit *s, size_t i, const struct keyed *k
     struct keys_entry *e = keys_find(parts_of(core)->keys, key->name);
 
     if (!e) {
-        const enum claimed fresh = may_be_new(&s->items[i]);
+        enum claimed fresh = may_be_new(&s->items[i]);
         if (fresh != CLAIM_MINE)
             return fresh;
-        e = keys_put(parts_of(core)->keys, key->name);
+        e = put_new(s, key->name, &fresh);
         if (!e)
-            return CLAIM_NO_MEMORY;
+            return fresh;
         e->body = key->body;
         e->claim = s->pending;
         return CLAIM_MINE;
@@ -216,6 +232,11 @@ static void refuse(struct jobs_submit *s, size_t i, enum claimed why, uint64_t i
     else if (why == CLAIM_QUOTA)
         submission_over(item, REPLACEMENTS_MAX,
                         "jobs that are replaced and have not ended");
+    else if (why == CLAIM_KEYS)
+        submission_over(
+            item, parts_of(s->core)->limits->max_keys_per_user,
+            "keys (MaxKeysPerUser): each lasts for KeepKeysSec= after the end "
+            "of its job, and voltctl clean frees it");
     else if (why == CLAIM_UNKNOWN)
         submission_reject_unknown(item, submission_unknown(item->spec));
     else if (why == CLAIM_NOT_NEW)
@@ -413,6 +434,10 @@ void claim_settle(struct core *core, const struct job *job, uint64_t id)
 
     if (!e)
         return;
+    if (e->id) { /* in the store, too, its row stands for a later job now */
+        const struct store_fact none = {.type = STORE_KEY, .key = {.id = e->id}};
+        (void)store_append(parts_of(core)->store, &none, 1, NULL); /* or at the start */
+    }
     e->id = id;
     e->claim = NULL;
 }

@@ -32,6 +32,7 @@ static int print(void *arg, const struct store_loaded *loaded)
         break;
     case STORE_LOADED_RESOURCE:
     case STORE_LOADED_QUEUE:
+    case STORE_LOADED_KEY:
         break;
     }
     return r < 0 ? -EIO : 0;

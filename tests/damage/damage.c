@@ -131,6 +131,17 @@ static int note(void *arg, const struct store_loaded *loaded)
         for (size_t i = 0; i < loaded->queue.n; i++)
             pack_number(&p, loaded->queue.numbers[i]);
         break;
+    case STORE_LOADED_KEY:
+        pack_number(&p, loaded->key.id);
+        pack_number(&p, loaded->key.uid);
+        pack_number(&p, loaded->key.at_usec);
+        pack_raw(&p, &loaded->key.name, sizeof(loaded->key.name));
+        pack_raw(&p, &loaded->key.body, sizeof(loaded->key.body));
+        pack_number(&p, loaded->key.end.result);
+        pack_number(&p, loaded->key.end.code_is);
+        pack_number(&p, loaded->key.end.exit_code);
+        pack_signed(&p, loaded->key.end.code);
+        break;
     }
     hash(&told->hash, p.bytes, p.n);
     hash(&told->hash, spec.own.bytes, spec.own.n);
@@ -207,14 +218,22 @@ static void append(struct store *s, uint64_t id, int64_t index,
                    const struct job_event *events, size_t n,
                    const struct store_piece *output)
 {
-    struct store_fact facts[5];
+    struct store_fact facts[6];
 
     for (size_t i = 0; i < n; i++)
         facts[i] = fact_event(id, index, &events[i]);
     if (output) {
         facts[n] = fact_output(id, output);
         facts[n + 1] = fact_last(id, events[n - 1].at_usec, owner_of(id));
-        n += 2;
+        facts[n + 2] = (struct store_fact){
+            .type = STORE_KEY,
+            .key = {.id = id,
+                    .uid = owner_of(id),
+                    .at_usec = events[n - 1].at_usec,
+                    .name = {id * 77, id * 78},
+                    .body = {id * 79, id * 80},
+                    .end = {.code = 3, .result = JOB_RESULT_EXIT, .exit_code = 3}}};
+        n += 3;
     }
     if (store_append(s, facts, n, NULL) < 0)
         die("append");

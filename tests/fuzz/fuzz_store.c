@@ -77,6 +77,17 @@ static int note(void *arg, const struct store_loaded *loaded)
         for (size_t i = 0; i < loaded->queue.n; i++)
             pack_number(&p, loaded->queue.numbers[i]);
         break;
+    case STORE_LOADED_KEY:
+        pack_number(&p, loaded->key.id);
+        pack_number(&p, loaded->key.uid);
+        pack_number(&p, loaded->key.at_usec);
+        pack_raw(&p, &loaded->key.name, sizeof(loaded->key.name));
+        pack_raw(&p, &loaded->key.body, sizeof(loaded->key.body));
+        pack_number(&p, loaded->key.end.result);
+        pack_number(&p, loaded->key.end.code_is);
+        pack_number(&p, loaded->key.end.exit_code);
+        pack_signed(&p, loaded->key.end.code);
+        break;
     }
     *state = (uint64_t)contents_hash(*state, p.bytes, p.n);
     *state = (uint64_t)contents_hash(*state, spec.own.bytes, spec.own.n);
@@ -163,8 +174,9 @@ static void submit(struct store *s, uint64_t id)
 {
     const struct job_event end = {.type = JOB_EV_CANCEL, .at_usec = id};
     struct job_spec *spec = job_spec_new();
-    const struct store_fact facts[] = {
-        fact_submit(id, id, spec), fact_event(id, JOB_NO_INDEX, &end), fact_last(id, id, 0)};
+    const struct store_fact facts[] = {fact_submit(id, id, spec),
+                                       fact_event(id, JOB_NO_INDEX, &end),
+                                       fact_last(id, id, 0)};
 
     FUZZ_CHECK(spec);
     spec->kind = JOB_KIND_NOOP;

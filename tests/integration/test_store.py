@@ -202,14 +202,19 @@ def test_many_at_once_with_the_same_keys(private):
         v.close()
 
 
-def test_keys_outlive_what_is_forgotten(private):
-    private.start(config="[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=20\n")
+def test_keys_outlive_the_history(private):
+    config = "[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=20\n"
+    private.start(config=config)
     with private.connect() as v:
         ids = [submit(v, {"kind": "noop", "key": f"d{i}"}) for i in range(10)]
         wait(v, *ids)
         assert [submit(v, {"kind": "noop", "key": f"d{i}"}) for i in range(10)] == ids
         wait(v, *(submit(v, {"kind": "noop", "key": f"e{i}"}) for i in range(40)))
-        assert submitted(v, {"kind": "noop", "key": "d0"})["created"] is True
+        assert submitted(v, {"kind": "noop", "key": "d0"}) == {"id": ids[0], "created": False, "durable": True}
+    private.stop(signal.SIGKILL)
+    private.start(config=config)
+    with private.connect() as v:
+        assert [submit(v, {"kind": "noop", "key": f"d{i}"}) for i in range(10)] == ids
 
 
 def test_history_counts_the_elements_of_arrays(private):

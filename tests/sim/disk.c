@@ -470,7 +470,8 @@ static void store_do_free(struct store *store)
     struct news_list news = {0};
 
     sim.outside++;
-    for (const struct entry *e = s->taken; e && !s->written && !state.failing; e = e->next)
+    for (const struct entry *e = s->taken; e && !s->written && !state.failing;
+         e = e->next)
         if (!e->submits || !s->refused)
             image_apply(e, &news);
     for (const struct entry *e = s->head; e && !state.failing; e = e->next)
@@ -508,7 +509,8 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                               .log = &log_ops,
                               .reader = &reader_ops,
                               .blobs = &blob_ops,
-                              .retention = &retention_ops};
+                              .retention = &retention_ops,
+                              .seed = 1};
     s->tail = &s->head;
     s->filling = 1;
     for (size_t i = 0; i < STORE_ID_SIZE; i++)

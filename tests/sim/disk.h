@@ -18,17 +18,18 @@ struct row {
         ROW_OUTPUT, /* item; number: the stream */
         ROW_FORGET,
         ROW_NEWS,
+        ROW_KEY,   /* bytes: a struct store_key */
         ROW_QUEUE, /* id: its place in image.c; number: what is kept of it */
     } type;
     uint64_t id;
     int64_t item;
     uint32_t attempt; /* of an event, as its news say */
     uint64_t number, at_usec;
-    uint64_t life;   /* of STARTING */
-    uint64_t seq;    /* of its news; 0: it has none yet, or has none */
+    uint64_t life; /* of STARTING */
+    uint64_t seq;  /* of its news; 0: it has none yet, or has none */
     bool has_news;
     struct job_news news;
-    uint8_t *bytes; /* owned */
+    uint8_t *bytes;      /* owned */
     size_t n, env, argv; /* bytes of own and all; where the other parts begin */
 };
 

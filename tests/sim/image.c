@@ -26,7 +26,10 @@ static struct {
     uint64_t seq, last_id;
     struct job_news *news; /* all of them, from 1 */
     size_t nnews;
-    uint64_t queues[2]; /* of "default" and "night": the first number of the latest fact */
+    uint64_t
+        queues[2]; /* of "default" and "night": the first number of the latest fact */
+    struct store_key *keys; /* in no order */
+    size_t nkeys;
 } image;
 
 static void free_job(struct stored_job *j)
@@ -47,6 +50,7 @@ void image_reset(void)
     image.n = 0;
     image.seq = image.last_id = image.nnews = 0;
     image.queues[0] = image.queues[1] = 0;
+    image.nkeys = 0;
 }
 
 /* --- entries ---------------------------------------------------------------------------- */
@@ -163,6 +167,10 @@ static void add(struct entry *e, const struct store_fact *f, uint64_t life)
         r.type = ROW_QUEUE;
         r.id = strcmp(f->queue.name, "night") == 0;
         r.number = f->queue.n ? f->queue.numbers[0] : 0;
+        break;
+    case STORE_KEY:
+        r.type = ROW_KEY;
+        r.bytes = copy(&f->key, r.n = sizeof(f->key));
         break;
     case STORE_RESOURCE: /* nothing there sets the size of a semaphore */
         abort();
@@ -342,6 +350,26 @@ static void apply_output(const struct row *r)
     oracle_fact_output(&key, (unsigned)r->number, r->bytes, r->n);
 }
 
+static void put_key(const struct store_key *key)
+{
+    size_t i = 0;
+
+    while (i < image.nkeys && image.keys[i].id != key->id)
+        i++;
+    if (i < image.nkeys)
+        image.keys[i] = image.keys[--image.nkeys];
+    if (key->at_usec)
+        SIM_PUSH(image.keys, image.nkeys, *key);
+}
+
+static void apply_key(const struct row *r)
+{
+    struct store_key key;
+
+    memcpy(&key, r->bytes, sizeof(key));
+    put_key(&key);
+}
+
 static void apply_row(struct row *r, struct news_list *ret)
 {
     if (r->has_news) {
@@ -365,6 +393,10 @@ static void apply_row(struct row *r, struct news_list *ret)
         break;
     case ROW_FORGET:
         (void)image_forget(r->id, &(bool){false});
+        put_key(&(struct store_key){.id = r->id});
+        break;
+    case ROW_KEY:
+        apply_key(r);
         break;
     case ROW_QUEUE:
         image.queues[r->id] = r->number;
@@ -443,8 +475,8 @@ static int read_event(uint64_t life, const struct row *r, store_load_fn *fn, voi
 }
 
 /* Those of an item from `from` to `to`, in order of items, then of append. */
-static int read_events(uint64_t life, const struct stored_job *j, int64_t from, int64_t to,
-                       store_load_fn *fn, void *arg)
+static int read_events(uint64_t life, const struct stored_job *j, int64_t from,
+                       int64_t to, store_load_fn *fn, void *arg)
 {
     int r = 0;
 
@@ -485,10 +517,9 @@ static int read_job(const struct stored_job *j, bool whole, store_load_fn *fn, v
 
 static int read_queue(int i, store_load_fn *fn, void *arg)
 {
-    const struct store_loaded loaded = {.type = STORE_LOADED_QUEUE,
-                                        .queue = {.name = i ? "night" : "default",
-                                                  .numbers = &image.queues[i],
-                                                  .n = 1}};
+    const struct store_loaded loaded = {
+        .type = STORE_LOADED_QUEUE,
+        .queue = {.name = i ? "night" : "default", .numbers = &image.queues[i], .n = 1}};
 
     return image.queues[i] ? fn(arg, &loaded) : 0;
 }
@@ -504,6 +535,9 @@ int image_load(uint64_t life, store_load_fn *fn, void *arg)
 
     for (int i = 0; i < 2 && r == 0; i++)
         r = read_queue(i, fn, arg);
+    for (size_t i = 0; i < image.nkeys && r == 0; i++)
+        r = fn(arg,
+               &(struct store_loaded){.type = STORE_LOADED_KEY, .key = image.keys[i]});
     for (size_t i = 0; i < image.n && r == 0; i++) {
         r = read_job(&image.jobs[i], true, fn, arg);
         if (r == 0)

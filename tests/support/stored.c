@@ -212,6 +212,10 @@ static int note(void *arg, const struct store_loaded *loaded)
                        (unsigned long long)loaded->resource.per_usec,
                        (unsigned long long)loaded->resource.full_usec);
         break;
+    case STORE_LOADED_KEY:
+        (void)snprintf(found->text + n, sizeof(found->text) - n, "%llu:key:%d ",
+                       (unsigned long long)loaded->key.id, loaded->key.end.code);
+        break;
     case STORE_LOADED_QUEUE:
         n += (size_t)snprintf(found->text + n, sizeof(found->text) - n, "queue %s",
                               loaded->queue.name);

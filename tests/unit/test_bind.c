@@ -320,7 +320,7 @@ static void others_may_have_submitted_the_same_meanwhile(void **state)
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"));
+    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"), NULL);
     assert_non_null(e);
     e->claim = &older;
     core_unlock(core);
@@ -349,7 +349,7 @@ static void and_what_is_claimed_is_waited_for(void **state)
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"));
+    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"), NULL);
     e->claim = &older;
     core_unlock(core);
     fill(&a, "first", "last");

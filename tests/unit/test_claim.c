@@ -26,12 +26,12 @@ static const struct job_owner me = {.uid = 1234, .gid = 1234};
 static struct volt_runtime *rt;
 static struct core *core;
 
-static int set_up_with(uint64_t keep_ended, uint64_t keep_history)
+static int set_up_with(uint64_t keep_ended, uint64_t max_keys)
 {
     struct config config = managed_config();
 
     config.keep_ended_jobs = keep_ended;
-    config.keep_history = keep_history;
+    config.max_keys_per_user = max_keys;
     return managed_up(&config, &rt, &core);
 }
 
@@ -44,13 +44,13 @@ static int set_up(void **state)
 static int set_up_forgetful(void **state)
 {
     (void)state;
-    return set_up_with(1, 0);
+    return set_up_with(1, 10 * MANY);
 }
 
-static int set_up_for_one_key(void **state)
+static int set_up_for_two_keys(void **state)
 {
     (void)state;
-    return set_up_with(1, 1);
+    return set_up_with(1, 2);
 }
 
 static int tear_down(void **state)
@@ -203,23 +203,29 @@ static bool claim_by_hand(const char *key, const struct submission *by)
     return e;
 }
 
-/* Its job is forgotten, and the history has room for one key: not for this one. */
+static void free_key(const char *key, uint64_t id)
+{
+    core_lock(core);
+    keys_free(&core->keys, keys_name(&core->keys, me.uid, key), id);
+    core_unlock(core);
+}
+
 static void a_key_that_is_being_taken_over_does_not_go(void **state)
 {
     const struct submission another = {.age = 0};
     bool fresh;
 
     (void)state;
-    await_end(submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh));
+    const uint64_t id = submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh);
+    await_end(id);
     assert_true(claim_by_hand("k", &another));
-    for (unsigned i = 0; i < 3; i++) {
-        char key[2] = {(char)('l' + i), '\0'};
-
-        await_end(submit(JOB_KIND_NOOP, key, JOB_ON_EXISTS_SAME, &fresh));
-        assert_true(fresh);
-    }
+    free_key("k", id);
     assert_true(claim_by_hand("k", NULL));
-    assert_false(claim_by_hand("l", NULL)); /* that one went */
+    free_key("k", id + 1);
+    free_key("l", id);
+    assert_true(claim_by_hand("k", NULL));
+    free_key("k", id);
+    assert_false(claim_by_hand("k", NULL));
 }
 
 /* A key goes with the job that has it, not with one that had it. */
@@ -235,6 +241,31 @@ static void a_key_outlives_the_job_that_had_it_before(void **state)
     await_end(submit(JOB_KIND_NOOP, "l", JOB_ON_EXISTS_SAME, &fresh)); /* in its place */
     assert_int_equal(submit(JOB_KIND_SLEEP, "k", JOB_ON_EXISTS_SAME, &fresh), next);
     assert_false(fresh);
+}
+
+static int error_of(enum job_kind kind, const char *key, enum job_on_exists on_exists,
+                    const char *text);
+
+/* Those of jobs that have ended, and have left memory, count as well. What has its key is
+ * answered all the same, or takes it over. */
+static void keys_of_a_user_are_limited(void **state)
+{
+    bool fresh;
+
+    (void)state;
+    const uint64_t k = submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh);
+    await_end(k);
+    await_end(submit(JOB_KIND_NOOP, "l", JOB_ON_EXISTS_SAME, &fresh));
+    assert_int_equal(
+        error_of(JOB_KIND_NOOP, "m", JOB_ON_EXISTS_SAME, "2 keys (MaxKeysPerUser)"),
+        -EDQUOT);
+    assert_int_equal(submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh), k);
+    assert_false(fresh);
+    await_end(submit(JOB_KIND_NOOP, "l", JOB_ON_EXISTS_REPLACE, &fresh));
+    assert_true(fresh);
+    free_key("k", k);
+    await_end(submit(JOB_KIND_NOOP, "m", JOB_ON_EXISTS_SAME, &fresh));
+    assert_true(fresh);
 }
 
 /* --- queues and claims that take no more -------------------------------------------- */
@@ -315,7 +346,8 @@ static void the_same_key_again_is_the_same_job_whatever_its_claims_are(void **st
     const uint64_t id = submit_claim(2, 2, "k", &error);
     assert_int_equal(error, 0);
     core_lock(core);
-    admission_resize_named(core->parts.admit, named_find(core->parts.admit, me.uid, "s"), 1, 0);
+    admission_resize_named(core->parts.admit, named_find(core->parts.admit, me.uid, "s"),
+                           1, 0);
     core_unlock(core);
     assert_int_equal(submit_claim(2, 2, "k", &error), id);
     assert_int_equal(error, 0);
@@ -513,7 +545,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_claim_that_comes_to_nothing_is_told, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_key_that_is_being_taken_over_does_not_go,
-                                        set_up_for_one_key, tear_down),
+                                        set_up_forgetful, tear_down),
+        cmocka_unit_test_setup_teardown(keys_of_a_user_are_limited, set_up_for_two_keys,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_key_outlives_the_job_that_had_it_before,
                                         set_up_forgetful, tear_down),
         cmocka_unit_test_setup_teardown(

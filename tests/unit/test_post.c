@@ -56,6 +56,7 @@ static void note(const struct store_fact *f)
     case STORE_NEWS:
     case STORE_RESOURCE:
     case STORE_QUEUE:
+    case STORE_KEY:
         break;
     }
     fail_msg("a fact of type %d", f->type);

@@ -499,14 +499,15 @@ static void make_first_format(void)
     pack_clear(&sums);
     want.first = want.last_id = 0;
     row_sums_pack(&want, &sums);
-    sums.n -= 6; /* zeros: the sum of outputs, the number before the first, the last id,
-                  * the sum of resources */
+    sums.n -= 8; /* zeros: the sum of outputs, the number before the first, the last id,
+                  * the sums of resources and of keys */
     assert_int_equal(db_meta_put(&db, "sums", &sums), SQLITE_OK);
     db_close(&db);
     pack_fini(&sums);
     pack_fini(&body);
     stored_query("DROP TABLE output");
     stored_query("DROP TABLE resource");
+    stored_query("DROP TABLE key");
     stored_query("DROP INDEX ended_of");
     stored_query("ALTER TABLE ended DROP COLUMN uid");
     stored_query("ALTER TABLE job DROP COLUMN seq");

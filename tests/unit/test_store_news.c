@@ -56,7 +56,8 @@ static void keep_end(struct store *s, uint64_t id)
         {.type = JOB_EV_STARTED, .at_usec = 6, .pid = 3},
         {.type = JOB_EV_EXITED, .at_usec = 7, .result = JOB_RESULT_SUCCESS}};
     struct store_fact facts[] = {fact_event(id, JOB_NO_INDEX, &ev[0]),
-                                 fact_event(id, JOB_NO_INDEX, &ev[1]), fact_last(id, 7, 0)};
+                                 fact_event(id, JOB_NO_INDEX, &ev[1]),
+                                 fact_last(id, 7, 0)};
 
     facts[0].event.after.state = JOB_RUNNING;
     facts[1].event.after.state = JOB_DONE;
@@ -120,6 +121,7 @@ static int number(void *arg, const struct store_loaded *loaded)
         break;
     case STORE_LOADED_RESOURCE:
     case STORE_LOADED_QUEUE:
+    case STORE_LOADED_KEY:
         return 0;
     }
     hear(arg, &news, 1);
@@ -174,7 +176,8 @@ static void told_with_their_numbers(void **state)
     for (uint64_t id = 4; id <= 6; id++) /* each in a group of its own, and told once */
         assert_int_equal(stored_submit(s, id, "true", NULL), 0);
     store_free(s);
-    assert_string_equal(h.text, "8=4:submit:queued 9=5:submit:queued 10=6:submit:queued ");
+    assert_string_equal(h.text,
+                        "8=4:submit:queued 9=5:submit:queued 10=6:submit:queued ");
     assert_true(h.woken && !h.gap);
 }
 

@@ -19,6 +19,7 @@
 #define ITEMS_MAX 4
 #define STEPS     160
 #define FACTS_MAX 12
+#define OWNER     11 /* retention goes by owners, and the simulated store has one history */
 
 struct script_item {
     enum { WAITS, STARTS, RUNS, OVER } state;
@@ -157,7 +158,7 @@ static void add_submit(void)
                             .submit = {.id = id,
                                        .at_usec = ++script.time,
                                        .spec = script.specs[script.n],
-                                       .uid = 10 + below(3),
+                                       .uid = OWNER,
                                        .gid = 5}};
     script.n++;
 }
@@ -174,7 +175,7 @@ static struct job_event *add_event(uint64_t id, uint32_t item, enum job_event_ty
                           .index = j->items ? 3 + (int64_t)item : JOB_NO_INDEX,
                           .attempt = j->item[item].attempt},
                   .event = e,
-                  .after = {.owner = 11, .state = (uint8_t)below(JOB_STATE_COUNT)}}};
+                  .after = {.owner = OWNER, .state = (uint8_t)below(JOB_STATE_COUNT)}}};
     return e;
 }
 
@@ -200,7 +201,8 @@ static void add_last(uint64_t id)
                                               .after = {.owner = 11, .state = JOB_DONE}}};
     else
         script.facts[script.n++] = (struct store_fact){
-            .type = STORE_LAST, .last = {.id = id, .at_usec = ++script.time, .uid = 11}};
+            .type = STORE_LAST,
+            .last = {.id = id, .at_usec = ++script.time, .uid = OWNER}};
 }
 
 static void add_exited(uint64_t id, uint32_t item)
