@@ -1,6 +1,7 @@
 /* See check_paths.h. */
 #include "client/check_paths.h"
 #include "client/job_view.h"
+#include "wire/accounts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -48,10 +49,24 @@ static bool is_closed(const char *dir, uid_t account)
     return !(st.st_mode & (S_IXGRP | S_IXOTH));
 }
 
+static bool complain_of_account(const struct checking *c, const char *option,
+                                const char *dir)
+{
+    char name[64];
+
+    (void)accounts_user(c->account, name, sizeof(name));
+    (void)snprintf(
+        c->problem, c->size,
+        "jobs of the system's voltd run as %s, which may not enter %s: %s=%s, or "
+        "volt-submit --user",
+        name, dir, option, strcmp(option, "--chdir") == 0 ? "DIR" : "PATH");
+    return false;
+}
+
 /* The directories on the way to path, and path itself if it is one. */
 static bool check_way(const struct checking *c, const char *option, const char *path)
 {
-    char dir[PATH_MAX], what[128];
+    char dir[PATH_MAX];
     size_t len = strlen(path);
     if (c->account == 0 || c->account == geteuid() || path[0] != '/' ||
         len >= sizeof(dir))
@@ -62,12 +77,7 @@ static bool check_way(const struct checking *c, const char *option, const char *
         (void)snprintf(dir, sizeof(dir), "%.*s", (int)end, path);
         if (!is_closed(dir, c->account))
             continue;
-        (void)snprintf(what, sizeof(what),
-                       "Permission denied for user %u, as which this voltd runs jobs%s",
-                       (unsigned)c->account,
-                       strcmp(option, "--chdir") == 0 ? "; --chdir=/ runs it elsewhere"
-                                                      : "");
-        return complain(c, option, dir, what);
+        return complain_of_account(c, option, dir);
     }
     return true;
 }

@@ -44,8 +44,7 @@ void say_no_daemon(const struct client_tried *tried)
 {
     if (tried->forbidden) {
         say("this user may not use the voltd that is here; tried\n%s"
-            "root makes a user a member of the group by `usermod -aG voltd USER`, from the next\n"
-            "login on; `volt-submit --user` starts one for this user alone",
+            "`volt-submit --user` starts one for this user alone",
             tried->text);
         return;
     }

@@ -2,12 +2,12 @@
 #include "client/voltctl/list_columns.h"
 #include "client/job_view.h"
 #include "client/shell_words.h"
+#include "wire/accounts.h"
 #include "wire/duration.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,17 +81,7 @@ static int put_user(struct wire_buf *to, const json_t *job, uint64_t now)
     int64_t uid = job_view_int(job, "uid");
     (void)now;
     if (uid != known) {
-        int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-        const struct passwd *pw = NULL;
-        while (file && (pw = fgetpwent(file)) && pw->pw_uid != (uid_t)uid)
-            ;
-        if (pw)
-            (void)snprintf(name, sizeof(name), "%s", pw->pw_name);
-        else
-            (void)snprintf(name, sizeof(name), "%" PRId64, uid);
-        if (file)
-            (void)fclose(file);
+        (void)accounts_user((uid_t)uid, name, sizeof(name));
         known = uid;
     }
     return add(to, name);

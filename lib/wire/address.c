@@ -1,6 +1,7 @@
 /* Addresses of voltd's sockets; see address.h. */
 #include "wire/address.h"
 #include "base/error.h"
+#include "wire/accounts.h"
 #include "wire/user_dirs.h"
 
 #include <errno.h>
@@ -162,17 +163,44 @@ bool address_is_system(const struct address *address, enum address_endpoint whic
            strcmp(address->path, system.path) == 0;
 }
 
+/* Who may connect to it, and how one becomes that. */
+static void explain_refusal(const char *path, char *buf, size_t size)
+{
+    char user[48], group[48];
+    struct stat st;
+    bool member;
+
+    if (stat(path, &st) < 0 || !(st.st_mode & S_IWGRP) || st.st_gid == 0) {
+        (void)snprintf(buf, size, "permission denied: it is for another user");
+        return;
+    }
+    const bool named = accounts_user(geteuid(), user, sizeof(user));
+    (void)accounts_group(st.st_gid, user, group, sizeof(group), &member);
+    if (member)
+        (void)snprintf(buf, size,
+                       "permission denied: %s has become a member of group %s since this "
+                       "login: log in again",
+                       user, group);
+    else
+        (void)snprintf(buf, size,
+                       "permission denied: %s%s is not in group %s (an administrator: "
+                       "adduser %s %s; then log in again)",
+                       named ? "" : "user ", user, group, named ? user : "USER", group);
+}
+
 /* For people, of connect(). */
-static const char *why_not(const char *path, int code)
+static void explain(const char *path, int code, char *buf, size_t size)
 {
     struct stat st;
+
     if (code == -EACCES)
-        return "Permission denied: it is for another user, or for members of its group";
-    if (code != -ECONNREFUSED)
-        return strerror(-code);
-    return stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)
-               ? "it is no socket"
-               : "nobody listens on this socket (voltd has ended)";
+        explain_refusal(path, buf, size);
+    else
+        (void)snprintf(buf, size, "%s",
+                       code != -ECONNREFUSED ? strerror(-code)
+                       : stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)
+                           ? "it is no socket"
+                           : "nobody listens on this socket (voltd has ended)");
 }
 
 int address_connect(const struct address *address, struct volt_error *err)
@@ -196,9 +224,10 @@ int address_connect(const struct address *address, struct volt_error *err)
     }
     if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0) {
         int code = -errno;
+        char why[384];
         (void)close(fd);
-        return error_set(err, code, "%s: %s", address->path,
-                         why_not(address->path, code));
+        explain(address->path, code, why, sizeof(why));
+        return error_set(err, code, "%s: %s", address->path, why);
     }
     return fd;
 }
