@@ -58,8 +58,8 @@ struct client *client_new(int fd)
     return c;
 }
 
-int client_open(const struct address_choice *choice, enum address_endpoint which,
-                struct client **ret, struct client_tried *tried)
+static int open_socket(const struct address_choice *choice, enum address_endpoint which,
+                       struct client **ret, struct client_tried *tried)
 {
     struct address list[ADDRESS_CANDIDATES];
     struct volt_error err = {.text = ""};
@@ -79,7 +79,7 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
             *ret = client_new(fd);
             if (!*ret)
                 return -ENOMEM;
-            (*ret)->system = address_is_system(&list[i], which);
+            (*ret)->system = address_is_system(&list[i]);
             (*ret)->address = list[i];
             return 0;
         }
@@ -92,6 +92,15 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
                        err.text);
     }
     return first;
+}
+
+int client_open(const struct address_choice *choice, enum address_endpoint which,
+                struct client **ret, struct client_tried *tried)
+{
+    int r = open_socket(choice, which, ret, tried);
+    if (r == 0 || which != ADDRESS_CONTROL || !tried->forbidden || choice->admin)
+        return r;
+    return open_socket(choice, ADDRESS_JOBS, ret, tried); /* which answers the same */
 }
 
 int client_open_same(const struct client *c, struct client **ret, struct volt_error *err)

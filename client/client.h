@@ -47,8 +47,9 @@ struct client_tried {
     bool system;    /* only that of the system was looked for */
 };
 
-/* Connects to the first socket that answers. 0; -EINVAL or -ENAMETOOLONG for an unusable
- * address; otherwise the errno of the first one tried. */
+/* Connects to the first socket that answers; to the job socket where the control socket
+ * is for administrators, and the user is none. 0; -EINVAL or -ENAMETOOLONG for an
+ * unusable address; otherwise the errno of the first one tried. */
 int client_open(const struct address_choice *choice, enum address_endpoint which,
                 struct client **ret, struct client_tried *tried);
 /* Whether this is the answer of a voltd that has as many connections as it may have. */

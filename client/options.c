@@ -22,6 +22,12 @@ const struct option_entry options_connection[] = {
     {NULL, 0, NULL, NULL},
 };
 
+const struct option_entry options_admin[] = {
+    {"all-users", OPTION_ALL_USERS, NULL,
+     "as an administrator, through the control socket: what is everybody's"},
+    {NULL, 0, NULL, NULL},
+};
+
 bool options_connection_take(struct address_choice *choice, int key, const char *arg)
 {
     switch (key) {
@@ -36,6 +42,9 @@ bool options_connection_take(struct address_choice *choice, int key, const char 
         return true;
     case OPTION_CONTROL_ADDRESS:
         choice->control = arg;
+        return true;
+    case OPTION_ALL_USERS:
+        choice->admin = true;
         return true;
     default:
         return false;

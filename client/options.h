@@ -47,16 +47,17 @@ const struct option_entry *options_find(const struct options *o, int key);
 /* Prints the table as two columns, in lines of at most 79 characters. */
 void options_print(const struct option_entry *table);
 
-/* The options that every command has. */
-extern const struct option_entry options_connection[];
+/* The options that every command has; and that of voltctl. */
+extern const struct option_entry options_connection[], options_admin[];
 enum {
     OPTION_USER = OPTION_LONG + 1000,
     OPTION_SYSTEM,
     OPTION_ADDRESS,
     OPTION_CONTROL_ADDRESS,
+    OPTION_ALL_USERS,
 };
 
-/* Takes in an option of that table; true when it was one. */
+/* Takes in an option of these tables; true when it was one. */
 bool options_connection_take(struct address_choice *choice, int key, const char *arg);
 /* Adds what the environment says where the command line said nothing. */
 void options_connection_finish(struct address_choice *choice);

@@ -190,7 +190,7 @@ static int complete_dry(struct submit_options *o, int *ret_checked)
         return code;
     }
     bool own = address_candidates(&o->choice, ADDRESS_JOBS, list, &err) < 1 ||
-               !address_is_system(&list[0], ADDRESS_JOBS);
+               !address_is_system(&list[0]);
     return submit_environment(o, own, geteuid());
 }
 

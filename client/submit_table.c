@@ -8,7 +8,7 @@ static const struct option_entry job_options[] = {
     {"label", OPT_LABEL, "KEY=VALUE", "a label to filter by; may be given many times"},
     {"queue", 'q', "QUEUE", "the queue (default: default); `voltctl queues` lists them"},
     {"priority", 'p', "N",
-     "-1000 to 1000; higher starts first (default 0); in system mode one above 0 is for root alone"},
+     "-1000 to 1000; higher starts first (default 0); in system mode one above 0 is for administrators and root"},
     {"hold", OPT_HOLD, NULL, "it does not start before `voltctl release ID`"},
     {"in", OPT_IN, "TIME", "it does not start before TIME has passed: 30s, 5m, 1h30m"},
     {"at", OPT_AT, "TIME",

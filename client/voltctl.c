@@ -39,6 +39,7 @@ static void help(void)
     (void)puts("\nOptions (`voltctl VERB --help` shows those of a verb):");
     options_print(own_options);
     options_print(options_connection);
+    options_print(options_admin);
     (void)fputs(
         "\nAn ID is what volt-submit printed; one element of an array is ID_INDEX. Ranges\n"
         "are 12-40 and 17_3-20, and 17_[1-3,7,9-20:2] is a list of elements; @last is\n"
@@ -137,8 +138,8 @@ static const struct {
 /* Options that are verbs here, those of task-spooler, or belong to one. */
 static const struct option_elsewhere verbs_elsewhere[] = {
     {" -a --all ", "`voltctl list --all`"},
-    {" -u ", "`voltctl list -u USER`; for a job that is urgent, `voltctl first ID`"},
-    {" --uid ", "`voltctl list -u USER`"},
+    {" -u ", "`voltctl list --owner=USER`; for a job that is urgent, `voltctl first ID`"},
+    {" --owner --uid ", "`voltctl list --owner=USER`"},
     {" --failed ", "`voltctl list --failed`"},
     {" --state --result --name --label --queue --since --until --sort ",
      "`voltctl list`, and the option behind it"},
@@ -221,7 +222,8 @@ static int run_help(const char *name)
 
 static int run(struct ctl *ctl, int argc, char **argv)
 {
-    const struct option_entry *const tables[] = {own_options, options_connection, NULL};
+    const struct option_entry *const tables[] = {own_options, options_connection,
+                                                 options_admin, NULL};
     struct options o = {.tables = tables,
                         .argc = argc,
                         .argv = argv,

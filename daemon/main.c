@@ -459,8 +459,8 @@ static int start_server(struct daemon *d, struct volt_error *err)
     if (r < 0)
         return failed("control", r, err);
     const struct server_listener listeners[2] = {
-        {.fd = d->sockets[0], .interfaces = interfaces_public},
-        {.fd = d->sockets[1], .interfaces = interfaces_control, .reserves = true},
+        {.fd = d->sockets[0], .interfaces = interfaces_all},
+        {.fd = d->sockets[1], .interfaces = interfaces_all, .control = true},
     };
     d->sockets[0] = d->sockets[1] = -1;
     r = server_listen(d->server, listeners, 2, err);

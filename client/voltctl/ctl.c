@@ -24,7 +24,7 @@ const struct option_elsewhere ctl_elsewhere[] = {CTL_ELSEWHERE, {NULL, NULL}};
 int ctl_option(struct ctl *ctl)
 {
     const struct option_entry *const tables[] = {ctl->verb->options, options_connection,
-                                                 help_option, NULL};
+                                                 options_admin, help_option, NULL};
     if (!ctl->options.started)
         ctl->options = (struct options){.argc = ctl->argc, .argv = ctl->argv};
     ctl->options.tables = tables;
@@ -114,6 +114,7 @@ void ctl_help(const struct verb *verb)
     (void)puts("\nOptions:");
     options_print(verb->options);
     options_print(options_connection);
+    options_print(options_admin);
     options_print(help_option);
     (void)puts("\nExit codes: 0 done, 1 failed, 2 usage, 3 no voltd, 4 no such job.");
 }
@@ -140,7 +141,7 @@ static bool say_option_error(const struct client_reply *reply)
     } fields[] = {{"filter.states", "state"},
                   {"filter.results", "result"},
                   {"filter.name", "name"}, /* and name_glob */
-                  {"filter.user", "uid"},
+                  {"filter.user", "owner"},
                   {"filter.queue", "queue"},
                   {"filter.labels", "label"},
                   {"filter.has_labels", "label"},
@@ -412,7 +413,7 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
     else if (key == CTL_OPT_FAILED)
         r = add_words(*filter, "results", "result", "failed");
     else if (key == 'u')
-        r = set_word(*filter, "user", "uid", arg);
+        r = set_word(*filter, "user", "owner", arg);
     else if (key == CTL_OPT_NAME)
         r = set_name(*filter, arg);
     else if (key == CTL_OPT_QUEUE)

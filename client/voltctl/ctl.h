@@ -135,9 +135,9 @@ int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
          "cancelled, lost, output_limit, expired or dependency; also a list; "           \
          "failed: all but success"},                                                     \
         {"failed", CTL_OPT_FAILED, NULL, "the same as --result=failed"},                 \
-        {"uid", 'u', "USER",                                                             \
-         "jobs of this user, by name or number; those of others are shown to root "      \
-         "alone"},                                                                       \
+        {"owner", 'u', "USER",                                                           \
+         "jobs of this user, by name or number; those of others are shown to "           \
+         "administrators (--all-users) and root"},                                                                       \
         {"name", CTL_OPT_NAME, "NAME", "jobs of this name; with * ? [...] a pattern"},   \
         {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
         {"label", CTL_OPT_LABEL, "KEY[=VALUE]",                                          \
@@ -178,7 +178,7 @@ enum {
 /* What others call options that any verb may have. */
 #define CTL_ELSEWHERE                                                                    \
     {                                                                                    \
-        " --user ", "--uid=USER (-u) for the jobs of a user"                             \
+        " --user --uid ", "--owner=USER (-u) for the jobs of a user"                     \
     }
 extern const struct option_elsewhere ctl_elsewhere[];
 

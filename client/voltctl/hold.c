@@ -31,7 +31,7 @@ const struct verb verb_release = {
     .name = "release",
     .operands = "[ID...]",
     .summary = "Let jobs start that are held",
-    .text = "What root holds of another user, only root releases.\n"
+    .text = "What an administrator holds of another user, only administrators release.\n"
             "\nExamples:\n  voltctl release 12 13\n  voltctl release --all\n",
     .options = steer_options,
     .run = run_release,

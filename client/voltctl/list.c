@@ -377,8 +377,9 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
         (void)fputs("No job waits or runs.", stdout);
     else
         term_print("%" PRIu64 " job%s listed.", l->told, l->told == 1 ? "" : "s");
-    if (l->told == 0 && json_object_get(l->filter, "user") && geteuid() != 0)
-        (void)fputs(" Those of other users are shown to root alone.", stdout);
+    if (l->told == 0 && json_object_get(l->filter, "user") && geteuid() != 0 &&
+        !ctl->choice.admin)
+        (void)fputs(" Those of other users are shown to administrators: --all-users.", stdout);
     bool narrow = term_columns(STDOUT_FILENO) < 60;
     term_print("%s%s\n",
                l->all   ? ""
@@ -514,7 +515,7 @@ const struct verb verb_list = {
         "  voltctl list --since=yesterday --until=today --result=exit\n"
         "  voltctl list --state=running --sort=-runtime\n"
         "  voltctl list -o id,user,labels,command --label=night=1\n"
-        "  voltctl list --failed -u alice --since=today\n"
+        "  voltctl list --failed -u alice --since=today --all-users\n"
         "  voltctl list --result=failed --json 12-40\n"
         "  voltctl list --elements --result=failed 17   which of an array failed\n"
         "  voltctl list --elements -o index,result,exit,started,ended 17\n",

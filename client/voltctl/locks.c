@@ -13,7 +13,12 @@
 
 enum { NAME, KIND, USED, WAITING, SINCE, HOLDERS, COLUMNS };
 
-static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
+static const struct option_entry options[] = {
+    {"owner", 'u', "USER",
+     "those of this user, by name or number; for administrators (--all-users) and root"},
+    CTL_JSON_OPTION,
+    CTL_OPTIONS_END,
+};
 
 static const struct table_column columns[COLUMNS] = {
     [NAME] = {.title = "NAME", .flexible = true},
@@ -115,7 +120,7 @@ static int print(const json_t *locks)
 }
 
 /* All pages, into an array. */
-static int fetch(struct ctl *ctl, json_t *locks)
+static int fetch(struct ctl *ctl, const char *owner, json_t *locks)
 {
     json_t *cursor = NULL;
     int code;
@@ -123,7 +128,7 @@ static int fetch(struct ctl *ctl, json_t *locks)
     do {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
 
-        code = ctl_call(ctl, "org.voltd.locks.List", json_pack("{s:o*}", "cursor", cursor),
+        code = ctl_call(ctl, "org.voltd.locks.List", json_pack("{s:o*, s:s*}", "cursor", cursor, "user", owner),
                         &reply);
         if (code == CTL_EXIT_OK)
             (void)json_array_extend(locks, json_object_get(reply.parameters, "locks"));
@@ -166,7 +171,7 @@ static int set_size(struct ctl *ctl, char **words, int n)
     return code;
 }
 
-static int free_lock(struct ctl *ctl, char **words, int n)
+static int free_lock(struct ctl *ctl, const char *owner, char **words, int n)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
 
@@ -175,7 +180,7 @@ static int free_lock(struct ctl *ctl, char **words, int n)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code == CTL_EXIT_OK)
         code = ctl_call(ctl, "org.voltd.locks.Free",
-                        json_pack("{s:s}", "name", words[1]), &reply);
+                        json_pack("{s:s, s:s*}", "name", words[1], "user", owner), &reply);
     if (code == CTL_EXIT_OK) {
         const int64_t freed = job_view_int(reply.parameters, "freed");
         term_print("given back by what was left of %" PRId64 " holder%s\n", freed,
@@ -185,24 +190,33 @@ static int free_lock(struct ctl *ctl, char **words, int n)
     return code;
 }
 
-static int change(struct ctl *ctl, char **words, int n)
+static int change(struct ctl *ctl, const char *owner, char **words, int n)
 {
-    return strcmp(words[0], "free") == 0 ? free_lock(ctl, words, n)
-                                         : set_size(ctl, words, n);
+    if (strcmp(words[0], "free") == 0)
+        return free_lock(ctl, owner, words, n);
+    return owner ? ctl_usage(ctl, "--owner: the sizes of others cannot be set")
+                 : set_size(ctl, words, n);
 }
 
 static int run(struct ctl *ctl)
 {
-    bool json;
+    const char *owner = NULL;
+    bool json = false;
+    int key;
 
-    if (!ctl_json_only(ctl, &json))
-        return ctl->code;
+    while ((key = ctl_option(ctl)) != OPTION_END) {
+        if (key == OPTION_BAD)
+            return ctl->code;
+        if (key == 'u')
+            owner = ctl->options.arg;
+        json |= key == CTL_OPT_JSON;
+    }
     if (optind < ctl->argc)
-        return change(ctl, ctl->argv + optind, ctl->argc - optind);
+        return change(ctl, owner, ctl->argv + optind, ctl->argc - optind);
     json_t *locks = json_array();
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code == CTL_EXIT_OK)
-        code = fetch(ctl, locks);
+        code = fetch(ctl, owner, locks);
     if (code == CTL_EXIT_OK && json)
         ctl_print_json(locks);
     else if (code == CTL_EXIT_OK)

@@ -181,7 +181,7 @@ const struct verb verb_queues = {
         "WAITING: so many jobs wait for their turn; an array counts as one. SET: what\n"
         "`voltctl queue set` has said, and in brackets what is configured instead.\n"
         "USERS, GROUPS: those that may submit to it, where that is not everybody; told to\n"
-        "root and the account that voltd runs as.\n",
+        "administrators, and root.\n",
     .options = list_options,
     .run = run_queues,
 };
@@ -263,7 +263,7 @@ static bool take_setting(const struct ctl *ctl, const char *word, json_t *parame
 static int change(struct ctl *ctl, const char *method, json_t *parameters)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    int code = ctl_open(ctl, ADDRESS_CONTROL);
 
     if (code == CTL_EXIT_OK)
         code = ctl_call(ctl, method, json_incref(parameters), &reply);

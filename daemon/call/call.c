@@ -94,7 +94,7 @@ const struct config *call_config(const struct call *call)
 
 const struct job_owner *call_peer(const struct call *call)
 {
-    return &call->caller.peer;
+    return &call->caller.peer.who;
 }
 
 pid_t call_peer_pid(const struct call *call)
@@ -102,9 +102,9 @@ pid_t call_peer_pid(const struct call *call)
     return call->caller.peer_pid;
 }
 
-bool call_is_admin(const struct call *call)
+const struct asker *call_asker(const struct call *call)
 {
-    return call->caller.admin;
+    return &call->caller.peer;
 }
 
 json_t *call_parameters(const struct call *call)
@@ -130,7 +130,7 @@ void call_learn_env(struct call *call, struct job_env *env)
     const struct caller *by = &call->caller;
 
     if (call->env_text && env)
-        known_texts_add(by->service->environments, by->peer.uid, call->env_text,
+        known_texts_add(by->service->environments, by->peer.who.uid, call->env_text,
                         call->env_len, env);
     else
         free(call->env_text);

@@ -28,9 +28,8 @@
 struct caller {
     const struct service *service;
     const struct interface *const *interfaces; /* of the listener */
-    struct job_owner peer;
+    struct asker peer;
     pid_t peer_pid; /* 0: not known */
-    bool admin;     /* the peer is one */
     const struct config *config;
     struct frame_reader *in; /* has the message while the call holds it */
     struct output *out;

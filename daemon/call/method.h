@@ -9,6 +9,7 @@
 #ifndef VOLTD_CALL_METHOD_H
 #define VOLTD_CALL_METHOD_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/job/owner.h"
 #include "wire/writer.h"
 #include <jansson.h>
@@ -33,8 +34,13 @@ enum method_flags {
     METHOD_READS = 1 << 4, /* changes nothing: given up when the caller has gone */
 };
 
+/* The first two members, by the row in auth/methods.def. */
+#define METHOD_IS(interface_, name_)                                                     \
+    .name = #name_, .operation = AUTH_OF_##interface_##_##name_
+
 struct method {
     const char *name; /* "Submit" */
+    enum auth_operation operation;
     unsigned flags;
     size_t state_size;
     enum volt_poll (*poll)(struct volt_cx *cx, struct call *call, void *state);
@@ -58,7 +64,7 @@ struct service {
     struct stdin_files *stdin_files;  /* NULL: no descriptors are taken */
     struct turn_counts *turns;
     bool root_only; /* voltd is root, and would run the jobs of others as root */
-    bool user_mode; /* of one user, its admin */
+    bool user_mode; /* of one user, who is root there */
 };
 
 const struct service *call_service(const struct call *call);
@@ -67,8 +73,8 @@ const struct config *call_config(const struct call *call);
 const struct job_owner *call_peer(const struct call *call);
 /* The process that has connected; 0: not known. */
 pid_t call_peer_pid(const struct call *call);
-/* Root; and where voltd is a user's own, this user. */
-bool call_is_admin(const struct call *call);
+/* The same with what it may do. */
+const struct asker *call_asker(const struct call *call);
 /* Borrowed; not NULL until call_parameters_read(). */
 json_t *call_parameters(const struct call *call);
 /* Nobody borrows from the parameters any more: their memory is given back. */

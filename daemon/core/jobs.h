@@ -28,6 +28,7 @@
 #include "daemon/job/news.h"
 #include "daemon/job/spec.h"
 
+struct asker;
 struct store_fact;
 
 #define NO_OFFSET ARRAY_WHOLE /* the job or array itself */
@@ -85,8 +86,9 @@ void core_after_log(struct core *core, uint8_t *ticket);
 void core_tell(struct core *core, const struct job_news *ev);
 /* event_ring_read() of a portion, also of what a section has told that is not over yet: a
  * look at the jobs after it waits for its end. Any thread, without the lock. */
-size_t core_told(struct core *core, uid_t uid, uint64_t after, struct job_news *buf,
-                 size_t max, uint64_t *ret_next, uint64_t *ret_lost);
+size_t core_told(struct core *core, const struct asker *asker, uint64_t after,
+                 struct job_news *buf, size_t max, uint64_t *ret_next,
+                 uint64_t *ret_lost);
 /* Lock held. The greatest id of the jobs that have left memory; 0: none has. */
 uint64_t jobs_forgotten_max(const struct core *core);
 /* Before there is any task: the store has a job of this id, or its key, and memory may not. */

@@ -1,4 +1,5 @@
 /* Waiting until voltd may end. */
+#include "daemon/auth/auth.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/phase.h"
 #include "daemon/core/post.h"
@@ -42,7 +43,7 @@ static void end_all(struct life_drain *d)
     core_lock(d->core);
     phase_end(d->core);
     core_unlock(d->core);
-    d->all = (struct steer_all){.core = d->core, .filter = &all};
+    d->all = (struct steer_all){.core = d->core, .asker = auth_voltd(), .filter = &all};
 }
 
 /* READY: all have been asked to end. Without memory it begins again after a rest. */

@@ -110,13 +110,13 @@ uint64_t event_log_oldest(const struct event_log *log)
     return event_ring_oldest(log->ring.base, event_log_newest(log));
 }
 
-size_t event_log_read(struct event_log *log, uid_t uid, uint64_t after,
+size_t event_log_read(struct event_log *log, const struct asker *asker, uint64_t after,
                       struct job_news *buf, size_t max, size_t looks, uint64_t *ret_next,
                       uint64_t *ret_lost)
 {
     pthread_mutex_lock(&log->lock);
     size_t n =
-        event_ring_read(&log->ring, uid, after, buf, max, looks, ret_next, ret_lost);
+        event_ring_read(&log->ring, asker, after, buf, max, looks, ret_next, ret_lost);
     pthread_mutex_unlock(&log->lock);
     return n;
 }

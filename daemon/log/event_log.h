@@ -11,6 +11,7 @@
 #include "daemon/job/news.h"
 #include "daemon/log/subscription.h"
 
+struct asker;
 struct event_log;
 
 /* New; NULL: no memory. */
@@ -41,7 +42,7 @@ uint64_t event_log_first(const struct event_log *log);
 /* The one before the oldest that can still be read. */
 uint64_t event_log_oldest(const struct event_log *log);
 /* event_ring_read(). */
-size_t event_log_read(struct event_log *log, uid_t uid, uint64_t after,
+size_t event_log_read(struct event_log *log, const struct asker *asker, uint64_t after,
                       struct job_news *buf, size_t max, size_t looks, uint64_t *ret_next,
                       uint64_t *ret_lost);
 /* A task subscribes before it reads, in list 0. */

@@ -19,9 +19,9 @@ void event_ring_put(struct event_ring *r, const struct job_news *ev)
         r->seq = ev->seq;
 }
 
-size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
-                       struct job_news *buf, size_t max, size_t scan, uint64_t *ret_next,
-                       uint64_t *ret_lost)
+size_t event_ring_read(const struct event_ring *r, const struct asker *asker,
+                       uint64_t after, struct job_news *buf, size_t max, size_t scan,
+                       uint64_t *ret_next, uint64_t *ret_lost)
 {
     uint64_t oldest = event_ring_oldest(r->base, r->seq);
     uint64_t at = after, lost = 0;
@@ -34,7 +34,7 @@ size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
     while (at < r->seq && n < max && scan-- > 0) {
         const struct job_news *ev = &r->entries[++at % EVENT_RING_CAPACITY];
 
-        if (ev->seq == at && auth_sees(uid, ev->owner))
+        if (ev->seq == at && auth_sees(asker, ev->owner))
             buf[n++] = *ev;
     }
     *ret_next = at > r->seq ? r->seq : at;

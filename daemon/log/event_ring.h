@@ -10,6 +10,8 @@
 #include "daemon/job/news.h"
 #include <sys/types.h>
 
+struct asker;
+
 #define EVENT_RING_CAPACITY 16384 /* a power of two */
 
 struct event_ring {
@@ -51,11 +53,11 @@ void event_ring_push(struct event_ring *r, const struct job_news *ev);
  * that were skipped and are still in the ring. */
 void event_ring_put(struct event_ring *r, const struct job_news *ev);
 
-/* Copies events with seq > after (base or more) that uid may see (its own jobs; root:
- * all) to buf, at most max, looking at no more than `scan` entries. Returns their number;
- * *ret_next: read up to here; *ret_lost: overwritten before they could be read. */
-size_t event_ring_read(const struct event_ring *r, uid_t uid, uint64_t after,
-                       struct job_news *buf, size_t max, size_t scan, uint64_t *ret_next,
-                       uint64_t *ret_lost);
+/* Copies events with seq > after (base or more) that the asker may see to buf, at most
+ * max, looking at no more than `scan` entries. Returns their number; *ret_next: read up
+ * to here; *ret_lost: overwritten before they could be read. */
+size_t event_ring_read(const struct event_ring *r, const struct asker *asker,
+                       uint64_t after, struct job_news *buf, size_t max, size_t scan,
+                       uint64_t *ret_next, uint64_t *ret_lost);
 
 #endif

@@ -80,19 +80,19 @@ static int begin_acquire(struct call *call, struct acquire *s)
         return -EINVAL;
     s->begun = true;
     s->deadline = deadline_of(&s->in);
-    s->leaf = (struct lease_acquire){
-        .core = call_service(call)->core,
-        .ask = {.uid = call_peer(call)->uid,
-                .claim = {.name = s->in.name,
-                          .mode = (enum job_claim_mode)s->in.mode,
-                          .permits = s->in.permits,
-                          .capacity = s->in.capacity},
-                .pid = call_peer_pid(call),
-                .command = s->in.command ? s->in.command : "",
-                .in_job = s->in.inside_job,
-                .in_lease = s->in.inside_lease},
-        .waits = call_more(call),
-        .place = s->in.lease};
+    s->leaf =
+        (struct lease_acquire){.core = call_service(call)->core,
+                               .ask = {.uid = call_peer(call)->uid,
+                                       .claim = {.name = s->in.name,
+                                                 .mode = (enum job_claim_mode)s->in.mode,
+                                                 .permits = s->in.permits,
+                                                 .capacity = s->in.capacity},
+                                       .pid = call_peer_pid(call),
+                                       .command = s->in.command ? s->in.command : "",
+                                       .in_job = s->in.inside_job,
+                                       .in_lease = s->in.inside_lease},
+                               .waits = call_more(call),
+                               .place = s->in.lease};
     return 0;
 }
 
@@ -145,8 +145,8 @@ static int tell_place(struct call *call, struct acquire *s)
     const int r = push_fd(call, s);
 
     return r < 0 ? r
-                 : call_continue(call, json_pack("{s:I}", "lease",
-                                                 (json_int_t)s->leaf.ask.id));
+                 : call_continue(call,
+                                 json_pack("{s:I}", "lease", (json_int_t)s->leaf.ask.id));
 }
 
 /* It waits: the client hears so, and from time to time again. False: for too long. */
@@ -206,9 +206,6 @@ static void acquire_drop(struct call *call, void *state)
 }
 
 const struct method method_acquire = {
-    .name = "Acquire",
-    .flags = METHOD_MORE,
-    .state_size = sizeof(struct acquire),
-    .poll = acquire_poll,
-    .drop = acquire_drop,
+    METHOD_IS(locks, Acquire), .flags = METHOD_MORE, .state_size = sizeof(struct acquire),
+    .poll = acquire_poll,      .drop = acquire_drop,
 };

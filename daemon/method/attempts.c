@@ -51,7 +51,7 @@ static enum volt_poll attempts_poll(struct volt_cx *cx, struct call *call, void 
 }
 
 const struct method method_attempts = {
-    .name = "Attempts",
+    METHOD_IS(jobs, Attempts),
     .flags = METHOD_READS,
     .poll = attempts_poll,
 };

@@ -1,11 +1,7 @@
-/* org.voltd.control: the daemon as a whole. Every client that reaches the control
- * socket may ask it, which the mode and group of the socket decide. Only root and voltd's
- * own account may reload and end it, and see its tasks: that account could send it the
- * signals as well. */
+/* org.voltd.control: the daemon as a whole. */
 #include "daemon/life/life.h"
 #include "daemon/method/methods.h"
 
-#include "daemon/auth/auth.h"
 #include "daemon/config/config.h"
 #include "daemon/config/control.h"
 #include "daemon/method/params.h"
@@ -30,21 +26,6 @@ static bool has_no_parameters(struct call *call)
     static const struct field none[] = {{.name = NULL}};
 
     return params_read(call, none, NULL) == 0;
-}
-
-bool control_may_steer(struct call *call, const char *what)
-{
-    char reason[160];
-
-    if (auth_runs_voltd(call_peer(call)->uid))
-        return true;
-    (void)snprintf(reason, sizeof(reason),
-                   "only root and the account that voltd runs as may %s: its jobs are of "
-                   "many users",
-                   what);
-    (void)call_error(call, "org.varlink.service.PermissionDenied",
-                     json_pack("{s:s}", "reason", reason));
-    return false;
 }
 
 /* --- Config ------------------------------------------------------------------------- */
@@ -74,7 +55,8 @@ static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *s
     return call_reply(call, reply);
 }
 
-static const struct method method_config = {.name = "Config", .poll = config_poll};
+static const struct method method_config = {METHOD_IS(control, Config),
+                                            .poll = config_poll};
 
 /* --- Reload ------------------------------------------------------------------------- */
 
@@ -85,7 +67,7 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
     json_t *reply;
 
     (void)state;
-    if (!has_no_parameters(call) || !control_may_steer(call, "reload or end it"))
+    if (!has_no_parameters(call))
         return VOLT_READY;
     call_go_aside(cx, call); /* it reads files */
     if (control_reload(call_service(call)->control, &needs_restart, &err) < 0)
@@ -96,7 +78,8 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
     return call_reply(call, reply);
 }
 
-static const struct method method_reload = {.name = "Reload", .poll = reload_poll};
+static const struct method method_reload = {METHOD_IS(control, Reload),
+                                            .poll = reload_poll};
 
 /* --- Shutdown ----------------------------------------------------------------------- */
 
@@ -135,8 +118,6 @@ static int begin_shutdown(struct call *call, struct shutdown *s)
         (void)call_error(call, "org.varlink.service.ExpectedMore", json_object());
         return -EINVAL;
     }
-    if (!control_may_steer(call, "reload or end it"))
-        return -EPERM;
     control_shutdown(call_service(call)->control, s->in.cancel);
     if (!s->in.wait) {
         (void)call_reply(call, left_to_json(jobs_left(call, s)));
@@ -187,7 +168,7 @@ static void shutdown_drop(struct call *call, void *state)
 }
 
 static const struct method method_shutdown = {
-    .name = "Shutdown",
+    METHOD_IS(control, Shutdown),
     .flags = METHOD_MORE | METHOD_OUTLIVES,
     .state_size = sizeof(struct shutdown),
     .poll = shutdown_poll,

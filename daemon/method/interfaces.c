@@ -1,4 +1,4 @@
-/* What voltd offers on which socket. */
+/* What voltd offers. */
 #include "daemon/method/methods.h"
 
 static const char jobs_description[] =
@@ -30,11 +30,7 @@ const struct interface interface_jobs = {
         },
 };
 
-const struct interface *const interfaces_public[] = {
-    &interface_jobs, &interface_locks, &interface_logs, &interface_queues, NULL,
-};
-
-const struct interface *const interfaces_control[] = {
+const struct interface *const interfaces_all[] = {
     &interface_jobs,   &interface_locks,   &interface_logs,
     &interface_queues, &interface_control, NULL,
 };

@@ -52,7 +52,7 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
     w->walk.at_once = 1 + call_bytes_left(call) / 2 / w->job_text;
     if (w->job_text > LARGE_TEXT)
         call_go_aside(cx, call);
-    int r = query_walk_step(cx, call_service(call)->core, call_peer(call), filter,
+    int r = query_walk_step(cx, call_service(call)->core, call_asker(call), filter,
                             &w->walk, add_job, &(struct page){w, text});
     call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
              wire_buf_len(text) - before + w->walk.unpacked);

@@ -42,7 +42,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     (void)state;
     if (params_read(call, fields, &in) < 0)
         return VOLT_READY;
-    r = query_look(cx, call_service(call)->core, call_peer(call), in.id.id, in.id.index,
+    r = query_look(cx, call_service(call)->core, call_asker(call), in.id.id, in.id.index,
                    &view);
     if (r < 0)
         return no_answer(call, r, &in.id);
@@ -53,7 +53,7 @@ static enum volt_poll get_poll(struct volt_cx *cx, struct call *call, void *stat
     return call_reply_text(call, &reply);
 }
 
-const struct method method_get = {.name = "Get", .poll = get_poll};
+const struct method method_get = {METHOD_IS(jobs, Get), .poll = get_poll};
 
 /* --- List --------------------------------------------------------------------------- */
 
@@ -204,7 +204,7 @@ static void list_drop(struct call *call, void *state)
 }
 
 const struct method method_list = {
-    .name = "List",
+    METHOD_IS(jobs, List),
     .flags = METHOD_MORE | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct list_state),
     .poll = list_poll,
@@ -262,7 +262,7 @@ static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_sta
     call_holds(call, filter_size(&s->in.filter));
     s->filter = filter_for_query(&s->in.filter);
     s->leaf = (struct steer_forget){.core = call_service(call)->core,
-                                    .asker = *call_peer(call),
+                                    .asker = *call_asker(call),
                                     .filter = &s->filter,
                                     .older_usec = s->in.older_than_usec,
                                     .keep = s->in.keep};
@@ -307,7 +307,7 @@ static void forget_drop(struct call *call, void *state)
 }
 
 const struct method method_forget = {
-    .name = "Forget",
+    METHOD_IS(jobs, Forget),
     .state_size = sizeof(struct forget_state),
     .poll = forget_poll,
     .drop = forget_drop,
@@ -340,7 +340,7 @@ static int begin_signal(struct call *call, struct signal_state *s)
     if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
     s->leaf.core = call_service(call)->core;
-    s->leaf.asker = *call_peer(call);
+    s->leaf.asker = *call_asker(call);
     s->leaf.id = s->in.id.id;
     s->leaf.index = s->in.id.index;
     s->leaf.signal = s->in.signal;
@@ -353,8 +353,8 @@ static enum volt_poll not_running(struct volt_cx *cx, struct call *call,
                                   const struct job_key *key)
 {
     struct job_view view;
-    int r = query_look(cx, call_service(call)->core, call_peer(call), key->id, key->index,
-                       &view);
+    int r = query_look(cx, call_service(call)->core, call_asker(call), key->id,
+                       key->index, &view);
     json_t *e;
 
     if (r < 0)
@@ -405,7 +405,7 @@ static void signal_drop(struct call *call, void *state)
 }
 
 const struct method method_signal = {
-    .name = "Signal",
+    METHOD_IS(jobs, Signal),
     .state_size = sizeof(struct signal_state),
     .poll = signal_poll,
     .drop = signal_drop,

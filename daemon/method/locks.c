@@ -12,10 +12,25 @@
 static const char *const lock_kind_names[] = {"lock", "semaphore", "rate", NULL};
 const char *const holder_mode_names[] = {"exclusive", "shared", "permits", NULL};
 
+/* Whose locks the parameter `user` means; NULL: the caller's own. Of somebody whose locks
+ * are not for the caller it is nobody. 0; -EINVAL, and the call is answered. */
+static int find_owner(struct volt_cx *cx, struct call *call, const char *user, uid_t *ret)
+{
+    *ret = call_peer(call)->uid;
+    if (!user)
+        return 0;
+    const int r = user_resolve(cx, call, "user", user, ret);
+
+    if (r == 0 && auth_may(call_asker(call), AUTH_LOCKS, *ret) != AUTH_YES)
+        *ret = (uid_t)-1;
+    return r;
+}
+
 /* --- List --------------------------------------------------------------------------- */
 
 struct list_state {
-    char *cursor;
+    char *cursor, *user;
+    uid_t owner;
     struct lock_page page;
 };
 
@@ -81,6 +96,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
 {
     static const struct field fields[] = {
         FIELD(struct list_state, cursor, FIELD_STRDUP, .min = 1, .max = JOB_CLAIM_BYTES),
+        FIELD(struct list_state, user, FIELD_STRDUP, .min = 1, .max = 256),
         {.name = NULL},
     };
     struct list_state *s = state;
@@ -90,10 +106,9 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
 
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (params_read(call, fields, s) < 0)
+    if (params_read(call, fields, s) < 0 || find_owner(cx, call, s->user, &s->owner) < 0)
         return VOLT_READY;
-    query_locks(call_service(call)->core, call_peer(call)->uid,
-                s->cursor ? s->cursor : "", &s->page);
+    query_locks(call_service(call)->core, s->owner, s->cursor ? s->cursor : "", &s->page);
     call_did(call, page->n + 2 * (size_t)LOCKS_HOLDERS, 0);
     wire_open(&reply, NULL, '{');
     wire_open(&reply, "locks", '[');
@@ -112,6 +127,7 @@ static void list_drop(struct call *call, void *state)
 
     (void)call;
     free(s->cursor);
+    free(s->user);
 }
 
 /* --- Resize, Reset ------------------------------------------------------------------ */
@@ -151,7 +167,7 @@ static enum volt_poll size_poll(struct volt_cx *cx, struct call *call,
     if (!s->begun && s->name[0] == '/')
         return call_invalid_parameter(call, "name", "must not begin with a slash");
     if (!s->begun) {
-        int r = steer_resize(call_service(call)->core, call_peer(call), s->name,
+        int r = steer_resize(call_service(call)->core, call_asker(call), s->name,
                              s->capacity, &s->commit, &s->made);
         if (r < 0)
             return refuse_size(call, r);
@@ -202,7 +218,8 @@ static void resize_drop(struct call *call, void *state)
 enum free_phase { FREE_BEGINS, FREE_JOBS, FREE_LEASES, FREE_KEEPS };
 
 struct free_state {
-    char *name;
+    char *name, *user;
+    uid_t owner;
     enum free_phase at;
     struct steer_free free;
     struct lease_free leases;
@@ -210,20 +227,22 @@ struct free_state {
 };
 
 /* Below 0: it has been answered. */
-static int begin_free(struct call *call, struct free_state *s)
+static int begin_free(struct volt_cx *cx, struct call *call, struct free_state *s)
 {
     static const struct field fields[] = {
         FIELD(struct free_state, name, FIELD_STRDUP, .required = true, .min = 1,
               .max = JOB_CLAIM_BYTES),
+        FIELD(struct free_state, user, FIELD_STRDUP, .min = 1, .max = 256),
         {.name = NULL},
     };
-    int r = params_read(call, fields, s);
 
+    if (params_read(call, fields, s) < 0 || find_owner(cx, call, s->user, &s->owner) < 0)
+        return -EINVAL;
     s->free.name = s->name;
     s->leases = (struct lease_free){
-        .core = call_service(call)->core, .uid = call_peer(call)->uid, .name = s->name};
+        .core = call_service(call)->core, .uid = s->owner, .name = s->name};
     s->at = FREE_JOBS;
-    return r;
+    return 0;
 }
 
 /* A portion of the ended jobs, or, when there are no more, of the leases. */
@@ -232,7 +251,7 @@ static void free_portion(struct volt_cx *cx, struct call *call, struct free_stat
     struct core *core = call_service(call)->core;
 
     if (s->at == FREE_JOBS) {
-        if (!steer_free_step(core, call_peer(call), &s->free))
+        if (!steer_free_step(core, s->owner, &s->free))
             s->at = FREE_LEASES;
         call_did(call, s->free.looked, 0);
         call_did_facts(call, s->free.facts);
@@ -249,7 +268,7 @@ static enum volt_poll free_poll(struct volt_cx *cx, struct call *call, void *sta
 {
     struct free_state *s = state;
 
-    if (s->at == FREE_BEGINS && begin_free(call, s) < 0)
+    if (s->at == FREE_BEGINS && begin_free(cx, call, s) < 0)
         return VOLT_READY;
     while (s->at != FREE_KEEPS) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
@@ -274,6 +293,7 @@ static void free_drop(struct call *call, void *state)
     (void)call;
     steer_barrier_fini(&s->kept);
     free(s->name);
+    free(s->user);
 }
 
 /* --- the interface ------------------------------------------------------------------ */
@@ -283,7 +303,7 @@ static const char description[] =
     ;
 
 static const struct method method_list_locks = {
-    .name = "List",
+    METHOD_IS(locks, List),
     .flags = METHOD_READS,
     .state_size = sizeof(struct list_state),
     .poll = list_poll,
@@ -291,20 +311,20 @@ static const struct method method_list_locks = {
 };
 
 static const struct method method_resize = {
-    .name = "Resize",
+    METHOD_IS(locks, Resize),
     .state_size = sizeof(struct resize_state),
     .poll = resize_poll,
     .drop = resize_drop,
 };
 static const struct method method_reset = {
-    .name = "Reset",
+    METHOD_IS(locks, Reset),
     .state_size = sizeof(struct resize_state),
     .poll = reset_poll,
     .drop = resize_drop,
 };
 
 static const struct method method_free = {
-    .name = "Free",
+    METHOD_IS(locks, Free),
     .state_size = sizeof(struct free_state),
     .poll = free_poll,
     .drop = free_drop,

@@ -37,7 +37,7 @@ static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
 {
     struct job_view v;
     int r =
-        query_look(cx, call_service(call)->core, call_peer(call), id->id, id->index, &v);
+        query_look(cx, call_service(call)->core, call_asker(call), id->id, id->index, &v);
 
     if (r < 0)
         return r;
@@ -49,7 +49,7 @@ static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
 static int open_output(struct volt_cx *cx, struct call *call, const struct job_key *id,
                        unsigned stream)
 {
-    return query_open_output(cx, call_service(call)->core, call_peer(call), id->id,
+    return query_open_output(cx, call_service(call)->core, call_asker(call), id->id,
                              id->index, (enum job_stream)stream);
 }
 
@@ -337,10 +337,10 @@ static int begin_inside(struct call *call, struct read_state *s)
 {
     return inside_begin(call, &s->inside,
                         &(struct inner_wait){.in_job = s->in.inside_job,
-                                         .in_lease = s->in.inside_lease,
-                                         .job = key_of_read,
-                                         .arg = s,
-                                         .n = 1},
+                                             .in_lease = s->in.inside_lease,
+                                             .job = key_of_read,
+                                             .arg = s,
+                                             .n = 1},
                         "org.voltd.logs.Deadlock");
 }
 
@@ -421,9 +421,9 @@ static const char description[] =
 #include "org.voltd.logs.varlink.inc"
     ;
 
-static const struct method method_open = {.name = "Open", .poll = open_poll};
+static const struct method method_open = {METHOD_IS(logs, Open), .poll = open_poll};
 static const struct method method_read = {
-    .name = "Read",
+    METHOD_IS(logs, Read),
     .flags = METHOD_MORE | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct read_state),
     .poll = read_poll,

@@ -31,16 +31,12 @@ extern const struct method method_acquire;
 extern const struct method method_stats, method_watch_stats;
 /* tasks.c */
 extern const struct method method_tasks;
-/* control.c. Root and the account that voltd runs as may do it. False: the call is
- * answered; what: "reload or end it". */
-bool control_may_steer(struct call *call, const char *what);
 
 extern const struct interface interface_jobs, interface_locks, interface_logs,
     interface_queues, interface_control;
 
-/* What there is to offer, NULL-terminated: everything on the control socket, all but
- * org.voltd.control on the other. */
-extern const struct interface *const interfaces_public[];
-extern const struct interface *const interfaces_control[];
+/* All of them, NULL-terminated. Both sockets offer them: what a caller may do is said by
+ * auth/operations.def. */
+extern const struct interface *const interfaces_all[];
 
 #endif

@@ -37,12 +37,13 @@ int params_read(struct call *call, const struct field *table, void *out)
 int check_rights(const struct call *call, const struct job_spec *spec,
                  struct field_error *err)
 {
-    if (spec->priority <= 0 || call_service(call)->user_mode || call_is_admin(call))
+    if (spec->priority <= 0 || call_service(call)->user_mode ||
+        auth_has(call_asker(call), AUTH_PRIORITY))
         return 0;
     return field_fail(
         err, "priority",
-        "must be 0 or less: one above goes before the jobs of others, and in "
-        "system mode only root may give it");
+        "must be 0 or less: one above goes before the jobs of others, and only root, and "
+        "administrators through control.sock, may give it");
 }
 
 static int parse_job_id(const char *text, struct job_key *key, struct field_error *err)
@@ -411,32 +412,36 @@ static void ask_for_user(void *arg)
         q->error = -ENOENT;
 }
 
+int user_resolve(struct volt_cx *cx, struct call *call, const char *parameter,
+                 const char *user, uid_t *ret)
+{
+    struct user_question q = {.name = user};
+    const size_t digits = strspn(user, "0123456789");
+
+    if (digits > 0 && digits <= 10 && !user[digits] &&
+        strtoull(user, NULL, 10) < (uid_t)-1) {
+        *ret = (uid_t)strtoull(user, NULL, 10);
+        return 0;
+    }
+    volt_block_in_place(cx, ask_for_user, &q);
+    *ret = q.uid;
+    if (q.error == 0)
+        return 0;
+    (void)call_invalid_parameter(call, parameter,
+                                 "must be a uid, or the name of a user of this machine");
+    return -EINVAL;
+}
+
 int filter_resolve(struct volt_cx *cx, struct call *call, struct filter *f, bool elements)
 {
-    struct user_question q = {.name = f->user};
-    size_t digits = f->user ? strspn(f->user, "0123456789") : 0;
-
     if (f->elements && !elements) {
         (void)call_invalid_parameter(call, "filter.elements",
                                      "is for List: other methods take arrays as a whole, "
                                      "or the ids of elements");
         return -EINVAL;
     }
-    if (!f->user)
-        return 0;
-    f->of_user = true;
-    if (digits > 0 && digits <= 10 && !f->user[digits] &&
-        strtoull(f->user, NULL, 10) < (uid_t)-1) {
-        f->uid = (uid_t)strtoull(f->user, NULL, 10);
-        return 0;
-    }
-    volt_block_in_place(cx, ask_for_user, &q);
-    f->uid = q.uid;
-    if (q.error == 0)
-        return 0;
-    (void)call_invalid_parameter(call, "filter.user",
-                                 "must be a uid, or the name of a user of this machine");
-    return -EINVAL;
+    f->of_user = f->user != NULL;
+    return f->user ? user_resolve(cx, call, "filter.user", f->user, &f->uid) : 0;
 }
 
 struct job_filter filter_for_query(const struct filter *f)
@@ -467,7 +472,7 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
-int filter_wants(const struct filter *f, struct core *core, const struct job_owner *asker,
+int filter_wants(const struct filter *f, struct core *core, const struct asker *asker,
                  const struct job_news *ev, size_t *ret_bytes)
 {
     const struct job_filter rest = filter_for_query(f);
@@ -516,8 +521,8 @@ enum volt_poll no_answer(struct call *call, int error, const struct job_key *key
 int look_or_refuse(struct volt_cx *cx, struct call *call, const struct job_key *key,
                    struct job_view *ret)
 {
-    int r = query_look(cx, call_service(call)->core, call_peer(call), key->id, key->index,
-                       ret);
+    int r = query_look(cx, call_service(call)->core, call_asker(call), key->id,
+                       key->index, ret);
 
     call_did(call, 1, r < 0 ? 0 : ret->unpacked);
     if (r < 0)

@@ -16,8 +16,8 @@ int params_borrow(struct call *call, const struct field *table, void *out);
 /* The same for an error that was found elsewhere; returns VOLT_READY. */
 enum volt_poll params_refuse(struct call *call, const struct field_error *err);
 
-/* Whether the peer may submit it: a positive priority, which goes before the jobs of
- * everybody else, is for admins where voltd serves many. 0; -EINVAL with *err set. */
+/* Whether the peer may submit it: a positive priority goes before the jobs of everybody
+ * else (AUTH_PRIORITY) where voltd serves many. 0; -EINVAL with *err set. */
 int check_rights(const struct call *call, const struct job_spec *spec,
                  struct field_error *err);
 
@@ -27,6 +27,10 @@ enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
 
 /* One job or element: a struct job_key, attempt 0. */
 int read_job_id(json_t *value, void *member, struct field_error *err);
+
+/* A user by name, or by uid in decimal. 0; -EINVAL, and the call is answered. */
+int user_resolve(struct volt_cx *cx, struct call *call, const char *parameter,
+                 const char *user, uid_t *ret);
 
 struct key_list {
     struct job_key *keys; /* in order of id and index, each once; for free() */
@@ -97,7 +101,7 @@ struct job_filter filter_for_query(const struct filter *f);
 /* 1: the event is of a job that the filter wants; 0: it is not, or of one that the
  * memory does not know any more; -EAGAIN: of one that it does not know yet. *ret_bytes:
  * of a spec that was unpacked for it. */
-int filter_wants(const struct filter *f, struct core *core, const struct job_owner *asker,
+int filter_wants(const struct filter *f, struct core *core, const struct asker *asker,
                  const struct job_news *ev, size_t *ret_bytes);
 
 /* error NoSuchJob of an interface. */

@@ -1,8 +1,6 @@
-/* org.voltd.queues: the queues that jobs wait in. Everybody may look; only root and
- * voltd's own account may change them: these could change its configuration as well. */
+/* org.voltd.queues: the queues that jobs wait in. */
 #include "daemon/method/methods.h"
 
-#include "daemon/auth/auth.h"
 #include "daemon/life/allowed.h"
 #include "daemon/method/params.h"
 #include "daemon/query/queues.h"
@@ -98,7 +96,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
     if (params_read(call, none, NULL) < 0)
         return VOLT_READY;
     const size_t n = query_queues(call_service(call)->core, all);
-    const bool may_change = auth_runs_voltd(call_peer(call)->uid);
+    const bool may_change = auth_has(call_asker(call), AUTH_QUEUE_CHANGES);
     call_did(call, n, 0);
     wire_open(&reply, NULL, '{');
     wire_open(&reply, "queues", '[');
@@ -220,8 +218,7 @@ static int find_names(struct volt_cx *cx, struct call *call, struct change_state
 static int begin(struct volt_cx *cx, struct call *call, struct change_state *s,
                  enum queue_verb verb, const struct field *fields)
 {
-    if (params_read(call, fields, s) < 0 || !control_may_steer(call, "change queues") ||
-        find_names(cx, call, s) < 0)
+    if (params_read(call, fields, s) < 0 || find_names(cx, call, s) < 0)
         return -EINVAL;
     s->change.verb = verb;
     for (int i = 0; i < QUEUE_SETTINGS; i++)
@@ -354,24 +351,23 @@ static const char description[] =
     ;
 
 static const struct method method_list_queues = {
-    .name = "List",
+    METHOD_IS(queues, List),
     .flags = METHOD_READS,
     .state_size = QUEUES_MOST * sizeof(struct queue_view),
     .poll = list_poll,
 };
 
 #define CHANGE(variable_, name_, poll_)                                                  \
-    static const struct method variable_ = {.name = (name_),                             \
+    static const struct method variable_ = {METHOD_IS(queues, name_),                    \
                                             .state_size = sizeof(struct change_state),   \
-                                            .poll = (poll_),                             \
-                                            .drop = change_drop}
-CHANGE(method_set, "Set", set_poll);
-CHANGE(method_pause, "Pause", pause_poll);
-CHANGE(method_drain, "Drain", drain_poll);
-CHANGE(method_resume, "Resume", resume_poll);
-CHANGE(method_reset, "Reset", reset_poll);
-CHANGE(method_create, "Create", create_poll);
-CHANGE(method_delete, "Delete", delete_poll);
+                                            .poll = (poll_), .drop = change_drop}
+CHANGE(method_set, Set, set_poll);
+CHANGE(method_pause, Pause, pause_poll);
+CHANGE(method_drain, Drain, drain_poll);
+CHANGE(method_resume, Resume, resume_poll);
+CHANGE(method_reset, Reset, reset_poll);
+CHANGE(method_create, Create, create_poll);
+CHANGE(method_delete, Delete, delete_poll);
 
 const struct interface interface_queues = {
     .name = "org.voltd.queues",

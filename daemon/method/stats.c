@@ -178,7 +178,7 @@ static enum volt_poll stats_poll(struct volt_cx *cx, struct call *call, void *st
     return call_reply(call, stats_to_json(call_service(call)));
 }
 
-const struct method method_stats = {.name = "Stats", .poll = stats_poll};
+const struct method method_stats = {METHOD_IS(control, Stats), .poll = stats_poll};
 
 struct watch_stats {
     struct watch_stats_params {
@@ -225,7 +225,7 @@ static void watch_stats_drop(struct call *call, void *state)
 }
 
 const struct method method_watch_stats = {
-    .name = "WatchStats",
+    METHOD_IS(control, WatchStats),
     .flags = METHOD_MORE_REQUIRED | METHOD_READS,
     .state_size = sizeof(struct watch_stats),
     .poll = watch_stats_poll,

@@ -28,8 +28,8 @@ struct steering {
     struct ids_reader ids;
     enum steer_verb verb;
     size_t looked, tried, steered; /* of the ids: how many were */
-    struct steer_at id;     /* in the next one */
-    struct volt_sleep rest; /* before its next portion */
+    struct steer_at id;            /* in the next one */
+    struct volt_sleep rest;        /* before its next portion */
     struct job_filter filter;
     struct steer_all all;
     struct steer_barrier kept;
@@ -147,7 +147,7 @@ static int refuse_edit(struct call *call, const struct job_key *key,
 
 /* What steer_step() would say, as far as a view tells: not whether elements of an array
  * that are starting have their slots. */
-static int foresee_hold(const struct job_view *v, const struct job_owner *asker)
+static int foresee_hold(const struct job_view *v, const struct asker *asker)
 {
     const uint8_t state = v->status.state;
 
@@ -158,12 +158,12 @@ static int foresee_hold(const struct job_view *v, const struct job_owner *asker)
     if (!v->has_counts && state != JOB_QUEUED && state != JOB_STARTING)
         return -EBUSY;
     return v->status.holds >= JOB_HOLDS_MAX && !v->status.held &&
-                   asker->uid == v->owner.uid
+                   asker->who.uid == v->owner.uid
                ? -EDQUOT
                : 0;
 }
 
-static int foresee_release(const struct job_view *v, const struct job_owner *asker)
+static int foresee_release(const struct job_view *v, const struct asker *asker)
 {
     if (v->status.state == JOB_DONE)
         return -EALREADY;
@@ -171,7 +171,9 @@ static int foresee_release(const struct job_view *v, const struct job_owner *ask
         return -ENOTDIR;
     if (!v->status.held)
         return -ESRCH;
-    return v->status.held == JOB_HELD_BY_ADMIN && !auth_is_root(asker->uid) ? -EPERM : 0;
+    return v->status.held == JOB_HELD_BY_ADMIN && !auth_has(asker, AUTH_ADMIN_HOLDS)
+               ? -EPERM
+               : 0;
 }
 
 /* As above. What is starting may run in a moment. */
@@ -212,7 +214,7 @@ static int foresee_edit(const struct job_view *v)
 }
 
 static int foresee(enum steer_verb verb, const struct job_view *v,
-                   const struct job_owner *asker)
+                   const struct asker *asker)
 {
     switch (verb) {
     case STEER_HOLD:
@@ -241,7 +243,7 @@ static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
     if (r < 0)
         return r;
     bool orphan = view.orphan && view.status.state != JOB_DONE;
-    int why = foresee(verb, &view, call_peer(call));
+    int why = foresee(verb, &view, call_asker(call));
     *ret_owner = view.owner;
     job_view_fini(&view);
     if (!orphan)
@@ -294,7 +296,7 @@ static void begin_all(struct call *call, struct steering *s)
 {
     s->all = (struct steer_all){.core = call_service(call)->core,
                                 .verb = s->verb,
-                                .asker = *call_peer(call),
+                                .asker = *call_asker(call),
                                 .filter = &s->filter,
                                 .edit = &s->edit,
                                 .paced = true};
@@ -326,7 +328,7 @@ static int begin_steering(struct volt_cx *cx, struct call *call, struct steering
     }
     s->filter = filter_for_query(&s->in.filter);
     s->of = *call_peer(call);
-    if (s->filter.of_user && auth_sees(s->of.uid, s->filter.uid))
+    if (s->filter.of_user && auth_sees(call_asker(call), s->filter.uid))
         s->of.uid = s->filter.uid;
     begin_all(call, s);
     s->id = next_at(s);
@@ -368,7 +370,7 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
     s->rest = (struct volt_sleep){0};
     s->id.most_facts = call_facts_left(call);
     s->id.looks = call_entries_left(call);
-    int r = steer_step(call_service(call)->core, call_peer(call), key->id, key->index,
+    int r = steer_step(call_service(call)->core, call_asker(call), key->id, key->index,
                        &s->id);
     call_did(call, s->id.looked, 0);
     call_did_facts(call, s->id.facts);
@@ -394,7 +396,7 @@ static void try_edit(struct volt_cx *cx, struct call *call, struct steering *s, 
     const struct job_key *key = &s->ids.list.keys[s->tried];
 
     s->id.only_checks = true;
-    int r = steer_step(call_service(call)->core, call_peer(call), key->id, key->index,
+    int r = steer_step(call_service(call)->core, call_asker(call), key->id, key->index,
                        &s->id);
     call_did(call, s->id.looked, 0);
     if (r == -ESTALE) {
@@ -570,7 +572,7 @@ static void steering_drop(struct call *call, void *state)
     struct steering *s = state;
 
     if (s->steered < s->ids.list.n)
-        steer_leave(call_service(call)->core, call_peer(call),
+        steer_leave(call_service(call)->core, call_asker(call),
                     s->ids.list.keys[s->steered].id, &s->id);
     steer_all_fini(&s->all);
     steer_barrier_fini(&s->kept);
@@ -614,13 +616,14 @@ static enum volt_poll edit_poll(struct volt_cx *cx, struct call *call, void *sta
 
 #define METHOD_STEERING(name_, poll_)                                                    \
     {                                                                                    \
-        .name = (name_), .flags = METHOD_MORE, .state_size = sizeof(struct steering),    \
-        .poll = (poll_), .drop = steering_drop                                           \
+        METHOD_IS(jobs, name_), .flags = METHOD_MORE,                                    \
+                                .state_size = sizeof(struct steering), .poll = (poll_),  \
+                                .drop = steering_drop                                    \
     }
 
-const struct method method_cancel = METHOD_STEERING("Cancel", cancel_poll);
-const struct method method_hold = METHOD_STEERING("Hold", hold_poll);
-const struct method method_release = METHOD_STEERING("Release", release_poll);
-const struct method method_pause_jobs = METHOD_STEERING("Pause", pause_poll);
-const struct method method_resume_jobs = METHOD_STEERING("Resume", resume_poll);
-const struct method method_edit = METHOD_STEERING("Edit", edit_poll);
+const struct method method_cancel = METHOD_STEERING(Cancel, cancel_poll);
+const struct method method_hold = METHOD_STEERING(Hold, hold_poll);
+const struct method method_release = METHOD_STEERING(Release, release_poll);
+const struct method method_pause_jobs = METHOD_STEERING(Pause, pause_poll);
+const struct method method_resume_jobs = METHOD_STEERING(Resume, resume_poll);
+const struct method method_edit = METHOD_STEERING(Edit, edit_poll);

@@ -46,7 +46,8 @@ static int read_submit(struct call *call, struct submit *s)
     const struct spec_known known = {.env = call_env(call)};
     r = spec_from_json(s->in.spec, call_config(call), &known, &s->spec, &err);
     if (r == 0 && job_spec_local_edge(s->spec))
-        r = field_fail(&err, "after", "has a local name, which is for specs of one batch");
+        r = field_fail(&err, "after",
+                       "has a local name, which is for specs of one batch");
     if (r == 0)
         call_learn_env(call, s->spec->env);
     call_parameters_read(call);
@@ -111,9 +112,8 @@ static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *i
                           json_pack("{s:o}", "reason", wire_text(reason)));
     case -EDQUOT:
         return call_error(call, "org.voltd.jobs.TooManyJobs",
-                          json_pack("{s:I,s:o}", "limit",
-                                    (json_int_t)item->ret_limit, "reason",
-                                    wire_text(reason)));
+                          json_pack("{s:I,s:o}", "limit", (json_int_t)item->ret_limit,
+                                    "reason", wire_text(reason)));
     default:
         return call_error(call, "org.voltd.jobs.Refused",
                           json_pack("{s:o}", "reason", wire_text(reason)));
@@ -181,7 +181,7 @@ static void submit_drop(struct call *call, void *state)
 }
 
 const struct method method_submit = {
-    .name = "Submit",
+    METHOD_IS(jobs, Submit),
     .state_size = sizeof(struct submit),
     .poll = submit_poll,
     .drop = submit_drop,

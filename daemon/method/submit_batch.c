@@ -449,7 +449,7 @@ static void batch_drop(struct call *call, void *state)
 }
 
 const struct method method_submit_batch = {
-    .name = "SubmitBatch",
+    METHOD_IS(jobs, SubmitBatch),
     .state_size = sizeof(struct batch),
     .poll = batch_poll,
     .drop = batch_drop,

@@ -182,8 +182,7 @@ static struct job_key key_of(const struct wait *w, size_t i)
 {
     if (!w->entries)
         return w->ids.list.keys[i];
-    return (struct job_key){.id = w->entries[i].job.id,
-                            .index = w->entries[i].job.index};
+    return (struct job_key){.id = w->entries[i].job.id, .index = w->entries[i].job.index};
 }
 
 /* One that nobody knows any more is left out. */
@@ -350,7 +349,7 @@ static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wa
         w->walk.looks = call_entries_left(call);
         w->walk.bytes = call_bytes_left(call);
         w->walk.at_once = FIND_AT_ONCE;
-        *ret = query_walk_step(cx, call_service(call)->core, call_peer(call), &w->filter,
+        *ret = query_walk_step(cx, call_service(call)->core, call_asker(call), &w->filter,
                                &w->walk, add_found, &w->ids.list);
         call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
                  w->walk.unpacked);
@@ -390,7 +389,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
     w->filter = filter_for_query(&w->in.filter);
     w->walk = (struct query_walk){.kept = true, .specs = QUERY_SPECS_NONE};
     w->looks = (struct query_looks){
-        .core = core, .asker = *call_peer(call), .kept = true, .end_is_enough = true};
+        .core = core, .asker = *call_asker(call), .kept = true, .end_is_enough = true};
     w->told_left = UINT64_MAX;
     return 0;
 }
@@ -540,10 +539,10 @@ static int begin_inside(struct call *call, struct wait *w)
 {
     return inside_begin(call, &w->inside,
                         &(struct inner_wait){.in_job = w->in.inside_job,
-                                         .in_lease = w->in.inside_lease,
-                                         .job = key_of_entry,
-                                         .arg = w,
-                                         .n = w->n},
+                                             .in_lease = w->in.inside_lease,
+                                             .job = key_of_entry,
+                                             .arg = w,
+                                             .n = w->n},
                         "org.voltd.jobs.Deadlock");
 }
 
@@ -601,7 +600,7 @@ static void wait_drop(struct call *call, void *state)
 }
 
 const struct method method_wait = {
-    .name = "Wait",
+    METHOD_IS(jobs, Wait),
     .flags = METHOD_MORE | METHOD_READS,
     .state_size = sizeof(struct wait),
     .poll = wait_poll,

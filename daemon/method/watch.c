@@ -189,7 +189,7 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
         size_t unpacked = 0, named = 0, before = wire_buf_len(to->out);
         bool over = i > 0 && call_bytes_left(call) == 0;
         int r = over ? -EAGAIN
-                     : filter_wants(&w->in.filter, s->core, call_peer(call), &events[i],
+                     : filter_wants(&w->in.filter, s->core, call_asker(call), &events[i],
                                     &unpacked);
 
         if (r > 0)
@@ -241,7 +241,7 @@ static int tell_events(struct call *call, struct watch *w)
     size_t n;
     int r;
 
-    n = event_log_read(log, call_peer(call)->uid, w->cursor, events, events_of_turn(call),
+    n = event_log_read(log, call_asker(call), w->cursor, events, events_of_turn(call),
                        call_entries_left(call), &w->cursor, &lost);
     call_did(call, 1 + (size_t)(w->cursor - before - lost), 0);
     w->lagged += lost;
@@ -290,10 +290,10 @@ static int begin_inside(struct call *call, struct watch *w)
     if (w->in.filter.ids.n == 1)
         return inside_begin(call, &w->inside,
                             &(struct inner_wait){.in_job = w->in.inside_job,
-                                             .in_lease = w->in.inside_lease,
-                                             .job = key_of_one,
-                                             .arg = w,
-                                             .n = 1},
+                                                 .in_lease = w->in.inside_lease,
+                                                 .job = key_of_one,
+                                                 .arg = w,
+                                                 .n = 1},
                             "org.voltd.jobs.Deadlock");
     lending_begin(call_service(call)->core, call_peer(call)->uid, &w->in.inside_job,
                   &w->inside.lending);
@@ -356,7 +356,7 @@ static void watch_drop(struct call *call, void *state)
 }
 
 const struct method method_watch = {
-    .name = "Watch",
+    METHOD_IS(jobs, Watch),
     .flags = METHOD_MORE_REQUIRED | METHOD_BULKY | METHOD_READS,
     .state_size = sizeof(struct watch),
     .poll = watch_poll,

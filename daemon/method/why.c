@@ -38,7 +38,7 @@ struct why_state {
     struct forecast_running running;
     struct job_filter filter;
     struct query_walk walk;
-    size_t n, told; /* groups; those of them that are among the reasons */
+    size_t n, told;  /* groups; those of them that are among the reasons */
     uint64_t others; /* jobs that are in none of them */
     json_t *reasons;
     struct group groups[GROUPS];
@@ -67,7 +67,7 @@ static enum volt_poll running_poll(struct volt_cx *cx, struct call *call,
         s->walk.looks = call_entries_left(call);
         s->walk.limit = s->walk.at_once = ESTIMATE_HELD;
         s->walk.end = false;
-        const int r = query_walk_step(cx, call_service(call)->core, call_peer(call),
+        const int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
                                       &s->filter, &s->walk, note_running, &s->running);
         call_did(call, s->walk.looked, s->walk.unpacked);
         if (r != 0 || s->walk.cursor == 0 || s->running.n == ESTIMATE_HELD)
@@ -96,8 +96,8 @@ static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     call_did(call, FORECAST_LOOKS, 0);
-    if (query_forecast(call_service(call)->core, call_peer(call), &s->in.id, &s->why.line,
-                       &s->running, &in) &&
+    if (query_forecast(call_service(call)->core, call_asker(call), &s->in.id,
+                       &s->why.line, &s->running, &in) &&
         estimate(&in, s->in.id.id, &e))
         *ret = json_pack("{s:I, s:I, s:I, s:I}", "in_usec", (json_int_t)e.usec,
                          "least_usec", (json_int_t)e.least_usec, "most_usec",
@@ -127,7 +127,7 @@ static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     *ret_r =
-        query_why(call_service(call)->core, call_peer(call), key->id, key->index, ret);
+        query_why(call_service(call)->core, call_asker(call), key->id, key->index, ret);
     why_add_left(ret);
     call_did(call, ret->looks, 0);
     return VOLT_READY;
@@ -168,9 +168,9 @@ static enum volt_poll why_of_one(struct volt_cx *cx, struct call *call,
     reasons = json_array();
     for (size_t i = 0; i < s->why.n; i++)
         wire_add(&reasons, reason_json(s->why.reason[i].wait, s->why.reason[i].text));
-    return call_reply(call, json_pack("{s:s, s:o, s:o*}", "state",
-                                      job_state_name(s->why.state), "reasons", reasons,
-                                      "estimate", when));
+    return call_reply(call,
+                      json_pack("{s:s, s:o, s:o*}", "state", job_state_name(s->why.state),
+                                "reasons", reasons, "estimate", when));
 }
 
 /* --- all of them -------------------------------------------------------------------- */
@@ -249,8 +249,8 @@ static json_t *group_json(const struct group *g, struct why *why)
     else
         (void)snprintf(text, sizeof(text), "%s%s%s", job_wait_name(g->wait),
                        g->lock[0] ? " " : "", g->lock);
-    while (i < why->n && (group_of(why->reason[i].wait) != g->wait ||
-                          why->reason[i].group != g->group))
+    while (i < why->n &&
+           (group_of(why->reason[i].wait) != g->wait || why->reason[i].group != g->group))
         i++;
     if (i < why->n)
         add_last(g, why->reason[i].text, REASON_TEXT);
@@ -291,8 +291,8 @@ static enum volt_poll why_of_all(struct volt_cx *cx, struct call *call,
         s->walk.looks = call_entries_left(call);
         s->walk.limit = s->walk.at_once = s->walk.looks;
         s->walk.end = false;
-        int r = query_walk_step(cx, call_service(call)->core, call_peer(call), &s->filter,
-                                &s->walk, tally, s);
+        int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
+                                &s->filter, &s->walk, tally, s);
         call_did(call, s->walk.looked, s->walk.unpacked);
         if (r < 0)
             return no_answer(call, r, NULL);
@@ -340,9 +340,6 @@ static void why_drop(struct call *call, void *state)
 }
 
 const struct method method_why = {
-    .name = "Why",
-    .flags = METHOD_READS,
-    .state_size = sizeof(struct why_state),
-    .poll = why_poll,
-    .drop = why_drop,
+    METHOD_IS(jobs, Why), .flags = METHOD_READS, .state_size = sizeof(struct why_state),
+    .poll = why_poll,     .drop = why_drop,
 };

@@ -16,21 +16,22 @@ struct asked {
 };
 
 /* False: they are too many. */
-static bool find_users(struct asked *a, uid_t asker)
+static bool find_users(struct asked *a, const struct asker *asker)
 {
     struct users *all = parts_of(a->core)->users;
+    const bool sees_all = asker->standing >= AUTH_ADMIN;
     struct hash_cursor c = {0};
 
-    if (asker == 0 && !a->f->of_user && all->table.count > CANDIDATES_USERS)
+    if (sees_all && !a->f->of_user && all->table.count > CANDIDATES_USERS)
         return false;
-    if (asker == 0 && !a->f->of_user) {
+    if (sees_all && !a->f->of_user) {
         for (const struct user *u; (u = users_each(all, &c));)
             a->users[a->n++] = u;
         return true;
     }
-    if (a->f->of_user && asker != 0 && asker != a->f->uid)
+    if (a->f->of_user && !auth_sees(asker, a->f->uid))
         return true; /* nobody's */
-    a->users[0] = users_find(all, a->f->of_user ? a->f->uid : asker);
+    a->users[0] = users_find(all, a->f->of_user ? a->f->uid : asker->who.uid);
     a->n = a->users[0] != NULL;
     return true;
 }
@@ -114,7 +115,7 @@ static void add(struct candidates *c, const struct idset *set, uint32_t tag,
     c->n += s->next != 0;
 }
 
-bool candidates_begin(struct candidates *c, struct core *core, uid_t asker,
+bool candidates_begin(struct candidates *c, struct core *core, const struct asker *asker,
                       const struct job_filter *f, uint64_t after)
 {
     struct asked a = {.core = core, .f = f};
@@ -124,7 +125,7 @@ bool candidates_begin(struct candidates *c, struct core *core, uid_t asker,
     c->down = f->newest_first;
     c->n = 0;
     if (parts_of(core)->index->missing || !find_users(&a, asker) ||
-        !choose(&a, asker != 0 || f->of_user || !wants_all(f), &by))
+        !choose(&a, asker->standing < AUTH_ADMIN || f->of_user || !wants_all(f), &by))
         return false;
     for (size_t i = 0; i < a.n; i++) {
         const struct user *u = a.users[i];

@@ -8,6 +8,7 @@
 #ifndef VOLTD_QUERY_CANDIDATES_H
 #define VOLTD_QUERY_CANDIDATES_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/core/index.h"
 #include "daemon/query/job_view.h"
 
@@ -29,7 +30,7 @@ struct candidates {
 
 /* Lock held. Those above the id `after`, or below it, newest first. False: the table is
  * to be walked. */
-bool candidates_begin(struct candidates *c, struct core *core, uid_t asker,
+bool candidates_begin(struct candidates *c, struct core *core, const struct asker *asker,
                       const struct job_filter *f, uint64_t after);
 /* 0: that was all. */
 uint64_t candidates_next(struct candidates *c);

@@ -369,13 +369,13 @@ static bool is_at_end(const struct reader *r)
  * only: so what the subscriptions are for is asked behind the reading. */
 static uint64_t read_on(struct reader *r)
 {
-    static const struct job_owner root = {0};
+    const struct asker all = auth_voltd();
     uint64_t lost;
 
     if (r->next < r->n || r->is_read)
         return 0;
     r->next = 0;
-    r->n = query_events_read(r->core, &root, r->seq, r->events, EVENTS_PER_READ, &r->seq,
+    r->n = query_events_read(r->core, &all, r->seq, r->events, EVENTS_PER_READ, &r->seq,
                              &lost);
     r->is_read = r->n < EVENTS_PER_READ;
     r->ends_only = !jobs_has_subscribed_all(r->core);

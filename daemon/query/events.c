@@ -18,7 +18,7 @@ uint64_t query_event_seq(const struct core *core)
     return event_ring_newest(parts_of(core)->ring);
 }
 
-size_t query_events_read(struct core *core, const struct job_owner *asker, uint64_t after,
+size_t query_events_read(struct core *core, const struct asker *asker, uint64_t after,
                          struct job_news *buf, size_t max, uint64_t *ret_next,
                          uint64_t *ret_lost)
 {
@@ -29,7 +29,7 @@ size_t query_events_read(struct core *core, const struct job_owner *asker, uint6
     do {
         uint64_t lost;
 
-        n += core_told(core, asker->uid, *ret_next, buf + n, max - n, ret_next, &lost);
+        n += core_told(core, asker, *ret_next, buf + n, max - n, ret_next, &lost);
         *ret_lost += lost;
     } while (n < max && *ret_next < query_event_seq(core));
     return n;

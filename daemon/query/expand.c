@@ -104,7 +104,7 @@ static bool in_memory(struct expansion *e)
 {
     core_lock(e->core);
     struct job *job = table_get(parts_of(e->core)->table, e->id);
-    bool there = job && auth_sees(e->uid, job->owner.uid) && job->array &&
+    bool there = job && auth_sees(&e->asker, job->owner.uid) && job->array &&
                  !array_is_counts(job->array);
     if (there)
         look_at(e, job);
@@ -123,7 +123,7 @@ static int read_elements(struct expansion *e, int64_t first, int64_t last,
     if (!h)
         return -ENOMEM;
     *h = (struct history){.core = e->core,
-                          .uid = e->uid,
+                          .asker = e->asker,
                           .first = e->id,
                           .last = e->id,
                           .max = 1,

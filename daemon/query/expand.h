@@ -7,12 +7,13 @@
 #ifndef VOLTD_QUERY_EXPAND_H
 #define VOLTD_QUERY_EXPAND_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/core/jobs.h"
 #include "daemon/query/job_view.h"
 
 struct expansion {
     struct core *core; /* filled in by the caller, with those up to the blank line */
-    uid_t uid;         /* of the asker */
+    struct asker asker;
     struct volt_cx *cx;
     bool kept;                  /* also what only the store has */
     const struct job_filter *f; /* states, results and newest_first of it */

@@ -15,8 +15,7 @@ bool forecast_add(struct forecast_running *r, const struct job_view *v)
 {
     const uint64_t now = jobs_now_usec();
     const uint64_t since = v->status.started_usec + v->status.pause.total_usec;
-    const uint64_t ran =
-        v->has_counts ? ESTIMATE_UNKNOWN : since < now ? now - since : 0;
+    const uint64_t ran = v->has_counts ? ESTIMATE_UNKNOWN : since < now ? now - since : 0;
 
     uint64_t n = v->has_counts ? v->running : 1;
 
@@ -117,8 +116,8 @@ static void add_elements(struct forecast *f, const struct job *job, int64_t offs
 }
 
 /* Where the user has others in the line they may be before it as well. */
-static void add_front(struct forecast *f, const struct core *core,
-                      const struct waiter *w, uint64_t in_front)
+static void add_front(struct forecast *f, const struct core *core, const struct waiter *w,
+                      uint64_t in_front)
 {
     struct waiter *before[ESTIMATE_FRONT];
     size_t n = admission_alike_before(w, before, ESTIMATE_FRONT), known = 0;
@@ -138,9 +137,10 @@ static void add_front(struct forecast *f, const struct core *core,
 static void add_holder(struct forecast *f, struct core *core, const struct why_line *line)
 {
     struct forecast_running one = {.n = 0};
+    const struct asker same_user = auth_user(f->uid);
     int64_t offset;
     const struct job *job =
-        jobs_find(core, f->uid, line->holder.id, line->holder.index, &offset);
+        jobs_find(core, &same_user, line->holder.id, line->holder.index, &offset);
 
     if (job) {
         one.job[one.n].tag = job->name_tag;
@@ -165,8 +165,8 @@ static void add_running(struct forecast *f, const struct job *job, uint64_t used
         if (!st || !(JOB_BUSY_STATES & 1u << st->state))
             continue;
         f->untimed |= st->state == JOB_PAUSED;
-        const uint64_t since = st->started_usec ? st->started_usec + st->pause.total_usec
-                                                : now;
+        const uint64_t since =
+            st->started_usec ? st->started_usec + st->pause.total_usec : now;
         held.job[held.n].tag = job->name_tag;
         held.job[held.n++].ran_usec = since < now ? now - since : 0;
     }
@@ -187,7 +187,7 @@ static void add_all(struct forecast *f, struct core *core, const struct job *job
     add_elements(f, job, offset, line->of_array);
 }
 
-bool query_forecast(struct core *core, const struct job_owner *asker,
+bool query_forecast(struct core *core, const struct asker *asker,
                     const struct job_key *key, const struct why_line *line,
                     const struct forecast_running *running, struct estimate_in *ret)
 {
@@ -199,7 +199,7 @@ bool query_forecast(struct core *core, const struct job_owner *asker,
                                 .first_usec = line->first_usec,
                                 .step_usec = line->step_usec};
     core_lock(core);
-    const struct job *job = jobs_find(core, asker->uid, key->id, key->index, &offset);
+    const struct job *job = jobs_find(core, asker, key->id, key->index, &offset);
     if (job && job->waiter.state == WAITER_LINE) {
         f.uid = job->owner.uid;
         good = add_table(&f, durations_of_user(f.all, f.uid), 0) || line->step_usec;

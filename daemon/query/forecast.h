@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "daemon/auth/auth.h"
 #include "daemon/admit/estimate.h"
 #include "daemon/query/job_view.h"
 #include "daemon/query/why.h"
@@ -36,7 +37,7 @@ bool forecast_add(struct forecast_running *r, const struct job_view *v);
  * are not 0. running: those of its owner. False: it does no more, or what of its user's
  * has a place, or is before it, is not known, or for how long that runs, where that
  * counts. */
-bool query_forecast(struct core *core, const struct job_owner *asker,
+bool query_forecast(struct core *core, const struct asker *asker,
                     const struct job_key *key, const struct why_line *line,
                     const struct forecast_running *running, struct estimate_in *ret);
 

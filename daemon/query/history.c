@@ -283,7 +283,7 @@ static void leave_out(struct history *h)
     core_lock(h->core);
     for (size_t i = 0; i < h->n; i++)
         out[i] = is_newer_in_memory(h, h->views[i].key.id) ||
-                 !auth_sees(h->uid, h->views[i].owner.uid);
+                 !auth_sees(&h->asker, h->views[i].owner.uid);
     core_did(h->core, h->n, 0, 0);
     core_unlock(h->core);
     for (size_t i = 0; i < h->n; i++) {

@@ -2,6 +2,7 @@
 #ifndef VOLTD_QUERY_HISTORY_H
 #define VOLTD_QUERY_HISTORY_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/tx.h"
 #include "daemon/job/spec_edit.h"
@@ -10,7 +11,7 @@
 /* A walk through ended jobs. The caller sets the first fields, the rest is zero. */
 struct history {
     struct core *core;
-    uid_t uid;            /* of the asker */
+    struct asker asker;
     uint64_t first, last; /* ids, both included; what is left of them */
     bool newest_first;
     bool keys;     /* newest first: also jobs of which the key alone is left */

@@ -31,7 +31,7 @@
 
 struct listing {
     struct core *core;
-    uid_t uid;
+    struct asker asker;
     struct volt_cx *cx;
     bool kept;      /* also what only the store has */
     bool past_keys; /* also jobs of which the key alone is left */
@@ -105,8 +105,9 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
 {
     size_t steps = l->looks, n = 0, shown = 0;
     struct candidates candidates;
-    struct candidates *c =
-        candidates_begin(&candidates, l->core, l->uid, l->f, l->at) ? &candidates : NULL;
+    struct candidates *c = candidates_begin(&candidates, l->core, &l->asker, l->f, l->at)
+                               ? &candidates
+                               : NULL;
 
     while (n < max && steps > 0 && parts_of(l->core)->held->bytes < l->bytes &&
            shown < l->bytes) {
@@ -123,7 +124,7 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
             continue;
         if (is_past(l, job->status.submitted_usec))
             break;
-        if (auth_sees(l->uid, job->owner.uid) &&
+        if (auth_sees(&l->asker, job->owner.uid) &&
             jobs_view_wanted(l->core, job, l->f, l->specs, &views[n])) {
             shown += l->shows ? job->bytes : 0;
             n++;
@@ -152,8 +153,7 @@ static size_t reads_left(size_t looks, size_t spent)
  * array is told before others are read. */
 static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
 {
-    struct query_looks looks = {
-        .core = l->core, .asker = {.uid = l->uid}, .kept = l->kept};
+    struct query_looks looks = {.core = l->core, .asker = l->asker, .kept = l->kept};
     size_t n = 0, looked = 0, read = 0, spent;
 
     if (l->at_key > 0) {
@@ -206,7 +206,7 @@ static bool has_key(const struct listing *l, const struct job_key *key)
 /* The cursor is a place in their order, which never changes: many may be of one id. */
 static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
 {
-    const size_t all = auth_sees(l->uid, getuid()) ? parts_of(l->core)->orphans->n : 0;
+    const size_t all = auth_sees(&l->asker, getuid()) ? parts_of(l->core)->orphans->n : 0;
     size_t n = 0, i = l->at == UINT64_MAX ? 0 : l->at;
 
     for (size_t steps = l->looks; i < all && n < max && steps > 0; i++, steps--) {
@@ -275,7 +275,7 @@ static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
         return;
     }
     e->core = l->core;
-    e->uid = l->uid;
+    e->asker = l->asker;
     e->cx = l->cx;
     e->kept = l->kept;
     e->f = l->rows;
@@ -411,7 +411,7 @@ static struct history *begin_history(struct listing *l, uint64_t from)
         return NULL;
     }
     *h = (struct history){.core = l->core,
-                          .uid = l->uid,
+                          .asker = l->asker,
                           .first = first,
                           .last = last,
                           .newest_first = down,
@@ -504,12 +504,12 @@ static void divide_looks(struct listing *l)
     l->page = page < l->at_once ? page : l->at_once;
 }
 
-int query_walk_step(struct volt_cx *cx, struct core *core, const struct job_owner *asker,
+int query_walk_step(struct volt_cx *cx, struct core *core, const struct asker *asker,
                     const struct job_filter *f, struct query_walk *w,
                     int (*fn)(void *arg, const struct job_view *v), void *arg)
 {
     struct listing l = {.core = core,
-                        .uid = asker->uid,
+                        .asker = *asker,
                         .cx = cx,
                         .kept = w->kept,
                         .past_keys = w->keys,

@@ -27,11 +27,11 @@ static bool is_kept_only(const struct core *core, uint64_t id, int64_t index)
     return id <= jobs_forgotten_max(core);
 }
 
-static int get_locked(struct core *core, uid_t uid, uint64_t id, int64_t index,
-                      bool status_only, struct job_view *ret)
+static int get_locked(struct core *core, const struct asker *asker, uint64_t id,
+                      int64_t index, bool status_only, struct job_view *ret)
 {
     int64_t offset;
-    struct job *job = jobs_find(core, uid, id, index, &offset);
+    struct job *job = jobs_find(core, asker, id, index, &offset);
     const struct tombstone *past;
     const struct orphan *o;
 
@@ -43,12 +43,12 @@ static int get_locked(struct core *core, uid_t uid, uint64_t id, int64_t index,
         return 0;
     }
     past = index < 0 ? tombstones_find(parts_of(core)->tombstones, id) : NULL;
-    if (past && auth_sees(uid, past->uid)) {
+    if (past && auth_sees(asker, past->uid)) {
         jobs_view_end(id, past->uid, past->ended_usec, &past->end, ret);
         return 0;
     }
-    o = auth_sees(uid, getuid()) ? orphans_find(parts_of(core)->orphans, id, index)
-                                 : NULL;
+    o = auth_sees(asker, getuid()) ? orphans_find(parts_of(core)->orphans, id, index)
+                                   : NULL;
     if (!o)
         return -ENOENT;
     jobs_view_orphan(o, ret);
@@ -56,25 +56,25 @@ static int get_locked(struct core *core, uid_t uid, uint64_t id, int64_t index,
 }
 
 /* As query_get(). *ret_deeper: the store is to be asked as well. */
-static int get(struct core *core, uid_t uid, uint64_t id, int64_t index, bool status_only,
-               struct job_view *ret, bool *ret_deeper)
+static int get(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+               bool status_only, struct job_view *ret, bool *ret_deeper)
 {
     core_lock(core);
-    int r = get_locked(core, uid, id, index, status_only, ret);
+    int r = get_locked(core, asker, id, index, status_only, ret);
     *ret_deeper = (r < 0 || ret->forgotten) && is_kept_only(core, id, index);
     core_unlock(core);
     return r;
 }
 
-int query_get(struct core *core, const struct job_owner *asker, uint64_t id,
-              int64_t index, struct job_view *ret)
+int query_get(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+              struct job_view *ret)
 {
     bool deeper;
 
-    return get(core, asker->uid, id, index, false, ret, &deeper);
+    return get(core, asker, id, index, false, ret, &deeper);
 }
 
-int query_look(struct volt_cx *cx, struct core *core, const struct job_owner *asker,
+int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
                uint64_t id, int64_t index, struct job_view *ret)
 {
     struct query_looks l = {.core = core, .asker = *asker, .kept = true, .most = 1};
@@ -85,27 +85,27 @@ int query_look(struct volt_cx *cx, struct core *core, const struct job_owner *as
 }
 
 /* Lock held. As query_wants(); what an element is filtered by is its array's. */
-static int wants_locked(struct core *core, uid_t uid, const struct job_key *key,
-                        const struct job_filter *f)
+static int wants_locked(struct core *core, const struct asker *asker,
+                        const struct job_key *key, const struct job_filter *f)
 {
     struct job_filter rest = *f;
     struct job *job = table_get(parts_of(core)->table, key->id);
     struct job_view v;
 
-    if (job && auth_sees(uid, job->owner.uid))
+    if (job && auth_sees(asker, job->owner.uid))
         return jobs_wanted_of_event(core, job, f);
-    if (job || get_locked(core, uid, key->id, key->index, true, &v) < 0)
+    if (job || get_locked(core, asker, key->id, key->index, true, &v) < 0)
         return -ENOENT;
     rest.states = rest.results = 0;
     rest.orphans |= v.orphan;
     return job_filter_wants_view(&v, &rest); /* a view without a spec */
 }
 
-int query_wants(struct core *core, const struct job_owner *asker,
-                const struct job_key *key, const struct job_filter *f, size_t *ret_bytes)
+int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
+                const struct job_filter *f, size_t *ret_bytes)
 {
     core_lock(core);
-    int r = wants_locked(core, asker->uid, key, f);
+    int r = wants_locked(core, asker, key, f);
     *ret_bytes = parts_of(core)->held->bytes;
     core_did(core, 1, 0, 0);
     core_unlock(core);
@@ -172,7 +172,7 @@ static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job
     if (!l->page)
         return -ENOMEM;
     *l->page = (struct history){.core = l->core,
-                                .uid = l->asker.uid,
+                                .asker = l->asker,
                                 .first = key->id,
                                 .last = key->id,
                                 .newest_first = true,
@@ -189,7 +189,7 @@ int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job
 {
     struct job_view kept;
     bool deeper;
-    int r = get(l->core, l->asker.uid, key->id, key->index, l->status_only, ret, &deeper);
+    int r = get(l->core, &l->asker, key->id, key->index, l->status_only, ret, &deeper);
 
     l->read = 0;
     if (!deeper || !l->kept || (r == 0 && l->end_is_enough))
@@ -297,9 +297,8 @@ static int open_aside(struct volt_cx *cx, struct core *core, const struct job_vi
     return o.r;
 }
 
-int query_open_output(struct volt_cx *cx, struct core *core,
-                      const struct job_owner *asker, uint64_t id, int64_t index,
-                      enum job_stream stream)
+int query_open_output(struct volt_cx *cx, struct core *core, const struct asker *asker,
+                      uint64_t id, int64_t index, enum job_stream stream)
 {
     bool ended = false;
     int r;

@@ -55,7 +55,7 @@ static int read_elements(struct volt_cx *cx, struct core *core,
         return r;
     do {
         *e = (struct expansion){.core = core,
-                                .uid = owner->uid,
+                                .asker = auth_user(owner->uid),
                                 .cx = cx,
                                 .kept = true,
                                 .f = &all,
@@ -70,8 +70,7 @@ static int read_elements(struct volt_cx *cx, struct core *core,
             const struct job_view *v = &e->views[i];
             const int64_t at = job_spec_offset(array->spec, v->key.index);
 
-            past->of[at] =
-                (uint8_t)(v->status.result << 1 | job_has_begun(&v->status));
+            past->of[at] = (uint8_t)(v->status.result << 1 | job_has_begun(&v->status));
             job_view_fini(&e->views[i]);
         }
         found += e->n;
@@ -92,17 +91,17 @@ static int look_at_elements(struct volt_cx *cx, struct core *core,
     edge->past = past_elements_new(total, alike ? 0 : total);
     if (!edge->past)
         return -ENOMEM;
-    return alike || !total ? 0
-                           : read_elements(cx, core, owner, v, edge->past, ret_read);
+    return alike || !total ? 0 : read_elements(cx, core, owner, v, edge->past, ret_read);
 }
 
 static int look(struct volt_cx *cx, struct core *core, const struct job_owner *owner,
                 struct job_edge *edge, size_t *ret_read)
 {
+    const struct asker asker = auth_user(owner->uid);
     struct job_view view;
 
     edge->learned = true;
-    int r = query_look(cx, core, owner, edge->job, JOB_NO_INDEX, &view);
+    int r = query_look(cx, core, &asker, edge->job, JOB_NO_INDEX, &view);
 
     if (r < 0)
         return r;

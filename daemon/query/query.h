@@ -3,6 +3,7 @@
 #define VOLTD_QUERY_QUERY_H
 
 #include <volt/volt.h>
+#include "daemon/auth/auth.h"
 #include "daemon/core/core.h"
 #include "daemon/query/job_view.h"
 #include "daemon/job/news.h"
@@ -14,17 +15,17 @@ struct event_log;
  * volt_block_in_place() on behalf of the poll that cx is of (NULL: the caller is no
  * worker): then also -EBADMSG, the store is damaged, or another errno of reading it. */
 /* 0; -ENOENT: no such job or not the asker's (the same answer for both). */
-int query_get(struct core *core, const struct job_owner *asker, uint64_t id,
-              int64_t index, struct job_view *ret);
+int query_get(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+              struct job_view *ret);
 /* The same of every job that is kept. */
-int query_look(struct volt_cx *cx, struct core *core, const struct job_owner *asker,
+int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
                uint64_t id, int64_t index, struct job_view *ret);
 /* Many such looks, best in the order of the keys: elements of an array that only the
  * store has are read a page at a time. */
 struct history;
 struct query_looks {
     struct core *core; /* filled in by the caller, with the next four */
-    struct job_owner asker;
+    struct asker asker;
     bool kept;            /* also what only the store has; otherwise as query_get() */
     bool end_is_enough;   /* but not for those of which memory knows how they ended */
     bool status_only;     /* of what is in memory no spec, nor what it waits for */
@@ -43,8 +44,8 @@ void query_looks_fini(struct query_looks *l); /* zeroes allowed */
 /* --- events and filters ------------------------------------------------------------- */
 /* The same of the job that an event is about, whose state and result now are not looked
  * at. 1, 0; -ENOENT: memory has no such job. *ret_bytes: of its spec, unpacked for it. */
-int query_wants(struct core *core, const struct job_owner *asker,
-                const struct job_key *key, const struct job_filter *f, size_t *ret_bytes);
+int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
+                const struct job_filter *f, size_t *ret_bytes);
 /* What events say of the spec of their job, without its environment, resource limits and
  * input: returns a reference of the caller's own in *ret. 0; -EAGAIN: the job is on its
  * way into the table, and the log notifies its subscribers when it is there; -ENOENT: it
@@ -84,7 +85,7 @@ struct query_walk {
     uint64_t kept_sum; /* of the answer: looked at in the store */
     unsigned strays;   /* private */
 };
-int query_walk_step(struct volt_cx *cx, struct core *core, const struct job_owner *asker,
+int query_walk_step(struct volt_cx *cx, struct core *core, const struct asker *asker,
                     const struct job_filter *f, struct query_walk *w,
                     int (*fn)(void *arg, const struct job_view *v), void *arg);
 
@@ -94,7 +95,7 @@ uint64_t query_event_seq(const struct core *core);
 /* Copies the asker's events with seq > after, up to max. Returns their number, less than
  * max only at the newest event; *ret_next: the seq read up to; *ret_lost: how many were
  * overwritten before they could be read. */
-size_t query_events_read(struct core *core, const struct job_owner *asker, uint64_t after,
+size_t query_events_read(struct core *core, const struct asker *asker, uint64_t after,
                          struct job_news *buf, size_t max, uint64_t *ret_next,
                          uint64_t *ret_lost);
 /* To wait for news: volt_notified_init on this, then read, then poll. */
@@ -123,9 +124,8 @@ bool query_durable(const struct core *core);
  * job; -EISDIR an array, whose elements have output; -ENODATA the job has no output file
  * (not started, null, path); -ESTALE it had a file, which somebody has removed or
  * replaced; -EBADMSG the store is damaged. */
-int query_open_output(struct volt_cx *cx, struct core *core,
-                      const struct job_owner *asker, uint64_t id, int64_t index,
-                      enum job_stream stream);
+int query_open_output(struct volt_cx *cx, struct core *core, const struct asker *asker,
+                      uint64_t id, int64_t index, enum job_stream stream);
 /* Where the file of a job's output is, or was. Returns new; NULL: out of memory. */
 char *query_output_path(struct core *core, const struct job_key *key,
                         enum job_stream stream);

@@ -354,12 +354,12 @@ void jobs_view_orphan(const struct orphan *o, struct job_view *ret)
         ret->exit_code = job_exit_code(&ret->status);
 }
 
-struct job *jobs_find(struct core *core, uid_t uid, uint64_t id, int64_t index,
-                      int64_t *ret_offset)
+struct job *jobs_find(struct core *core, const struct asker *asker, uint64_t id,
+                      int64_t index, int64_t *ret_offset)
 {
     struct job *job = table_get(parts_of(core)->table, id);
 
-    if (!job || !auth_sees(uid, job->owner.uid))
+    if (!job || !auth_sees(asker, job->owner.uid))
         return NULL;
     *ret_offset = NO_OFFSET;
     if (index < 0)

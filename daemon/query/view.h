@@ -2,15 +2,16 @@
 #ifndef VOLTD_QUERY_VIEW_H
 #define VOLTD_QUERY_VIEW_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/orphans.h"
 #include "daemon/query/job_view.h"
 #include "daemon/query/query.h"
 
-/* The job that uid may see, and the offset of its element `index`; NULL: none, or only
- * the store has the element (array_is_counts()). */
-struct job *jobs_find(struct core *core, uid_t uid, uint64_t id, int64_t index,
-                      int64_t *ret_offset);
+/* The job that the asker may see, and the offset of its element `index`; NULL: none, or
+ * only the store has the element (array_is_counts()). */
+struct job *jobs_find(struct core *core, const struct asker *asker, uint64_t id,
+                      int64_t index, int64_t *ret_offset);
 void jobs_view(struct core *core, struct job *job, int64_t offset, struct job_view *ret);
 /* The same without what costs something: the spec of one that is packed, its place in
  * the queue and what else it waits for. */

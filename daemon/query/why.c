@@ -32,10 +32,8 @@ static enum job_wait wait_of(const struct reason *r)
 static struct why_line line_of_alone(const struct reason *r)
 {
     if (!r->resource)
-        return (struct why_line){.places = r->capacity,
-                                 .used = r->used,
-                                 .own = r->used,
-                                 .of_array = true};
+        return (struct why_line){
+            .places = r->capacity, .used = r->used, .own = r->used, .of_array = true};
     return (struct why_line){.places = r->slots.capacity,
                              .used = r->slots.used,
                              .own = r->slots.own,
@@ -120,9 +118,9 @@ static void add_of_resting(struct core *core, const struct job *array,
                                  sizeof(when));
     const struct job_key key = jobs_key(array, offset);
     (void)job_key_format_job(&key, id);
-    (void)snprintf(r->text, sizeof(r->text),
-                   "%" PRIu64 " element%s back%s off; %s: %s", v->resting,
-                   v->resting == 1 ? "" : "s", v->resting == 1 ? "s" : "", id, when);
+    (void)snprintf(r->text, sizeof(r->text), "%" PRIu64 " element%s back%s off; %s: %s",
+                   v->resting, v->resting == 1 ? "" : "s", v->resting == 1 ? "s" : "", id,
+                   when);
 }
 
 /* What stands still by hand. */
@@ -182,23 +180,23 @@ static void add_of_view(const struct job_view *v, struct why *ret)
 
     if (r)
         (void)snprintf(r->text, sizeof(r->text), "%s",
-                   v->wait == JOB_WAIT_KEEPER
-                       ? "voltd-keeper does not answer"
-                       : "processes of it live on that SIGKILL has not ended");
+                       v->wait == JOB_WAIT_KEEPER
+                           ? "voltd-keeper does not answer"
+                           : "processes of it live on that SIGKILL has not ended");
 }
 
 /* The first of its jobs that has not ended, of the first few. Its state; DONE: all of
  * these have, as far as is known, and *ret is the last of them. */
 static enum job_state first_left(struct core *core, const struct inner_wait *call,
-                               struct job_key *ret, size_t *looks)
+                                 struct job_key *ret, size_t *looks)
 {
+    const struct asker same_user = auth_user(call->uid);
     enum job_state state = JOB_DONE;
     int64_t offset;
 
     for (size_t i = 0; i < call->n && i < CALL_JOBS && state == JOB_DONE; i++) {
         *ret = call->job(call->arg, i);
-        const struct job *job =
-            jobs_find(core, call->uid, ret->id, ret->index, &offset);
+        const struct job *job = jobs_find(core, &same_user, ret->id, ret->index, &offset);
         if (job)
             state = jobs_any_status(job, offset).state;
         ++*looks;
@@ -308,15 +306,15 @@ static bool is_to_start(const struct job_view *v)
                : v->status.state == JOB_QUEUED || v->status.state == JOB_STARTING;
 }
 
-int query_why(struct core *core, const struct job_owner *asker, uint64_t id,
-              int64_t index, struct why *ret)
+int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+              struct why *ret)
 {
     struct job_view view;
     int64_t offset;
 
     *ret = (struct why){.looks = 1};
     core_lock(core);
-    struct job *job = jobs_find(core, asker->uid, id, index, &offset);
+    struct job *job = jobs_find(core, asker, id, index, &offset);
     if (job) {
         jobs_view_state(core, job, offset, &view);
         ret->state = (enum job_state)view.status.state;

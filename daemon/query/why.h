@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "daemon/auth/auth.h"
 #include "daemon/admit/explain.h"
 #include "daemon/core/core.h"
 #include "daemon/job/owner.h"
@@ -37,15 +38,15 @@ struct why {
     struct why_reason {
         enum job_wait wait;
         uint32_t group; /* explain.h: of one in the line; otherwise 0 */
-        pid_t pid; /* of what has asked for the lease that has the lock; 0: none */
+        pid_t pid;      /* of what has asked for the lease that has the lock; 0: none */
         char text[REASON_TEXT]; /* one line */
     } reason[WHY_MOST];
 };
 
 /* A job, an array as a whole, an element. 0; -ENOENT: it is not in memory, or not the
  * asker's. */
-int query_why(struct core *core, const struct job_owner *asker, uint64_t id,
-              int64_t index, struct why *ret);
+int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+              struct why *ret);
 /* Why a lease would wait that the user asked for now. No reason: it would not. */
 void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
                      struct why *ret);

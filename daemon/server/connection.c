@@ -90,7 +90,8 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct connection *c, cha
     int fd = -1;
 
     *ret_stdin = false;
-    if (!stdin_file_claim(&s->stdin_file, service->stdin_files, s->call.caller.peer.uid))
+    if (!stdin_file_claim(&s->stdin_file, service->stdin_files,
+                          s->call.caller.peer.who.uid))
         return volt_io_read_poll(cx, &c->io, at, room, ret);
     enum volt_poll r = volt_io_recvmsg_poll(cx, &c->io, &msg, MSG_CMSG_CLOEXEC, ret);
     if (r == VOLT_READY && *ret > 0)
@@ -541,7 +542,7 @@ static void refuse(struct server *s, int fd, enum server_limit limit)
 }
 
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
-                     const struct job_owner *peer, bool admin, bool reserved)
+                     const struct asker *peer, bool reserved)
 {
     struct connection *c = volt_task_new(s->service->rt, &connection_type);
     enum server_limit limit = LIMIT_NONE;
@@ -557,7 +558,7 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     c->reserved = reserved;
     r = volt_io_init(&c->io, s->service->rt, fd);
     if (r == 0)
-        r = server_enlist(s, c, peer->uid, &limit);
+        r = server_enlist(s, c, peer->who.uid, &limit);
     if (r < 0) {
         if (r == -EMFILE)
             refuse(s, fd, limit);
@@ -570,7 +571,6 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
     c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
     c->session.call.caller.peer_pid = pid_of_peer(fd);
-    c->session.call.caller.admin = admin;
     c->session.call.caller.share = &c->share;
     c->session.between_calls = between_calls;
     c->quiet_since = volt_now_usec();

@@ -65,7 +65,7 @@ struct connection {
 /* Serves a connected socket from now on; takes fd. reserved: it may have one of the
  * connections for admins. 0, or why not. */
 int connection_spawn(struct server *s, const struct interface *const *interfaces, int fd,
-                     const struct job_owner *peer, bool admin, bool reserved);
+                     const struct asker *peer, bool reserved);
 
 /* What keeps a connection from being served. */
 enum server_limit {

@@ -4,8 +4,8 @@
  * `upgrade`. A key with a dot is somebody's extension and ignored; any other key, a flag
  * that is not a boolean, or two flags make it something else than a call: the session
  * closes. A call that is one, but cannot be served, is answered with the errors of
- * org.varlink.service. Where only root is served (service.root_only), others get
- * PermissionDenied for every call, so that they learn why. */
+ * org.varlink.service. What the caller may not do, by auth/methods.def, is
+ * answered with PermissionDenied, before its parameters are read. */
 #include "daemon/auth/auth.h"
 #include "daemon/server/session.h"
 
@@ -86,19 +86,20 @@ static json_t *named(const char *key, const char *value)
     return json_pack("{s:s}", key, value);
 }
 
-static bool is_served(const struct caller *by)
+/* The call is answered: who it is may not do this. */
+static void refuse(struct call *c, enum auth_operation operation)
 {
-    return auth_is_served(by->peer.uid, by->service->root_only);
+    char reason[AUTH_REFUSAL_BYTES];
+
+    auth_refusal(&c->caller.peer, operation, reason);
+    (void)call_error(c, "org.varlink.service.PermissionDenied", named("reason", reason));
 }
 
 /* The method of the call, or NULL after an error. */
 static const struct method *look_up(struct call *c, const struct header *h)
 {
-    if (!is_served(&c->caller)) {
-        (void)call_error(c, "org.varlink.service.PermissionDenied",
-                         named("reason",
-                               "this voltd runs as root, would run every job as "
-                               "root, and serves root alone"));
+    if (!auth_has(&c->caller.peer, AUTH_INTROSPECT)) {
+        refuse(c, AUTH_INTROSPECT);
         return NULL;
     }
     const char *dot = strrchr(h->method, '.');
@@ -121,6 +122,8 @@ static const struct method *look_up(struct call *c, const struct header *h)
     if (!m)
         (void)call_error(c, "org.varlink.service.MethodNotFound",
                          named("method", h->method));
+    else if (!auth_has(&c->caller.peer, m->operation))
+        refuse(c, m->operation);
     else if (h->upgrade)
         (void)call_invalid_parameter(c, "upgrade",
                                      "no method here takes the connection over");

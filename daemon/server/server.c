@@ -323,7 +323,7 @@ void server_drain_fini(struct server_drain *d)
 struct listener {
     struct server *server;
     const struct interface *const *interfaces;
-    bool reserves;
+    bool control;
     int fd;
     struct volt_io io;
     struct volt_notified changed;
@@ -332,32 +332,33 @@ struct listener {
 };
 
 /* The peer of a connection; -EPERM: its uid has no name in this user namespace. */
-static int read_peer(const struct server *s, int fd, struct job_owner *ret)
+static int read_peer(const struct listener *l, int fd, struct asker *ret)
 {
+    const struct service *service = l->server->service;
     struct ucred cred;
     socklen_t len = sizeof(cred);
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
         return -errno;
-    if (cred.uid == (uid_t)-1 || cred.uid == s->overflow_uid)
+    if (cred.uid == (uid_t)-1 || cred.uid == l->server->overflow_uid)
         return -EPERM;
-    *ret = (struct job_owner){.uid = cred.uid, .gid = cred.gid};
+    ret->who = (struct job_owner){.uid = cred.uid, .gid = cred.gid};
+    ret->standing =
+        auth_standing(cred.uid, l->control, service->user_mode, service->root_only);
     return 0;
 }
 
 static void welcome(struct listener *l, int fd)
 {
-    const bool user_mode = l->server->service->user_mode;
-    struct job_owner peer;
+    struct asker peer;
 
-    if (read_peer(l->server, fd, &peer) < 0) {
+    if (read_peer(l, fd, &peer) < 0) {
         (void)close(fd);
         return;
     }
     /* Without memory the client just sees the connection close. */
-    const bool admin = auth_is_admin(peer.uid, user_mode);
-    (void)connection_spawn(l->server, l->interfaces, fd, &peer, admin,
-                           admin && l->reserves);
+    (void)connection_spawn(l->server, l->interfaces, fd, &peer,
+                           l->control && peer.standing >= AUTH_ADMIN);
 }
 
 /* Errors of a single client that is gone again, by accept(2). */
@@ -439,7 +440,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
     }
     l->server = s;
     l->interfaces = on->interfaces;
-    l->reserves = on->reserves;
+    l->control = on->control;
     l->fd = on->fd;
     volt_notified_init(&l->changed, &s->changed);
     return volt_task_spawn(l, NULL);

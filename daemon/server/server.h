@@ -15,7 +15,8 @@ struct server;
 struct server_listener {
     int fd; /* listening AF_UNIX stream socket; made non-blocking */
     const struct interface *const *interfaces; /* NULL-terminated; borrowed, static */
-    bool reserves; /* beside MaxConnections= and the like there are some for admins */
+    bool control; /* the control socket: what comes there is an admin's, and beside
+                   * MaxConnections= and the like there are some connections for them */
 };
 
 /* Borrows service until server_free(), copies config. Serves nobody yet. Returns new;

@@ -56,9 +56,10 @@ static enum volt_poll describe_poll(struct volt_cx *cx, struct call *call, void 
     return call_reply(call, json_pack("{s:s}", "description", i->description));
 }
 
-static const struct method method_get_info = {.name = "GetInfo", .poll = get_info_poll};
+static const struct method method_get_info = {METHOD_IS(service, GetInfo),
+                                              .poll = get_info_poll};
 static const struct method method_describe = {
-    .name = "GetInterfaceDescription",
+    METHOD_IS(service, GetInterfaceDescription),
     .poll = describe_poll,
 };
 

@@ -35,7 +35,7 @@ void session_configure(struct session *s, const struct config *config)
 }
 
 void session_init(struct session *s, const struct service *service,
-                  const struct interface *const *interfaces, const struct job_owner *peer,
+                  const struct interface *const *interfaces, const struct asker *peer,
                   const struct config *config)
 {
     *s = (struct session){.call.caller = {.service = service,
@@ -249,7 +249,7 @@ static void *find_part(const struct session *s, struct known_texts *texts,
 {
     if (part->end == 0 || holds_list(&s->in.scan))
         return NULL;
-    return known_texts_find(texts, s->call.caller.peer.uid, text + part->begin,
+    return known_texts_find(texts, s->call.caller.peer.who.uid, text + part->begin,
                             part->end - part->begin);
 }
 
@@ -281,7 +281,7 @@ static int keep_limits(struct session *s, const char *text, json_t *limits,
         return 0;
     char *copy = part->end > 0 ? copy_part(part, text) : NULL;
     if (copy)
-        known_texts_add(by->service->limits, by->peer.uid, copy, len,
+        known_texts_add(by->service->limits, by->peer.who.uid, copy, len,
                         json_object_get(spec, LIMITS));
     return 0;
 }

@@ -48,7 +48,7 @@ enum session_state {
 
 /* Borrows service and interfaces. It must not move. */
 void session_init(struct session *s, const struct service *service,
-                  const struct interface *const *interfaces, const struct job_owner *peer,
+                  const struct interface *const *interfaces, const struct asker *peer,
                   const struct config *config);
 void session_fini(struct session *s);
 /* Between calls only: a call keeps the configuration that it began with. */

@@ -54,15 +54,14 @@ static void free_some(struct tx *tx, const struct user *u, struct steer_free *f)
     core_did(tx->core, looked, 0, 0);
 }
 
-bool steer_free_step(struct core *core, const struct job_owner *asker,
-                     struct steer_free *f)
+bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f)
 {
     struct tx tx;
 
     f->more = false;
     f->looked = 0;
     core_begin(&tx, core);
-    const struct user *u = users_find(parts_of(core)->users, asker->uid);
+    const struct user *u = users_find(parts_of(core)->users, owner);
     if (u)
         free_some(&tx, u, f);
     f->facts = parts_of(core)->held->facts;

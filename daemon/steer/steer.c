@@ -32,25 +32,26 @@ static int cancel_some(struct tx *tx, struct job *job, int64_t offset,
 }
 
 static int hold_some(struct tx *tx, struct job *job, int64_t offset,
-                     const struct job_owner *asker, struct steer_at *at)
+                     const struct asker *asker, struct steer_at *at)
 {
-    const struct hold by = {asker->uid, asker->uid != job->owner.uid};
+    const struct hold by = {asker->who.uid, asker->who.uid != job->owner.uid};
 
     if (offset != NO_OFFSET)
         return -ENOTDIR;
     if (at->verb == STEER_RELEASE)
-        return holding_release(tx, job, asker->uid, auth_is_root(asker->uid));
+        return holding_release(tx, job, asker->who.uid,
+                               auth_has(asker, AUTH_ADMIN_HOLDS));
     at->rests = true;
     return holding_job(tx, job, &by, at->begun);
 }
 
 static int pause_some(struct tx *tx, struct job *job, int64_t offset,
-                      const struct job_owner *asker, struct steer_at *at)
+                      const struct asker *asker, struct steer_at *at)
 {
     struct pausing *p = &at->pausing;
 
     p->on = at->verb == STEER_PAUSE;
-    p->by = asker->uid;
+    p->by = asker->who.uid;
     p->looks = at->looks ? at->looks : CORE_ENTRIES;
     p->facts = at->most_facts ? at->most_facts : CORE_FACTS;
     int r = pausing_step(tx, job, offset, p);
@@ -58,17 +59,17 @@ static int pause_some(struct tx *tx, struct job *job, int64_t offset,
     return r;
 }
 
-static int edit(struct tx *tx, struct job *job, int64_t offset,
-                const struct job_owner *asker, struct steer_at *at)
+static int edit(struct tx *tx, struct job *job, int64_t offset, const struct asker *asker,
+                struct steer_at *at)
 {
     if (offset != NO_OFFSET)
         return -ENOTDIR;
-    return at->only_checks ? core_edit_check(tx, job, at->edit, asker, &at->err)
-                           : core_edit(tx, job, at->edit, asker, &at->err);
+    return at->only_checks ? core_edit_check(tx, job, at->edit, &asker->who, &at->err)
+                           : core_edit(tx, job, at->edit, &asker->who, &at->err);
 }
 
 static int steer(struct tx *tx, struct job *job, int64_t offset,
-                 const struct job_owner *asker, struct steer_at *at)
+                 const struct asker *asker, struct steer_at *at)
 {
     switch (at->verb) {
     case STEER_HOLD:
@@ -86,15 +87,15 @@ static int steer(struct tx *tx, struct job *job, int64_t offset,
 }
 
 /* The job may be forgotten between two portions, hence the look-up each time. */
-int steer_step(struct core *core, const struct job_owner *asker, uint64_t id,
-               int64_t index, struct steer_at *at)
+int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+               struct steer_at *at)
 {
     struct tx tx;
     int64_t offset = NO_OFFSET;
     int r = at->begun && at->verb == STEER_CANCEL ? 0 : -ENOENT;
 
     core_begin(&tx, core);
-    struct job *job = jobs_find(core, asker->uid, id, index, &offset);
+    struct job *job = jobs_find(core, asker, id, index, &offset);
     core_did(core, 1, 0, 0);
     if (job)
         r = steer(&tx, job, offset, asker, at);
@@ -105,19 +106,19 @@ int steer_step(struct core *core, const struct job_owner *asker, uint64_t id,
     return r;
 }
 
-void steer_cancel_later(struct core *core, const struct job_owner *asker, uint64_t id)
+void steer_cancel_later(struct core *core, const struct asker *asker, uint64_t id)
 {
     int64_t offset;
     struct tx tx;
 
     core_begin(&tx, core);
-    struct job *job = jobs_find(core, asker->uid, id, JOB_NO_INDEX, &offset);
+    struct job *job = jobs_find(core, asker, id, JOB_NO_INDEX, &offset);
     if (job && !jobs_done(job))
         agenda_add(core, job);
     dispatch_finish(&tx);
 }
 
-void steer_leave(struct core *core, const struct job_owner *asker, uint64_t id,
+void steer_leave(struct core *core, const struct asker *asker, uint64_t id,
                  const struct steer_at *at)
 {
     if (at->verb == STEER_CANCEL && at->begun)

@@ -5,6 +5,7 @@
 
 #include <volt/error.h>
 #include <volt/volt.h>
+#include "daemon/auth/auth.h"
 #include "daemon/core/core.h"
 #include "daemon/job/queue.h"
 #include "daemon/query/job_view.h"
@@ -45,8 +46,8 @@ struct steer_at { /* zero-initialised before the first, but for the verb */
     struct pausing pausing;
 };
 #define STEER_AGAIN UINT64_C(5000)
-int steer_step(struct core *core, const struct job_owner *asker, uint64_t id,
-               int64_t index, struct steer_at *at);
+int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
+               struct steer_at *at);
 /* What is known of the jobs in `after` of changes, which are named by ids or keys, goes
  * into it, before the first edit by it. Reads the store on behalf of the poll that cx is
  * of. *ret_looked: so many entries were looked at. 0; -EINVAL, with the reason: one of
@@ -56,14 +57,14 @@ int steer_look_at_after(struct volt_cx *cx, struct core *core,
                         size_t *ret_looked, struct volt_error *err);
 /* It is given up, maybe between two portions: the dispatcher goes on with a cancel that
  * has begun. */
-void steer_leave(struct core *core, const struct job_owner *asker, uint64_t id,
+void steer_leave(struct core *core, const struct asker *asker, uint64_t id,
                  const struct steer_at *at);
 /* Forgets ended jobs of the asker that match, ended longer ago than older_usec, and are
  * not among the newest `keep` of those that match: leaf future, READY when the store has
  * let them go. */
 struct steer_forget {
     struct core *core; /* filled in by the caller, with the next four */
-    struct job_owner asker;
+    struct asker asker;
     const struct job_filter *filter; /* borrowed, with what it borrows, until _fini */
     uint64_t older_usec;
     uint64_t keep;
@@ -91,7 +92,7 @@ void steer_barrier_fini(struct steer_barrier *b);
 struct steer_all {
     struct core *core; /* filled in by the caller, with the next four */
     enum steer_verb verb;
-    struct job_owner asker;
+    struct asker asker;
     const struct job_filter *filter; /* borrowed, with what it borrows, until READY */
     const struct job_edit *edit;     /* likewise */
     /* Waits every now and then until the store has what happened, while it can write at
@@ -125,7 +126,7 @@ void steer_all_fini(struct steer_all *c);
  * process), or the keeper's errno. */
 struct steer_signal {
     struct core *core; /* filled in by the caller, with the next five */
-    struct job_owner asker;
+    struct asker asker;
     uint64_t id;
     int64_t index;
     int signal;
@@ -137,12 +138,12 @@ struct steer_signal {
 enum volt_poll steer_signal_poll(struct volt_cx *cx, struct steer_signal *s);
 void steer_signal_fini(struct steer_signal *s);
 /* The asker's job, all of it, is cancelled by the dispatcher, when there is memory. */
-void steer_cancel_later(struct core *core, const struct job_owner *asker, uint64_t id);
+void steer_cancel_later(struct core *core, const struct asker *asker, uint64_t id);
 
 /* The asker's semaphore has so many permits from now on; 0: no size is set any longer, or
  * nothing spent of the rate. commit is set up. As claims_resize() and claims_reset()
  * (core/claims.h). */
-int steer_resize(struct core *core, const struct job_owner *asker, const char *name,
+int steer_resize(struct core *core, const struct asker *asker, const char *name,
                  uint64_t capacity, struct store_commit *commit, bool *ret_made);
 
 /* Changes a queue; that the asker may is the caller's. commit is set up. As
@@ -150,7 +151,7 @@ int steer_resize(struct core *core, const struct job_owner *asker, const char *n
 int steer_queue(struct core *core, const char *name, struct queue_change *change,
                 struct store_commit *commit);
 
-/* What is left of the asker's ended jobs that claim the lock or semaphore has no claims
+/* What is left of this owner's ended jobs that claim the lock or semaphore has no claims
  * any more, in portions. After a barrier the store knows it of the jobs; of an element it
  * does when its array's last task has gone. Returns whether another portion is due. */
 struct steer_free { /* zero-initialised, but for the name */
@@ -163,7 +164,6 @@ struct steer_free { /* zero-initialised, but for the name */
     int64_t offset;
     bool more;
 };
-bool steer_free_step(struct core *core, const struct job_owner *asker,
-                     struct steer_free *f);
+bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f);
 
 #endif

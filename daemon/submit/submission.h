@@ -3,6 +3,7 @@
 #ifndef VOLTD_SUBMIT_SUBMISSION_H
 #define VOLTD_SUBMIT_SUBMISSION_H
 
+#include "daemon/auth/auth.h"
 #include "daemon/core/keys.h"
 #include "daemon/core/parts.h"
 #include "daemon/dispatch/dispatch.h"

@@ -692,18 +692,19 @@ static void cancel_some(struct jobs_submit *s)
     struct submission *p = s->pending;
     const size_t looks = s->looks ? s->looks : CORE_ENTRIES;
     const size_t facts = s->most_facts ? s->most_facts : CORE_FACTS;
+    const struct asker by = auth_user(s->owner.uid);
     uint64_t id;
 
     while ((id = next_to_cancel(p)) && s->looked < looks && s->facts < facts) {
         p->cancel.most_facts = facts - s->facts;
         p->cancel.looks = looks - s->looked;
-        int r = steer_step(s->core, &s->owner, id, JOB_NO_INDEX, &p->cancel);
+        int r = steer_step(s->core, &by, id, JOB_NO_INDEX, &p->cancel);
         s->looked += p->cancel.looked;
         s->facts += p->cancel.facts;
         if (r == -EAGAIN)
             continue;
         if (r == -ENOMEM) /* its SUBMIT says so: it is not left out */
-            steer_cancel_later(s->core, &s->owner, id);
+            steer_cancel_later(s->core, &by, id);
         p->cancel = (struct steer_at){.begun = false};
         if (p->nreplaced)
             p->nreplaced--;

@@ -126,6 +126,8 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
                        struct address list[static ADDRESS_CANDIDATES],
                        struct volt_error *err)
 {
+    if (choice->admin)
+        which = ADDRESS_CONTROL;
     if (which == ADDRESS_CONTROL && choice->control) {
         int r = address_parse(choice->control, &list[0], err);
         return r < 0 ? r : 1;
@@ -156,11 +158,11 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
     return n > 0 ? n : r;
 }
 
-bool address_is_system(const struct address *address, enum address_endpoint which)
+bool address_is_system(const struct address *address)
 {
-    struct address system;
-    return candidate(ADDRESS_SYSTEM, which, &system, NULL) == 0 &&
-           strcmp(address->path, system.path) == 0;
+    const size_t len = sizeof(system_dir) - 1;
+    return strncmp(address->path, system_dir, len) == 0 && address->path[len] == '/' &&
+           !strchr(address->path + len + 1, '/');
 }
 
 /* Who may connect to it, and how one becomes that. */

@@ -45,6 +45,7 @@ struct address_choice {
     enum address_scope scope;
     const char *jobs;    /* --address or VOLT_ADDRESS */
     const char *control; /* --control-address or VOLT_CONTROL_ADDRESS */
+    bool admin;          /* --all-users: everything goes to the control socket */
 };
 
 /* Parses "unix:PATH" or "PATH". 0; -EINVAL (empty, another transport); -ENAMETOOLONG. */
@@ -65,7 +66,7 @@ int address_candidates(const struct address_choice *choice, enum address_endpoin
                        struct volt_error *err);
 
 /* Whether it is a socket of the system's daemon. */
-bool address_is_system(const struct address *address, enum address_endpoint which);
+bool address_is_system(const struct address *address);
 
 /* Connects a blocking, close-on-exec socket, after address_check_dir() where the path
  * lies in the fallback directory below /tmp. Returns the descriptor, or a negative errno

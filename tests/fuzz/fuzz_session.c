@@ -121,7 +121,7 @@ static enum session_state steps(struct session *s, struct wire_buf *all)
 static void converse(const struct service *service, const uint8_t *data, size_t size,
                      size_t piece, struct wire_buf *all)
 {
-    const struct job_owner peer = {.uid = 7};
+    const struct asker peer = auth_user(7);
     enum session_state state = SESSION_WANTS_INPUT;
     struct config config;
     struct session s;

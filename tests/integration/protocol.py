@@ -10,8 +10,8 @@ CONTROL = "org.voltd.control."
 INFO = b'{"method":"org.varlink.service.GetInfo"}\0'
 LOCKS = "org.voltd.locks."
 QUEUES = "org.voltd.queues."
-PUBLIC = ["org.varlink.service", "org.voltd.jobs", "org.voltd.locks", "org.voltd.logs",
-          "org.voltd.queues"]
+INTERFACES = ["org.varlink.service", "org.voltd.jobs", "org.voltd.locks", "org.voltd.logs",
+              "org.voltd.queues", "org.voltd.control"]
 
 
 def message(method, parameters=None, **header):

@@ -106,7 +106,7 @@ def test_names(shared):
     names = complete(shared, "voltctl", "list", "--name", "=", "")
     assert "one-of-these" in names and not {"of", "two"} & set(names)
     assert complete(shared, "volt-submit", "--name", "one-") == ["one-of-these"]
-    for option in ("--label", "--lines", "--uid"):
+    for option in ("--label", "--lines", "--owner"):
         assert complete(shared, "voltctl", "list", option, "=", "") == [], option
 
 

@@ -119,7 +119,7 @@ def test_an_administrator(private):
     assert r.code == 2 and "systemctl restart voltd" in r.err
     assert private.ctl("list", "--no-legend", "-o", "id", "-u", str(os.getuid())).lines == [job]
     r = private.ctl("list", "--user=root")
-    assert r.code == 2 and "use --uid=USER (-u)" in r.err
+    assert r.code == 2 and "use --owner=USER (-u)" in r.err
     assert private.ctl("kill", "-0", job).code == 0
     assert private.ctl("cancel", job).code == 0 and private.ctl("wait", job).code == 125
     narrow, wide = screens(private, "voltctl list --all")

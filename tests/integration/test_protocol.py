@@ -18,7 +18,7 @@ import time
 import pytest
 
 from conftest import LIMIT, SANITIZER, Varlink, until
-from protocol import (CONTROL, INFO, JOBS, LOGS, PUBLIC, SERVICE, ended, error, invalid, is_fine,
+from protocol import (CONTROL, INFO, INTERFACES, JOBS, LOGS, SERVICE, ended, error, invalid, is_fine,
                       job_to_talk_about, wait_done)
 
 
@@ -133,8 +133,8 @@ def test_introspection(shared):
     with shared.connect() as v:
         info = v.ok(SERVICE + "GetInfo")
         assert set(info) == {"vendor", "product", "version", "url", "interfaces"}
-        assert info["interfaces"] == PUBLIC
-        for name in PUBLIC:
+        assert info["interfaces"] == INTERFACES
+        for name in INTERFACES:
             text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": name})[
                 "description"]
             assert re.search(rf"^interface {re.escape(name)}$", text, re.M)
@@ -146,7 +146,7 @@ def test_introspection(shared):
 
 def test_streams_say_so_in_the_description(shared):
     with shared.connect_control() as v:
-        for name in PUBLIC + ["org.voltd.control"]:
+        for name in INTERFACES:
             text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": name})[
                 "description"]
             for method, flag in re.findall(
@@ -154,15 +154,13 @@ def test_streams_say_so_in_the_description(shared):
                 assert method == "more" and flag
 
 
-def test_control_is_on_its_own_socket(shared):
-    with shared.connect() as v:
-        got = error(v.call(CONTROL + "Stats"), SERVICE + "InterfaceNotFound")
-        assert got == {"interface": "org.voltd.control"}
-        error(v.call(SERVICE + "GetInterfaceDescription",
-                     {"interface": "org.voltd.control"}), SERVICE + "InterfaceNotFound")
-    with shared.connect_control() as v:
-        assert v.ok(SERVICE + "GetInfo")["interfaces"] == PUBLIC + ["org.voltd.control"]
-        v.ok(JOBS + "List", {"limit": 1})
+def test_both_sockets_answer_all(shared):
+    """What a caller may do is said by who it is, not by where it asks."""
+    for connect in shared.connect, shared.connect_control:
+        with connect() as v:
+            assert v.ok(SERVICE + "GetInfo")["interfaces"] == INTERFACES
+            assert v.ok(CONTROL + "Stats")["workers"]
+            v.ok(JOBS + "List", {"limit": 1})
 
 
 # --- parameters -----------------------------------------------------------------------------

@@ -255,7 +255,7 @@ def test_a_positive_priority_is_for_root_in_system_mode(service):
     daemon = service("", mode="--system")
     high, low = ({"kind": "noop", "priority": n} for n in (1, -1))
     got = error(submit(USERS[0], high), SERVICE + "InvalidParameter")
-    assert got["parameter"] == "spec.priority" and "only root may give it" in got["reason"]
+    assert got["parameter"] == "spec.priority" and "administrators through control.sock, may give it" in got["reason"]
     rejected = submit(USERS[0], high, "SubmitBatch")["parameters"]["rejected"]
     assert [r["parameter"] for r in rejected] == ["priority"] and "only root" in rejected[0]["reason"]
     # The account of the service is that of everybody's jobs.
@@ -263,7 +263,7 @@ def test_a_positive_priority_is_for_root_in_system_mode(service):
     kept = submit(USERS[0], {**low, "hold": True})["parameters"]["id"]
     with connect_as(daemon, USERS[0]) as v:
         got = error(v.call(JOBS + "Edit", {"ids": [kept], "changes": {"priority": 1}}), SERVICE + "InvalidParameter")
-        assert got["parameter"] == "changes.priority" and "only root may give it" in got["reason"]
+        assert got["parameter"] == "changes.priority" and "administrators through control.sock, may give it" in got["reason"]
         v.ok(JOBS + "Cancel", {"ids": [kept]})
     assert "error" not in submit(USERS[0], low) and "error" not in submit(0, high)
     shutdown(daemon, daemon.connect_control())

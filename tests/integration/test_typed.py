@@ -115,9 +115,9 @@ def test_jobs_of_a_user(private):
     assert ids_of(private, "--all") == [mine, theirs]
     for user, expected in (("12345", [theirs]), ("root", [mine]), ("0", [mine]), ("54321", [])):
         assert ids_of(private, "-u", user) == expected, user
-        assert ids_of(private, f"--uid={user}") == expected, user
+        assert ids_of(private, f"--owner={user}") == expected, user
     r = private.ctl("list", "-u", "no-such-user")
-    assert r.code == 2 and r.err == "voltctl: --uid: must be a uid, or the name of a user of this machine\n"
+    assert r.code == 2 and r.err == "voltctl: --owner: must be a uid, or the name of a user of this machine\n"
     for user, expected in (("12345", f"{theirs}\n"), ("0", ""), ("root", "")):
         assert as_user(private, 12345, "voltctl", "list", "--no-legend", "-o", "id", "-u", user)[:2] == (0, expected)
     assert as_user(private, 12345, "voltctl", "cancel", "-u", "0")[2] == "voltctl: 0 jobs asked to end\n"
@@ -127,7 +127,7 @@ def test_jobs_of_a_user(private):
 
 
 @pytest.mark.parametrize("words, answer", [
-    (["list", "--user=root"], "option --user takes no value; use --uid=USER (-u) for the jobs of a user"),
+    (["list", "--user=root"], "option --user takes no value; use --owner=USER (-u) for the jobs of a user"),
     (["list", "-r"], "unknown option -r; use --state=running"),
     (["list", "-t", "R"], "unknown option -t; use --state=STATE, or --result=RESULT of those that have ended"),
     (["list", "--state=failed"], "--state: failed is no state; use --result: it is how a job has ended"),
@@ -137,7 +137,7 @@ def test_jobs_of_a_user(private):
     (["list", "-l"], "unknown option -l; use --output=wide, or json"),
     (["list", "--format=%i"], "unknown option --format; use --output=COL,COL: the columns to show"),
     (["logs", "--tail=3", "1"], "unknown option --tail; use --lines=N (-n)"),
-    (["-u", "root"], "unknown option -u; use `voltctl list -u USER`; for a job that is urgent, `voltctl first ID`"),
+    (["-u", "root"], "unknown option -u; use `voltctl list --owner=USER`; for a job that is urgent, `voltctl first ID`"),
     (["--failed"], "unknown option --failed; use `voltctl list --failed`"),
 ])
 def test_options_of_others(shared, words, answer):

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import BIN, LIMIT, SANITIZER, needs_root, until
-from protocol import CONTROL, JOBS, LOCKS, LOGS, PUBLIC, QUEUES, SERVICE, error, is_fine, wait_done
+from protocol import CONTROL, JOBS, LOCKS, LOGS, QUEUES, SERVICE, error, is_fine, wait_done
 
 pytestmark = needs_root
 
@@ -87,20 +87,6 @@ def test_a_user_outside_of_the_group_is_told_what_to_do(private, group, reason):
     assert tried.strip() == f"{private.socket}: permission denied: {reason}"
 
 
-@pytest.mark.parametrize("method, parameters", [("Reload", {}), ("Tasks", {}),
-                                                 ("Shutdown", {"cancel": True})])
-def test_another_user_ends_and_reloads_nothing(private, method, parameters):
-    """He may ask on the same socket."""
-    start_for_all(private)
-    private.control.chmod(0o666)
-    with private.connect() as v:
-        mine = v.ok(JOBS + "Submit", {"spec": {"kind": "sleep", "duration_usec": 600_000_000}})["id"]
-        got = speak_as(private, 12345, CONTROL + method, parameters, socket=private.control)
-        assert "only root" in error(got, SERVICE + "PermissionDenied")["reason"]
-        assert "error" not in speak_as(private, 12345, CONTROL + "Stats", {}, socket=private.control)
-        assert v.ok(JOBS + "Get", {"id": mine})["job"]["state"] == "running"
-
-
 def test_other_users_and_nobody(private):
     start_for_all(private)
     with private.connect() as v:
@@ -153,77 +139,6 @@ def test_the_environment_is_for_a_voltd_of_ones_own(private, uid, args, passed):
         assert json.loads(other.stdout.readline()) == (passed or {**private.env, "A": "1"})
 
 
-# What each method is asked about one job, in an order in which it lives long enough. Whoever is
-# neither its owner nor root is answered as if there were no such job.
-ABOUT_A_JOB = {
-    SERVICE + "GetInfo": lambda i: {},
-    SERVICE + "GetInterfaceDescription": lambda i: {"interface": "org.voltd.jobs"},
-    JOBS + "Submit": lambda i: {"spec": {"kind": "noop"}},
-    JOBS + "SubmitBatch": lambda i: {"specs": [{"kind": "noop"}]},
-    JOBS + "Get": lambda i: {"id": i, "with_spec": True},
-    JOBS + "List": lambda i: {"filter": {"ids": [i]}},
-    JOBS + "Watch": lambda i: {"filter": {"ids": [i]}},
-    JOBS + "Wait": lambda i: {"ids": [i]},
-    LOGS + "Open": lambda i: {"id": i},
-    LOGS + "Read": lambda i: {"id": i},
-    JOBS + "Why": lambda i: {"id": i},
-    JOBS + "Attempts": lambda i: {"id": i},
-    JOBS + "Hold": lambda i: {"ids": [i]},
-    JOBS + "Release": lambda i: {"ids": [i]},
-    JOBS + "Pause": lambda i: {"ids": [i]},
-    JOBS + "Resume": lambda i: {"ids": [i]},
-    JOBS + "Edit": lambda i: {"ids": [i], "changes": {"priority": 1}},
-    JOBS + "Signal": lambda i: {"id": i, "signal": "CONT"},
-    JOBS + "Cancel": lambda i: {"ids": [i]},
-    JOBS + "Forget": lambda i: {"filter": {"ids": [i]}},
-}
-NOBODYS = "77777777"
-# It runs, and is not held.
-REFUSED = {JOBS + "Hold", JOBS + "Release", JOBS + "Edit"}
-
-
-def test_who_may_do_what(private):
-    """Each method of the socket that is everybody's: a new one has to get its row."""
-    start_for_all(private)
-    with private.connect() as v:
-        texts = [v.ok(SERVICE + "GetInterfaceDescription", {"interface": i})["description"]
-                 for i in PUBLIC]
-        methods = {f"{i}.{m}" for i, text in zip(PUBLIC, texts)
-                   for m in re.findall(r"^method (\w+)", text, re.M)}
-        # Names of locks are each user's own, queues everybody's: the next tests.
-        assert set(ABOUT_A_JOB) == {m for m in methods if not m.startswith((LOCKS, QUEUES))}
-
-        def ask(uid, method, ident):
-            more = {"more": True} if method in (JOBS + "Watch", JOBS + "Wait") else {}
-            return speak_as(private, uid, method, ABOUT_A_JOB[method](ident), **more)
-
-        def of(reply, ident):
-            """Without what differs from call to call."""
-            text = json.dumps(reply).replace(f'"{ident}"', "ID")
-            return re.sub(r'"(cursor|id|ids)": (\d+|"\d+"|\["\d+"\])', "", text)
-
-        for owner, others in (12345, [12346]), (0, [12345, 12346]):
-            ident = speak_as(private, owner, JOBS + "Submit", {"spec": {
-                "name": "secret", "shell": "echo secret; exec sleep 600"}})["parameters"]["id"]
-            until(lambda: v.ok(JOBS + "Get", {"id": ident})["job"]["state"] == "running")
-            for method in ABOUT_A_JOB:
-                for uid in others:
-                    reply = ask(uid, method, ident)
-                    assert of(reply, ident) == of(ask(uid, method, NOBODYS), NOBODYS), method
-                    assert "secret" not in json.dumps(reply), reply
-            job = v.ok(JOBS + "Get", {"id": ident})["job"]
-            assert job["state"] == "running", job
-            for uid in {owner, 0}:
-                for method in list(ABOUT_A_JOB)[:-2]:
-                    reply = ask(uid, method, ident)
-                    refused = reply.get("error", "").endswith(".Refused")
-                    assert refused if method in REFUSED else "error" not in reply, (uid, method, reply)
-            assert ask(owner, JOBS + "Cancel", ident)["parameters"] == {"count": 1}
-            wait_done(v, ident)
-            error(ask(others[0], JOBS + "Forget", ident), JOBS + "NoSuchJob")
-            assert ask(owner, JOBS + "Forget", ident)["parameters"] == {"count": 1}
-
-
 def test_a_lock_of_the_same_name_is_each_users_own(private):
     start_for_all(private)
     with private.connect() as v:
@@ -236,17 +151,8 @@ def test_a_lock_of_the_same_name_is_each_users_own(private):
         assert speak_as(private, 12347, LOCKS + "List", {})["parameters"]["locks"] == []
 
 
-def test_everybody_sees_the_queues_and_root_changes_them(private):
+def test_everybody_sees_the_slots_of_all(private):
     start_for_all(private)
-    with private.connect() as v:
-        text = v.ok(SERVICE + "GetInterfaceDescription", {"interface": QUEUES[:-1]})["description"]
-        changes = set(re.findall(r"^method (\w+)", text, re.M)) - {"List"}
-        assert changes == {"Set", "Pause", "Drain", "Resume", "Reset", "Create", "Delete"}
-    for change in sorted(changes):
-        error(speak_as(private, 12345, QUEUES + change, {"name": "default"}),
-              "org.varlink.service.PermissionDenied")
-        reply = speak_as(private, 0, QUEUES + change, {"name": "default"})
-        assert ("error" in reply) == (change in ("Create", "Delete")), reply
     ident = speak_as(private, 12346, JOBS + "Submit", {"spec": {
         "shell": "exec sleep 600"}})["parameters"]["id"]
     until(lambda: speak_as(private, 12346, JOBS + "Get", {"id": ident})["parameters"]["job"]["state"] == "running")

@@ -9,7 +9,7 @@ import sys
 
 from conftest import needs_root, until
 from jobs import JOBS, get, sh, submit, wait
-from protocol import LOCKS, PUBLIC, SERVICE
+from protocol import LOCKS, INTERFACES, SERVICE
 from test_users import speak_as, start_for_all
 
 ONE_SLOT = "[Queue]\nSlots=1\n"
@@ -416,7 +416,7 @@ def test_no_method_tells_anything_of_others(private):
         until(lambda: get(v, running)["state"] == "running", "it to run")
         waiting = theirs("Submit", spec=sh("true", name="bee-name", claims=[{"name": "bee-lock"}]))["id"]
         own = speak_as(private, 12345, JOBS + "Submit", {"spec": sh("true", name="own")})["parameters"]["id"]
-        texts = {i: v.ok(SERVICE + "GetInterfaceDescription", {"interface": i})["description"] for i in PUBLIC}
+        texts = {i: v.ok(SERVICE + "GetInterfaceDescription", {"interface": i})["description"] for i in INTERFACES}
         forms = [{}, *({"id": i} for i in (own, running)), *({"ids": [i]} for i in (own, waiting)), {"filter": {}},
                  {"filter": {"name": "bee-name"}}, {"name": "bee-lock"}, {"name": "default"},
                  {"spec": {"shell": "true", "key": "bee-key", "claims": [{"name": "bee-lock"}]}},

@@ -45,7 +45,7 @@ struct client {
     enum client_kind kind;
     unsigned polls_left; /* then it goes; 0: it stays */
     bool begun, counted;
-    struct job_owner owner;
+    struct asker asker;
     uint64_t id;
     int64_t index;
     struct job_filter filter;
@@ -318,11 +318,11 @@ static void prepare_submit(struct client *c)
     const bool atomic = sim_one_in(3);
 
     for (size_t i = 0; i < n; i++) {
-        struct order *o = an_order(c->owner.uid);
+        struct order *o = an_order(c->asker.who.uid);
 
         for (size_t k = 0; k < i; k++)
             if (c->submit.numbers[k] == o->number)
-                o = new_order(c->owner.uid);
+                o = new_order(c->asker.who.uid);
         if (atomic && !o->sends)
             choose_inner_edges(c, i, o);
         o->sends++;
@@ -335,7 +335,8 @@ static void prepare_submit(struct client *c)
         c->submit.items[i].spec = spec_of(o);
         place_inner_edges(c, i, c->submit.items[i].spec);
     }
-    jobs_submit_init(&c->submit.call, sim.core, &c->owner, c->submit.items, n, atomic);
+    jobs_submit_init(&c->submit.call, sim.core, &c->asker.who, c->submit.items, n,
+                     atomic);
 }
 
 static void take_answer(struct client *c)
@@ -378,7 +379,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct client *c)
                                       .bytes = CORE_BYTES};
     c->begun = true;
     c->walk.looks = 1 + sim_below(30);
-    r = query_walk_step(cx, sim.core, &c->owner, &c->filter, &c->walk, look, c);
+    r = query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
     if (r < 0 || c->walk.end || !c->walk.cursor)
         return VOLT_READY;
     volt_cx_wake(cx);
@@ -389,7 +390,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct client *c)
 static enum volt_poll look_poll(struct volt_cx *cx, struct client *c)
 {
     struct job_view v;
-    int r = query_look(cx, sim.core, &c->owner, c->id, c->index, &v);
+    int r = query_look(cx, sim.core, &c->asker, c->id, c->index, &v);
 
     if (r == -ENOENT)
         return VOLT_READY;
@@ -415,7 +416,7 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct client *c)
                             sizeof(c->wait.job));
         job_subscriber_add(&c->wait.subscriber, &key);
         c->begun = true;
-        if (lends_begin(c->owner.uid, &key, &c->wait.inside) < 0)
+        if (lends_begin(c->asker.who.uid, &key, &c->wait.inside) < 0)
             return VOLT_READY;
     }
     while (job_subscriber_next(&c->wait.subscriber, &change)) {
@@ -441,7 +442,7 @@ static void check_events(struct client *c, const struct job_news *events, size_t
         if (!is)
             sim_violation("a watcher is told of event %llu, which is not durable",
                           (unsigned long long)seq);
-        if (c->owner.uid != 0 && is->owner != c->owner.uid)
+        if (c->asker.who.uid != 0 && is->owner != c->asker.who.uid)
             continue;
         if ((i == n || events[i].seq != seq) && !disk_has(is->key.id))
             continue; /* of a job that was forgotten before this voltd began */
@@ -459,8 +460,8 @@ static bool read_events(struct client *c)
 {
     struct job_news events[16];
     uint64_t next, lost;
-    size_t n = event_log_read(query_log(sim.core), c->owner.uid, c->watch.cursor, events,
-                              16, 500, &next, &lost);
+    size_t n = event_log_read(query_log(sim.core), &c->asker, c->watch.cursor, events, 16,
+                              500, &next, &lost);
     bool any = next != c->watch.cursor;
 
     if (lost)
@@ -512,8 +513,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct client *c)
                                       .looks = 100,
                                       .at_once = 100,
                                       .bytes = CORE_BYTES};
-        (void)query_walk_step(cx, sim.core, &c->owner, &c->filter, &c->walk, look,
-                              c);
+        (void)query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
     }
     do
         while (read_events(c))
@@ -530,7 +530,7 @@ static enum volt_poll cancel_poll(struct volt_cx *cx, struct client *c)
 
     oracle_cancelled(c->id);
     c->cancel.looks = 1 + sim_below(20);
-    r = steer_step(sim.core, &c->owner, c->id, c->index, &c->cancel);
+    r = steer_step(sim.core, &c->asker, c->id, c->index, &c->cancel);
     if (r == -EALREADY)
         oracle_too_late(c->id);
     c->cancel.begun = r == -EAGAIN;
@@ -551,12 +551,12 @@ static enum volt_poll all_poll(struct volt_cx *cx, struct client *c)
     if (!c->begun)
         c->all = (struct steer_all){.core = sim.core,
                                     .verb = verbs[c->kind],
-                                    .asker = c->owner,
+                                    .asker = c->asker,
                                     .filter = &c->filter,
                                     .paced = true};
     c->begun = true;
     if (c->kind == CANCEL_ALL)
-        oracle_cancelled_all(c->owner.uid);
+        oracle_cancelled_all(c->asker.who.uid);
     return steer_all_poll(cx, &c->all);
 }
 
@@ -577,8 +577,8 @@ static enum volt_poll hold_poll(struct volt_cx *cx, struct client *c)
     volt_sleep_fini(&c->hold.rest);
     c->hold.at.verb = c->kind == HOLD ? STEER_HOLD : STEER_RELEASE;
     c->begun = true;
-    r = pauses_answered(c->id, steer_step(sim.core, &c->owner, c->id, JOB_NO_INDEX,
-                                          &c->hold.at));
+    r = pauses_answered(
+        c->id, steer_step(sim.core, &c->asker, c->id, JOB_NO_INDEX, &c->hold.at));
     if (r == -EAGAIN) {
         volt_sleep_init(&c->hold.rest, STEER_AGAIN);
         volt_cx_wake(cx);
@@ -602,7 +602,7 @@ static enum volt_poll pause_poll(struct volt_cx *cx, struct client *c)
     c->hold.at.verb = c->kind == PAUSE ? STEER_PAUSE : STEER_RESUME;
     c->hold.at.looks = 1 + sim_below(20);
     c->begun = true;
-    if (steer_step(sim.core, &c->owner, c->id, c->index, &c->hold.at) != -EAGAIN)
+    if (steer_step(sim.core, &c->asker, c->id, c->index, &c->hold.at) != -EAGAIN)
         return VOLT_READY;
     if (c->hold.at.rests)
         volt_sleep_init(&c->hold.rest, STEER_AGAIN);
@@ -640,7 +640,7 @@ static void choose_edit(struct client *c)
 /* READY at once. */
 static enum volt_poll edit_poll(struct volt_cx *cx, struct client *c)
 {
-    edits_ask(cx, &c->owner, &(struct job_key){.id = c->id, .index = c->index},
+    edits_ask(cx, &c->asker, &(struct job_key){.id = c->id, .index = c->index},
               &c->edit.what, c->edit.changes);
     return VOLT_READY;
 }
@@ -649,7 +649,7 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct client *c)
 {
     if (!c->begun)
         c->signal = (struct steer_signal){.core = sim.core,
-                                          .asker = c->owner,
+                                          .asker = c->asker,
                                           .id = c->id,
                                           .index = c->index,
                                           .signal = sim_one_in(2) ? SIGKILL : SIGTERM,
@@ -663,7 +663,7 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct client *c)
 {
     if (!c->begun)
         c->forget = (struct steer_forget){.core = sim.core,
-                                          .asker = c->owner,
+                                          .asker = c->asker,
                                           .filter = &c->filter,
                                           .keep = sim_below(3)};
     c->begun = true;
@@ -673,8 +673,8 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct client *c)
 /* One of the queues is paused, or goes on; at the end both go on. */
 static enum volt_poll queue_poll(struct volt_cx *cx, struct client *c)
 {
-    struct queue_change change = {
-        .verb = sim.calm || sim_one_in(2) ? QUEUE_DO_RESUME : QUEUE_DO_PAUSE};
+    struct queue_change change = {.verb = sim.calm || sim_one_in(2) ? QUEUE_DO_RESUME
+                                                                    : QUEUE_DO_PAUSE};
 
     if (!c->begun &&
         steer_queue(sim.core, c->index ? "night" : "default", &change, &c->queue) < 0)
@@ -723,7 +723,7 @@ static void client_drop(void *state)
     if (c->kind == EDIT)
         job_spec_unref(c->edit.changes);
     if (c->kind == CANCEL)
-        steer_leave(sim.core, &c->owner, c->id, &c->cancel);
+        steer_leave(sim.core, &c->asker, c->id, &c->cancel);
     if (!c->begun)
         return;
     if (c->kind == WAIT) {
@@ -779,7 +779,7 @@ static bool choose_job(struct client *c)
         return false;
     c->id = o->id;
     c->index = JOB_NO_INDEX;
-    c->owner = (struct job_owner){.uid = o->uid, .gid = o->uid};
+    c->asker = auth_user(o->uid);
     if (o->count && sim_one_in(2))
         c->index = o->number % 5 + sim_below(o->count);
     return true;
@@ -787,13 +787,13 @@ static bool choose_job(struct client *c)
 
 static void begin(struct client *c)
 {
-    c->owner.uid = c->owner.gid = 1 + sim_below(ORACLE_USERS);
+    c->asker = auth_user(1 + sim_below(ORACLE_USERS));
     if (c->kind == SUBMIT)
         prepare_submit(c);
     if (c->kind == QUEUE)
         c->index = sim_below(2);
     if ((c->kind == WATCH || c->kind == RELEASE_ALL) && sim_one_in(2))
-        c->owner.uid = c->owner.gid = 0;
+        c->asker = auth_voltd();
     if (sim_may(FAULT_CLIENT_GOES) && sim_one_in(6))
         c->polls_left = 2 + sim_below(6);
     c->counted = c->kind != WATCH;
@@ -811,6 +811,7 @@ static void act_on_all(enum client_kind kind)
     sim.outside++;
     struct client *c = volt_task_new(sim.rt, &client_type);
     c->kind = kind;
+    c->asker = auth_voltd();
     (void)volt_task_spawn(c, NULL);
     sim.outside--;
 }
@@ -850,10 +851,12 @@ void clients_steer(enum steer_job what, const struct job_key *key)
         return;
     sim.outside++;
     struct client *c = volt_task_new(sim.rt, &client_type);
-    c->kind = what == STEER_JOB_CANCEL ? CANCEL : what == STEER_JOB_PAUSE ? PAUSE : RESUME;
+    c->kind = what == STEER_JOB_CANCEL  ? CANCEL
+              : what == STEER_JOB_PAUSE ? PAUSE
+                                        : RESUME;
     c->id = key->id;
     c->index = key->index;
-    c->owner.uid = c->owner.gid = o->uid;
+    c->asker = auth_user(o->uid);
     c->counted = true;
     clients.open++;
     (void)volt_task_spawn(c, NULL);
@@ -873,7 +876,7 @@ void clients_act(void)
         if (kind == EDIT)
             choose_edit(c);
         if ((kind == HOLD || kind == RELEASE || kind == EDIT) && sim_one_in(5))
-            c->owner.uid = c->owner.gid = 0;
+            c->asker = auth_voltd();
         c->counted = true;
         clients.open++;
         (void)volt_task_spawn(c, NULL);

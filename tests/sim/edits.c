@@ -30,8 +30,8 @@ struct edited {
     struct wish is; /* with all tags */
     uint64_t front;
     uid_t uid;
-    int begun; /* STARTING, without what was deferred, or cancelled before it started */
-    bool ended;   /* or an element of it */
+    int begun;  /* STARTING, without what was deferred, or cancelled before it started */
+    bool ended; /* or an element of it */
     bool is_over; /* as a whole, or an end that needs no start */
     bool edited;
 };
@@ -117,8 +117,8 @@ static bool knows_after(struct volt_cx *cx, const struct job_edit *e,
            steer_look_at_after(cx, sim.core, &of, changes, &looked, &err) == 0;
 }
 
-void edits_ask(struct volt_cx *cx, const struct job_owner *owner,
-               const struct job_key *key, struct job_edit *e, struct job_spec *changes)
+void edits_ask(struct volt_cx *cx, const struct asker *asker, const struct job_key *key,
+               struct job_edit *e, struct job_spec *changes)
 {
     struct steer_at at = {.verb = STEER_EDIT, .edit = e};
     int r = -ESTALE;
@@ -129,7 +129,7 @@ void edits_ask(struct volt_cx *cx, const struct job_owner *owner,
     w.first = e->first;
     SIM_PUSH(edits.asked, edits.nasked, w);
     while (r == -ESTALE && knows_after(cx, e, changes))
-        r = steer_step(sim.core, owner, key->id, key->index, &at);
+        r = steer_step(sim.core, asker, key->id, key->index, &at);
 }
 
 static bool says(const struct wish *w, uint64_t tag)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <volt/volt.h>
 #include "base/rng.h"
+#include "daemon/auth/auth.h"
 #include "daemon/config/config.h"
 #include "daemon/job/job.h"
 #include "daemon/job/key.h"
@@ -314,7 +315,7 @@ void inside_excuse_slots(void);
 struct truth {
     unsigned runs;
     unsigned in_vain; /* shims that had it were killed before it began */
-    bool lives; /* its process does */
+    bool lives;       /* its process does */
     bool stands, due; /* it was stopped; and has come to its end otherwise */
     bool has_end, was_signalled, shim_killed, rebooted, never_ran;
     bool record_gone; /* somebody has removed it */
@@ -367,8 +368,8 @@ void edits_submit(uint64_t id, const struct job_spec *spec, uid_t uid);
 uint64_t edits_choose_times(struct job_spec *s);
 /* The owner asks for it, of a job. */
 struct job_owner;
-void edits_ask(struct volt_cx *cx, const struct job_owner *owner,
-               const struct job_key *key, struct job_edit *e, struct job_spec *changes);
+void edits_ask(struct volt_cx *cx, const struct asker *asker, const struct job_key *key,
+               struct job_edit *e, struct job_spec *changes);
 /* A durable fact of a job or element. Whether it is an EDIT: nothing else changes. */
 bool edits_fact(const struct job_key *key, const struct job_event *ev);
 /* By these facts: whether it starts too early; a date, or 0; what it claims, as an order

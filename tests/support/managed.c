@@ -75,8 +75,8 @@ int managed_down(struct core *core, struct volt_runtime *rt)
     return managed_remove(NULL);
 }
 
-int managed_list(struct core *core, const struct job_owner *asker,
-                 const struct job_filter *f, uint64_t cursor, size_t limit,
+int managed_list(struct core *core, const struct asker *asker, const struct job_filter *f,
+                 uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor)
 {

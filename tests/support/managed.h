@@ -28,8 +28,8 @@ int managed_down(struct core *core, struct volt_runtime *rt);
 
 /* Calls fn for up to limit jobs of those that are kept, from the cursor on: the walk to
  * its end, or to fn's first result that is not 0, which is returned. */
-int managed_list(struct core *core, const struct job_owner *asker,
-                 const struct job_filter *f, uint64_t cursor, size_t limit,
+int managed_list(struct core *core, const struct asker *asker, const struct job_filter *f,
+                 uint64_t cursor, size_t limit,
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor);
 

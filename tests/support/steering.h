@@ -6,7 +6,7 @@
 #include "daemon/steer/steer.h"
 
 /* As steer_step(). index -1: the whole job or array. */
-static inline int cancel_now(struct core *core, const struct job_owner *asker, uint64_t id,
+static inline int cancel_now(struct core *core, const struct asker *asker, uint64_t id,
                              int64_t index)
 {
     struct steer_at at = {.verb = STEER_CANCEL};

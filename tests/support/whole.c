@@ -73,7 +73,7 @@ static void start_server(void)
     whole.server = server_new(&whole.service, &whole.config);
     assert_int_equal(control_start(whole.service.control, whole.server), 0);
     const struct server_listener listener = {
-        .fd = new_listener(), .interfaces = interfaces_control, .reserves = true};
+        .fd = new_listener(), .interfaces = interfaces_all, .control = true};
     if (server_listen(whole.server, &listener, 1, &err) < 0)
         fail_msg("%s", err.text);
 }

@@ -191,9 +191,13 @@ static void test_of_the_system(void **state)
     (void)state;
     const struct address own = {"/run/user/1/voltd/voltd.sock"};
     const struct address system = {"/run/voltd/voltd.sock"};
-    assert_true(address_is_system(&system, ADDRESS_JOBS));
-    assert_false(address_is_system(&system, ADDRESS_CONTROL));
-    assert_false(address_is_system(&own, ADDRESS_JOBS));
+    const struct address control = {"/run/voltd/control.sock"};
+    const struct address deeper = {"/run/voltd/x/voltd.sock"}, near = {"/run/voltd2/v"};
+    assert_true(address_is_system(&system));
+    assert_true(address_is_system(&control));
+    assert_false(address_is_system(&deeper));
+    assert_false(address_is_system(&near));
+    assert_false(address_is_system(&own));
 }
 
 static void test_trust(void **state)

@@ -20,7 +20,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/submission.h"
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static char base[SCRATCH_MAX], records[64], keeper[512];
 static struct config config;
 static struct volt_runtime *rt;
@@ -95,7 +95,7 @@ static void submit(void)
     spec->argv[1] = strdup("-c");
     assert_true(asprintf(&spec->argv[2],
                          "until [ -e %s/go ]; do sleep 0.01; done; exit 7", base) > 0);
-    jobs_submit_init(s, core, &me, &item, 1, false);
+    jobs_submit_init(s, core, &me.who, &item, 1, false);
     assert_int_equal(volt_task_spawn(s, &join), 0);
     assert_int_equal(volt_join_wait(&join), 0);
     volt_join_fini(&join);

@@ -29,7 +29,7 @@
 #include "tests/support/steering.h"
 #include "tests/support/submission.h"
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static char base[SCRATCH_MAX], records[64], keeper[512];
 static struct config config;
 static struct volt_runtime *rt;
@@ -130,7 +130,7 @@ static uint64_t submit_spec(struct job_spec *spec)
     struct jobs_submit *s = volt_task_new(rt, &submission_type);
     struct volt_join join;
 
-    jobs_submit_init(s, core, &me, &item, 1, false);
+    jobs_submit_init(s, core, &me.who, &item, 1, false);
     s->only_checks = only_checks;
     assert_int_equal(volt_task_spawn(s, &join), 0);
     assert_int_equal(volt_join_wait(&join), 0);

@@ -19,7 +19,7 @@
 
 enum { MANY = 4 * JOBS_SLICE };
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static struct volt_runtime *rt;
 static struct core *core;
 
@@ -94,7 +94,7 @@ static void begin(struct batch *b)
 
     assert_non_null(w);
     w->batch = b;
-    jobs_submit_init(&w->submit, core, &me, b->item, b->n, true);
+    jobs_submit_init(&w->submit, core, &me.who, b->item, b->n, true);
     lone_spawn(w, &b->join);
 }
 
@@ -320,7 +320,7 @@ static void others_may_have_submitted_the_same_meanwhile(void **state)
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"), NULL);
+    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"), NULL);
     assert_non_null(e);
     e->claim = &older;
     core_unlock(core);
@@ -349,7 +349,7 @@ static void and_what_is_claimed_is_waited_for(void **state)
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.uid, "last"), NULL);
+    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"), NULL);
     e->claim = &older;
     core_unlock(core);
     fill(&a, "first", "last");
@@ -360,7 +360,7 @@ static void and_what_is_claimed_is_waited_for(void **state)
     lone_settle(rt);
     assert_int_equal(a.item[0].ret_id, 0);
     core_lock(core);
-    assert_null(keys_find(&core->keys, keys_name(&core->keys, me.uid, "first")));
+    assert_null(keys_find(&core->keys, keys_name(&core->keys, me.who.uid, "first")));
     keys_remove(&core->keys, e);
     core_unlock(core);
     fini(&b);

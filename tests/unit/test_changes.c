@@ -19,7 +19,7 @@
 
 enum { MANY = EVENT_RING_CAPACITY + 10 };
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static struct volt_runtime *rt;
 static struct core *core;
 
@@ -53,7 +53,7 @@ static uint64_t submit(int64_t n, uint64_t usec)
     spec->duration_usec = usec;
     spec->is_array = n > 0;
     spec->array_last = n > 0 ? (uint64_t)n - 1 : 0;
-    jobs_submit_init(s, core, &me, &item, 1, false);
+    jobs_submit_init(s, core, &me.who, &item, 1, false);
     lone_spawn(s, &join);
     assert_int_equal(lone_join(&join), 0);
     assert_int_equal(item.ret_error, 0);

@@ -22,7 +22,7 @@
 
 enum { MANY = 1000 }; /* several slices */
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static struct volt_runtime *rt;
 static struct core *core;
 
@@ -93,7 +93,7 @@ static void begin(struct batch *b)
     struct jobs_submit *s = volt_task_new(rt, &submission_type);
 
     assert_non_null(s);
-    jobs_submit_init(s, core, &me, b->item, b->n, b->atomic);
+    jobs_submit_init(s, core, &me.who, b->item, b->n, b->atomic);
     lone_spawn(s, &b->join);
 }
 
@@ -196,7 +196,8 @@ static void a_claim_that_comes_to_nothing_is_told(void **state)
 static bool claim_by_hand(const char *key, const struct submission *by)
 {
     core_lock(core);
-    struct keys_entry *e = keys_find(&core->keys, keys_name(&core->keys, me.uid, key));
+    struct keys_entry *e =
+        keys_find(&core->keys, keys_name(&core->keys, me.who.uid, key));
     if (e)
         e->claim = by;
     core_unlock(core);
@@ -346,8 +347,8 @@ static void the_same_key_again_is_the_same_job_whatever_its_claims_are(void **st
     const uint64_t id = submit_claim(2, 2, "k", &error);
     assert_int_equal(error, 0);
     core_lock(core);
-    admission_resize_named(core->parts.admit, named_find(core->parts.admit, me.uid, "s"),
-                           1, 0);
+    admission_resize_named(core->parts.admit,
+                           named_find(core->parts.admit, me.who.uid, "s"), 1, 0);
     core_unlock(core);
     assert_int_equal(submit_claim(2, 2, "k", &error), id);
     assert_int_equal(error, 0);
@@ -432,7 +433,7 @@ static void a_job_is_waited_for_by_its_key(void **state)
     assert_null(edge->key);
     batch_fini(&a);
     core_lock(core);
-    keys_find(&core->keys, keys_name(&core->keys, me.uid, "k"))->id = 0;
+    keys_find(&core->keys, keys_name(&core->keys, me.who.uid, "k"))->id = 0;
     core_unlock(core);
     add_number(&a, 3);
     (void)wait_for_key("k");
@@ -465,7 +466,7 @@ static void a_new_key_of_a_batch_is_refused_by_its_queue(void **state)
     }
     await_end(id);
     core_lock(core);
-    const uint64_t jobs = users_find(&core->users, me.uid)->jobs;
+    const uint64_t jobs = users_find(&core->users, me.who.uid)->jobs;
     core_unlock(core);
     assert_int_equal(jobs, 0);
 }
@@ -527,7 +528,7 @@ static void large_specs_are_hashed_in_portions(void **state)
     struct watched *w = volt_task_new(rt, &watched_type);
     assert_non_null(w);
     w->most = &most;
-    jobs_submit_init(&w->submit, core, &me, a.item, a.n, false);
+    jobs_submit_init(&w->submit, core, &me.who, a.item, a.n, false);
     lone_spawn(w, &a.join);
     end(&a);
     for (size_t i = 0; i < LARGE_SPECS; i++)

@@ -57,12 +57,12 @@ static struct connection *connection_of(struct list_node *n)
 /* Returns the client's end. */
 static int open_connection(uid_t uid)
 {
-    const struct job_owner peer = {.uid = uid};
+    const struct asker peer = auth_user(uid);
     int ends[2];
 
     assert_int_equal(
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(connection_spawn(f.server, interfaces, ends[0], &peer, false, false), 0);
+    assert_int_equal(connection_spawn(f.server, interfaces, ends[0], &peer, false), 0);
     lone_settle(f.service.rt);
     return ends[1];
 }

@@ -131,15 +131,15 @@ static void a_back_off_goes_on(void **state)
 /* By its task, where there is no memory for a condition. */
 static void a_job_that_backs_off_by_its_task_says_why(void **state)
 {
-    const struct job_owner owner = {.uid = 7};
+    const struct asker owner = auth_user(7);
     struct work work = {.job = &job, .offset = NO_OFFSET};
-    struct user *user = users_get(&core.users, owner.uid);
+    struct user *user = users_get(&core.users, owner.who.uid);
     struct array *array = array_new_counts(1);
     struct why why;
 
     (void)state;
     assert_non_null(user);
-    job.owner = owner;
+    job.owner = owner.who;
     assert_int_equal(table_put(&core.table, job.id, &job), 0);
     job.live = &work;
     begin();

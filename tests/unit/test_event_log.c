@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <cmocka.h>
 
+#include "daemon/auth/auth.h"
 #include "daemon/log/event_log.h"
 #include "daemon/log/event_ring.h"
 
@@ -183,6 +184,7 @@ static void what_an_earlier_voltd_logged_is_put_in_again(void **state)
     const uint64_t last = EVENT_RING_CAPACITY + 100;
     const uint64_t numbers[] = {last, 0, 100, 101, last + 1};
     struct job_news got[4];
+    const struct asker all = auth_voltd();
     uint64_t next, lost;
 
     (void)state;
@@ -191,7 +193,7 @@ static void what_an_earlier_voltd_logged_is_put_in_again(void **state)
         event_log_put_again(f.log, &(struct job_news){.seq = numbers[i]});
     assert_int_equal(event_log_newest(f.log), last);
     assert_int_equal(
-        event_log_read(f.log, 0, 0, got, 4, EVENT_RING_CAPACITY, &next, &lost), 2);
+        event_log_read(f.log, &all, 0, got, 4, EVENT_RING_CAPACITY, &next, &lost), 2);
     assert_int_equal(got[0].seq, 101);
     assert_int_equal(got[1].seq, last);
     assert_int_equal(next, last);

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "daemon/auth/auth.h"
 #include "daemon/log/event_ring.h"
+
+static const struct asker all = {{0}, AUTH_ROOT};
 
 static struct event_ring *ring_with(uint64_t n)
 {
@@ -30,7 +33,7 @@ static void gap_free(void **state)
     uint64_t next = 0, lost = 1, seen = 0;
     size_t n;
 
-    while ((n = event_ring_read(r, 0, next, buf, 4, 100, &next, &lost)))
+    while ((n = event_ring_read(r, &all, next, buf, 4, 100, &next, &lost)))
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(buf[i].seq, ++seen);
             assert_int_equal(buf[i].key.id, seen);
@@ -45,15 +48,16 @@ static void own_events_only(void **state)
 {
     (void)state;
     struct event_ring *r = ring_with(10);
+    const struct asker one = auth_user(1000), nobody = auth_user(3000);
     struct job_news buf[10];
     uint64_t next, lost;
 
-    assert_int_equal(event_ring_read(r, 1000, 0, buf, 10, 100, &next, &lost), 5);
+    assert_int_equal(event_ring_read(r, &one, 0, buf, 10, 100, &next, &lost), 5);
     assert_int_equal(next, 10);
     assert_int_equal(buf[4].seq, 9);
-    assert_int_equal(event_ring_read(r, 3000, 0, buf, 10, 100, &next, &lost), 0);
+    assert_int_equal(event_ring_read(r, &nobody, 0, buf, 10, 100, &next, &lost), 0);
     assert_int_equal(next, 10);
-    assert_int_equal(event_ring_read(r, 3000, 0, buf, 10, 4, &next, &lost), 0);
+    assert_int_equal(event_ring_read(r, &nobody, 0, buf, 10, 4, &next, &lost), 0);
     assert_int_equal(next, 4); /* looked at four */
     free(r);
 }
@@ -65,14 +69,14 @@ static void overwritten_ones_are_counted(void **state)
     struct job_news buf[1];
     uint64_t next, lost;
 
-    assert_int_equal(event_ring_read(r, 0, 0, buf, 1, 1, &next, &lost), 1);
+    assert_int_equal(event_ring_read(r, &all, 0, buf, 1, 1, &next, &lost), 1);
     assert_int_equal(lost, 100);
     assert_int_equal(buf[0].seq, 101);
-    assert_int_equal(event_ring_read(r, 0, 100, buf, 1, 1, &next, &lost), 1);
+    assert_int_equal(event_ring_read(r, &all, 100, buf, 1, 1, &next, &lost), 1);
     assert_int_equal(lost, 0);
     assert_int_equal(buf[0].seq, 101);
     /* One from the future. */
-    assert_int_equal(event_ring_read(r, 0, UINT64_MAX, buf, 1, 1, &next, &lost), 0);
+    assert_int_equal(event_ring_read(r, &all, UINT64_MAX, buf, 1, 1, &next, &lost), 0);
     assert_int_equal(next, EVENT_RING_CAPACITY + 100);
     free(r);
 }
@@ -86,17 +90,17 @@ static void numbers_begin_behind_the_base(void **state)
     uint64_t next, lost;
 
     event_ring_init(r, BASE);
-    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 0);
+    assert_int_equal(event_ring_read(r, &all, BASE, buf, 4, 4, &next, &lost), 0);
     assert_int_equal(next, BASE);
     for (int i = 0; i < 3; i++)
         event_ring_push(r, &ev);
-    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 3);
+    assert_int_equal(event_ring_read(r, &all, BASE, buf, 4, 4, &next, &lost), 3);
     assert_int_equal(lost, 0);
     assert_int_equal(buf[0].seq, BASE + 1);
     assert_int_equal(next, BASE + 3);
     for (int i = 0; i < EVENT_RING_CAPACITY; i++)
         event_ring_push(r, &ev);
-    assert_int_equal(event_ring_read(r, 0, BASE, buf, 4, 4, &next, &lost), 4);
+    assert_int_equal(event_ring_read(r, &all, BASE, buf, 4, 4, &next, &lost), 4);
     assert_int_equal(lost, 3);
     assert_int_equal(buf[0].seq, BASE + 4);
     free(r);
@@ -116,16 +120,16 @@ static void given_numbers(void **state)
     event_ring_put(r, &(struct job_news){.seq = 112});
     event_ring_put(r, &(struct job_news){.seq = 105});
     assert_int_equal(r->seq, 112);
-    assert_int_equal(event_ring_read(r, 0, 100, buf, 4, 100, &next, &lost), 2);
+    assert_int_equal(event_ring_read(r, &all, 100, buf, 4, 100, &next, &lost), 2);
     assert_int_equal(buf[0].seq, 105);
     assert_int_equal(buf[1].seq, 112);
     assert_int_equal(next, 112);
     assert_int_equal(lost, 0);
-    assert_int_equal(event_ring_read(r, 0, 105, buf, 4, 100, &next, &lost), 1);
+    assert_int_equal(event_ring_read(r, &all, 105, buf, 4, 100, &next, &lost), 1);
     /* A slot that another number had before. */
     event_ring_put(r, &(struct job_news){.seq = 105 + EVENT_RING_CAPACITY + 10});
     assert_int_equal(
-        event_ring_read(r, 0, 113, buf, 4, EVENT_RING_CAPACITY, &next, &lost), 1);
+        event_ring_read(r, &all, 113, buf, 4, EVENT_RING_CAPACITY, &next, &lost), 1);
     assert_int_equal(lost, 2); /* 114 and 115 */
     free(r);
 }

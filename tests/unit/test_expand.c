@@ -210,7 +210,7 @@ static int see(void *arg, const struct job_view *v)
 static uint64_t walk(const struct job_filter *f, size_t looks, size_t at_once,
                      size_t limit)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct query_walk w = {.cursor = 0};
     uint64_t looked = 0;
 
@@ -329,7 +329,7 @@ static void places_that_are_none(void **state)
         int64_t index;
     } places[] = {{1, 4},         {2, 3},         {0, 3}, {99999999, 3},
                   {1, INT64_MAX}, {SMALL + 2, 4}, {1, 3}, {SMALL + 2, 3}};
-    const struct job_owner root = {0}, other = {.uid = 77};
+    const struct asker root = auth_voltd(), other = auth_user(77);
     struct job_filter f = {.elements = true};
     const size_t n = sizeof(places) / sizeof(places[0]);
 

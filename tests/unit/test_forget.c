@@ -14,7 +14,7 @@
 
 static struct volt_runtime *rt;
 static struct core *core;
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 
 static int setup(void **state)
 {
@@ -78,7 +78,7 @@ static uint64_t submit_noop(void)
     assert_non_null(spec);
     assert_non_null(d);
     spec->kind = JOB_KIND_NOOP;
-    jobs_submit_init(&d->submit, core, &me, &item, 1, false);
+    jobs_submit_init(&d->submit, core, &me.who, &item, 1, false);
     run(d);
     job_spec_unref(spec);
     free(item.ret_text);
@@ -196,7 +196,7 @@ static void test_a_job_that_is_awaited_stays(void **state)
     wait_end(id);
     core_lock(core);
     assert_int_equal(admission_assign(core->parts.admit, &w,
-                                      &(struct admission_ask){.uid = me.uid}, 1),
+                                      &(struct admission_ask){.uid = me.who.uid}, 1),
                      0);
     assert_int_equal(condition_after_add(core->parts.admit, &w, id, JOB_AFTER_ANY), 0);
     core_unlock(core);

@@ -227,12 +227,18 @@ static struct job_filter some_filter(struct job_label *label)
     return f;
 }
 
-static bool is_wanted(const struct job_filter *f, uid_t asker, uint64_t id)
+static struct asker asker_of(uid_t uid)
 {
+    return (struct asker){{.uid = uid}, uid == 0 ? AUTH_ROOT : AUTH_MEMBER};
+}
+
+static bool is_wanted(const struct job_filter *f, uid_t uid, uint64_t id)
+{
+    const struct asker asker = asker_of(uid);
     struct job *job = table_get(&core.table, id);
     struct job_view v;
 
-    if (!job || !auth_sees(asker, job->owner.uid) ||
+    if (!job || !auth_sees(&asker, job->owner.uid) ||
         !jobs_view_wanted(&core, job, f, QUERY_SPECS_NONE, &v))
         return false;
     job_view_fini(&v);
@@ -241,9 +247,10 @@ static bool is_wanted(const struct job_filter *f, uid_t asker, uint64_t id)
 
 static void compare(const struct job_filter *f, uid_t asker, uint64_t after)
 {
+    const struct asker as = asker_of(asker);
     struct candidates c;
 
-    if (!candidates_begin(&c, &core, asker, f, after)) {
+    if (!candidates_begin(&c, &core, &as, f, after)) {
         assert_true(core.index.missing || (asker == 0 && !f->of_user && !f->name &&
                                            (!f->nlabels || !f->labels->value)));
         return;
@@ -354,7 +361,7 @@ static int tell(void *arg, const struct job_view *v)
 /* Jobs that a whole walk looks at; *ret_told: the last one that it tells of. */
 static size_t looks(uid_t uid, const struct job_filter *f, uint64_t *ret_told)
 {
-    const struct job_owner asker = {.uid = uid};
+    const struct asker asker = asker_of(uid);
     struct query_walk w = {
         .limit = SIZE_MAX, .looks = 500, .at_once = 500, .bytes = SIZE_MAX};
     size_t n = 0;

@@ -22,8 +22,8 @@
 static struct volt_runtime *rt;
 static struct core *core;
 static struct config config;
-static const struct job_owner me = {.uid = 1234, .gid = 1234};
-static const struct job_owner other = {.uid = 4321};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
+static const struct asker other = {{.uid = 4321}, AUTH_MEMBER};
 
 static void start(void)
 {
@@ -121,11 +121,11 @@ static void submit_all(struct jobs_submit_item *items, size_t n, bool atomic)
     struct driver *d = volt_task_new(rt, &driver_type);
 
     d->what = SUBMIT;
-    jobs_submit_init(&d->submit, core, &me, items, n, atomic);
+    jobs_submit_init(&d->submit, core, &me.who, items, n, atomic);
     run(d);
 }
 
-static int64_t cancel_all(const struct job_owner *asker, const struct job_filter *f)
+static int64_t cancel_all(const struct asker *asker, const struct job_filter *f)
 {
     struct driver *d = volt_task_new(rt, &driver_type);
     struct steer_all all = {.core = core, .asker = *asker, .filter = f};
@@ -235,7 +235,6 @@ static void wait_end(uint64_t id)
 
 /* --- tests -------------------------------------------------------------------------- */
 
-
 /* What is only checked becomes no job, and takes no id and no key. */
 static void what_is_only_checked(void **state)
 {
@@ -251,7 +250,7 @@ static void what_is_only_checked(void **state)
         struct driver *d = volt_task_new(rt, &driver_type);
 
         d->what = SUBMIT;
-        jobs_submit_init(&d->submit, core, &me, &items[i], 1, true);
+        jobs_submit_init(&d->submit, core, &me.who, &items[i], 1, true);
         d->submit.only_checks = true;
         run(d);
         assert_int_equal(items[i].ret_error, 0);
@@ -592,7 +591,7 @@ static void what_enters_after_the_end_began_is_cancelled(void **state)
         items[i].spec = s;
     l->items = items;
     l->drain = (struct life_drain){.core = core, .cancel = true};
-    jobs_submit_init(&l->submit, core, &me, items, N, true);
+    jobs_submit_init(&l->submit, core, &me.who, items, N, true);
     (void)alarm(60); /* the drain would wait for ever */
     assert_int_equal(volt_task_spawn(l, &join), 0);
     assert_int_equal(volt_join_wait(&join), 0);
@@ -675,7 +674,7 @@ static void begin_underway(sem_t *half, struct volt_join *ret_join)
     u->half = half;
     u->ended = (struct life_drain){.core = core, .cancel = true};
     u->started = (struct life_drain){.core = core};
-    jobs_submit_init(&u->submit, core, &me, underway_items, 3 * SLICE, false);
+    jobs_submit_init(&u->submit, core, &me.who, underway_items, 3 * SLICE, false);
     u->submit.looks = SLICE;
     (void)alarm(60); /* it would wait for ever */
     assert_int_equal(volt_task_spawn(u, ret_join), 0);

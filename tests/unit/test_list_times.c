@@ -93,7 +93,7 @@ static int see(void *arg, const struct job_view *v)
 /* 0 or what the list ended with. */
 static int list(const struct job_filter *f, size_t limit)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     uint64_t cursor = 0;
     int r;
 
@@ -107,7 +107,7 @@ static int list(const struct job_filter *f, size_t limit)
 /* The same in portions of any size: none looks at more than it may. */
 static int list_in_portions(const struct job_filter *f, size_t looks)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct query_walk w = {.kept = true,
                            .limit = SIZE_MAX,
                            .looks = looks,

@@ -19,11 +19,11 @@ static vat_u32 have_gone_on;
 /* What has what they wait for was left by this process, not 0. */
 static vat_u32 left_by;
 
-int __real_query_why(struct core *core, const struct job_owner *asker, uint64_t id,
+int __real_query_why(struct core *core, const struct asker *asker, uint64_t id,
                      int64_t index, struct why *ret);
-int __wrap_query_why(struct core *core, const struct job_owner *asker, uint64_t id,
+int __wrap_query_why(struct core *core, const struct asker *asker, uint64_t id,
                      int64_t index, struct why *ret);
-int __wrap_query_why(struct core *core, const struct job_owner *asker, uint64_t id,
+int __wrap_query_why(struct core *core, const struct asker *asker, uint64_t id,
                      int64_t index, struct why *ret)
 {
     int r = __real_query_why(core, asker, id, index, ret);

@@ -15,7 +15,8 @@
 #include "tests/support/lone.h"
 #include "tests/support/managed.h"
 
-static const struct job_owner me = {.uid = 1234, .gid = 1234}, other = {.uid = 4321};
+static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER},
+                          other = {{.uid = 4321}, AUTH_MEMBER};
 static struct volt_runtime *rt;
 static struct core *core;
 
@@ -78,7 +79,7 @@ static struct jobs_submit_item submit_as(const struct job_owner *owner,
 /* Takes spec. Returns the id. */
 static uint64_t submit(struct job_spec *spec, size_t *ret_looked)
 {
-    const struct jobs_submit_item item = submit_as(&me, spec, ret_looked);
+    const struct jobs_submit_item item = submit_as(&me.who, spec, ret_looked);
 
     assert_int_equal(item.ret_error, 0);
     return item.ret_id;
@@ -148,7 +149,7 @@ static struct job_spec *an_array(void)
 static void an_array_of_another_user_is_not_known(void **state)
 {
     size_t looked;
-    const uint64_t id = submit_as(&other, an_array(), &looked).ret_id;
+    const uint64_t id = submit_as(&other.who, an_array(), &looked).ret_id;
     struct job_spec *s = an_array();
 
     (void)state;
@@ -156,7 +157,7 @@ static void an_array_of_another_user_is_not_known(void **state)
     s->after = calloc(1, sizeof(*s->after));
     s->after[s->nafter++] =
         (struct job_edge){.job = id, .when = JOB_AFTER_OK, .each = true};
-    assert_int_equal(submit_as(&me, s, &looked).ret_error, -ENOENT);
+    assert_int_equal(submit_as(&me.who, s, &looked).ret_error, -ENOENT);
 }
 
 int main(void)

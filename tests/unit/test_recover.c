@@ -184,7 +184,7 @@ static void finish(struct life *l)
 
 static void the_state_is_that_of_the_events(void **state)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct store *s = replay_store(0);
     struct volt_error err = {{0}};
     struct core_counts c;
@@ -287,11 +287,11 @@ static int see(void *arg, const struct job_view *v)
 static void see_list(struct life *l, struct seen *seen, const struct job_filter *f,
                      size_t limit)
 {
-    const struct job_owner user = {.uid = 1001};
+    const struct asker user = auth_user(1001), root = auth_voltd();
     uint64_t cursor = 0;
 
     do {
-        assert_int_equal(managed_list(l->core, f->name ? &user : &(struct job_owner){0},
+        assert_int_equal(managed_list(l->core, f->name ? &user : &root,
                                       f, cursor, limit, see, seen, &cursor),
                          0);
         (void)fprintf(seen->out, "-- %zu\n", limit);
@@ -301,7 +301,7 @@ static void see_list(struct life *l, struct seen *seen, const struct job_filter 
 /* All answers of a voltd that keeps so many ended jobs in memory. */
 static char *answers(uint64_t keep)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct volt_error err = {{0}};
     struct seen seen = {NULL, 0, NULL};
     struct job_view v;
@@ -492,7 +492,7 @@ static void a_job_is_replaced_by_its_owner_alone(void **state)
 /* Of the first element nothing was durable when voltd ended, so it waits once more. */
 static void an_array_is_cancelled_with_elements_behind_one_that_waits(void **state)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct store *s = replay_store(0);
     struct core core;
 
@@ -728,7 +728,7 @@ static void a_record_of_a_job_that_memory_let_go_is_no_orphan(void **state)
 
 static void lost_attempts_go_on(void **state)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct store *s = replay_store(0);
     struct volt_error err = {{0}};
     struct core_counts c;

@@ -231,7 +231,7 @@ static void what_is_left_is_found_while_others_leave(void **state)
     enum { LEFT = CORE_ENTRIES + 100 };
     struct steer_free f = {.name = "db"};
     struct store *s = replay_store(0);
-    struct job_owner owner;
+    uid_t owner;
     struct core core;
 
     (void)state;
@@ -245,14 +245,14 @@ static void what_is_left_is_found_while_others_leave(void **state)
     put(s, LEFT, JOB_NO_INDEX, &ended_with_survivors);
     store_free(s);
     replay_load(&core);
-    owner = table_get(&core.table, LEFT)->owner;
+    owner = table_get(&core.table, LEFT)->owner.uid;
     assert_true(table_get(&core.table, LEFT)->live->holds);
-    assert_true(steer_free_step(&core, &owner, &f));
+    assert_true(steer_free_step(&core, owner, &f));
     core_lock(&core);
     for (uint64_t id = 2; id <= CORE_ENTRIES; id += 2)
         grant_gone(&core, table_get(&core.table, id)->live);
     core_unlock(&core);
-    while (steer_free_step(&core, &owner, &f))
+    while (steer_free_step(&core, owner, &f))
         ;
     assert_int_equal(f.ret_count, 1);
     replay_unload(&core);

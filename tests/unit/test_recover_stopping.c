@@ -322,7 +322,7 @@ static struct store refusing = {.log = &refusing_log};
 /* Whoever cancels it is told so, and the dispatcher goes on with the elements. */
 static void a_cancel_without_memory_is_left_to_the_dispatcher(void **state)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
     struct steer_at at = {.verb = STEER_CANCEL};
     struct core core;
 
@@ -352,7 +352,7 @@ static void a_cancel_without_memory_is_left_to_the_dispatcher(void **state)
 /* By id, and by filter: between the array and its elements. Nothing is left of other verbs. */
 static void a_cancel_that_is_given_up_is_left_to_the_dispatcher(void **state)
 {
-    const struct job_owner root = {0};
+    const struct asker root = auth_voltd();
 
     for (int by_filter = 0; by_filter < 2; by_filter++) {
         const struct steer_at none = {.verb = STEER_CANCEL},

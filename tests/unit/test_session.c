@@ -193,7 +193,7 @@ static const struct service service;
 
 static void begin(void)
 {
-    const struct job_owner peer = {.uid = 7};
+    const struct asker peer = auth_user(7);
     struct config config;
 
     config_defaults(&config);

@@ -50,7 +50,7 @@ static struct service service;
 
 static void answers(uid_t uid, const char *message, const char *reply)
 {
-    const struct job_owner peer = {.uid = uid};
+    const struct asker peer = auth_user(uid);
     size_t len = strlen(message) + 1, room;
     struct config config;
     struct session s;

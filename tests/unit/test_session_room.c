@@ -83,7 +83,7 @@ static void set_room(bool is_there)
 
 static void begin(bool is_there)
 {
-    const struct job_owner peer = {.uid = 7};
+    const struct asker peer = auth_user(7);
     struct config config;
 
     config_defaults(&config);

@@ -108,7 +108,7 @@ static void wait_for(size_t c, uint64_t first, size_t n)
 
 static void says(const char *const expected[], size_t n)
 {
-    const struct job_owner asker = {.uid = UID};
+    const struct asker asker = auth_user(UID);
 
     assert_int_equal(query_why(&core, &asker, 1, JOB_NO_INDEX, &why), 0);
     assert_int_equal(why.state, JOB_RUNNING);

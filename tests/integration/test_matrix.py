@@ -1,0 +1,66 @@
+"""Who may do what, on the sockets of a voltd in system mode, with real uids: matrix.py."""
+
+import pytest
+
+from conftest import LIMIT, needs_root
+from matrix import MATRIX, RELATIONS, Matrix, call_as
+from protocol import JOBS, error
+
+pytestmark = needs_root
+
+UIDS = {"owner": 12345, "other": 12346, "admin": 12347, "root": 0}
+
+
+@pytest.fixture
+def system(private):
+    private.mode = "--system"
+    private.as_service().start()
+    for path, mode in ((private.dir, 0o755), (private.runtime, 0o755), (private.socket, 0o666),
+                       (private.control, 0o666)):
+        path.chmod(mode)
+    return private
+
+
+def matrix_of(daemon):
+    def ask(relation, method, parameters, **header):
+        uid = UIDS[relation]
+        return call_as(daemon.control if relation == "admin" else daemon.socket, (uid, uid, []), method, parameters,
+                       **header)
+    return Matrix(ask, UIDS["owner"])
+
+
+def test_every_cell(system):
+    matrix = matrix_of(system)
+    assert set(MATRIX) == matrix.methods()
+    wrong = []
+    for method, found, expected in matrix.rows():
+        print(f"{method:45}" + "  ".join(f"{r} {c}" for r, c in zip(RELATIONS, found)))
+        if found != expected:
+            wrong.append((method, found, expected))
+    assert wrong == []
+    system.process.wait(LIMIT)  # the last of them was Shutdown
+
+
+def test_an_admin_sees_and_steers_all(system):
+    """By the socket that it has come to, and not by its uid."""
+    matrix = matrix_of(system)
+    job = matrix.put_job(JOBS + "Get")
+
+    def as_member(method, parameters):  # the same user on the other socket
+        uid = UIDS["admin"]
+        return call_as(system.socket, (uid, uid, []), JOBS + method, parameters)
+
+    def ids_of(reply):
+        return [j["id"] for j in reply["parameters"]["jobs"]]
+    of_owner = {"filter": {"user": str(matrix.owner)}}
+    assert ids_of(as_member("List", {})) == ids_of(as_member("List", of_owner)) == []
+    assert ids_of(matrix.ask("other", JOBS + "List", of_owner)) == []
+    assert ids_of(matrix.ask("admin", JOBS + "List", {})) == ids_of(matrix.ask("admin", JOBS + "List", of_owner)) == [job]
+    waits = matrix.put_job(JOBS + "Hold")
+    for method in "Hold", "Release", "Hold":
+        assert matrix.ask("admin", JOBS + method, {"ids": [waits]})["parameters"] == {"count": 1}
+    assert "held by an admin" in error(matrix.ask("owner", JOBS + "Release", {"ids": [waits]}), JOBS + "Refused")["reason"]
+    first = {"spec": {"kind": "noop", "priority": 7}}
+    assert "administrators" in as_member("Submit", first)["parameters"]["reason"]
+    assert "id" in matrix.ask("admin", JOBS + "Submit", first)["parameters"]
+    assert matrix.ask("admin", JOBS + "Cancel", of_owner)["parameters"] == {"count": 2}
