@@ -70,6 +70,8 @@ enum auth_verdict auth_may(const struct asker *asker, enum auth_operation operat
                            uid_t owner);
 /* The jobs, events and orphans of this owner, and so it may steer them. */
 bool auth_sees(const struct asker *asker, uid_t owner);
+/* The same of every owner. */
+bool auth_sees_all(const struct asker *asker);
 /* What only admins and root may, or root alone. */
 bool auth_has(const struct asker *asker, enum auth_operation operation);
 

@@ -19,7 +19,7 @@ struct asked {
 static bool find_users(struct asked *a, const struct asker *asker)
 {
     struct users *all = parts_of(a->core)->users;
-    const bool sees_all = asker->standing >= AUTH_ADMIN;
+    const bool sees_all = auth_sees_all(asker);
     struct hash_cursor c = {0};
 
     if (sees_all && !a->f->of_user && all->table.count > CANDIDATES_USERS)
@@ -125,7 +125,7 @@ bool candidates_begin(struct candidates *c, struct core *core, const struct aske
     c->down = f->newest_first;
     c->n = 0;
     if (parts_of(core)->index->missing || !find_users(&a, asker) ||
-        !choose(&a, asker->standing < AUTH_ADMIN || f->of_user || !wants_all(f), &by))
+        !choose(&a, !auth_sees_all(asker) || f->of_user || !wants_all(f), &by))
         return false;
     for (size_t i = 0; i < a.n; i++) {
         const struct user *u = a.users[i];

@@ -410,14 +410,15 @@ static struct history *begin_history(struct listing *l, uint64_t from)
         l->result = -ENOMEM;
         return NULL;
     }
+    const bool all = auth_sees_all(&l->asker);
     *h = (struct history){.core = l->core,
                           .asker = l->asker,
                           .first = first,
                           .last = last,
                           .newest_first = down,
                           .keys = l->past_keys && down,
-                          .of_owner = l->f->of_user || !auth_is_root(l->uid),
-                          .owner = auth_is_root(l->uid) ? l->f->uid : l->uid,
+                          .of_owner = l->f->of_user || !all,
+                          .owner = all ? l->f->uid : l->asker.who.uid,
                           .max = l->page,
                           .index = JOB_NO_INDEX,
                           .index_last = JOB_NO_INDEX};

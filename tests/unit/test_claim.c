@@ -207,7 +207,7 @@ static bool claim_by_hand(const char *key, const struct submission *by)
 static void free_key(const char *key, uint64_t id)
 {
     core_lock(core);
-    keys_free(&core->keys, keys_name(&core->keys, me.uid, key), id);
+    keys_free(&core->keys, keys_name(&core->keys, me.who.uid, key), id);
     core_unlock(core);
 }
 
