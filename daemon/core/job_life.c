@@ -8,6 +8,8 @@
 
 _Static_assert(JOB_KIND_COUNT <= 8, "three bits are enough");
 
+#define ENDED_BYTES 8192 /* of a spec that count as another ended job in memory */
+
 static bool make_array(struct job *job, bool ended)
 {
     const uint64_t total = job_spec_count(job->spec);
@@ -102,10 +104,11 @@ void job_discard(struct job *job)
 }
 
 /* An array's elements are compact; eight of them count as one job. One that is counts
- * alone has none here. */
+ * alone has none here. So does a long spec, as a standard input makes it. */
 static uint64_t weight(const struct job *job)
 {
-    return 1 + (job->array && !array_is_counts(job->array) ? job->array->total / 8 : 0);
+    return 1 + job->bytes / ENDED_BYTES +
+           (job->array && !array_is_counts(job->array) ? job->array->total / 8 : 0);
 }
 
 static void ended_push(struct core *core, struct job *job)

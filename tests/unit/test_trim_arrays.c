@@ -1,5 +1,6 @@
 /* Memory goes back to the system also when the many jobs that have left it are elements of
- * few arrays. A promise that is not kept hangs the test. */
+ * few arrays; and jobs with long specs leave it early. A promise that is not kept hangs the
+ * test. */
 #include "tests/support/lone.h"
 
 #include <setjmp.h>
@@ -7,10 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <cmocka.h>
 
 #include "base/atomic.h"
+#include "daemon/core/state.h"
+#include "daemon/core/tx.h"
+#include "daemon/job/env.h"
 #include "tests/support/managed.h"
 #include "tests/support/submission.h"
 
@@ -46,17 +51,14 @@ static int tear_down(void **state)
     return managed_down(core, rt);
 }
 
-/* An array of so many elements that do nothing. */
-static void run_array(uint64_t n)
+/* Takes spec, and makes it one that does nothing. */
+static void run(struct job_spec *spec)
 {
     struct jobs_submit *s = volt_task_new(rt, &submission_type);
-    struct job_spec *spec = job_spec_new();
     struct jobs_submit_item item = {.spec = spec};
     struct volt_join join;
 
     spec->kind = JOB_KIND_NOOP;
-    spec->is_array = true;
-    spec->array_last = n - 1;
     jobs_submit_init(s, core, &me, &item, 1, false);
     lone_spawn(s, &join);
     assert_int_equal(lone_join(&join), 0);
@@ -64,6 +66,48 @@ static void run_array(uint64_t n)
     job_spec_unref(spec);
     free(item.ret_text);
     lone_settle(rt);
+}
+
+/* An array of so many elements. */
+static void run_array(uint64_t n)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->is_array = true;
+    spec->array_last = n - 1;
+    run(spec);
+}
+
+static void run_noop(const char *env)
+{
+    struct job_spec *spec = job_spec_new();
+
+    spec->env = job_env_new((char *const[]){(char *)(uintptr_t)env, NULL});
+    run(spec);
+}
+
+/* Of the latest a few are left, which weigh no more than KeepEndedJobs=. */
+static void long_specs_leave_early(void **state)
+{
+    char *text = malloc(20000);
+
+    (void)state;
+    memset(text, '=', 19999);
+    text[0] = 'A';
+    text[19999] = '\0';
+    for (int i = 0; i < 30; i++)
+        run_noop(text);
+    core_lock(core);
+    const size_t n = core->table.count;
+    assert_true(core->ended_weight <= 10);
+    core_unlock(core);
+    assert_in_range(n, 1, 4);
+    for (int i = 0; i < 30; i++)
+        run_noop("A=");
+    core_lock(core);
+    assert_int_equal(core->table.count, 10);
+    core_unlock(core);
+    free(text);
 }
 
 static void after_a_large_array(void **state)
@@ -79,6 +123,7 @@ static void after_a_large_array(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(long_specs_leave_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(after_a_large_array, set_up, tear_down),
     };
 
