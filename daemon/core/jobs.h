@@ -91,7 +91,8 @@ size_t core_told(struct core *core, const struct asker *asker, uint64_t after,
                  uint64_t *ret_lost);
 /* Lock held. The greatest id of the jobs that have left memory; 0: none has. */
 uint64_t jobs_forgotten_max(const struct core *core);
-/* Before there is any task: the store has a job of this id, or its key, and memory may not. */
+/* Before there is any task: the store has a job of this id, or its key, and memory may
+ * not. */
 void jobs_note_forgotten(struct core *core, uint64_t id);
 /* A poll has looked at so many waits, to tell of something; the most so far. Any
  * thread. */
@@ -147,8 +148,8 @@ void jobs_forget_output(struct core *core, const uint64_t *ids, size_t n);
  * appended when the last task goes: if that is refused, at the next start. */
 struct store_fact job_last(const struct job *job, uint64_t at_usec);
 /* What goes with it if the job has a key: its number. Lock held. While a submission is
- * about to take the key over, the row is of what that submits: if it fails, the one before
- * is refused after a restart, and never run again. */
+ * about to take the key over, the row is of what that submits: if it fails, the one
+ * before is refused after a restart, and never run again. */
 size_t job_last_key(const struct core *core, const struct job *job, uint64_t at_usec,
                     struct job_end end, struct store_fact *ret);
 void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec);

@@ -10,9 +10,10 @@
  * aim.
  *
  * An entry is claimed by a submission on its way (`claim`, no id yet), then belongs to a
- * job: 80 bytes of heap and a bucket. It stays when the job leaves memory and history, until
- * the store says that its row has gone (store/key_row.h). A store that keeps nothing has no
- * rows: then it stays until the job is forgotten on demand. Pure; core's lock guards it. */
+ * job: 80 bytes of heap and a bucket. It stays when the job leaves memory and history,
+ * until the store says that its row has gone (store/key_row.h). A store that keeps
+ * nothing has no rows: then it stays until the job is forgotten on demand. Pure; core's
+ * lock guards it. */
 #ifndef VOLTD_CORE_KEYS_H
 #define VOLTD_CORE_KEYS_H
 

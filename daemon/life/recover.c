@@ -83,9 +83,9 @@ static struct keys_entry *key_entry(struct core *core, uid_t uid, struct siphash
     return e || !user ? e : keys_put(keys, name, user);
 }
 
-/* The entry is of this job. Of two jobs with one key the later one has it: the earlier was
- * no longer known when it came, or done, or is replaced, and a row that it has goes. 0;
- * -ENOMEM. */
+/* The entry is of this job. Of two jobs with one key the later one has it: the earlier
+ * was no longer known when it came, or done, or is replaced, and a row that it has goes.
+ * 0; -ENOMEM. */
 static int take_key(struct replay *r, struct keys_entry *e, uint64_t id,
                     struct siphash128 body)
 {

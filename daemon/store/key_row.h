@@ -2,8 +2,8 @@
  * once more is answered by, and a question about the job when it has left the history.
  *
  * Written with the end of the job, in one transaction; until then the key is in the job's
- * spec. It stays when retention lets the job go, and leaves KeepKeysSec= after the end, or
- * with the job when that is forgotten on demand, or when a later job takes the key. */
+ * spec. It stays when retention lets the job go, and leaves KeepKeysSec= after the end,
+ * or with the job when that is forgotten on demand, or when a later job takes the key. */
 #ifndef VOLTD_STORE_KEY_ROW_H
 #define VOLTD_STORE_KEY_ROW_H
 

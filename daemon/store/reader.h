@@ -1,6 +1,6 @@
 /* Store, reader: facts read back. What is read are only the kinds that a state is made
- * of: resources, queues, keys, and a job with its submission and its events; the other facts
- * show in these. */
+ * of: resources, queues, keys, and a job with its submission and its events; the other
+ * facts show in these. */
 #ifndef VOLTD_STORE_READER_H
 #define VOLTD_STORE_READER_H
 

@@ -16,8 +16,8 @@ struct store_retention {
                     * it (owners.h); the newest of each stays, unless it is 0 */
     uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
     uint64_t key_usec; /* keys of jobs leave so long after their end */
-    /* Called on the writer's thread, without a lock, when a key has left by this limit; may
-     * take `core.lock`. NULL: nobody is notified. */
+    /* Called on the writer's thread, without a lock, when a key has left by this limit;
+     * may take `core.lock`. NULL: nobody is notified. */
     void (*key_gone)(void *arg, const struct store_key *key);
     void *key_gone_arg;
     /* Called on the writer's thread, without a lock, when a job of kind exec has left, by

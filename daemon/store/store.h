@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define STORE_ID_SIZE 16 /* boot id, generation of the record directory */
 
