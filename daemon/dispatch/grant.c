@@ -17,8 +17,6 @@
 #include "daemon/core/work.h"
 #include "daemon/job/array.h"
 
-#define LOOKS 32 /* at most, at jobs in the line, of a voltd that ends */
-
 static struct work *element_of(struct list_node *n)
 {
     return n ? list_thing(n, struct work, element) : NULL;
@@ -32,32 +30,14 @@ static struct work *next_work(const struct job *job)
     return job->array ? element_of(job->elements->waiting.first) : job->live;
 }
 
-/* The first that starts early and may have a slot. */
-static struct job *next_when_closed(struct core *core, struct work **ret_work)
-{
-    const struct admission_counts c = admission_count(parts_of(core)->admit);
-    const bool any = parts_of(core)->dispatch->early.n && c.used < c.slots;
-    struct waiter *first[LOOKS];
-    const size_t n = any ? admission_peek(parts_of(core)->admit, first, LOOKS) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct job *job = job_of_waiter(first[i]);
-
-        *ret_work = next_work(job);
-        if (*ret_work && work_is_early(*ret_work) && admission_may_have_slot(first[i]))
-            return job;
-    }
-    return NULL;
-}
-
 struct job *grant_next(struct core *core, struct work **ret_work,
                        struct lease **ret_lease, unsigned *budget)
 {
+    struct waiter *first = NULL;
+
     *ret_lease = NULL;
-    if (phase_is_closed(core))
-        return next_when_closed(core, ret_work);
-    struct waiter *first =
-        admission_next(parts_of(core)->admit, waiting_now(core), budget);
+    if (!phase_is_closed(core))
+        first = admission_next(parts_of(core)->admit, waiting_now(core), budget);
     if (!first)
         return NULL;
     if (first->is_lease) {

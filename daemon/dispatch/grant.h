@@ -17,9 +17,10 @@ struct work;
 
 /* --- lock held ---------------------------------------------------------------------- */
 /* The job that gets what is free now, with its work, or that of its element; *ret_work
- * NULL: the task is still to be made. Once voltd is closed only what starts early gets
- * anything. Looks at *budget things at most and takes those off. NULL: it is a lease, in
- * *ret_lease; or that is NULL, and *budget is 0, or nothing fits. */
+ * NULL: the task is still to be made. Once voltd is closed nothing gets anything: what
+ * starts early is queued again. Looks at *budget things at most and takes those off.
+ * NULL: it is a lease, in *ret_lease; or that is NULL, and *budget is 0, or nothing
+ * fits. */
 struct job *grant_next(struct core *core, struct work **ret_work,
                        struct lease **ret_lease, unsigned *budget);
 /* What is free for what grant_next() has returned. False: no memory. */
