@@ -255,6 +255,8 @@ static void read_page(void *arg)
         r = -EBADMSG;
     }
     job_edits_fini(&h->edits);
+    for (size_t i = 0; h->f && i < h->n; i++) /* here, as a pattern may take long */
+        h->wanted[i] = job_filter_wants_view(&h->views[i], h->f);
     h->result = r;
     h->looked += r > 0 ? (size_t)r : 0;
     h->end = r <= 0 || (h->newest_first ? at <= h->first : at >= h->last);
@@ -287,10 +289,12 @@ static void leave_out(struct history *h)
     core_did(h->core, h->n, 0, 0);
     core_unlock(h->core);
     for (size_t i = 0; i < h->n; i++) {
-        if (out[i])
+        if (out[i]) {
             job_view_fini(&h->views[i]);
-        else
-            h->views[kept++] = h->views[i];
+            continue;
+        }
+        h->wanted[kept] = h->wanted[i];
+        h->views[kept++] = h->views[i];
     }
     h->n = kept;
 }

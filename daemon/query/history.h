@@ -17,7 +17,8 @@ struct history {
     bool keys;     /* newest first: also jobs of which the key alone is left */
     bool of_owner; /* only jobs of: */
     uid_t owner;
-    size_t max; /* of a page, at most JOBS_SLICE */
+    size_t max;                 /* of a page, at most JOBS_SLICE */
+    const struct job_filter *f; /* by which `wanted` is found; NULL: it is not */
     /* Elements of the one job asked for, both included, at most JOBS_SLICE: those that it
      * has become the views of the page. Else JOB_NO_INDEX. */
     int64_t index, index_last;
@@ -28,6 +29,7 @@ struct history {
     size_t looked;
     size_t n, at; /* views of this page; those from `at` on are the walk's */
     struct job_view views[JOBS_SLICE];
+    bool wanted[JOBS_SLICE]; /* of each */
 
     int result; /* private, as all below: the job under way */
     uint64_t id;

@@ -62,6 +62,10 @@ struct job_filter {
 };
 /* Whether the filter wants this job; its keys are not looked at. */
 bool job_filter_wants_view(const struct job_view *v, const struct job_filter *f);
+/* The same of what is in the spec; NULL: nothing is. */
+bool job_filter_wants_spec(const struct job_spec *spec, const struct job_filter *f);
+/* What its pattern takes, at most, as bytes of specs that take as long. */
+size_t job_filter_cost(const struct job_spec *spec, const struct job_filter *f);
 /* The same of its states and results alone. */
 bool job_filter_wants_status(const struct job_status *st, const struct job_filter *f);
 

@@ -176,7 +176,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
         if (r < 0)
             continue;
         f.orphans = views[n].orphan; /* named is named */
-        l->unpacked += views[n].unpacked;
+        l->unpacked += views[n].unpacked + job_filter_cost(views[n].spec, &f);
         l->key_after[n] = l->at_key;
         if (job_filter_wants_view(&views[n], &f))
             n++;
@@ -341,7 +341,7 @@ static struct job_view *next_kept(struct listing *l, struct history *h)
     while (!l->result) {
         for (; h->at < h->n; h->at++) {
             h->end |= is_past(l, h->views[h->at].status.submitted_usec);
-            if (job_filter_wants_view(&h->views[h->at], l->f))
+            if (h->wanted[h->at])
                 return &h->views[h->at];
             job_view_fini(&h->views[h->at]);
         }
@@ -417,6 +417,7 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .last = last,
                           .newest_first = down,
                           .keys = l->past_keys && down,
+                          .f = l->f,
                           .of_owner = l->f->of_user || !all,
                           .owner = all ? l->f->uid : l->asker.who.uid,
                           .max = l->page,

@@ -84,16 +84,18 @@ int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
     return r;
 }
 
-/* Lock held. As query_wants(); what an element is filtered by is its array's. */
+/* Lock held. As query_wants(); what an element is filtered by is its array's. *ret_spec is
+ * to be asked as well, a reference; NULL: nothing is. */
 static int wants_locked(struct core *core, const struct asker *asker,
-                        const struct job_key *key, const struct job_filter *f)
+                        const struct job_key *key, const struct job_filter *f,
+                        struct job_spec **ret_spec)
 {
     struct job_filter rest = *f;
     struct job *job = table_get(parts_of(core)->table, key->id);
     struct job_view v;
 
     if (job && auth_sees(asker, job->owner.uid))
-        return jobs_wanted_of_event(core, job, f);
+        return jobs_wanted_of_event(core, job, f, ret_spec);
     if (job || get_locked(core, asker, key->id, key->index, true, &v) < 0)
         return -ENOENT;
     rest.states = rest.results = 0;
@@ -104,11 +106,16 @@ static int wants_locked(struct core *core, const struct asker *asker,
 int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
                 const struct job_filter *f, size_t *ret_bytes)
 {
+    struct job_spec *spec = NULL;
+
     core_lock(core);
-    int r = wants_locked(core, asker, key, f);
-    *ret_bytes = parts_of(core)->held->bytes;
+    int r = wants_locked(core, asker, key, f, &spec);
+    *ret_bytes = parts_of(core)->held->bytes + job_filter_cost(spec, f);
     core_did(core, 1, 0, 0);
     core_unlock(core);
+    if (spec) /* a pattern may take long: others have the lock meanwhile */
+        r = job_filter_wants_spec(spec, f);
+    job_spec_unref(spec);
     return r;
 }
 

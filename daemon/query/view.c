@@ -36,7 +36,7 @@ static bool has_label(const struct job_spec *spec, const struct job_label *want)
     return false;
 }
 
-static bool spec_matches(const struct job_spec *spec, const struct job_filter *f)
+bool job_filter_wants_spec(const struct job_spec *spec, const struct job_filter *f)
 {
     if (f->name && (!spec || strcmp(job_spec_display_name(spec), f->name) != 0))
         return false;
@@ -75,7 +75,7 @@ static bool status_matches(const struct job_view *v, const struct job_filter *f)
 
 bool job_filter_wants_view(const struct job_view *v, const struct job_filter *f)
 {
-    return status_matches(v, f) && spec_matches(v->spec, f);
+    return status_matches(v, f) && job_filter_wants_spec(v->spec, f);
 }
 
 /* --- views: lock held --------------------------------------------------------------- */
@@ -253,18 +253,29 @@ struct job_spec *jobs_brief_spec(struct core *core, const struct job *job,
     return r < 0 ? NULL : spec;
 }
 
-/* A pattern takes time by its length and that of the name: so much counts as unpacked. */
-#define GLOB_STEPS_PER_BYTE 16
+#define GLOB_STEP 4 /* bytes that take as long: a step is up to 4 ns */
+
+/* fnmatch() goes back to the latest star alone: what stands between two of them is tried
+ * at each byte of the name, what stands before the first one once. */
+size_t job_filter_cost(const struct job_spec *spec, const struct job_filter *f)
+{
+    size_t longest = 0, n;
+
+    if (!f->name_glob || !spec)
+        return 0;
+    for (const char *at = strchr(f->name_glob, '*'); at; at = strchr(at, '*')) {
+        n = strcspn(++at, "*");
+        longest = n > longest ? n : longest;
+    }
+    return GLOB_STEP *
+           (strlen(f->name_glob) + longest * strlen(job_spec_display_name(spec)));
+}
 
 static bool spec_matches_in_slice(struct core *core, const struct job_spec *spec,
                                   const struct job_filter *f)
 {
-    if (f->name_glob)
-        core_did(core, 0,
-                 strlen(f->name_glob) * strlen(job_spec_display_name(spec)) /
-                     GLOB_STEPS_PER_BYTE,
-                 0);
-    return spec_matches(spec, f);
+    core_did(core, 0, job_filter_cost(spec, f), 0);
+    return job_filter_wants_spec(spec, f);
 }
 
 static bool job_matches(struct core *core, const struct job *job,
@@ -317,13 +328,20 @@ bool jobs_view_element(struct core *core, struct job *array, int64_t offset,
     return true;
 }
 
-bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_filter *f)
+bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_filter *f,
+                          struct job_spec **ret_spec)
 {
     struct job_view v;
+    size_t unpacked;
 
+    *ret_spec = NULL;
     jobs_view_status(job, NO_OFFSET, &v);
-    return !f->orphans && (!f->of_user || f->uid == v.owner.uid) && time_matches(&v, f) &&
-           job_matches(core, job, f);
+    if (f->orphans || (f->of_user && f->uid != v.owner.uid) || !time_matches(&v, f))
+        return false;
+    if (!asks_for_spec(f))
+        return true;
+    *ret_spec = jobs_brief_spec(core, job, &unpacked);
+    return *ret_spec;
 }
 
 void jobs_view_end(uint64_t id, uid_t uid, uint64_t ended_usec, const struct job_end *end,

@@ -24,8 +24,10 @@ void jobs_view_state(struct core *core, struct job *job, int64_t offset,
  * passes over a million that wait. */
 bool jobs_view_wanted(struct core *core, struct job *job, const struct job_filter *f,
                       enum query_specs specs, struct job_view *ret);
-/* The same for query_wants(). */
-bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_filter *f);
+/* The same for query_wants(); *ret_spec, a reference of the caller's own, is to be asked
+ * as well, without the lock; NULL: it need not. */
+bool jobs_wanted_of_event(struct core *core, struct job *job, const struct job_filter *f,
+                          struct job_spec **ret_spec);
 /* An element of an array, if the filter wants its state and its result. */
 bool jobs_view_element(struct core *core, struct job *array, int64_t offset,
                        const struct job_filter *f, struct job_view *ret);
