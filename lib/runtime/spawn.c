@@ -45,7 +45,9 @@ int volt_task_spawn(void *state, struct volt_join *ret_join)
 
     if (!admit(s, self, t, ret_join))
         return -ESHUTDOWN;
-    if (self)
+    if (self && ret_join)
+        worker_schedule_child(self, t);
+    else if (self)
         worker_schedule(self, t);
     else
         sched_inject(s, t);

@@ -1,4 +1,5 @@
-/* The stack of one worker's forks: children of scopes (scope.c) that nobody runs yet.
+/* The stack of one worker's forks: children of scopes (scope.c), and below them children
+ * that are awaited by handles (local.h), that nobody runs yet.
  *
  * The owner pushes and takes at the bottom, the newest first, so that it goes down the
  * tree and needs no locked operation for a child but one barrier; thieves take from the

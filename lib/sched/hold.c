@@ -54,13 +54,19 @@ bool hold_back(struct worker *w, uint32_t ns)
     return true;
 }
 
+/* Nothing is there that others could take. */
+static bool nothing_spare(const struct worker *w)
+{
+    return ring_empty(&w->ring) && !forks_visible(&w->forks);
+}
+
 void hold_release(struct worker *w)
 {
     if (!(w->apart & WORKER_HOLDS))
         return;
     w->held_ns = 0;
     w->apart &= ~WORKER_HOLDS;
-    if (!ring_empty(&w->ring))
+    if (!nothing_spare(w))
         sched_notify(w->sched, w);
 }
 
@@ -69,7 +75,7 @@ void hold_before_poll(struct worker *w, const struct volt_task *t)
     uint64_t now = clock_ns();
 
     if (w->apart & WORKER_HOLDS &&
-        (ring_empty(&w->ring) || now - w->held_since >= w->sched->hold_ns ||
+        (nothing_spare(w) || now - w->held_since >= w->sched->hold_ns ||
          hold_expect(w, t->type) == HOLD_NEVER))
         hold_release(w);
     w->apart = (w->apart & (WORKER_HOLDS | WORKER_SEARCHES)) | WORKER_TIMING;

@@ -74,8 +74,10 @@ struct worker {
     struct volt_cx *cx;        /* of the thread that is this worker; worker_main() */
     uint32_t lifo_polls;       /* consecutive ones; LIFO_CAP is the most */
     uint32_t quick, quick_set; /* polls until the next look at the rest; worker.c */
-    uint8_t apart; /* enum worker_apart; 0: polls its own tasks, one after another */
-    bool backlog;  /* from outside, at the last glance */
+    uint8_t apart;      /* enum worker_apart; 0: polls its own tasks, one after another */
+    bool backlog;       /* from outside, at the last glance */
+    bool slot_is_child; /* local.h */
+    uint32_t children;  /* that lie on the forks by the poll that goes on */
     uint32_t tick_left, segment_polls, global_left; /* counts of polls, as quick */
     uint64_t ticks;                                 /* clock_ticks() at clock */
     uint64_t glance_ticks; /* of them: no look at the clock before */
@@ -101,6 +103,7 @@ struct worker {
 
     /* The clock, in ns; worker.c. */
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
+    uint64_t last_oldest;   /* when the oldest child went to the ring */
     uint64_t segment_ticks; /* clock_ticks() at segment_start */
     uint64_t preemptions;   /* clock_preemptions() at the last spin */
     struct global_interval global_interval;
@@ -113,7 +116,7 @@ struct worker {
     const void *decided;     /* a type before whose polls it may; NULL: ask anew */
 
     struct ring ring;
-    struct forks forks;                     /* empty outside of polls */
+    struct forks forks;
     _Alignas(VOLT_CACHE_LINE) vat_ptr lifo; /* owner rel, rlx; thieves acq */
     vat_u32 poll_seq;                       /* number of polls begun; the owner's, rlx */
     vat_u32 searches;   /* 1: it polls as a searcher; the owner's, rlx */
@@ -175,8 +178,16 @@ void worker_push_chain(struct worker *w, struct task_chain *chain);
 /* Owner thread only. A task of this type is in the ring, and somebody seems to sleep:
  * tells others of it, or holds that back. */
 void worker_announce_wanted(struct worker *w, const struct volt_task_type *type);
+/* Owner thread only. Lays a child of the poll that goes on, whose token is owned, on the
+ * forks, and announces it. */
+void worker_push_child(struct worker *w, struct volt_task *t);
+/* Owner thread only. The poll that has laid children there awaits no handle: they go to
+ * the ring, announced. */
+void worker_disown(struct worker *w);
 /* Owner thread only. What lies on the forks goes to the ring, announced. */
 void worker_flush_forks(struct worker *w);
+/* Owner thread only. The same with the oldest alone. */
+void worker_flush_oldest(struct worker *w);
 /* Owner thread only. To the global queue, announced: what a full ring has thrown out. */
 void worker_overflow(struct worker *w, struct task_chain *chain);
 

@@ -151,6 +151,40 @@ void worker_push_chain(struct worker *w, struct task_chain *chain)
         worker_overflow(w, chain);
 }
 
+void worker_push_child(struct worker *w, struct volt_task *t)
+{
+    const struct volt_task_type *type = t->type;
+
+    if (!forks_push(&w->forks, t)) {
+        worker_push(w, t);
+        return;
+    }
+    if (w->children++ == 0)
+        w->cx->awaits = false;
+    worker_announce_one(w, type);
+}
+
+void worker_disown(struct worker *w)
+{
+    struct task_chain chain = {0};
+
+    for (struct volt_task *t; w->children > 0; w->children--) {
+        t = forks_take(&w->forks);
+        if (t)
+            task_chain_push_front(&chain, t);
+    }
+    if (chain.head)
+        worker_push_chain(w, &chain);
+}
+
+void worker_flush_oldest(struct worker *w)
+{
+    struct volt_task *t = forks_steal(&w->forks);
+
+    if (t)
+        worker_push(w, t);
+}
+
 void worker_flush_forks(struct worker *w)
 {
     struct task_chain chain = {0};
@@ -158,6 +192,7 @@ void worker_flush_forks(struct worker *w)
 
     while ((t = forks_steal(&w->forks))) /* the oldest first */
         task_chain_push(&chain, t);
+    w->children = 0;
     if (chain.head)
         worker_push_chain(w, &chain);
 }

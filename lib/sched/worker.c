@@ -22,6 +22,7 @@
 #define GLANCE_NS      4000
 #define STRIDE_MOST    8 /* polls between two looks at the clock */
 #define MAINTENANCE_NS 500000
+#define OLDEST_NS      1000000 /* between two children that go to the ring */
 
 static void set_clock(struct worker *w, uint64_t now)
 {
@@ -112,6 +113,10 @@ static void maintain(struct worker *w)
     worker_poll_events(w, w->clock);
     w->tick_left = VOLT_BUDGET_PER_TICK;
     w->last_maintenance = w->clock;
+    if (forks_visible(&w->forks) && w->clock - w->last_oldest >= OLDEST_NS) {
+        worker_flush_oldest(w);
+        w->last_oldest = w->clock;
+    }
     segment_begin(w);
 }
 
@@ -231,6 +236,11 @@ static inline bool run(struct worker *w, struct volt_cx *cx, struct volt_task *t
             sched_submit(t);
         return false;
     }
+    if (__builtin_expect(w->children, 0)) {
+        if (!cx->awaits)
+            worker_disown(w);
+        w->children = 0;
+    }
     if (ran != TASK_RAN_NOT)
         counter_add(&w->count.polled, 1);
     if (ran == TASK_RAN_AGAIN)
@@ -333,9 +343,9 @@ static inline bool decided(const struct worker *w, const struct volt_task *t)
 
 void worker_quit(struct volt_cx *cx)
 {
-    hold_leave(cx->worker); /* its poll is none any more that can be bounded */
+    worker_flush_forks(cx->worker); /* which may hold a wake back */
+    hold_leave(cx->worker);         /* its poll is none any more that can be bounded */
     worker_search_end(cx->worker);
-    worker_flush_forks(cx->worker);
     slab_unbind();
     worker_set_current(NULL);
     cx->worker = NULL;

@@ -61,6 +61,7 @@ enum volt_poll volt_join_poll(struct volt_cx *cx, struct volt_join *join)
         return VOLT_READY;
     }
     leaf_waits(cx, "volt_join", join);
+    cx->awaits = true;
     cx_restore(cx);
     return VOLT_PENDING;
 }

@@ -277,6 +277,7 @@ struct volt_cx {
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */
     bool exhausted;        /* this poll was refused a unit */
     bool watched;          /* leaves.h */
+    bool awaits;           /* set by a poll that waits for a handle; local.h clears it */
     /* scope.c: polls inside this one; looks at the clock */
     uint32_t depth, stride, stride_left;
     uint64_t looked; /* ns */

@@ -21,9 +21,15 @@
 
 enum { TASKS = 4, WORKERS = 3, HOLD_NS = 1000, SHORT_NS = 400 };
 
+enum how {
+    ONE_BY_ONE,
+    CHAINED,
+    AWAITED, /* as children with handles, on the forks */
+};
+
 struct job {
-    int number; /* annotated */
-    bool chained;
+    int number;   /* annotated */
+    enum how how; /* its children are queued */
     struct volt_task *child[2];
 };
 
@@ -55,8 +61,8 @@ static bool others_ran(void *arg)
     return ran >= tasks - lasting;
 }
 
-/* Into the slot and the ring; by an endless poll into the ring only: what lies in its slot
- * is for sentinels, held back or not. */
+/* Into the slot and the ring, or the forks; by an endless poll not into the slot: what
+ * lies there is for sentinels, held back or not. */
 static void queue_children(struct worker *w, struct job *j, bool endless)
 {
     struct task_chain chain = {0};
@@ -65,14 +71,19 @@ static void queue_children(struct worker *w, struct job *j, bool endless)
         struct job *c = task_state(j->child[i]);
 
         VAT_WR(&c->number);
-        if (j->chained && j->child[1])
+        if (j->how == CHAINED && j->child[1])
             task_chain_push(&chain, j->child[i]);
+        else if (j->how == AWAITED && endless)
+            worker_push_child(w, j->child[i]);
+        else if (j->how == AWAITED)
+            worker_schedule_child(w, j->child[i]);
         else if (endless)
             worker_push(w, j->child[i]);
         else
             sched_submit(j->child[i]);
     }
     sched_submit_chain(&chain);
+    w->cx->awaits = j->how == AWAITED;
     if (j->child[0])
         queued_ns[mcx_self()] = own_ns[mcx_self()];
 }
@@ -194,7 +205,7 @@ static void family(bool grandchild)
 
     first = make(any_type());
     j = task_state(first);
-    j->chained = mcx_choose(2);
+    j->how = mcx_choose(3);
     j->child[0] = make(any_type());
     if (mcx_choose(2))
         j->child[1] = make(any_type());
@@ -244,7 +255,7 @@ static void setup_guarded(void)
     first = make(SHORT);
     struct job *j = task_state(first);
 
-    j->chained = true; /* the ring is all that tells the sentinel */
+    j->how = CHAINED; /* the ring is all that tells the sentinel */
     j->child[0] = make(SHORT);
     j->child[1] = make(SHORT);
 }

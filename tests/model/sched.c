@@ -19,12 +19,14 @@ enum kind {
     WAITER, /* waits inside its poll until task `awaited` has run */
     PAIRED, /* waits inside its poll until as many as `together` are in theirs */
     AGAIN,  /* pending once, woken by itself: back to the ring */
+    AWAITS, /* spawns its children with handles, and awaits them */
+    LEAVES, /* the same, but does not await them */
 };
 
 struct job {
     enum kind kind;
     int payload; /* annotated */
-    struct volt_task *child[2];
+    struct volt_task *child[4];
     int awaited;
 };
 
@@ -85,6 +87,13 @@ static enum volt_poll poll_job(struct volt_cx *cx, void *state)
             VAT_WR(&job_of(j->child[1])->payload);
             sched_submit(j->child[1]); /* pushes the other one out of the LIFO slot */
         }
+    }
+    if (j->kind == AWAITS || j->kind == LEAVES) {
+        for (int i = 0; i < 4 && j->child[i]; i++) {
+            VAT_WR(&job_of(j->child[i])->payload);
+            worker_schedule_child(cx->worker, j->child[i]);
+        }
+        cx->awaits = j->kind == AWAITS;
     }
     for (int i = 0; i < 2 && j->kind == SPLIT; i++)
         mcx_yield(); /* takes its time */
@@ -178,6 +187,33 @@ static void setup_child(void)
     parent->child[1] = make(2, PLAIN);
     parent->awaited = 1;
     expected = 3;
+}
+
+/* The newest is in the slot, the others on the forks, or in the ring. */
+static void spawned(enum kind kind, int children)
+{
+    start(2);
+    struct job *parent = job_of(make(0, kind));
+
+    for (int i = 0; i < children; i++)
+        parent->child[i] = make(i + 1, i < 2 ? PAIRED : PLAIN);
+    together = 2;
+    expected = children + 1;
+}
+
+static void setup_awaited(void)
+{
+    spawned(AWAITS, 2);
+}
+
+static void setup_awaited_four(void)
+{
+    spawned(AWAITS, 4);
+}
+
+static void setup_left(void)
+{
+    spawned(LEAVES, 3);
 }
 
 static void setup_child_three(void)
@@ -545,6 +581,36 @@ static const struct mcx_scenario scenarios[] = {
         .preempt = 1,
         .stale = 1,
         .dfs = -1,
+    },
+    {
+        .name = "awaited",
+        .promise = "of two children that wait for each other somebody else runs one",
+        .setup = setup_awaited,
+        .finish = finish,
+        .threads = {WORKERS, {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "awaited-four",
+        .promise = "of four likewise, where two have room on the forks",
+        .setup = setup_awaited_four,
+        .finish = finish,
+        .threads = {WORKERS, {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "left",
+        .promise = "children that nobody awaits are announced in the ring",
+        .setup = setup_left,
+        .finish = finish,
+        .threads = {WORKERS, {"producer", producer}},
+        .preempt = 1,
+        .stale = 1,
+        .dfs = 20000,
     },
     {
         .name = "stack",
