@@ -32,6 +32,9 @@
 #ifndef LIFO_CAP
 #define LIFO_CAP 3 /* consecutive polls from the LIFO slot */
 #endif
+#ifndef CHILDREN_MOST
+#define CHILDREN_MOST 16 /* of one poll, on the forks; if there are more, none is */
+#endif
 
 /* Written by the worker alone, read by anybody, relaxed. Meanings: struct
  * volt_worker_stats. */
@@ -77,7 +80,7 @@ struct worker {
     uint8_t apart;      /* enum worker_apart; 0: polls its own tasks, one after another */
     bool backlog;       /* from outside, at the last glance */
     bool slot_is_child; /* local.h */
-    uint32_t children;  /* that lie on the forks by the poll that goes on */
+    uint32_t children;  /* of the poll that goes on, laid on the forks; more: too many */
     uint32_t tick_left, segment_polls, global_left; /* counts of polls, as quick */
     uint64_t ticks;                                 /* clock_ticks() at clock */
     uint64_t glance_ticks; /* of them: no look at the clock before */

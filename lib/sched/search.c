@@ -155,7 +155,11 @@ void worker_push_child(struct worker *w, struct volt_task *t)
 {
     const struct volt_task_type *type = t->type;
 
-    if (!forks_push(&w->forks, t)) {
+    if (w->children == CHILDREN_MOST) {
+        worker_disown(w);
+        w->children = CHILDREN_MOST + 1;
+    }
+    if (w->children > CHILDREN_MOST || !forks_push(&w->forks, t)) {
         worker_push(w, t);
         return;
     }
@@ -168,8 +172,9 @@ void worker_disown(struct worker *w)
 {
     struct task_chain chain = {0};
 
-    for (struct volt_task *t; w->children > 0; w->children--) {
-        t = forks_take(&w->forks);
+    for (uint32_t i = 0; w->children <= CHILDREN_MOST && i < w->children; i++) {
+        struct volt_task *t = forks_take(&w->forks);
+
         if (t)
             task_chain_push_front(&chain, t);
     }

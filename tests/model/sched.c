@@ -594,7 +594,7 @@ static const struct mcx_scenario scenarios[] = {
     },
     {
         .name = "awaited-four",
-        .promise = "of four likewise, where two have room on the forks",
+        .promise = "of four likewise, which are too many for the forks",
         .setup = setup_awaited_four,
         .finish = finish,
         .threads = {WORKERS, {"producer", producer}},
