@@ -1,8 +1,12 @@
 """Who may do what, on the sockets of a voltd in system mode, with real uids: matrix.py."""
 
+import json
+import shutil
+import subprocess
+
 import pytest
 
-from conftest import LIMIT, needs_root
+from conftest import BIN, LIMIT, needs_root
 from matrix import MATRIX, RELATIONS, Matrix, call_as
 from protocol import JOBS, error
 
@@ -64,3 +68,27 @@ def test_an_admin_sees_and_steers_all(system):
     assert "administrators" in as_member("Submit", first)["parameters"]["reason"]
     assert "id" in matrix.ask("admin", JOBS + "Submit", first)["parameters"]
     assert matrix.ask("admin", JOBS + "Cancel", of_owner)["parameters"] == {"count": 2}
+
+
+def test_voltctl_finds_the_socket_for_what_its_user_may(system):
+    matrix = matrix_of(system)
+    job = matrix.put_job(JOBS + "Get")
+    program = shutil.copy(BIN / "voltctl", system.dir)
+
+    def ctl(relation, *args):
+        uid = UIDS[relation]
+        return subprocess.run([program, *args], env=system.env, capture_output=True, text=True, user=uid, group=uid,
+                              extra_groups=[], cwd="/", timeout=LIMIT)
+
+    def listed(relation, *args):
+        return [j["id"] for j in json.loads(ctl(relation, "list", "--json", f"--owner={matrix.owner}", *args).stdout)]
+    assert listed("admin") == listed("other") == [] and listed("admin", "--all-users") == [job]
+    assert ctl("admin", "queue", "set", "default", "slots=3").returncode == 0
+    # As group volt-admin keeps others out.
+    system.control.chmod(0o600)
+    assert json.loads(ctl("other", "stats", "--json").stdout)["workers"]
+    r = ctl("other", "list", "--all-users")
+    assert r.returncode == 3 and f"{system.control}: permission denied" in r.stderr, r
+    r = ctl("other", "queue", "set", "default", "slots=4")
+    assert r.returncode == 1 and "only root, and administrators through control.sock, may change queues" in r.stderr, r
+    assert matrix.ask("root", JOBS + "Cancel", {"ids": [job]})["parameters"] == {"count": 1}
