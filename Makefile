@@ -386,7 +386,7 @@ SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|
 UNIT_OF    = $(SUBST) -e '/^@template@/d' -e 's|^@$(1)@||' -e '/^@$(if $(filter system,$(1)),user,system)@/d'
 
 install: all
-	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d \
+	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d $(D)$(systemddir)/catalog \
 	    $(D)$(systemddir)/system $(D)$(systemddir)/user $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
 	    $(D)$(bashdir) $(D)$(zshdir) $(D)$(fishdir)
 	install -m 755 $(filter-out %/voltd-keeper,$(PROGRAMS)) $(D)$(bindir)
@@ -421,6 +421,7 @@ install: all
 	install -m 755 client/examples/agent.py $(D)$(docdir)/examples
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
+	install -m 644 systemd/voltd.catalog $(D)$(systemddir)/catalog
 # What install would put there goes; a configuration only as install has left it.
 uninstall: all
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \

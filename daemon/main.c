@@ -39,6 +39,7 @@
 #include "daemon/config/paths.h"
 #include "daemon/store/store.h"
 #include "daemon/sysd/sysd.h"
+#include "daemon/journal.h"
 #include "daemon/watchdog.h"
 #include "wire/user_dirs.h"
 
@@ -407,6 +408,8 @@ static int start_jobs(struct daemon *d, struct volt_error *err)
         return r;
     }
     r = life_new(&o, &d->core, err);
+    if (r == 0)
+        r = journal_start(d->rt, d->core);
     if (r < 0)
         (void)failed("jobs", r, err);
     if (r == -STORE_NOT_WITNESSED)

@@ -78,9 +78,8 @@ void event_log_put(void *arg, const struct job_news *events, size_t n)
     for (size_t i = 0; i < n; i++)
         event_ring_put(&log->ring, &events[i]);
     event_ring_tell(&log->ring);
-    bool awaited = n == 0 && log->watchers > 0;
     pthread_mutex_unlock(&log->lock);
-    if (awaited) /* a watcher that begins only now has seen them */
+    if (n == 0) /* a subscriber that begins only now has seen them */
         event_log_notify(log);
 }
 

@@ -50,7 +50,7 @@ struct subscriptions *event_log_subscriptions(struct event_log *log);
 
 /* --- beside the table: core.lock held ----------------------------------------------- */
 
-/* Somebody watches: events are to come soon. */
+/* Somebody watches: events are to come soon, starts as well. */
 void event_log_watch(struct event_log *log);
 void event_log_unwatch(struct event_log *log);
 bool event_log_is_watched(const struct event_log *log);

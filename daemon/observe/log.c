@@ -31,6 +31,11 @@ void log_init(void)
                       st.st_ino != ino;
 }
 
+bool log_is_journal(void)
+{
+    return !log_state.plain;
+}
+
 /* True: the line may go out; *ret_left_out lines before it did not. */
 static bool admit(uint64_t now, uint64_t *ret_left_out)
 {

@@ -21,6 +21,7 @@ enum log_level {
 
 /* Looks once whether stderr is the journal; before the first thread. */
 void log_init(void);
+bool log_is_journal(void);
 
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level,
                                                     const char *format, ...);

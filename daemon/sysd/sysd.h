@@ -1,6 +1,7 @@
-/* systemd, as far as voltd knows it: readiness, status, watchdog, sockets handed over.
- * The only place that includes <systemd/...>. Without systemd every call does nothing and
- * succeeds. No function here allocates for long or keeps state. */
+/* systemd, as far as voltd knows it: readiness, status, watchdog, sockets handed over,
+ * entries of the journal. The only place that includes <systemd/...>. Without systemd
+ * every call does nothing and succeeds. No function here allocates for long or keeps
+ * state. */
 #ifndef VOLTD_SYSD_H
 #define VOLTD_SYSD_H
 
@@ -23,6 +24,10 @@ int sysd_notify_stopping(void);
 int sysd_notify_reloading(void); /* sysd_notify_ready() ends it */
 int sysd_notify_watchdog(void);
 __attribute__((format(printf, 1, 2))) int sysd_notify_status(const char *format, ...);
+
+/* An entry of the journal: n fields "NAME=value", of which MESSAGE= is one. Waits for the
+ * journal, as writing a log line does. */
+int sysd_journal_send(const char *const fields[], size_t n);
 
 /* How often at most the watchdog wants to hear from us: its period in microseconds, 0
  * when there is none. Notify at half of it. */

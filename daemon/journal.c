@@ -1,0 +1,177 @@
+/* See journal.h. */
+#include "daemon/journal.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#include "daemon/auth/auth.h"
+#include "daemon/job/queue.h"
+#include "daemon/job/spec.h"
+#include "daemon/log/event_log.h"
+#include "daemon/observe/log.h"
+#include "daemon/query/query.h"
+#include "daemon/sysd/sysd.h"
+
+#define EVENTS 32 /* of a poll */
+/* Of systemd/voltd.catalog. */
+#define MESSAGE_ID "MESSAGE_ID=d38e74233a424525a048ac1679ee5237"
+
+struct journal {
+    struct core *core;
+    uint64_t cursor; /* in the log of events */
+    struct subscriber subscriber;
+    struct subscription of_log;
+    uint64_t interval_began, left_out;
+    unsigned told; /* in this interval */
+};
+
+/* --- one entry ---------------------------------------------------------------------- */
+
+enum { MESSAGE, ID, PRIORITY, JOB, USER, RESULT, CODE, QUEUE, NAME, FIELDS };
+
+struct entry {
+    const struct job_news *end;
+    const struct job_spec *spec; /* NULL: the job has left memory */
+    char text[FIELDS][320];
+};
+
+static void fill(struct entry *e)
+{
+    const struct job_end *end = &e->end->end;
+    const char *result = job_result_name((enum job_result)end->result);
+    char id[JOB_KEY_TEXT_MAX], memory[4096];
+    struct passwd entry, *user = NULL;
+
+    (void)job_key_format_job(&e->end->key, id);
+    (void)getpwuid_r(e->end->owner, &entry, memory, sizeof(memory), &user);
+#define FILL(field, ...)                                                                 \
+    (void)snprintf(e->text[field], sizeof(e->text[field]), __VA_ARGS__)
+    FILL(ID, MESSAGE_ID);
+    FILL(PRIORITY, "PRIORITY=%d", LOG_LEVEL_NOTICE);
+    FILL(JOB, "VOLT_JOB_ID=%s", id);
+    FILL(RESULT, "VOLT_RESULT=%s", result);
+    FILL(CODE, "VOLT_EXIT_CODE=%u", end->exit_code);
+    if (user)
+        FILL(USER, "VOLT_USER=%s", user->pw_name);
+    else
+        FILL(USER, "VOLT_USER=%u", (unsigned)e->end->owner);
+    FILL(MESSAGE, "MESSAGE=job %s of %s ended: %s", id,
+         e->text[USER] + sizeof("VOLT_USER=") - 1, result);
+    if (e->spec)
+        FILL(QUEUE, "VOLT_QUEUE=%s", e->spec->queue ? e->spec->queue : QUEUE_DEFAULT);
+    if (e->spec && e->spec->name)
+        FILL(NAME, "VOLT_NAME=%s", e->spec->name);
+#undef FILL
+}
+
+/* Aside: names of users, and the journal, may have to be waited for. */
+static void send_entry(void *arg)
+{
+    struct entry *e = arg;
+    const char *fields[FIELDS];
+    size_t n = 0;
+
+    fill(e);
+    for (int i = 0; i < FIELDS; i++)
+        if (*e->text[i])
+            fields[n++] = e->text[i];
+    (void)sysd_journal_send(fields, n);
+}
+
+static void tell(struct volt_cx *cx, struct journal *j, const struct job_news *end)
+{
+    struct job_spec *spec = NULL;
+    struct entry e = {.end = end};
+    size_t bytes;
+
+    if (query_brief_spec(j->core, end->key.id, &spec, &bytes) == 0)
+        e.spec = spec;
+    volt_block_in_place(cx, send_entry, &e);
+    job_spec_unref(spec);
+}
+
+/* --- the task ----------------------------------------------------------------------- */
+
+static bool may_tell(struct journal *j)
+{
+    const uint64_t now = volt_now_usec();
+
+    if (now - j->interval_began >= JOURNAL_INTERVAL_USEC) {
+        if (j->left_out)
+            log_notice(
+                "%llu ends without success are not in the journal: too many at a time",
+                (unsigned long long)j->left_out);
+        j->interval_began = now;
+        j->told = 0;
+        j->left_out = 0;
+    }
+    if (j->told == JOURNAL_BURST) {
+        j->left_out++;
+        return false;
+    }
+    j->told++;
+    return true;
+}
+
+/* True: there may be more to read. */
+static bool read_on(struct volt_cx *cx, struct journal *j)
+{
+    const struct asker all = auth_voltd();
+    const uint64_t before = j->cursor;
+    struct job_news events[EVENTS];
+    uint64_t lost;
+    const size_t n = event_log_read(query_log(j->core), &all, j->cursor, events, EVENTS,
+                                    EVENTS, &j->cursor, &lost);
+
+    j->left_out += lost;
+    for (size_t i = 0; i < n; i++)
+        if (events[i].state == JOB_DONE && events[i].end.result != JOB_RESULT_SUCCESS &&
+            may_tell(j))
+            tell(cx, j, &events[i]);
+    return j->cursor != before;
+}
+
+static enum volt_poll journal_poll(struct volt_cx *cx, void *state)
+{
+    struct journal *j = state;
+
+    if (!j->subscriber.table) {
+        subscriber_init(cx, &j->subscriber, event_log_subscriptions(query_log(j->core)));
+        subscription_add(&j->subscriber, &j->of_log, 0);
+    }
+    while (subscriber_arm(&j->subscriber)) {
+        if (read_on(cx, j)) { /* others first */
+            subscriber_disarm(&j->subscriber);
+            volt_cx_wake(cx);
+            return VOLT_PENDING;
+        }
+    }
+    return VOLT_PENDING;
+}
+
+static void journal_drop(void *state)
+{
+    struct journal *j = state;
+
+    if (j->subscriber.table)
+        subscription_remove(&j->subscriber, &j->of_log, 0);
+    subscriber_fini(&j->subscriber);
+}
+
+static const struct volt_task_type journal_type = {"journal", sizeof(struct journal),
+                                                   journal_poll, journal_drop, NULL};
+
+int journal_start(struct volt_runtime *rt, struct core *core)
+{
+    struct journal *j;
+
+    if (!log_is_journal())
+        return 0;
+    j = volt_task_new(rt, &journal_type);
+    if (!j)
+        return -ENOMEM;
+    j->core = core;
+    j->cursor = event_log_newest(query_log(core));
+    return volt_task_spawn(j, NULL);
+}
