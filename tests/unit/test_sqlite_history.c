@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/atomic.h"
 #include "daemon/job/env.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/store/reader.h"
@@ -283,6 +284,54 @@ static void the_newest_stays_whatever_it_counts_for(void **state)
     store_free(s);
 }
 
+/* Job 1 ends while it is asked which of those behind it may go. */
+static struct late {
+    struct store *s;
+    vat_u32 ended, over; /* over: nobody waits for job 1 any more */
+} late;
+
+static size_t end_meanwhile(void *arg, const uint64_t *ids, size_t n)
+{
+    const struct job_event exited = {.type = JOB_EV_EXITED, .at_usec = 7};
+    const struct store_fact facts[] = {fact_event(1, JOB_NO_INDEX, &exited),
+                                       fact_last(1, exited.at_usec)};
+    struct late *l = arg;
+
+    if (ids[0] == 1)
+        return vat_u32_load(&l->over, VAT_ACQ) ? n : 0;
+    if (!vat_u32_load(&l->ended, VAT_RLX))
+        assert_int_equal(store_append(l->s, facts, 2, NULL), 0);
+    vat_u32_store(&l->ended, 1, VAT_REL);
+    return n;
+}
+
+/* It is older than those that may go, and others wait for it: it was not asked about. */
+static void what_was_not_asked_about_stays(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    late = (struct late){.s = s};
+    assert_int_equal(stored_submit(s, 1, "x", NULL), 0);
+    assert_int_equal(stored_starting(s, 1), 0);
+    store_retain(s, &(struct store_retention){.jobs = 10,
+                                              .usec = UINT64_MAX,
+                                              .unneeded = end_meanwhile,
+                                              .unneeded_arg = &late});
+    end_array(s, 2, 1000);
+    end_array(s, 3, 1000);
+    while (!vat_u32_load(&late.ended, VAT_ACQ))
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(stored_submit(s, 4, "x", NULL), 0); /* behind the end of 1 */
+    assert_int_equal(stored_query("SELECT count(*) FROM ended WHERE id=1"), 1);
+    assert_int_equal(stored_submit(s, 5, "x", NULL), 0);
+    assert_int_equal(store_has(s, 1), 1);
+    vat_u32_store(&late.over, 1, VAT_REL);
+    assert_int_equal(stored_submit(s, 6, "x", NULL), 0);
+    await_gone(s, 1);
+    store_free(s);
+}
+
 static void none_stays_where_none_is_to(void **state)
 {
     struct store *s = with_limit(0);
@@ -353,6 +402,7 @@ int main(void)
         T(what_was_forgotten_on_demand_counts_no_more),
         T(what_has_not_ended_is_not_forgotten),
         T(the_newest_stays_whatever_it_counts_for),
+        T(what_was_not_asked_about_stays),
         T(none_stays_where_none_is_to),
         cmocka_unit_test(the_count_of_a_packed_job),
     };

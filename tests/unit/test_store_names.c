@@ -129,6 +129,20 @@ static void a_new_file_is_on_disk_before_it_has_its_name(void **state)
     assert_true(named);
 }
 
+/* Asked for: otherwise whoever syncs the directory next does it. */
+static void the_name_of_a_witness_is_on_disk_where_it_is_to_last(void **state)
+{
+    struct store *s = stored_fresh();
+
+    (void)state;
+    expected = "witness";
+    assert_int_equal(store_witness(s, false), 0);
+    assert_false(named);
+    assert_int_equal(store_witness(s, true), 0);
+    assert_true(named);
+    store_free(s);
+}
+
 /* A full copy has its name, and voltd has died before it could remove the old file. */
 static void the_highest_number_is_in_force(void **state)
 {
@@ -200,6 +214,7 @@ int main(void)
         T(its_removal_is_on_disk),
         T(without_that_it_is_not_opened),
         T(a_new_file_is_on_disk_before_it_has_its_name),
+        T(the_name_of_a_witness_is_on_disk_where_it_is_to_last),
         T(the_highest_number_is_in_force),
         T(nobody_else_may_read_them),
     };
