@@ -89,6 +89,7 @@ static int begin(const struct job_key *key, const char *text, ino_t *ret_inode)
 
     if (fd < 0)
         fail_msg("%s", strerror(-fd));
+    assert_true(fcntl(fd, F_GETFL) & O_APPEND);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     *ret_inode = inode_of(fd);
     return fd;
@@ -430,6 +431,7 @@ static void what_is_forgotten_goes(void **state)
     output_forget(&o, rt, 1023);
     assert_false(is_there("0"));
     close(begin(&b, "b", &inode));
+    close(output_create(&o, &b, JOB_STDERR));
     close(begin(&c, "c", &inode));
     close(output_create(&o, &c, JOB_STDERR));
     close(begin(&element, "d", &inode));
@@ -440,8 +442,28 @@ static void what_is_forgotten_goes(void **state)
     assert_false(is_there("1/1025.out") || is_there("1/1025.err") || is_there("1/1027"));
     assert_in_range(asked, 3, 4);
     output_forget(&o, rt, 1024);
+    assert_false(is_there("1/1024.out") || is_there("1/1024.err"));
     outputs_tidy(&o, is_even, &asked);
     assert_false(is_there("1"));
+}
+
+/* Names in it are not ours, whatever they look like. */
+static void a_link_is_no_folder_of_outputs(void **state)
+{
+    unsigned asked = 0;
+
+    (void)state;
+    assert_int_equal(mkdirat(state_fd, "own", 0700), 0);
+    close(openat(state_fd, "own/1025.out", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(symlinkat("../own", o.dir_fd, "1"), 0);
+    outputs_tidy(&o, is_even, &asked);
+    assert_int_equal(asked, 0);
+    outputs_close(&o);
+    assert_int_equal(unlinkat(state_fd, "output/spare", AT_REMOVEDIR), 0);
+    assert_int_equal(symlinkat("../own", state_fd, "output/spare"), 0);
+    o = (struct outputs){.dir_fd = -1, .spare_fd = -1};
+    assert_int_equal(outputs_open(&o, state_fd, dir), -ENOTDIR);
+    assert_int_equal(faccessat(state_fd, "own/1025.out", F_OK, 0), 0);
 }
 
 static int no_output(struct store *s, const struct job_key *key, unsigned stream,
@@ -589,6 +611,7 @@ int main(void)
         T(the_next_daemon_takes_spare_files_over),
         T(there_are_never_too_many),
         T(what_is_forgotten_goes),
+        T(a_link_is_no_folder_of_outputs),
         T(what_cannot_be_read_is_not_said_to_be_empty),
         T(nothing_printed_is_given_back),
         T(nobody_else_may_read_them),
