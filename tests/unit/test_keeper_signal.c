@@ -2,6 +2,7 @@
  * any more. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -18,17 +20,31 @@
 
 static const struct job_key key = {1, JOB_NO_INDEX, 1};
 
-/* Shared with the keeper, which is a child of the test then: it gets no process. */
-static bool *no_process;
+/* Shared with the keeper, which is a child of the test then. */
+static struct {
+    bool no_process; /* it gets none */
+    bool no_kill;    /* SIGKILL is refused */
+} * shared;
 
 pid_t __real_fork(void);
 pid_t __wrap_fork(void);
 
 pid_t __wrap_fork(void)
 {
-    if (!*no_process)
+    if (!shared->no_process)
         return __real_fork();
     errno = EAGAIN;
+    return -1;
+}
+
+long __real_syscall(long n, ...);
+long __wrap_syscall(long n, long a, long b, long c, long d);
+
+long __wrap_syscall(long n, long a, long b, long c, long d)
+{
+    if (n != SYS_pidfd_send_signal || b != SIGKILL || !shared->no_kill)
+        return __real_syscall(n, a, b, c, d);
+    errno = EPERM;
     return -1;
 }
 
@@ -150,18 +166,46 @@ static void test_a_signal_without_a_process_to_send_it(void **state)
 
     assert_int_equal(keeper_job_start(c, &job, words, -1).status, 0);
     (void)keeper_client_wait_started(c, &job);
-    *no_process = true;
+    shared->no_process = true;
     assert_int_equal(keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
-    *no_process = false;
+    shared->no_process = false;
     r = keeper_client_wait(c, &job);
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
 }
 
+/* The job says that it is another one, of which nobody knows that it was lost: that does not
+ * hide what lives on of it. */
+static void test_a_survivor_under_another_name(void **state)
+{
+    struct keeper_client *c = *state;
+    char *argv[] = {(char[]){"/bin/sleep"}, (char[]){"600"}, NULL};
+    char *env[] = {(char[]){"VOLT_JOB_ID=4711"}, (char[]){"VOLT_ATTEMPT=1"}, NULL};
+    const struct launch l = {.argv = argv, .argc = 2, .env = env, .envc = 2};
+    struct job_key job = keeper_job_key();
+
+    assert_int_equal(keeper_client_start(c, &job, &l, -1, KEEPER_KILL_TREE).status, 0);
+    struct record r = keeper_client_wait_started(c, &job);
+    char id[8] = "";
+    while (!proc_variable((pid_t)r.started.pid, "VOLT_JOB_ID", id, sizeof(id)))
+        (void)poll(NULL, 0, 1); /* its exec */
+    (void)kill((pid_t)r.started.shim_pid, SIGKILL);
+    keeper_job_wait_gone((pid_t)r.started.shim_pid);
+    shared->no_kill = true;
+    const struct keeper_reply refused =
+        keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE);
+    shared->no_kill = false;
+    const struct keeper_reply k =
+        keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.survivors, 0);
+    assert_int_equal(refused.survivors, 1);
+    assert_int_equal(refused.survivor[0], r.started.pid);
+}
+
 int main(void)
 {
-    no_process = mmap(NULL, sizeof(*no_process), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (no_process == MAP_FAILED)
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
         return 1;
 #define TEST(f)                                                                          \
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
@@ -171,6 +215,9 @@ int main(void)
         TEST(test_a_number_that_is_anothers),
         TEST(test_more_signals_than_processes),
         cmocka_unit_test_setup_teardown(test_a_signal_without_a_process_to_send_it,
+                                        keeper_client_setup_patient,
+                                        keeper_client_teardown),
+        cmocka_unit_test_setup_teardown(test_a_survivor_under_another_name,
                                         keeper_client_setup_patient,
                                         keeper_client_teardown),
     };

@@ -38,6 +38,31 @@ static void test_shim_killed(void **state)
                 keeper_job_is_gone(far));
 }
 
+/* In kill mode `main`, and what it has left names it: it had not ended, so that nothing was
+ * left on purpose. */
+static void test_shim_of_a_main_process_killed(void **state)
+{
+    struct keeper_client *c = *state;
+    struct job_key key = keeper_job_key();
+    char *argv[] = {(char[]){"sh"}, (char[]){"-c"},
+                    (char[]){"sh -c 'echo $$ >left; exec sleep 60' & exec sleep 60"},
+                    NULL};
+    char id[64],
+        *env[] = {(char[]){"PATH=/usr/bin:/bin"}, id, (char[]){"VOLT_ATTEMPT=1"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 3};
+    (void)snprintf(id, sizeof(id), "VOLT_JOB_ID=%llu", (unsigned long long)key.id);
+    assert_int_equal(keeper_client_start(c, &key, &l, -1, KEEPER_KILL_MAIN).status, 0);
+    pid_t left = keeper_job_read_pid(c, "left");
+    struct record r = keeper_client_wait_started(c, &key);
+    kill((pid_t)r.started.shim_pid, SIGKILL);
+    keeper_job_wait_gone((pid_t)r.started.shim_pid);
+    assert_false(keeper_job_is_gone(left));
+    struct keeper_reply k = keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(k.status, 0);
+    assert_int_equal(k.survivors, 0);
+    assert_true(keeper_job_is_gone((pid_t)r.started.pid) && keeper_job_is_gone(left));
+}
+
 static void test_terminate_tree(void **state)
 {
     struct keeper_client *c = *state;
@@ -222,9 +247,13 @@ int main(int argc, char **argv)
 #define TEST(f)                                                                          \
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_shim_killed),    TEST(test_terminate_tree),
-        TEST(test_terminate_deep), TEST(test_kill_without_shim_awaits_all),
-        TEST(test_kill_escapers),  TEST(test_kill_headless),
+        TEST(test_shim_killed),
+        TEST(test_shim_of_a_main_process_killed),
+        TEST(test_terminate_tree),
+        TEST(test_terminate_deep),
+        TEST(test_kill_without_shim_awaits_all),
+        TEST(test_kill_escapers),
+        TEST(test_kill_headless),
         TEST(test_leftovers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
