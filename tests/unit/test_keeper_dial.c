@@ -2,6 +2,7 @@
  * in its place, with one that is stopped. Keepers are children of this test by that name. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -169,6 +170,39 @@ static void what_is_no_keeper_is_left_alone(void **state)
     (void)close(fd);
 }
 
+static void end_slowly(int sig)
+{
+    (void)sig;
+    (void)poll(NULL, 0, 50);
+    _exit(0);
+}
+
+/* Its place is not taken before it has gone. */
+static void one_that_is_retired_is_waited_for(void **state)
+{
+    int ready[2];
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)signal(SIGTERM, end_slowly);
+        (void)!write(ready[1], "", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    assert_int_equal(keeper_retire(pid), 0);
+    const pid_t gone = waitpid(pid, NULL, WNOHANG);
+    if (gone == 0)
+        (void)waitpid(pid, NULL, 0);
+    assert_int_equal(gone, pid);
+}
+
 static void one_of_another_version_is_retired(void **state)
 {
     pid_t pid = fork();
@@ -233,7 +267,7 @@ static void it_gets_its_score_to_set(void **state)
     static const char script[] = "#!/bin/sh\necho $# $1 >$0.said\n"
                                  "readlink /proc/self/fd/4 >>$0.said\nexit 0\n";
     char program[SCRATCH_MAX + 16], said[SCRATCH_MAX + 32], text[256] = "", was[16],
-        want[256], unused[16];
+                                                            want[256], unused[16];
     pid_t pid = 0;
     int status;
 
@@ -251,8 +285,8 @@ static void it_gets_its_score_to_set(void **state)
     fd = open(said, O_RDONLY | O_CLOEXEC);
     assert_true(read(fd, text, sizeof(text) - 1) > 0);
     assert_int_equal(close(fd), 0);
-    (void)snprintf(want, sizeof(want), spared ? "2 --spared\n/proc/%d/oom_score_adj\n" : "1",
-                   (int)pid);
+    (void)snprintf(want, sizeof(want),
+                   spared ? "2 --spared\n/proc/%d/oom_score_adj\n" : "1", (int)pid);
     assert_memory_equal(text, want, strlen(want));
 }
 
@@ -267,6 +301,7 @@ int main(void)
         T(one_that_is_stopped_is_continued),
         T(what_is_no_keeper_is_left_alone),
         T(one_of_another_version_is_retired),
+        T(one_that_is_retired_is_waited_for),
         T(what_cannot_be_started_is_an_error),
         T(it_gets_its_score_to_set),
     };

@@ -1,6 +1,7 @@
 /* Keepers that do not do what they should: one that does not answer, one that is stopped again
- * and again, one that has other records, one that breaks the protocol. voltd starts without it,
- * goes on with another one, and no call is lost. */
+ * and again, one that has gone, one that has other records or is of another version, one that
+ * breaks the protocol. voltd starts without it, goes on with another one, and no call is
+ * lost. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -113,6 +114,16 @@ static const struct volt_task_type asking_type = {.name = "test-ask",
                                                   .poll = asking_poll,
                                                   .drop = asking_drop};
 
+/* A call that was sent before its task is there. */
+static struct asking *new_asking(void)
+{
+    struct asking *a = volt_task_new(g.rt, &asking_type);
+
+    assert_non_null(a);
+    a->begun = true;
+    return a;
+}
+
 /* A call that goes out; its status with await_call(). */
 static void begin_call(struct volt_join *join)
 {
@@ -174,6 +185,18 @@ static void stop_again_and_again(int listen_fd)
         (void)raise(SIGSTOP);
 }
 
+static void stop_once(int listen_fd)
+{
+    union keeper_message m;
+    int fd = welcome_one(listen_fd);
+
+    (void)raise(SIGSTOP);
+    (void)!recv(fd, &m, sizeof(m), 0);
+    const struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m.head.serial}};
+    (void)!send(fd, &r, sizeof(r), MSG_NOSIGNAL);
+    (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
 static void talk_nonsense(int listen_fd)
 {
     union keeper_message m;
@@ -182,6 +205,31 @@ static void talk_nonsense(int listen_fd)
     (void)!recv(fd, &m, sizeof(m), 0);
     (void)!send(fd, "nonsense", 8, MSG_NOSIGNAL);
     (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
+static void leave_at_the_gate(int listen_fd)
+{
+    (void)welcome_one(listen_fd);
+    never_answer(listen_fd);
+}
+
+/* It is there to be asked a second time. */
+static void be_of_another_version(int listen_fd)
+{
+    const struct keeper_welcome w = {.head = {KEEPER_MAGIC, KEEPER_WELCOME, 0},
+                                     .status = -EPROTO,
+                                     .version = KEEPER_VERSION + 1,
+                                     .pid = (uint32_t)getpid()};
+    union keeper_message m;
+
+    for (int i = 0; i < 2; i++) {
+        int fd = accept(listen_fd, NULL, NULL);
+
+        (void)!recv(fd, &m, sizeof(m), 0);
+        (void)!send(fd, &w, sizeof(w), MSG_NOSIGNAL);
+        (void)!recv(fd, &m, sizeof(m), 0); /* until it is left */
+        (void)close(fd);
+    }
 }
 
 static int listen_now(void)
@@ -266,6 +314,22 @@ static void one_that_is_stopped_again_and_again_is_killed(void **state)
     (void)close(g.gate);
 }
 
+/* SIGCONT comes first. */
+static void one_that_was_stopped_once_is_not_killed(void **state)
+{
+    pid_t pid = start(stop_once);
+    int status;
+
+    (void)state;
+    open_link();
+    assert_int_equal(call(), 0);
+    assert_int_equal(keeper_pid(), pid);
+    close_link(true);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)close(g.gate);
+}
+
 static void one_that_talks_nonsense_is_left(void **state)
 {
     pid_t pid = start(talk_nonsense);
@@ -279,6 +343,72 @@ static void one_that_talks_nonsense_is_left(void **state)
     assert_int_equal(call(), 0);
     close_link(true);
     (void)close(g.gate);
+}
+
+/* The link has not seen yet that it has gone: what could not be sent goes to the next one. */
+static void what_was_not_sent_goes_to_the_next(void **state)
+{
+    static const struct job_key none = {1, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    pid_t pid = start(leave_at_the_gate);
+
+    (void)state;
+    assert_int_equal(keeper_link_open(&g.options, NULL, &g.link), 0);
+    (void)close(g.gate);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt), 0);
+    struct asking *a = new_asking();
+    keeper_call_init_remove(&a->call, g.link, &none);
+    keeper_call_send(&a->call);
+    assert_int_equal(keeper_link_start(g.link, g.rt), 0);
+    assert_int_equal(volt_task_spawn(a, &join), 0);
+    assert_int_equal(await_call(&join), 0);
+    assert_int_not_equal(keeper_pid(), pid);
+    close_link(true);
+}
+
+/* The signal waits a second for the job to start; what is asked behind it does not. */
+static void an_answer_is_that_of_its_request(void **state)
+{
+    static const struct job_key held = {7, JOB_NO_INDEX, 1};
+    struct volt_join join;
+    uint32_t seed;
+
+    (void)state;
+    open_link();
+    int fd = record_create(g.files.record_fd, NULL, &held, g.files.boot_id,
+                           KEEPER_KILL_TREE, &seed);
+    assert_true(fd >= 0);
+    struct asking *a = new_asking();
+    keeper_call_init_signal(&a->call, g.link, &held, SIGTERM, KEEPER_SCOPE_TREE);
+    keeper_call_send(&a->call);
+    const int other = call();
+    assert_int_equal(volt_task_spawn(a, &join), 0);
+    assert_int_equal(await_call(&join), -EAGAIN);
+    assert_int_equal(other, 0);
+    (void)close(fd);
+    close_link(true);
+}
+
+/* The programs were upgraded while this voltd ran: the keeper is not this one's to end. */
+static void one_of_another_version_that_comes_later_is_let_be(void **state)
+{
+    pid_t first = start(leave_at_the_gate);
+    const int gate = g.gate; /* which the second one has as well */
+    int status;
+
+    (void)state;
+    open_link();
+    assert_int_equal(unlink(g.files.socket_path), 0);
+    pid_t other = start(be_of_another_version);
+    assert_int_equal(kill(first, SIGKILL), 0);
+    assert_int_equal(waitpid(first, NULL, 0), first);
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)close(gate);
+    (void)close(g.gate);
+    assert_int_equal(call(), 0);
+    close_link(true);
 }
 
 /* The directory was removed under it, and made again. */
@@ -319,7 +449,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(one_that_does_not_answer_is_not_waited_for),
         T(one_that_is_stopped_again_and_again_is_killed),
+        T(one_that_was_stopped_once_is_not_killed),
         T(one_that_talks_nonsense_is_left),
+        T(what_was_not_sent_goes_to_the_next),
+        T(an_answer_is_that_of_its_request),
+        T(one_of_another_version_that_comes_later_is_let_be),
         T(one_with_other_records_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
