@@ -61,12 +61,18 @@ static int teardown(void **state)
 
 /* --- a link ------------------------------------------------------------------------------- */
 
-static void open_link(void)
+/* Without a thread. */
+static void connect_link(void)
 {
     struct volt_error err = {""};
 
     if (keeper_link_open(&g.options, &err, &g.link) < 0)
         fail_msg("%s", err.text);
+}
+
+static void open_link(void)
+{
+    connect_link();
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt), 0);
     assert_int_equal(keeper_link_start(g.link, g.rt), 0);
 }
@@ -353,7 +359,7 @@ static void what_was_not_sent_goes_to_the_next(void **state)
     pid_t pid = start(leave_at_the_gate);
 
     (void)state;
-    assert_int_equal(keeper_link_open(&g.options, NULL, &g.link), 0);
+    connect_link();
     (void)close(g.gate);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt), 0);
@@ -398,11 +404,13 @@ static void one_of_another_version_that_comes_later_is_let_be(void **state)
     int status;
 
     (void)state;
-    open_link();
+    connect_link();
     assert_int_equal(unlink(g.files.socket_path), 0);
     pid_t other = start(be_of_another_version);
     assert_int_equal(kill(first, SIGKILL), 0);
     assert_int_equal(waitpid(first, NULL, 0), first);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt), 0);
+    assert_int_equal(keeper_link_start(g.link, g.rt), 0);
     assert_int_equal(waitpid(other, &status, 0), other);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     (void)close(gate);
