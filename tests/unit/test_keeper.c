@@ -391,13 +391,17 @@ static void test_shim_not_again_under_fire(void **state)
 {
     struct keeper_client *c = *state;
     struct job_key key, next = keeper_job_key();
-    pid_t seen[1001], shim = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
+    pid_t seen[1001], shim;
     unsigned n = 0;
-    /* A job that has not begun when it is to be signalled is waited for. */
-    keeper_job_stop(shim);
+    /* A job that has not begun when it is to be signalled is waited for. Its shim may have
+     * been stopped before it could say that it was ready again: then another one. */
     do {
+        shim = (pid_t)run_reused(c, "exit 1", NULL).started.shim_pid;
+        keeper_job_stop(shim);
         key = keeper_job_key();
         seen[n] = (pid_t)keeper_job_start_shell(c, &key, "exec sleep 60").pid;
+        if (seen[n] != shim)
+            kill(shim, SIGCONT);
     } while (seen[n++] != shim && n < 1000);
     assert_int_equal(seen[n - 1], shim);
     seen[n++] = (pid_t)keeper_job_run(c, "exit 1").started.shim_pid; /* one that waits */
