@@ -266,8 +266,6 @@ static bool read_options(struct ctl *ctl, struct edit *e)
         e->asks |= asks(key);
     }
     ctl->code = check_parts(ctl, e);
-    if (ctl->code == CTL_EXIT_OK && e->changes && submit_conditions_check(e->changes) < 0)
-        ctl->code = CTL_EXIT_USAGE;
     if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
         ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
     return ctl->code == CTL_EXIT_OK;

@@ -76,6 +76,13 @@ static void lengthen_delay(const struct job *job, struct job_spec *spec)
         spec->delay_usec += now - since;
 }
 
+/* Its delay, counted from the submission, ends behind its latest time to start. */
+static bool starts_never(const struct job *job, const struct job_spec *spec)
+{
+    return spec->delay_usec && spec->start_by_usec &&
+           job->status.submitted_usec + spec->delay_usec > spec->start_by_usec;
+}
+
 /* What was read of elements that only the store has is not in the bytes of a spec. */
 static int copy_past(struct job_spec *spec, const struct job_spec *changes)
 {
@@ -135,6 +142,10 @@ static int check(struct core *core, const struct job *job, const struct job_edit
 
     if (e->tags & SPEC_TAG(TAG_DELAY))
         lengthen_delay(job, spec);
+    if (e->tags & TAGS_OF_TIME && starts_never(job, spec))
+        return error_set(err, -EINVAL,
+                         "start_by_usec: is before the delay has passed: it could never "
+                         "start");
     if (e->tags & SPEC_TAG(TAG_CLAIMS) && !jobs_is_process(job))
         return error_set(err, -EINVAL, "claims: those of a kind without a process stay");
     if (e->tags & SPEC_TAG(TAG_QUEUE))

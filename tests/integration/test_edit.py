@@ -295,6 +295,8 @@ def test_times_are_edited(daemon, over_restart):
         wait(v, kept)
         assert get(v, kept)["result"] == "expired"
         kept = submit(v, tells(daemon), hold=True, start_by_usec=now_usec() + hour)
+        for changes in {"delay_usec": 2 * hour}, {"delay_usec": 2 * hour, "start_by_usec": now_usec() + hour}:
+            assert "could never start" in refusal(v, kept, **changes)
         assert edit(v, at_once, delay_usec=0, at_usec=0) == 1
         assert edit(v, later, at_usec=now_usec() + 2 * hour) == 1
         assert edit(v, kept, start_by_usec=0) == 1
@@ -385,7 +387,7 @@ def test_what_is_typed_of_times_and_claims(daemon):
         spec = v.ok(JOBS + "Get", {"id": job, "with_spec": True})["job"]["spec"]
         assert not {"delay_usec", "at_usec", "start_by_usec", "claims", "timeout_usec", "limits"} & set(spec)
         for words, err in (
-                (["--at=yesterday"], "--at: yesterday is past"), (["--in=2h", "--start-by=+1h"], "it could never start"), (["--in=soon"], "--in: soon is not a time"),
+                (["--at=yesterday"], "--at: yesterday is past"), (["--in=soon"], "--in: soon is not a time"),
                 (["--timeout=x"], "--timeout: x is not a time"), (["--output-limit=x"], "--output-limit: x is not a size"),
                 (["--sem=b:x"], "--sem: b:x is not NAME")):
             r = daemon.ctl("edit", job, *words)
