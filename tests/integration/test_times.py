@@ -182,7 +182,7 @@ def test_status_says_what_it_asks_for(private):
     for line in ("Not before: Wed 2030-01-02 03:04:05 UTC", "  Start by: Mon 2031-02-03 04:05:06 UTC",
                  "   Timeout: 1min 30s",
                  "     Locks: backup, disk (shared), gpu (2 of 4), api (a start each 6.0s)",
-                 "    Labels: team=blue, kind=test"):
+                 "    Labels: kind=test, team=blue"):
         assert f"\n{line}\n" in said, said
     plain = private.ctl("status", private.submit("--", "true").out.strip()).out
     for title in ("Not before", "Start by", "Timeout", "Locks", "Labels", "After", "Array"):
