@@ -28,7 +28,7 @@ def busy(v, daemon):
     """A job that has the only slot until there is the file."""
     gate = daemon.dir / "gate"
     runs = submit(v, waits_for(gate))
-    until(lambda: gate.with_suffix(".ran").exists(), "it to run")
+    until(lambda: get(v, runs)["state"] == "running", "it to run")
     return runs, gate
 
 
@@ -185,7 +185,7 @@ def test_an_array_that_has_begun_is_refused(daemon):
     with daemon.connect() as v:
         gate = daemon.dir / "gate"
         array = submit(v, waits_for(gate), array={"first": 1, "last": 9, "at_once": 1})
-        until(lambda: gate.with_suffix(".ran").exists(), "one of it to run")
+        until(lambda: get(v, f"{array}_1")["state"] == "running", "one of it to run")
         assert "has started" in refusal(v, array, priority=1)
         assert v.ok(JOBS + "Cancel", {"ids": [array]})["count"] == 1
         gate.touch()
