@@ -24,6 +24,8 @@ struct control {
     struct server *server;
     const char *config_path;
     bool config_must_exist, workers_given;
+    void (*reloaded)(void *arg);
+    void *arg;
     uint64_t started_usec;
     struct volt_join ending;
     struct volt_notify changed;  /* one of the three below */
@@ -51,6 +53,8 @@ struct control *control_new(const struct control_options *o)
     c->core = o->core;
     c->config_path = o->config_path;
     c->config_must_exist = o->config_must_exist;
+    c->reloaded = o->reloaded;
+    c->arg = o->arg;
     c->workers_given = o->workers_given;
     c->config = *o->config;
     c->started_usec = volt_now_usec();
@@ -190,6 +194,7 @@ static void reload_by_signal(void *arg)
     struct control *c = arg;
     struct volt_error err = {{0}};
     char **names;
+    c->reloaded(c->arg);
     int r = control_reload(c, &names, &err);
 
     if (r < 0) {

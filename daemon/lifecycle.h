@@ -20,6 +20,8 @@ struct control_options {
     bool config_must_exist;
     const struct config *config; /* copied */
     bool workers_given;          /* on the command line: no file changes them */
+    void (*reloaded)(void *arg); /* behind each SIGHUP, outside of workers */
+    void *arg;
 };
 
 /* The signals that the control task answers; to be blocked before the first thread. */

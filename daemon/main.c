@@ -295,6 +295,52 @@ static int open_sockets(struct daemon *d)
     return 0;
 }
 
+/* Sockets that somebody has removed, as what sweeps /tmp does, are made anew; those of
+ * systemd are its own. */
+static void heal_sockets(void *arg)
+{
+    struct daemon *d = arg;
+    const struct address *where[2] = {&d->paths.socket, &d->paths.control_socket};
+    struct volt_error err;
+
+    for (int i = 0; i < 2; i++) {
+        int fd = -1;
+
+        if (d->activated[i] || access(where[i]->path, F_OK) == 0 || errno != ENOENT)
+            continue;
+        (void)mkdir(d->paths.runtime_dir, 0700);
+        int r = listen_on(where[i], d->options.user ? 0600 : 0660, &fd);
+        const struct server_listener l = {
+            .fd = fd,
+            .interfaces = i == 0 ? interfaces_public : interfaces_control,
+            .reserves = i == 1};
+        if (r == 0)
+            r = server_listen(d->server, &l, 1, &err);
+        if (r < 0)
+            log_error("%s is gone, and cannot be made anew: %s", where[i]->path,
+                      strerror(-r));
+        else
+            log_notice("%s was gone, and is made anew", where[i]->path);
+    }
+}
+
+/* Another voltd has the directories: says where it listens. If its sockets are gone it is
+ * asked to make them anew, as it does where its configuration is read again. */
+static void tell_holder(const struct paths *p)
+{
+    char dir[PATH_MAX], socket[PATH_MAX + 16];
+
+    if (user_link_read_in(p->state_dir, dir, sizeof(dir)) < 0)
+        return;
+    (void)snprintf(socket, sizeof(socket), "%s/voltd.sock", dir);
+    const bool gone = access(socket, F_OK) < 0 && errno == ENOENT;
+
+    if (gone && p->holder > 0)
+        (void)kill(p->holder, SIGHUP);
+    log_info("it listens on %s%s; `voltctl --address=unix:%s shutdown` ends it", socket,
+             gone ? ", which was gone, and is asked to make that anew" : "", socket);
+}
+
 /* --- up ---------------------------------------------------------------------------- */
 
 static int find_config(struct daemon *d, struct volt_error *err)
@@ -431,6 +477,8 @@ static int start_server(struct daemon *d, struct volt_error *err)
         .config_must_exist = d->options.config != NULL,
         .config = &d->config,
         .workers_given = d->options.workers != 0,
+        .reloaded = heal_sockets,
+        .arg = d,
     };
     int r;
 
@@ -567,6 +615,8 @@ static int up(struct daemon *d)
     if (r == 0)
         r = paths_claim(&d->paths, &err);
     d->taken = r == -EBUSY;
+    if (d->taken && d->options.user)
+        tell_holder(&d->paths);
     if (r < 0)
         return failed("directories", r, &err);
     widen_descriptor_table(&d->config);

@@ -188,13 +188,15 @@ static int lock_flock(int fd, pid_t *ret_pid)
     return lives ? -EBUSY : 0;
 }
 
-static int take_lock(int fd, const char *dir, const char *path, struct volt_error *err)
+static int take_lock(int fd, const char *dir, const char *path, pid_t *ret_holder,
+                     struct volt_error *err)
 {
     char text[32];
     pid_t pid = 0;
     int r = lock_record(fd, &pid);
     if (r == 0)
         r = lock_flock(fd, &pid);
+    *ret_holder = r == -EBUSY ? pid : 0;
     if (r == -EBUSY && pid == 0)
         return error_set(err, r, "another voltd already uses %s", dir);
     if (r == -EBUSY)
@@ -222,7 +224,7 @@ static int prove_two(const struct paths *p, struct volt_error *err)
 }
 
 /* Returns the locked fd. */
-static int lock_dir(const char *dir, struct volt_error *err)
+static int lock_dir(const char *dir, pid_t *ret_holder, struct volt_error *err)
 {
     char path[PATH_MAX];
     int r = put(path, err, "%s/lock", dir);
@@ -231,7 +233,7 @@ static int lock_dir(const char *dir, struct volt_error *err)
     int fd = file_open_regular(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, NULL);
     if (fd < 0)
         return error_set(err, fd, "%s: %s", path, file_text(fd));
-    r = take_lock(fd, dir, path, err);
+    r = take_lock(fd, dir, path, ret_holder, err);
     if (r < 0) {
         (void)close(fd);
         return r;
@@ -256,9 +258,9 @@ int paths_claim(struct paths *p, struct volt_error *err)
     if (r == 0)
         r = prove_two(p, err);
     if (r == 0)
-        r = p->state_lock = lock_dir(p->state_dir, err);
+        r = p->state_lock = lock_dir(p->state_dir, &p->holder, err);
     if (r >= 0)
-        r = p->runtime_lock = lock_dir(p->runtime_dir, err);
+        r = p->runtime_lock = lock_dir(p->runtime_dir, &p->holder, err);
     if (r < 0) {
         paths_fini(p);
         return r;

@@ -21,6 +21,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <volt/error.h>
 #include "wire/address.h"
 
@@ -33,6 +34,7 @@ struct paths {
     char output_dir[PATH_MAX];
     char home[PATH_MAX];          /* of the account; "": none */
     int runtime_lock, state_lock; /* -1: not held */
+    pid_t holder;                 /* another voltd that has one; 0: none is known */
 };
 
 /* Finds out the directories; touches nothing. runtime_dir and state_dir, NULL for the

@@ -76,11 +76,16 @@ void user_link_remove(const char *state_dir)
 
 int user_link_read(char *buf, size_t size)
 {
-    char dir[PATH_MAX], path[PATH_MAX];
-    struct stat st;
+    char dir[PATH_MAX];
     int r = user_state_dir(user_home(), dir, sizeof(dir), NULL);
-    if (r == 0)
-        r = link_path(dir, "", path);
+    return r < 0 ? r : user_link_read_in(dir, buf, size);
+}
+
+int user_link_read_in(const char *state_dir, char *buf, size_t size)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int r = link_path(state_dir, "", path);
     if (r < 0)
         return r;
     if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode) || st.st_uid != geteuid())

@@ -38,5 +38,7 @@ void user_link_remove(const char *state_dir);
 /* Where the link in the state directory of this user, by $HOME, leads. 0; -ENOENT: there
  * is none, or it is not to be trusted; -ENAMETOOLONG. */
 int user_link_read(char *buf, size_t size);
+/* The same of a state directory. */
+int user_link_read_in(const char *state_dir, char *buf, size_t size);
 
 #endif

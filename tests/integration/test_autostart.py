@@ -218,6 +218,33 @@ def test_why_it_could_not_be_started(nobody):
     assert r.code == 125 and "voltd cannot be started" in r.err and "No such file" in r.err, r
 
 
+@pytest.mark.parametrize("swept", ["sockets", "directory"])
+def test_sockets_that_are_swept_away_come_back(nobody, swept):
+    """As by what cleans /tmp: the same voltd makes them anew when somebody needs it."""
+    assert nobody.submit("--user", "-w", "true").code == 0
+    pid = nobody.ctl("--user", "stats", "--json").json["pid"]
+    running = nobody.submit("--user", "sleep", "600").lines[0]
+    folder = nobody.dir / "runtime/voltd"
+    if swept == "directory":
+        shutil.rmtree(folder)
+    else:
+        for name in ("voltd.sock", "control.sock"):
+            (folder / name).unlink()
+    r = nobody.submit("--user", "-w", "true")
+    assert r.code == 0 and "no voltd ran" not in r.err, r
+    assert nobody.ctl("--user", "stats", "--json").json["pid"] == pid
+    assert nobody.ctl("--user", "list", "--no-legend", "-o", "id").lines == [running]
+
+
+def test_a_second_start_says_where_the_first_one_listens(nobody):
+    assert nobody.submit("--user", "-w", "true").code == 0
+    nobody.env["XDG_RUNTIME_DIR"] = str(nobody.dir)
+    r = nobody.run("voltd", "--user")
+    socket = nobody.dir / "runtime/voltd/voltd.sock"
+    assert r.code == 3 and f"it listens on {socket}; `voltctl --address=unix:{socket} shutdown` ends it" in r.err, r
+    assert "already uses" in r.err.splitlines()[-1], r
+
+
 def root_among_others(folder, uid):
     folder.chmod(0o755)
     for name in ("home", "run"):
