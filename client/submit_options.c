@@ -545,7 +545,7 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
         return check_command(o, own_daemon);
     term_clean(problem, clean, sizeof(clean));
     say("%s", clean);
-    if (o->dry_run) { /* it may be made before the job is submitted */
+    if (o->dry_run && strstr(problem, strerror(ENOENT))) { /* it may be made until then */
         say("note: without it the job would be refused");
         return check_command(o, own_daemon);
     }

@@ -38,7 +38,7 @@ struct submission {
     struct client *c;
     int interrupt;
     char **ids;
-    size_t nids, room;
+    size_t nids, room, entries; /* entries: of the list */
     unsigned rejected;
     bool said_not_durable, out_of_memory;
     bool tries; /* a job of the list may be tried again */
@@ -265,7 +265,7 @@ static void say_more_rejected(const struct submission *s)
 {
     if (s->rejected > REJECTED_SAID)
         say("and %u more were refused, %u of %zu in all", s->rejected - REJECTED_SAID,
-            s->rejected, s->rejected + s->nids);
+            s->rejected, s->entries);
 }
 
 static void durable(void *arg, bool yes)
@@ -340,6 +340,7 @@ static int submit_all(struct submission *s, struct client_reply *error)
     const struct batch_sink sink = {
         .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
     s->tries = b.tries;
+    s->entries = b.count;
     if (!b.keyed) /* nothing is compared */
         (void)json_object_del(s->o->spec, "env_given");
     int r = batch_submit(&b, s->o->spec, s->c, &sink, error);

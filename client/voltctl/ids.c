@@ -6,6 +6,7 @@
 #include "client/say.h"
 #include "client/voltctl/ctl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -65,9 +66,10 @@ static const json_t *newest_of_mine(const json_t *jobs)
     return NULL;
 }
 
-/* Looks for the job that this user has submitted last. Root sees those of others as well,
- * which are passed over. 0; -1: see ctl->code. */
-static int find_last(struct ctl *ctl, char *buf, size_t size)
+/* Looks for the job that this user has submitted last, of this name; NULL: of any. Root
+ * sees those of others as well, which are passed over. 0; 1: there is none; -1: see
+ * ctl->code. */
+static int find_newest(struct ctl *ctl, const char *name, char *buf, size_t size)
 {
     json_t *cursor = NULL;
     bool more = true;
@@ -76,8 +78,9 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
         ctl->code = ctl_open(ctl, ADDRESS_JOBS);
     while (r == 1 && more && ctl->code == CTL_EXIT_OK) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
-        json_t *params = json_pack("{s:b, s:i, s:o*}", "newest_first", 1, "limit", limit,
-                                   "cursor", cursor);
+        json_t *filter = name ? json_pack("{s:s}", "name", name) : NULL;
+        json_t *params = json_pack("{s:b, s:i, s:o*, s:o*}", "newest_first", 1, "limit",
+                                   limit, "cursor", cursor, "filter", filter);
         cursor = NULL;
         ctl->code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
         const json_t *job = newest_of_mine(json_object_get(reply.parameters, "jobs"));
@@ -91,11 +94,44 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
         limit = 1000;
     }
     json_decref(cursor);
-    if (r == 1 && ctl->code == CTL_EXIT_OK) {
+    return ctl->code == CTL_EXIT_OK ? r : -1;
+}
+
+static int find_last(struct ctl *ctl, char *buf, size_t size)
+{
+    int r = find_newest(ctl, NULL, buf, size);
+    if (r == 1) {
         say("%s: you have no job", LAST);
         ctl->code = CTL_EXIT_NO_SUCH_JOB;
     }
     return r == 0 ? 0 : -1;
+}
+
+/* A word that begins as no id does is the name of the user's newest job of that name. */
+static int add_named(struct ctl *ctl, const char *word)
+{
+    struct client_tried tried;
+    char id[64];
+    if (!ctl->client &&
+        client_open(&ctl->choice, ADDRESS_JOBS, &ctl->client, &tried) < 0)
+        return wrong(ctl, word, -EINVAL);
+    int r = find_newest(ctl, word, id, sizeof(id));
+    if (r == 1) {
+        say("%s: %s is not a job id, such as 17, 17_3, 12-40 or @last, nor the name of a "
+            "job of yours",
+            ctl->verb->name, word);
+        ctl->code = CTL_EXIT_NO_SUCH_JOB;
+    }
+    if (r != 0)
+        return -1;
+    say("%s: job %s", word, id);
+    return ctl_ids_add(ctl, id);
+}
+
+static bool is_name(const char *word)
+{
+    return isalpha((unsigned char)*word) && !strstr(word, "_[") &&
+           mbstowcs(NULL, word, 0) != (size_t)-1;
 }
 
 /* All that the text stands for; word: what was written. */
@@ -197,7 +233,9 @@ static int add_word(struct ctl *ctl, const char *word)
 {
     const size_t len = strlen(LAST);
     bool last = strncmp(word, LAST, len) == 0 && (!word[len] || word[len] == '_');
-    return last ? add_last(ctl, word) : add_text(ctl, word, word);
+    if (last)
+        return add_last(ctl, word);
+    return is_name(word) ? add_named(ctl, word) : add_text(ctl, word, word);
 }
 
 /* Up to the next comma that is not in brackets. */

@@ -203,3 +203,17 @@ def test_labels_of_the_command_line_and_of_a_file(shared):
     assert [shared.job(ident)["spec"]["labels"] for ident in r.lines] == [
         {"a": "2", "b": "3", "batch": "7"}, {"a": "1", "batch": "7"}], r
     assert set(shared.ctl("list", "--all", "--no-legend", "-o", "id", "--label=batch=7").lines) == set(r.lines)
+
+
+def test_a_name_where_an_id_is_asked_for(shared):
+    """It is the newest of one's jobs of that name, which is said."""
+    shared.submit("-w", "-n", "nightly", "--shell", "echo old")
+    ident = shared.submit("-w", "-n", "nightly", "--shell", "echo new; exit 3").lines[0]
+    r = shared.ctl("logs", "nightly")
+    assert (r.out, r.err) == ("new\n", f"voltctl: nightly: job {ident}\n"), r
+    assert shared.ctl("wait", "nightly").code == 3
+    assert f"● {ident} - nightly" in shared.ctl("status", "-n0", "nightly").out
+    held = shared.submit("--hold", "-n", "nightly", "true").lines[0]
+    assert shared.ctl("cancel", "nightly").code == 0 and shared.job(held)["result"] == "cancelled"
+    r = shared.ctl("cancel", "nightl")
+    assert r.code == 4 and "nor the name of a job of yours" in r.err, r
