@@ -62,7 +62,8 @@ void say_no_daemon(const struct client_tried *tried)
         return;
     }
     say("no voltd answers; tried\n%s"
-        "volt-submit starts one for this user; `systemctl start voltd` that of the system,\n"
+        "volt-submit starts one for this user, which goes on with the jobs that wait;\n"
+        "`systemctl start voltd` starts that of the system,\n"
         "or name its socket with --address=unix:PATH or VOLT_ADDRESS",
         tried->text);
 }

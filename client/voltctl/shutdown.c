@@ -117,6 +117,26 @@ static struct client *open_jobs(struct ctl *ctl)
     return ret;
 }
 
+/* What is left behind: a queue that nobody works on is easily forgotten. */
+static void say_left(struct ctl *ctl)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    if (client_call(ctl->client, "org.voltd.control.Stats", NULL, &reply) == 0) {
+        const json_t *jobs = json_object_get(reply.parameters, "jobs");
+        const int64_t waits = job_view_int(jobs, "queued");
+        const int64_t runs = job_view_int(jobs, "running") + job_view_int(jobs, "starting");
+        if (waits > 0 && job_view_bool(reply.parameters, "durable"))
+            say("%" PRId64 " job%s until the next voltd starts, by %s; %" PRId64
+                " run%s on",
+                waits, waits == 1 ? " waits" : "s wait",
+                client_is_own(ctl->client)
+                    ? "volt-submit or `systemctl --user start voltd`"
+                    : "`systemctl start voltd`",
+                runs, runs == 1 ? "s" : "");
+    }
+    client_reply_fini(&reply);
+}
+
 /* To the end of the process. */
 static int shutdown_and_wait(struct ctl *ctl, json_t *params)
 {
@@ -147,6 +167,8 @@ static int run(struct ctl *ctl)
     int code = ctl_open(ctl, ADDRESS_CONTROL);
     if (code != CTL_EXIT_OK)
         return code;
+    if (!cancel)
+        say_left(ctl);
     json_t *params = json_pack("{s:b, s:b}", "cancel", cancel, "wait", wait);
     if (wait)
         return shutdown_and_wait(ctl, params);
@@ -162,7 +184,8 @@ const struct verb verb_shutdown = {
     .summary = "End voltd; running jobs go on unless --cancel",
     .text =
         "Without --cancel running jobs go on, and their exit status is recorded. Jobs\n"
-        "that wait are lost if voltd has no store (Backend=memory). With --wait it names\n"
+        "that wait are lost if voltd has no store (Backend=memory); otherwise it says how\n"
+        "many wait for the next voltd. With --wait it names\n"
         "the jobs that it waits for, first after 5 s.\n"
         "\n"
         "Example:\n"

@@ -217,3 +217,19 @@ def test_a_name_where_an_id_is_asked_for(shared):
     assert shared.ctl("cancel", "nightly").code == 0 and shared.job(held)["result"] == "cancelled"
     r = shared.ctl("cancel", "nightl")
     assert r.code == 4 and "nor the name of a job of yours" in r.err, r
+
+
+def test_a_shutdown_says_what_waits(private):
+    private.start(config="[Queue]\nSlots=1\n")
+    assert private.ctl("shutdown", "--wait").err == ""
+    private.start()
+    gate = private.dir / "gate"
+    running = private.submit("--shell", f"until [ -e {gate} ]; do sleep 0.05; done").lines[0]
+    until(lambda: private.job(running)["state"] == "running")
+    private.submit("--quiet", "--array=1-3", "true")
+    r = private.ctl("shutdown", "--wait")
+    assert r.code == 0 and "3 jobs wait until the next voltd starts" in r.err and "1 runs on" in r.err, r
+    gate.touch()
+    private.start()
+    assert private.ctl("wait", "--all").code == 0
+    assert len(private.ctl("list", "-e", "--all", "--no-legend", "--result=success").lines) == 4
