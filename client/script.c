@@ -17,6 +17,7 @@
 #define VOLT_MARK   "#VOLT"
 #define SBATCH_MARK "#SBATCH"
 #define LINES_MOST  1000 /* no binary is read to its end */
+#define LINE_BYTES  (64 << 10)
 
 /* What follows the mark of a line; NULL: it has another beginning. */
 static const char *behind(const char *line, const char *mark)
@@ -72,14 +73,12 @@ static int take_line(struct reading *r, const char *line, unsigned number)
  * r->found; negative with the mistake said. */
 static int read_lines(struct reading *r, FILE *in)
 {
-    char *line = NULL;
-    size_t room = 0;
-    int result = 0;
+    char *line = malloc(LINE_BYTES);
+    int result = line ? 0 : -ENOMEM;
     bool head = true;
     for (unsigned n = 1; result == 0 && n <= LINES_MOST; n++) {
-        ssize_t len = getline(&line, &room, in);
-        if (len < 0 || strlen(line) != (size_t)len)
-            break;
+        if (!fgets(line, LINE_BYTES, in) || (!strchr(line, '\n') && !feof(in)))
+            break; /* the end, or a line that no script has */
         const char *text = line + strspn(line, " \t\r\n");
         head &= !*text || *text == '#';
         if (!head && !r->is_slurm)

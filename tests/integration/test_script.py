@@ -1,5 +1,10 @@
 """Scripts that bring their options: #VOLT lines, and those of Slurm that have an equal."""
+import os
+import subprocess
+
 import pytest
+
+from conftest import BIN
 
 
 def write(daemon, name, text, mode=0o755):
@@ -221,3 +226,17 @@ def test_no_times_of_slurm(shared, text):
     write(shared, "time.sh", f"#!/bin/sh\n#SBATCH --time={text}\n")
     r = shared.submit("--dry-run", "time.sh")
     assert r.code == 125 and r.out == "" and "line 2: --time" in r.err and "no value of this option" in r.err, r
+
+
+def test_a_file_without_a_line_end_is_not_read_whole(shared):
+    """A program of gigabytes is looked at, and no more."""
+    big = shared.dir / "big"
+    with open(big, "wb") as file:
+        file.truncate(1 << 30)
+    big.chmod(0o755)
+    p = subprocess.Popen([BIN / "volt-submit", "--dry-run", "--no-check", "./big"], env=shared.env, cwd=shared.dir,
+                         stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(p.pid, 0)
+    p.returncode = os.waitstatus_to_exitcode(status)
+    assert p.returncode == 0 and used.ru_maxrss < 512 << 10, used
+    big.unlink()
