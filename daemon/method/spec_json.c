@@ -470,6 +470,23 @@ static int check_ranges(struct job_spec *s, struct field_error *err)
     return 0;
 }
 
+#define ARGUMENT_MOST ((size_t)128 * 1024 - 1) /* of one, without its NUL: execve(2) */
+
+/* What no program could be started with is refused before it waits for its turn. */
+static int check_words(const struct job_spec *s, struct field_error *err)
+{
+    for (size_t i = 0; s->argv && s->argv[i]; i++) {
+        const size_t n = strlen(s->argv[i]);
+
+        if (n > ARGUMENT_MOST)
+            return field_fail(err, s->shell ? "shell" : "argv",
+                              "has %zu bytes in one %s, and the kernel starts no program "
+                              "with more than %zu: keep it in a file",
+                              n, s->shell ? "text" : "word", ARGUMENT_MOST);
+    }
+    return 0;
+}
+
 static int check(const struct job_spec *s, const struct config *config,
                  struct field_error *err)
 {
@@ -478,6 +495,8 @@ static int check(const struct job_spec *s, const struct config *config,
 
     if (job_spec_validate(s, &field, &why) < 0)
         return field_fail(err, field, "%s", why.text);
+    if (check_words(s, err) < 0)
+        return -EINVAL;
     if (s->at_usec && s->start_by_usec && s->start_by_usec < s->at_usec)
         return field_fail(err, "start_by_usec",
                           "is before at_usec: it could never start");

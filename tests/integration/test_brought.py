@@ -1,5 +1,6 @@
 """What people bring with them: numbers of other languages, descriptors of other programs, scripts of other systems."""
 import fcntl
+import json
 import os
 import subprocess
 import termios
@@ -233,3 +234,11 @@ def test_a_shutdown_says_what_waits(private):
     private.start()
     assert private.ctl("wait", "--all").code == 0
     assert len(private.ctl("list", "-e", "--all", "--no-legend", "--result=success").lines) == 4
+
+
+@pytest.mark.parametrize("spec, field", [({"argv": ["echo", "a" * 131072]}, "argv"), ({"shell": "a" * 140000}, "shell")])
+def test_words_that_no_program_can_be_started_with(shared, spec, field):
+    r = shared.submit("-f", "-", input=json.dumps(spec))
+    assert r.code == 125 and f"line 1: {field}: has" in r.err and "keep it in a file" in r.err, r
+    longest = {"argv": ["true", "a" * 131071]} if field == "argv" else {"shell": ": " + "a" * 131069}
+    assert shared.submit("-w", "--no-env", "-f", "-", input=json.dumps(longest)).code == 0
