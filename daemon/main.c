@@ -311,9 +311,7 @@ static void heal_sockets(void *arg)
         (void)mkdir(d->paths.runtime_dir, 0700);
         int r = listen_on(where[i], d->options.user ? 0600 : 0660, &fd);
         const struct server_listener l = {
-            .fd = fd,
-            .interfaces = i == 0 ? interfaces_public : interfaces_control,
-            .reserves = i == 1};
+            .fd = fd, .interfaces = interfaces_all, .control = i == 1};
         if (r == 0)
             r = server_listen(d->server, &l, 1, &err);
         if (r < 0)

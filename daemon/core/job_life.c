@@ -8,7 +8,7 @@
 
 _Static_assert(JOB_KIND_COUNT <= 8, "three bits are enough");
 
-#define ENDED_BYTES 8192 /* of a spec that count as another ended job in memory */
+#define ENDED_BYTES 32768 /* of a spec that count as another ended job in memory */
 
 static bool make_array(struct job *job, bool ended)
 {

@@ -84,8 +84,8 @@ int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
     return r;
 }
 
-/* Lock held. As query_wants(); what an element is filtered by is its array's. *ret_spec is
- * to be asked as well, a reference; NULL: nothing is. */
+/* Lock held. As query_wants(); what an element is filtered by is its array's. *ret_spec
+ * is to be asked as well, a reference; NULL: nothing is. */
 static int wants_locked(struct core *core, const struct asker *asker,
                         const struct job_key *key, const struct job_filter *f,
                         struct job_spec **ret_spec)

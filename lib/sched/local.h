@@ -15,9 +15,10 @@
  * calls would run, so that a tree of them holds memory for its depth and not for its
  * width; thieves take the oldest, which has most below it. A poll that ends without
  * awaiting a handle has its tasks moved to the ring, and so has one that spawns many:
- * thieves take half of a ring at once, and from the forks one at a time. Children count as polls of the slot
- * do, so they pass nobody in the ring more than LIFO_CAP times; and every millisecond the
- * oldest goes to the ring, so that new ones do not pass it for ever. */
+ * thieves take half of a ring at once, and from the forks one at a time. Children count
+ * as polls of the slot do, so they pass nobody in the ring more than LIFO_CAP times; and
+ * every millisecond the oldest goes to the ring, so that new ones do not pass it for
+ * ever. */
 #ifndef VOLT_SCHED_LOCAL_H
 #define VOLT_SCHED_LOCAL_H
 

@@ -294,7 +294,7 @@ static size_t end_meanwhile(void *arg, const uint64_t *ids, size_t n)
 {
     const struct job_event exited = {.type = JOB_EV_EXITED, .at_usec = 7};
     const struct store_fact facts[] = {fact_event(1, JOB_NO_INDEX, &exited),
-                                       fact_last(1, exited.at_usec)};
+                                       fact_last(1, exited.at_usec, stored_owner)};
     struct late *l = arg;
 
     if (ids[0] == 1)

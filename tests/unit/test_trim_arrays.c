@@ -89,12 +89,12 @@ static void run_noop(const char *env)
 /* Of the latest a few are left, which weigh no more than KeepEndedJobs=. */
 static void long_specs_leave_early(void **state)
 {
-    char *text = malloc(20000);
+    char *text = malloc(80000);
 
     (void)state;
-    memset(text, '=', 19999);
+    memset(text, '=', 79999);
     text[0] = 'A';
-    text[19999] = '\0';
+    text[79999] = '\0';
     for (int i = 0; i < 30; i++)
         run_noop(text);
     core_lock(core);
